@@ -1,0 +1,128 @@
+"""What every parametrization of SO(3) provides."""
+
+import abc
+from typing import Literal, TypeAlias
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+Rates: TypeAlias = Literal["body", "space"]
+
+
+def check_rates(rates: str) -> None:
+    """Raise `ValueError` unless `rates` is `"body"` or `"space"`."""
+    if rates not in ("body", "space"):
+        raise ValueError(f'`rates` must be "body" or "space"; got {rates!r}.')
+
+
+class AbstractRotation(eqx.Module):
+    r"""A parametrization $a \mapsto R(a)$ of the rotation group SO(3).
+
+    $R$ maps body components to space components. $\Omega$ is the angular velocity in body
+    components and $\omega = R\,\Omega$ in space components, both in rad/s. The internal
+    null-space matrix $T$ and the tangent operator $H$ are defined by $\dot a = T(a)\,\Omega$
+    and $\Omega = H(a)\,\dot a$, so that $H T = 1$, and $G T = 0$ with the gradient $G$ of the
+    internal constraints. `rates="space"` replaces $\Omega$ by $\omega$ in both definitions.
+
+    Every method takes one set of coordinates of shape (n,); use `jax.vmap` for many.
+    """
+
+    num_coordinates: eqx.AbstractClassVar[int]
+    num_constraints: eqx.AbstractClassVar[int]
+
+    @abc.abstractmethod
+    def to_matrix(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
+        r"""Rotation matrix $R(a)$, shape (3, 3)."""
+
+    @abc.abstractmethod
+    def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, " n"]:
+        r"""Coordinates $a$ with $R(a) = R$, shape (n,)."""
+
+    @abc.abstractmethod
+    def to_quaternion(self, a: Float[Array, " n"]) -> Float[Array, "4"]:
+        r"""Unit quaternion $p$, scalar first, of the same rotation."""
+
+    @abc.abstractmethod
+    def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, " n"]:
+        r"""Coordinates of the rotation of the unit quaternion $p$; `p` and `-p` give the same rotation."""
+
+    @abc.abstractmethod
+    def rate(
+        self, a: Float[Array, " n"], omega: Float[Array, "3"], rates: Rates = "body"
+    ) -> Float[Array, " n"]:
+        r"""Coordinate rates $\dot a = T(a)\,\Omega$, written out in scalar components.
+
+        The hot path of every right-hand side: the same map as `null_space(a, rates) @ omega`.
+        """
+
+    @abc.abstractmethod
+    def null_space(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, "n 3"]:
+        r"""Internal null-space matrix $T(a)$ with $\dot a = T\,\Omega$, shape (n, 3)."""
+
+    @abc.abstractmethod
+    def tangent(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, "3 n"]:
+        r"""Tangent operator $H(a)$ with $\Omega = H\,\dot a$, shape (3, n)."""
+
+    @abc.abstractmethod
+    def constraint(self, a: Float[Array, " n"]) -> Float[Array, " m"]:
+        r"""Internal constraints $g(a)$, zero on the manifold, shape (m,)."""
+
+    @abc.abstractmethod
+    def constraint_jacobian(self, a: Float[Array, " n"]) -> Float[Array, "m n"]:
+        r"""Gradient $G = \partial g/\partial a$, shape (m, n)."""
+
+    @abc.abstractmethod
+    def mass_matrix(
+        self, a: Float[Array, " n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
+    ) -> Float[Array, "n n"]:
+        r"""Mass matrix $M(a)$ of the rotational kinetic energy $\frac12 \dot a^T M \dot a$, kg m^2."""
+
+    @abc.abstractmethod
+    def project(self, a: Float[Array, " n"]) -> Float[Array, " n"]:
+        r"""Nearest coordinates that satisfy the internal constraints."""
+
+    @abc.abstractmethod
+    def project_rate(self, a: Float[Array, " n"], a_dot: Float[Array, " n"]) -> Float[Array, " n"]:
+        r"""Rates made tangent to the internal constraints at `a` (which satisfies them)."""
+
+    @abc.abstractmethod
+    def singularity(self, a: Float[Array, " n"]) -> Float[Array, ""]:
+        r"""Distance to the nearest singularity as an angle in rad; `inf` if there is none."""
+
+    @abc.abstractmethod
+    def center(self) -> Float[Array, " n"]:
+        r"""Coordinates of a rotation as far as possible from every singularity."""
+
+    def angular_velocity(
+        self, a: Float[Array, " n"], a_dot: Float[Array, " n"], rates: Rates = "body"
+    ) -> Float[Array, "3"]:
+        r"""Angular velocity $\Omega = H(a)\,\dot a$ (`"space"`: $\omega$), rad/s."""
+        return self.tangent(a, rates) @ a_dot
+
+    def acceleration(
+        self,
+        a: Float[Array, " n"],
+        omega: Float[Array, "3"],
+        omega_dot: Float[Array, "3"],
+        rates: Rates = "body",
+    ) -> Float[Array, " n"]:
+        r"""Second derivatives $\ddot a = T\,\dot\Omega + \dot T\,\Omega$ of the coordinates."""
+        a_dot = self.rate(a, omega, rates)
+        _, a_ddot = jax.jvp(
+            lambda a, omega: self.rate(a, omega, rates), (a, omega), (a_dot, omega_dot)
+        )
+        return a_ddot
+
+    def angular_acceleration(
+        self,
+        a: Float[Array, " n"],
+        a_dot: Float[Array, " n"],
+        a_ddot: Float[Array, " n"],
+        rates: Rates = "body",
+    ) -> Float[Array, "3"]:
+        r"""Angular acceleration $\dot\Omega = H\,\ddot a + \dot H\,\dot a$ (`"space"`: $\dot\omega$), rad/s^2."""
+        _, omega_dot = jax.jvp(
+            lambda a, a_dot: self.angular_velocity(a, a_dot, rates), (a, a_dot), (a_dot, a_ddot)
+        )
+        return omega_dot
