@@ -1,0 +1,73 @@
+# Each target is enough on a fresh machine with Python >= 3.11, git and make.
+# Another interpreter:  make demo PYTHON=python3.12
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+PYTEST_ARGS ?=
+
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: help demo test lint format types notebooks benchmarks-smoke clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo              compare formulations, fit the racket, write figures to out/"
+	@echo "make test              all tests, then those for single precision once more"
+	@echo "make lint              ruff"
+	@echo "make format            ruff, rewriting files"
+	@echo "make types             pyright"
+	@echo "make notebooks         run every notebook"
+	@echo "make benchmarks-smoke  run every benchmark on its smallest case"
+	@echo "make clean             remove the virtual environment and all caches"
+
+$(VENV)/.created:
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "make: no interpreter '$(PYTHON)'; try: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: rigidjax needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1)." >&2; \
+	  echo "      Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "Creating $(VENV) with $$("$(PYTHON)" --version 2>&1)"
+	@"$(PYTHON)" -m venv --clear $(VENV) || { \
+	  echo "make: '$(PYTHON) -m venv' failed (on Debian and Ubuntu: install python3-venv)" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing rigidjax into $(VENV)"
+	@$(PIP) -e ".[plot]"
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing rigidjax and its test tools into $(VENV)"
+	@$(PIP) -e ".[plot,test]"
+	@touch $(VENV)/.installed $@
+
+demo: $(VENV)/.installed
+	$(BIN)/rigidjax demo
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	RIGIDJAX_TEST_X64=0 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+types: $(VENV)/.installed-test
+	$(BIN)/pyright
+
+notebooks: $(VENV)/.installed-test
+	@set -e; for file in notebooks/*.ipynb; do \
+	  echo "$$file"; MPLBACKEND=agg $(BIN)/jupyter-execute --timeout=600 "$$file"; done
+
+# A benchmark given --smoke runs its smallest case, prints its rows and writes no file.
+benchmarks-smoke: $(VENV)/.installed-test
+	@set -e; for file in benchmarks/[!_]*.py; do \
+	  echo "$$file"; $(BIN)/python "$$file" --smoke; done
+
+clean:
+	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .hypothesis build dist

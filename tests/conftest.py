@@ -1,0 +1,56 @@
+"""Settings of every test: precision, seeds, the compilation cache. Warnings: see pyproject.toml.
+
+`RIGIDJAX_TEST_X64=0` runs in single precision, and then only the tests marked `float32`.
+"""
+
+import os
+import pathlib
+
+import hypothesis
+import jax
+import numpy as np
+import pytest
+
+X64 = os.environ.get("RIGIDJAX_TEST_X64", "1") != "0"
+SEED = 20260101
+
+# In the environment too, so that programs started by a test share the cache.
+_CACHE = pathlib.Path(__file__).resolve().parent.parent / ".cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+jax.config.update("jax_enable_x64", X64)
+jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+jax.config.update(
+    "jax_persistent_cache_min_compile_time_secs",
+    float(os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"]),
+)
+
+# The same examples in every run, no time limit for an example that has to compile.
+hypothesis.settings.register_profile("rigidjax", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("rigidjax")
+
+
+def pytest_report_header(config):
+    return f"jax: {jax.__version__}, {jax.default_backend()}, {'float64' if X64 else 'float32'}"
+
+
+def pytest_collection_modifyitems(config, items):
+    if X64:
+        return
+    left_out = [item for item in items if item.get_closest_marker("float32") is None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("float32") is not None]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A NumPy generator with a fixed seed, fresh for every test."""
+    return np.random.default_rng(SEED)
+
+
+@pytest.fixture
+def key() -> jax.Array:
+    """A JAX random key with a fixed seed."""
+    return jax.random.key(SEED)
