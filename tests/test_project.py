@@ -1,0 +1,58 @@
+"""Facts about the project itself: what an import does, what is declared, what the tests run in."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+import jax.numpy as jnp
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.float32
+def test_precision_is_the_one_asked_for():
+    asked = jnp.float32 if os.environ.get("RIGIDJAX_TEST_X64") == "0" else jnp.float64
+    assert jnp.zeros(()).dtype == asked
+
+
+def test_import_leaves_jax_config_alone():
+    code = (
+        "import jax; before = dict(jax.config.values); import rigidjax; "
+        "after = dict(jax.config.values); "
+        "print([k for k in before if before[k] != after[k]])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert out.stdout.strip() == "[]"
+
+
+def test_one_version_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_pins_are_names_and_versions_only():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert len(pins) > 30
+    for pin in pins:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), pin
+
+
+def test_readme_example_prints_what_it_says():
+    readme = (ROOT / "README.md").read_text()
+    code, printed = re.search(r"```python\n(.*?)```\s*```\n(.*?)```", readme, re.S).groups()
+    out = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert out.stdout == printed
