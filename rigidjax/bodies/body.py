@@ -1,0 +1,217 @@
+"""A rigid body that can be part of a system."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import as_leaf, check, finite, float_array
+from . import shapes
+from .euler_equations import rotational_energy
+from .inertia import checked_inertia, inertia_tensor
+from .mass_properties import MassProperties, checked_mass
+
+
+class Body(eqx.Module):
+    r"""A rigid body: its mass and inertia, and its reference pose and velocity.
+
+    The body frame has its origin at the centre of mass.
+
+    **Arguments:**
+
+    - `name`, unique in a system; `"ground"` is the inertial frame and cannot be used.
+    - `mass`, kg.
+    - `inertia`, about the centre of mass, principal (3,) or symmetric (3, 3), kg m^2, body axes.
+    - `position` of the centre of mass, (3,) m, space components.
+    - `orientation`, unit quaternion (4,), scalar first, body to space.
+    - `velocity` of the centre of mass, (3,) m/s, space components.
+    - `angular_velocity`, (3,) rad/s, body components.
+    - `physical=False` admits an inertia that no distribution of mass has.
+
+    All but the name are leaves of the module. Checks are made when a body is constructed, not when
+    its leaves are replaced.
+
+    **Errors:** `ValueError` for wrong shapes, mass not positive, inertia not physical (the message
+    says which principal Euler value is negative), a quaternion that is zero, NaN or not of unit
+    length within 1e-6 (within, it is normalised).
+    """
+
+    name: str = eqx.field(static=True)
+    mass: Float[Array, ""]
+    inertia: Float[Array, "3"] | Float[Array, "3 3"]
+    position: Float[Array, "3"]
+    orientation: Float[Array, "4"]
+    velocity: Float[Array, "3"]
+    angular_velocity: Float[Array, "3"]
+
+    def __init__(
+        self,
+        name: str,
+        mass: ArrayLike,
+        inertia: ArrayLike,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        angular_velocity: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        physical: bool = True,
+    ):
+        if not isinstance(name, str):
+            raise TypeError(f"`Body(name=...)` must be a string; got {name!r}.")
+        if not name or name == "ground":
+            raise ValueError(
+                f'`Body(name=...)` must be a non-empty name other than "ground", which is the '
+                f"inertial frame; got {name!r}."
+            )
+        self.name = name
+        self.mass = checked_mass(mass, "Body(mass=...)")
+        self.inertia = checked_inertia(inertia, "Body(inertia=...)", physical)
+        self.position = _vector(position, "Body(position=...)")
+        self.orientation = unit_quaternion(orientation, "Body(orientation=...)")
+        self.velocity = _vector(velocity, "Body(velocity=...)")
+        self.angular_velocity = _vector(angular_velocity, "Body(angular_velocity=...)")
+
+    @classmethod
+    def box(
+        cls,
+        name: str,
+        size: ArrayLike,
+        *,
+        density: ArrayLike | None = None,
+        mass: ArrayLike | None = None,
+        **pose: ArrayLike,
+    ) -> "Body":
+        """A box with edges `size`, (3,) m, along the body axes; see `shapes.box`.
+
+        `pose` stands for `position`, `orientation`, `velocity` and `angular_velocity`.
+        """
+        return _from_shape(name, shapes.box(size, density=density, mass=mass), pose)
+
+    @classmethod
+    def cylinder(
+        cls,
+        name: str,
+        radius: ArrayLike,
+        length: ArrayLike,
+        *,
+        density: ArrayLike | None = None,
+        mass: ArrayLike | None = None,
+        **pose: ArrayLike,
+    ) -> "Body":
+        """A cylinder along the third body axis; see `shapes.cylinder`."""
+        return _from_shape(name, shapes.cylinder(radius, length, density=density, mass=mass), pose)
+
+    @classmethod
+    def sphere(
+        cls,
+        name: str,
+        radius: ArrayLike,
+        *,
+        density: ArrayLike | None = None,
+        mass: ArrayLike | None = None,
+        **pose: ArrayLike,
+    ) -> "Body":
+        """A sphere; see `shapes.sphere`."""
+        return _from_shape(name, shapes.sphere(radius, density=density, mass=mass), pose)
+
+    @classmethod
+    def cone(
+        cls,
+        name: str,
+        radius: ArrayLike,
+        height: ArrayLike,
+        *,
+        density: ArrayLike | None = None,
+        mass: ArrayLike | None = None,
+        **pose: ArrayLike,
+    ) -> "Body":
+        """A cone along the third body axis, its apex at (0, 0, -3/4 height); see `shapes.cone`.
+
+        `position` is that of the centre of mass, as for every body.
+        """
+        return _from_shape(name, shapes.cone(radius, height, density=density, mass=mass), pose)
+
+    @classmethod
+    def rod(
+        cls,
+        name: str,
+        length: ArrayLike,
+        radius: ArrayLike = 0.0,
+        *,
+        density: ArrayLike | None = None,
+        mass: ArrayLike | None = None,
+        **pose: ArrayLike,
+    ) -> "Body":
+        """A rod along the third body axis, `density` in kg/m; see `shapes.rod`."""
+        return _from_shape(name, shapes.rod(length, radius, density=density, mass=mass), pose)
+
+    @classmethod
+    def ellipsoid(
+        cls,
+        name: str,
+        semi_axes: ArrayLike,
+        *,
+        density: ArrayLike | None = None,
+        mass: ArrayLike | None = None,
+        **pose: ArrayLike,
+    ) -> "Body":
+        """An ellipsoid with `semi_axes`, (3,) m, along the body axes; see `shapes.ellipsoid`."""
+        return _from_shape(name, shapes.ellipsoid(semi_axes, density=density, mass=mass), pose)
+
+    @property
+    def inertia_tensor(self) -> Float[Array, "3 3"]:
+        """Inertia about the centre of mass as a tensor (3, 3), kg m^2, body axes."""
+        return inertia_tensor(self.inertia)
+
+    @property
+    def mass_properties(self) -> MassProperties:
+        """Mass, centre (the origin) and inertia, to convert to any other form."""
+        center = jnp.zeros_like(self.position)
+        return MassProperties(self.mass, center, self.inertia, physical=False)
+
+    def kinetic_energy(
+        self, velocity: Float[Array, "3"], omega: Float[Array, "3"]
+    ) -> Float[Array, ""]:
+        r"""Kinetic energy $\frac12 m |\dot x|^2 + \frac12 \Omega \cdot I \Omega$, J.
+
+        **Arguments:** `velocity` of the centre of mass, (3,) m/s; `omega`, (3,) rad/s, body
+        components.
+        """
+        square = velocity[0] * velocity[0] + velocity[1] * velocity[1] + velocity[2] * velocity[2]
+        return 0.5 * self.mass * square + rotational_energy(self.inertia, omega)
+
+
+def unit_quaternion(orientation: ArrayLike, argument: str) -> Float[Array, "4"]:
+    """A quaternion, scalar first, checked to be of unit length within 1e-6, and normalised.
+
+    **Errors:** `ValueError`, or a runtime error if traced, naming `argument`.
+    """
+    p = finite(float_array(orientation, argument, (4,)), argument)
+    p = check(
+        p,
+        lambda p: (abs(p) > 0).any(),
+        f"`{argument}` is the zero quaternion, which is no rotation; the identity is (1, 0, 0, 0).",
+    )
+    p = as_leaf(
+        check(
+            p,
+            lambda p: abs(_square(p) - 1) <= 2e-6,
+            f"`{argument}` must be a unit quaternion, scalar first, to within 1e-6: divide it by "
+            f"its length.",
+        )
+    )
+    return p / jnp.sqrt(_square(p))
+
+
+def _square(p):
+    return p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
+
+
+def _vector(value, argument) -> Float[Array, "3"]:
+    return as_leaf(finite(float_array(value, argument, (3,)), argument))
+
+
+def _from_shape(name, properties: MassProperties, pose) -> Body:
+    unknown = set(pose) - {"position", "orientation", "velocity", "angular_velocity"}
+    if unknown:
+        raise TypeError(f"`Body` has no argument {', '.join(sorted(unknown))!r}.")
+    return Body(name, properties.mass, properties.inertia, **pose)

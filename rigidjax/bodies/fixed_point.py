@@ -1,0 +1,103 @@
+"""A rigid body with one point fixed in space."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from .euler_equations import angular_momentum, euler_equations, rotational_energy
+from .inertia import checked_regular_inertia
+from .potentials import AbstractPotential, AutodiffPotential, as_pytree
+
+
+class FixedPointBody(eqx.Module):
+    r"""A rigid body in spherical motion, $I\dot\Omega = \mu - \Omega \times I\Omega$.
+
+    The fixed point may be any point of the body; for free rotation it is the centre of mass.
+
+    **Arguments:**
+
+    - `inertia`, about the **fixed point**, principal (3,) or symmetric (3, 3), kg m^2, body axes.
+    - `potential(R) -> V`, potential energy of the orientation, J: a module of `AbstractPotential`
+      (with closed-form moment), or any function, which is then differentiated automatically.
+    - `moment(t, R, omega) -> (3,)`, any further moment, N m, body components.
+    - `physical=False` admits an inertia that no distribution of mass has.
+
+    Arrays in modules given as `potential` and `moment` are parameters; plain functions are static.
+
+    **Errors:** `ValueError` for a wrong shape or an inertia that is not physical or not positive.
+    """
+
+    inertia: Float[Array, "3"] | Float[Array, "3 3"]
+    potential: AbstractPotential | None
+    moment: Any
+
+    def __init__(
+        self,
+        inertia: ArrayLike,
+        potential: Callable[[Float[Array, "3 3"]], Float[Array, ""]] | None = None,
+        moment: Callable[..., Float[Array, "3"]] | None = None,
+        *,
+        physical: bool = True,
+    ):
+        self.inertia = checked_regular_inertia(inertia, "FixedPointBody(inertia=...)", physical)
+        if potential is None or isinstance(potential, AbstractPotential):
+            self.potential = potential
+        else:
+            as_pytree(potential, "FixedPointBody(potential=...)")
+            self.potential = AutodiffPotential(potential)
+        self.moment = None if moment is None else as_pytree(moment, "FixedPointBody(moment=...)")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there is, statically, neither a potential nor a moment."""
+        return self.potential is None and self.moment is None
+
+    def angular_acceleration(
+        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
+    ) -> Float[Array, "3"]:
+        r"""Angular acceleration $\dot\Omega$, body components, rad/s^2; the hot path.
+
+        Without potential and moment `R` is not used and no moment is added.
+
+        **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
+        **Source:** Lang (25), (42).
+        """
+        moment = None if self.is_free else self.applied_moment(t, R, omega)
+        return euler_equations(self.inertia, omega, moment)
+
+    def applied_moment(
+        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
+    ) -> Float[Array, "3"]:
+        r"""Moment $\mu$ of the potential plus `moment`, body components, N m.
+
+        **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
+        **Errors:** `ValueError` if `moment` returns something else than shape (3,).
+        """
+        if self.moment is None:
+            if self.potential is None:
+                return jnp.zeros_like(omega)
+            return self.potential.moment(R)
+        extra = jnp.asarray(self.moment(t, R, omega))
+        if extra.shape != (3,):
+            raise ValueError(
+                f"`moment(t, R, omega)` must return shape (3,), body components; got shape "
+                f"{extra.shape}."
+            )
+        return extra if self.potential is None else self.potential.moment(R) + extra
+
+    def kinetic_energy(self, omega: Float[Array, "3"]) -> Float[Array, ""]:
+        r"""Kinetic energy $\frac12 \Omega \cdot I \Omega$, J; `omega` in body components, rad/s."""
+        return rotational_energy(self.inertia, omega)
+
+    def potential_energy(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+        """Potential energy, J, zero without a potential; `R` body to space, (3, 3)."""
+        if self.potential is None:
+            return jnp.zeros((), R.dtype)
+        return self.potential(R)
+
+    def angular_momentum(self, omega: Float[Array, "3"]) -> Float[Array, "3"]:
+        r"""Angular momentum $I\Omega$ about the fixed point, body components, kg m^2/s."""
+        return angular_momentum(self.inertia, omega)

@@ -1,0 +1,170 @@
+"""Mass, centre of mass and inertia together, and the forms in which they are written."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import as_leaf, check, finite, float_array
+from .euler_equations import symmetric_components
+from .inertia import (
+    checked_inertia,
+    euler_tensor,
+    inertia_from_euler_tensor,
+    inertia_tensor,
+    principal_axes,
+    rotate_inertia,
+    shift_inertia,
+)
+
+
+class MassProperties(eqx.Module):
+    r"""Mass, centre of mass, and inertia about the centre of mass, in one set of axes.
+
+    The hub between all forms: each `from_...` has its inverse, so that any form converts to any
+    other. The ones that contain everything are the pseudo-inertia (4, 4), the ten inertial
+    parameters, and the ten log-Cholesky parameters, of which every real vector is physical.
+
+    **Arguments:** `mass`, kg; `center`, (3,) m from the origin of the axes; `inertia` about the
+    centre of mass, principal (3,) or symmetric (3, 3), kg m^2; `physical=False` admits an inertia
+    that no distribution of mass has.
+    **Errors:** `ValueError` for wrong shapes, non-positive mass, non-physical inertia.
+    """
+
+    mass: Float[Array, ""]
+    center: Float[Array, "3"]
+    inertia: Float[Array, "3"] | Float[Array, "3 3"]
+
+    def __init__(
+        self,
+        mass: ArrayLike,
+        center: ArrayLike,
+        inertia: ArrayLike,
+        *,
+        physical: bool = True,
+    ):
+        self.mass = checked_mass(mass, "MassProperties(mass=...)")
+        name = "MassProperties(center=...)"
+        self.center = as_leaf(finite(float_array(center, name, (3,)), name))
+        self.inertia = checked_inertia(inertia, "MassProperties(inertia=...)", physical)
+
+    @classmethod
+    def from_euler_tensor(
+        cls, mass: ArrayLike, center: ArrayLike, euler: ArrayLike, *, physical: bool = True
+    ) -> "MassProperties":
+        """From the Euler tensor about the centre of mass, principal (3,) or (3, 3), kg m^2."""
+        value = as_leaf(float_array(euler, "from_euler_tensor(euler=...)", (3,), (3, 3)))
+        return cls(mass, center, inertia_from_euler_tensor(value), physical=physical)
+
+    @classmethod
+    def from_pseudo_inertia(cls, pseudo: ArrayLike, *, physical: bool = True) -> "MassProperties":
+        r"""From $\int (x, 1)(x, 1)^T dm$, shape (4, 4): Euler tensor about the origin, $m c$, $m$.
+
+        **Source:** Wensing, Kim, Slotine, IEEE Robot. Autom. Lett. 3 (2018) 60.
+        """
+        value = as_leaf(float_array(pseudo, "from_pseudo_inertia(pseudo=...)", (4, 4)))
+        mass, first = value[3, 3], value[:3, 3]
+        center = first / mass
+        central = value[:3, :3] - first[:, None] * center[None, :]
+        return cls(mass, center, inertia_from_euler_tensor(central), physical=physical)
+
+    @classmethod
+    def from_parameters(cls, parameters: ArrayLike, *, physical: bool = True) -> "MassProperties":
+        r"""From the ten inertial parameters in which the dynamics is linear.
+
+        $(m, m c_1, m c_2, m c_3, I_{11}, I_{12}, I_{22}, I_{13}, I_{23}, I_{33})$ with the inertia
+        about the origin of the axes; kg, kg m, kg m^2. The same order as Pinocchio's.
+        """
+        p = as_leaf(float_array(parameters, "from_parameters(parameters=...)", (10,)))
+        center = p[1:4] / p[0]
+        about_origin = jnp.stack([p[4], p[5], p[7], p[5], p[6], p[8], p[7], p[8], p[9]])
+        central = shift_inertia(about_origin.reshape(3, 3), -p[0], center)
+        return cls(p[0], center, central, physical=physical)
+
+    @classmethod
+    def from_log_cholesky(cls, theta: ArrayLike) -> "MassProperties":
+        r"""From ten unbounded numbers; physical whatever they are.
+
+        $\theta = (\alpha, d_1, d_2, d_3, s_{12}, s_{23}, s_{13}, t_1, t_2, t_3)$ gives the
+        pseudo-inertia $U U^T$ with the upper triangular matrix $U$ that is $e^\alpha$ times the rows
+        $(e^{d_1}, s_{12}, s_{13}, t_1)$, $(0, e^{d_2}, s_{23}, t_2)$, $(0, 0, e^{d_3}, t_3)$ and
+        $(0, 0, 0, 1)$. So $m = e^{2\alpha}$ and $t$ is the centre of mass.
+
+        **Source:** Rucker, Wensing, IEEE Robot. Autom. Lett. 7 (2022) 6797.
+        """
+        x = as_leaf(float_array(theta, "from_log_cholesky(theta=...)", (10,)))
+        mass = jnp.exp(2 * x[0])
+        u1, u2, u3 = jnp.exp(x[1]), jnp.exp(x[2]), jnp.exp(x[3])
+        s12, s23, s13 = x[4], x[5], x[6]
+        a, b, c = u1 * u1 + s12 * s12 + s13 * s13, u2 * u2 + s23 * s23, u3 * u3
+        d, e, f = s23 * u3, s13 * u3, s12 * u2 + s13 * s23
+        # The inertia is written out, because tr(E) 1 - E would cancel.
+        entries = jnp.stack([b + c, -f, -e, -f, a + c, -d, -e, -d, a + b])
+        return cls(mass, x[7:10], mass * entries.reshape(3, 3))
+
+    @property
+    def tensor(self) -> Float[Array, "3 3"]:
+        """Inertia about the centre of mass as a tensor (3, 3), kg m^2."""
+        return inertia_tensor(self.inertia)
+
+    def euler_tensor(self) -> Float[Array, "3 3"]:
+        """Euler tensor about the centre of mass, (3, 3), kg m^2."""
+        return euler_tensor(self.tensor)
+
+    def principal(self) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+        """Principal moments (3,), ascending, and the rotation (3, 3) from principal axes."""
+        return principal_axes(self.tensor)
+
+    def pseudo_inertia(self) -> Float[Array, "4 4"]:
+        """Pseudo-inertia (4, 4) about the origin of the axes; see `from_pseudo_inertia`."""
+        first = self.mass * self.center
+        second = self.euler_tensor() + first[:, None] * self.center[None, :]
+        top = jnp.concatenate([second, first[:, None]], axis=1)
+        return jnp.concatenate([top, jnp.append(first, self.mass)[None, :]], axis=0)
+
+    def parameters(self) -> Float[Array, "10"]:
+        """The ten inertial parameters (10,); see `from_parameters`."""
+        i = self.inertia_about(jnp.zeros_like(self.center))
+        moments = jnp.stack([i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]])
+        return jnp.concatenate([self.mass[None], self.mass * self.center, moments])
+
+    def log_cholesky(self) -> Float[Array, "10"]:
+        """The ten log-Cholesky parameters (10,); see `from_log_cholesky`.
+
+        Needs a positive definite Euler tensor: the parameters of a flat or thin body are at
+        minus infinity.
+        """
+        a, b, c, d, e, f = symmetric_components(self.euler_tensor() / self.mass)
+        u3 = jnp.sqrt(c)
+        s23, s13 = d / u3, e / u3
+        u2 = jnp.sqrt(b - s23 * s23)
+        s12 = (f - s13 * s23) / u2
+        u1 = jnp.sqrt(a - s12 * s12 - s13 * s13)
+        scale = 0.5 * jnp.log(self.mass)
+        shape = jnp.stack([scale, jnp.log(u1), jnp.log(u2), jnp.log(u3), s12, s23, s13])
+        return jnp.concatenate([shape, self.center])
+
+    def inertia_about(self, point: Float[Array, "3"]) -> Float[Array, "3 3"]:
+        """Inertia about a point, (3, 3), kg m^2; `point`, (3,) m in these axes."""
+        return shift_inertia(self.inertia, self.mass, point - self.center)
+
+    def transformed(self, R: Float[Array, "3 3"], origin: Float[Array, "3"]) -> "MassProperties":
+        """The same body seen from other axes.
+
+        **Arguments:** `R`, (3, 3), from these components to the new ones; `origin`, (3,) m, where
+        the origin of these axes is in the new ones.
+        """
+        new = (origin + R @ self.center, rotate_inertia(self.inertia, R))
+        return eqx.tree_at(lambda m: (m.center, m.inertia), self, new)
+
+    def combined(self, other: "MassProperties") -> "MassProperties":
+        """Mass properties of two bodies that are fixed together; both in the same axes."""
+        mass = self.mass + other.mass
+        center = (self.mass * self.center + other.mass * other.center) / mass
+        inertia = self.inertia_about(center) + other.inertia_about(center)
+        return eqx.tree_at(lambda m: (m.mass, m.center, m.inertia), self, (mass, center, inertia))
+
+
+def checked_mass(mass: ArrayLike, argument: str) -> Float[Array, ""]:
+    """A mass that is a finite positive number, kg."""
+    value = finite(float_array(mass, argument, ()), argument)
+    return as_leaf(check(value, lambda m: m > 0, f"`{argument}` must be positive, in kg."))

@@ -1,0 +1,91 @@
+"""Moments that act on one body, as functions of time, orientation and angular velocity."""
+
+import abc
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import as_leaf, finite, float_array
+
+
+class AbstractMoment(eqx.Module):
+    r"""A moment $\mu(t, R, \Omega)$ in body components, N m."""
+
+    @abc.abstractmethod
+    def __call__(
+        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
+    ) -> Float[Array, "3"]:
+        r"""Moment in body components, shape (3,), N m.
+
+        **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
+        """
+
+
+class ConstantMoment(AbstractMoment):
+    """A moment whose components are constant in body or space axes.
+
+    **Arguments:** `value`, (3,) N m; `frame`, `"body"` or `"space"`, the axes of the components.
+    """
+
+    value: Float[Array, "3"]
+    frame: Literal["body", "space"] = eqx.field(static=True)
+
+    def __init__(self, value: ArrayLike, frame: Literal["body", "space"] = "body"):
+        if frame not in ("body", "space"):
+            raise ValueError(
+                f'`ConstantMoment(frame=...)` must be "body" or "space"; got {frame!r}.'
+            )
+        name = "ConstantMoment(value=...)"
+        self.value = as_leaf(finite(float_array(value, name, (3,)), name))
+        self.frame = frame
+
+    def __call__(
+        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
+    ) -> Float[Array, "3"]:
+        if self.frame == "body":
+            return self.value
+        v = self.value
+        return jnp.stack([R[0, i] * v[0] + R[1, i] * v[1] + R[2, i] * v[2] for i in range(3)])
+
+
+class LinearDrag(AbstractMoment):
+    r"""Viscous drag $\mu = -c\,\Omega$, component by component.
+
+    **Arguments:** `coefficient`, $c$, one number or (3,) along the body axes, N m s.
+    """
+
+    coefficient: Float[Array, ""] | Float[Array, "3"]
+
+    def __init__(self, coefficient: ArrayLike):
+        name = "LinearDrag(coefficient=...)"
+        self.coefficient = as_leaf(finite(float_array(coefficient, name, (), (3,)), name))
+
+    def __call__(
+        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
+    ) -> Float[Array, "3"]:
+        return -(self.coefficient * omega)
+
+
+class QuadraticDrag(AbstractMoment):
+    r"""Drag that grows with the square of the rate, $\mu = -c\,|\Omega|\,\Omega$.
+
+    First and second derivatives at $\Omega = 0$ are zero (the second is not continuous there).
+
+    **Arguments:** `coefficient`, $c$, one number or (3,) along the body axes, N m s^2.
+    """
+
+    coefficient: Float[Array, ""] | Float[Array, "3"]
+
+    def __init__(self, coefficient: ArrayLike):
+        name = "QuadraticDrag(coefficient=...)"
+        self.coefficient = as_leaf(finite(float_array(coefficient, name, (), (3,)), name))
+
+    def __call__(
+        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
+    ) -> Float[Array, "3"]:
+        square = omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2]
+        moving = square > 0
+        speed = jnp.where(moving, jnp.sqrt(jnp.where(moving, square, 1.0)), 0.0)
+        return -(self.coefficient * speed * omega)

@@ -1,0 +1,152 @@
+"""Potential energies of rotation and the moments that they exert."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import as_leaf, finite, float_array
+
+
+class AbstractPotential(eqx.Module):
+    r"""A potential energy $V(R)$ of a body's orientation.
+
+    $R$ maps body to space components. The moment in body components is
+    $\mu = -T(d)^T \nabla_d V$ with the null-space matrix $T$ of Lang (24).
+    """
+
+    @abc.abstractmethod
+    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+        r"""Potential energy $V(R)$, J."""
+
+    @abc.abstractmethod
+    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+        r"""Matrix $\partial V/\partial R_{ij}$ of the nine independent entries, J."""
+
+    @abc.abstractmethod
+    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+        r"""Moment $\mu$ with $\mu\cdot\Omega = -\dot V$, body components, N m."""
+
+
+class AutodiffPotential(AbstractPotential):
+    """Any function of the rotation matrix as a potential, differentiated automatically.
+
+    **Arguments:** `function(R) -> V`, R of shape (3, 3), V a scalar in J. A module's arrays stay
+    parameters; a plain function is kept as static.
+    """
+
+    function: Any
+
+    def __init__(self, function: Callable[[Float[Array, "3 3"]], Float[Array, ""]]):
+        self.function = as_pytree(function, "AutodiffPotential(function=...)")
+
+    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+        energy = jnp.asarray(self.function(R))
+        if energy.shape != ():
+            raise ValueError(
+                f"`potential(R)` must return a scalar, the energy in J; got shape {energy.shape}."
+            )
+        return energy
+
+    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+        return jax.grad(self.__call__)(R)
+
+    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+        return moment_from_gradient(R, self.gradient(R))
+
+
+class GravityPotential(AbstractPotential):
+    r"""Uniform gravity on a body with a fixed point, $V = -b \cdot R\,(m c)$.
+
+    **Arguments:** `first_moment`, $m c$, mass times the centre of mass as seen from the fixed
+    point, (3,) kg m, body components; `gravity`, $b$, (3,) m/s^2, space components (points down).
+    """
+
+    first_moment: Float[Array, "3"]
+    gravity: Float[Array, "3"]
+
+    def __init__(self, first_moment: ArrayLike, gravity: ArrayLike):
+        name = "GravityPotential(first_moment=...)"
+        self.first_moment = as_leaf(finite(float_array(first_moment, name, (3,)), name))
+        name = "GravityPotential(gravity=...)"
+        self.gravity = as_leaf(finite(float_array(gravity, name, (3,)), name))
+
+    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+        b1, b2, b3 = self._gravity_in_body(R)
+        c = self.first_moment
+        return -(b1 * c[0] + b2 * c[1] + b3 * c[2])
+
+    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+        return -self.gravity[:, None] * self.first_moment[None, :]
+
+    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+        b1, b2, b3 = self._gravity_in_body(R)
+        c1, c2, c3 = self.first_moment[0], self.first_moment[1], self.first_moment[2]
+        return jnp.stack([c2 * b3 - c3 * b2, c3 * b1 - c1 * b3, c1 * b2 - c2 * b1])
+
+    def _gravity_in_body(self, R):
+        b = self.gravity
+        return tuple(R[0, i] * b[0] + R[1, i] * b[1] + R[2, i] * b[2] for i in range(3))
+
+
+class AxialGravityPotential(AbstractPotential):
+    r"""Gravity along $-e_3$ on a top with its centre of mass on $d_3$, $V = m g L\,R_{33}$.
+
+    The heavy top of Lang's Example A and Betsch-Siebert 5.2. It takes two products where
+    `GravityPotential` takes 24 operations, because the zeros are known when it is compiled.
+
+    **Arguments:** `weight_moment`, $m g L$, N m.
+    """
+
+    weight_moment: Float[Array, ""]
+
+    def __init__(self, weight_moment: ArrayLike):
+        name = "AxialGravityPotential(weight_moment=...)"
+        self.weight_moment = as_leaf(finite(float_array(weight_moment, name, ()), name))
+
+    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+        return self.weight_moment * R[2, 2]
+
+    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+        return jnp.zeros_like(R).at[2, 2].set(self.weight_moment)
+
+    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+        return jnp.stack(
+            [
+                self.weight_moment * R[2, 1],
+                -(self.weight_moment * R[2, 0]),
+                jnp.zeros((), jnp.result_type(self.weight_moment, R)),
+            ]
+        )
+
+
+def moment_from_gradient(
+    R: Float[Array, "3 3"], gradient: Float[Array, "3 3"]
+) -> Float[Array, "3"]:
+    r"""Moment of a potential from its gradient, $\mu = -T(d)^T \nabla_d V$, body components.
+
+    From $\dot d_1 = \Omega_3 d_2 - \Omega_2 d_3$ and its cyclic permutations,
+    $\mu_1 = \nabla_{d_3} V \cdot d_2 - \nabla_{d_2} V \cdot d_3$, and so on.
+
+    **Arguments:** `R`, (3, 3), columns $d_i$; `gradient`, (3, 3), $\partial V/\partial R_{ij}$, J.
+    **Returns:** shape (3,), N m.
+    **Source:** Lang (24), (25).
+    """
+
+    def dot(i: int, j: int) -> Float[Array, ""]:
+        return R[0, i] * gradient[0, j] + R[1, i] * gradient[1, j] + R[2, i] * gradient[2, j]
+
+    return jnp.stack([dot(1, 2) - dot(2, 1), dot(2, 0) - dot(0, 2), dot(0, 1) - dot(1, 0)])
+
+
+def as_pytree(function: Any, argument: str) -> Any:
+    """A callable that can be a field of a module: modules as they are, plain functions static."""
+    if not callable(function):
+        raise TypeError(f"`{argument}` must be a function or a module; got {function!r}.")
+    if isinstance(function, eqx.Module | jax.tree_util.Partial):
+        return function
+    return jax.tree_util.Partial(function)

@@ -1,0 +1,141 @@
+"""Mass properties of solid bodies of simple shape and constant density.
+
+Each takes its dimensions in m and exactly one of `density` (kg/m^3; for a rod kg/m) and `mass`
+(kg). The axes are principal; the inertia is about the centre of mass.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import as_leaf, check, float_array
+from .mass_properties import MassProperties
+
+
+def box(
+    size: ArrayLike, *, density: ArrayLike | None = None, mass: ArrayLike | None = None
+) -> MassProperties:
+    """Rectangular box, edges along the axes, origin at the centre.
+
+    **Arguments:** `size`, the three edge lengths, (3,) m.
+    """
+    name = "box(size=...)"
+    s = as_leaf(check(float_array(size, name, (3,)), _positive, _must_be_positive(name)))
+    total = _mass("box", s[0] * s[1] * s[2], density, mass)
+    a, b, c = s[0] * s[0], s[1] * s[1], s[2] * s[2]
+    return _centered(total, jnp.stack([b + c, c + a, a + b]) / 12)
+
+
+def cylinder(
+    radius: ArrayLike,
+    length: ArrayLike,
+    *,
+    density: ArrayLike | None = None,
+    mass: ArrayLike | None = None,
+) -> MassProperties:
+    """Circular cylinder, axis along the third axis, origin at the centre.
+
+    **Arguments:** `radius`, m; `length`, m.
+    """
+    r = _dimension(radius, "cylinder(radius=...)")
+    h = _dimension(length, "cylinder(length=...)")
+    total = _mass("cylinder", math.pi * r * r * h, density, mass)
+    across = (3 * r * r + h * h) / 12
+    return _centered(total, jnp.stack([across, across, r * r / 2]))
+
+
+def sphere(
+    radius: ArrayLike, *, density: ArrayLike | None = None, mass: ArrayLike | None = None
+) -> MassProperties:
+    """Sphere, origin at the centre.
+
+    **Arguments:** `radius`, m.
+    """
+    r = _dimension(radius, "sphere(radius=...)")
+    total = _mass("sphere", 4 / 3 * math.pi * r * r * r, density, mass)
+    return _centered(total, jnp.stack([r * r, r * r, r * r]) * (2 / 5))
+
+
+def ellipsoid(
+    semi_axes: ArrayLike, *, density: ArrayLike | None = None, mass: ArrayLike | None = None
+) -> MassProperties:
+    """Ellipsoid, origin at the centre.
+
+    **Arguments:** `semi_axes`, half the diameters along the axes, (3,) m.
+    """
+    name = "ellipsoid(semi_axes=...)"
+    s = as_leaf(check(float_array(semi_axes, name, (3,)), _positive, _must_be_positive(name)))
+    total = _mass("ellipsoid", 4 / 3 * math.pi * s[0] * s[1] * s[2], density, mass)
+    a, b, c = s[0] * s[0], s[1] * s[1], s[2] * s[2]
+    return _centered(total, jnp.stack([b + c, c + a, a + b]) / 5)
+
+
+def cone(
+    radius: ArrayLike,
+    height: ArrayLike,
+    *,
+    density: ArrayLike | None = None,
+    mass: ArrayLike | None = None,
+) -> MassProperties:
+    """Circular cone, origin at the apex, axis along the third axis towards the base.
+
+    The centre of mass is at 3/4 of the height.
+
+    **Arguments:** `radius` of the base, m; `height`, m.
+    **Source:** Betsch-Siebert 5.2.
+    """
+    r = _dimension(radius, "cone(radius=...)")
+    h = _dimension(height, "cone(height=...)")
+    total = _mass("cone", math.pi * r * r * h / 3, density, mass)
+    across = 3 / 80 * (4 * r * r + h * h)
+    center = jnp.stack([jnp.zeros_like(h), jnp.zeros_like(h), 0.75 * h])
+    return MassProperties(total, center, total * jnp.stack([across, across, 0.3 * r * r]))
+
+
+def rod(
+    length: ArrayLike,
+    radius: ArrayLike = 0.0,
+    *,
+    density: ArrayLike | None = None,
+    mass: ArrayLike | None = None,
+) -> MassProperties:
+    """Rod along the third axis, origin at the centre.
+
+    With radius zero it has no inertia about its own axis: joints have to govern that rotation.
+
+    **Arguments:** `length`, m; `radius`, m, may be zero; `density`, mass per **length**, kg/m.
+    """
+    h = _dimension(length, "rod(length=...)")
+    name = "rod(radius=...)"
+    valid = lambda x: (x >= 0) & (x < float("inf"))  # noqa: E731
+    r = as_leaf(check(float_array(radius, name, ()), valid, f"`{name}` must not be negative."))
+    total = _mass("rod", h, density, mass)
+    across = h * h / 12 + r * r / 4
+    return _centered(total, jnp.stack([across, across, r * r / 2]))
+
+
+def _positive(x):
+    return (x > 0) & (x < float("inf"))
+
+
+def _must_be_positive(argument):
+    return f"`{argument}` must be positive and finite, in m."
+
+
+def _dimension(value, argument) -> Float[Array, ""]:
+    return as_leaf(check(float_array(value, argument, ()), _positive, _must_be_positive(argument)))
+
+
+def _mass(shape, volume, density, mass) -> Float[Array, ""]:
+    if (density is None) == (mass is None):
+        which = "neither" if mass is None else "both"
+        raise ValueError(f"`{shape}` takes exactly one of `density` and `mass`; got {which}.")
+    name = f"{shape}(mass=...)" if density is None else f"{shape}(density=...)"
+    value = float_array(mass if density is None else density, name, ())
+    value = as_leaf(check(value, _positive, f"`{name}` must be positive and finite."))
+    return value if density is None else value * volume
+
+
+def _centered(mass, radii_squared) -> MassProperties:
+    return MassProperties(mass, jnp.zeros_like(radii_squared), mass * radii_squared)

@@ -1,0 +1,83 @@
+"""Checks of arguments: `ValueError` for known values, `equinox.error_if` for traced ones."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike
+
+
+def is_traced(value: Any) -> bool:
+    """Whether any leaf of `value` is being traced by a JAX transformation."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+
+
+def check(value: ArrayLike, valid: Callable[[Any], Any], message: str) -> Any:
+    """Return `value` if `valid(value)` holds everywhere, else raise `message`.
+
+    A concrete value raises `ValueError` at once, the value added to the message. A traced value
+    is passed through `equinox.error_if` with the same message: use the **result**, or the check
+    is dropped from the compiled program. NaN is never valid if `valid` is a comparison.
+
+    **Arguments:** `value`, an array or number; `valid`, a predicate written with operators and
+    array methods only, because it gets a NumPy array or a tracer; `message`, what is wrong and
+    what to do.
+    **Returns:** `value`, unchanged.
+    **Errors:** `ValueError`.
+    """
+    if is_traced(value):
+        return eqx.error_if(value, jnp.logical_not(valid(value)), message)
+    known = np.asarray(value)
+    if not np.all(valid(known)):
+        got = np.array2string(known, separator=", ", precision=8).replace("\n", "")
+        raise ValueError(f"{message} Got {got}.")
+    return value
+
+
+def float_array(value: ArrayLike | Any, argument: str, *shapes: tuple[int, ...]) -> Any:
+    """Convert `value` to a floating-point array of one of `shapes`; no shape given allows any.
+
+    Floating-point arrays keep their dtype, everything else gets JAX's default. The result is a
+    NumPy array (to be checked and then given to `jnp.asarray`) unless `value` is traced.
+
+    **Arguments:** `value`, number, nested sequence or array; `argument`, how the error message
+    names it, as in `Body(mass=...)`; `shapes`, the allowed shapes.
+    **Errors:** `TypeError` for what is not made of real numbers, `ValueError` for a wrong shape.
+    """
+    default = jnp.result_type(float)
+    if is_traced(value):
+        array = jnp.asarray(value)
+        kind = jnp.issubdtype(array.dtype, jnp.floating)
+    else:
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise ValueError(
+                f"`{argument}` must be a rectangular array of numbers; got {value!r}."
+            ) from error
+        kind = isinstance(value, np.ndarray | np.generic | jax.Array) and jnp.issubdtype(
+            array.dtype, jnp.floating
+        )
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+        raise TypeError(
+            f"`{argument}` must be real numbers; got {value!r} with dtype {array.dtype}."
+        )
+    if not kind:
+        array = array.astype(default)
+    if shapes and array.shape not in shapes:
+        allowed = " or ".join(str(shape) for shape in shapes)
+        raise ValueError(f"`{argument}` must have shape {allowed}; got shape {array.shape}.")
+    return array
+
+
+def finite(value: Any, argument: str) -> Any:
+    """Return `value` if it has neither NaN nor infinity, else raise (see `check`)."""
+    return check(value, lambda x: abs(x) < float("inf"), f"`{argument}` must be finite numbers.")
+
+
+def as_leaf(value: Any) -> Array:
+    """A checked value as the JAX array that is stored in a module."""
+    return jnp.asarray(value)
