@@ -16,6 +16,23 @@ def check_rates(rates: str) -> None:
         raise ValueError(f'`rates` must be "body" or "space"; got {rates!r}.')
 
 
+def check_inertia(inertia: Array) -> None:
+    """Raise `ValueError` unless `inertia` has shape (3,) or (3, 3)."""
+    if inertia.shape not in ((3,), (3, 3)):
+        raise ValueError(
+            "`inertia` must have shape (3,), principal moments, or (3, 3), a symmetric tensor; "
+            f"got shape {inertia.shape}."
+        )
+
+
+def reduced_mass(
+    H: Float[Array, "3 n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
+) -> Float[Array, "n n"]:
+    r"""The matrix $H^T I H$ for principal moments or a full tensor of inertia, shape (n, n)."""
+    check_inertia(inertia)
+    return H.T @ (inertia[:, None] * H if inertia.ndim == 1 else inertia @ H)
+
+
 class AbstractRotation(eqx.Module):
     r"""A parametrization $a \mapsto R(a)$ of the rotation group SO(3).
 
@@ -45,7 +62,7 @@ class AbstractRotation(eqx.Module):
 
     @abc.abstractmethod
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, " n"]:
-        r"""Coordinates of the rotation of the unit quaternion $p$; `p` and `-p` give the same rotation."""
+        r"""Coordinates of the rotation of the unit quaternion $p$ (or $-p$), shape (n,)."""
 
     @abc.abstractmethod
     def rate(
@@ -65,18 +82,24 @@ class AbstractRotation(eqx.Module):
         r"""Tangent operator $H(a)$ with $\Omega = H\,\dot a$, shape (3, n)."""
 
     @abc.abstractmethod
-    def constraint(self, a: Float[Array, " n"]) -> Float[Array, " m"]:
-        r"""Internal constraints $g(a)$, zero on the manifold, shape (m,)."""
+    def constraint(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, " m"]:
+        r"""Internal constraints $g(a)$, zero on the manifold, shape (m,).
+
+        `rates` matters to the directors alone, which constrain the rows of $R$ for body rates and
+        the columns for space rates, so that $G T = 0$ off the manifold as well.
+        """
 
     @abc.abstractmethod
-    def constraint_jacobian(self, a: Float[Array, " n"]) -> Float[Array, "m n"]:
-        r"""Gradient $G = \partial g/\partial a$, shape (m, n)."""
+    def constraint_jacobian(
+        self, a: Float[Array, " n"], rates: Rates = "body"
+    ) -> Float[Array, "m n"]:
+        r"""Gradient $G = \partial g/\partial a$ of `constraint`, shape (m, n)."""
 
     @abc.abstractmethod
     def mass_matrix(
         self, a: Float[Array, " n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
     ) -> Float[Array, "n n"]:
-        r"""Mass matrix $M(a)$ of the rotational kinetic energy $\frac12 \dot a^T M \dot a$, kg m^2."""
+        r"""Mass matrix $M(a)$ of the kinetic energy $\frac12 \dot a^T M \dot a$, kg m^2."""
 
     @abc.abstractmethod
     def project(self, a: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -91,8 +114,20 @@ class AbstractRotation(eqx.Module):
         r"""Distance to the nearest singularity as an angle in rad; `inf` if there is none."""
 
     @abc.abstractmethod
+    def singularity_function(self, a: Float[Array, " n"]) -> Float[Array, ""]:
+        r"""Smooth function of $a$, dimensionless, zero at the singularities and nowhere else.
+
+        It changes its sign where a step can carry the coordinates across, for event detection; 1 if
+        there is no singularity.
+        """
+
+    @abc.abstractmethod
     def center(self) -> Float[Array, " n"]:
         r"""Coordinates of a rotation as far as possible from every singularity."""
+
+    @abc.abstractmethod
+    def half_rotation(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
+        r"""Rotation matrix $F$ about the same axis with $R(a) = F F$, shape (3, 3)."""
 
     def angular_velocity(
         self, a: Float[Array, " n"], a_dot: Float[Array, " n"], rates: Rates = "body"
@@ -121,7 +156,10 @@ class AbstractRotation(eqx.Module):
         a_ddot: Float[Array, " n"],
         rates: Rates = "body",
     ) -> Float[Array, "3"]:
-        r"""Angular acceleration $\dot\Omega = H\,\ddot a + \dot H\,\dot a$ (`"space"`: $\dot\omega$), rad/s^2."""
+        r"""Angular acceleration $\dot\Omega = H\,\ddot a + \dot H\,\dot a$, rad/s^2.
+
+        `rates="space"`: $\dot\omega$.
+        """
         _, omega_dot = jax.jvp(
             lambda a, a_dot: self.angular_velocity(a, a_dot, rates), (a, a_dot), (a_dot, a_ddot)
         )

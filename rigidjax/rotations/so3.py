@@ -1,0 +1,213 @@
+r"""The algebra of SO(3): skew matrices, quaternion products, exponential, logarithm, dexp.
+
+Everything is written out in scalar components: a small matrix product costs more than its
+arithmetic. Quaternions have the scalar part first and are multiplied as Hamilton does. Functions
+take single vectors; use `jax.vmap` for many.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from . import guarded
+from .base import Rates, check_rates
+from .spurrier_klumpp import spurrier_klumpp
+
+
+def skew(v: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    r"""The skew matrix $\tilde v$ with $\tilde v\,w = v \times w$, shape (3, 3)."""
+    v1, v2, v3 = jnp.unstack(v)
+    o = jnp.zeros_like(v1)
+    return jnp.stack([o, -v3, v2, v3, o, -v1, -v2, v1, o]).reshape(3, 3)
+
+
+def unskew(V: Float[Array, "3 3"]) -> Float[Array, "3"]:
+    r"""The axial vector of the skew part of $V$, `vect` in Geradin-Rixen, shape (3,).
+
+    The inverse of `skew`; $\mathrm{vect}(R) = n \sin\phi$, Geradin-Rixen (47).
+    """
+    return 0.5 * jnp.stack([V[2, 1] - V[1, 2], V[0, 2] - V[2, 0], V[1, 0] - V[0, 1]])
+
+
+def cross(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
+    r"""The cross product $u \times v$ in components: 6 multiplications, 3 subtractions."""
+    u1, u2, u3 = jnp.unstack(u)
+    v1, v2, v3 = jnp.unstack(v)
+    return jnp.stack([u2 * v3 - u3 * v2, u3 * v1 - u1 * v3, u1 * v2 - u2 * v1])
+
+
+def dot(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, ""]:
+    r"""The inner product $u \cdot v$ in components."""
+    u1, u2, u3 = jnp.unstack(u)
+    v1, v2, v3 = jnp.unstack(v)
+    return u1 * v1 + u2 * v2 + u3 * v3
+
+
+def axial_matrix(
+    k: Float[Array, ""] | float,
+    s: Float[Array, ""] | float,
+    g: Float[Array, ""] | float,
+    v: Float[Array, "3"],
+) -> Float[Array, "3 3"]:
+    r"""The matrix $k\,1 + s\,\tilde v + g\,v v^T$, shape (3, 3).
+
+    Rotation matrices, tangent operators and their inverses all have this form in the
+    parametrizations $a = n f(\phi)$ by a vector along the rotation axis.
+    """
+    v1, v2, v3 = jnp.unstack(v)
+    s1, s2, s3 = s * v1, s * v2, s * v3
+    g1, g2, g3 = g * v1, g * v2, g * v3
+    g12, g13, g23 = g1 * v2, g1 * v3, g2 * v3
+    return jnp.stack(
+        [
+            *(k + g1 * v1, g12 - s3, g13 + s2),
+            *(g12 + s3, k + g2 * v2, g23 - s1),
+            *(g13 - s2, g23 + s1, k + g3 * v3),
+        ]
+    ).reshape(3, 3)
+
+
+def multiply(p: Float[Array, "4"], q: Float[Array, "4"]) -> Float[Array, "4"]:
+    r"""The quaternion product $p\,q$, shape (4,): first rotate by $q$, then by $p$.
+
+    **Source:** Lang (30), Geradin-Rixen (212).
+    """
+    p0, p1, p2, p3 = jnp.unstack(p)
+    q0, q1, q2, q3 = jnp.unstack(q)
+    return jnp.stack(
+        [
+            p0 * q0 - p1 * q1 - p2 * q2 - p3 * q3,
+            p0 * q1 + p1 * q0 + p2 * q3 - p3 * q2,
+            p0 * q2 + p2 * q0 + p3 * q1 - p1 * q3,
+            p0 * q3 + p3 * q0 + p1 * q2 - p2 * q1,
+        ]
+    )
+
+
+def conjugate(p: Float[Array, "4"]) -> Float[Array, "4"]:
+    r"""The conjugate $\bar p$, the inverse rotation of a unit quaternion, shape (4,)."""
+    p0, p1, p2, p3 = jnp.unstack(p)
+    return jnp.stack([p0, -p1, -p2, -p3])
+
+
+def normalize(p: Float[Array, "4"]) -> Float[Array, "4"]:
+    r"""The unit quaternion $p / |p|$, shape (4,). Not finite at $p = 0$, which is no rotation."""
+    p0, p1, p2, p3 = jnp.unstack(p)
+    scale = 1.0 / jnp.sqrt(p0 * p0 + p1 * p1 + p2 * p2 + p3 * p3)
+    return jnp.stack([p0 * scale, p1 * scale, p2 * scale, p3 * scale])
+
+
+def principal(p: Float[Array, "4"]) -> Float[Array, "4"]:
+    r"""That one of $\pm p$ with $p_0 \ge 0$: a rotation angle of at most pi, shape (4,).
+
+    At pi both signs describe the same rotation and $p$ is returned as it is, so that derivatives
+    there are those of one side.
+    """
+    return jnp.where(p[0] < 0, -p, p)
+
+
+def rotate(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3"]:
+    r"""The rotated vector $p\,w\,\bar p$, body to space components, shape (3,).
+
+    Stretched by $|p|^2$ if $p$ is not a unit quaternion.
+
+    **Source:** Lang (29).
+    """
+    p0, p1, p2, p3 = jnp.unstack(p)
+    w1, w2, w3 = jnp.unstack(w)
+    # p w, then times conj(p): the scalar part cancels.
+    a0 = p1 * w1 + p2 * w2 + p3 * w3
+    a1 = p0 * w1 + p2 * w3 - p3 * w2
+    a2 = p0 * w2 + p3 * w1 - p1 * w3
+    a3 = p0 * w3 + p1 * w2 - p2 * w1
+    return jnp.stack(
+        [
+            a0 * p1 + a1 * p0 + a3 * p2 - a2 * p3,
+            a0 * p2 + a2 * p0 + a1 * p3 - a3 * p1,
+            a0 * p3 + a3 * p0 + a2 * p1 - a1 * p2,
+        ]
+    )
+
+
+def exp(psi: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    r"""Rotation matrix $\exp(\tilde\psi)$ of the rotation vector $\psi = n\phi$, rad, shape (3, 3).
+
+    **Source:** Geradin-Rixen (165), as $\cos\phi\,1 + \ldots\,\tilde\psi + \ldots\,\psi\psi^T$.
+    """
+    x = dot(psi, psi)
+    versine = guarded.versine_ratio(x)
+    return axial_matrix(1.0 - versine * x, guarded.sine_ratio(x), versine, psi)
+
+
+def exp_quaternion(psi: Float[Array, "3"]) -> Float[Array, "4"]:
+    r"""Unit quaternion $(\cos\frac\phi2, n \sin\frac\phi2)$ of $\psi = n\phi$, rad, shape (4,)."""
+    psi1, psi2, psi3 = jnp.unstack(psi)
+    quarter = 0.25 * (psi1 * psi1 + psi2 * psi2 + psi3 * psi3)
+    half = 0.5 * guarded.sine_ratio(quarter)
+    return jnp.stack([guarded.cosine(quarter), half * psi1, half * psi2, half * psi3])
+
+
+def log_quaternion(p: Float[Array, "4"]) -> Float[Array, "3"]:
+    r"""Rotation vector $\psi$, $|\psi| \le \pi$, of the quaternion $p \ne 0$, rad, shape (3,).
+
+    Independent of $|p|$ and of the sign of $p$. At angle pi, where $n$ and $-n$ are equivalent, the
+    sign of $p$ decides, and derivatives are one-sided. The angle is bisected three times, each time
+    by adding $|p|$ to the scalar part, until a power series of the arc tangent serves: smooth at
+    zero, with neither an arc function nor a case distinction.
+    """
+    p = principal(p)
+    p0, p1, p2, p3 = jnp.unstack(p)
+    v2 = p1 * p1 + p2 * p2 + p3 * p3
+    norm = jnp.sqrt(p0 * p0 + v2)
+    for _ in range(3):
+        p0 = p0 + norm
+        norm = jnp.sqrt(2.0 * norm * p0)
+    scale = 16.0 / p0 * guarded.arctangent_ratio(v2 / (p0 * p0))
+    return jnp.stack([scale * p1, scale * p2, scale * p3])
+
+
+def log(R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+    r"""Rotation vector with $|\psi| \le \pi$, rad, of a rotation matrix, shape (3,)."""
+    return log_quaternion(spurrier_klumpp(R))
+
+
+def dexp(psi: Float[Array, "3"], v: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3"]:
+    r"""Angular velocity of $R = \exp(\tilde\psi)$ with $\dot\psi = v$, rad/s, shape (3,).
+
+    `rates="body"` is the left trivialization, $\tilde\Omega = R^T \dot R$, `rates="space"` the
+    right one, $\tilde\omega = \dot R R^T$.
+
+    **Source:** Geradin-Rixen (170), (171); Terze, Appendix A.
+    """
+    check_rates(rates)
+    x = dot(psi, psi)
+    versine = guarded.versine_ratio(x)
+    s = -versine if rates == "body" else versine
+    g = guarded.sine_excess_ratio(x)
+    return guarded.sine_ratio(x) * v + s * cross(psi, v) + (g * dot(psi, v)) * psi
+
+
+def dexp_inv(
+    psi: Float[Array, "3"], v: Float[Array, "3"], rates: Rates = "body"
+) -> Float[Array, "3"]:
+    r"""Rate $\dot\psi$ with which $\exp(\tilde\psi)$ has the angular velocity $v$, shape (3,).
+
+    The inverse of `dexp`; singular at angle 2 pi.
+
+    **Source:** inverse of Geradin-Rixen (171); Terze (B.1), which prints `dexp` for its inverse.
+    """
+    check_rates(rates)
+    psi1, psi2, psi3 = jnp.unstack(psi)
+    v1, v2, v3 = jnp.unstack(v)
+    x = psi1 * psi1 + psi2 * psi2 + psi3 * psi3
+    e = guarded.dexp_inverse_ratio(x)
+    k = 1.0 - e * x
+    g = e * (psi1 * v1 + psi2 * v2 + psi3 * v3)
+    s = 0.5 if rates == "body" else -0.5
+    h1, h2, h3 = s * v1, s * v2, s * v3
+    return jnp.stack(
+        [
+            k * v1 + g * psi1 + psi2 * h3 - psi3 * h2,
+            k * v2 + g * psi2 + psi3 * h1 - psi1 * h3,
+            k * v3 + g * psi3 + psi1 * h2 - psi2 * h1,
+        ]
+    )
