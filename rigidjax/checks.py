@@ -1,13 +1,15 @@
 """Checks of arguments: `ValueError` for known values, `equinox.error_if` for traced ones."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
+
+Rule: TypeAlias = tuple[Callable[[Any], Any], str]
 
 
 def is_traced(value: Any) -> bool:
@@ -28,12 +30,28 @@ def check(value: ArrayLike, valid: Callable[[Any], Any], message: str) -> Any:
     **Returns:** `value`, unchanged.
     **Errors:** `ValueError`.
     """
+    return check_all(value, [(valid, message)])
+
+
+def check_all(value: ArrayLike, rules: Sequence[Rule]) -> Any:
+    """Return `value` if it meets every rule, else raise the message of the first that it does not.
+
+    The same as `check` one after the other, but with a single call-back to the host in compiled
+    code.
+
+    **Arguments:** `value`, an array or number; `rules`, pairs of `valid` and `message`.
+    **Returns:** `value`, unchanged.
+    **Errors:** `ValueError`.
+    """
     if is_traced(value):
-        return eqx.error_if(value, jnp.logical_not(valid(value)), message)
+        violated = jnp.stack([jnp.logical_not(valid(value)).any() for valid, _ in rules])
+        messages = [message for _, message in rules]
+        return eqx.branched_error_if(value, violated.any(), jnp.argmax(violated), messages)
     known = np.asarray(value)
-    if not np.all(valid(known)):
-        got = np.array2string(known, separator=", ", precision=8).replace("\n", "")
-        raise ValueError(f"{message} Got {got}.")
+    for valid, message in rules:
+        if not np.all(valid(known)):
+            got = np.array2string(known, separator=", ", precision=8).replace("\n", "")
+            raise ValueError(f"{message} Got {got}.")
     return value
 
 
@@ -75,7 +93,12 @@ def float_array(value: ArrayLike | Any, argument: str, *shapes: tuple[int, ...])
 
 def finite(value: Any, argument: str) -> Any:
     """Return `value` if it has neither NaN nor infinity, else raise (see `check`)."""
-    return check(value, lambda x: abs(x) < float("inf"), f"`{argument}` must be finite numbers.")
+    return check_all(value, [is_finite(argument)])
+
+
+def is_finite(argument: str) -> Rule:
+    """The rule for `check_all` that a value has neither NaN nor infinity."""
+    return lambda x: abs(x) < float("inf"), f"`{argument}` must be finite numbers."
 
 
 def as_leaf(value: Any) -> Array:

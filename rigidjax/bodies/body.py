@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import as_leaf, check, finite, float_array
+from ..checks import as_leaf, check_all, finite, float_array, is_finite
 from . import shapes
 from .euler_equations import rotational_energy
 from .inertia import checked_inertia, inertia_tensor
@@ -185,20 +185,21 @@ def unit_quaternion(orientation: ArrayLike, argument: str) -> Float[Array, "4"]:
 
     **Errors:** `ValueError`, or a runtime error if traced, naming `argument`.
     """
-    p = finite(float_array(orientation, argument, (4,)), argument)
-    p = check(
-        p,
-        lambda p: (abs(p) > 0).any(),
-        f"`{argument}` is the zero quaternion, which is no rotation; the identity is (1, 0, 0, 0).",
-    )
-    p = as_leaf(
-        check(
-            p,
+    rules = [
+        is_finite(argument),
+        (
+            lambda p: (abs(p) > 0).any(),
+            f"`{argument}` is the zero quaternion, which is no rotation; the identity is "
+            f"(1, 0, 0, 0).",
+        ),
+        (
+            # The square differs from 1 by twice as much as the length.
             lambda p: abs(_square(p) - 1) <= 2e-6,
             f"`{argument}` must be a unit quaternion, scalar first, to within 1e-6: divide it by "
             f"its length.",
-        )
-    )
+        ),
+    ]
+    p = as_leaf(check_all(float_array(orientation, argument, (4,)), rules))
     return p / jnp.sqrt(_square(p))
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
-from .inertia import checked_regular_inertia
+from .inertia import checked_inertia
 from .potentials import AbstractPotential, AutodiffPotential, as_pytree
 
 
@@ -42,7 +42,9 @@ class FixedPointBody(eqx.Module):
         *,
         physical: bool = True,
     ):
-        self.inertia = checked_regular_inertia(inertia, "FixedPointBody(inertia=...)", physical)
+        self.inertia = checked_inertia(
+            inertia, "FixedPointBody(inertia=...)", physical, regular=True
+        )
         if potential is None or isinstance(potential, AbstractPotential):
             self.potential = potential
         else:

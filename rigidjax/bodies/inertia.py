@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ..checks import as_leaf, check, finite, float_array, is_traced
+from ..checks import as_leaf, check, check_all, finite, float_array, is_finite, is_traced
 from .euler_equations import symmetric_components
 
 
@@ -168,40 +168,46 @@ def _nearest_principal(moments, margin):
     return jnp.where(moved, nearest, moments), moved
 
 
-def checked_inertia(inertia: Any, argument: str, physical: bool = True) -> Array:
+def checked_inertia(
+    inertia: Any, argument: str, physical: bool = True, regular: bool = False
+) -> Array:
     r"""An inertia whose shape, symmetry and (unless `physical=False`) Euler tensor are checked.
 
     The Euler tensor is admitted down to $-32$ rounding errors of its trace, because a flat body
     or a thin rod has principal Euler values that are exactly zero.
 
-    **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `argument`, its name in messages.
+    **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `argument`, its name in messages; `regular`,
+    whether every moment must be positive so that it can be inverted.
     **Returns:** the array, a tensor made symmetric to the last bit.
     **Errors:** `ValueError`, or a runtime error if traced, that names the principal Euler value.
     """
-    value = finite(float_array(inertia, argument, (3,), (3, 3)), argument)
-    if value.ndim == 1:
-        value = check(value, lambda i: i >= 0, f"`{argument}` must not be negative.")
-        if physical:
-            for k in range(3):
-                value = check(value, _euler_value_is_valid(k), _non_physical(argument, k))
-        return as_leaf(value)
-    value = check(
-        value,
-        lambda i: (abs(i - i.T) <= 1e-6 * (abs(i[0, 0]) + abs(i[1, 1]) + abs(i[2, 2]))).all(),
-        f"`{argument}` must be symmetric.",
+    value = float_array(inertia, argument, (3,), (3, 3))
+    singular = (
+        f"`{argument}` must be positive (definite): without inertia the rotation has no equation."
     )
-    value = value * 0.5 + value.T * 0.5
+    if value.ndim == 1:
+        rules = [is_finite(argument), (_is_not_negative, f"`{argument}` must not be negative.")]
+        if physical:
+            rules += [(_euler_value_is_valid(k), _non_physical(argument, k)) for k in range(3)]
+        if regular:
+            rules.append((lambda i: i > 0, singular))
+        return as_leaf(check_all(value, rules))
+    rules = [is_finite(argument), (_is_symmetric, f"`{argument}` must be symmetric.")]
     if physical:
-        value = check(value, _euler_tensor_is_valid, _non_physical_tensor(argument, value))
-    return as_leaf(value)
+        rules.append((_euler_tensor_is_valid, _non_physical_tensor(argument, value)))
+    if regular:
+        rules.append((_is_positive_definite, singular))
+    value = check_all(value, rules)
+    return as_leaf(0.5 * (value + value.T))
 
 
-def checked_regular_inertia(inertia: Any, argument: str, physical: bool = True) -> Array:
-    """An inertia that can be inverted: `checked_inertia`, and every moment positive."""
-    value = checked_inertia(inertia, argument, physical)
-    message = f"`{argument}` must be positive (definite): without it the rotation has no equation."
-    valid = (lambda i: i > 0) if value.ndim == 1 else _is_positive_definite
-    return as_leaf(check(value, valid, message))
+def _is_not_negative(inertia):
+    return inertia >= 0
+
+
+def _is_symmetric(inertia):
+    size = abs(inertia[0, 0]) + abs(inertia[1, 1]) + abs(inertia[2, 2])
+    return abs(inertia - inertia.T) <= 1e-6 * size
 
 
 def _tolerance(inertia):
@@ -255,10 +261,10 @@ def _non_physical(argument, k):
 
 def _non_physical_tensor(argument, inertia):
     which = "the smallest principal Euler value"
-    if not is_traced(inertia):
-        half_trace = 0.5 * np.trace(inertia)
-        smallest = np.linalg.eigvalsh(half_trace * np.eye(3) - inertia)[0]
-        which = f"{which}, E1 = {smallest:.6g},"
+    if not is_traced(inertia) and np.isfinite(inertia).all():
+        symmetric = 0.5 * (inertia + inertia.T)
+        euler = 0.5 * np.trace(symmetric) * np.eye(3) - symmetric
+        which = f"{which}, {np.linalg.eigvalsh(euler)[0]:.6g},"
     return (
         f"`{argument}` is not physical: {which} is negative, which no distribution of mass has. "
         f"Correct the tensor, use `nearest_physical`, or pass physical=False."

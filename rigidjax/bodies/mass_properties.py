@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import as_leaf, check, finite, float_array
+from ..checks import as_leaf, check_all, finite, float_array, is_finite
 from .euler_equations import symmetric_components
 from .inertia import (
     checked_inertia,
@@ -85,7 +85,7 @@ class MassProperties(eqx.Module):
         r"""From ten unbounded numbers; physical whatever they are.
 
         $\theta = (\alpha, d_1, d_2, d_3, s_{12}, s_{23}, s_{13}, t_1, t_2, t_3)$ gives the
-        pseudo-inertia $U U^T$ with the upper triangular matrix $U$ that is $e^\alpha$ times the rows
+        pseudo-inertia $U U^T$ with the upper triangular $U$ that is $e^\alpha$ times the rows
         $(e^{d_1}, s_{12}, s_{13}, t_1)$, $(0, e^{d_2}, s_{23}, t_2)$, $(0, 0, e^{d_3}, t_3)$ and
         $(0, 0, 0, 1)$. So $m = e^{2\alpha}$ and $t$ is the centre of mass.
 
@@ -166,5 +166,5 @@ class MassProperties(eqx.Module):
 
 def checked_mass(mass: ArrayLike, argument: str) -> Float[Array, ""]:
     """A mass that is a finite positive number, kg."""
-    value = finite(float_array(mass, argument, ()), argument)
-    return as_leaf(check(value, lambda m: m > 0, f"`{argument}` must be positive, in kg."))
+    positive = (lambda m: m > 0, f"`{argument}` must be positive, in kg.")
+    return as_leaf(check_all(float_array(mass, argument, ()), [is_finite(argument), positive]))
