@@ -1,0 +1,98 @@
+"""What every applied force provides."""
+
+import abc
+import difflib
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..bodies.body import Body
+from ..checks import as_leaf, finite, float_array
+
+# Force at the centre of mass in space components (N) and moment about it in body components
+# (N m); `None` for what is zero by construction, so that no operation is spent on it.
+Wrench: TypeAlias = tuple[Float[Array, "3"] | None, Float[Array, "3"] | None]
+
+
+class Kinematics(eqx.Module):
+    """Poses and twists of all bodies as forces see them, one entry for each body.
+
+    Positions and velocities of the centres of mass in space components (m, m/s), rotation
+    matrices from body to space, angular velocities in body components (rad/s).
+    """
+
+    positions: tuple[Float[Array, "3"], ...]
+    rotations: tuple[Float[Array, "3 3"], ...]
+    velocities: tuple[Float[Array, "3"], ...]
+    angular_velocities: tuple[Float[Array, "3"], ...]
+
+
+class AbstractForce(eqx.Module):
+    """A law that turns time, poses and twists into wrenches on the bodies."""
+
+    @abc.abstractmethod
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the bodies that the force refers to; checked when a `System` is built."""
+
+    @abc.abstractmethod
+    def wrenches(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Wrench, ...]:
+        """Wrench on each body: force (space components, N), moment about the centre of mass
+        (body components, N m); `None` for no contribution."""
+
+    @abc.abstractmethod
+    def virials(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Float[Array, "3 3"] | None, ...]:
+        r"""Symmetric part of $\sum f \otimes u$ of each body, forces $f$ at points $u$ in body
+        components, N m. It moves nothing; Lagrange multipliers depend on it (Sherif 4.2)."""
+
+    @abc.abstractmethod
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        """Potential energy, J; zero for a force that has none."""
+
+
+def body_index(bodies: Sequence[Body], name: str) -> int:
+    """Index of the body called `name`; `ValueError` with the nearest name if there is none."""
+    names = [body.name for body in bodies]
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" The bodies are {names}."
+        raise ValueError(f"There is no body called {name!r}.{hint}")
+    return names.index(name)
+
+
+def vector_leaf(value: ArrayLike, argument: str) -> Float[Array, "3"]:
+    """A checked vector (3,) as an array; `argument` names it in the error."""
+    return as_leaf(finite(float_array(value, argument, (3,)), argument))
+
+
+def to_space(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
+    """Space components of a vector given in body components, in scalar components."""
+    return jnp.stack([R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2] for i in range(3)])
+
+
+def to_body(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
+    """Body components of a vector given in space components, in scalar components."""
+    return jnp.stack([R[0, i] * v[0] + R[1, i] * v[1] + R[2, i] * v[2] for i in range(3)])
+
+
+def one_body(num_bodies: int, index: int, wrench: Wrench) -> tuple[Wrench, ...]:
+    """Wrenches that are zero on all bodies but one."""
+    return tuple(wrench if i == index else (None, None) for i in range(num_bodies))
+
+
+def symmetric_part(matrix: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    """Symmetric part of a matrix."""
+    return 0.5 * (matrix + matrix.T)
+
+
+def no_virials(num_bodies: int) -> tuple[None, ...]:
+    """Virials of a force that acts at centres of mass or is a pure moment."""
+    return (None,) * num_bodies

@@ -1,0 +1,66 @@
+"""Any function of the poses as a potential energy."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..bodies.body import Body
+from ..bodies.potentials import moment_from_gradient
+from .base import AbstractForce, Kinematics, Wrench, symmetric_part
+
+
+class Potential(AbstractForce):
+    r"""A potential energy of the poses of all bodies, differentiated automatically.
+
+    **Arguments:** `function(positions, rotations) -> V`, positions (L, 3) in m and space
+    components, rotations (L, 3, 3) from body to space, V a scalar in J. An Equinox module
+    keeps its parameters as leaves.
+    **Raises:** `ValueError` if the function does not return a scalar.
+    """
+
+    function: Any
+
+    def __init__(self, function: Callable[..., Float[Array, ""]]):
+        if not callable(function):
+            raise TypeError(
+                "`Potential(function=...)` must be a function of (positions, rotations); "
+                f"got {function!r}."
+            )
+        self.function = function
+
+    def body_names(self) -> tuple[str, ...]:
+        return ()
+
+    def wrenches(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Wrench, ...]:
+        positions = jnp.stack(kinematics.positions)
+        rotations = jnp.stack(kinematics.rotations)
+        slope, twist = jax.grad(self._energy, argnums=(0, 1))(positions, rotations)
+        return tuple(
+            (-slope[i], moment_from_gradient(rotations[i], twist[i])) for i in range(len(bodies))
+        )
+
+    def virials(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Float[Array, "3 3"] | None, ...]:
+        rotations = jnp.stack(kinematics.rotations)
+        twist = jax.grad(self._energy, argnums=1)(jnp.stack(kinematics.positions), rotations)
+        return tuple(symmetric_part(-R.T @ slope) for R, slope in zip(rotations, twist, strict=True))
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        return self._energy(jnp.stack(kinematics.positions), jnp.stack(kinematics.rotations))
+
+    def _energy(self, positions, rotations):
+        energy = jnp.asarray(self.function(positions, rotations))
+        if energy.shape != ():
+            raise ValueError(
+                "`Potential(function)` must return a scalar, the energy in J; got shape "
+                f"{energy.shape}."
+            )
+        return energy

@@ -1,0 +1,64 @@
+"""A pure moment on one body."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..bodies.body import Body
+from .base import AbstractForce, Kinematics, Wrench, body_index, no_virials, one_body, to_body, vector_leaf
+
+
+class Torque(AbstractForce):
+    r"""A moment on one body, constant or a law `moment(t, R, Omega)`.
+
+    **Arguments:**
+
+    - `body`: name of the body.
+    - `moment`: (3,) N m, or a function `moment(t, R, Omega) -> (3,)`; an Equinox module keeps
+      its parameters as leaves.
+    - `frame`: axes of the components, `"body"` or `"space"`.
+    """
+
+    body: str = eqx.field(static=True)
+    moment: Any
+    frame: Literal["body", "space"] = eqx.field(static=True)
+
+    def __init__(
+        self,
+        body: str,
+        moment: ArrayLike | Callable[..., Float[Array, "3"]],
+        frame: Literal["body", "space"] = "body",
+    ):
+        if frame not in ("body", "space"):
+            raise ValueError(f'`Torque(frame=...)` must be "body" or "space"; got {frame!r}.')
+        self.body = body
+        self.moment = moment if callable(moment) else vector_leaf(moment, "Torque(moment=...)")
+        self.frame = frame
+
+    def body_names(self) -> tuple[str, ...]:
+        return (self.body,)
+
+    def wrenches(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Wrench, ...]:
+        index = body_index(bodies, self.body)
+        R = kinematics.rotations[index]
+        if callable(self.moment):
+            value = self.moment(t, R, kinematics.angular_velocities[index])
+        else:
+            value = self.moment
+        moment = value if self.frame == "body" else to_body(R, value)
+        return one_body(len(bodies), index, (None, moment))
+
+    def virials(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Float[Array, "3 3"] | None, ...]:
+        return no_virials(len(bodies))
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        return jnp.zeros(())

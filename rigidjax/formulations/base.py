@@ -1,0 +1,199 @@
+"""What every way to write the equations of motion provides."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..bodies.fixed_point import FixedPointBody
+from ..checks import check, finite
+from ..forces.base import Kinematics
+from ..rotations.base import AbstractRotation
+from ..rotations.euler_map import euler_map
+from ..rotations.so3 import multiply
+from ..state import State
+from ..system import AbstractMechanics, System, as_mechanics
+from .charts import Charted, Unknowns, in_space, move_chart, split_chart
+from .layout import Layout
+
+
+class AbstractFormulation(eqx.Module):
+    """A system, a rotation parametrization, and a choice of unknowns.
+
+    `encode` and `decode` translate between the unknowns `y` and the physical `State`;
+    `vector_field(t, y, args)` is what `diffrax.ODETerm` takes. All of it is a pytree whose
+    numbers (inertias, masses, parameters of forces) can be differentiated and batched.
+    """
+
+    system: eqx.AbstractVar[System | FixedPointBody]
+    rotation: eqx.AbstractVar[AbstractRotation]
+    recharting: eqx.AbstractVar[bool]
+
+    @property
+    @abc.abstractmethod
+    def layout(self) -> Layout:
+        """Where the unknowns of each body stand in `y`."""
+
+    @abc.abstractmethod
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        r"""Right-hand side $\dot y$."""
+
+    @abc.abstractmethod
+    def pack(self, state: State, reference: Float[Array, "L 4"] | None = None) -> Float[Array, " N"]:
+        """Unknowns of a state with unit quaternions, unchecked; seen from the charts `reference`."""
+
+    @abc.abstractmethod
+    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
+        """Poses and twists of all bodies."""
+
+    @abc.abstractmethod
+    def drift(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Largest violation of the constraints: position level and velocity level (1/s)."""
+
+    @abc.abstractmethod
+    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        """Unknowns moved onto the constraints by the explicit projection of the rotation."""
+
+    @abc.abstractmethod
+    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+        """Lagrange multipliers of the internal constraints, all bodies, J."""
+
+    @property
+    def mechanics(self) -> AbstractMechanics:
+        """Masses, inertias and wrenches of the system."""
+        return as_mechanics(self.system)
+
+    @property
+    def num_unknowns(self) -> int:
+        """Number of unknowns of the ordinary differential equation."""
+        return self.layout.size
+
+    def encode(self, state: State) -> Float[Array, " N"]:
+        """Unknowns of a physical state.
+
+        **Arguments:** `state`, with unit quaternions (to 1e-6; normalised here).
+        **Returns:** shape (num_unknowns,).
+        **Errors:** a wrong number of bodies, a zero, NaN or non-unit quaternion, a `FixedPointBody`
+        with position or velocity.
+        """
+        return self.pack(self.check_state(state))
+
+    def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
+        """Physical state of the unknowns; the quaternion's sign is arbitrary.
+
+        **Arguments:** `t`, s; `y`, shape (num_unknowns,) or `Charted`.
+        """
+        values, reference = split_chart(y)
+        kinematics = self.kinematics(t, y)
+        quaternions = []
+        for i in range(self.layout.num_bodies):
+            p = self.rotation.to_quaternion(self.layout.coordinates(values, i))
+            quaternions.append(p if reference is None else multiply(reference[i], p))
+        omegas = jnp.stack(kinematics.angular_velocities)
+        if not self.layout.translates:
+            zeros = jnp.zeros_like(omegas)
+            return State(zeros, jnp.stack(quaternions), zeros, omegas)
+        return State(
+            jnp.stack(kinematics.positions),
+            jnp.stack(quaternions),
+            jnp.stack(kinematics.velocities),
+            omegas,
+        )
+
+    def check_state(self, state: State) -> State:
+        """The state with its quaternions checked and normalised (errors as in `encode`)."""
+        if not isinstance(state, State):
+            raise TypeError(f"A formulation encodes a `State`; got {type(state).__name__}.")
+        if state.num_bodies != self.layout.num_bodies:
+            raise ValueError(
+                f"The system has {self.layout.num_bodies} bodies, the state has "
+                f"{state.num_bodies}. Give `State` one row for each body."
+            )
+        p = finite(state.orientation, "State(orientation=...)")
+        p = check(
+            p,
+            lambda p: abs((p * p).sum(-1) - 1) <= 2e-6,
+            "`State(orientation=...)` must be unit quaternions, scalar first, to 1e-6. Divide "
+            "them by their norm if they are meant to be rotations.",
+        )
+        p = jnp.asarray(p)
+        p = p / jnp.sqrt(jnp.sum(p * p, axis=-1, keepdims=True))
+        for name in ("position", "velocity"):
+            value = finite(getattr(state, name), f"State({name}=...)")
+            if not self.layout.translates:
+                value = check(
+                    value,
+                    lambda v: v == 0,
+                    f"`State({name}=...)` of a `FixedPointBody` must be zero: its fixed point is "
+                    "the origin. Use a `System` for a body that translates.",
+                )
+            state = eqx.tree_at(lambda s, name=name: getattr(s, name), state, jnp.asarray(value))
+        omega = finite(state.angular_velocity, "State(angular_velocity=...)")
+        return eqx.tree_at(
+            lambda s: (s.orientation, s.angular_velocity), state, (p, jnp.asarray(omega))
+        )
+
+    def chart(self, state: State) -> Charted:
+        """Unknowns of a checked state together with the reference rotations of their charts.
+
+        The reference is the identity unless the state is close to a singularity of it.
+        """
+        reference = jnp.zeros_like(state.orientation).at[:, 0].set(1)
+        return self.rechart(jnp.zeros(()), Charted(self.pack(state, reference), reference))[0]
+
+    def rechart(self, t: Float[Array, ""], y: Charted) -> tuple[Charted, Array]:
+        """Move the references of all bodies whose coordinates come close to a singularity.
+
+        Half of the distance between the chart's centre and its singularity is the limit
+        (Geradin-Rixen 5.4). **Returns:** the unknowns and whether any reference moved.
+        """
+        rotation = self.rotation
+        limit = 0.5 * rotation.singularity(rotation.center())
+        state = self.decode(t, y)
+        moved, references = [], []
+        for i in range(self.layout.num_bodies):
+            near = ~(rotation.singularity(self.layout.coordinates(y.values, i)) > limit)
+            fresh = move_chart(rotation, state.orientation[i])
+            references.append(jnp.where(near, fresh, y.reference[i]))
+            moved.append(near)
+        any_moved = jnp.any(jnp.stack(moved))
+        reference = jnp.where(any_moved, jnp.stack(references), y.reference)
+        values = jnp.where(any_moved, self.pack(state, reference), y.values)
+        return Charted(values, reference), any_moved
+
+    def singularity(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+        """Smallest distance of any body's coordinates to a singularity, rad; `inf` if none."""
+        values, _ = split_chart(y)
+        distances = [
+            self.rotation.singularity(self.layout.coordinates(values, i))
+            for i in range(self.layout.num_bodies)
+        ]
+        return jnp.min(jnp.stack(distances))
+
+    def reactions(self, t: Float[Array, ""], y: Unknowns) -> dict[str, Array]:
+        """Reactions of the joints by name: none, since there are no joints."""
+        return {}
+
+    def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+        """Total energy, kinetic and potential, J."""
+        kinematics = self.kinematics(t, y)
+        return self.mechanics.kinetic_energy(kinematics) + self.mechanics.potential_energy(
+            t, kinematics
+        )
+
+    def momentum(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+        """Linear momentum (kg m/s) and angular momentum about the origin (kg m^2/s), space components."""
+        return self.mechanics.momentum(self.kinematics(t, y))
+
+    def rotation_matrix(
+        self, values: Float[Array, " N"], reference: Float[Array, "L 4"] | None, i: int
+    ) -> Float[Array, "3 3"]:
+        """Rotation matrix of body `i`, its chart's reference included."""
+        R = self.rotation.to_matrix(self.layout.coordinates(values, i))
+        return R if reference is None else in_space(euler_map(reference[i]), R)

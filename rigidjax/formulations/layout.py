@@ -1,0 +1,76 @@
+"""Where the unknowns of each body stand in the vector of unknowns."""
+
+import dataclasses
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    r"""Unknowns $(x_1, a_1, x_2, a_2, \dots, v_1, w_1, v_2, w_2, \dots)$, the order of Lang (58), (68).
+
+    **Arguments:** `num_bodies`; `translates`, whether positions and velocities are unknowns;
+    `num_coordinates` of a rotation; `num_rates`, rotational velocities of one body (3 in null-space
+    coordinates, `num_coordinates` in absolute ones).
+    """
+
+    num_bodies: int
+    translates: bool
+    num_coordinates: int
+    num_rates: int
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self.num_bodies * (self._pose + self._twist)
+
+    @property
+    def num_positions(self) -> int:
+        """Number of position-level unknowns."""
+        return self.num_bodies * self._pose
+
+    @property
+    def _shift(self) -> int:
+        return 3 if self.translates else 0
+
+    @property
+    def _pose(self) -> int:
+        return self._shift + self.num_coordinates
+
+    @property
+    def _twist(self) -> int:
+        return self._shift + self.num_rates
+
+    def position(self, y: Float[Array, " N"], i: int) -> Float[Array, "3"]:
+        """Position of body `i`."""
+        start = i * self._pose
+        return y[start : start + 3]
+
+    def coordinates(self, y: Float[Array, " N"], i: int) -> Float[Array, " n"]:
+        """Rotation coordinates of body `i`."""
+        start = i * self._pose + self._shift
+        return y[start : start + self.num_coordinates]
+
+    def velocity(self, y: Float[Array, " N"], i: int) -> Float[Array, "3"]:
+        """Velocity of body `i`."""
+        start = self.num_positions + i * self._twist
+        return y[start : start + 3]
+
+    def rates(self, y: Float[Array, " N"], i: int) -> Float[Array, " k"]:
+        """Rotational velocity unknowns of body `i`."""
+        start = self.num_positions + i * self._twist + self._shift
+        return y[start : start + self.num_rates]
+
+    def join(self, positions, coordinates, velocities, rates) -> Float[Array, " N"]:
+        """Vector of unknowns (or of their rates) from one entry for each body.
+
+        `positions` and `velocities` are empty if the bodies do not translate.
+        """
+        parts = []
+        for shifts, turns in ((positions, coordinates), (velocities, rates)):
+            for i, turn in enumerate(turns):
+                if self.translates:
+                    parts.append(shifts[i])
+                parts.append(turn)
+        return jnp.concatenate(parts)

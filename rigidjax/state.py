@@ -1,0 +1,76 @@
+"""The physical, parametrization-free state of a system of rigid bodies."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+
+def _rows(name: str, value: ArrayLike, width: int) -> Float[Array, "L width"]:
+    value = jnp.asarray(value)
+    value = value if jnp.issubdtype(value.dtype, jnp.floating) else value.astype(float)
+    if value.ndim == 1:
+        value = value[None]
+    if value.ndim != 2 or value.shape[1] != width:
+        raise ValueError(
+            f"`State({name}=...)` must have shape (L, {width}), one row for each body; "
+            f"got shape {value.shape}. For many states at once use `jax.vmap`."
+        )
+    return value
+
+
+class State(eqx.Module):
+    """Poses and twists of all bodies, whatever the parametrization.
+
+    **Arguments:**
+
+    - `position`: positions of the centres of mass, shape (L, 3), space components, m.
+    - `orientation`: unit quaternions, scalar first, shape (L, 4); body to space.
+    - `velocity`: velocities of the centres of mass, shape (L, 3), space components, m/s.
+    - `angular_velocity`: shape (L, 3), **body** components, rad/s.
+
+    What is left out is zero (position, velocity, angular velocity) or the identity
+    (orientation). One body may be given without its leading axis. A `FixedPointBody` has
+    orientation (1, 4) and angular velocity (1, 3); its position and velocity are zero.
+
+    **Raises:** `ValueError` for a wrong shape or different numbers of bodies.
+    """
+
+    position: Float[Array, "L 3"]
+    orientation: Float[Array, "L 4"]
+    velocity: Float[Array, "L 3"]
+    angular_velocity: Float[Array, "L 3"]
+
+    def __init__(
+        self,
+        position: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+    ):
+        given = {
+            name: _rows(name, value, width)
+            for name, value, width in (
+                ("position", position, 3),
+                ("orientation", orientation, 4),
+                ("velocity", velocity, 3),
+                ("angular_velocity", angular_velocity, 3),
+            )
+            if value is not None
+        }
+        counts = {name: value.shape[0] for name, value in given.items()}
+        if len(set(counts.values())) > 1:
+            raise ValueError(f"`State(...)` needs one row for each body in every part; got {counts}.")
+        num_bodies = next(iter(counts.values()), 1)
+        dtype = jnp.result_type(*given.values()) if given else jnp.result_type(float)
+        zeros = jnp.zeros((num_bodies, 3), dtype)
+        self.position = given.get("position", zeros)
+        self.orientation = given.get(
+            "orientation", jnp.zeros((num_bodies, 4), dtype).at[:, 0].set(1)
+        )
+        self.velocity = given.get("velocity", zeros)
+        self.angular_velocity = given.get("angular_velocity", zeros)
+
+    @property
+    def num_bodies(self) -> int:
+        """Number of bodies."""
+        return self.orientation.shape[-2]

@@ -1,0 +1,18 @@
+"""Systems of bodies and forces."""
+
+from ..bodies.fixed_point import FixedPointBody
+from .fixed_point import FixedPointMechanics as FixedPointMechanics
+from .mechanics import AbstractMechanics as AbstractMechanics
+from .system import System as System
+
+
+def as_mechanics(system: System | FixedPointBody) -> AbstractMechanics:
+    """The mechanics of what a formulation was given; `TypeError` for anything else."""
+    if isinstance(system, FixedPointBody):
+        return FixedPointMechanics(system)
+    if isinstance(system, AbstractMechanics):
+        return system
+    raise TypeError(
+        f"A formulation takes a `System` or a `FixedPointBody`; got {type(system).__name__}. "
+        "Wrap a single `Body` as `System(body)`."
+    )
