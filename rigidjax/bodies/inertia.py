@@ -156,7 +156,7 @@ def _nearest_principal(moments, margin):
     euler = euler_tensor(moments)
     bound = margin * jnp.abs(euler[0] + euler[1] + euler[2])
     gap = bound - euler
-    active = np.array(list(itertools.product([False, True], repeat=3)))
+    active = jnp.array(list(itertools.product([False, True], repeat=3)))
     # Free components all move by -trace; the active ones by their gap.
     trace = jnp.where(active, gap, 0.0).sum(axis=1) / (4 - active.sum(axis=1))
     change = jnp.where(active, gap, -trace[:, None])
