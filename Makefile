@@ -58,7 +58,7 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff format
 
 types: $(VENV)/.installed-test
-	$(BIN)/pyright
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
 notebooks: $(VENV)/.installed-test
 	@set -e; for file in notebooks/*.ipynb; do \

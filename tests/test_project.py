@@ -19,16 +19,21 @@ def test_precision_is_the_one_asked_for():
     assert jnp.zeros(()).dtype == asked
 
 
+def run(code):
+    """Standard output of a program of its own, in which warnings are errors."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_import_leaves_jax_config_alone():
     code = (
         "import jax; before = dict(jax.config.values); import rigidjax; "
         "after = dict(jax.config.values); "
         "print([k for k in before if before[k] != after[k]])"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert out.stdout.strip() == "[]"
+    assert run(code).strip() == "[]"
 
 
 def test_one_version_everywhere():
@@ -48,11 +53,4 @@ def test_pins_are_names_and_versions_only():
 def test_readme_example_prints_what_it_says():
     readme = (ROOT / "README.md").read_text()
     code, printed = re.search(r"```python\n(.*?)```\s*```\n(.*?)```", readme, re.S).groups()
-    out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    assert out.stdout == printed
+    assert run(code) == printed
