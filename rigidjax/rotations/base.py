@@ -1,11 +1,16 @@
 """What every parametrization of SO(3) provides."""
 
 import abc
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
+
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
 
 Rates: TypeAlias = Literal["body", "space"]
 
@@ -45,8 +50,8 @@ class AbstractRotation(eqx.Module):
     Every method takes one set of coordinates of shape (n,); use `jax.vmap` for many.
     """
 
-    num_coordinates: eqx.AbstractClassVar[int]
-    num_constraints: eqx.AbstractClassVar[int]
+    num_coordinates: AbstractClassVar[int]
+    num_constraints: AbstractClassVar[int]
 
     @abc.abstractmethod
     def to_matrix(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
@@ -80,6 +85,15 @@ class AbstractRotation(eqx.Module):
     @abc.abstractmethod
     def tangent(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, "3 n"]:
         r"""Tangent operator $H(a)$ with $\Omega = H\,\dot a$, shape (3, n)."""
+
+    @abc.abstractmethod
+    def angular_velocity(
+        self, a: Float[Array, " n"], a_dot: Float[Array, " n"], rates: Rates = "body"
+    ) -> Float[Array, "3"]:
+        r"""Angular velocity $\Omega = H(a)\,\dot a$, rad/s, written out in scalar components.
+
+        The same map as `tangent(a, rates) @ a_dot`; `rates="space"`: $\omega$.
+        """
 
     @abc.abstractmethod
     def constraint(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, " m"]:
@@ -128,12 +142,6 @@ class AbstractRotation(eqx.Module):
     @abc.abstractmethod
     def half_rotation(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
         r"""Rotation matrix $F$ about the same axis with $R(a) = F F$, shape (3, 3)."""
-
-    def angular_velocity(
-        self, a: Float[Array, " n"], a_dot: Float[Array, " n"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
-        r"""Angular velocity $\Omega = H(a)\,\dot a$ (`"space"`: $\omega$), rad/s."""
-        return self.tangent(a, rates) @ a_dot
 
     def acceleration(
         self,

@@ -1,5 +1,6 @@
 """Directors: the nine entries of the rotation matrix, rotation-free coordinates."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -7,13 +8,12 @@ from jaxtyping import Array, Float
 
 from . import so3
 from .base import AbstractRotation, Rates, check_inertia, check_rates
-from .euler_map import euler_map, euler_map_directors
+from .euler_map import euler_map_directors
+from .half_rotation import half_rotation_matrix
 from .spurrier_klumpp import spurrier_klumpp
 
 
-def _cross_columns(
-    u: tuple[Array, Array, Array], v: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array]:
+def _cross(u: Sequence[Array], v: Sequence[Array]) -> tuple[Array, Array, Array]:
     """The cross product of two vectors given in scalar components."""
     return (u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0])
 
@@ -60,7 +60,7 @@ class Directors(AbstractRotation):
         w1, w2, w3 = jnp.unstack(omega)
         if rates == "space":
             w = (w1, w2, w3)
-            return jnp.stack([c for n in (0, 3, 6) for c in _cross_columns(w, d[n : n + 3])])
+            return jnp.stack([c for n in (0, 3, 6) for c in _cross(w, d[n : n + 3])])
         return jnp.stack(
             [w3 * d[3 + m] - w2 * d[6 + m] for m in range(3)]
             + [w1 * d[6 + m] - w3 * d[m] for m in range(3)]
@@ -96,7 +96,7 @@ class Directors(AbstractRotation):
         check_rates(rates)
         d, v = jnp.unstack(a), jnp.unstack(0.5 * a_dot)
         if rates == "space":
-            parts = [_cross_columns(d[n : n + 3], v[n : n + 3]) for n in (0, 3, 6)]
+            parts = [_cross(d[n : n + 3], v[n : n + 3]) for n in (0, 3, 6)]
             return jnp.stack([x + y + z for x, y, z in zip(*parts, strict=True)])
 
         def product(i: int, j: int) -> Array:
@@ -197,6 +197,5 @@ class Directors(AbstractRotation):
         return jnp.eye(3).reshape(9)
 
     def half_rotation(self, a: Float[Array, "9"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R(d) = F F$ and an angle of at most pi/2: the rotation of $1 + p$."""
-        p = so3.principal(self.to_quaternion(a))
-        return euler_map(so3.normalize(p + jnp.array([1.0, 0.0, 0.0, 0.0], p.dtype)))
+        r"""$F$ with $R(d) = F F$ and an angle of at most pi/2."""
+        return half_rotation_matrix(so3.principal(self.to_quaternion(a)))

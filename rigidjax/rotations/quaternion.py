@@ -6,9 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from . import guarded, so3
+from . import so3
 from .base import AbstractRotation, Rates, check_rates, reduced_mass
 from .euler_map import euler_map
+from .half_rotation import half_rotation_matrix
 from .spurrier_klumpp import spurrier_klumpp
 
 
@@ -184,18 +185,10 @@ class Quaternion(AbstractRotation):
         return jnp.array([1.0, 0.0, 0.0, 0.0])
 
     def half_rotation(self, a: Float[Array, "4"]) -> Float[Array, "3 3"]:
-        r"""$F = p_0 1 + \hat p \hat p^T / (1 + p_0) + \tilde{\hat p}$, $R(p) = F F$ if $|p| = 1$.
+        r"""$F$ with $R(p) = F F$ for $|p| = 1$, see `half_rotation_matrix`.
 
-        Half of the rotation by the angle of $p$, which is above pi if $p_0 < 0$; at $p = -1$, where
-        the axis is lost, the identity.
+        The angle is half that of $p$, which is above pi if $p_0 < 0$.
 
         **Source:** Geradin-Rixen (275), (324).
         """
-        p0, p1, p2, p3 = jnp.unstack(a)
-        beyond = p0 < 0
-        square = p1 * p1 + p2 * p2 + p3 * p3
-        # 1 / (1 + p0) without cancellation for p0 < 0, and zero at p0 = -1.
-        far = guarded.safe_divide(1.0 - p0, square)
-        g = jnp.where(beyond, far, 1.0 / (1.0 + jnp.where(beyond, 0.0, p0)))
-        k = jnp.where(beyond & (square == 0), 1.0, p0)
-        return so3.axial_matrix(k, 1.0, g, jnp.stack([p1, p2, p3]))
+        return half_rotation_matrix(a)

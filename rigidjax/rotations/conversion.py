@@ -1,0 +1,80 @@
+r"""Conversion between parametrizations, composition, increments, and moving the reference.
+
+All of it goes by way of unit quaternions, and serves every parametrization without knowing it.
+"""
+
+from jaxtyping import Array, Float
+
+from . import so3
+from .base import AbstractRotation, Rates, check_rates
+
+
+def convert(
+    a: Float[Array, " n"], source: AbstractRotation, target: AbstractRotation
+) -> Float[Array, " m"]:
+    r"""Coordinates of the same rotation in another parametrization, shape (m,).
+
+    **Arguments:** `a`, coordinates in `source`, shape (n,).
+    """
+    return target.from_quaternion(source.to_quaternion(a))
+
+
+def compose(
+    rotation: AbstractRotation, a: Float[Array, " n"], b: Float[Array, " n"]
+) -> Float[Array, " n"]:
+    r"""Coordinates of $R(a)\,R(b)$, shape (n,). **Source:** Geradin-Rixen (226)."""
+    p, q = rotation.to_quaternion(a), rotation.to_quaternion(b)
+    return rotation.from_quaternion(so3.multiply(p, q))
+
+
+def inverse(rotation: AbstractRotation, a: Float[Array, " n"]) -> Float[Array, " n"]:
+    r"""Coordinates of $R(a)^T$, shape (n,)."""
+    return rotation.from_quaternion(so3.conjugate(rotation.to_quaternion(a)))
+
+
+def relative(
+    rotation: AbstractRotation, reference: Float[Array, " n"], a: Float[Array, " n"]
+) -> Float[Array, " n"]:
+    r"""Coordinates of $R_{rel} = R_0^T R$, shape (n,). **Source:** Geradin-Rixen (155), (159)."""
+    p, q = rotation.to_quaternion(reference), rotation.to_quaternion(a)
+    return rotation.from_quaternion(so3.multiply(so3.conjugate(p), q))
+
+
+def update(
+    rotation: AbstractRotation,
+    a: Float[Array, " n"],
+    increment: Float[Array, "3"],
+    rates: Rates = "body",
+) -> Float[Array, " n"]:
+    r"""Coordinates after a finite rotation increment, shape (n,).
+
+    $R(a)\exp(\tilde\Theta)$ with the increment $\Theta$ in body components, or
+    $\exp(\tilde\theta)R(a)$ with $\theta$ in space components (`rates="space"`).
+
+    **Arguments:** `increment`, a rotation vector, shape (3,), rad.
+
+    **Source:** Geradin-Rixen, Section 5.4.
+    """
+    check_rates(rates)
+    p, q = rotation.to_quaternion(a), so3.exp_quaternion(increment)
+    return rotation.from_quaternion(so3.multiply(p, q) if rates == "body" else so3.multiply(q, p))
+
+
+def rechart(
+    rotation: AbstractRotation, reference: Float[Array, "4"], a: Float[Array, " n"]
+) -> tuple[Float[Array, "4"], Float[Array, " n"]]:
+    r"""Move the reference rotation on, to coordinates as far from singular as possible.
+
+    The total rotation $R(Q)\,R(a)$ stays the same. So do the angular velocity and all increments in
+    body components, whatever the reference (160): no other state has to be converted.
+
+    **Arguments:** `reference`, the unit quaternion $Q$, shape (4,); `a`, shape (n,).
+
+    **Returns:** the new $Q$, of unit length, and the new coordinates, `rotation.center()`.
+
+    **Source:** Geradin-Rixen, Section 5.4.
+    """
+    center = rotation.center().astype(a.dtype)
+    back = so3.conjugate(rotation.to_quaternion(center))
+    total = so3.multiply(reference, rotation.to_quaternion(a))
+    return so3.normalize(so3.multiply(total, back)), center
