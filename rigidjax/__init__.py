@@ -1,0 +1,39 @@
+"""Differentiable simulation of rigid bodies and multibody systems in JAX."""
+
+from . import projection as projection, solvers as solvers
+from .adjoint import AnyMode as AnyMode
+from .bodies import (
+    AutodiffPotential as AutodiffPotential,
+    AxialGravityPotential as AxialGravityPotential,
+    Body as Body,
+    ConstantMoment as ConstantMoment,
+    FixedPointBody as FixedPointBody,
+    GravityPotential as GravityPotential,
+    LinearDrag as LinearDrag,
+    MassProperties as MassProperties,
+    QuadraticDrag as QuadraticDrag,
+)
+from .forces import (
+    Gravity as Gravity,
+    PointForce as PointForce,
+    Potential as Potential,
+    Torque as Torque,
+)
+from .formulations import Absolute as Absolute, Charted as Charted, NullSpace as NullSpace
+from .results import RESULTS as RESULTS, SimulationError as SimulationError
+from .rotations import (
+    ConformalRotationVector as ConformalRotationVector,
+    Directors as Directors,
+    EulerAngles as EulerAngles,
+    LinearParameters as LinearParameters,
+    Quaternion as Quaternion,
+    RodriguesParameters as RodriguesParameters,
+    RotationVector as RotationVector,
+    convert as convert,
+)
+from .simulate import simulate as simulate
+from .solution import Solution as Solution
+from .state import State as State
+from .system import System as System
+
+__version__ = "0.1.0"

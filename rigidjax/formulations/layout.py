@@ -62,6 +62,18 @@ class Layout:
         start = self.num_positions + i * self._twist + self._shift
         return y[start : start + self.num_rates]
 
+    def set_coordinates(
+        self, y: Float[Array, " N"], i: int, a: Float[Array, " n"]
+    ) -> Float[Array, " N"]:
+        """`y` with other rotation coordinates of body `i`."""
+        start = i * self._pose + self._shift
+        return y.at[start : start + self.num_coordinates].set(a)
+
+    def set_rates(self, y: Float[Array, " N"], i: int, w: Float[Array, " k"]) -> Float[Array, " N"]:
+        """`y` with other rotational velocity unknowns of body `i`."""
+        start = self.num_positions + i * self._twist + self._shift
+        return y.at[start : start + self.num_rates].set(w)
+
     def join(self, positions, coordinates, velocities, rates) -> Float[Array, " N"]:
         """Vector of unknowns (or of their rates) from one entry for each body.
 

@@ -1,0 +1,248 @@
+"""A diffrax adjoint that serves forward and reverse mode, of any order."""
+
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+from jax.interpreters import ad
+
+
+class AnyMode(diffrax.AbstractAdjoint):
+    r"""Differentiate a solve by `jax.jvp`, `jax.grad`, or both; the default of `simulate`.
+
+    diffrax's own adjoints serve one mode each: `ForwardMode` is fast forward, `RecursiveCheckpoint`
+    is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a linear
+    operator in the tangents: it is evaluated by forward mode, transposed by checkpointed reverse
+    mode, and differentiated once more by `DirectAdjoint`. All of them differentiate the steps that
+    were taken (discretise, then differentiate), so they agree to round-off.
+
+    A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
+    take time and memory that grow with `max_steps`: choose it as small as the problem allows.
+
+    **Arguments:** `checkpoints`, number of checkpoints of the reverse mode (see
+    `diffrax.RecursiveCheckpointAdjoint`).
+    """
+
+    checkpoints: int | None = None
+
+    def loop(self, **kwargs: Any) -> Any:
+        """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
+        solve, inputs = _traced_solve(kwargs, self.checkpoints)
+        if solve.closes_over_tracers():
+            # A vector field such as `lambda t, y, args: theta * y` hides what it depends on.
+            solve, inputs = _traced_solve(_expose_closure(kwargs), self.checkpoints)
+            if solve.closes_over_tracers():
+                raise ValueError(
+                    "`AnyMode` cannot see what an event, a projection or `SaveAt(fn=...)` closes "
+                    "over while it is traced. Pass such values through `args` or in an Equinox "
+                    "module, or choose one of diffrax's adjoints."
+                )
+        return solve.unflatten(_solve_p.bind(*inputs, solve=solve))
+
+
+def _traced_solve(kwargs, checkpoints):
+    arrays, static = eqx.partition(kwargs, eqx.is_array)
+    leaves, treedef = jax.tree.flatten(arrays)
+    inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in leaves)
+    solve = _Solve(static, treedef, inexact, checkpoints)
+    primals = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if diff]
+    others = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if not diff]
+    solve.trace(primals, others)
+    return solve, [*primals, *others]
+
+
+def _expose_closure(kwargs):
+    """The same arguments with the vector field's closed-over values as arrays of a pytree."""
+    state = kwargs["init_state"]
+    vector_field = eqx.filter_closure_convert(
+        kwargs["terms"].vf, state.tprev, state.y, kwargs["args"]
+    )
+    return {**kwargs, "terms": diffrax.ODETerm(vector_field)}
+
+
+class _Solve:
+    """One traced solve: its static parts, and how its arrays are flattened.
+
+    Compared by identity, as a static parameter of the primitives below must be.
+    """
+
+    def __init__(self, static, treedef, inexact, checkpoints):
+        self.static = static
+        self.treedef = treedef
+        self.inexact = inexact
+        self.num_primals = sum(inexact)
+        self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
+        self.jaxpr = None
+        self.out_inexact = ()
+        self.out_treedef = None
+        self.out_static = None
+
+    def closes_over_tracers(self):
+        return any(isinstance(const, jax.core.Tracer) for const in self.jaxpr.consts)
+
+    def run(self, adjoint, primals, others):
+        """Outputs (differentiable, others) of the loop of `adjoint`."""
+        primals, others = iter(primals), iter(others)
+        leaves = [next(primals) if diff else next(others) for diff in self.inexact]
+        kwargs = eqx.combine(jax.tree.unflatten(self.treedef, leaves), self.static)
+        arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
+        out, self.out_treedef = jax.tree.flatten(arrays)
+        self.out_static = out_static
+        self.out_inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in out)
+        first = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if diff]
+        second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
+        return first, second
+
+    def trace(self, primals, others):
+        def flat(primals, others):
+            first, second = self.run(diffrax.ForwardMode(), primals, others)
+            return [*first, *second]
+
+        self.jaxpr = jax.make_jaxpr(flat)(primals, others)
+
+    @property
+    def in_avals(self):
+        """Shapes and dtypes of the differentiable inputs."""
+        return list(self.jaxpr.in_avals[: self.num_primals])
+
+    @property
+    def out_avals(self):
+        """Shapes and dtypes of the differentiable outputs."""
+        return list(self.jaxpr.out_avals[: sum(self.out_inexact)])
+
+    def unflatten(self, out):
+        count = sum(self.out_inexact)
+        first, second = iter(out[:count]), iter(out[count:])
+        leaves = [next(first) if diff else next(second) for diff in self.out_inexact]
+        return eqx.combine(jax.tree.unflatten(self.out_treedef, leaves), self.out_static)
+
+    def split(self, inputs):
+        """Primals, other arrays, and what follows them (tangents or cotangents)."""
+        n, m = self.num_primals, len(self.inexact)
+        return inputs[:n], inputs[n:m], inputs[m:]
+
+    def tangent(self, adjoint, primals, others, tangents):
+        """Outputs' tangents: the Jacobian times `tangents`."""
+        primals, tangents = list(primals), list(tangents)
+        function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
+        return jax.jvp(function, primals, tangents)[1]
+
+    def cotangent(self, adjoint, primals, others, cotangents):
+        """Inputs' cotangents: the transposed Jacobian times `cotangents`."""
+        function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
+        return list(jax.vjp(function, *primals)[1](list(cotangents)))
+
+
+def _zero(x):
+    """Symbolic zero tangent of an array (of type float0 for integers and booleans)."""
+    aval = jax.typeof(x)
+    new = hasattr(aval, "to_tangent_aval")
+    return ad.Zero(aval.to_tangent_aval() if new else aval.at_least_vspace())
+
+
+def _instantiate(tangents, avals):
+    """Tangents or cotangents with symbolic zeros (`None` under `vmap`) made into arrays."""
+    return [
+        jnp.zeros(aval.shape, aval.dtype) if t is None or type(t) is ad.Zero else t
+        for t, aval in zip(tangents, avals, strict=True)
+    ]
+
+
+def _solve_impl(*inputs, solve):
+    return jax.core.eval_jaxpr(solve.jaxpr.jaxpr, solve.jaxpr.consts, *inputs)
+
+
+def _solve_abstract(*inputs, solve):
+    return list(solve.jaxpr.out_avals)
+
+
+def _solve_jvp(inputs, tangents, *, solve):
+    primals, others, _ = solve.split(inputs)
+    out = _solve_p.bind(*inputs, solve=solve)
+    tangents = _instantiate(tangents[: solve.num_primals], solve.in_avals)
+    out_tangents = _tangent_p.bind(*primals, *others, *tangents, solve=solve)
+    count = sum(solve.out_inexact)
+    return out, [*out_tangents, *(_zero(x) for x in out[count:])]
+
+
+def _not_linear(cotangents, *inputs, solve):
+    raise NotImplementedError("a solve is not linear in its inputs")
+
+
+def _tangent_impl(*inputs, solve):
+    return list(solve.tangent(diffrax.ForwardMode(), *solve.split(inputs)))
+
+
+def _tangent_abstract(*inputs, solve):
+    return solve.out_avals
+
+
+def _linear_jvp(primitive, map_of):
+    """JVP of a primitive that is linear in its last inputs and depends on a solve's primals."""
+
+    def jvp(inputs, tangents, *, solve):
+        primals, others, vectors = solve.split(inputs)
+        primal_tangents, _, vector_tangents = solve.split(tangents)
+        out = primitive.bind(*inputs, solve=solve)
+        total = None
+        if not all(type(t) is ad.Zero for t in vector_tangents):
+            total = primitive.bind(*primals, *others, *_instantiate(vector_tangents, map(jax.typeof, vectors)), solve=solve)
+        if not all(type(t) is ad.Zero for t in primal_tangents):
+            function = lambda *x: list(map_of(solve, x, others, vectors))  # noqa: E731
+            second = jax.jvp(function, list(primals), _instantiate(primal_tangents, solve.in_avals))[1]
+            total = second if total is None else [a + b for a, b in zip(total, second, strict=True)]
+        if total is None:
+            total = [_zero(x) for x in out]
+        return out, total
+
+    return jvp
+
+
+def _tangent_transpose(cotangents, *inputs, solve):
+    primals, others, _ = solve.split(inputs)
+    cotangents = _instantiate(cotangents, solve.out_avals)
+    out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve)
+    return [*([None] * len(solve.inexact)), *out]
+
+
+def _cotangent_impl(*inputs, solve):
+    return solve.cotangent(solve.reverse, *solve.split(inputs))
+
+
+def _cotangent_abstract(*inputs, solve):
+    return solve.in_avals
+
+
+def _cotangent_transpose(cotangents, *inputs, solve):
+    primals, others, _ = solve.split(inputs)
+    cotangents = _instantiate(cotangents, solve.in_avals)
+    out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve)
+    return [*([None] * len(solve.inexact)), *out]
+
+
+def _tangent_jvp(*args, **kwargs):
+    return _linear_jvp(
+        _tangent_p, lambda solve, *inputs: solve.tangent(diffrax.DirectAdjoint(), *inputs)
+    )(*args, **kwargs)
+
+
+def _cotangent_jvp(*args, **kwargs):
+    return _linear_jvp(
+        _cotangent_p, lambda solve, *inputs: solve.cotangent(diffrax.DirectAdjoint(), *inputs)
+    )(*args, **kwargs)
+
+
+_solve_p = eqxi.create_vprim("rigidjax_solve", _solve_impl, _solve_abstract, _solve_jvp, _not_linear)
+_tangent_p = eqxi.create_vprim(
+    "rigidjax_solve_tangent", _tangent_impl, _tangent_abstract, _tangent_jvp, _tangent_transpose
+)
+_cotangent_p = eqxi.create_vprim(
+    "rigidjax_solve_cotangent",
+    _cotangent_impl,
+    _cotangent_abstract,
+    _cotangent_jvp,
+    _cotangent_transpose,
+)

@@ -1,0 +1,21 @@
+"""Projection in closed form."""
+
+import diffrax
+from jaxtyping import Array, Float
+
+from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns
+from .base import AbstractProjection
+
+
+class Explicit(AbstractProjection):
+    r"""The closed-form projection of each parametrization, `model.project`; the default.
+
+    Quaternions: Lang (63), which for a quaternion is the mass-metric projection too. Directors:
+    the explicit algorithm of Lang, Section 6, orthogonal in the metric of the unit matrix.
+    """
+
+    def __call__(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Unknowns, diffrax.RESULTS]:
+        return model.project(t, y), diffrax.RESULTS.successful

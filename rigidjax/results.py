@@ -1,0 +1,20 @@
+"""How a simulation can end."""
+
+import diffrax
+
+
+class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
+    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these two."""
+
+    singular_parametrization = (
+        "The rotation came to a singularity of its parametrization. Let the formulation move its "
+        "reference on (`recharting=True`), or use `rj.Quaternion()`, which has no singularity."
+    )
+    nonfinite_state = (
+        "The state is no longer finite. Take smaller steps or an adaptive step size, or check the "
+        "forces for values that are not finite."
+    )
+
+
+class SimulationError(RuntimeError):
+    """A simulation that did not reach its end, with the reason; see `Solution.result`."""

@@ -1,0 +1,371 @@
+"""The entry point: a formulation, a state and an end time in, a `Solution` out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+from jaxtyping import Array, ArrayLike, Float
+
+from .adjoint import AnyMode
+from .checks import check, finite, is_traced
+from .evaluations import (
+    Counted,
+    explicit_evaluations,
+    finish_count,
+    is_after_step,
+    start_count,
+)
+from .formulations import AbstractFormulation, Charted
+from .formulations.charts import split_chart
+from .projection import AbstractProjection, Explicit
+from .results import RESULTS, SimulationError
+from .solution import Solution
+from .solvers import Projected, Recharted, Unrolled
+from .state import State
+
+# Beyond this many stages the compilation of written-out stages takes longer than it saves.
+_MAX_UNROLLED_STAGES = 7
+
+# A run without re-charting ends this close to a singularity, in rad.
+_SINGULAR_ANGLE = 1e-3
+
+
+def simulate(
+    model: AbstractFormulation,
+    state0: State,
+    t1: ArrayLike,
+    *,
+    t0: ArrayLike = 0.0,
+    ts: ArrayLike | None = None,
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-8,
+    dt: ArrayLike | None = None,
+    projection: bool | AbstractProjection = True,
+    adjoint: diffrax.AbstractAdjoint | None = None,
+    event: diffrax.Event | None = None,
+    progress: bool | diffrax.AbstractProgressMeter = False,
+    max_steps: int = 100_000,
+    throw: bool = True,
+    saveat: diffrax.SaveAt | None = None,
+    stepsize_controller: diffrax.AbstractStepSizeController | None = None,
+    args: Any = None,
+) -> Solution:
+    r"""Integrate a formulation in time.
+
+    Assembles the arguments of `diffrax.diffeqsolve`; all of it can be done with diffrax directly,
+    with `diffrax.ODETerm(model.vector_field)`, `model.encode(state0)` and the solvers in
+    `rj.solvers`. Works under `jax.jit`, `jax.vmap`, `jax.jvp`, `jax.grad` and their compositions.
+
+    **Arguments:**
+
+    - `model`: a formulation such as `rj.NullSpace(system)`.
+    - `state0`: the state at `t0`.
+    - `t1`, `t0`: end and start, s; `t1 > t0`.
+    - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves the end alone.
+    - `solver`: any diffrax solver of ordinary differential equations; `None` for `diffrax.Dopri8()`.
+    - `rtol`, `atol`: tolerances of the adaptive step size, per unknown.
+    - `dt`: a fixed step, s; the tolerances then serve implicit solvers only.
+    - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
+      none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
+      between steps.
+    - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any order.
+    - `event`: a `diffrax.Event`; its functions get the unknowns `y`, see `model.decode`.
+    - `progress`: `True` for a progress line, or a diffrax progress meter.
+    - `max_steps`: steps, accepted and rejected, after which the run ends with a named result.
+    - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`.
+    - `saveat`: a `diffrax.SaveAt` instead of `ts`, for dense output, steps, solver state.
+    - `stepsize_controller`: a diffrax controller instead of `rtol`, `atol`, `dt`.
+    - `args`: handed to the vector field and to events.
+
+    **Returns:** a `Solution`.
+    **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
+    """
+    if not isinstance(model, AbstractFormulation):
+        raise TypeError(
+            "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
+            f"{type(model).__name__}."
+        )
+    state0 = model.check_state(state0)
+    t0, t1 = _check_times(t0, t1)
+    dtype = jnp.result_type(state0.orientation, state0.angular_velocity)
+    saveat = _save_at(saveat, ts, t0, t1)
+    controller, dt0 = _controller(stepsize_controller, rtol, atol, dt, dtype)
+    solver = _solver(solver, model, projection, rtol, atol)
+    if adjoint is None:
+        adjoint = AnyMode()
+    if isinstance(progress, bool):
+        meter = diffrax.TextProgressMeter() if progress else diffrax.NoProgressMeter()
+    else:
+        meter = progress
+    traced = is_traced((model, state0, t0, t1, dt0, saveat, controller, solver, args))
+    # A host counter needs a run of its own: under a transformation nobody reads it.
+    count = explicit_evaluations(solver) is None and not traced
+    number = start_count() if count else None
+    solution = _solve(
+        model, state0, t0, t1, dt0, saveat, controller, solver, adjoint, event, meter, max_steps,
+        args, number,
+    )  # fmt: skip
+    if number is not None:
+        stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
+        solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
+    return _throw(solution, traced) if throw else solution
+
+
+@eqx.filter_jit
+def _solve(
+    model, state0, t0, t1, dt0, saveat, controller, solver, adjoint, event, meter, max_steps,
+    args, number,
+):  # fmt: skip
+    y0 = model.chart(state0) if model.recharting else model.pack(state0)
+    field = model.vector_field if number is None else Counted(model.vector_field, number)
+    minimal = model.rotation.num_constraints == 0
+    watch = minimal and not model.recharting
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        solver,
+        t0,
+        t1,
+        dt0,
+        y0,
+        args,
+        saveat=saveat,
+        stepsize_controller=controller,
+        adjoint=adjoint,
+        event=_with_singularity(model, event) if watch else event,
+        max_steps=max_steps,
+        throw=False,
+        progress_meter=meter,
+    )
+    ys = solution.ys
+    if isinstance(solver, Projected) and saveat.subs is not None and ys is not None:
+        ys = _project_saved(solver, solution.ts, ys, saveat)
+    result = RESULTS.promote(solution.result)
+    mask = solution.event_mask
+    if watch:
+        singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
+        result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
+        mask = mask["user"]
+    if ys is not None and saveat.subs.fn is _save_y:
+        result = RESULTS.where(
+            _is_finite(solution, ys) | ~_is_okay(result), result, RESULTS.nonfinite_state
+        )
+    stats = {
+        key: solution.stats[key]
+        for key in ("num_steps", "num_accepted_steps", "num_rejected_steps")
+    }
+    per_step = explicit_evaluations(solver)
+    if per_step is not None:
+        first_step = 2 if dt0 is None else 0
+        stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1] + first_step
+    return Solution(
+        model, solution.ts, ys, stats, result, mask, solution.interpolation,
+        solution.solver_state, solution.controller_state,
+    )  # fmt: skip
+
+
+_save_y = diffrax.SaveAt(t1=True).subs.fn
+
+
+def _is_okay(result):
+    return (result == RESULTS.successful) | (result == RESULTS.event_occurred)
+
+
+def _is_finite(solution, ys):
+    """Whether everything that was saved is finite (what was not reached is padded)."""
+    values, _ = split_chart(ys)
+    return jnp.all(jnp.isfinite(values) | ~jnp.isfinite(solution.ts)[:, None])
+
+
+def _project_saved(solver, ts, ys, saveat):
+    """What was saved between steps is interpolated: project it like the steps themselves."""
+    if saveat.subs.fn is not _save_y or saveat.subs.ts is None:
+        return ys
+
+    def project(t, y):
+        projected, _, _ = solver.after(t, y)
+        reached = jnp.isfinite(t)
+        return jax.tree.map(lambda new, old: jnp.where(reached, new, old), projected, y)
+
+    safe = jax.tree.map(lambda y: y, ys)
+    return jax.vmap(project)(ts, safe)
+
+
+def _with_singularity(model, event):
+    """`event` together with the events that a minimal parametrization becomes singular."""
+
+    def near(t, y, args, **kwargs):
+        return ~(model.singularity(t, y) > _SINGULAR_ANGLE)
+
+    def crossing(i):
+        def function(t, y, args, **kwargs):
+            values, _ = split_chart(y)
+            return model.rotation.singularity_function(model.layout.coordinates(values, i))
+
+        return function
+
+    crossings = [crossing(i) for i in range(model.layout.num_bodies)]
+    none = [None] * len(crossings)
+    conditions = {"singular": {"near": near, "crossings": crossings}, "user": None}
+    directions = {"singular": {"near": None, "crossings": none}, "user": None}
+    if event is None:
+        return diffrax.Event(conditions)
+    conditions["user"], directions["user"] = event.cond_fn, event.direction
+    return diffrax.Event(conditions, event.root_finder, directions)
+
+
+def _check_times(t0, t1):
+    t0, t1 = (finite(_as_time(t), f"simulate({n}=...)") for n, t in (("t0", t0), ("t1", t1)))
+    if is_traced((t0, t1)):
+        t1 = check(jnp.asarray(t1), lambda t1: t1 > t0, "`simulate` needs t1 > t0.")
+    elif not t1 > t0:
+        raise ValueError(
+            f"`simulate` needs t1 > t0; got t0 = {float(t0)}, t1 = {float(t1)}. To run backwards, "
+            "reverse the velocities or use diffrax directly."
+        )
+    return t0, t1
+
+
+def _as_time(t):
+    if is_traced(t):
+        return t
+    t = np.asarray(t)
+    if t.ndim != 0 or not (np.issubdtype(t.dtype, np.floating) or np.issubdtype(t.dtype, np.integer)):
+        raise ValueError(f"`simulate` takes t0 and t1 as real numbers; got {t!r}.")
+    return t.astype(jnp.result_type(float))
+
+
+def _save_at(saveat, ts, t0, t1):
+    if saveat is not None:
+        if ts is not None:
+            raise ValueError("Give `simulate` either `ts=` or `saveat=`, not both.")
+        if not isinstance(saveat, diffrax.SaveAt):
+            raise TypeError(f"`simulate(saveat=...)` takes a `diffrax.SaveAt`; got {saveat!r}.")
+        if not isinstance(saveat.subs, diffrax.SubSaveAt):
+            raise ValueError(
+                "`simulate(saveat=...)` takes one set of times, not `SaveAt(subs=...)`; for several "
+                "use `diffrax.diffeqsolve` with `model.vector_field`."
+            )
+        return saveat
+    if ts is None:
+        return diffrax.SaveAt(t1=True)
+    if not is_traced(ts):
+        known = np.asarray(ts)
+        if known.ndim != 1 or known.size == 0:
+            raise ValueError(f"`simulate(ts=...)` must have shape (T,); got shape {known.shape}.")
+        finite(known, "simulate(ts=...)")
+        if not np.all(np.diff(known) > 0):
+            raise ValueError("`simulate(ts=...)` must be strictly increasing.")
+        if not is_traced((t0, t1)) and (known[0] < t0 or known[-1] > t1):
+            raise ValueError(
+                f"`simulate(ts=...)` must lie between t0 = {float(t0)} and t1 = {float(t1)}; got "
+                f"times from {known[0]} to {known[-1]}."
+            )
+    return diffrax.SaveAt(ts=jnp.asarray(ts, jnp.result_type(float)))
+
+
+def _controller(controller, rtol, atol, dt, dtype):
+    if controller is not None:
+        if not isinstance(controller, diffrax.AbstractStepSizeController):
+            raise TypeError(
+                "`simulate(stepsize_controller=...)` takes a diffrax controller such as "
+                f"`diffrax.PIDController(rtol=..., atol=...)`; got {controller!r}."
+            )
+        return controller, dt
+    floor = 10 * float(jnp.finfo(dtype).eps)
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if is_traced(value):
+            continue
+        if not (np.isscalar(value) or np.ndim(value) == 0) or not value >= 0:
+            raise ValueError(f"`simulate({name}=...)` must be a number >= 0; got {value!r}.")
+    if not is_traced((rtol, atol)):
+        if rtol < floor and atol < floor:
+            raise ValueError(
+                f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
+                f"reaches. Give `simulate` at least {floor:.1g}"
+                + (
+                    ", or use double precision: `jax.config.update('jax_enable_x64', True)`."
+                    if dtype == jnp.float32
+                    else "."
+                )
+            )
+    if dt is not None:
+        dt = check(finite(_as_time(dt), "simulate(dt=...)"), lambda h: h > 0, "`simulate(dt=...)` must be positive.")
+        return diffrax.ConstantStepSize(), dt
+    return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
+
+
+def _norm(y):
+    """Root mean square over the unknowns proper; the references of charts have no error."""
+    if isinstance(y, Charted):
+        y = y.values
+    return optx.rms_norm(y)
+
+
+def _solver(solver, model, projection, rtol, atol):
+    if solver is None:
+        solver = diffrax.Dopri8()
+    if not isinstance(solver, diffrax.AbstractSolver):
+        raise TypeError(
+            "`simulate(solver=...)` takes a diffrax solver such as `diffrax.Dopri5()`, an instance "
+            f"and not a class; got {solver!r}."
+        )
+    if is_after_step(solver):
+        raise TypeError(
+            f"`simulate` wraps the solver itself: give it the solver inside {type(solver).__name__} and "
+            "`projection=`."
+        )
+    if isinstance(solver, diffrax.AbstractImplicitSolver):
+        solver = _with_tolerances(solver, rtol, atol)
+    if (
+        isinstance(solver, diffrax.AbstractERK)
+        and type(solver) is not diffrax.HalfSolver
+        and type(solver) is not Unrolled
+        and isinstance(solver.tableau, diffrax.ButcherTableau)
+        and len(solver.tableau.c) < _MAX_UNROLLED_STAGES
+        and solver.scan_kind is None
+    ):
+        solver = Unrolled(solver)
+    if not isinstance(projection, bool | AbstractProjection):
+        raise TypeError(
+            "`simulate(projection=...)` takes True, False or a projection such as "
+            f"`rj.projection.MassMetric()`; got {projection!r}."
+        )
+    if model.recharting:
+        return Recharted(solver, model)
+    if projection is False or model.rotation.num_constraints == 0:
+        return solver
+    return Projected(solver, model, Explicit() if projection is True else projection)
+
+
+def _with_tolerances(solver, rtol, atol):
+    """An implicit solver whose root finder takes its tolerances from the controller, made explicit."""
+    finder = solver.root_finder
+    values = {"rtol": rtol, "atol": atol, "norm": optx.rms_norm}
+    missing = [
+        name
+        for name in values
+        if getattr(finder, name, None) is diffrax.with_stepsize_controller_tols(optx.Newton)().rtol
+    ]
+    if not missing:
+        return solver
+    return eqx.tree_at(
+        lambda s: tuple(getattr(s.root_finder, name) for name in missing),
+        solver,
+        tuple(values[name] for name in missing),
+    )
+
+
+def _throw(solution: Solution, traced: bool) -> Solution:
+    if traced:
+        result = solution.result
+        ts = result.error_if(solution.ts, ~_is_okay(result))
+        return eqx.tree_at(lambda s: s.ts, solution, ts)
+    if not bool(np.all(np.asarray(_is_okay(solution.result)))):
+        raise SimulationError(RESULTS[solution.result])
+    return solution

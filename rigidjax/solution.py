@@ -1,0 +1,137 @@
+"""What a simulation returns."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .formulations import AbstractFormulation
+from .formulations.charts import split_chart
+from .results import RESULTS
+from .state import State
+
+
+class Solution(eqx.Module):
+    """A trajectory, its quantities and its work counters; a pytree.
+
+    Energies, drifts and states are computed when asked for. Under `jax.vmap` every array has the
+    batch in front.
+
+    **Attributes:**
+
+    - `model`: the formulation that was integrated.
+    - `ts`: times, shape (T,), s; what an event or a failure cut off is `inf`.
+    - `ys`: unknowns, shape (T, num_unknowns), or `Charted` where charts may move.
+    - `stats`: `num_steps`, `num_accepted_steps`, `num_rejected_steps`, and `num_rhs`, the
+      evaluations of the vector field, Jacobian columns apart. For implicit solvers `num_rhs` is
+      counted on the host and missing under a JAX transformation.
+    - `result`: an `rj.RESULTS`.
+    - `event_mask`: which event ended the run, as in diffrax.
+    """
+
+    model: AbstractFormulation
+    ts: Any
+    ys: Any
+    stats: dict[str, Any]
+    result: RESULTS
+    event_mask: Any
+    interpolation: Any
+    solver_state: Any
+    controller_state: Any
+
+    @property
+    def states(self) -> State:
+        """Physical states, each leaf with a leading axis of T."""
+        return self._along(_decode)
+
+    @property
+    def energy(self) -> Float[Array, " T"]:
+        """Total energy, shape (T,), J."""
+        return self._along(_energy)
+
+    @property
+    def linear_momentum(self) -> Float[Array, "T 3"]:
+        """Linear momentum, shape (T, 3), space components, kg m/s."""
+        return self._along(_momentum)[0]
+
+    @property
+    def angular_momentum(self) -> Float[Array, "T 3"]:
+        """Angular momentum about the origin, shape (T, 3), space components, kg m^2/s."""
+        return self._along(_momentum)[1]
+
+    @property
+    def position_drift(self) -> Float[Array, " T"]:
+        """Largest violation of the constraints, shape (T,)."""
+        return self._along(_drift)[0]
+
+    @property
+    def velocity_drift(self) -> Float[Array, " T"]:
+        """Largest violation of the differentiated constraints, shape (T,), 1/s."""
+        return self._along(_drift)[1]
+
+    @property
+    def multipliers(self) -> Float[Array, "T m"]:
+        """Lagrange multipliers of the internal constraints, shape (T, m), J."""
+        return self._along(_multipliers)
+
+    def evaluate(self, t: Float[Array, ""]) -> State:
+        """State at any time, from dense output (`saveat=diffrax.SaveAt(dense=True)`).
+
+        **Raises:** `ValueError` without dense output.
+        """
+        if self.interpolation is None:
+            raise ValueError(
+                "`Solution.evaluate` needs dense output: pass `saveat=diffrax.SaveAt(dense=True)`."
+            )
+        return _decode(self.model, t, self.interpolation.evaluate(t))
+
+    def to_xarray(self) -> Any:
+        """The trajectory as an `xarray.Dataset` with units and coordinates; see `rj.io`."""
+        from .io import to_dataset
+
+        return to_dataset(self)
+
+    def _along(self, function):
+        """`function(model, t, y)` at every time, of every trajectory of a batch."""
+        if self.ts is None or self.ys is None:
+            raise ValueError(
+                "No times were saved: pass `ts=` or a `diffrax.SaveAt` with times as well."
+            )
+        values, _ = split_chart(self.ys)
+        if values.shape[-1:] != (self.model.num_unknowns,):
+            raise ValueError(
+                "`SaveAt(fn=...)` saved something else than the unknowns; use `Solution.ys`."
+            )
+        return _evaluate(function, self.model, self.ts, self.ys)
+
+
+@eqx.filter_jit
+def _evaluate(function, model, ts, ys):
+    def along(model, ts, ys):
+        return jax.vmap(function, in_axes=(None, 0, 0))(model, ts, ys)
+
+    for _ in range(ts.ndim - 1):
+        along = eqx.filter_vmap(along)
+    return along(model, ts, ys)
+
+
+def _decode(model, t, y):
+    return model.decode(t, y)
+
+
+def _energy(model, t, y):
+    return model.energy(t, y)
+
+
+def _momentum(model, t, y):
+    return model.momentum(t, y)
+
+
+def _drift(model, t, y):
+    return model.drift(t, y)
+
+
+def _multipliers(model, t, y):
+    return model.multipliers(t, y)

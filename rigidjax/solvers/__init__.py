@@ -1,0 +1,4 @@
+"""Time integrators for diffrax."""
+
+from .after_step import Projected as Projected, Recharted as Recharted
+from .unrolled import Unrolled as Unrolled

@@ -1,0 +1,183 @@
+"""Solvers that do something to the unknowns after every step."""
+
+import abc
+import dataclasses
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..formulations import AbstractFormulation
+from ..projection.base import AbstractProjection
+
+
+class AbstractAfterStep(diffrax.AbstractWrappedSolver):
+    """Wraps a solver and replaces the end of each of its steps.
+
+    The error estimate stays that of the step itself. First-same-as-last methods evaluate the
+    vector field again at the replaced end: what they carry belongs to the old one.
+    """
+
+    solver: eqx.AbstractVar[diffrax.AbstractSolver]
+    model: eqx.AbstractVar[AbstractFormulation]
+
+    @abc.abstractmethod
+    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
+        """The replaced unknowns, whether they are new (`True` or an array), and the outcome."""
+
+    @property
+    def term_structure(self) -> Any:
+        """Structure of the terms, as the wrapped solver."""
+        return self.solver.term_structure
+
+    @property
+    def term_compatible_contr_kwargs(self) -> Any:
+        """As the wrapped solver."""
+        return self.solver.term_compatible_contr_kwargs
+
+    @property
+    def scan_kind(self) -> Any:
+        """As the wrapped solver (diffrax sets it to choose a mode of differentiation)."""
+        return self.solver.scan_kind
+
+    @property
+    def root_finder(self) -> Any:
+        """As the wrapped solver."""
+        return self.solver.root_finder
+
+    @property
+    def root_find_max_steps(self) -> Any:
+        """As the wrapped solver."""
+        return self.solver.root_find_max_steps
+
+    def order(self, terms: Any) -> int | None:
+        """Order of the wrapped solver."""
+        return self.solver.order(terms)
+
+    def strong_order(self, terms: Any) -> Any:
+        """Strong order of the wrapped solver."""
+        return self.solver.strong_order(terms)
+
+    def error_order(self, terms: Any) -> Any:
+        """Order of the error estimate of the wrapped solver."""
+        return self.solver.error_order(terms)
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        """Vector field at a point."""
+        return self.solver.func(terms, t0, y0, args)
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
+        """State of the wrapped solver, and whether the unknowns were replaced."""
+        return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
+
+    def replaced_step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        """Step of the wrapped solver, its end replaced; and the change of the end."""
+        inner_state, replaced = solver_state
+        # A plain `True` lets the wrapped solver know at compile time that nothing is kept.
+        jump = True if replaced is True else made_jump | replaced
+        y1, error, dense_info, inner_state, result = self.solver.step(
+            terms, t0, t1, y0, args, inner_state, jump
+        )
+        new_y1, replaced, outcome = self.after(t1, y1)
+        result = diffrax.RESULTS.where(diffrax.is_successful(result), outcome, result)
+        state = inner_state, jnp.asarray(replaced)
+        return y1, new_y1, error, dense_info, state, result
+
+
+class Projected(AbstractAfterStep):
+    r"""Projects the end of every step onto the constraints.
+
+    Dense output joins the projected ends: the small change of the end is blended in over the step.
+
+    **Arguments:** `solver`, any diffrax solver; `model`, the formulation; `projection`.
+    """
+
+    solver: diffrax.AbstractSolver
+    model: AbstractFormulation
+    projection: AbstractProjection
+
+    @property
+    def interpolation_cls(self) -> Any:
+        """Dense output of the wrapped solver with the change of the end blended in."""
+        return _Blend(self.solver.interpolation_cls)
+
+    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
+        """The projected unknowns."""
+        y, result = self.projection(self.model, t, y)
+        return y, True, result
+
+    def step(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
+    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        """One step and its projection."""
+        inner_state, _ = solver_state
+        y1, new_y1, error, dense_info, state, result = self.replaced_step(
+            terms, t0, t1, y0, args, (inner_state, True), made_jump
+        )
+        change = jax.tree.map(lambda new, old: new - old, new_y1, y1)
+        return new_y1, error, dict(dense_info=dense_info, change=change), state, result
+
+
+class Recharted(AbstractAfterStep):
+    r"""Moves the references of minimal parametrizations on before they become singular.
+
+    The unknowns are `Charted`, as `model.chart(state)` makes them; dense output within a step stays
+    in the chart in which the step was made.
+
+    **Arguments:** `solver`, any diffrax solver; `model`, a formulation with `recharting=True`.
+    """
+
+    solver: diffrax.AbstractSolver
+    model: AbstractFormulation
+
+    @property
+    def interpolation_cls(self) -> Any:
+        """Dense output of the wrapped solver."""
+        return self.solver.interpolation_cls
+
+    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
+        """The unknowns in new charts, if any came close to a singularity."""
+        y, moved = self.model.rechart(t, y)
+        return y, moved, diffrax.RESULTS.successful
+
+    def step(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
+    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        """One step, and a change of chart if it is due."""
+        _, new_y1, error, dense_info, state, result = self.replaced_step(
+            terms, t0, t1, y0, args, solver_state, made_jump
+        )
+        return new_y1, error, dense_info, state, result
+
+
+@dataclasses.dataclass(frozen=True)
+class _Blend:
+    """Makes `BlendedInterpolation` of an interpolation class; compares by that class."""
+
+    inner: Any
+
+    def __call__(self, *, t0: Any, t1: Any, dense_info: Any, change: Any) -> "BlendedInterpolation":
+        return BlendedInterpolation(t0, t1, self.inner(t0=t0, t1=t1, **dense_info), change)
+
+
+class BlendedInterpolation(diffrax.AbstractLocalInterpolation):
+    r"""Dense output plus $s^2 (3 - 2 s)$ times the change of the step's end, $s$ from 0 to 1."""
+
+    t0: Any
+    t1: Any
+    inner: diffrax.AbstractLocalInterpolation
+    change: Any
+
+    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
+        """Value at `t0`, or the increment from `t0` to `t1`."""
+        if t1 is not None:
+            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
+            return jax.tree.map(lambda a, b: b - a, first, second)
+        span = self.t1 - self.t0
+        s = jnp.where(span == 0, 1.0, (t0 - self.t0) / jnp.where(span == 0, 1.0, span))
+        weight = s * s * (3.0 - 2.0 * s)
+        return jax.tree.map(
+            lambda y, d: y + weight.astype(d.dtype) * d, self.inner.evaluate(t0), self.change
+        )

@@ -1,0 +1,121 @@
+"""Explicit Runge-Kutta methods with their stages written out."""
+
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Unrolled(diffrax.AbstractWrappedSolver):
+    r"""An explicit Runge-Kutta solver of diffrax, its loop over stages unrolled.
+
+    diffrax runs the stages in a loop over a buffer, which keeps compilation short for large
+    vector fields. The right-hand side of a rigid body is about fifty scalar operations: written
+    out, its stages fuse, zeros of the tableau cost nothing, and the reverse pass is straight
+    code. Steps, errors and dense output are those of the wrapped solver, to round-off.
+
+    **Arguments:** `solver`, any `diffrax.AbstractERK`.
+    **Raises:** `TypeError` for any other solver.
+    """
+
+    solver: diffrax.AbstractERK
+
+    def __check_init__(self):
+        if not isinstance(self.solver, diffrax.AbstractERK):
+            raise TypeError(
+                "`Unrolled(solver=...)` takes an explicit Runge-Kutta method of diffrax; got "
+                f"{type(self.solver).__name__}."
+            )
+
+    @property
+    def scan_kind(self) -> Any:
+        """The wrapped solver's, where diffrax looks for it; not used."""
+        return self.solver.scan_kind
+
+    @property
+    def term_structure(self) -> Any:
+        """Structure of the terms."""
+        return diffrax.AbstractTerm
+
+    @property
+    def interpolation_cls(self) -> Any:
+        """Dense output of the wrapped solver."""
+        return self.solver.interpolation_cls
+
+    @property
+    def term_compatible_contr_kwargs(self) -> Any:
+        """As the wrapped solver."""
+        return self.solver.term_compatible_contr_kwargs
+
+    def order(self, terms: Any) -> int | None:
+        """Order of the wrapped solver."""
+        return self.solver.order(terms)
+
+    def strong_order(self, terms: Any) -> Any:
+        """Strong order of the wrapped solver."""
+        return self.solver.strong_order(terms)
+
+    def error_order(self, terms: Any) -> Any:
+        """Order of the error estimate of the wrapped solver."""
+        return self.solver.error_order(terms)
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        """Vector field at a point."""
+        return terms.vf(t0, y0, args)
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
+        """First-same-as-last methods carry the last evaluation along; there is none yet."""
+        if not self.solver.tableau.fsal:
+            return None
+        return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
+
+    def step(
+        self,
+        terms: Any,
+        t0: Any,
+        t1: Any,
+        y0: Any,
+        args: Any,
+        solver_state: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        """One step from `t0` to `t1`."""
+        tableau = self.solver.tableau
+        dt = t1 - t0
+        last = len(tableau.c) - 1
+        if solver_state is None or made_jump is True:
+            f = terms.vf(t0, y0, args)
+        else:
+            first, f = solver_state
+            fresh = first | made_jump
+            f = jax.lax.cond(fresh, lambda: terms.vf(t0, y0, args), lambda: f)
+        fs = [f]
+        y = y0
+        for i, (row, c) in enumerate(zip(tableau.a_lower, tableau.c, strict=True)):
+            y = _combine(y0, dt, row, fs)
+            t = t1 if c == 1 else t0 + float(c) * dt
+            if i == last and tableau.ssal and not tableau.fsal:
+                break
+            fs.append(terms.vf(t, y, args))
+        y1 = y if tableau.ssal else _combine(y0, dt, tableau.b_sol, fs)
+        error = _combine(None, dt, tableau.b_error, fs)
+        k = jax.tree.map(lambda *leaves: dt * jnp.stack(leaves), *fs)
+        state = (jnp.array(False), fs[-1]) if tableau.fsal else None
+        return y1, error, dict(y0=y0, y1=y1, k=k), state, diffrax.RESULTS.successful
+
+
+def _combine(y: Any, dt: Any, weights: np.ndarray, fs: list[Any]) -> Any:
+    """`y + dt * sum(weights * fs)`, leaf by leaf, without the zeros among the weights."""
+    used = [(float(w), f) for w, f in zip(weights, fs, strict=True) if w != 0]
+
+    def leaf(*leaves):
+        total = sum(w * f for (w, _), f in zip(used, leaves, strict=True))
+        return dt * total
+
+    increment = jax.tree.map(leaf, *(f for _, f in used))
+    if y is None:
+        return increment
+    return jax.tree.map(lambda a, b: a + b, y, increment)
