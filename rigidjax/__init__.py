@@ -19,7 +19,12 @@ from .forces import (
     Potential as Potential,
     Torque as Torque,
 )
-from .formulations import Absolute as Absolute, Charted as Charted, NullSpace as NullSpace
+from .formulations import (
+    Absolute as Absolute,
+    Charted as Charted,
+    EulerParameters as EulerParameters,
+    NullSpace as NullSpace,
+)
 from .results import RESULTS as RESULTS, SimulationError as SimulationError
 from .rotations import (
     ConformalRotationVector as ConformalRotationVector,

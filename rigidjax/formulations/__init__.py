@@ -1,6 +1,8 @@
 """Ways to write the equations of motion."""
 
 from .absolute import Absolute as Absolute
+from .absolute_base import AbstractAbsolute as AbstractAbsolute
 from .base import AbstractFormulation as AbstractFormulation
 from .charts import Charted as Charted
+from .euler_parameters import EulerParameters as EulerParameters
 from .null_space import NullSpace as NullSpace

@@ -7,7 +7,7 @@ import lineax as lx
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from ..formulations import Absolute, AbstractFormulation
+from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..rotations.base import AbstractRotation
 from .base import AbstractProjection
@@ -48,7 +48,7 @@ class MassMetric(AbstractProjection):
                 diffrax.is_successful(result), outcome, result
             )
             values = layout.set_coordinates(values, i, a)
-            if isinstance(model, Absolute):
+            if isinstance(model, AbstractAbsolute):
                 a_dot = self.velocity(rotation, inertias[i], a, layout.rates(values, i))
                 values = layout.set_rates(values, i, a_dot)
         return join_chart(values, y), result

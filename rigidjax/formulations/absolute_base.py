@@ -1,0 +1,99 @@
+"""What formulations in absolute coordinates have in common."""
+
+from typing import Any
+
+from jaxtyping import Array, Float
+
+from ..forces.base import Kinematics
+from ..state import State
+from .base import AbstractFormulation
+from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
+from .constrained import constrained_acceleration
+from .internal import constraint_drift
+from .layout import Layout
+
+
+class AbstractAbsolute(AbstractFormulation):
+    r"""Redundant positions and velocities, $y = (x, a, \dot x, \dot a)$ of each body.
+
+    The constraints are imposed on the acceleration $\ddot a$, in closed form. A final class adds
+    its fields and the multipliers of its equations.
+    """
+
+    @property
+    def layout(self) -> Layout:
+        mechanics, n = self.mechanics, self.rotation.num_coordinates
+        return Layout(mechanics.num_bodies, mechanics.translates, n, n)
+
+    def pack(
+        self, state: State, reference: Float[Array, "L 4"] | None = None
+    ) -> Float[Array, " N"]:
+        coordinates, rates = [], []
+        for i in range(self.layout.num_bodies):
+            p = relative_quaternion(state.orientation[i], reference, i)
+            a = self.rotation.from_quaternion(p)
+            coordinates.append(a)
+            rates.append(self.rotation.rate(a, state.angular_velocity[i]))
+        return self.layout.join(state.position, coordinates, state.velocity, rates)
+
+    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
+        values, reference = split_chart(y)
+        layout, bodies = self.layout, range(self.layout.num_bodies)
+        rotations = tuple(self.rotation_matrix(values, reference, i) for i in bodies)
+        omegas = tuple(
+            self.rotation.angular_velocity(layout.coordinates(values, i), layout.rates(values, i))
+            for i in bodies
+        )
+        if not layout.translates:
+            return Kinematics((), rotations, (), omegas)
+        positions = tuple(layout.position(values, i) for i in bodies)
+        velocities = tuple(layout.velocity(values, i) for i in bodies)
+        return Kinematics(positions, rotations, velocities, omegas)
+
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        kinematics = self.kinematics(t, y)
+        mechanics = self.mechanics
+        wrenches = mechanics.wrenches(t, kinematics)
+        coordinates, rates = self.split_coordinates(y)
+        accelerations = [
+            constrained_acceleration(self.rotation, a, a_dot, inertia, moment)
+            for a, a_dot, inertia, (_, moment) in zip(
+                coordinates, rates, mechanics.inertias(), wrenches, strict=True
+            )
+        ]
+        linear = mechanics.linear_accelerations(wrenches, kinematics)
+        rate = self.layout.join(kinematics.velocities, rates, linear, accelerations)
+        return constant_chart(rate, y)
+
+    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        return constraint_drift(self.rotation, *self.split_coordinates(y))
+
+    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        if self.rotation.num_constraints == 0:
+            return y
+        values, _ = split_chart(y)
+        layout, bodies = self.layout, range(self.layout.num_bodies)
+        shifts = layout.translates
+        coordinates, rates = self.split_coordinates(y)
+        coordinates = [self.rotation.project(a) for a in coordinates]
+        projected = layout.join(
+            [layout.position(values, i) for i in bodies] if shifts else (),
+            coordinates,
+            [layout.velocity(values, i) for i in bodies] if shifts else (),
+            [
+                self.rotation.project_rate(a, a_dot)
+                for a, a_dot in zip(coordinates, rates, strict=True)
+            ],
+        )
+        return join_chart(projected, y)
+
+    def split_coordinates(
+        self, y: Unknowns
+    ) -> tuple[list[Float[Array, " n"]], list[Float[Array, " n"]]]:
+        r"""Rotation coordinates $a$ and rates $\dot a$ of each body."""
+        values, _ = split_chart(y)
+        bodies = range(self.layout.num_bodies)
+        return (
+            [self.layout.coordinates(values, i) for i in bodies],
+            [self.layout.rates(values, i) for i in bodies],
+        )
