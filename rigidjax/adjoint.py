@@ -9,6 +9,9 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
+from .reverse import cotangents as reverse_cotangents, is_supported
+from .solvers import unrolled
+
 
 class AnyMode(diffrax.AbstractAdjoint):
     r"""Differentiate a solve by `jax.jvp`, `jax.grad`, or both; the default of `simulate`.
@@ -16,7 +19,8 @@ class AnyMode(diffrax.AbstractAdjoint):
     diffrax's own adjoints serve one mode each: `ForwardMode` is fast forward, `RecursiveCheckpoint`
     is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a linear
     operator in the tangents: it is evaluated by forward mode, transposed by checkpointed reverse
-    mode, and differentiated once more by `DirectAdjoint`. All of them differentiate the steps that
+    mode (for explicit Runge-Kutta methods by `rigidjax.reverse`, several times faster), and
+    differentiated once more by `DirectAdjoint`. All of them differentiate the steps that
     were taken (discretise, then differentiate), so they agree to round-off.
 
     A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
@@ -50,7 +54,7 @@ def _traced_solve(kwargs, checkpoints):
     solve = _Solve(static, treedef, inexact, checkpoints)
     primals = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if diff]
     others = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if not diff]
-    solve.trace(primals, others)
+    solve.jaxpr = solve.trace(primals, others)
     return solve, [*primals, *others]
 
 
@@ -75,6 +79,7 @@ class _Solve:
         self.inexact = inexact
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
+        self.batched_jaxpr = None
         self.jaxpr = None
         self.out_inexact = ()
         self.out_treedef = None
@@ -83,11 +88,17 @@ class _Solve:
     def closes_over_tracers(self):
         return any(isinstance(const, jax.core.Tracer) for const in self.jaxpr.consts)
 
-    def run(self, adjoint, primals, others):
-        """Outputs (differentiable, others) of the loop of `adjoint`."""
+    def kwargs(self, primals, others):
+        """Arguments of the loop."""
         primals, others = iter(primals), iter(others)
         leaves = [next(primals) if diff else next(others) for diff in self.inexact]
-        kwargs = eqx.combine(jax.tree.unflatten(self.treedef, leaves), self.static)
+        return eqx.combine(jax.tree.unflatten(self.treedef, leaves), self.static)
+
+    def run(self, adjoint, primals, others, batched=False):
+        """Outputs (differentiable, others) of the loop of `adjoint`."""
+        kwargs = self.kwargs(primals, others)
+        if batched:
+            kwargs["solver"] = unrolled(kwargs["solver"])
         arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
         self.out_static = out_static
@@ -96,12 +107,25 @@ class _Solve:
         second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
         return first, second
 
-    def trace(self, primals, others):
+    def trace(self, primals, others, batched=False):
         def flat(primals, others):
-            first, second = self.run(diffrax.ForwardMode(), primals, others)
+            first, second = self.run(diffrax.ForwardMode(), primals, others, batched)
             return [*first, *second]
 
-        self.jaxpr = jax.make_jaxpr(flat)(primals, others)
+        return jax.make_jaxpr(flat)(primals, others)
+
+    def evaluate(self, inputs):
+        """All outputs. In a batch the stages are written out, which is twice as fast there; for one
+        trajectory the loop over stages is faster, since XLA compiles it into one kernel."""
+        if not _is_batched(inputs):
+            jaxpr = self.jaxpr
+        else:
+            if self.batched_jaxpr is None:
+                primals, others, _ = self.split(self.jaxpr.in_avals)
+                shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in xs] for xs in (primals, others)]
+                self.batched_jaxpr = self.trace(*shapes, batched=True)
+            jaxpr = self.batched_jaxpr
+        return jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *inputs)
 
     @property
     def in_avals(self):
@@ -130,10 +154,30 @@ class _Solve:
         function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
         return jax.jvp(function, primals, tangents)[1]
 
+    def reverse_cotangent(self, inputs):
+        """Inputs' cotangents by the fastest reverse mode there is for this run."""
+        primals, others, cotangents = self.split(inputs)
+        kwargs = self.kwargs(primals, others)
+        if not is_supported(kwargs):
+            return self.cotangent(self.reverse, primals, others, cotangents)
+        first = iter(cotangents)
+        leaves = [next(first) if diff else None for diff in self.out_inexact]
+        saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
+        batched = _is_batched(inputs)
+        if batched:
+            kwargs["solver"] = unrolled(kwargs["solver"])
+        out = reverse_cotangents(kwargs, saved.ts, saved.ys, batched)
+        return jax.tree.leaves(out)
+
     def cotangent(self, adjoint, primals, others, cotangents):
         """Inputs' cotangents: the transposed Jacobian times `cotangents`."""
         function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
         return list(jax.vjp(function, *primals)[1](list(cotangents)))
+
+
+def _is_batched(inputs):
+    """Whether a primitive's implementation is being vectorised (by name: JAX keeps the class to itself)."""
+    return any(type(x).__name__ == "BatchTracer" for x in inputs)
 
 
 def _zero(x):
@@ -151,8 +195,30 @@ def _instantiate(tangents, avals):
     ]
 
 
+def _for_linear(inputs, count, cotangents):
+    """Cotangents of the inputs after the first `count`; none for those that are not transposed."""
+    linear = (ad.is_undefined_primal(x) for x in inputs[count:])
+    return [None] * count + [
+        ct if is_linear else None for ct, is_linear in zip(cotangents, linear, strict=True)
+    ]
+
+
+def _batched_like(vectors, inputs):
+    """`vectors`, batched wherever `inputs` are.
+
+    Otherwise the transpose of one that is shared (the model of a batch of states, say) would come
+    out with a batch that nobody sums up. A factor of one that depends on all inputs does it.
+    """
+    mark = jnp.array(False)
+    for x in inputs:
+        if jnp.size(x) > 0:
+            mark = mark | (jnp.ravel(x)[0] != 0)
+    one = jnp.where(mark & False, 0, 1)
+    return [v * one.astype(v.dtype) for v in vectors]
+
+
 def _solve_impl(*inputs, solve):
-    return jax.core.eval_jaxpr(solve.jaxpr.jaxpr, solve.jaxpr.consts, *inputs)
+    return solve.evaluate(inputs)
 
 
 def _solve_abstract(*inputs, solve):
@@ -163,6 +229,7 @@ def _solve_jvp(inputs, tangents, *, solve):
     primals, others, _ = solve.split(inputs)
     out = _solve_p.bind(*inputs, solve=solve)
     tangents = _instantiate(tangents[: solve.num_primals], solve.in_avals)
+    tangents = _batched_like(tangents, inputs)
     out_tangents = _tangent_p.bind(*primals, *others, *tangents, solve=solve)
     count = sum(solve.out_inexact)
     return out, [*out_tangents, *(_zero(x) for x in out[count:])]
@@ -204,12 +271,13 @@ def _linear_jvp(primitive, map_of):
 def _tangent_transpose(cotangents, *inputs, solve):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.out_avals)
+    cotangents = _batched_like(cotangents, [*primals, *others])
     out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve)
-    return [*([None] * len(solve.inexact)), *out]
+    return _for_linear(inputs, len(solve.inexact), out)
 
 
 def _cotangent_impl(*inputs, solve):
-    return solve.cotangent(solve.reverse, *solve.split(inputs))
+    return solve.reverse_cotangent(inputs)
 
 
 def _cotangent_abstract(*inputs, solve):
@@ -220,7 +288,7 @@ def _cotangent_transpose(cotangents, *inputs, solve):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.in_avals)
     out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve)
-    return [*([None] * len(solve.inexact)), *out]
+    return _for_linear(inputs, len(solve.inexact), out)
 
 
 def _tangent_jvp(*args, **kwargs):
@@ -246,3 +314,4 @@ _cotangent_p = eqxi.create_vprim(
     _cotangent_jvp,
     _cotangent_transpose,
 )
+

@@ -25,11 +25,8 @@ from .formulations.charts import split_chart
 from .projection import AbstractProjection, Explicit
 from .results import RESULTS, SimulationError
 from .solution import Solution
-from .solvers import Projected, Recharted, Unrolled
+from .solvers import Projected, Recharted
 from .state import State
-
-# Beyond this many stages the compilation of written-out stages takes longer than it saves.
-_MAX_UNROLLED_STAGES = 7
 
 # A run without re-charting ends this close to a singularity, in rad.
 _SINGULAR_ANGLE = 1e-3
@@ -322,15 +319,6 @@ def _solver(solver, model, projection, rtol, atol):
         )
     if isinstance(solver, diffrax.AbstractImplicitSolver):
         solver = _with_tolerances(solver, rtol, atol)
-    if (
-        isinstance(solver, diffrax.AbstractERK)
-        and type(solver) is not diffrax.HalfSolver
-        and type(solver) is not Unrolled
-        and isinstance(solver.tableau, diffrax.ButcherTableau)
-        and len(solver.tableau.c) < _MAX_UNROLLED_STAGES
-        and solver.scan_kind is None
-    ):
-        solver = Unrolled(solver)
     if not isinstance(projection, bool | AbstractProjection):
         raise TypeError(
             "`simulate(projection=...)` takes True, False or a projection such as "

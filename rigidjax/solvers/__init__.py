@@ -1,4 +1,4 @@
 """Time integrators for diffrax."""
 
 from .after_step import Projected as Projected, Recharted as Recharted
-from .unrolled import Unrolled as Unrolled
+from .unrolled import Unrolled as Unrolled, unrolled as unrolled

@@ -24,6 +24,10 @@ class AbstractAfterStep(diffrax.AbstractWrappedSolver):
     model: eqx.AbstractVar[AbstractFormulation]
 
     @abc.abstractmethod
+    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
+        """The replaced end of a step that ended at `t` with `y`, and its dense information."""
+
+    @abc.abstractmethod
     def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
         """The replaced unknowns, whether they are new (`True` or an array), and the outcome."""
 
@@ -116,8 +120,12 @@ class Projected(AbstractAfterStep):
         y1, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, (inner_state, True), made_jump
         )
-        change = jax.tree.map(lambda new, old: new - old, new_y1, y1)
-        return new_y1, error, dict(dense_info=dense_info, change=change), state, result
+        return new_y1, error, _with_change(dense_info, y1, new_y1), state, result
+
+    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
+        """The projected end, and the change that dense output blends in."""
+        new_y, _, _ = self.after(t, y)
+        return new_y, _with_change(dense_info, y, new_y)
 
 
 class Recharted(AbstractAfterStep):
@@ -150,6 +158,15 @@ class Recharted(AbstractAfterStep):
             terms, t0, t1, y0, args, solver_state, made_jump
         )
         return new_y1, error, dense_info, state, result
+
+    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
+        """The end in its new charts; dense output stays in the old ones."""
+        return self.after(t, y)[0], dense_info
+
+
+def _with_change(dense_info, y, new_y):
+    change = jax.tree.map(lambda new, old: new - old, new_y, y)
+    return dict(dense_info=dense_info, change=change)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .after_step import AbstractAfterStep
+
 
 class Unrolled(diffrax.AbstractWrappedSolver):
     r"""An explicit Runge-Kutta solver of diffrax, its loop over stages unrolled.
@@ -105,6 +107,25 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         k = jax.tree.map(lambda *leaves: dt * jnp.stack(leaves), *fs)
         state = (jnp.array(False), fs[-1]) if tableau.fsal else None
         return y1, error, dict(y0=y0, y1=y1, k=k), state, diffrax.RESULTS.successful
+
+
+# Beyond this many stages the compilation of written-out stages takes longer than it saves.
+_MAX_STAGES = 7
+
+
+def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
+    """`solver` with its stages written out, also inside the wrappers of this package.
+
+    Any other solver, and one with many stages, comes back as it is.
+    """
+    kind = type(solver)
+    if issubclass(kind, diffrax.AbstractERK) and kind is not Unrolled:
+        tableau = kind.tableau
+        if isinstance(tableau, diffrax.ButcherTableau) and len(tableau.c) < _MAX_STAGES:
+            return Unrolled(solver)
+    elif issubclass(kind, AbstractAfterStep):
+        return eqx.tree_at(lambda s: s.solver, solver, unrolled(solver.solver))
+    return solver
 
 
 def _combine(y: Any, dt: Any, weights: np.ndarray, fs: list[Any]) -> Any:
