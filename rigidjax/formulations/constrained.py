@@ -92,24 +92,25 @@ def _quaternion_acceleration(rotation: Quaternion, a, a_dot, inertia, moment):
         h1, h2, h3 = jnp.unstack(half)
         i1, i2, i3 = jnp.unstack(inertia)
         d1, d2 = h1 + h1, h2 + h2
-        n1, n2, n3 = (i2 - i3) * d2 * h3, (i3 - i1) * h3 * d1, (i1 - i2) * d1 * h2
+        n1, n2, n3 = (i3 - i2) * d2 * h3, (i1 - i3) * h3 * d1, (i2 - i1) * d1 * h2
         if half_moment is not None:
             m1, m2, m3 = jnp.unstack(half_moment)
-            n1, n2, n3 = n1 + m1, n2 + m2, n3 + m3
+            n1, n2, n3 = n1 - m1, n2 - m2, n3 - m3
         c1, c2, c3 = n1 / i1, n2 / i2, n3 / i3
     else:
         gyroscopic = euler_equations(inertia, half, None)
         applied = 0.0 if half_moment is None else solve_inertia(inertia, half_moment)
-        c1, c2, c3 = jnp.unstack(2.0 * gyroscopic + applied)
+        c1, c2, c3 = jnp.unstack(-2.0 * gyroscopic - applied)
         h1, h2, h3 = jnp.unstack(half)
-    c1, c2, c3 = c1 - radial * h1, c2 - radial * h2, c3 - radial * h3
+    # The negative of the bracket above: then the product with p needs no change of sign.
+    c1, c2, c3 = c1 + radial * h1, c2 + radial * h2, c3 + radial * h3
     s = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
     return jnp.stack(
         [
-            -(s * p0) - p1 * c1 - p2 * c2 - p3 * c3,
-            p0 * c1 - s * p1 + p2 * c3 - p3 * c2,
-            p0 * c2 - s * p2 + p3 * c1 - p1 * c3,
-            p0 * c3 - s * p3 + p1 * c2 - p2 * c1,
+            p1 * c1 + p2 * c2 + p3 * c3 - s * p0,
+            p3 * c2 - p2 * c3 - p0 * c1 - s * p1,
+            p1 * c3 - p3 * c1 - p0 * c2 - s * p2,
+            p2 * c1 - p1 * c2 - p0 * c3 - s * p3,
         ]
     )
 
