@@ -1,0 +1,252 @@
+"""Heavy symmetric tops in closed form, and the stored reference end states."""
+
+import math
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax.bodies import AxialGravityPotential, FixedPointBody, shapes
+from rigidjax.problems.exact import (
+    REFERENCES,
+    SteadyPrecession,
+    Top,
+    betsch_siebert_top,
+    integrate,
+    symmetric_top,
+)
+from rigidjax.problems.exact.euler_zxz import quaternion_zxz
+
+exact = jax.jit(symmetric_top)
+
+# Geradin-Rixen 11.6, about the fixed point: 5 kg, 1.3 m, centroidal moments 0.8 and 1.8.
+INERTIA = jnp.array([9.25, 9.25, 1.8])
+WEIGHT = 5 * 9.81 * 1.3
+
+
+def start(phi, theta, psi, phi_dot, theta_dot, psi_dot):
+    """Quaternion and body rates from 3-1-3 angles and their rates."""
+    p = quaternion_zxz(*map(jnp.asarray, (phi, theta, psi)))
+    node = np.array([math.cos(psi), -math.sin(psi), 0.0])
+    vertical = np.array(
+        [math.sin(theta) * math.sin(psi), math.sin(theta) * math.cos(psi), math.cos(theta)]
+    )
+    omega = phi_dot * vertical + theta_dot * node + psi_dot * np.array([0, 0, 1.0])
+    return p, jnp.asarray(omega)
+
+
+GERADIN_RIXEN = {
+    1: start(0.0, math.pi / 9, 0.0, 0.0, 0.0, 50.0),
+    2: start(0.0, math.pi / 9, 0.0, -10.0, 0.0, 50.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"), [(1, (0.349066, 0.411941)), (2, (0.349066, 1.352619))]
+)
+def test_nutation_of_geradin_rixen(case, expected):
+    p0, omega0 = GERADIN_RIXEN[case]
+    ts = jnp.linspace(0.0, 4.0, 4001)
+    motion = exact(INERTIA, WEIGHT, p0, omega0, ts)
+    np.testing.assert_allclose(motion.nutation_range, expected, atol=5e-7)
+    assert motion.inclination.min() >= motion.nutation_range[0] - 1e-14
+    assert motion.inclination.max() <= motion.nutation_range[1] + 1e-14
+    # Sampled 700 times a period: quadratic in the distance from the extreme.
+    np.testing.assert_allclose(motion.inclination.max(), expected[1], atol=2e-5)
+    again = exact(INERTIA, WEIGHT, p0, omega0, motion.nutation_period * jnp.arange(3.0))
+    # The inclination is quadratic at its minimum: half of the digits of cos would be left in it.
+    np.testing.assert_allclose(np.cos(again.inclination), math.cos(math.pi / 9), atol=1e-14)
+
+
+def in_precision(inertia, weight, p0, omega0, t1):
+    """End state by the high-precision integrator, which starts with rotations about axis 1 only.
+
+    `p0` is that of phi = psi = 0 and theta a multiple of pi/36.
+    """
+    theta = 2 * math.atan2(float(p0[1]), float(p0[0]))
+    turn = Fraction(round(theta / math.pi * 36), 36)
+    top = Top(tuple(map(float, inertia)), tuple(map(float, omega0)), t1, (float(weight),), turn)
+    return integrate(top, digits=22, order=24).numbers()
+
+
+TOPS = {
+    "Geradin-Rixen 1": GERADIN_RIXEN[1],
+    "Geradin-Rixen 2": GERADIN_RIXEN[2],
+    "slow": start(0.0, math.pi / 3, 0.0, 1.0, -2.0, 3.0),
+    "spherical pendulum": start(0.0, 2 * math.pi / 3, 0.0, 1.0, 6.0, -1.0 * math.cos(2.0943951)),
+    "pendulum": start(0.0, 2 * math.pi / 3, 0.0, 0.0, 1.0, 0.0),
+    "pendulum going round": start(0.0, 2 * math.pi / 3, 0.0, 0.0, 6.0, 0.0),
+    "nearly a pendulum": start(0.0, 2 * math.pi / 3, 0.0, 1e-8, 6.0, 1e-8),
+    "hanging": start(0.0, 35 * math.pi / 36, 0.0, 1.0, 0.01, 7.0),
+    "nearly upright": start(0.0, math.pi / 36, 0.0, 0.1, 0.0, 50.0),
+}
+
+
+@pytest.mark.parametrize("name", TOPS)
+def test_full_motion_against_high_precision(name):
+    p0, omega0 = TOPS[name]
+    t1 = 4.0
+    motion = exact(INERTIA, WEIGHT, p0, omega0, jnp.array([0.0, t1]))
+    np.testing.assert_allclose(motion.orientation[0], p0, atol=5e-15)
+    np.testing.assert_allclose(motion.angular_velocity[0], omega0, atol=2e-14)
+    p, w = in_precision(INERTIA, WEIGHT, p0, omega0, t1)
+    # Phases of up to 200 rad.
+    np.testing.assert_allclose(motion.orientation[1], p, atol=5e-14)
+    np.testing.assert_allclose(motion.angular_velocity[1], w, atol=1e-13 * np.abs(omega0).max())
+
+
+def test_equations_of_motion_by_differentiation_in_time(rng):
+    # From a general start, with phi and psi not zero and times of both signs.
+    body = FixedPointBody(INERTIA, AxialGravityPotential(WEIGHT))
+    p0, omega0 = start(0.3, 1.1, -2.0, 1.0, 0.5, 4.0)
+
+    def state(t):
+        motion = symmetric_top(INERTIA, WEIGHT, p0, omega0, t)
+        return motion.orientation, motion.angular_velocity
+
+    ts = jnp.linspace(-5.0, 5.0, 41)
+    (p, w), (p_dot, w_dot) = jax.jit(jax.vmap(lambda t: jax.jvp(state, (t,), (1.0,))))(ts)
+
+    def matrix(p):
+        return jnp.array(
+            [
+                [0.0, 0.0, 0.0],
+                [0.0, 0.0, 0.0],
+                [
+                    2 * (p[1] * p[3] - p[0] * p[2]),
+                    2 * (p[2] * p[3] + p[0] * p[1]),
+                    p[0] ** 2 - p[1] ** 2 - p[2] ** 2 + p[3] ** 2,
+                ],
+            ]
+        )
+
+    expected = jax.vmap(lambda p, w: body.angular_acceleration(0.0, matrix(p), w))(p, w)
+    np.testing.assert_allclose(w_dot, expected, atol=1e-11)
+    product = 0.5 * jnp.stack(
+        [
+            -p[:, 1] * w[:, 0] - p[:, 2] * w[:, 1] - p[:, 3] * w[:, 2],
+            p[:, 0] * w[:, 0] + p[:, 2] * w[:, 2] - p[:, 3] * w[:, 1],
+            p[:, 0] * w[:, 1] + p[:, 3] * w[:, 0] - p[:, 1] * w[:, 2],
+            p[:, 0] * w[:, 2] + p[:, 1] * w[:, 1] - p[:, 2] * w[:, 0],
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(p_dot, product, atol=1e-11)
+    middle = exact(INERTIA, WEIGHT, p0, omega0, 0.0)
+    np.testing.assert_allclose(middle.orientation, p0, atol=1e-14)
+
+
+def test_steady_precession():
+    top = betsch_siebert_top()
+    cone = shapes.cone(0.05, 0.1, density=2700.0)
+    np.testing.assert_allclose(top.inertia, jnp.diag(cone.inertia_about(jnp.zeros(3))))
+    np.testing.assert_allclose(top.weight_moment, cone.mass * 9.81 * 0.075)
+    ts = jnp.linspace(0.0, 1.0, 5)
+    p, w = top.orientation(ts), top.angular_velocity(ts)
+    # The papers' initial state.
+    np.testing.assert_allclose(p[0], [math.cos(math.pi / 6), math.sin(math.pi / 6), 0, 0])
+    d3 = np.array([0.0, -math.sin(math.pi / 3), math.cos(math.pi / 3)])
+    R0 = np.array([[1, 0, 0], [0, d3[2], d3[1]], [0, -d3[1], d3[2]]])
+    omega_space = 10.0 * np.array([0, 0, 1]) + float(top.spin_rate) * d3
+    np.testing.assert_allclose(R0 @ np.asarray(w[0]), omega_space, rtol=1e-14, atol=1e-13)
+    # The general solution, and the equation of motion to high precision.
+    motion = exact(top.inertia, top.weight_moment, p[0], w[0], ts)
+    np.testing.assert_allclose(motion.orientation, p, atol=2e-14)
+    np.testing.assert_allclose(motion.angular_velocity, w, rtol=1e-13, atol=1e-12)
+    end, rates = in_precision(top.inertia, top.weight_moment, p[0], w[0], 1.0)
+    np.testing.assert_allclose(p[-1], end, atol=2e-14)
+    np.testing.assert_allclose(w[-1], rates, atol=1e-12)
+    # Centre of mass: L d3.
+    r = top.distance * np.stack(
+        [
+            2 * (p[:, 1] * p[:, 3] + p[:, 0] * p[:, 2]),
+            2 * (p[:, 2] * p[:, 3] - p[:, 0] * p[:, 1]),
+            p[:, 0] ** 2 - p[:, 1] ** 2 - p[:, 2] ** 2 + p[:, 3] ** 2,
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(top.center_of_mass(ts), r, atol=1e-16)
+    assert top.orientation(0.5).shape == (4,)
+    slope = jax.grad(lambda t: t.angular_velocity(0.1)[0])(top)
+    assert isinstance(slope, SteadyPrecession)
+    assert np.isfinite(slope.precession_rate)
+
+
+def test_perturbed_steady_precession():
+    # A nutation of 1e-8 rad must not lose its phase.
+    top = betsch_siebert_top()
+    p0 = top.orientation(0.0)
+    omega0 = top.angular_velocity(0.0) + jnp.array([1e-7, 1e-7, 0.0])
+    motion = exact(top.inertia, top.weight_moment, p0, omega0, 1.0)
+    p, w = in_precision(top.inertia, top.weight_moment, p0, omega0, 1.0)
+    np.testing.assert_allclose(motion.orientation, p, atol=2e-14)
+    np.testing.assert_allclose(motion.angular_velocity, w, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["heavy_top", "tennis_racket_1e-1", "free_body", "tumbling_brick"])
+def test_stored_references_again(name):
+    # With fewer digits than they were computed with, in a tenth of the time.
+    top, stored = REFERENCES[name]
+    p, w = integrate(top, digits=25, order=28, output_digits=18).numbers()
+    expected_p, expected_w = stored.numbers()
+    np.testing.assert_allclose(p, expected_p, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(w, expected_w, rtol=1e-15)
+
+
+def test_stored_references_conserve():
+    for name, (top, end) in REFERENCES.items():
+        inertia = np.array(top.inertia)
+        weight = np.prod(top.weight_moment) if top.weight_moment else 0.0
+        half = math.pi * float(top.turn) / 2
+        start_p = np.array([math.cos(half), math.sin(half), 0, 0])
+
+        def energy(p, w, inertia=inertia, weight=weight):
+            height = p[0] ** 2 - p[1] ** 2 - p[2] ** 2 + p[3] ** 2
+            return 0.5 * (inertia * w**2).sum() + weight * height
+
+        def vertical(p, w, inertia=inertia):
+            row = [
+                2 * (p[1] * p[3] - p[0] * p[2]),
+                2 * (p[2] * p[3] + p[0] * p[1]),
+                p[0] ** 2 - p[1] ** 2 - p[2] ** 2 + p[3] ** 2,
+            ]
+            return row @ (inertia * w)
+
+        p, w = end.numbers()
+        w0 = np.array(top.omega)
+        scale = np.abs(inertia * w0).sum()
+        np.testing.assert_allclose(p @ p, 1.0, rtol=1e-15, err_msg=name)
+        np.testing.assert_allclose(energy(p, w), energy(start_p, w0), rtol=1e-14, err_msg=name)
+        np.testing.assert_allclose(
+            vertical(p, w), vertical(start_p, w0), atol=1e-14 * scale, err_msg=name
+        )
+
+
+P0, W0 = GERADIN_RIXEN[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"inertia": (1.0, 2.0, 1.0)}, "must have equal first and second moments"),
+        ({"inertia": (1.0, 1.0, 0.0)}, r"inertia=...\)` must be positive"),
+        ({"inertia": (1.0, 1.0)}, r"inertia=...\)` must have shape \(3,\)"),
+        ({"weight_moment": -1.0}, "a top without weight is a free body"),
+        ({"orientation0": (1.0, 0.0, 0.0, 0.0)}, "must not have a vertical axis"),
+        ({"orientation0": (0.0, 1.0, 0.0, 0.0)}, "must not have a vertical axis"),
+        ({"omega0": (1.0, 0.0)}, r"omega0=...\)` must have shape \(3,\)"),
+        ({"ts": np.ones((2, 2))}, r"ts=...\)` must be a number or have shape"),
+    ],
+)
+def test_bad_arguments(change, match):
+    good = {
+        "inertia": (1.0, 1.0, 1.0),
+        "weight_moment": 1.0,
+        "orientation0": P0,
+        "omega0": W0,
+        "ts": 1.0,
+    }
+    with pytest.raises(ValueError, match=match):
+        symmetric_top(**{**good, **change})
