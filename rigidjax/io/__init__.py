@@ -1,0 +1,5 @@
+"""Trajectories as labelled arrays with units, in memory and on disk."""
+
+from .dataset import to_dataset as to_dataset
+from .files import check_target as check_target, replacing as replacing
+from .netcdf import load as load, save as save

@@ -1,0 +1,47 @@
+"""Trajectories in NetCDF files."""
+
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+from ..solution import Solution
+from .dataset import to_dataset
+from .files import replacing
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def save(
+    trajectory: "Solution | xarray.Dataset",
+    path: str | os.PathLike[str],
+    force: bool = False,
+) -> pathlib.Path:
+    """Write a trajectory as a NetCDF 4 file, whole or not at all.
+
+    **Arguments:** `trajectory`, a `Solution` or what `to_dataset` made of one; `path`; `force`,
+    replace an existing file.
+    **Returns:** the path.
+    **Raises:** `FileExistsError` unless `force`; `OSError` for a path that cannot be written.
+    """
+    dataset: Any = to_dataset(trajectory) if isinstance(trajectory, Solution) else trajectory
+    with replacing(path, force) as temporary:
+        dataset.to_netcdf(temporary, engine="h5netcdf")
+    return pathlib.Path(path)
+
+
+def load(path: str | os.PathLike[str]) -> "xarray.Dataset":
+    """Read a trajectory that `save` wrote; the file is closed afterwards.
+
+    **Raises:** `FileNotFoundError`.
+    """
+    import xarray
+
+    dataset = xarray.load_dataset(path, engine="h5netcdf")
+    # Text comes back as Python objects.
+    labels = {
+        name: (variable.dims, variable.values.astype(str), variable.attrs)
+        for name, variable in dataset.variables.items()
+        if variable.dtype == object
+    }
+    return dataset.assign_coords(labels)

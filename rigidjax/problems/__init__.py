@@ -1,0 +1,46 @@
+"""Examples of the papers and standard benchmarks, each with its source and what is known of it."""
+
+import difflib
+from collections.abc import Callable
+
+from .comparison import (
+    Comparison as Comparison,
+    Row as Row,
+    compare as compare,
+    formulations as formulations,
+)
+from .free_body import free_body as free_body
+from .heavy_top import heavy_top as heavy_top, heavy_top_fast as heavy_top_fast
+from .problem import Problem as Problem
+from .steady_top import steady_top as steady_top
+from .symmetric_top import symmetric_top as symmetric_top
+from .tennis_racket import tennis_racket as tennis_racket
+from .tumbling_brick import tumbling_brick as tumbling_brick
+
+
+def all() -> dict[str, Callable[..., Problem]]:
+    """Every problem by its name; call one to build it."""
+    functions = (
+        free_body,
+        heavy_top,
+        heavy_top_fast,
+        steady_top,
+        symmetric_top,
+        tennis_racket,
+        tumbling_brick,
+    )
+    return {function.__name__: function for function in functions}
+
+
+def find(name: str) -> Callable[..., Problem]:
+    """The function that builds the problem `name`.
+
+    **Raises:** `ValueError` for an unknown name, with the nearest that exists.
+    """
+    known = all()
+    wanted = name.lower().replace("-", "_")
+    if wanted in known:
+        return known[wanted]
+    near = difflib.get_close_matches(wanted, known, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
+    raise ValueError(f"There is no problem {name!r}. {hint}")

@@ -1,0 +1,42 @@
+"""A heavy, slightly unsymmetrical top: nutation and precession."""
+
+import math
+
+from ..bodies import AxialGravityPotential, FixedPointBody
+from .exact.references import REFERENCES
+from .problem import Problem, spherical_state
+
+_SOURCE = (
+    "H. Lang, rotation-free and quaternionic parametrization in null-space coordinates, "
+    "section 7, Example A"
+)
+
+
+def heavy_top() -> Problem:
+    r"""Lang's Example A: $I = (50, 42, 10)$ kg m^2, $mL = 11.09$ kg m, spin 20 rad/s, 10 s.
+
+    The axis starts at pi/3 from the vertical. Everything is about the fixed point.
+
+    **Source:** Lang, section 7, Example A and Figures 11, 13, 14.
+    """
+    return _heavy_top("heavy_top", "Heavy unsymmetrical top", 20.0, 10.0, "")
+
+
+def heavy_top_fast() -> Problem:
+    """The same top at 500 rad/s, on which Lang shows how well the energy is kept.
+
+    The paper gives no end time; 1 s is 80 turns.
+
+    **Source:** Lang, section 7, Figure 10.
+    """
+    return _heavy_top(
+        "heavy_top_fast", "Heavy unsymmetrical top, fast", 500.0, 1.0, " with Figure 10"
+    )
+
+
+def _heavy_top(name: str, title: str, spin: float, t1: float, where: str) -> Problem:
+    body = FixedPointBody((50.0, 42.0, 10.0), AxialGravityPotential(11.09 * 9.81))
+    half = math.pi / 6
+    state0 = spherical_state((math.cos(half), math.sin(half), 0.0, 0.0), (0.0, 0.0, spin))
+    _, end_state = REFERENCES[name]
+    return Problem(name, title, body, state0, t1, _SOURCE + where, end_state=end_state)

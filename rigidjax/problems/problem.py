@@ -1,0 +1,75 @@
+"""What a problem consists of."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from ..bodies import FixedPointBody
+from ..checks import float_array
+from ..state import State
+from ..system import System
+from .exact.references import EndState
+
+
+class Problem(eqx.Module):
+    """A system, its initial state and an end time, with what is known of the motion.
+
+    **Attributes:**
+
+    - `name`: as in `rj.problems.all()`; `title`: one line for people.
+    - `system`: what a formulation takes; `state0`: the state at t = 0; `t1`: end time, s.
+    - `source`: where the data are from, with section.
+    - `solution`: closed form of the motion, `(system, state0, ts) -> State`, or `None`.
+    - `end_state`: the state at `t1` from an integration with 40 digits, or `None`. It belongs to
+      the numbers of the problem as they are built: change them, and it no longer holds.
+    """
+
+    name: str = eqx.field(static=True)
+    title: str = eqx.field(static=True)
+    system: System | FixedPointBody
+    state0: State
+    t1: float = eqx.field(static=True)
+    source: str = eqx.field(static=True)
+    solution: Callable[[System | FixedPointBody, State, Array], State] | None = eqx.field(
+        static=True, default=None
+    )
+    end_state: EndState | None = eqx.field(static=True, default=None)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether `reference` knows the motion at every time, not at `t1` alone."""
+        return self.solution is not None
+
+    def reference(self, ts: ArrayLike) -> State:
+        """The true states, from a closed form or from an integration with 40 digits.
+
+        **Arguments:** `ts`, times, shape (T,) s; for a problem without closed form, `[t1]`.
+        **Returns:** states, each leaf with a leading axis of T.
+        **Raises:** `ValueError` for a time at which nothing is known.
+        """
+        ts = jnp.asarray(float_array(ts, "Problem.reference(ts=...)"))
+        if ts.ndim != 1:
+            raise ValueError(f"`Problem.reference(ts=...)` must have shape (T,); got {ts.shape}.")
+        if self.solution is not None:
+            return eqx.filter_jit(self.solution)(self.system, self.state0, ts)
+        if self.end_state is None or not np.array_equal(ts, [self.t1]):
+            known = "not known" if self.end_state is None else f"known at t1 = {self.t1:g} s alone"
+            raise ValueError(
+                f"The motion of `{self.name}` has no closed form and is {known}; got ts = {ts}."
+            )
+        orientation, omega = self.end_state.numbers()
+        return spherical_states(jnp.asarray(orientation)[None], jnp.asarray(omega)[None])
+
+
+def spherical_states(orientation: Float[Array, "T 4"], omega: Float[Array, "T 3"]) -> State:
+    """States of one body with a fixed point, each leaf with a leading axis of T."""
+    return jax.vmap(lambda p, w: State(orientation=p, angular_velocity=w))(orientation, omega)
+
+
+def spherical_state(orientation: ArrayLike, omega: ArrayLike) -> State:
+    """State of one body with a fixed point: quaternion (4,) and body rates (3,), rad/s."""
+    return State(orientation=orientation, angular_velocity=omega)

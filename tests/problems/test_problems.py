@@ -1,0 +1,216 @@
+"""The problems: data, references, and that simulations reach them."""
+
+import math
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import problems
+from rigidjax.problems.exact import REFERENCES
+from rigidjax.rotations import EulerAngles, euler_map
+
+BUILT = {name: build for name, build in problems.all().items()} | {
+    "symmetric_top case 2": lambda: problems.symmetric_top(case=2)
+}
+
+
+def matrices(state):
+    return jax.vmap(jax.vmap(euler_map))(state.orientation)
+
+
+def errors(state, true):
+    """Largest errors in R and in the body rates."""
+    return (
+        float(jnp.max(jnp.abs(matrices(state) - matrices(true)))),
+        float(jnp.max(jnp.abs(state.angular_velocity - true.angular_velocity))),
+    )
+
+
+@pytest.mark.parametrize("build", BUILT.values(), ids=BUILT)
+def test_simulation_reaches_the_reference(build):
+    problem = build()
+    model = rj.NullSpace(problem.system)
+    sol = rj.simulate(model, problem.state0, problem.t1, rtol=1e-12, atol=1e-12)
+    rotation, rate = errors(sol.states, problem.reference([problem.t1]))
+    assert rotation < 1e-8
+    assert rate < 1e-8
+
+
+@pytest.mark.parametrize("build", BUILT.values(), ids=BUILT)
+def test_reference_starts_at_the_initial_state(build):
+    problem = build()
+    if not problem.has_reference:
+        with pytest.raises(ValueError, match="no closed form"):
+            problem.reference([0.0])
+        return
+    start = jax.tree.map(lambda leaf: leaf[None], problem.state0)
+    rotation, rate = errors(problem.reference([0.0]), start)
+    assert rotation < 1e-14
+    assert rate < 2e-14 * float(jnp.max(jnp.abs(problem.state0.angular_velocity)))
+
+
+@pytest.mark.parametrize("name", ["free_body", "tennis_racket", "tumbling_brick"])
+def test_closed_forms_agree_with_forty_digits(name):
+    problem = problems.all()[name]()
+    _, stored = REFERENCES.get(name, REFERENCES.get(f"{name}_1e-1"))
+    orientation, omega = stored.numbers()
+    end = problem.reference([problem.t1])
+    # What is stored starts at the identity.
+    R = euler_map(problem.state0.orientation[0]) @ euler_map(jnp.asarray(orientation))
+    scale = float(jnp.max(jnp.abs(problem.state0.angular_velocity)))
+    np.testing.assert_allclose(matrices(end)[0, 0], R, atol=2e-12 * scale, rtol=0)
+    np.testing.assert_allclose(end.angular_velocity[0, 0], omega, atol=2e-11 * scale, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("heavy_top", "heavy_top"),
+        ("heavy_top_fast", "heavy_top_fast"),
+        ("free_body", "free_body"),
+        ("tennis_racket", "tennis_racket_1e-1"),
+        ("tumbling_brick", "tumbling_brick"),
+    ],
+)
+def test_data_are_those_of_the_stored_references(name, stored):
+    problem, (top, _) = problems.all()[name](), REFERENCES[stored]
+    np.testing.assert_allclose(problem.system.inertia, top.inertia, rtol=1e-15)
+    np.testing.assert_allclose(problem.state0.angular_velocity[0], top.omega, rtol=1e-15)
+    assert problem.t1 == top.t1
+    if top.weight_moment:
+        moment = float(problem.system.potential.weight_moment)
+        assert moment == pytest.approx(math.prod(top.weight_moment), rel=1e-15)
+        half = math.pi * float(top.turn) / 2
+        start = [math.cos(half), math.sin(half), 0, 0]
+        np.testing.assert_allclose(problem.state0.orientation[0], start, rtol=1e-15)
+
+
+def test_brick_is_within_a_billionth_of_a_degree():
+    brick = problems.tumbling_brick()
+    sol = rj.simulate(rj.NullSpace(brick.system), brick.state0, 30.0, rtol=1e-12, atol=1e-12)
+    p, q = sol.states.orientation[0, 0], brick.reference([30.0]).orientation[0, 0]
+    half_sine = jnp.minimum(jnp.linalg.norm(p - q), jnp.linalg.norm(p + q)) / 2
+    assert math.degrees(4 * float(jnp.arcsin(half_sine))) < 1e-9
+    np.testing.assert_allclose(
+        np.degrees(brick.state0.angular_velocity[0]), [10, 20, 30], rtol=1e-15
+    )
+
+
+def test_heavy_top_has_the_orientation_of_the_paper():
+    R = euler_map(problems.heavy_top().state0.orientation[0])
+    s = math.sqrt(3) / 2
+    np.testing.assert_allclose(R, [[1, 0, 0], [0, 0.5, -s], [0, s, 0.5]], atol=1e-15)
+
+
+def test_racket_starts_at_the_angles_of_the_paper():
+    racket = problems.tennis_racket(disturbance=1e-3)
+    angles = EulerAngles("ZXZ").from_quaternion(racket.state0.orientation[0])
+    np.testing.assert_allclose(angles, [math.pi / 3, math.pi / 4, math.pi / 2], rtol=1e-14)
+    np.testing.assert_array_equal(racket.state0.angular_velocity, [[50.0, 1e-3, 1e-3]])
+
+
+def test_racket_turns_over_when_the_paper_says():
+    """With a disturbance of 1e-3 the racket turns over at about 0.4 s and 1.2 s (Lang)."""
+    racket = problems.tennis_racket(disturbance=1e-3)
+    rate = racket.reference(np.linspace(0, 1.4, 701)).angular_velocity[:, 0, 0]
+    changes = np.linspace(0, 1.4, 701)[1:][np.diff(np.sign(rate)) != 0]
+    np.testing.assert_allclose(changes, [0.4, 1.2], atol=0.1)  # read off a figure
+
+
+def test_disturbance_can_be_differentiated():
+    def rate(disturbance):
+        racket = problems.tennis_racket(disturbance)
+        return racket.reference([0.2]).angular_velocity[0, 0, 1]
+
+    step = 1e-6
+    slope = (rate(0.1 + step) - rate(0.1 - step)) / (2 * step)
+    assert jax.jvp(rate, (0.1,), (1.0,))[1] == pytest.approx(float(slope), rel=1e-6)
+
+
+def test_steady_top_precesses_without_nutation():
+    top = problems.steady_top()
+    ts = np.linspace(0, 1, 21)
+    R = matrices(top.reference(ts))[:, 0]
+    np.testing.assert_allclose(R[:, 2, 2], 0.5, atol=1e-14)
+    np.testing.assert_allclose(R[:, 0, 2], math.sqrt(0.75) * np.sin(10 * ts), atol=1e-14)
+
+
+@pytest.mark.parametrize("case", [1, 2])
+def test_symmetric_top_starts_with_the_rates_of_its_euler_angles(case):
+    top = problems.symmetric_top(case=case)
+    angles = jnp.array([0.0, math.pi / 9, 0.0])
+    rates = jnp.array([{1: 0.0, 2: -10.0}[case], 0.0, 50.0])
+    zxz = EulerAngles("ZXZ")
+    np.testing.assert_allclose(
+        zxz.angular_velocity(angles, rates), top.state0.angular_velocity[0], atol=1e-14
+    )
+    np.testing.assert_allclose(top.system.inertia, [9.25, 9.25, 1.8], rtol=1e-15)
+
+
+def test_every_problem_says_what_it_is():
+    for name, build in problems.all().items():
+        problem = build()
+        assert problem.name == name
+        assert problem.title
+        assert "section" in problem.source or "check case" in problem.source
+
+
+def test_problem_is_a_pytree_of_numbers():
+    racket = problems.tennis_racket()
+    doubled = jax.tree.map(lambda leaf: 2 * leaf, racket)
+    np.testing.assert_array_equal(doubled.system.inertia, 2 * racket.system.inertia)
+    assert doubled.t1 == racket.t1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("tenis_racket", "no problem 'tenis_racket'. Did you mean 'tennis_racket'"),
+        ("Heavy-Topp", "Did you mean 'heavy_top'"),
+        ("xyz", "There are: free_body, heavy_top"),
+    ],
+)
+def test_unknown_problem_suggests_the_nearest(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        problems.find(wrong)
+
+
+def test_names_are_found_in_any_spelling():
+    assert problems.find("Heavy-Top") is problems.heavy_top
+
+
+def test_unknown_case():
+    with pytest.raises(ValueError, match=r"`symmetric_top\(case=...\)` must be 1 or 2; got 3"):
+        problems.symmetric_top(case=3)
+
+
+def test_reference_without_closed_form_is_known_at_the_end_alone():
+    with pytest.raises(ValueError, match="no closed form and is known at t1 = 10 s alone"):
+        problems.heavy_top().reference([1.0, 10.0])
+
+
+def test_reference_wants_a_vector_of_times():
+    with pytest.raises(ValueError, match=r"must have shape \(T,\); got \(\)"):
+        problems.free_body().reference(1.0)
+
+
+@pytest.mark.float32
+def test_problems_run_in_the_precision_in_use():
+    racket = problems.tennis_racket()
+    dtype = jnp.result_type(float)
+    assert {leaf.dtype for leaf in jax.tree.leaves(racket)} == {dtype}
+    sol = rj.simulate(
+        rj.NullSpace(racket.system),
+        racket.state0,
+        0.2,
+        solver=diffrax.Dopri5(),
+        rtol=1e-5,
+        atol=1e-5,
+    )
+    _, rate = errors(sol.states, racket.reference([0.2]))
+    assert sol.states.orientation.dtype == dtype
+    assert rate < 0.05
