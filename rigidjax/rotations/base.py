@@ -117,7 +117,7 @@ class AbstractRotation(eqx.Module):
 
     @abc.abstractmethod
     def project(self, a: Float[Array, " n"]) -> Float[Array, " n"]:
-        r"""Nearest coordinates that satisfy the internal constraints."""
+        r"""Coordinates near `a` that satisfy the internal constraints; explicit, idempotent."""
 
     @abc.abstractmethod
     def project_rate(self, a: Float[Array, " n"], a_dot: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -168,7 +168,9 @@ class Directors(AbstractRotation):
     def project(self, a: Float[Array, "9"]) -> Float[Array, "9"]:
         r"""The directors of the normalized quaternion extracted by Spurrier and Klumpp's algorithm.
 
-        Explicit: no iteration.
+        Explicit: no iteration. The result is at a distance of the order of the drift, but not the
+        nearest rotation, as Lang's Lemma 6.2 says: it also moves along the manifold, by up to
+        twice the drift in random tests.
 
         **Source:** Lang, Section 6, (P).
         """

@@ -19,10 +19,12 @@ from jaxtyping import Array, Float
 # remainder of 1e-21 in the value and 1e-17 in the third derivative.
 _THRESHOLD = 6.0
 _TERMS = 15
+# Cancellation in its closed form asks for a later change-over.
+_SINE_EXCESS_THRESHOLD = 20.0
 
 _COSINE = tuple((-1.0) ** j / math.factorial(2 * j) for j in range(_TERMS + 1))
 _SINE = tuple((-1.0) ** j / math.factorial(2 * j + 1) for j in range(_TERMS))
-_SINE_EXCESS = tuple((-1.0) ** j / math.factorial(2 * j + 3) for j in range(_TERMS))
+_SINE_EXCESS = tuple((-1.0) ** j / math.factorial(2 * j + 3) for j in range(17))
 _ARCTANGENT = tuple((-1.0) ** j / (2 * j + 1) for j in range(15))
 
 # The function of `dexp_inverse` is meromorphic with simple poles at 2 pi k: the first three are
@@ -44,12 +46,9 @@ _DEXP_INVERSE = (
     3.155044680287923e-31,
     4.981335263797585e-34,
     7.87255828451073e-37,
-    1.2449683662508824e-39,
-    1.969580735610114e-42,
-    3.1167319009579555e-45,
-    4.9328211962321986e-48,
 )
-_DEXP_INVERSE_THRESHOLD = 49.0
+# Just above the first pole: every angle up to 2 pi is served by the series.
+_DEXP_INVERSE_THRESHOLD = 41.0
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
@@ -104,7 +103,7 @@ def versine_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 def sine_excess_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""$(\phi - \sin\phi) / \phi^3$ of $x = \phi^2$."""
-    small, series, angle = _split(x, _THRESHOLD)
+    small, series, angle = _split(x, _SINE_EXCESS_THRESHOLD)
     closed = (angle - jnp.sin(angle)) / (angle * angle * angle)
     return jnp.where(small, _polynomial(_SINE_EXCESS, series), closed)
 

@@ -1,9 +1,9 @@
 """The linear parameters."""
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..checks import check
 from . import guarded, so3
 from .base import Rates, check_rates
 from .half_rotation import half_rotation_matrix
@@ -36,15 +36,20 @@ class LinearParameters(AbstractMinimalRotation):
         return jnp.stack([p0, f * s1, f * s2, f * s3])
 
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "3"]:
-        r"""$s = 2p_0\hat p$; an error at run time if the angle is above pi/2."""
-        p0, p1, p2, p3 = jnp.unstack(p)
-        cosine = p0 * p0 - (p1 * p1 + p2 * p2 + p3 * p3)
-        p0 = eqx.error_if(
-            p0,
-            cosine < -64.0 * jnp.finfo(p.dtype).eps,
-            "`LinearParameters` represent rotations by at most 90 degrees; this rotation is "
-            "larger. Use it relative to a reference rotation, or another parametrization.",
+        r"""$s = 2p_0\hat p$.
+
+        **Errors:** `ValueError`, or an error at run time under `jit`, if the angle is above pi/2.
+        """
+        tolerance = 64.0 * float(jnp.finfo(p.dtype).eps)
+        p = check(
+            p,
+            # NaN passes: it is reported where it came from.
+            lambda p: ~(p[0] * p[0] + tolerance < p[1] * p[1] + p[2] * p[2] + p[3] * p[3]),
+            "`LinearParameters` represent rotations by at most 90 degrees, and the quaternion is "
+            "one of a larger rotation. Use them relative to a reference rotation, or another "
+            "parametrization.",
         )
+        p0, p1, p2, p3 = jnp.unstack(p)
         f = 2.0 * p0
         return jnp.stack([f * p1, f * p2, f * p3])
 

@@ -185,7 +185,7 @@ class Quaternion(AbstractRotation):
         return jnp.array([1.0, 0.0, 0.0, 0.0])
 
     def half_rotation(self, a: Float[Array, "4"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R(p) = F F$ for $|p| = 1$, see `half_rotation_matrix`.
+        r"""$F$ with $R(p) = F F$, see `half_rotation_matrix`.
 
         The angle is half that of $p$, which is above pi if $p_0 < 0$.
 

@@ -1,0 +1,111 @@
+r"""Velocities and accelerations of points, in moving frames, and their variations.
+
+Of the three rotations in $R = R_0 R_{rel}$ the reference has the angular velocity $\Omega_0$ in its
+own components, the other two $\Omega$ and $\Omega_{rel}$ in body components.
+"""
+
+from jaxtyping import Array, Float
+
+from ..rotations import so3
+from ..rotations.base import Rates, check_rates
+
+
+def point_velocity(
+    velocity: Float[Array, "3"], omega: Float[Array, "3"], arm: Float[Array, "3"]
+) -> Float[Array, "3"]:
+    r"""Velocity $v_0 + \omega \times r$ of the body's point at the distance $r$, shape (3,), m/s.
+
+    All in the same components.
+
+    **Source:** Geradin-Rixen (109).
+    """
+    return velocity + so3.cross(omega, arm)
+
+
+def point_acceleration(
+    acceleration: Float[Array, "3"],
+    omega: Float[Array, "3"],
+    omega_dot: Float[Array, "3"],
+    arm: Float[Array, "3"],
+) -> Float[Array, "3"]:
+    r"""Acceleration $a_0 + \dot\omega \times r + \omega \times (\omega \times r)$, m/s^2.
+
+    All in the same components, shape (3,).
+
+    **Source:** Geradin-Rixen (122), (123).
+    """
+    centripetal = so3.cross(omega, so3.cross(omega, arm))
+    return acceleration + so3.cross(omega_dot, arm) + centripetal
+
+
+def absolute_angular_velocity(
+    R_rel: Float[Array, "3 3"], omega_0: Float[Array, "3"], omega_rel: Float[Array, "3"]
+) -> Float[Array, "3"]:
+    r"""$\Omega = R_{rel}^T \Omega_0 + \Omega_{rel}$, shape (3,), rad/s.
+
+    **Source:** Geradin-Rixen (158).
+    """
+    return R_rel.T @ omega_0 + omega_rel
+
+
+def relative_angular_velocity(
+    R_rel: Float[Array, "3 3"], omega_0: Float[Array, "3"], omega: Float[Array, "3"]
+) -> Float[Array, "3"]:
+    r"""$\Omega_{rel} = \Omega - R_{rel}^T \Omega_0$, shape (3,), rad/s.
+
+    **Source:** Geradin-Rixen (158).
+    """
+    return omega - R_rel.T @ omega_0
+
+
+def absolute_angular_acceleration(
+    R_rel: Float[Array, "3 3"],
+    omega_0: Float[Array, "3"],
+    omega_0_dot: Float[Array, "3"],
+    omega_rel: Float[Array, "3"],
+    omega_rel_dot: Float[Array, "3"],
+) -> Float[Array, "3"]:
+    r"""Angular acceleration $\dot\Omega$ of a motion relative to a moving frame, rad/s^2.
+
+    $R_{rel}^T \dot\Omega_0 - \Omega_{rel} \times R_{rel}^T \Omega_0 + \dot\Omega_{rel}$,
+    shape (3,).
+
+    **Source:** the time derivative of Geradin-Rixen (158).
+    """
+    turned = so3.cross(omega_rel, R_rel.T @ omega_0)
+    return R_rel.T @ omega_0_dot - turned + omega_rel_dot
+
+
+def relative_angular_acceleration(
+    R_rel: Float[Array, "3 3"],
+    omega_0: Float[Array, "3"],
+    omega_0_dot: Float[Array, "3"],
+    omega: Float[Array, "3"],
+    omega_dot: Float[Array, "3"],
+) -> Float[Array, "3"]:
+    r"""$\dot\Omega_{rel}$ of the motion relative to the reference, shape (3,), rad/s^2.
+
+    **Source:** the time derivative of Geradin-Rixen (158).
+    """
+    turned = so3.cross(relative_angular_velocity(R_rel, omega_0, omega), R_rel.T @ omega_0)
+    return omega_dot - R_rel.T @ omega_0_dot + turned
+
+
+def angular_velocity_variation(
+    omega: Float[Array, "3"],
+    theta: Float[Array, "3"],
+    theta_dot: Float[Array, "3"],
+    rates: Rates = "body",
+) -> Float[Array, "3"]:
+    r"""Variation $\delta\Omega = \delta\dot\Theta + \Omega \times \delta\Theta$, shape (3,), rad/s.
+
+    `rates="space"`: $\delta\omega = \delta\dot\theta - \omega \times \delta\theta$.
+
+    **Arguments:** `omega`, angular velocity; `theta`, the infinitesimal rotation with
+    $\delta\tilde\Theta = R^T \delta R$ (`"space"`: $\delta R\,R^T$), rad; `theta_dot`, its rate.
+
+    **Source:** Geradin-Rixen (142), (150).
+    """
+    check_rates(rates)
+    turned = so3.cross(omega, theta)
+    return theta_dot + turned if rates == "body" else theta_dot - turned

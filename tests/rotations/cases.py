@@ -1,0 +1,70 @@
+"""The parametrizations under test, random rotations within their reach, and measures of error."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rigidjax.rotations import (
+    ConformalRotationVector,
+    Directors,
+    EulerAngles,
+    LinearParameters,
+    Quaternion,
+    RodriguesParameters,
+    RotationVector,
+    so3,
+)
+
+PROPER = ("ZXZ", "XYX", "YZY", "ZYZ", "XZX", "YXY")
+TAIT_BRYAN = ("XYZ", "YZX", "ZXY", "XZY", "ZYX", "YXZ")
+VECTORIAL = (
+    RotationVector(),
+    RodriguesParameters(),
+    ConformalRotationVector(),
+    LinearParameters(),
+)
+EULER = tuple(EulerAngles(sequence) for sequence in PROPER + TAIT_BRYAN)
+ROTATIONS = (Quaternion(), Directors(), *VECTORIAL, *EULER)
+# One of each kind, where all twelve sequences would say nothing new.
+FEW = (Quaternion(), Directors(), *VECTORIAL, EulerAngles("ZXZ"), EulerAngles("ZYX"))
+
+
+def name(rotation) -> str:
+    """Test identifier: the class, and the sequence of Euler angles."""
+    return getattr(rotation, "sequence", type(rotation).__name__)
+
+
+def reach(rotation) -> float:
+    """The largest rotation angle that every direction of the axis allows."""
+    return 0.5 * np.pi if isinstance(rotation, LinearParameters) else np.pi
+
+
+def unit_vectors(rng, n: int) -> np.ndarray:
+    """Random unit vectors, shape (n, 3)."""
+    u = rng.normal(size=(n, 3))
+    return u / np.linalg.norm(u, axis=1, keepdims=True)
+
+
+def quaternions(rng, n: int, angle: float = np.pi) -> jax.Array:
+    """Random unit quaternions of rotations by less than `angle`, either sign, shape (n, 4)."""
+    psi = unit_vectors(rng, n) * rng.uniform(0.0, angle, size=(n, 1))
+    p = jax.vmap(so3.exp_quaternion)(jnp.asarray(psi))
+    return p * rng.choice([-1.0, 1.0], size=(n, 1)).astype(p.dtype)
+
+
+def coordinates(rotation, rng, n: int) -> jax.Array:
+    """Random coordinates, at least 0.02 rad from a singularity, shape (n, number of coordinates)."""
+    p = quaternions(rng, 3 * n, reach(rotation) - 0.02)
+    a = jax.vmap(rotation.from_quaternion)(p)
+    safe = np.asarray(jax.vmap(rotation.singularity)(a) > 0.02)
+    return a[safe][:n]
+
+
+def error(x, y):
+    """Largest difference relative to the largest entry of `y`."""
+    return jnp.max(jnp.abs(x - y)) / jnp.max(jnp.abs(y))
+
+
+def eps() -> float:
+    """Unit round-off of the working precision."""
+    return float(jnp.finfo(jnp.result_type(float)).eps)

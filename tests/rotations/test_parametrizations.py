@@ -1,0 +1,409 @@
+"""Identities that hold for every parametrization, with body and with space rates."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rotations import cases
+
+from rigidjax.rotations import (
+    Directors,
+    EulerAngles,
+    Quaternion,
+    euler_differential,
+    euler_map,
+    half_rotation_matrix,
+    so3,
+)
+
+INERTIA = np.array([[3.0, 0.2, -0.1], [0.2, 2.5, 0.3], [-0.1, 0.3, 1.5]])
+
+every_rotation = pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.name)
+few_rotations = pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
+
+
+def angular_velocity(R, R_dot, rates):
+    return so3.unskew(R.T @ R_dot if rates == "body" else R_dot @ R.T)
+
+
+def identities(rotation, rates):
+    """Relative errors of all identities at one state; `b` is any rate that the manifold allows."""
+
+    @jax.jit
+    @jax.vmap
+    def evaluate(a, omega, omega_dot, b):
+        T, H = rotation.null_space(a, rates), rotation.tangent(a, rates)
+        G = rotation.constraint_jacobian(a, rates)
+        a_dot = rotation.rate(a, omega, rates)
+        b = rotation.project_rate(a, b)
+        R, R_dot = jax.jvp(rotation.to_matrix, (a,), (a_dot,))
+        _, B_dot = jax.jvp(rotation.to_matrix, (a,), (b,))
+        a_ddot = rotation.acceleration(a, omega, omega_dot, rates)
+        # The second derivative of R along the path with these first and second derivatives.
+        _, R_ddot = jax.jvp(
+            lambda a, v: jax.jvp(rotation.to_matrix, (a,), (v,))[1], (a, a_dot), (a_dot, a_ddot)
+        )
+        spin = R.T @ R_ddot if rates == "body" else R_ddot @ R.T
+        F = rotation.half_rotation(a)
+        v = rotation.angular_velocity(a, b, rates)
+        return {
+            "rotation": cases.error(R @ R.T, jnp.eye(3)),
+            "T against the derivative of R": cases.error(angular_velocity(R, R_dot, rates), omega),
+            "H against the derivative of R": cases.error(v, angular_velocity(R, B_dot, rates)),
+            "rate": cases.error(a_dot, T @ omega),
+            "angular velocity": cases.error(v, H @ b),
+            "H T = 1": cases.error(H @ a_dot, omega),
+            "G T = 0": jnp.max(jnp.abs(G @ T), initial=0.0),
+            "G": jnp.max(
+                jnp.abs(G - jax.jacfwd(lambda a: rotation.constraint(a, rates))(a)), initial=0.0
+            ),
+            "on the manifold": jnp.max(jnp.abs(rotation.constraint(a, rates)), initial=0.0),
+            "angular acceleration": cases.error(
+                rotation.angular_acceleration(a, a_dot, a_ddot, rates), omega_dot
+            ),
+            "acceleration against the second derivative of R": cases.error(
+                so3.unskew(spin), omega_dot
+            ),
+            "R = F F": cases.error(F @ F, R),
+            "F is a rotation": cases.error(F @ F.T, jnp.eye(3)),
+            "from_matrix": cases.error(rotation.to_matrix(rotation.from_matrix(R)), R),
+            "to_quaternion": cases.error(euler_map(rotation.to_quaternion(a)), R),
+            "project": cases.error(rotation.project(a), a),
+            "project_rate": cases.error(rotation.project_rate(a, a_dot), a_dot),
+        }
+
+    return evaluate
+
+
+def largest(errors) -> dict[str, float]:
+    return {key: float(value.max()) for key, value in errors.items()}
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize("rates", ["body", "space"])
+@every_rotation
+def test_identities_at_random_states(rotation, rates, rng):
+    """At 1,000 random states. In double precision every one of them to 1e-12."""
+    n = 1000
+    a = cases.coordinates(rotation, rng, n)
+    assert a.shape == (n, rotation.num_coordinates)
+    omega, omega_dot = jnp.asarray(rng.normal(size=(2, n, 3)))
+    b = jnp.asarray(rng.normal(size=a.shape))
+    errors = largest(identities(rotation, rates)(a, omega, omega_dot, b))
+    # 0.02 rad from a singularity coordinates, rates and accelerations grow like 50, 50^2, 50^3.
+    tolerance = 1e-12 if cases.eps() < 1e-10 else 1e-3
+    slow = {"acceleration against the second derivative of R", "angular acceleration"}
+    for key, value in errors.items():
+        assert value < (100.0 * tolerance if key in slow else tolerance), (key, value)
+
+
+def close_to_singularity(rotation, rng, n, distance=1e-6):
+    """Coordinates at a given angle from a singularity, the axis and other angles at random."""
+    if isinstance(rotation, EulerAngles):
+        a = rng.uniform(-3.0, 3.0, size=(n, 3))
+        singular = rng.choice([0.0, np.pi], n)
+        if rotation.sequence in cases.TAIT_BRYAN:
+            singular = singular - 0.5 * np.pi
+        a[:, 1] = singular + distance * rng.choice([-1.0, 1.0], n)
+        return jnp.asarray(a)
+    u = cases.unit_vectors(rng, n)
+    size = {
+        "RotationVector": 2.0 * np.pi - distance,
+        "RodriguesParameters": 1.0 / np.tan(0.5 * distance),
+        "ConformalRotationVector": 4.0 / np.tan(0.25 * distance),
+        "LinearParameters": np.cos(distance),
+    }
+    return jnp.asarray(size[cases.name(rotation)] * u)
+
+
+@pytest.mark.parametrize("rates", ["body", "space"])
+@pytest.mark.parametrize("rotation", (*cases.VECTORIAL, *cases.EULER), ids=cases.name)
+def test_close_to_the_singularity(rotation, rates, rng):
+    """One-sided, at 1e-6 rad from it: tangent and null-space matrices to 1e-8."""
+    n = 100
+    a = close_to_singularity(rotation, rng, n)
+    distance = jax.vmap(rotation.singularity)(a)
+    # The distance of the linear parameters is the root of a difference of 1e-12.
+    np.testing.assert_allclose(distance, 1e-6, rtol=1e-3)
+    omega, b = jnp.asarray(rng.normal(size=(2, n, 3)))
+
+    @jax.jit
+    @jax.vmap
+    def evaluate(a, omega, b):
+        R, R_dot = jax.jvp(rotation.to_matrix, (a,), (rotation.null_space(a, rates) @ omega,))
+        _, B_dot = jax.jvp(rotation.to_matrix, (a,), (b,))
+        return {
+            "T": cases.error(angular_velocity(R, R_dot, rates), omega),
+            "H": cases.error(rotation.tangent(a, rates) @ b, angular_velocity(R, B_dot, rates)),
+            "rate": cases.error(
+                rotation.rate(a, omega, rates), rotation.null_space(a, rates) @ omega
+            ),
+            "angular velocity": cases.error(
+                rotation.angular_velocity(a, b, rates), rotation.tangent(a, rates) @ b
+            ),
+        }
+
+    for key, value in largest(evaluate(a, omega, b)).items():
+        assert value < 1e-8, (key, value)
+
+
+@pytest.mark.parametrize("inertia", [np.array([3.0, 2.5, 1.5]), INERTIA], ids=["(3,)", "(3, 3)"])
+@pytest.mark.parametrize("rotation", (Quaternion("half-trace"), *cases.FEW), ids=cases.name)
+def test_mass_matrix_is_that_of_the_kinetic_energy(rotation, inertia, rng):
+    a = cases.coordinates(rotation, rng, 20)
+    omega = jnp.asarray(rng.normal(size=(20, 3)))
+    inertia = jnp.asarray(inertia)
+    tensor = jnp.diag(inertia) if inertia.ndim == 1 else inertia
+
+    @jax.jit
+    @jax.vmap
+    def evaluate(a, omega):
+        a_dot = rotation.rate(a, omega)
+        M = rotation.mass_matrix(a, inertia)
+        T = rotation.null_space(a)
+        return cases.error(T.T @ M @ T, tensor), a_dot @ M @ a_dot, omega @ tensor @ omega, M
+
+    error, twice, expected, M = evaluate(a, omega)
+    assert error.max() < 1e-12
+    np.testing.assert_allclose(twice, expected, rtol=1e-12)
+    np.testing.assert_allclose(M, jnp.swapaxes(M, 1, 2), atol=1e-12 * float(jnp.abs(M).max()))
+
+
+def test_radial_inertia(rng):
+    """Lang (31), and Remark 5.3: the pull-back of the directors' mass matrix has I0 = tr(I) / 2."""
+    p = cases.quaternions(rng, 1)[0]
+    inertia = jnp.asarray(INERTIA)
+    Q = jnp.concatenate([p[:, None], 2.0 * Quaternion().null_space(p)], axis=1)
+    for kind, value in (("zero", 0.0), ("half-trace", 3.5)):
+        rotation = Quaternion(kind)
+        assert rotation.radial_inertia_value(inertia) == value
+        assert rotation.radial_inertia_value(jnp.diag(inertia)) == value
+        block = jnp.zeros((4, 4)).at[0, 0].set(value).at[1:, 1:].set(inertia)
+        np.testing.assert_allclose(
+            rotation.mass_matrix(p, inertia), 4.0 * Q @ block @ Q.T, atol=1e-13
+        )
+    D = euler_differential(p)
+    M = Directors().mass_matrix(D @ p, inertia)
+    np.testing.assert_allclose(
+        D.T @ M @ D, Quaternion("half-trace").mass_matrix(p, inertia), atol=1e-13
+    )
+    principal = Directors().mass_matrix(D @ p, jnp.array([3.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(principal, np.diag(np.repeat([1.5, 2.5, 0.5], 3)))
+
+
+def functions(rotation, rates):
+    """Everything a formulation differentiates, as functions of the coordinates alone."""
+    w = jnp.array([0.3, -0.7, 1.1])
+    inertia = jnp.asarray(INERTIA)
+    rate = jnp.linspace(-1.0, 1.0, rotation.num_coordinates)
+    return {
+        "to_matrix": rotation.to_matrix,
+        "to_quaternion": rotation.to_quaternion,
+        "from_matrix": lambda a: rotation.from_matrix(rotation.to_matrix(a)),
+        "from_quaternion": lambda a: rotation.from_quaternion(rotation.to_quaternion(a)),
+        "rate": lambda a: rotation.rate(a, w, rates),
+        "null_space": lambda a: rotation.null_space(a, rates),
+        "tangent": lambda a: rotation.tangent(a, rates),
+        "angular_velocity": lambda a: rotation.angular_velocity(a, rate, rates),
+        "acceleration": lambda a: rotation.acceleration(a, w, w, rates),
+        "constraint_jacobian": lambda a: rotation.constraint_jacobian(a, rates),
+        "mass_matrix": lambda a: rotation.mass_matrix(a, inertia),
+        "half_rotation": rotation.half_rotation,
+        "singularity_function": rotation.singularity_function,
+        "project": rotation.project,
+    }
+
+
+def special_states(rotation):
+    """Zero rotation and turns by pi about three axes, where the parametrization covers them."""
+    turns = [[1.0, 0.0, 0.0, 0.0]]
+    if cases.name(rotation) not in ("RodriguesParameters", "LinearParameters"):
+        turns += [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.6, 0.0, 0.8]]
+    a = jax.vmap(rotation.from_quaternion)(jnp.array(turns))
+    if isinstance(rotation, EulerAngles):
+        # Those that are singular in this sequence have a test of their own.
+        a = a[np.asarray(jax.vmap(rotation.singularity)(a) > 1e-3)]
+        a = jnp.concatenate([a, rotation.center()[None]])
+    return a
+
+
+# With a vector along the axis body and space rates differ by a sign alone.
+@pytest.mark.parametrize(
+    ("rotation", "rates"),
+    [(r, "body") for r in cases.FEW]
+    + [(r, "space") for r in cases.FEW if r not in cases.VECTORIAL],
+    ids=lambda value: value if isinstance(value, str) else cases.name(value),
+)
+def test_derivatives_at_special_states(rotation, rates, rng):
+    """Two derivatives at zero rotation and at angle pi: finite, forward = reverse = differences.
+
+    Along random directions: a derivative that is not finite shows in every direction.
+    """
+    a = special_states(rotation)
+    u, v = jnp.asarray(rng.normal(size=(2, *a.shape)))
+    listed = functions(rotation, rates)
+
+    def everything(a):
+        return jnp.concatenate([jnp.ravel(function(a)) for function in listed.values()])
+
+    @jax.jit
+    @jax.vmap
+    def derivatives(a, u, v):
+        def first(a):
+            return jax.jvp(everything, (a,), (u,))[1]
+
+        forward, second = jax.jvp(first, (a,), (v,))
+        values, pull_back = jax.vjp(everything, a)
+        weights = jnp.cos(jnp.arange(values.size))
+        return forward, second, weights @ forward - pull_back(weights)[0] @ u
+
+    first, second, difference = derivatives(a, u, v)
+    assert jnp.isfinite(first).all()
+    assert jnp.isfinite(second).all()
+    assert jnp.abs(difference).max() < 1e-11 * (1.0 + jnp.abs(first).max())
+    # At pi the logarithm and the half rotation of the smaller angle are cut.
+    cut = ["from_matrix", "from_quaternion", "project"]
+    if rotation not in (cases.FEW[0], *cases.VECTORIAL):
+        cut.append("half_rotation")
+    smooth = np.concatenate(
+        [np.full(np.size(function(a[0])), k not in cut) for k, function in listed.items()]
+    )
+    h = 1e-4
+    differences = (derivatives(a + h * v, u, v)[0] - derivatives(a - h * v, u, v)[0]) / (2.0 * h)
+    scale = 1.0 + jnp.abs(second).max()
+    assert jnp.abs(differences - second)[:, smooth].max() < 1e-6 * scale
+
+
+@few_rotations
+def test_singularity_has_finite_derivatives(rotation):
+    """At the centre too, where it is the cone over the angle: the derivative there is zero."""
+    a = jnp.concatenate([rotation.center()[None], special_states(rotation)])
+    for derivative in (jax.jacfwd(rotation.singularity), jax.hessian(rotation.singularity)):
+        assert jnp.isfinite(jax.jit(jax.vmap(derivative))(a)).all()
+
+
+@every_rotation
+def test_singularity_and_center(rotation, rng):
+    center = rotation.center()
+    assert center.shape == (rotation.num_coordinates,)
+    farthest = {
+        "Quaternion": np.inf,
+        "Directors": np.inf,
+        "RotationVector": 2.0 * np.pi,
+        "RodriguesParameters": np.pi,
+        "ConformalRotationVector": 2.0 * np.pi,
+    }.get(cases.name(rotation), 0.5 * np.pi)
+    np.testing.assert_allclose(rotation.singularity(center), farthest, rtol=1e-15)
+    assert rotation.singularity_function(center) > 0.0
+    a = cases.coordinates(rotation, rng, 50)
+    angle = jax.vmap(rotation.singularity)(a)
+    assert (angle > 0.0).all()
+    assert (angle <= farthest).all()
+    if cases.name(rotation) not in ("Quaternion", "Directors", *cases.PROPER, *cases.TAIT_BRYAN):
+        # Distance and rotation angle add up to the singular angle.
+        turned = jnp.linalg.norm(
+            jax.vmap(lambda a: so3.log_quaternion(rotation.to_quaternion(a)))(a), axis=1
+        )
+        np.testing.assert_allclose(angle + turned, farthest, rtol=1e-12)
+        assert (jax.vmap(rotation.singularity_function)(a) > 0.0).all()
+
+
+def test_singularity_changes_sign_where_a_step_can_cross():
+    for sequence, singular in (("ZXZ", np.pi), ("ZXZ", 0.0), ("ZYX", np.pi / 2)):
+        rotation = EulerAngles(sequence)
+        before = rotation.singularity_function(jnp.array([0.3, singular - 1e-3, 0.1]))
+        after = rotation.singularity_function(jnp.array([0.3, singular + 1e-3, 0.1]))
+        np.testing.assert_allclose(abs(before), 1e-3, rtol=1e-6)
+        assert before * after < 0.0
+    vector, linear = cases.VECTORIAL[0], cases.VECTORIAL[3]
+    axis = jnp.array([0.6, 0.0, 0.8])
+    assert vector.singularity_function((2.0 * jnp.pi - 1e-3) * axis) > 0.0
+    assert vector.singularity_function((2.0 * jnp.pi + 1e-3) * axis) < 0.0
+    for turns in (0.9, 1.1, 1.4, 1.6, 2.2):
+        expected = 2.0 * np.pi * abs(turns - (1 if turns < 1.5 else 2))
+        np.testing.assert_allclose(vector.singularity(2.0 * jnp.pi * turns * axis), expected)
+    assert linear.singularity_function(0.999 * axis) > 0.0
+    assert linear.singularity_function(1.001 * axis) < 0.0
+    assert linear.singularity(1.001 * axis) < 0.0
+
+
+def test_quaternion_off_the_unit_sphere(rng):
+    """The stated scaling: R with |p|^2, H T = |p|^2, G T = 0 exactly; to_quaternion normalizes."""
+    rotation = Quaternion()
+    p = 1.7 * cases.quaternions(rng, 1)[0]
+    square = float(p @ p)
+    R = rotation.to_matrix(p)
+    np.testing.assert_allclose(R @ R.T, square**2 * np.eye(3), atol=1e-13)
+    for rates in ("body", "space"):
+        T, H = rotation.null_space(p, rates), rotation.tangent(p, rates)
+        np.testing.assert_allclose(H @ T, square * np.eye(3), atol=1e-14)
+        np.testing.assert_allclose(rotation.constraint_jacobian(p) @ T, 0.0, atol=1e-15)
+    np.testing.assert_allclose(jnp.linalg.norm(rotation.to_quaternion(p)), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(rotation.project(p), p / np.sqrt(square), rtol=1e-14)
+    np.testing.assert_allclose(p @ rotation.project_rate(p / np.sqrt(square), p), 0.0, atol=1e-14)
+
+
+def test_directors_off_the_manifold(rng):
+    """With body rates the rows, with space rates the columns are kept orthonormal: G T = 0."""
+    rotation = cases.ROTATIONS[1]
+    d = jnp.asarray(rng.normal(size=9))
+    for rates in ("body", "space"):
+        GT = rotation.constraint_jacobian(d, rates) @ rotation.null_space(d, rates)
+        np.testing.assert_allclose(GT, 0.0, atol=1e-15)
+        np.testing.assert_allclose(
+            rotation.null_space(d, rates) @ d[:3], rotation.rate(d, d[:3], rates), atol=1e-15
+        )
+    R = rotation.to_matrix(d)
+    np.testing.assert_array_equal(R[:, 1], d[3:6])
+    np.testing.assert_array_equal(rotation.from_matrix(R), d)
+    lengths = 0.5 * (np.sum(np.asarray(R) ** 2, axis=1) - 1.0)
+    expected = [*lengths, R[0] @ R[1], R[2] @ R[0], R[1] @ R[2]]
+    np.testing.assert_allclose(rotation.constraint(d), expected, rtol=1e-13)
+
+
+def test_half_rotation_beyond_pi():
+    """Half of the angle of p up to 2 pi; the identity where the axis is lost; finite derivatives."""
+    n = jnp.array([0.6, 0.0, 0.8])
+    for angle in (0.0, 3.0, np.pi, 4.0, 6.0, 2.0 * np.pi - 1e-6):
+        p = jnp.concatenate([jnp.cos(jnp.array([angle / 2])), jnp.sin(angle / 2) * n])
+        np.testing.assert_allclose(half_rotation_matrix(p), so3.exp(0.5 * angle * n), atol=2e-9)
+        np.testing.assert_allclose(
+            half_rotation_matrix(p) @ half_rotation_matrix(p), euler_map(p), atol=1e-9
+        )
+    lost = jnp.array([-1.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(half_rotation_matrix(lost), np.eye(3))
+    assert jnp.isfinite(jax.jacfwd(jax.jacfwd(half_rotation_matrix))(lost)).all()
+    stretched = 1.7 * jnp.array([-0.5, 0.5, 0.5, 0.5])
+    F = half_rotation_matrix(stretched)
+    np.testing.assert_allclose(F @ F, euler_map(stretched), atol=1e-15)
+
+
+def test_modules_are_pytrees_without_leaves():
+    for rotation in cases.ROTATIONS:
+        assert jax.tree.leaves(rotation) == []
+        assert eqx.tree_equal(rotation, jax.tree.map(lambda x: x, rotation))
+    assert EulerAngles("ZXZ") != EulerAngles("XYZ")
+    assert hash(EulerAngles("ZXZ")) == hash(EulerAngles("ZXZ"))
+
+
+def test_messages():
+    with pytest.raises(ValueError, match="must be one of ZXZ, XYX, YZY, .*; got 'zxz'"):
+        EulerAngles("zxz")
+    with pytest.raises(ValueError, match='must be "zero" or "half-trace"; got \'trace\''):
+        Quaternion("trace")
+    with pytest.raises(ValueError, match=r'`rates` must be "body" or "space"; got \'world\''):
+        Quaternion().rate(jnp.array([1.0, 0.0, 0.0, 0.0]), jnp.zeros(3), "world")
+    for rotation in cases.ROTATIONS:
+        with pytest.raises(ValueError, match="`rates` must be"):
+            rotation.null_space(rotation.center(), "world")
+    with pytest.raises(ValueError, match=r"`inertia` must have shape \(3,\), .* got shape \(2,\)"):
+        cases.ROTATIONS[1].mass_matrix(jnp.ones(9), jnp.ones(2))
+    with pytest.raises(ValueError, match="`inertia` must have shape"):
+        EulerAngles("ZXZ").mass_matrix(jnp.ones(3), jnp.ones(4))
+    beyond = jnp.array([0.6, 0.8, 0.0, 0.0])
+    linear = cases.VECTORIAL[3]
+    with pytest.raises(ValueError, match="represent rotations by at most 90 degrees"):
+        linear.from_quaternion(beyond)
+    with pytest.raises(eqx.EquinoxRuntimeError, match="represent rotations by at most 90 degrees"):
+        eqx.filter_jit(linear.from_quaternion)(beyond)
