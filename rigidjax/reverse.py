@@ -4,6 +4,10 @@ A run is repeated once to record its step boundaries and every $C$-th state, the
 segments of $C$ steps: a segment's states and stages are computed again from its first state, and
 each step is transposed by the adjoint Runge-Kutta recursion. That is one more integration than the
 run itself, and two buffers of about $\sqrt{\mathrm{max\_steps}}$ states.
+
+In a batch all trajectories walk together: loops run as long as any of them needs, indices are
+common, and a trajectory that has ended makes steps of length zero, which change nothing. (A loop
+with a condition of its own for each trajectory would copy the buffers in every turn.)
 """
 
 import math
@@ -11,6 +15,7 @@ from typing import Any
 
 import diffrax
 import equinox as eqx
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -163,7 +168,13 @@ class _Run:
         times, states = final.save_state
         boundaries = jnp.concatenate([state.tprev[None], times.ts])
         later = jax.vmap(lambda y: ravel_pytree(y)[0])(states.ys)
-        return boundaries, final.num_accepted_steps, jnp.concatenate([self.y0[None], later])
+        num_steps = final.num_accepted_steps
+        boundaries = jnp.where(
+            jnp.arange(self.max_steps + 1) <= num_steps, boundaries, boundaries[num_steps]
+        )
+        reached = (jnp.arange(1, count + 1) * self.segment <= num_steps)[:, None]
+        later = jnp.where(reached, later, self.y0)
+        return boundaries, num_steps, jnp.concatenate([self.y0[None], later])
 
     # Backward.
 
@@ -191,20 +202,22 @@ class _Run:
             ta, tb = boundaries[m], boundaries[m + 1]
             carry, bars = self.transpose_outputs(m, ta, tb, y, K, ct_ys, carry)
             carry, bar_a, bar_b = self.transpose_method(ta, tb, y, K, carry, bars)
-            is_last = m == num_steps - 1
             after = bar_b + carry["later"]
-            last = jnp.where(is_last, after, carry["last"])
-            moved = jnp.where(is_last, 0.0, after * (tb - boundaries[0]) / span)
-            first = carry["first"] + jnp.where(is_last, 0.0, after)
+            is_inner = m < num_steps - 1
+            last = jnp.where(m == num_steps - 1, after, carry["last"])
+            moved = jnp.where(is_inner, after * (tb - boundaries[0]) / span, 0.0)
+            first = carry["first"] + jnp.where(is_inner, after, 0.0)
             return {
                 **carry, "last": last, "inner": carry["inner"] + moved, "first": first,
-                "later": bar_a,
+                "later": jnp.where(m < num_steps, bar_a, 0.0),
             }  # fmt: skip
+
+        longest = eqxi.unvmap_max(num_steps)
 
         def transpose_segment(val):
             c, carry = val
             start = c * C
-            length = jnp.minimum(C, num_steps - start)
+            length = jnp.minimum(C, longest - start)
 
             def again(i, buffers):
                 ys, Ks, y = buffers
@@ -222,7 +235,7 @@ class _Run:
             )
             return c - 1, jax.lax.fori_loop(0, length, back, carry)
 
-        segments = (num_steps - 1) // C
+        segments = (longest - 1) // C
         _, carry = jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, (segments, carry))
         return carry
 
@@ -236,22 +249,25 @@ class _Run:
         if self.saved_ts is None:
             return carry, bars
 
-        def within(val):
-            j, *_ = val
+        def is_within(j):
             t = self.saved_ts[jnp.maximum(j, 0)]
             return (j >= 0) & ((t > ta) | (m == 0))
 
         def add(val):
             j, phi, ts, bars = val
+            mine = is_within(j)
             inputs = (self.phi, ta, tb, y, y1, K, self.saved_ts[j])
             _, transpose = jax.vjp(self.output, *inputs)
-            d_phi, d_ta, d_tb, d_y, d_y1, d_K, d_t = transpose(ct_ys[j])
+            d_phi, d_ta, d_tb, d_y, d_y1, d_K, d_t = transpose(jnp.where(mine, ct_ys[j], 0.0))
             new = dict(ta=d_ta, tb=d_tb, y=d_y, y1=d_y1, K=d_K)
             bars = {key: bars[key] + new[key] for key in bars}
-            return j - 1, jax.tree.map(jnp.add, phi, d_phi), ts.at[j].set(d_t), bars
+            phi = jax.tree.map(jnp.add, phi, d_phi)
+            return jnp.where(mine, j - 1, j), phi, ts.at[j].add(d_t), bars
 
         start = (carry["next_ts"], carry["phi"], carry["ts"], bars)
-        j, phi, ts, bars = jax.lax.while_loop(within, add, start)
+        j, phi, ts, bars = jax.lax.while_loop(
+            lambda val: eqxi.unvmap_any(is_within(val[0])), add, start
+        )
         return {**carry, "next_ts": j, "phi": phi, "ts": ts}, bars
 
     def transpose_method(self, ta, tb, y, K, carry, bars):
@@ -271,7 +287,8 @@ class _Run:
             t = self.stage_time(i, ta, tb)
             _, transpose = jax.vjp(self.field, self.theta, t, y + A[i] @ K)
             d_theta, d_t, d_Y = transpose(dt * bar_K[i])
-            bar_dt = bar_dt + jnp.sum(K[i] * bar_K[i]) / dt
+            # The field at this stage is K / dt; a step of length zero belongs to nobody.
+            bar_dt = bar_dt + jnp.sum(K[i] * bar_K[i]) / jnp.where(dt == 0, 1.0, dt)
             return (
                 bar_K + A[i][:, None] * d_Y,
                 bar_y + d_Y,
