@@ -5,10 +5,14 @@ from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
+# What a person may give where an array is wanted.
+ArrayInput: TypeAlias = ArrayLike | Sequence[Any]
+# A predicate for `check_all`, and the message if it does not hold.
 Rule: TypeAlias = tuple[Callable[[Any], Any], str]
 
 
@@ -17,7 +21,7 @@ def is_traced(value: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
 
 
-def check(value: ArrayLike, valid: Callable[[Any], Any], message: str) -> Any:
+def check(value: ArrayInput, valid: Callable[[Any], Any], message: str) -> Any:
     """Return `value` if `valid(value)` holds everywhere, else raise `message`.
 
     A concrete value raises `ValueError` at once, the value added to the message. A traced value
@@ -33,7 +37,7 @@ def check(value: ArrayLike, valid: Callable[[Any], Any], message: str) -> Any:
     return check_all(value, [(valid, message)])
 
 
-def check_all(value: ArrayLike, rules: Sequence[Rule]) -> Any:
+def check_all(value: ArrayInput, rules: Sequence[Rule]) -> Any:
     """Return `value` if it meets every rule, else raise the message of the first that it does not.
 
     The same as `check` one after the other, but with a single call-back to the host in compiled
@@ -55,7 +59,7 @@ def check_all(value: ArrayLike, rules: Sequence[Rule]) -> Any:
     return value
 
 
-def float_array(value: ArrayLike | Any, argument: str, *shapes: tuple[int, ...]) -> Any:
+def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
     """Convert `value` to a floating-point array of one of `shapes`; no shape given allows any.
 
     Floating-point arrays keep their dtype, everything else gets JAX's default. The result is a

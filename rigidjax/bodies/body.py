@@ -2,9 +2,9 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from ..checks import as_leaf, check_all, finite, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
 from . import shapes
 from .euler_equations import rotational_energy
 from .inertia import checked_inertia, inertia_tensor
@@ -46,12 +46,12 @@ class Body(eqx.Module):
     def __init__(
         self,
         name: str,
-        mass: ArrayLike,
-        inertia: ArrayLike,
-        position: ArrayLike = (0.0, 0.0, 0.0),
-        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
-        velocity: ArrayLike = (0.0, 0.0, 0.0),
-        angular_velocity: ArrayLike = (0.0, 0.0, 0.0),
+        mass: ArrayInput,
+        inertia: ArrayInput,
+        position: ArrayInput = (0.0, 0.0, 0.0),
+        orientation: ArrayInput = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayInput = (0.0, 0.0, 0.0),
+        angular_velocity: ArrayInput = (0.0, 0.0, 0.0),
         *,
         physical: bool = True,
     ):
@@ -74,11 +74,11 @@ class Body(eqx.Module):
     def box(
         cls,
         name: str,
-        size: ArrayLike,
+        size: ArrayInput,
         *,
-        density: ArrayLike | None = None,
-        mass: ArrayLike | None = None,
-        **pose: ArrayLike,
+        density: ArrayInput | None = None,
+        mass: ArrayInput | None = None,
+        **pose: ArrayInput,
     ) -> "Body":
         """A box with edges `size`, (3,) m, along the body axes; see `shapes.box`.
 
@@ -90,12 +90,12 @@ class Body(eqx.Module):
     def cylinder(
         cls,
         name: str,
-        radius: ArrayLike,
-        length: ArrayLike,
+        radius: ArrayInput,
+        length: ArrayInput,
         *,
-        density: ArrayLike | None = None,
-        mass: ArrayLike | None = None,
-        **pose: ArrayLike,
+        density: ArrayInput | None = None,
+        mass: ArrayInput | None = None,
+        **pose: ArrayInput,
     ) -> "Body":
         """A cylinder along the third body axis; see `shapes.cylinder`."""
         return _from_shape(name, shapes.cylinder(radius, length, density=density, mass=mass), pose)
@@ -104,11 +104,11 @@ class Body(eqx.Module):
     def sphere(
         cls,
         name: str,
-        radius: ArrayLike,
+        radius: ArrayInput,
         *,
-        density: ArrayLike | None = None,
-        mass: ArrayLike | None = None,
-        **pose: ArrayLike,
+        density: ArrayInput | None = None,
+        mass: ArrayInput | None = None,
+        **pose: ArrayInput,
     ) -> "Body":
         """A sphere; see `shapes.sphere`."""
         return _from_shape(name, shapes.sphere(radius, density=density, mass=mass), pose)
@@ -117,12 +117,12 @@ class Body(eqx.Module):
     def cone(
         cls,
         name: str,
-        radius: ArrayLike,
-        height: ArrayLike,
+        radius: ArrayInput,
+        height: ArrayInput,
         *,
-        density: ArrayLike | None = None,
-        mass: ArrayLike | None = None,
-        **pose: ArrayLike,
+        density: ArrayInput | None = None,
+        mass: ArrayInput | None = None,
+        **pose: ArrayInput,
     ) -> "Body":
         """A cone along the third body axis, its apex at (0, 0, -3/4 height); see `shapes.cone`.
 
@@ -134,12 +134,12 @@ class Body(eqx.Module):
     def rod(
         cls,
         name: str,
-        length: ArrayLike,
-        radius: ArrayLike = 0.0,
+        length: ArrayInput,
+        radius: ArrayInput = 0.0,
         *,
-        density: ArrayLike | None = None,
-        mass: ArrayLike | None = None,
-        **pose: ArrayLike,
+        density: ArrayInput | None = None,
+        mass: ArrayInput | None = None,
+        **pose: ArrayInput,
     ) -> "Body":
         """A rod along the third body axis, `density` in kg/m; see `shapes.rod`."""
         return _from_shape(name, shapes.rod(length, radius, density=density, mass=mass), pose)
@@ -148,11 +148,11 @@ class Body(eqx.Module):
     def ellipsoid(
         cls,
         name: str,
-        semi_axes: ArrayLike,
+        semi_axes: ArrayInput,
         *,
-        density: ArrayLike | None = None,
-        mass: ArrayLike | None = None,
-        **pose: ArrayLike,
+        density: ArrayInput | None = None,
+        mass: ArrayInput | None = None,
+        **pose: ArrayInput,
     ) -> "Body":
         """An ellipsoid with `semi_axes`, (3,) m, along the body axes; see `shapes.ellipsoid`."""
         return _from_shape(name, shapes.ellipsoid(semi_axes, density=density, mass=mass), pose)
@@ -180,7 +180,7 @@ class Body(eqx.Module):
         return 0.5 * self.mass * square + rotational_energy(self.inertia, omega)
 
 
-def unit_quaternion(orientation: ArrayLike, argument: str) -> Float[Array, "4"]:
+def unit_quaternion(orientation: ArrayInput, argument: str) -> Float[Array, "4"]:
     """A quaternion, scalar first, checked to be of unit length within 1e-6, and normalised.
 
     **Errors:** `ValueError`, or a runtime error if traced, naming `argument`.

@@ -5,8 +5,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
+from ..checks import ArrayInput
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
 from .inertia import checked_inertia
 from .potentials import AbstractPotential, AutodiffPotential, as_pytree
@@ -36,7 +37,7 @@ class FixedPointBody(eqx.Module):
 
     def __init__(
         self,
-        inertia: ArrayLike,
+        inertia: ArrayInput,
         potential: Callable[[Float[Array, "3 3"]], Float[Array, ""]] | None = None,
         moment: Callable[..., Float[Array, "3"]] | None = None,
         *,

@@ -12,9 +12,18 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float
+from jaxtyping import Array, Bool, Float
 
-from ..checks import as_leaf, check, check_all, finite, float_array, is_finite, is_traced
+from ..checks import (
+    ArrayInput,
+    as_leaf,
+    check,
+    check_all,
+    finite,
+    float_array,
+    is_finite,
+    is_traced,
+)
 from .euler_equations import symmetric_components
 
 
@@ -119,7 +128,7 @@ class NearestPhysical(NamedTuple):
     moved: Bool[Array, ""]
 
 
-def nearest_physical(inertia: ArrayLike, margin: ArrayLike = 0.0) -> NearestPhysical:
+def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPhysical:
     r"""The physical inertia closest to a given one in the Frobenius norm.
 
     Minimises $|\Delta I|^2 = |\Delta E|^2 + \mathrm{tr}(\Delta E)^2$ with principal Euler values

@@ -2,9 +2,9 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from ..checks import as_leaf, check_all, finite, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
 from .euler_equations import symmetric_components
 from .inertia import (
     checked_inertia,
@@ -36,9 +36,9 @@ class MassProperties(eqx.Module):
 
     def __init__(
         self,
-        mass: ArrayLike,
-        center: ArrayLike,
-        inertia: ArrayLike,
+        mass: ArrayInput,
+        center: ArrayInput,
+        inertia: ArrayInput,
         *,
         physical: bool = True,
     ):
@@ -49,14 +49,14 @@ class MassProperties(eqx.Module):
 
     @classmethod
     def from_euler_tensor(
-        cls, mass: ArrayLike, center: ArrayLike, euler: ArrayLike, *, physical: bool = True
+        cls, mass: ArrayInput, center: ArrayInput, euler: ArrayInput, *, physical: bool = True
     ) -> "MassProperties":
         """From the Euler tensor about the centre of mass, principal (3,) or (3, 3), kg m^2."""
         value = as_leaf(float_array(euler, "from_euler_tensor(euler=...)", (3,), (3, 3)))
         return cls(mass, center, inertia_from_euler_tensor(value), physical=physical)
 
     @classmethod
-    def from_pseudo_inertia(cls, pseudo: ArrayLike, *, physical: bool = True) -> "MassProperties":
+    def from_pseudo_inertia(cls, pseudo: ArrayInput, *, physical: bool = True) -> "MassProperties":
         r"""From $\int (x, 1)(x, 1)^T dm$, shape (4, 4): Euler tensor about the origin, $m c$, $m$.
 
         **Source:** Wensing, Kim, Slotine, IEEE Robot. Autom. Lett. 3 (2018) 60.
@@ -68,7 +68,7 @@ class MassProperties(eqx.Module):
         return cls(mass, center, inertia_from_euler_tensor(central), physical=physical)
 
     @classmethod
-    def from_parameters(cls, parameters: ArrayLike, *, physical: bool = True) -> "MassProperties":
+    def from_parameters(cls, parameters: ArrayInput, *, physical: bool = True) -> "MassProperties":
         r"""From the ten inertial parameters in which the dynamics is linear.
 
         $(m, m c_1, m c_2, m c_3, I_{11}, I_{12}, I_{22}, I_{13}, I_{23}, I_{33})$ with the inertia
@@ -81,7 +81,7 @@ class MassProperties(eqx.Module):
         return cls(p[0], center, central, physical=physical)
 
     @classmethod
-    def from_log_cholesky(cls, theta: ArrayLike) -> "MassProperties":
+    def from_log_cholesky(cls, theta: ArrayInput) -> "MassProperties":
         r"""From ten unbounded numbers; physical whatever they are.
 
         $\theta = (\alpha, d_1, d_2, d_3, s_{12}, s_{23}, s_{13}, t_1, t_2, t_3)$ gives the
@@ -164,7 +164,7 @@ class MassProperties(eqx.Module):
         return eqx.tree_at(lambda m: (m.mass, m.center, m.inertia), self, (mass, center, inertia))
 
 
-def checked_mass(mass: ArrayLike, argument: str) -> Float[Array, ""]:
+def checked_mass(mass: ArrayInput, argument: str) -> Float[Array, ""]:
     """A mass that is a finite positive number, kg."""
     positive = (lambda m: m > 0, f"`{argument}` must be positive, in kg.")
     return as_leaf(check_all(float_array(mass, argument, ()), [is_finite(argument), positive]))

@@ -5,9 +5,9 @@ from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from ..checks import as_leaf, finite, float_array
+from ..checks import ArrayInput, as_leaf, finite, float_array
 
 
 class AbstractMoment(eqx.Module):
@@ -32,7 +32,7 @@ class ConstantMoment(AbstractMoment):
     value: Float[Array, "3"]
     frame: Literal["body", "space"] = eqx.field(static=True)
 
-    def __init__(self, value: ArrayLike, frame: Literal["body", "space"] = "body"):
+    def __init__(self, value: ArrayInput, frame: Literal["body", "space"] = "body"):
         if frame not in ("body", "space"):
             raise ValueError(
                 f'`ConstantMoment(frame=...)` must be "body" or "space"; got {frame!r}.'
@@ -58,7 +58,7 @@ class LinearDrag(AbstractMoment):
 
     coefficient: Float[Array, ""] | Float[Array, "3"]
 
-    def __init__(self, coefficient: ArrayLike):
+    def __init__(self, coefficient: ArrayInput):
         name = "LinearDrag(coefficient=...)"
         self.coefficient = as_leaf(finite(float_array(coefficient, name, (), (3,)), name))
 
@@ -78,7 +78,7 @@ class QuadraticDrag(AbstractMoment):
 
     coefficient: Float[Array, ""] | Float[Array, "3"]
 
-    def __init__(self, coefficient: ArrayLike):
+    def __init__(self, coefficient: ArrayInput):
         name = "QuadraticDrag(coefficient=...)"
         self.coefficient = as_leaf(finite(float_array(coefficient, name, (), (3,)), name))
 

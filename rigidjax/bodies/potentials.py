@@ -7,9 +7,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from ..checks import as_leaf, finite, float_array
+from ..checks import ArrayInput, as_leaf, finite, float_array
 
 
 class AbstractPotential(eqx.Module):
@@ -69,7 +69,7 @@ class GravityPotential(AbstractPotential):
     first_moment: Float[Array, "3"]
     gravity: Float[Array, "3"]
 
-    def __init__(self, first_moment: ArrayLike, gravity: ArrayLike):
+    def __init__(self, first_moment: ArrayInput, gravity: ArrayInput):
         name = "GravityPotential(first_moment=...)"
         self.first_moment = as_leaf(finite(float_array(first_moment, name, (3,)), name))
         name = "GravityPotential(gravity=...)"
@@ -104,7 +104,7 @@ class AxialGravityPotential(AbstractPotential):
 
     weight_moment: Float[Array, ""]
 
-    def __init__(self, weight_moment: ArrayLike):
+    def __init__(self, weight_moment: ArrayInput):
         name = "AxialGravityPotential(weight_moment=...)"
         self.weight_moment = as_leaf(finite(float_array(weight_moment, name, ()), name))
 

@@ -7,14 +7,14 @@ Each takes its dimensions in m and exactly one of `density` (kg/m^3; for a rod k
 import math
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from ..checks import as_leaf, check, float_array
+from ..checks import ArrayInput, as_leaf, check, float_array
 from .mass_properties import MassProperties
 
 
 def box(
-    size: ArrayLike, *, density: ArrayLike | None = None, mass: ArrayLike | None = None
+    size: ArrayInput, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
 ) -> MassProperties:
     """Rectangular box, edges along the axes, origin at the centre.
 
@@ -28,11 +28,11 @@ def box(
 
 
 def cylinder(
-    radius: ArrayLike,
-    length: ArrayLike,
+    radius: ArrayInput,
+    length: ArrayInput,
     *,
-    density: ArrayLike | None = None,
-    mass: ArrayLike | None = None,
+    density: ArrayInput | None = None,
+    mass: ArrayInput | None = None,
 ) -> MassProperties:
     """Circular cylinder, axis along the third axis, origin at the centre.
 
@@ -46,7 +46,7 @@ def cylinder(
 
 
 def sphere(
-    radius: ArrayLike, *, density: ArrayLike | None = None, mass: ArrayLike | None = None
+    radius: ArrayInput, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
 ) -> MassProperties:
     """Sphere, origin at the centre.
 
@@ -58,7 +58,7 @@ def sphere(
 
 
 def ellipsoid(
-    semi_axes: ArrayLike, *, density: ArrayLike | None = None, mass: ArrayLike | None = None
+    semi_axes: ArrayInput, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
 ) -> MassProperties:
     """Ellipsoid, origin at the centre.
 
@@ -72,11 +72,11 @@ def ellipsoid(
 
 
 def cone(
-    radius: ArrayLike,
-    height: ArrayLike,
+    radius: ArrayInput,
+    height: ArrayInput,
     *,
-    density: ArrayLike | None = None,
-    mass: ArrayLike | None = None,
+    density: ArrayInput | None = None,
+    mass: ArrayInput | None = None,
 ) -> MassProperties:
     """Circular cone, origin at the apex, axis along the third axis towards the base.
 
@@ -94,11 +94,11 @@ def cone(
 
 
 def rod(
-    length: ArrayLike,
-    radius: ArrayLike = 0.0,
+    length: ArrayInput,
+    radius: ArrayInput = 0.0,
     *,
-    density: ArrayLike | None = None,
-    mass: ArrayLike | None = None,
+    density: ArrayInput | None = None,
+    mass: ArrayInput | None = None,
 ) -> MassProperties:
     """Rod along the third axis, origin at the centre.
 

@@ -250,3 +250,17 @@ def test_bad_arguments(change, match):
     }
     with pytest.raises(ValueError, match=match):
         symmetric_top(**{**good, **change})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (((1.0, 2.0, 1.0), 1.0, 1.0, 1.0, 1.0), "must have equal first and second moments"),
+        (((1.0, 1.0, 0.0), 1.0, 1.0, 1.0, 1.0), r"inertia=...\)` must be positive"),
+        (((1.0, 1.0, 1.0), 1.0, 1.0, 1.0, 0.0), r"precession_rate=...\)` must not be zero"),
+        (((1.0, 1.0, 1.0), np.nan, 1.0, 1.0, 1.0), r"weight_moment=...\)` must be finite"),
+    ],
+)
+def test_bad_steady_precession(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        SteadyPrecession(*arguments)

@@ -84,7 +84,7 @@ def jacobi(u: Float[Array, "..."], m1: Float[Array, ""]) -> JacobiFunctions:
 
 
 def carlson_rf(
-    x: Float[Array, "..."], y: Float[Array, "..."], z: Float[Array, "..."]
+    x: Float[Array, "..."], y: Float[Array, "..."], z: Float[Array, "..."] | float
 ) -> Float[Array, "..."]:
     r"""Carlson's symmetric integral of the first kind, $R_F(x, y, z)$, by duplication.
 
@@ -109,9 +109,9 @@ def carlson_rf(
 
 
 def carlson_rj(
-    x: Float[Array, "..."],
+    x: Float[Array, "..."] | float,
     y: Float[Array, "..."],
-    z: Float[Array, "..."],
+    z: Float[Array, "..."] | float,
     p: Float[Array, "..."],
 ) -> Float[Array, "..."]:
     r"""Carlson's symmetric integral of the third kind, $R_J(x, y, z, p)$, by duplication.

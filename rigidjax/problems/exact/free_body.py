@@ -16,11 +16,11 @@ for nearly symmetric or spherical bodies, nor close to steady rotation.
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ...bodies import principal_axes, unit_quaternion
 from ...bodies.inertia import checked_inertia
-from ...checks import as_leaf, finite, float_array
+from ...checks import ArrayInput, as_leaf, finite, float_array
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
 from .euler_zxz import multiply, quaternion_zxz
 
@@ -29,7 +29,7 @@ _SMALLEST_M1 = 1e-280
 
 
 def free_body(
-    inertia: ArrayLike, orientation0: ArrayLike, omega0: ArrayLike, ts: ArrayLike
+    inertia: ArrayInput, orientation0: ArrayInput, omega0: ArrayInput, ts: ArrayInput
 ) -> tuple[Float[Array, "*T 4"], Float[Array, "*T 3"]]:
     r"""Exact motion of a rigid body without applied moment.
 

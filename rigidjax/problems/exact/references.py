@@ -232,7 +232,7 @@ REFERENCES: dict[str, tuple[Top, EndState]] = {
     ),
     # NASA/TM-2015-218675, check case 2
     "tumbling_brick": (
-        Top(_BRICK_INERTIA, tuple(math.radians(w) for w in (10.0, 20.0, 30.0)), 30.0),
+        Top(_BRICK_INERTIA, (math.radians(10.0), math.radians(20.0), math.radians(30.0)), 30.0),
         EndState(
             (
                 "-0.8811956077252472600350403",

@@ -4,8 +4,9 @@ import math
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
+from ...checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
 from .euler_zxz import quaternion_zxz
 
 
@@ -18,6 +19,7 @@ class SteadyPrecession(eqx.Module):
     **Arguments:** `inertia` about the fixed point, $(I_1, I_1, I_3)$, kg m^2; `weight_moment`,
     $M g L$, N m; `distance` $L$ of the centre of mass, m; `inclination`, rad; `precession_rate`,
     rad/s.
+    **Errors:** `ValueError` for wrong shapes, unequal $I_1$ and $I_2$, or no precession.
     **Source:** Betsch-Siebert 5.2.
     """
 
@@ -29,17 +31,28 @@ class SteadyPrecession(eqx.Module):
 
     def __init__(
         self,
-        inertia: ArrayLike,
-        weight_moment: ArrayLike,
-        distance: ArrayLike,
-        inclination: ArrayLike,
-        precession_rate: ArrayLike,
+        inertia: ArrayInput,
+        weight_moment: ArrayInput,
+        distance: ArrayInput,
+        inclination: ArrayInput,
+        precession_rate: ArrayInput,
     ):
-        self.inertia = jnp.asarray(inertia, float)
-        self.weight_moment = jnp.asarray(weight_moment, float)
-        self.distance = jnp.asarray(distance, float)
-        self.inclination = jnp.asarray(inclination, float)
-        self.precession_rate = jnp.asarray(precession_rate, float)
+        name = "SteadyPrecession(inertia=...)"
+        rules = [
+            is_finite(name),
+            (lambda i: i > 0, f"`{name}` must be positive."),
+            (
+                lambda i: abs(i[0] - i[1]) <= 1e-12 * i[0],
+                f"`{name}` must have equal first and second moments.",
+            ),
+        ]
+        self.inertia = as_leaf(check_all(float_array(inertia, name, (3,)), rules))
+        self.weight_moment = _number(weight_moment, "SteadyPrecession(weight_moment=...)")
+        self.distance = _number(distance, "SteadyPrecession(distance=...)")
+        self.inclination = _number(inclination, "SteadyPrecession(inclination=...)")
+        name = "SteadyPrecession(precession_rate=...)"
+        rules = [is_finite(name), (lambda x: x != 0, f"`{name}` must not be zero.")]
+        self.precession_rate = as_leaf(check_all(float_array(precession_rate, name, ()), rules))
 
     @property
     def spin_rate(self) -> Float[Array, ""]:
@@ -48,15 +61,15 @@ class SteadyPrecession(eqx.Module):
         rate = self.precession_rate
         return self.weight_moment / (i3 * rate) + (i1 - i3) / i3 * rate * jnp.cos(self.inclination)
 
-    def orientation(self, t: ArrayLike) -> Float[Array, "*T 4"]:
+    def orientation(self, t: ArrayInput) -> Float[Array, "*T 4"]:
         """Quaternion (..., 4), scalar first, body to space; `t`, s, of any shape."""
-        t = jnp.asarray(t, float)
+        t = as_leaf(float_array(t, "t"))
         theta = jnp.broadcast_to(self.inclination, t.shape)
         return quaternion_zxz(self.precession_rate * t, theta, self.spin_rate * t)
 
-    def angular_velocity(self, t: ArrayLike) -> Float[Array, "*T 3"]:
+    def angular_velocity(self, t: ArrayInput) -> Float[Array, "*T 3"]:
         """Angular velocity (..., 3), body components, rad/s; `t`, s, of any shape."""
-        t = jnp.asarray(t, float)
+        t = as_leaf(float_array(t, "t"))
         across = self.precession_rate * jnp.sin(self.inclination)
         along = self.precession_rate * jnp.cos(self.inclination) + self.spin_rate
         angle = self.spin_rate * t
@@ -65,9 +78,9 @@ class SteadyPrecession(eqx.Module):
             axis=-1,
         )
 
-    def center_of_mass(self, t: ArrayLike) -> Float[Array, "*T 3"]:
+    def center_of_mass(self, t: ArrayInput) -> Float[Array, "*T 3"]:
         """Position (..., 3) of the centre of mass, m, space components; `t`, s, of any shape."""
-        t = jnp.asarray(t, float)
+        t = as_leaf(float_array(t, "t"))
         angle = self.precession_rate * t
         radius = self.distance * jnp.sin(self.inclination)
         height = jnp.broadcast_to(self.distance * jnp.cos(self.inclination), t.shape)
@@ -87,3 +100,7 @@ def betsch_siebert_top() -> SteadyPrecession:
     return SteadyPrecession(
         (across, across, along), mass * gravity * distance, distance, math.pi / 3, 10.0
     )
+
+
+def _number(value, argument) -> Float[Array, ""]:
+    return as_leaf(finite(float_array(value, argument, ()), argument))

@@ -17,10 +17,10 @@ import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ...bodies import unit_quaternion
-from ...checks import as_leaf, check_all, finite, float_array, is_finite
+from ...checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
 
 _NEWTON_STEPS = 4
@@ -42,11 +42,11 @@ class TopMotion(NamedTuple):
 
 
 def symmetric_top(
-    inertia: ArrayLike,
-    weight_moment: ArrayLike,
-    orientation0: ArrayLike,
-    omega0: ArrayLike,
-    ts: ArrayLike,
+    inertia: ArrayInput,
+    weight_moment: ArrayInput,
+    orientation0: ArrayInput,
+    omega0: ArrayInput,
+    ts: ArrayInput,
 ) -> TopMotion:
     r"""Exact motion of a heavy symmetric top, $V = m g L\,R_{33}$ with $m g L > 0$.
 
