@@ -34,7 +34,7 @@ class Directors(AbstractRotation):
 
     def to_matrix(self, a: Float[Array, "9"]) -> Float[Array, "3 3"]:
         r"""The matrix $R = (d_1 | d_2 | d_3)$."""
-        return a.reshape(3, 3).T
+        return jnp.stack([a[0:3], a[3:6], a[6:9]], axis=1)
 
     def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, "9"]:
         r"""The columns of $R$, stacked, unchanged even if $R$ is not a rotation; see `project`."""

@@ -7,6 +7,8 @@ $|p|^2$. Unit quaternions cover SO(3) twice, $R(-p) = R(p)$.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .matrix import matrix
+
 
 def _entries(p: Float[Array, "4"]) -> list[Array]:
     """The nine entries of the Euler map, column by column: 10 products, 3 doublings, 12 sums."""
@@ -33,7 +35,7 @@ def euler_map(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
     **Source:** Lang (26)-(28).
     """
     c = _entries(p)
-    return jnp.stack([c[0], c[3], c[6], c[1], c[4], c[7], c[2], c[5], c[8]]).reshape(3, 3)
+    return matrix([c[0], c[3], c[6], c[1], c[4], c[7], c[2], c[5], c[8]])
 
 
 def euler_map_directors(p: Float[Array, "4"]) -> Float[Array, "9"]:

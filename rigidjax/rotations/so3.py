@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from . import guarded
 from .base import Rates, check_rates
+from .matrix import matrix
 from .spurrier_klumpp import spurrier_klumpp
 
 
@@ -17,7 +18,7 @@ def skew(v: Float[Array, "3"]) -> Float[Array, "3 3"]:
     r"""The skew matrix $\tilde v$ with $\tilde v\,w = v \times w$, shape (3, 3)."""
     v1, v2, v3 = jnp.unstack(v)
     o = jnp.zeros_like(v1)
-    return jnp.stack([o, -v3, v2, v3, o, -v1, -v2, v1, o]).reshape(3, 3)
+    return matrix([o, -v3, v2, v3, o, -v1, -v2, v1, o])
 
 
 def unskew(V: Float[Array, "3 3"]) -> Float[Array, "3"]:
@@ -57,13 +58,13 @@ def axial_matrix(
     s1, s2, s3 = s * v1, s * v2, s * v3
     g1, g2, g3 = g * v1, g * v2, g * v3
     g12, g13, g23 = g1 * v2, g1 * v3, g2 * v3
-    return jnp.stack(
+    return matrix(
         [
             *(k + g1 * v1, g12 - s3, g13 + s2),
             *(g12 + s3, k + g2 * v2, g23 - s1),
             *(g13 - s2, g23 + s1, k + g3 * v3),
         ]
-    ).reshape(3, 3)
+    )
 
 
 def axial_product(
