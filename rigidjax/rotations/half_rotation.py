@@ -7,11 +7,11 @@ from . import guarded, so3
 
 
 def half_rotation_matrix(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
-    r"""$F = p_0 1 + \hat p \hat p^T / (|p| + p_0) + \tilde{\hat p}$ with $R(p) = F F$, shape (3, 3).
+    r"""$F = p_0 1 + \hat p \hat p^T / (|p| + p_0) + \tilde{\hat p}$ with $R = F F$, shape (3, 3).
 
-    A rotation about the same axis by half the angle, which is in [0, 2 pi), if $|p| = 1$. With $|p|$
-    in the place of the 1 of the source $F F$ is the Euler map, stretched as it is, of every
-    $p \ne 0$. At $p = -1$, where the axis is lost, the identity.
+    If $|p| = 1$ a rotation about the same axis by half the angle, which is in [0, 2 pi). With $|p|$
+    in the place of the source's 1 the square of $F$ is the Euler map of every $p \ne 0$, stretched
+    as it is. At $p = -1$, where the axis is lost, the identity.
 
     **Arguments:** `p`, quaternion, shape (4,).
 

@@ -53,7 +53,7 @@ def quaternions(rng, n: int, angle: float = np.pi) -> jax.Array:
 
 
 def coordinates(rotation, rng, n: int) -> jax.Array:
-    """Random coordinates, at least 0.02 rad from a singularity, shape (n, number of coordinates)."""
+    """Random coordinates, at least 0.02 rad from a singularity, one row each."""
     p = quaternions(rng, 3 * n, reach(rotation) - 0.02)
     a = jax.vmap(rotation.from_quaternion)(p)
     safe = np.asarray(jax.vmap(rotation.singularity)(a) > 0.02)

@@ -363,7 +363,7 @@ def test_directors_off_the_manifold(rng):
 
 
 def test_half_rotation_beyond_pi():
-    """Half of the angle of p up to 2 pi; the identity where the axis is lost; finite derivatives."""
+    """Half of the angle of p up to 2 pi; the identity where the axis is lost."""
     n = jnp.array([0.6, 0.0, 0.8])
     for angle in (0.0, 3.0, np.pi, 4.0, 6.0, 2.0 * np.pi - 1e-6):
         p = jnp.concatenate([jnp.cos(jnp.array([angle / 2])), jnp.sin(angle / 2) * n])
