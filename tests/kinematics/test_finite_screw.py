@@ -1,0 +1,89 @@
+"""The screw of a finite displacement, both ways."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax.kinematics import FiniteScrew, finite_screw
+from rigidjax.rotations import so3
+
+
+@pytest.mark.parametrize("angle", [1e-7, 1e-3, 0.5, 2.0, 3.0, np.pi - 1e-8, np.pi])
+def test_chasles(angle, rng):
+    """A given screw gives a displacement, from which the screw is found again."""
+    n = rng.normal(size=3)
+    n = jnp.asarray(n / np.linalg.norm(n))
+    pose = jnp.asarray(rng.normal(size=3))
+    pose = pose - (pose @ n) * n
+    screw = FiniteScrew(n, jnp.asarray(angle), jnp.asarray(0.7), pose)
+    R, u0 = screw.matrix(), screw.displacement(jnp.zeros(3))
+    found = finite_screw(u0, R)
+    sign = np.sign(found.axis @ n) if angle > 3.1 else 1.0
+    # The pose is the quotient of a displacement by the angle.
+    np.testing.assert_allclose(found.axis, sign * n, atol=2e-15 / min(angle, 1.0))
+    np.testing.assert_allclose(found.angle, angle, atol=1e-14)
+    np.testing.assert_allclose(found.translation, sign * 0.7, atol=1e-14 / min(angle, 1.0))
+    np.testing.assert_allclose(found.pose, pose, atol=1e-14 / min(angle, 1.0) ** 2)
+    np.testing.assert_allclose(found.pitch, sign * 2.0 * np.pi * 0.7 / angle, rtol=1e-6)
+    np.testing.assert_allclose(found.moment, np.cross(found.pose, found.axis), atol=1e-14)
+    X = jnp.asarray(rng.normal(size=3))
+    np.testing.assert_allclose(found.displacement(X), u0 + R @ X - X, atol=1e-14 / min(angle, 1.0))
+    # (66), (68): closest to the origin; its points only slide.
+    assert abs(found.pose @ found.axis) < 1e-13 / min(angle, 1.0) ** 2
+    np.testing.assert_allclose(screw.displacement(pose + 2.0 * n), 0.7 * n, atol=1e-15)
+
+
+def test_formulas_of_the_paper(rng):
+    """(63), (69) as printed."""
+    R = np.array(so3.exp(jnp.asarray(rng.normal(size=3))))
+    u0 = rng.normal(size=3)
+    found = finite_screw(jnp.asarray(u0), jnp.asarray(R))
+    phi = np.arccos(0.5 * (np.trace(R) - 1.0))
+    np.testing.assert_allclose(found.angle, phi, rtol=1e-13)
+    np.testing.assert_allclose(found.translation, found.axis @ u0, rtol=1e-13)
+    pose = -(R - np.eye(3)).T @ u0 / (2.0 * (1.0 - np.cos(phi)))
+    np.testing.assert_allclose(found.pose, pose, rtol=1e-11)
+
+
+def test_without_rotation():
+    u0 = jnp.array([0.0, 3.0, -4.0])
+    for noise in (0.0, 1e-16):
+        R = jnp.eye(3).at[0, 1].add(noise)
+        screw = finite_screw(u0, R)
+        np.testing.assert_allclose(screw.axis, u0 / 5.0)
+        assert screw.angle == 0.0
+        assert screw.translation == 5.0
+        np.testing.assert_array_equal(screw.pose, np.zeros(3))
+        assert screw.pitch == np.inf
+        np.testing.assert_allclose(screw.displacement(jnp.ones(3)), u0)
+    rest = finite_screw(jnp.zeros(3), jnp.eye(3))
+    for value in (rest.axis, rest.angle, rest.translation, rest.pose):
+        np.testing.assert_array_equal(value, np.zeros_like(value))
+    np.testing.assert_array_equal(rest.displacement(jnp.ones(3)), np.zeros(3))
+
+
+def test_derivatives_are_finite():
+    """Without rotation, without displacement, and at angle pi."""
+
+    def numbers(u0, R):
+        screw = finite_screw(u0, R)
+        return jnp.concatenate(
+            [screw.axis, screw.angle[None], screw.translation[None], screw.pose, screw.moment]
+        )
+
+    turn = jnp.diag(jnp.array([1.0, -1.0, -1.0]))
+    R = jnp.stack([jnp.eye(3), jnp.eye(3), turn, turn])
+    u0 = jnp.array([[0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [1.0, 2.0, 3.0]])
+    first = jax.jit(jax.vmap(jax.jacfwd(numbers, (0, 1))))(u0, R)
+    second = jax.jit(jax.vmap(jax.jacfwd(jax.jacrev(numbers, (0, 1)), (0, 1))))(u0, R)
+    for derivative in jax.tree.leaves((first, second)):
+        assert jnp.isfinite(derivative).all()
+    gradient = jax.jacrev(lambda u0: finite_screw(u0, jnp.eye(3)).pitch)(u0[1])
+    assert jnp.isfinite(gradient).all()
+    # A generic point, against differences.
+    R = so3.exp(jnp.array([0.3, -0.8, 0.5]))
+    exact = jax.jacfwd(numbers)(u0[1], R)
+    step = 1e-6 * jnp.eye(3)
+    differences = [(numbers(u0[1] + h, R) - numbers(u0[1] - h, R)) / 2e-6 for h in step]
+    np.testing.assert_allclose(exact, jnp.stack(differences, axis=1), atol=1e-9)

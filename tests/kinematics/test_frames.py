@@ -1,0 +1,139 @@
+"""Axis and angle, moving frames, variations, points of a body."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import kinematics
+from rigidjax.rotations import so3
+
+
+def rotation(n, phi):
+    return so3.exp(phi * n)
+
+
+def body_rate(path, t=0.0):
+    """Body angular velocity of a path of rotation matrices."""
+    R, R_dot = jax.jvp(path, (t,), (1.0,))
+    return so3.unskew(R.T @ R_dot)
+
+
+def space_rate(path, t=0.0):
+    R, R_dot = jax.jvp(path, (t,), (1.0,))
+    return so3.unskew(R_dot @ R.T)
+
+
+def derivative(function, t=0.0):
+    return jax.jvp(function, (t,), (1.0,))[1]
+
+
+RATES = {"body": body_rate, "space": space_rate}
+
+
+@pytest.mark.parametrize("rates", RATES)
+def test_axis_and_angle(rates, rng):
+    """(104), (130) and their inverse (91) against derivatives of the rotation matrix."""
+    w = jnp.asarray(rng.normal(size=(3, 3)))
+
+    def axis(t):
+        v = w[0] + t * w[1] + 0.5 * t**2 * w[2]
+        return v / jnp.linalg.norm(v)
+
+    def angle(t):
+        return 0.9 + 0.7 * t - 0.4 * t**2
+
+    def path(t):
+        return rotation(axis(t), angle(t))
+
+    n, n_dot, n_ddot = axis(0.0), derivative(axis), derivative(lambda t: derivative(axis, t))
+    phi, phi_dot, phi_ddot = jnp.array(0.9), jnp.array(0.7), jnp.array(-0.8)
+    omega = kinematics.angular_velocity(n, phi, n_dot, phi_dot, rates)
+    np.testing.assert_allclose(omega, RATES[rates](path), rtol=1e-12)
+    found = kinematics.angular_acceleration(n, phi, n_dot, phi_dot, n_ddot, phi_ddot, rates)
+    np.testing.assert_allclose(found, derivative(lambda t: RATES[rates](path, t)), rtol=1e-11)
+    back, back_phi = kinematics.axis_angle_rates(n, phi, omega, rates)
+    np.testing.assert_allclose(back, n_dot, atol=1e-14)
+    np.testing.assert_allclose(back_phi, phi_dot, rtol=1e-13)
+    # Without rotation the axis is undefined: finite values and derivatives by convention.
+    zero = jnp.zeros(())
+    first = jax.jacfwd(kinematics.axis_angle_rates, (0, 1, 2))(n, zero, omega, rates)
+    for value in jax.tree.leaves(first):
+        assert jnp.isfinite(value).all()
+    with pytest.raises(ValueError, match="`rates` must be"):
+        kinematics.angular_velocity(n, phi, n_dot, phi_dot, "world")
+
+
+def test_moving_frames(rng):
+    """(158) and its derivative, both ways, against the composed rotation (155)."""
+    a, b, c, d = jnp.asarray(rng.normal(size=(4, 3)))
+
+    def reference(t):
+        return so3.exp(a + t * b)
+
+    def relative(t):
+        return so3.exp(c + t * d + 0.3 * t**2 * a)
+
+    def total(t):
+        return reference(t) @ relative(t)
+
+    R = relative(0.0)
+    rate, rate_0, rate_rel = (body_rate(path) for path in (total, reference, relative))
+    accelerations = (
+        derivative(lambda t, p=path: body_rate(p, t)) for path in (total, reference, relative)
+    )
+    acc, acc_0, acc_rel = accelerations
+    np.testing.assert_allclose(
+        kinematics.absolute_angular_velocity(R, rate_0, rate_rel), rate, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        kinematics.relative_angular_velocity(R, rate_0, rate), rate_rel, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        kinematics.absolute_angular_acceleration(R, rate_0, acc_0, rate_rel, acc_rel),
+        acc,
+        rtol=1e-11,
+    )
+    np.testing.assert_allclose(
+        kinematics.relative_angular_acceleration(R, rate_0, acc_0, rate, acc), acc_rel, rtol=1e-11
+    )
+
+
+@pytest.mark.parametrize("rates", RATES)
+def test_variation_of_the_angular_velocity(rates, rng):
+    """(150): time derivative and variation do not commute."""
+    a, b, c, d = jnp.asarray(rng.normal(size=(4, 3)))
+
+    def path(t, s):
+        return so3.exp(a + t * b + s * c + t * s * d)
+
+    def omega(s):
+        return RATES[rates](lambda t: path(t, s))
+
+    def theta(t):
+        return RATES[rates](lambda s: path(t, s))
+
+    found = kinematics.angular_velocity_variation(omega(0.0), theta(0.0), derivative(theta), rates)
+    np.testing.assert_allclose(found, derivative(omega), rtol=1e-11)
+
+
+def test_points_of_a_body(rng):
+    """(109), (122) against derivatives of x0 + R X."""
+    a, b, c, X = jnp.asarray(rng.normal(size=(4, 3)))
+
+    def path(t):
+        return so3.exp(a + t * b + t**2 * c)
+
+    def origin(t):
+        return c + t * a + t**2 * b
+
+    def point(t):
+        return origin(t) + path(t) @ X
+
+    omega, arm = space_rate(path), path(0.0) @ X
+    omega_dot = derivative(lambda t: space_rate(path, t))
+    velocity = kinematics.point_velocity(a, omega, arm)
+    np.testing.assert_allclose(velocity, derivative(point), rtol=1e-12)
+    acceleration = kinematics.point_acceleration(2.0 * b, omega, omega_dot, arm)
+    expected = derivative(lambda t: derivative(point, t))
+    np.testing.assert_allclose(acceleration, expected, rtol=1e-11)
