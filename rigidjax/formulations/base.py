@@ -15,7 +15,15 @@ from ..rotations.euler_map import euler_map
 from ..rotations.so3 import multiply
 from ..state import State
 from ..system import AbstractMechanics, System, as_mechanics
-from .charts import Charted, Unknowns, in_space, move_chart, split_chart
+from .charts import (
+    Charted,
+    Unknowns,
+    chart_limit,
+    in_space,
+    move_chart,
+    needs_no_reference,
+    split_chart,
+)
 from .layout import Layout
 
 
@@ -142,8 +150,13 @@ class AbstractFormulation(eqx.Module):
 
         The reference is the identity unless the state is close to a singularity of it.
         """
-        reference = jnp.zeros_like(state.orientation).at[:, 0].set(1)
-        return self.rechart(jnp.zeros(()), Charted(self.pack(state, reference), reference))[0]
+        references = []
+        for p in jnp.unstack(state.orientation):
+            identity = jnp.zeros_like(p).at[0].set(1)
+            fresh = move_chart(self.rotation, p)
+            references.append(jnp.where(needs_no_reference(self.rotation, p), identity, fresh))
+        reference = jnp.stack(references)
+        return Charted(self.pack(state, reference), reference)
 
     def rechart(self, t: Float[Array, ""], y: Charted) -> tuple[Charted, Array]:
         """Move the references of all bodies whose coordinates come close to a singularity.
@@ -151,8 +164,7 @@ class AbstractFormulation(eqx.Module):
         Half of the distance between the chart's centre and its singularity is the limit
         (Geradin-Rixen 5.4). **Returns:** the unknowns and whether any reference moved.
         """
-        rotation = self.rotation
-        limit = 0.5 * rotation.singularity(rotation.center())
+        rotation, limit = self.rotation, chart_limit(self.rotation)
         state = self.decode(t, y)
         moved, references = [], []
         for i in range(self.layout.num_bodies):

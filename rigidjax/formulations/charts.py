@@ -1,13 +1,16 @@
 """Charts that move on before a minimal parametrization becomes singular (Geradin-Rixen 5.4)."""
 
+from functools import singledispatch
 from typing import TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..forces.base import to_space
 from ..rotations.base import AbstractRotation
+from ..rotations.linear import LinearParameters
 from ..rotations.so3 import conjugate, multiply
 
 
@@ -45,6 +48,28 @@ def constant_chart(rate: Float[Array, " N"], y: Unknowns) -> Unknowns:
 def move_chart(rotation: AbstractRotation, p: Float[Array, "4"]) -> Float[Array, "4"]:
     """Reference in which the rotation `p` has the coordinates farthest from every singularity."""
     return multiply(p, conjugate(rotation.to_quaternion(rotation.center())))
+
+
+def chart_limit(rotation: AbstractRotation) -> Float[Array, ""]:
+    """Distance to a singularity below which a chart moves: half of that at its centre, rad."""
+    return 0.5 * rotation.singularity(rotation.center())
+
+
+@singledispatch
+def needs_no_reference(rotation: AbstractRotation, p: Float[Array, "4"]) -> Bool[Array, ""]:
+    """Whether the coordinates of the rotation `p` itself are far from every singularity.
+
+    Not finite coordinates are not. A parametrization that does not represent every rotation
+    registers its own answer.
+    """
+    a = rotation.from_quaternion(jax.lax.stop_gradient(p))
+    return jnp.all(jnp.isfinite(a)) & (rotation.singularity(a) > chart_limit(rotation))
+
+
+@needs_no_reference.register
+def _linear_needs_no_reference(rotation: LinearParameters, p):
+    # There are no coordinates beyond pi/2. The distance is pi/2 - phi, and cos(phi) = 2 p0^2 - 1.
+    return 2.0 * p[0] * p[0] - 1.0 > jnp.sin(chart_limit(rotation))
 
 
 def relative_quaternion(

@@ -1,0 +1,269 @@
+"""Unknowns: how many, their order, encode and decode, charts, messages."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from formulations import cases
+
+import rigidjax as rj
+from rigidjax.formulations import Charted
+from rigidjax.rotations import euler_map
+
+TOP, BODIES = cases.loaded_top(), cases.two_bodies()
+ZERO = jnp.zeros(())
+
+
+@pytest.mark.parametrize(
+    ("formulation", "rotation", "number"),
+    [
+        (rj.NullSpace, rj.Quaternion(), 7),
+        (rj.NullSpace, rj.Directors(), 12),
+        (rj.Absolute, rj.Quaternion(), 8),
+        (rj.Absolute, rj.Directors(), 18),
+        *((rj.NullSpace, rotation, 6) for rotation in cases.MINIMAL),
+        *((rj.Absolute, rotation, 6) for rotation in cases.MINIMAL),
+    ],
+)
+def test_number_of_unknowns(formulation, rotation, number):
+    """Lang, Table 1; with translation six more for each body."""
+    top, system = formulation(TOP, rotation), formulation(BODIES, rotation)
+    assert top.num_unknowns == number
+    assert top.encode(rj.State(orientation=(0.9, 0.1, 0.1, np.sqrt(0.17)))).shape == (number,)
+    assert system.num_unknowns == 2 * (number + 6)
+    assert system.num_unknowns == system.layout.size
+    assert formulation(rj.System(BODIES.bodies[0]), rotation).num_unknowns == number + 6
+
+
+def test_order_of_the_unknowns():
+    """Poses of all bodies, then velocities of all bodies, as Lang (58), (68)."""
+    state = rj.State(
+        position=[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
+        orientation=[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]],
+        velocity=[[7.0, 8.0, 9.0], [10.0, 11.0, 12.0]],
+        angular_velocity=[[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]],
+    )
+    y = rj.NullSpace(BODIES).encode(state)
+    expected = [1, 2, 3, 1, 0, 0, 0, 4, 5, 6, 0, 1, 0, 0]
+    expected += [7, 8, 9, 0.1, 0.2, 0.3, 10, 11, 12, 0.4, 0.5, 0.6]
+    assert np.array_equal(y, np.array(expected))
+    space = rj.NullSpace(BODIES, rates="space").encode(state)
+    # A half turn about the first axis.
+    assert np.allclose(space[-3:], [0.4, -0.5, -0.6], rtol=0, atol=1e-15)
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.rotation_name)
+def test_encode_and_decode_are_inverse(rotation):
+    for model in cases.models(BODIES, [rotation]):
+        rng = np.random.default_rng(7)
+        states = cases.random_states(rng, BODIES, 32, cases.reach(model))
+        # Batched without compilation; `encode` checks traced values at run time.
+        back = jax.vmap(lambda s, m=model: m.decode(ZERO, m.encode(s)))(states)
+        assert cases.error(cases.attitude(back), cases.attitude(states)) < cases.round_off(1000)
+        for name in ("position", "velocity"):
+            assert np.array_equal(getattr(back, name), getattr(states, name))
+        assert cases.error(back.angular_velocity, states.angular_velocity) < cases.round_off(5000)
+
+
+SPECIAL = {
+    "identity": (1.0, 0.0, 0.0, 0.0),
+    "minus identity": (-1.0, 0.0, 0.0, 0.0),
+    "half turn": (0.0, 0.6, 0.0, 0.8),
+    "half turn about the first axis": (0.0, 1.0, 0.0, 0.0),
+    "quarter turn about the second axis": (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0),
+    "quarter turn about the third axis": (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)),
+    "almost a half turn": (1e-9, 0.0, 1.0, 0.0),
+    "almost the identity": (1.0, 0.0, 1e-9, 0.0),
+}
+
+
+@pytest.mark.parametrize("rotation", cases.MINIMAL, ids=cases.rotation_name)
+def test_charts_of_special_rotations(rotation):
+    """A state at the singularity of a parametrization starts in another chart, exactly."""
+    omega = (1.0, 2.0, 3.0)
+    states = jax.vmap(lambda p: rj.State(orientation=p, angular_velocity=omega))(
+        jnp.array(list(SPECIAL.values()))
+    )
+    for model in (rj.NullSpace(TOP, rotation), rj.Absolute(TOP, rotation)):
+
+        def there_and_back(state, model=model):
+            y = model.chart(model.check_state(state))
+            back = model.decode(ZERO, y)
+            slope = jax.jvp(
+                lambda y: model.decode(ZERO, y).orientation, (y,), (model.vector_field(ZERO, y),)
+            )[1]
+            return y, back, slope, model.singularity(ZERO, y)
+
+        y, back, slope, distance = jax.vmap(there_and_back)(states)
+        assert isinstance(y, Charted)
+        assert cases.error(cases.attitude(back), cases.attitude(states)) < 1e-15
+        assert cases.error(back.angular_velocity, states.angular_velocity) < 1e-14
+        expected = jax.vmap(lambda p: rj.Quaternion().rate(p, jnp.array(omega)))(
+            back.orientation[:, 0]
+        )
+        assert cases.error(slope[:, 0], expected) < 1e-14
+        limit = 0.5 * rotation.singularity(rotation.center())
+        assert np.all(distance >= limit * (1 - 1e-15))
+
+
+def test_chart_is_the_identity_where_it_serves():
+    state = rj.State(orientation=(0.96, 0.0, 0.28, 0.0), angular_velocity=(1.0, 2.0, 3.0))
+    for rotation in cases.MINIMAL[:4]:
+        model = rj.NullSpace(TOP, rotation)
+        y = model.chart(model.check_state(state))
+        assert np.array_equal(y.reference, [[1.0, 0.0, 0.0, 0.0]])
+        assert np.array_equal(y.values, model.encode(state))
+
+
+@pytest.mark.parametrize("rotation", cases.MINIMAL, ids=cases.rotation_name)
+def test_rechart_keeps_the_state(rotation):
+    """What moves and what does not: one body of two comes close to its singularity."""
+    model = rj.Absolute(BODIES, rotation)
+    rng = np.random.default_rng(11)
+    state = jax.tree.map(lambda x: x[0], cases.random_states(rng, BODIES, 1))
+    y = model.chart(state)
+    center = rotation.center()
+    # Body one to 0.1 rad of the singularity, along the first coordinate or the middle angle.
+    index = 1 if isinstance(rotation, rj.EulerAngles) else 0
+    distance = lambda s: rotation.singularity(center.at[index].add(s))  # noqa: E731
+    grid = np.geomspace(0.01, 200.0, 4001)
+    close = grid[int(np.argmax(np.asarray(jax.vmap(distance)(jnp.asarray(grid))) < 0.1))]
+    a = center.at[index].add(close)
+    layout = model.layout
+    values = layout.set_coordinates(y.values, 0, a)
+    y = Charted(
+        layout.set_rates(values, 0, rotation.rate(a, state.angular_velocity[0])), y.reference
+    )
+    moved_y, moved = model.rechart(ZERO, y)
+    assert bool(moved)
+    before, after = model.decode(ZERO, y), model.decode(ZERO, moved_y)
+    assert cases.error(cases.attitude(after), cases.attitude(before)) < 1e-14
+    assert cases.error(after.angular_velocity, before.angular_velocity) < 1e-12
+    assert np.array_equal(after.position, before.position)
+    assert np.array_equal(moved_y.reference[1], y.reference[1])
+    assert float(model.singularity(ZERO, moved_y)) >= 0.5 * float(rotation.singularity(center))
+    again, moved = model.rechart(ZERO, moved_y)
+    assert not bool(moved)
+    assert eqx.tree_equal(again, moved_y)
+
+
+def test_redundant_parametrizations_do_not_rechart():
+    for rotation in cases.REDUNDANT:
+        assert not rj.NullSpace(TOP, rotation, recharting=True).recharting
+        assert not rj.Absolute(TOP, rotation, recharting=True).recharting
+    assert rj.NullSpace(TOP, rj.RotationVector()).recharting
+    assert not rj.NullSpace(TOP, rj.RotationVector(), recharting=False).recharting
+
+
+def test_reference_state_is_encoded_and_decoded():
+    body = rj.Body(
+        "a",
+        1.0,
+        (1.0, 1.0, 1.0),
+        (1.0, 2.0, 3.0),
+        (0.0, 0.0, 0.0, 1.0),
+        (4.0, 5.0, 6.0),
+        (7.0, 8.0, 9.0),
+    )
+    model = rj.NullSpace(rj.System(body))
+    state = model.decode(ZERO, model.encode(rj.System(body).reference_state()))
+    assert np.array_equal(state.position, [[1.0, 2.0, 3.0]])
+    assert np.array_equal(state.orientation, [[0.0, 0.0, 0.0, 1.0]])
+    assert np.array_equal(state.velocity, [[4.0, 5.0, 6.0]])
+    assert np.array_equal(state.angular_velocity, [[7.0, 8.0, 9.0]])
+    assert rj.System(body).num_dof == 6
+    assert model.reactions(ZERO, model.encode(state)) == {}
+
+
+def test_quaternions_close_to_unit_length_are_normalised():
+    model = rj.NullSpace(TOP)
+    y = model.encode(rj.State(orientation=(1.0 + 5e-7, 0.0, 0.0, 0.0)))
+    assert np.array_equal(y[:4], [1.0, 0.0, 0.0, 0.0])
+
+
+BAD_STATES = [
+    (rj.State(orientation=(1.0 + 2e-6, 0.0, 0.0, 0.0)), "unit quaternions, scalar first, to 1e-6"),
+    (rj.State(orientation=(0.0, 0.0, 0.0, 0.0)), "unit quaternions, scalar first, to 1e-6"),
+    (rj.State(orientation=(np.nan, 0.0, 0.0, 0.0)), r"State\(orientation=...\)` must be finite"),
+    (
+        rj.State(angular_velocity=(np.inf, 0.0, 0.0)),
+        r"State\(angular_velocity=...\)` must be finite",
+    ),
+    (
+        rj.State(position=(1.0, 0.0, 0.0)),
+        r"State\(position=...\)` of a `FixedPointBody` must be zero",
+    ),
+    (
+        rj.State(velocity=(1.0, 0.0, 0.0)),
+        r"State\(velocity=...\)` of a `FixedPointBody` must be zero",
+    ),
+    (rj.State(position=(np.nan, 0.0, 0.0)), r"State\(position=...\)` must be finite"),
+]
+
+
+@pytest.mark.parametrize(("state", "match"), BAD_STATES)
+def test_states_that_are_refused(state, match):
+    model = rj.NullSpace(TOP)
+    with pytest.raises(ValueError, match=match):
+        model.encode(state)
+    with pytest.raises(eqx.EquinoxRuntimeError, match=match):
+        jax.block_until_ready(eqx.filter_jit(model.encode)(state))
+
+
+def test_wrong_kinds_and_numbers():
+    model = rj.NullSpace(TOP)
+    with pytest.raises(TypeError, match="encodes a `State`; got tuple"):
+        model.encode((1.0, 0.0))
+    with pytest.raises(ValueError, match="has 1 bodies, the state has 2"):
+        model.encode(rj.State(orientation=np.eye(4)[:2]))
+    with pytest.raises(ValueError, match="has 2 bodies, the state has 1"):
+        rj.Absolute(BODIES).encode(rj.State())
+    for formulation in (rj.NullSpace, rj.Absolute):
+        with pytest.raises(
+            TypeError, match="takes a `System` or a `FixedPointBody`; got Body. Wrap"
+        ):
+            formulation(BODIES.bodies[0])
+        with pytest.raises(TypeError, match="`rotation` must be a parametrization such as"):
+            formulation(TOP, rj.Quaternion)
+        with pytest.raises(TypeError, match="got 'quaternion'"):
+            formulation(TOP, "quaternion")
+    with pytest.raises(ValueError, match=r'`rates` must be "body" or "space"; got \'world\''):
+        rj.NullSpace(TOP, rates="world")
+    for index in (1, 2, 3, -1, "0"):
+        with pytest.raises(ValueError, match=r"`Absolute\(index=.*\)` is not supported"):
+            rj.Absolute(TOP, index=index)
+
+
+@pytest.mark.parametrize(
+    ("parts", "match"),
+    [
+        ({"orientation": (1.0, 0.0, 0.0)}, r"State\(orientation=...\)` must have shape \(L, 4\)"),
+        (
+            {"angular_velocity": np.zeros((2, 2, 3))},
+            r"\(L, 3\), .* got shape \(2, 2, 3\).*jax.vmap",
+        ),
+        ({"position": np.zeros(4)}, r"State\(position=...\)` must have shape \(L, 3\)"),
+        ({"velocity": 1.0}, r"State\(velocity=...\)` must have shape"),
+        (
+            {"position": np.zeros((2, 3)), "velocity": np.zeros((3, 3))},
+            r"one row for each body in every part; got \{'position': 2, 'velocity': 3\}",
+        ),
+    ],
+)
+def test_shapes_of_a_state(parts, match):
+    with pytest.raises(ValueError, match=match):
+        rj.State(**parts)
+
+
+def test_parts_of_a_state_that_are_left_out():
+    state = rj.State(position=[[1, 2, 3], [4, 5, 6]])
+    assert state.num_bodies == 2
+    assert np.array_equal(state.orientation, [[1.0, 0.0, 0.0, 0.0]] * 2)
+    assert np.array_equal(state.velocity, np.zeros((2, 3)))
+    assert np.array_equal(state.angular_velocity, np.zeros((2, 3)))
+    assert state.position.dtype == jnp.result_type(float)
+    single = rj.State(angular_velocity=np.ones(3, np.float32))
+    assert {leaf.dtype for leaf in jax.tree.leaves(single)} == {np.dtype(np.float32)}
+    assert cases.error(jax.vmap(euler_map)(rj.State().orientation), np.eye(3)[None]) == 0.0
