@@ -17,9 +17,9 @@ class AnyMode(diffrax.AbstractAdjoint):
     r"""Differentiate a solve by `jax.jvp`, `jax.grad`, or both; the default of `simulate`.
 
     diffrax's own adjoints serve one mode each: `ForwardMode` is fast forward, `RecursiveCheckpoint`
-    is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a linear
-    operator in the tangents: it is evaluated by forward mode, transposed by checkpointed reverse
-    mode (for explicit Runge-Kutta methods by `rigidjax.reverse`, several times faster), and
+    is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a
+    linear operator in the tangents: it is evaluated by forward mode, transposed by checkpointed
+    reverse mode (for explicit Runge-Kutta methods by `rigidjax.reverse`, several times faster), and
     differentiated once more by `DirectAdjoint`. All of them differentiate the steps that
     were taken (discretise, then differentiate), so they agree to round-off.
 
@@ -122,7 +122,9 @@ class _Solve:
         else:
             if self.batched_jaxpr is None:
                 primals, others, _ = self.split(self.jaxpr.in_avals)
-                shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in xs] for xs in (primals, others)]
+                shapes = [
+                    [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in xs] for xs in (primals, others)
+                ]
                 self.batched_jaxpr = self.trace(*shapes, batched=True)
             jaxpr = self.batched_jaxpr
         return jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *inputs)
@@ -176,7 +178,7 @@ class _Solve:
 
 
 def _is_batched(inputs):
-    """Whether a primitive's implementation is being vectorised (by name: JAX keeps the class to itself)."""
+    """Whether a primitive is being vectorised (by name: JAX keeps the class to itself)."""
     return any(type(x).__name__ == "BatchTracer" for x in inputs)
 
 
@@ -256,10 +258,17 @@ def _linear_jvp(primitive, map_of):
         out = primitive.bind(*inputs, solve=solve)
         total = None
         if not all(type(t) is ad.Zero for t in vector_tangents):
-            total = primitive.bind(*primals, *others, *_instantiate(vector_tangents, map(jax.typeof, vectors)), solve=solve)
+            total = primitive.bind(
+                *primals,
+                *others,
+                *_instantiate(vector_tangents, map(jax.typeof, vectors)),
+                solve=solve,
+            )
         if not all(type(t) is ad.Zero for t in primal_tangents):
             function = lambda *x: list(map_of(solve, x, others, vectors))  # noqa: E731
-            second = jax.jvp(function, list(primals), _instantiate(primal_tangents, solve.in_avals))[1]
+            second = jax.jvp(
+                function, list(primals), _instantiate(primal_tangents, solve.in_avals)
+            )[1]
             total = second if total is None else [a + b for a, b in zip(total, second, strict=True)]
         if total is None:
             total = [_zero(x) for x in out]
@@ -303,7 +312,9 @@ def _cotangent_jvp(*args, **kwargs):
     )(*args, **kwargs)
 
 
-_solve_p = eqxi.create_vprim("rigidjax_solve", _solve_impl, _solve_abstract, _solve_jvp, _not_linear)
+_solve_p = eqxi.create_vprim(
+    "rigidjax_solve", _solve_impl, _solve_abstract, _solve_jvp, _not_linear
+)
 _tangent_p = eqxi.create_vprim(
     "rigidjax_solve_tangent", _tangent_impl, _tangent_abstract, _tangent_jvp, _tangent_transpose
 )
@@ -314,4 +325,3 @@ _cotangent_p = eqxi.create_vprim(
     _cotangent_jvp,
     _cotangent_transpose,
 )
-

@@ -1,7 +1,7 @@
 r"""The discrete adjoint of explicit Runge-Kutta runs.
 
-A run is repeated once to record its step boundaries and every $C$-th state, then walked backwards in
-segments of $C$ steps: a segment's states and stages are computed again from its first state, and
+A run is repeated once to record its step boundaries and every $C$-th state, then walked backwards
+in segments of $C$ steps: a segment's states and stages are computed again from its first state, and
 each step is transposed by the adjoint Runge-Kutta recursion. That is one more integration than the
 run itself, and two buffers of about $\sqrt{\mathrm{max\_steps}}$ states.
 
@@ -192,7 +192,9 @@ class _Run:
             ts=jnp.zeros(num_ts, time),
             first=jnp.zeros((), time),  # of the first boundary
             last=jnp.zeros((), time),  # of the last boundary
-            inner=jnp.zeros((), time),  # of those between, weighted as they move with the first step
+            inner=jnp.zeros(
+                (), time
+            ),  # of those between, weighted as they move with the first step
             later=jnp.zeros((), time),  # of the boundary after the step in hand
             next_ts=jnp.asarray(num_ts - 1),
         )
@@ -276,7 +278,9 @@ class _Run:
         c = jnp.asarray(self.c, ta.dtype)
         dt = (tb - ta).astype(y.dtype)
         y1 = y + b @ K
-        _, transpose = jax.vjp(lambda phi, tb, y1: self.finish(phi, tb, y, y1, K)[0], self.phi, tb, y1)
+        _, transpose = jax.vjp(
+            lambda phi, tb, y1: self.finish(phi, tb, y, y1, K)[0], self.phi, tb, y1
+        )
         d_phi, d_tb, d_y1 = transpose(carry["y"])
         d_y1 = d_y1 + bars["y1"]
         bar_K = bars["K"] + b[:, None] * d_y1
@@ -317,9 +321,7 @@ class _Run:
         """The cotangents as a tree like the arguments."""
         kwargs = self.kwargs
         state = kwargs["init_state"]
-        out = jax.tree.map(
-            lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs
-        )
+        out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
         out["terms"], out["args"] = carry["theta"]
         out["solver"] = carry["phi"]
         end = carry["last"]

@@ -1,6 +1,6 @@
 """The entry point: a formulation, a state and an end time in, a `Solution` out."""
 
-from collections.abc import Callable
+import functools
 from typing import Any
 
 import diffrax
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
 from .adjoint import AnyMode
 from .checks import check, finite, is_traced
@@ -65,13 +65,15 @@ def simulate(
     - `state0`: the state at `t0`.
     - `t1`, `t0`: end and start, s; `t1 > t0`.
     - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves the end alone.
-    - `solver`: any diffrax solver of ordinary differential equations; `None` for `diffrax.Dopri8()`.
+    - `solver`: any diffrax solver of ordinary differential equations; `None` for
+      `diffrax.Dopri8()`.
     - `rtol`, `atol`: tolerances of the adaptive step size, per unknown.
     - `dt`: a fixed step, s; the tolerances then serve implicit solvers only.
     - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
       none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
       between steps.
-    - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any order.
+    - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any
+      order.
     - `event`: a `diffrax.Event`; its functions get the unknowns `y`, see `model.decode`.
     - `progress`: `True` for a progress line, or a diffrax progress meter.
     - `max_steps`: steps, accepted and rejected, after which the run ends with a named result.
@@ -93,32 +95,41 @@ def simulate(
     dtype = jnp.result_type(state0.orientation, state0.angular_velocity)
     saveat = _save_at(saveat, ts, t0, t1)
     controller, dt0 = _controller(stepsize_controller, rtol, atol, dt, dtype)
-    solver = _solver(solver, model, projection, rtol, atol)
-    if adjoint is None:
-        adjoint = AnyMode()
+    solver = _solver(solver, rtol, atol)
+    projection = _projection(projection)
     if isinstance(progress, bool):
-        meter = diffrax.TextProgressMeter() if progress else diffrax.NoProgressMeter()
-    else:
-        meter = progress
+        progress = diffrax.TextProgressMeter() if progress else _NO_METER
+    adjoint = _ANY_MODE if adjoint is None else adjoint
     traced = is_traced((model, state0, t0, t1, dt0, saveat, controller, solver, args))
     # A host counter needs a run of its own: under a transformation nobody reads it.
     count = explicit_evaluations(solver) is None and not traced
     number = start_count() if count else None
-    solution = _solve(
-        model, state0, t0, t1, dt0, saveat, controller, solver, adjoint, event, meter, max_steps,
-        args, number,
+    solution, okay = _solve(
+        model, state0, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
+        progress, max_steps, args, number,
     )  # fmt: skip
     if number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
-    return _throw(solution, traced) if throw else solution
+    return _throw(solution, okay, traced) if throw else solution
+
+
+# Made once: building modules costs more than a short run.
+_ANY_MODE = AnyMode()
+_DOPRI8 = diffrax.Dopri8()
+_EXPLICIT = Explicit()
+_NO_METER = diffrax.NoProgressMeter()
+_SAVE_END = diffrax.SaveAt(t1=True)
+_SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
 @eqx.filter_jit
 def _solve(
-    model, state0, t0, t1, dt0, saveat, controller, solver, adjoint, event, meter, max_steps,
-    args, number,
+    model, state0, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
+    meter, max_steps, args, number,
 ):  # fmt: skip
+    solver = _wrapped(solver, model, projection)
+    state0 = state0.normalized()
     y0 = model.chart(state0) if model.recharting else model.pack(state0)
     field = model.vector_field if number is None else Counted(model.vector_field, number)
     minimal = model.rotation.num_constraints == 0
@@ -148,7 +159,7 @@ def _solve(
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
         result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
         mask = mask["user"]
-    if ys is not None and saveat.subs.fn is _save_y:
+    if ys is not None and saveat.subs.fn is _SAVE_Y:
         result = RESULTS.where(
             _is_finite(solution, ys) | ~_is_okay(result), result, RESULTS.nonfinite_state
         )
@@ -160,13 +171,12 @@ def _solve(
     if per_step is not None:
         first_step = 2 if dt0 is None else 0
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1] + first_step
-    return Solution(
+    okay = _is_okay(result)
+    solution = Solution(
         model, solution.ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, solution.controller_state,
     )  # fmt: skip
-
-
-_save_y = diffrax.SaveAt(t1=True).subs.fn
+    return solution, okay
 
 
 def _is_okay(result):
@@ -181,7 +191,7 @@ def _is_finite(solution, ys):
 
 def _project_saved(solver, ts, ys, saveat):
     """What was saved between steps is interpolated: project it like the steps themselves."""
-    if saveat.subs.fn is not _save_y or saveat.subs.ts is None:
+    if saveat.subs.fn is not _SAVE_Y or saveat.subs.ts is None:
         return ys
 
     def project(t, y):
@@ -232,7 +242,9 @@ def _as_time(t):
     if is_traced(t):
         return t
     t = np.asarray(t)
-    if t.ndim != 0 or not (np.issubdtype(t.dtype, np.floating) or np.issubdtype(t.dtype, np.integer)):
+    if t.ndim != 0 or not (
+        np.issubdtype(t.dtype, np.floating) or np.issubdtype(t.dtype, np.integer)
+    ):
         raise ValueError(f"`simulate` takes t0 and t1 as real numbers; got {t!r}.")
     return t.astype(jnp.result_type(float))
 
@@ -245,12 +257,12 @@ def _save_at(saveat, ts, t0, t1):
             raise TypeError(f"`simulate(saveat=...)` takes a `diffrax.SaveAt`; got {saveat!r}.")
         if not isinstance(saveat.subs, diffrax.SubSaveAt):
             raise ValueError(
-                "`simulate(saveat=...)` takes one set of times, not `SaveAt(subs=...)`; for several "
-                "use `diffrax.diffeqsolve` with `model.vector_field`."
+                "`simulate(saveat=...)` takes one set of times, not `SaveAt(subs=...)`; for "
+                "several use `diffrax.diffeqsolve` with `model.vector_field`."
             )
         return saveat
     if ts is None:
-        return diffrax.SaveAt(t1=True)
+        return _SAVE_END
     if not is_traced(ts):
         known = np.asarray(ts)
         if known.ndim != 1 or known.size == 0:
@@ -292,9 +304,20 @@ def _controller(controller, rtol, atol, dt, dtype):
                 )
             )
     if dt is not None:
-        dt = check(finite(_as_time(dt), "simulate(dt=...)"), lambda h: h > 0, "`simulate(dt=...)` must be positive.")
+        dt = check(
+            finite(_as_time(dt), "simulate(dt=...)"),
+            lambda h: h > 0,
+            "`simulate(dt=...)` must be positive.",
+        )
         return diffrax.ConstantStepSize(), dt
-    return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
+    if is_traced((rtol, atol)):
+        return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
+    return _pid(float(rtol), float(atol)), None
+
+
+@functools.lru_cache(maxsize=64)
+def _pid(rtol, atol):
+    return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm)
 
 
 def _norm(y):
@@ -304,9 +327,9 @@ def _norm(y):
     return optx.rms_norm(y)
 
 
-def _solver(solver, model, projection, rtol, atol):
+def _solver(solver, rtol, atol):
     if solver is None:
-        solver = diffrax.Dopri8()
+        return _DOPRI8
     if not isinstance(solver, diffrax.AbstractSolver):
         raise TypeError(
             "`simulate(solver=...)` takes a diffrax solver such as `diffrax.Dopri5()`, an instance "
@@ -314,25 +337,36 @@ def _solver(solver, model, projection, rtol, atol):
         )
     if is_after_step(solver):
         raise TypeError(
-            f"`simulate` wraps the solver itself: give it the solver inside {type(solver).__name__} and "
-            "`projection=`."
+            "`simulate` wraps the solver itself: give it the solver inside "
+            f"{type(solver).__name__} and `projection=`."
         )
     if isinstance(solver, diffrax.AbstractImplicitSolver):
         solver = _with_tolerances(solver, rtol, atol)
-    if not isinstance(projection, bool | AbstractProjection):
-        raise TypeError(
-            "`simulate(projection=...)` takes True, False or a projection such as "
-            f"`rj.projection.MassMetric()`; got {projection!r}."
-        )
+    return solver
+
+
+def _projection(projection):
+    if projection is True:
+        return _EXPLICIT
+    if projection is False or isinstance(projection, AbstractProjection):
+        return projection or None
+    raise TypeError(
+        "`simulate(projection=...)` takes True, False or a projection such as "
+        f"`rj.projection.MassMetric()`; got {projection!r}."
+    )
+
+
+def _wrapped(solver, model, projection):
+    """The solver with what follows each of its steps."""
     if model.recharting:
         return Recharted(solver, model)
-    if projection is False or model.rotation.num_constraints == 0:
+    if projection is None or model.rotation.num_constraints == 0:
         return solver
-    return Projected(solver, model, Explicit() if projection is True else projection)
+    return Projected(solver, model, projection)
 
 
 def _with_tolerances(solver, rtol, atol):
-    """An implicit solver whose root finder takes its tolerances from the controller, made explicit."""
+    """An implicit solver whose root finder knows its tolerances, also at a fixed step."""
     finder = solver.root_finder
     values = {"rtol": rtol, "atol": atol, "norm": optx.rms_norm}
     missing = [
@@ -349,11 +383,11 @@ def _with_tolerances(solver, rtol, atol):
     )
 
 
-def _throw(solution: Solution, traced: bool) -> Solution:
+def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:
+    result = solution.result
     if traced:
-        result = solution.result
-        ts = result.error_if(solution.ts, ~_is_okay(result))
+        ts = result.error_if(solution.ts, ~okay)
         return eqx.tree_at(lambda s: s.ts, solution, ts)
-    if not bool(np.all(np.asarray(_is_okay(solution.result)))):
-        raise SimulationError(RESULTS[solution.result])
+    if not np.asarray(okay).all():
+        raise SimulationError(RESULTS[result])
     return solution

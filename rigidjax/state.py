@@ -59,7 +59,9 @@ class State(eqx.Module):
         }
         counts = {name: value.shape[0] for name, value in given.items()}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"`State(...)` needs one row for each body in every part; got {counts}.")
+            raise ValueError(
+                f"`State(...)` needs one row for each body in every part; got {counts}."
+            )
         num_bodies = next(iter(counts.values()), 1)
         dtype = jnp.result_type(*given.values()) if given else jnp.result_type(float)
         zeros = jnp.zeros((num_bodies, 3), dtype)
@@ -69,6 +71,12 @@ class State(eqx.Module):
         )
         self.velocity = given.get("velocity", zeros)
         self.angular_velocity = given.get("angular_velocity", zeros)
+
+    def normalized(self) -> "State":
+        """The same state with quaternions of unit length."""
+        p = self.orientation
+        p = p / jnp.sqrt(jnp.sum(p * p, axis=-1, keepdims=True))
+        return State(self.position, p, self.velocity, self.angular_velocity)
 
     @property
     def num_bodies(self) -> int:

@@ -12,7 +12,8 @@ from .base import AbstractForce, Kinematics, Wrench, no_virials, vector_leaf
 class Gravity(AbstractForce):
     r"""Uniform gravity, $f = m\,b$ at every centre of mass.
 
-    **Arguments:** `vector`, $b$, (3,), space components, m/s^2; (0, 0, -9.81) points down the third axis.
+    **Arguments:** `vector`, $b$, (3,), space components, m/s^2; (0, 0, -9.81) points down the
+    third axis.
     """
 
     vector: Float[Array, "3"]

@@ -49,7 +49,9 @@ class Potential(AbstractForce):
     ) -> tuple[Float[Array, "3 3"] | None, ...]:
         rotations = jnp.stack(kinematics.rotations)
         twist = jax.grad(self._energy, argnums=1)(jnp.stack(kinematics.positions), rotations)
-        return tuple(symmetric_part(-R.T @ slope) for R, slope in zip(rotations, twist, strict=True))
+        return tuple(
+            symmetric_part(-R.T @ slope) for R, slope in zip(rotations, twist, strict=True)
+        )
 
     def potential_energy(
         self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics

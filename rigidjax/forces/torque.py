@@ -8,7 +8,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..bodies.body import Body
-from .base import AbstractForce, Kinematics, Wrench, body_index, no_virials, one_body, to_body, vector_leaf
+from .base import (
+    AbstractForce,
+    Kinematics,
+    Wrench,
+    body_index,
+    no_virials,
+    one_body,
+    to_body,
+    vector_leaf,
+)
 
 
 class Torque(AbstractForce):

@@ -20,9 +20,8 @@ class Absolute(AbstractAbsolute):
     **Arguments:**
 
     - `system`: a `System` or a `FixedPointBody` (whose unknowns are $a$, $\dot a$ alone).
-    - `rotation`: the parametrization. The fictive radial moment of inertia of
-      `rj.Quaternion(radial_inertia=...)` drops out of $\ddot p$ and $\lambda$, because the constraint
-      prescribes the radial acceleration.
+    - `rotation`: the parametrization. The fictive radial moment of inertia of a quaternion
+      drops out of $\ddot p$ and $\lambda$: the constraint prescribes the radial acceleration.
     - `index`: differentiation index of the equations; this version has 0, the ordinary
       differential equation with the multipliers eliminated.
     - `recharting`: as in `NullSpace`.

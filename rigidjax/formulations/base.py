@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
-from ..checks import check, finite
+from ..checks import check_all, is_finite, is_traced
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
@@ -49,17 +49,17 @@ class AbstractFormulation(eqx.Module):
         r"""Right-hand side $\dot y$."""
 
     @abc.abstractmethod
-    def pack(self, state: State, reference: Float[Array, "L 4"] | None = None) -> Float[Array, " N"]:
-        """Unknowns of a state with unit quaternions, unchecked; seen from the charts `reference`."""
+    def pack(
+        self, state: State, reference: Float[Array, "L 4"] | None = None
+    ) -> Float[Array, " N"]:
+        """Unknowns of a state with unit quaternions, unchecked, in the charts `reference`."""
 
     @abc.abstractmethod
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
         """Poses and twists of all bodies."""
 
     @abc.abstractmethod
-    def drift(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Largest violation of the constraints: position level and velocity level (1/s)."""
 
     @abc.abstractmethod
@@ -88,7 +88,7 @@ class AbstractFormulation(eqx.Module):
         **Errors:** a wrong number of bodies, a zero, NaN or non-unit quaternion, a `FixedPointBody`
         with position or velocity.
         """
-        return self.pack(self.check_state(state))
+        return self.pack(self.check_state(state).normalized())
 
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         """Physical state of the unknowns; the quaternion's sign is arbitrary.
@@ -113,37 +113,40 @@ class AbstractFormulation(eqx.Module):
         )
 
     def check_state(self, state: State) -> State:
-        """The state with its quaternions checked and normalised (errors as in `encode`)."""
+        """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
         if not isinstance(state, State):
             raise TypeError(f"A formulation encodes a `State`; got {type(state).__name__}.")
-        if state.num_bodies != self.layout.num_bodies:
+        layout = self.layout
+        if state.num_bodies != layout.num_bodies:
             raise ValueError(
-                f"The system has {self.layout.num_bodies} bodies, the state has "
+                f"The system has {layout.num_bodies} bodies, the state has "
                 f"{state.num_bodies}. Give `State` one row for each body."
             )
-        p = finite(state.orientation, "State(orientation=...)")
-        p = check(
-            p,
-            lambda p: abs((p * p).sum(-1) - 1) <= 2e-6,
-            "`State(orientation=...)` must be unit quaternions, scalar first, to 1e-6. Divide "
-            "them by their norm if they are meant to be rotations.",
-        )
-        p = jnp.asarray(p)
-        p = p / jnp.sqrt(jnp.sum(p * p, axis=-1, keepdims=True))
-        for name in ("position", "velocity"):
-            value = finite(getattr(state, name), f"State({name}=...)")
-            if not self.layout.translates:
-                value = check(
-                    value,
-                    lambda v: v == 0,
-                    f"`State({name}=...)` of a `FixedPointBody` must be zero: its fixed point is "
-                    "the origin. Use a `System` for a body that translates.",
+        rules = {
+            "position": [],
+            "orientation": [
+                (
+                    lambda p: abs((p * p).sum(-1) - 1) <= 2e-6,
+                    "`State(orientation=...)` must be unit quaternions, scalar first, to 1e-6. "
+                    "Divide them by their norm if they are meant to be rotations.",
                 )
-            state = eqx.tree_at(lambda s, name=name: getattr(s, name), state, jnp.asarray(value))
-        omega = finite(state.angular_velocity, "State(angular_velocity=...)")
-        return eqx.tree_at(
-            lambda s: (s.orientation, s.angular_velocity), state, (p, jnp.asarray(omega))
-        )
+            ],
+            "velocity": [],
+            "angular_velocity": [],
+        }
+        if not layout.translates:
+            for name in ("position", "velocity"):
+                message = (
+                    f"`State({name}=...)` of a `FixedPointBody` must be zero: its fixed point is "
+                    "the origin. Use a `System` for a body that translates."
+                )
+                rules[name].append((lambda v: v == 0, message))
+        # A known state is checked on the host and comes back as it is: this costs no compilation.
+        checked = {
+            name: check_all(getattr(state, name), [is_finite(f"State({name}=...)"), *extra])
+            for name, extra in rules.items()
+        }
+        return State(**checked) if is_traced(state) else state
 
     def chart(self, state: State) -> Charted:
         """Unknowns of a checked state together with the reference rotations of their charts.
@@ -200,7 +203,10 @@ class AbstractFormulation(eqx.Module):
     def momentum(
         self, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
-        """Linear momentum (kg m/s) and angular momentum about the origin (kg m^2/s), space components."""
+        """Linear and angular momentum (about the origin), space components.
+
+        **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
+        """
         return self.mechanics.momentum(self.kinematics(t, y))
 
     def rotation_matrix(

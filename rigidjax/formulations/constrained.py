@@ -30,11 +30,11 @@ def constrained_acceleration(
 ) -> Float[Array, " n"]:
     r"""Second derivatives $\ddot a$ of the coordinates of a body under a moment.
 
-    For a minimal parametrization $\ddot a = T \dot\Omega + \dot T\,\Omega$ with Euler's equations for
-    $\Omega = H \dot a$, which is Lagrange's equation solved for $\ddot a$.
+    For a minimal parametrization $\ddot a = T \dot\Omega + \dot T\,\Omega$ with Euler's equations
+    for $\Omega = H \dot a$, which is Lagrange's equation solved for $\ddot a$.
 
-    **Arguments:** `rotation`; `a`, `a_dot`, shape (n,); `inertia`, (3,) or (3, 3), kg m^2; `moment`,
-    body components, N m, or `None`.
+    **Arguments:** `rotation`; `a`, `a_dot`, shape (n,); `inertia`, (3,) or (3, 3), kg m^2;
+    `moment`, body components, N m, or `None`.
     **Returns:** shape (n,).
     **Source:** Lang (6), (66).
     """
@@ -73,9 +73,9 @@ def _quaternion_acceleration(rotation: Quaternion, a, a_dot, inertia, moment):
     r"""Lang (40), $|p| = 1$ assumed: $\ddot p = M^\sharp \psi_p - |\dot p|^2 p$.
 
     With $\bar p\,\dot p = (r, h)$, where $h = \Omega/2$ and $r = 0$ on the manifold,
-    $M^\sharp\psi_p = p\,[I^{-1}(\mu/2 - 2 h \times I h) - 2 r h]$. The fictive radial inertia $I_0$ adds
-    $-4 I_0 |\dot p|^2 p$ to $\psi_p$ (Lang (33) is for $I_0 = 0$) and the same to $M\ddot p$: it
-    changes neither $\ddot p$ nor $\lambda$.
+    $M^\sharp\psi_p = p\,[I^{-1}(\mu/2 - 2 h \times I h) - 2 r h]$. The fictive radial inertia
+    $I_0$ adds $-4 I_0 |\dot p|^2 p$ to $\psi_p$ (Lang (33) is for $I_0 = 0$) and the same to
+    $M\ddot p$: it changes neither $\ddot p$ nor $\lambda$.
     """
     p0, p1, p2, p3 = jnp.unstack(a)
     q0, q1, q2, q3 = jnp.unstack(a_dot)
@@ -117,7 +117,7 @@ def _quaternion_acceleration(rotation: Quaternion, a, a_dot, inertia, moment):
 
 @internal_multipliers.register
 def _quaternion_multipliers(rotation: Quaternion, a, a_dot, inertia, moment, virial):
-    r"""Lang (40): $\lambda = \langle p, \psi_p\rangle$, whatever the fictive inertia $I_0$ (see above)."""
+    r"""Lang (40): $\lambda = \langle p, \psi_p\rangle$, whatever $I_0$ (see the acceleration)."""
     half = 0.5 * rotation.angular_velocity(a, a_dot)
     value = 8.0 * so3.dot(half, angular_momentum(inertia, half))
     if virial is not None:
@@ -130,10 +130,10 @@ def _director_acceleration(rotation: Directors, a, a_dot, inertia, moment):
     r"""Lang (23), exactly, also off the manifold, by a 3x3 solve instead of a 15x15 one.
 
     With $\ddot R = R\,(S + \tilde\alpha)$ the constraint fixes the symmetric part alone,
-    $S = -W W^T$, $W = R^{-1}\dot R$; the multipliers are symmetric, $G^T\lambda \simeq \Lambda R$, so
-    that the skew part of $R^T(\Psi - \ddot R E) = R^T \Lambda R$ gives three equations for $\alpha$:
-    $B\tilde\alpha E + E\tilde\alpha B = \tilde\mu + C W^T E - E W C^T$, $B = R^T R$, $C = R^T\dot R$.
-    On the manifold the matrix on the left is the inertia itself.
+    $S = -W W^T$, $W = R^{-1}\dot R$; the multipliers are symmetric, $G^T\lambda \simeq \Lambda R$,
+    so that the skew part of $R^T(\Psi - \ddot R E) = R^T \Lambda R$ gives three equations for
+    $\alpha$: $B\tilde\alpha E + E\tilde\alpha B = \tilde\mu + C W^T E - E W C^T$, $B = R^T R$, $C
+    = R^T\dot R$. On the manifold the matrix on the left is the inertia itself.
     """
     R, R_dot = _columns(a), _columns(a_dot)
     E = _euler_tensor(inertia)
@@ -215,7 +215,7 @@ def _times_symmetric(Z, E):
 
 
 def _mixed_cofactors(B, E):
-    r"""Matrix $K$ with $K\alpha \simeq B\tilde\alpha E + E\tilde\alpha B$: cof(B + E) - cof B - cof E."""
+    r"""cof(B+E) - cof B - cof E = K, $K\alpha \simeq B\tilde\alpha E + E\tilde\alpha B$."""
     b1, b2, b3, b23, b13, b12 = B
     if len(E) == 3:
         e1, e2, e3 = E
@@ -262,4 +262,3 @@ def _solve_symmetric(K, C):
     rows = ((k1, k6, k5), (k6, k2, k4), (k5, k4, k3))
     columns = [[C[i][j] for i in range(3)] for j in range(3)]
     return [[_dot(row, column) for column in columns] for row in rows]
-

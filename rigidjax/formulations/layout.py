@@ -8,7 +8,8 @@ from jaxtyping import Array, Float
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    r"""Unknowns $(x_1, a_1, x_2, a_2, \dots, v_1, w_1, v_2, w_2, \dots)$, the order of Lang (58), (68).
+    r"""Unknowns $(x_1, a_1, x_2, a_2, \dots, v_1, w_1, v_2, w_2, \dots)$, the order of Lang (58),
+    (68).
 
     **Arguments:** `num_bodies`; `translates`, whether positions and velocities are unknowns;
     `num_coordinates` of a rotation; `num_rates`, rotational velocities of one body (3 in null-space

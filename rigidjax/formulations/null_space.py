@@ -3,7 +3,6 @@
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
@@ -19,7 +18,8 @@ from .layout import Layout
 
 
 class NullSpace(AbstractFormulation):
-    r"""The equations of motion in null-space coordinates, $y = (x, a, \dot x, \Omega)$ of each body.
+    r"""The equations of motion in null-space coordinates, $y = (x, a, \dot x, \Omega)$ of each
+    body.
 
     $\dot a = T(a)\,\Omega$ with the internal null-space matrix of the parametrization and
     $I \dot\Omega = \mu - \Omega \times I \Omega$: the internal constraints hold exactly at velocity
@@ -60,7 +60,9 @@ class NullSpace(AbstractFormulation):
         mechanics = self.mechanics
         return Layout(mechanics.num_bodies, mechanics.translates, self.rotation.num_coordinates, 3)
 
-    def pack(self, state: State, reference: Float[Array, "L 4"] | None = None) -> Float[Array, " N"]:
+    def pack(
+        self, state: State, reference: Float[Array, "L 4"] | None = None
+    ) -> Float[Array, " N"]:
         coordinates, rates = [], []
         for i in range(self.layout.num_bodies):
             p, omega = state.orientation[i], state.angular_velocity[i]
@@ -106,9 +108,7 @@ class NullSpace(AbstractFormulation):
         rate = self.layout.join(kinematics.velocities, self.coordinate_rates(y), linear, angular)
         return constant_chart(rate, y)
 
-    def drift(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         values, _ = split_chart(y)
         return constraint_drift(
             self.rotation,
@@ -140,7 +140,4 @@ class NullSpace(AbstractFormulation):
         kinematics = self.kinematics(t, y)
         rates = self.coordinate_rates(y)
         coordinates = [self.layout.coordinates(values, i) for i in range(len(rates))]
-        return system_multipliers(
-            self.rotation, self.mechanics, t, kinematics, coordinates, rates
-        )
-
+        return system_multipliers(self.rotation, self.mechanics, t, kinematics, coordinates, rates)

@@ -18,8 +18,8 @@ class MassMetric(AbstractProjection):
 
     Position: $M(q)(q - q^*) + G^T \chi = 0$, $g(q) = 0$ by Newton's method (optimistix, so that its
     derivatives are those of the solution and not of the iteration); velocity:
-    $M(v - v^*) + G^T \eta = 0$, $G v = 0$, one linear solve (absolute coordinates only: in null-space
-    coordinates the velocity is consistent by construction). It serves against drift
+    $M(v - v^*) + G^T \eta = 0$, $G v = 0$, one linear solve (absolute coordinates only: in
+    null-space coordinates the velocity is consistent by construction). It serves against drift
     (`simulate(..., projection=rj.projection.MassMetric())`) and makes consistent initial values
     from inconsistent ones (`rj.projection.MassMetric()(model, t, y)`).
 
@@ -44,9 +44,7 @@ class MassMetric(AbstractProjection):
         for i in range(layout.num_bodies):
             a_star = layout.coordinates(values, i)
             a, outcome = self.position(rotation, inertias[i], a_star)
-            result = diffrax.RESULTS.where(
-                diffrax.is_successful(result), outcome, result
-            )
+            result = diffrax.RESULTS.where(diffrax.is_successful(result), outcome, result)
             values = layout.set_coordinates(values, i, a)
             if isinstance(model, AbstractAbsolute):
                 a_dot = self.velocity(rotation, inertias[i], a, layout.rates(values, i))

@@ -50,7 +50,8 @@ class AbstractMechanics(eqx.Module):
     def accelerations(
         self, t: Float[Array, ""], kinematics: Kinematics
     ) -> tuple[tuple[Float[Array, "3"], ...], tuple[Float[Array, "3"], ...]]:
-        r"""Newton-Euler: $\dot v = f/m$ (space), $\dot\Omega = I^{-1}(\mu - \Omega\times I\Omega)$ (body).
+        r"""Newton-Euler: $\dot v = f/m$ (space), $\dot\Omega = I^{-1}(\mu - \Omega\times I\Omega)$
+        (body).
 
         **Returns:** one (3,) for each body, m/s^2 and rad/s^2.
         """
@@ -81,18 +82,17 @@ class AbstractMechanics(eqx.Module):
         """Kinetic energy, J."""
         energy = sum(
             rotational_energy(inertia, omega)
-            for inertia, omega in zip(
-                self.inertias(), kinematics.angular_velocities, strict=True
-            )
+            for inertia, omega in zip(self.inertias(), kinematics.angular_velocities, strict=True)
         )
         for mass, v in zip(self.masses(), kinematics.velocities, strict=True):
             energy = energy + 0.5 * mass * jnp.sum(v * v)
         return jnp.asarray(energy)
 
-    def momentum(
-        self, kinematics: Kinematics
-    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
-        """Linear momentum (kg m/s) and angular momentum about the origin (kg m^2/s), space components."""
+    def momentum(self, kinematics: Kinematics) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+        """Linear and angular momentum (about the origin), space components.
+
+        **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
+        """
         angular = jnp.zeros(3, kinematics.angular_velocities[0].dtype)
         linear = jnp.zeros_like(angular)
         for R, inertia, omega in zip(

@@ -93,8 +93,7 @@ class System(AbstractMechanics):
         for force in self.forces:
             parts = force.wrenches(t, self.bodies, kinematics)
             total = [
-                (add(f, df), add(m, dm))
-                for (f, m), (df, dm) in zip(total, parts, strict=True)
+                (add(f, df), add(m, dm)) for (f, m), (df, dm) in zip(total, parts, strict=True)
             ]
         return tuple(total)
 
