@@ -7,6 +7,8 @@ import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
+from jax.extend.core import jaxpr_as_fun
 from jax.interpreters import ad
 
 from .reverse import cotangents as reverse_cotangents, is_supported
@@ -79,14 +81,14 @@ class _Solve:
         self.inexact = inexact
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
-        self.batched_jaxpr = None
-        self.jaxpr = None
+        self.batched_jaxpr: Any = None
+        self.jaxpr: Any = None
         self.out_inexact = ()
         self.out_treedef = None
         self.out_static = None
 
     def closes_over_tracers(self):
-        return any(isinstance(const, jax.core.Tracer) for const in self.jaxpr.consts)
+        return any(isinstance(const, Tracer) for const in self.jaxpr.consts)
 
     def kwargs(self, primals, others):
         """Arguments of the loop."""
@@ -127,7 +129,7 @@ class _Solve:
                 ]
                 self.batched_jaxpr = self.trace(*shapes, batched=True)
             jaxpr = self.batched_jaxpr
-        return jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *inputs)
+        return jaxpr_as_fun(jaxpr)(*inputs)
 
     @property
     def in_avals(self):

@@ -80,7 +80,7 @@ class _Run:
             (kwargs["terms"], kwargs["args"]), eqx.is_inexact_array
         )
         self.phi, self.phi_static = eqx.partition(solver, eqx.is_inexact_array)
-        tableau = _tableau(solver)
+        tableau: Any = _tableau(solver)
         stages = len(tableau.c) + 1
         self.A = np.zeros((stages, stages))
         for i, row in enumerate(tableau.a_lower):

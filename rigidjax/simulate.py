@@ -95,17 +95,17 @@ def simulate(
     dtype = jnp.result_type(state0.orientation, state0.angular_velocity)
     saveat = _save_at(saveat, ts, t0, t1)
     controller, dt0 = _controller(stepsize_controller, rtol, atol, dt, dtype)
-    solver = _solver(solver, rtol, atol)
-    projection = _projection(projection)
+    method = _solver(solver, rtol, atol)
+    after_step = _projection(projection)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _ANY_MODE if adjoint is None else adjoint
-    traced = is_traced((model, state0, t0, t1, dt0, saveat, controller, solver, args))
+    traced = is_traced((model, state0, t0, t1, dt0, saveat, controller, method, args))
     # A host counter needs a run of its own: under a transformation nobody reads it.
-    count = explicit_evaluations(solver) is None and not traced
+    count = explicit_evaluations(method) is None and not traced
     number = start_count() if count else None
     solution, okay = _solve(
-        model, state0, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
+        model, state0, t0, t1, dt0, saveat, controller, method, after_step, adjoint, event,
         progress, max_steps, args, number,
     )  # fmt: skip
     if number is not None:
@@ -154,12 +154,13 @@ def _solve(
     if isinstance(solver, Projected) and saveat.subs is not None and ys is not None:
         ys = _project_saved(solver, solution.ts, ys, saveat)
     result = RESULTS.promote(solution.result)
-    mask = solution.event_mask
+    mask: Any = solution.event_mask
     if watch:
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
         result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
         mask = mask["user"]
-    if ys is not None and saveat.subs.fn is _SAVE_Y:
+    subs: Any = saveat.subs
+    if ys is not None and subs.fn is _SAVE_Y:
         result = RESULTS.where(
             _is_finite(solution, ys) | ~_is_okay(result), result, RESULTS.nonfinite_state
         )
@@ -287,7 +288,8 @@ def _controller(controller, rtol, atol, dt, dtype):
             )
         return controller, dt
     floor = 10 * float(jnp.finfo(dtype).eps)
-    for name, value in (("rtol", rtol), ("atol", atol)):
+    tolerances: Any = (("rtol", rtol), ("atol", atol))
+    for name, value in tolerances:
         if is_traced(value):
             continue
         if not (np.isscalar(value) or np.ndim(value) == 0) or not value >= 0:

@@ -2,10 +2,12 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+
+from .checks import ArrayInput
 
 
-def _rows(name: str, value: ArrayLike, width: int) -> Float[Array, "L width"]:
+def _rows(name: str, value: ArrayInput, width: int) -> Float[Array, "L width"]:
     value = jnp.asarray(value)
     value = value if jnp.issubdtype(value.dtype, jnp.floating) else value.astype(float)
     if value.ndim == 1:
@@ -42,10 +44,10 @@ class State(eqx.Module):
 
     def __init__(
         self,
-        position: ArrayLike | None = None,
-        orientation: ArrayLike | None = None,
-        velocity: ArrayLike | None = None,
-        angular_velocity: ArrayLike | None = None,
+        position: ArrayInput | None = None,
+        orientation: ArrayInput | None = None,
+        velocity: ArrayInput | None = None,
+        angular_velocity: ArrayInput | None = None,
     ):
         given = {
             name: _rows(name, value, width)

@@ -76,7 +76,7 @@ class PointForce(AbstractForce):
         return jnp.zeros((), self.point.dtype)
 
     def _force(self, t, R):
-        value = self.force(t) if callable(self.force) else self.force
+        value: Any = self.force(t) if callable(self.force) else self.force
         if self.frame == "body":
             return value, to_space(R, value)
         return to_body(R, value), value

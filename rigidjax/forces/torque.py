@@ -55,6 +55,7 @@ class Torque(AbstractForce):
     ) -> tuple[Wrench, ...]:
         index = body_index(bodies, self.body)
         R = kinematics.rotations[index]
+        value: Any
         if callable(self.moment):
             value = self.moment(t, R, kinematics.angular_velocities[index])
         else:

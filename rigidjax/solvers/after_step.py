@@ -44,17 +44,20 @@ class AbstractAfterStep(diffrax.AbstractWrappedSolver):
     @property
     def scan_kind(self) -> Any:
         """As the wrapped solver (diffrax sets it to choose a mode of differentiation)."""
-        return self.solver.scan_kind
+        inner: Any = self.solver
+        return inner.scan_kind
 
     @property
     def root_finder(self) -> Any:
         """As the wrapped solver."""
-        return self.solver.root_finder
+        inner: Any = self.solver
+        return inner.root_finder
 
     @property
     def root_find_max_steps(self) -> Any:
         """As the wrapped solver."""
-        return self.solver.root_find_max_steps
+        inner: Any = self.solver
+        return inner.root_find_max_steps
 
     def order(self, terms: Any) -> int | None:
         """Order of the wrapped solver."""
@@ -103,7 +106,7 @@ class Projected(AbstractAfterStep):
     projection: AbstractProjection
 
     @property
-    def interpolation_cls(self) -> Any:
+    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver with the change of the end blended in."""
         return _Blend(self.solver.interpolation_cls)
 
@@ -141,7 +144,7 @@ class Recharted(AbstractAfterStep):
     model: AbstractFormulation
 
     @property
-    def interpolation_cls(self) -> Any:
+    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver."""
         return self.solver.interpolation_cls
 

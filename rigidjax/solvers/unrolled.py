@@ -33,6 +33,13 @@ class Unrolled(diffrax.AbstractWrappedSolver):
             )
 
     @property
+    def tableau(self) -> diffrax.ButcherTableau:
+        """Tableau of the wrapped solver."""
+        tableau = self.solver.tableau
+        assert isinstance(tableau, diffrax.ButcherTableau)
+        return tableau
+
+    @property
     def scan_kind(self) -> Any:
         """The wrapped solver's, where diffrax looks for it; not used."""
         return self.solver.scan_kind
@@ -43,7 +50,7 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         return diffrax.AbstractTerm
 
     @property
-    def interpolation_cls(self) -> Any:
+    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver."""
         return self.solver.interpolation_cls
 
@@ -70,7 +77,7 @@ class Unrolled(diffrax.AbstractWrappedSolver):
 
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
         """First-same-as-last methods carry the last evaluation along; there is none yet."""
-        if not self.solver.tableau.fsal:
+        if not self.tableau.fsal:
             return None
         return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 
@@ -85,7 +92,7 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         made_jump: Any,
     ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
         """One step from `t0` to `t1`."""
-        tableau = self.solver.tableau
+        tableau = self.tableau
         dt = t1 - t0
         last = len(tableau.c) - 1
         if solver_state is None or made_jump is True:
@@ -118,13 +125,14 @@ def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
 
     Any other solver, and one with many stages, comes back as it is.
     """
-    kind = type(solver)
+    kind: Any = type(solver)
+    inner: Any = solver
     if issubclass(kind, diffrax.AbstractERK) and kind is not Unrolled:
         tableau = kind.tableau
         if isinstance(tableau, diffrax.ButcherTableau) and len(tableau.c) < _MAX_STAGES:
-            return Unrolled(solver)
+            return Unrolled(inner)
     elif issubclass(kind, AbstractAfterStep):
-        return eqx.tree_at(lambda s: s.solver, solver, unrolled(solver.solver))
+        return eqx.tree_at(lambda s: s.solver, inner, unrolled(inner.solver))
     return solver
 
 
