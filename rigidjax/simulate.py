@@ -292,7 +292,7 @@ def _controller(controller, rtol, atol, dt, dtype):
     for name, value in tolerances:
         if is_traced(value):
             continue
-        if not (np.isscalar(value) or np.ndim(value) == 0) or not value >= 0:
+        if np.ndim(value) != 0 or not value >= 0:
             raise ValueError(f"`simulate({name}=...)` must be a number >= 0; got {value!r}.")
     if not is_traced((rtol, atol)):
         if rtol < floor and atol < floor:
