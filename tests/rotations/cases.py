@@ -52,8 +52,18 @@ def quaternions(rng, n: int, angle: float = np.pi) -> jax.Array:
     return p * rng.choice([-1.0, 1.0], size=(n, 1)).astype(p.dtype)
 
 
-def coordinates(rotation, rng, n: int) -> jax.Array:
-    """Random coordinates, at least 0.02 rad from a singularity, one row each."""
+def coordinates(rotation, rng, n: int, principal: bool = True) -> jax.Array:
+    """Random coordinates, at least 0.02 rad from a singularity, one row each.
+
+    Within the range of `from_quaternion`, or beyond it where the parametrization goes on to angle
+    2 pi.
+    """
+    angle = 2.0 * np.pi - 0.02
+    if not principal and isinstance(rotation, RotationVector):
+        return jnp.asarray(rng.uniform(0.0, angle, size=(n, 1)) * unit_vectors(rng, n))
+    if not principal and isinstance(rotation, ConformalRotationVector):
+        quarter = 0.25 * rng.uniform(0.0, angle, size=(n, 1))
+        return jnp.asarray(4.0 * np.tan(quarter) * unit_vectors(rng, n))
     p = quaternions(rng, 3 * n, reach(rotation) - 0.02)
     a = jax.vmap(rotation.from_quaternion)(p)
     safe = np.asarray(jax.vmap(rotation.singularity)(a) > 0.02)
