@@ -141,12 +141,20 @@ class AbstractFormulation(eqx.Module):
                     "the origin. Use a `System` for a body that translates."
                 )
                 rules[name].append((lambda v: v == 0, message))
-        # A known state is checked on the host and comes back as it is: this costs no compilation.
-        checked = {
-            name: check_all(getattr(state, name), [is_finite(f"State({name}=...)"), *extra])
-            for name, extra in rules.items()
-        }
-        return State(**checked) if is_traced(state) else state
+        flags, messages = [], []
+        for name, extra in rules.items():
+            value, all_rules = getattr(state, name), [is_finite(f"State({name}=...)"), *extra]
+            if is_traced(value):
+                flags += [jnp.logical_not(valid(value)).any() for valid, _ in all_rules]
+                messages += [message for _, message in all_rules]
+            else:
+                # A known value is checked on the host: this costs no compilation.
+                check_all(value, all_rules)
+        if not flags:
+            return state
+        # One check of the whole state, which keeps it where a part of the state is not used.
+        violated = jnp.stack(flags)
+        return eqx.branched_error_if(state, violated.any(), jnp.argmax(violated), messages)
 
     def chart(self, state: State) -> Charted:
         """Unknowns of a checked state together with the reference rotations of their charts.
