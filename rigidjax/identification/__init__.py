@@ -1,0 +1,21 @@
+"""Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
+
+from .fit import Fit as Fit, IdentificationError as IdentificationError
+from .identifiability import Combination as Combination, Identifiability as Identifiability
+from .identify import identify as identify
+from .measurements import Measurements as Measurements
+from .parameters import Experiment as Experiment, Parameter as Parameter
+from .sensors import (
+    AbstractSensor as AbstractSensor,
+    Attitude as Attitude,
+    Gyroscope as Gyroscope,
+)
+from .transforms import (
+    AbstractTransform as AbstractTransform,
+    Bounded as Bounded,
+    Free as Free,
+    InertiaTensor as InertiaTensor,
+    Orientation as Orientation,
+    Positive as Positive,
+    PrincipalInertia as PrincipalInertia,
+)

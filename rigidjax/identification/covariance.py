@@ -1,0 +1,79 @@
+"""Covariance of estimates, also where the data do not determine them."""
+
+import numpy as np
+
+
+class Spectrum:
+    r"""Singular value decomposition of a weighted Jacobian in relative changes of parameters.
+
+    With $J\,\mathrm{diag}(s) = U \Sigma V^T$ and $s$ the `scale` of each parameter, a combination
+    $V_k$ has the standard deviation $\sigma/\Sigma_k$. Combinations with
+    $\Sigma_k \le \epsilon\,\Sigma_1$ are not determined at all.
+
+    **Attributes:** `scale` (p,), `values` (p,), `vectors` (p, p) in columns, `rank`, `null`
+    (p, p - rank) an orthonormal basis of what is not determined, in units of `scale`.
+    """
+
+    def __init__(self, jacobian: np.ndarray, scale: np.ndarray, tolerance: float):
+        self.scale = scale
+        # The triangular factor has the same singular values, and is small.
+        factor = np.linalg.qr(jacobian * scale, mode="r")
+        _, values, rows = np.linalg.svd(factor, full_matrices=True)
+        self.values = np.zeros(len(scale))
+        self.values[: len(values)] = values
+        self.vectors = rows.T
+        largest = self.values[0] if len(scale) else 0.0
+        self.rank = int(np.count_nonzero(self.values > tolerance * largest))
+        self.null = self.vectors[:, self.rank :]
+
+    @property
+    def condition(self) -> float:
+        """Largest over smallest singular value; infinite if something is not determined."""
+        if self.rank < len(self.values):
+            return float("inf")
+        return float(self.values[0] / self.values[-1])
+
+    def undetermined(self) -> np.ndarray:
+        """Which parameters take part in a combination that is not determined, (p,)."""
+        if self.null.shape[1] == 0:
+            return np.zeros(len(self.scale), bool)
+        part = np.sqrt(np.sum(self.null**2, axis=1))
+        return part > 1e-3 * part.max()
+
+    def covariance(self, variance: float) -> np.ndarray:
+        """Covariance (p, p) of the parameters, `variance` that of a weighted residual.
+
+        Parameters that are not determined have infinite variance, and infinite covariance with
+        each other where they can only change together; no entry is NaN.
+        """
+        basis = self.vectors[:, : self.rank] / self.values[: self.rank]
+        covariance = variance * (basis @ basis.T)
+        loose = self.undetermined()
+        if loose.any():
+            covariance[loose, :] = 0.0
+            covariance[:, loose] = 0.0
+            shared = self.null @ self.null.T
+            together = np.abs(shared) > 1e-6
+            both = np.outer(loose, loose) & together
+            covariance[both] = np.sign(shared[both]) * np.inf
+        return covariance * np.outer(self.scale, self.scale)
+
+    def correlations(self) -> np.ndarray:
+        """Correlations (p, p); of parameters that are not determined, their limit."""
+        basis = self.vectors[:, : self.rank] / self.values[: self.rank]
+        correlations = _normalised(basis @ basis.T)
+        loose = self.undetermined()
+        if loose.any():
+            limit = _normalised(self.null @ self.null.T)
+            correlations[loose, :] = limit[loose, :]
+            correlations[:, loose] = limit[:, loose]
+            np.fill_diagonal(correlations, 1.0)
+        return correlations
+
+
+def _normalised(matrix):
+    size = np.sqrt(np.diag(matrix))
+    size = np.where(size > 0, size, 1.0)
+    out = matrix / np.outer(size, size)
+    np.fill_diagonal(out, 1.0)
+    return out

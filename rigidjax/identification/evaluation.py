@@ -1,0 +1,107 @@
+"""A problem evaluated at one set of coordinates: residuals and sensitivities of all runs."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from .problem import Problem, weighted
+
+
+class Evaluation(eqx.Module):
+    """Residuals and derivatives in physical units at one set of parameters.
+
+    **Attributes:**
+
+    - `shared`, `own`: components of all parameters: (C,), and (B, D) for those of each run.
+    - `residuals`: weighted, all sensors of a run as one vector, (B, N).
+    - `jacobian`: their derivatives by all components that a run depends on, shared ones first,
+      (B, N, C + D): by forward mode through the accepted steps of the solver.
+    - `shared_chain` (C, S), `own_chain` (B, D, P): of the components by the coordinates.
+    - `okay`: which simulations succeed, (B,).
+    """
+
+    shared: Float[Array, " C"]
+    own: Float[Array, "B D"]
+    residuals: Float[Array, "B N"]
+    jacobian: Float[Array, "B N E"]
+    shared_chain: Float[Array, "C S"]
+    own_chain: Float[Array, "B D P"]
+    okay: Bool[Array, " B"]
+
+    def by_components(self) -> Float[Array, "M K"]:
+        """Derivatives of all residuals by all components: shared, then run by run."""
+        size = self.shared.shape[0]
+        return _dense(self.jacobian[..., :size], self.jacobian[..., size:])
+
+    def by_coordinates(self) -> Float[Array, "M U"]:
+        """Derivatives of all residuals by all coordinates: shared, then run by run."""
+        size = self.shared.shape[0]
+        own = jax.vmap(jnp.matmul)(self.jacobian[..., size:], self.own_chain)
+        return _dense(self.jacobian[..., :size] @ self.shared_chain, own)
+
+
+def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"]) -> Evaluation:
+    """Simulate all runs at these coordinates, with derivatives.
+
+    Derivatives are taken by the physical components, those that a transformation holds fixed
+    included: so what the data do not determine shows up whatever was held fixed. Those by the
+    coordinates follow by the chain rule, without another simulation.
+    """
+    transforms = [p.transform for p in problem.parameters]
+    count = len(problem.shared_parameters)
+
+    def one(own, run):
+        leaves = problem.leaves(shared, own, run)
+        values = [t.estimates(leaf) for t, leaf in zip(transforms, leaves, strict=True)]
+        sizes = [v.shape[0] for v in values]
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+
+        def function(change):
+            changed = [
+                t.perturbed(leaf, change[start : start + size])
+                for t, leaf, start, size in zip(transforms, leaves, starts, sizes, strict=True)
+            ]
+            residuals, okay = problem.residuals(changed, run)
+            return weighted(residuals, run.weights), okay
+
+        def push(direction):
+            zero = jnp.zeros_like(direction)
+            r, dr, okay = jax.jvp(function, (zero,), (direction,), has_aux=True)
+            return r, dr, okay
+
+        identity = jnp.eye(sum(sizes), dtype=own.dtype)
+        r, J, okay = jax.vmap(push, out_axes=(None, -1, None))(identity)
+
+        def components(shared, own):
+            changes = [
+                t.change(leaf, new)
+                for t, leaf, new in zip(
+                    transforms, leaves, problem.leaves(shared, own, run), strict=True
+                )
+            ]
+            return _joined(changes[:count], own.dtype), _joined(changes[count:], own.dtype)
+
+        shared_chain, _ = jax.jacfwd(components, argnums=0)(shared, own)
+        _, own_chain = jax.jacfwd(components, argnums=1)(shared, own)
+        return (
+            _joined(values[:count], own.dtype),
+            _joined(values[count:], own.dtype),
+            r, J, shared_chain, own_chain, okay,
+        )  # fmt: skip
+
+    first, second, r, J, shared_chain, own_chain, okay = jax.vmap(one)(own, problem.runs)
+    okay = okay & jnp.all(jnp.isfinite(r), axis=1) & jnp.all(jnp.isfinite(J), axis=(1, 2))
+    return Evaluation(first[0], second, r, J, shared_chain[0], own_chain, okay)
+
+
+def _joined(arrays, dtype):
+    return jnp.concatenate([jnp.zeros(0, dtype), *arrays])
+
+
+def _dense(shared, own):
+    """Derivatives (B, N, S) and (B, N, P) as one matrix (B N, S + B P)."""
+    num_runs, num_residuals, num_own = own.shape
+    blocks = jnp.einsum("bc,bnp->bncp", jnp.eye(num_runs, dtype=own.dtype), own)
+    blocks = blocks.reshape(num_runs, num_residuals, num_runs * num_own)
+    return jnp.concatenate([shared, blocks], axis=-1).reshape(num_runs * num_residuals, -1)

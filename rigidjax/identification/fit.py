@@ -1,0 +1,144 @@
+"""The result of an identification."""
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+
+from ..formulations import AbstractFormulation
+from ..state import State
+from .identifiability import Identifiability
+from .sensors import AbstractSensor
+
+
+class IdentificationError(RuntimeError):
+    """An identification that did not come to an optimum, with the reason; see `Fit.result`."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fit:
+    """Estimates, their uncertainty, and how they came about.
+
+    **Attributes:**
+
+    - `model`, `sensors`: with the estimates in them (parameters per run: those of the first run);
+      `models`, `states`: of every run, the model and the state at the first sample.
+    - `labels`, `units`, `values`, `starts`: of the k fitted parameters, in physical units; the
+      starts are those that the fit really started from.
+    - `covariance` (k, k), in these units, linearised at the optimum: exact to first order in the
+      noise, independent of the coordinates of the fit, and under the assumption that residuals are
+      independent. Infinite for what is not determined.
+    - `correlations` (k, k).
+    - `residuals`: of each run, by sensor name, predicted minus measured, (T, C) in the sensor's
+      unit; NaN where a sample was masked.
+    - `ts`: times of each run; `run_names`.
+    - `num_residuals`, the number of scalar samples; `noise_is_known`, whether it was given;
+      `noise`, the standard deviation of a weighted residual: 1 if it is known, else estimated from
+      the residuals, in the sensor's unit. `chi_square`: sum of squares of the weighted residuals
+      over the degrees of freedom.
+    - `identifiability`: the verdict; `print(fit.identifiability)`.
+    - `result`: "converged", or what went wrong; `converged`. `notes`: what was changed or
+      recovered on the way.
+    - `iterations`, `failed_evaluations`, `offset`, `cost`: see `Minimum`; of each stage where the
+      horizon grew in stages.
+    """
+
+    model: AbstractFormulation
+    sensors: tuple[AbstractSensor, ...]
+    models: tuple[AbstractFormulation, ...]
+    states: tuple[State, ...]
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    values: np.ndarray
+    starts: np.ndarray
+    covariance: np.ndarray
+    correlations: np.ndarray
+    residuals: tuple[dict[str, np.ndarray], ...]
+    ts: tuple[np.ndarray, ...]
+    run_names: tuple[str, ...]
+    num_residuals: int
+    noise_is_known: bool
+    noise: float
+    chi_square: float
+    identifiability: Identifiability
+    result: str
+    notes: tuple[str, ...]
+    iterations: tuple[int, ...]
+    failed_evaluations: int
+    offset: float
+    cost: tuple[np.ndarray, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the minimisation met its criterion."""
+        return self.result == "converged"
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """Estimates by label, in physical units."""
+        return dict(zip(self.labels, self.values.tolist(), strict=True))
+
+    @property
+    def std(self) -> dict[str, float]:
+        """Standard deviations by label; infinite for what is not determined."""
+        return dict(zip(self.labels, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+
+    def correlation(self, first: str, second: str) -> float:
+        """Correlation of two estimates, by label."""
+        return float(self.correlations[self.labels.index(first), self.labels.index(second)])
+
+    @property
+    def rms(self) -> dict[str, float]:
+        """Root mean square of the residuals over samples and channels, by sensor, in its unit."""
+        return {s.name: _rms(np.concatenate(self._by_run(s.name))) for s in self.sensors}
+
+    @property
+    def rms_by_run(self) -> dict[str, dict[str, float]]:
+        """Root mean square of the residuals of each run, by sensor and run."""
+        return {
+            s.name: dict(zip(self.run_names, map(_rms, self._by_run(s.name)), strict=True))
+            for s in self.sensors
+        }
+
+    @property
+    def rms_by_channel(self) -> dict[str, dict[str, float]]:
+        """Root mean square of the residuals of each channel, by sensor and channel."""
+        out = {}
+        for s in self.sensors:
+            samples = np.concatenate(self._by_run(s.name))
+            out[s.name] = {c: _rms(samples[:, k]) for k, c in enumerate(s.channels)}
+        return out
+
+    @property
+    def autocorrelation(self) -> dict[str, float]:
+        """Correlation of successive residuals, pooled over runs and channels, by sensor.
+
+        Near zero for independent ones, as the covariance assumes. With correlation r and
+        r^k over k samples, standard deviations are too small by about sqrt((1 + r) / (1 - r)).
+        """
+        return {s.name: _lag_one(self._by_run(s.name)) for s in self.sensors}
+
+    def report(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
+        """The fit as text (Markdown), also written to `path` if given; `.json` writes JSON.
+
+        **Arguments:** `path`; `force`, replace an existing file.
+        **Errors:** `FileExistsError` without `force`; `OSError` for a path that cannot be written.
+        """
+        from .report import write_report
+
+        return write_report(self, path, force)
+
+    def _by_run(self, name: str) -> list[np.ndarray]:
+        return [run[name] for run in self.residuals]
+
+
+def _rms(values: Any) -> float:
+    return float(np.sqrt(np.nanmean(np.square(values))))
+
+
+def _lag_one(runs: list[np.ndarray]) -> float:
+    products = [np.nansum(r[1:] * r[:-1]) for r in runs]
+    squares = [0.5 * (np.nansum(r[1:] ** 2) + np.nansum(r[:-1] ** 2)) for r in runs]
+    total = float(np.sum(squares))
+    return float(np.sum(products)) / total if total > 0 else 0.0

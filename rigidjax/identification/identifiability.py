@@ -1,0 +1,226 @@
+"""What the data determine, sharply or not at all, in words."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from .covariance import Spectrum
+
+# Parameters at least this correlated may have a combination that is much sharper than they are.
+_CORRELATED = 0.9
+# A combination is worth a sentence if its relative standard deviation gains this factor.
+_SHARPER = 3.0
+# A standard deviation above this part of the value is called "hardly determined".
+_WEAK = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Combination:
+    """A combination of parameters that is known better than they are."""
+
+    label: str
+    value: float
+    std: float
+    unit: str
+    parts: tuple[str, ...]
+    parts_std: tuple[float, ...]
+
+    def __str__(self) -> str:
+        each = " and ".join(
+            f"{part} to {std:.2g}" for part, std in zip(self.parts, self.parts_std, strict=True)
+        )
+        unit = f" {self.unit}" if self.unit else ""
+        return (
+            f"{self.label} = {self.value:.5g}{unit} is sharp, known to {self.std:.2g}{unit}; "
+            f"{each} are not."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Identifiability:
+    """The verdict on a fit, from the Jacobian at its solution.
+
+    **Attributes:**
+
+    - `identifiable`: whether every fitted parameter is determined.
+    - `rank` and `num_parameters`, of the Fisher information.
+    - `condition`: of the weighted Jacobian in relative changes of the parameters; squared, that of
+      the Fisher information.
+    - `singular_values`: in the same scaling.
+    - `undetermined`: relative changes of parameters, by label, that change no prediction.
+    - `sharp`: combinations known better than the parameters in them.
+    - `messages`: all of it in words.
+    """
+
+    identifiable: bool
+    rank: int
+    num_parameters: int
+    condition: float
+    singular_values: tuple[float, ...]
+    undetermined: tuple[dict[str, float], ...]
+    sharp: tuple[Combination, ...]
+    messages: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.messages)
+
+
+def judge(
+    labels: Sequence[str],
+    units: Sequence[str],
+    groups: Sequence[int],
+    fitted: np.ndarray,
+    values: np.ndarray,
+    jacobian: np.ndarray,
+    variance: float,
+    tolerance: float,
+) -> tuple[Spectrum, Identifiability]:
+    """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
+
+    **Arguments:** `labels`, `units`, `groups` (components of one parameter have one number),
+    `fitted` and `values` of all components (K,); `jacobian` (M, K) of the weighted residuals;
+    `variance` of a weighted residual; `tolerance`, singular values relative to the largest that
+    count as zero.
+    **Returns:** the spectrum of the fitted ones, and the verdict.
+    """
+    scale = parameter_scale(values, np.asarray(groups))
+    chosen = [int(k) for k in np.flatnonzero(fitted)]
+    spectrum = Spectrum(jacobian[:, chosen], scale[chosen], tolerance)
+    covariance = spectrum.covariance(variance)
+    messages, undetermined = [], []
+    for change in _directions(spectrum, labels, values, chosen):
+        undetermined.append(change)
+        messages.append(_undetermined_text(change))
+    if not messages:
+        everything = range(len(values))
+        whole = Spectrum(jacobian, scale, tolerance)
+        for change in _directions(whole, labels, values, everything):
+            held = [x for x in change if x not in {labels[i] for i in chosen}]
+            messages.append(_rests_on_text(change, held))
+    std = np.sqrt(np.diag(covariance))
+    for i, k in enumerate(chosen):
+        if np.isfinite(std[i]) and std[i] > _WEAK * scale[k]:
+            messages.append(
+                f"{labels[k]} is hardly determined: {values[k]:.4g} with a standard deviation of "
+                f"{std[i]:.2g}."
+            )
+    sharp = _sharp_combinations(labels, units, values, chosen, covariance)
+    messages += [str(combination) for combination in sharp]
+    if spectrum.rank == len(chosen):
+        messages.insert(0, f"All {len(chosen)} fitted parameters are determined.")
+    return spectrum, Identifiability(
+        identifiable=spectrum.rank == len(chosen),
+        rank=spectrum.rank,
+        num_parameters=len(chosen),
+        condition=spectrum.condition,
+        singular_values=tuple(float(x) for x in spectrum.values),
+        undetermined=tuple(undetermined),
+        sharp=tuple(sharp),
+        messages=tuple(messages),
+    )
+
+
+def parameter_scale(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Size of a large change of each component: the largest component of the same parameter."""
+    scale = np.ones_like(values)
+    for group in np.unique(groups):
+        members = groups == group
+        size = np.abs(values[members]).max()
+        scale[members] = size if size > 0 else 1.0
+    return scale
+
+
+def _directions(spectrum, labels, values, chosen):
+    """What is not determined, as relative changes by label, each of as few as possible."""
+    # Reduced row echelon form with pivoting: sparse combinations are those with a meaning.
+    basis = spectrum.null.T.copy()
+    for row in range(len(basis)):
+        rest = np.abs(basis[row:])
+        i, j = np.unravel_index(np.argmax(rest), rest.shape)
+        basis[[row, row + i]] = basis[[row + i, row]]
+        basis[row] /= basis[row, j]
+        for other in range(len(basis)):
+            if other != row:
+                basis[other] -= basis[other, j] * basis[row]
+    out = []
+    for vector in basis:
+        change = {}
+        for part, k, size in zip(vector, chosen, spectrum.scale, strict=True):
+            if abs(part) > 1e-3:
+                # Relative to the value itself if it has one, else to the scale of its parameter.
+                own = values[k] if abs(values[k]) > 1e-6 * size else size
+                change[labels[k]] = float(part * size / own)
+        largest = max(change.values(), key=abs)
+        out.append({label: x / largest for label, x in change.items()})
+    return out
+
+
+def _is_common_scale(change):
+    return len(change) > 1 and all(abs(x - 1) < 1e-2 for x in change.values())
+
+
+def _undetermined_text(change):
+    names = _listed(list(change))
+    if len(change) == 1:
+        return f"{names} is not determined: it changes no prediction."
+    if _is_common_scale(change):
+        return (
+            f"The data determine only the ratios of {names}: multiplying all of them by one factor "
+            "changes no prediction. Hold one of them fixed at a known value."
+        )
+    parts = ", ".join(f"{label} by {100 * x:+.3g} %" for label, x in change.items())
+    return (
+        f"{names} are not determined each: changing them together ({parts}, to first order) "
+        "changes no prediction."
+    )
+
+
+def _rests_on_text(change, held):
+    names, fixed = _listed(list(change)), _listed(held)
+    if set(change) == set(held):
+        return f"The value at which {fixed} is held fixed has no effect on any prediction."
+    if _is_common_scale(change):
+        return (
+            f"The data determine only the ratios of {names}: their common scale rests on {fixed}, "
+            "which is held fixed, and an error of it is not in the standard deviations."
+        )
+    fitted = _listed([label for label in change if label not in held])
+    return (
+        f"{fitted}: without {fixed}, which is held fixed, not all of these would be determined; an "
+        "error of it is not in the standard deviations."
+    )
+
+
+def _sharp_combinations(labels, units, values, chosen, covariance):
+    found = []
+    std = np.sqrt(np.diag(covariance))
+    for a in range(len(chosen)):
+        for b in range(a + 1, len(chosen)):
+            i, j = chosen[a], chosen[b]
+            if units[i] != units[j] or not np.isfinite(std[[a, b]]).all():
+                continue
+            if min(std[a], std[b]) == 0 or (abs(covariance[a, b]) < _CORRELATED * std[a] * std[b]):
+                continue
+            sign = -1.0 if covariance[a, b] > 0 else 1.0
+            variance = std[a] ** 2 + std[b] ** 2 + 2 * sign * covariance[a, b]
+            combined = float(np.sqrt(max(variance, 0.0)))
+            if _SHARPER * combined > min(std[a], std[b]):
+                continue
+            found.append(
+                Combination(
+                    label=f"{labels[i]} {'-' if sign < 0 else '+'} {labels[j]}",
+                    value=float(values[i] + sign * values[j]),
+                    std=combined,
+                    unit=units[i],
+                    parts=(labels[i], labels[j]),
+                    parts_std=(float(std[a]), float(std[b])),
+                )
+            )
+    return found
+
+
+def _listed(names):
+    if len(names) < 2:
+        return "".join(names)
+    return ", ".join(names[:-1]) + " and " + names[-1]

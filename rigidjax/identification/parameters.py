@@ -1,0 +1,154 @@
+"""Which leaves of an experiment are fitted, and in which coordinates."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike
+
+from ..checks import float_array
+from ..formulations import AbstractFormulation
+from ..state import State
+from .sensors import AbstractSensor
+from .transforms import AbstractTransform, Free
+
+
+class Experiment(eqx.Module):
+    """One run as it is simulated: everything in which there can be parameters.
+
+    **Attributes:** `model`, a formulation; `state0`, the state at the first sample; `sensors`, in
+    the order of the measurements.
+    """
+
+    model: AbstractFormulation
+    state0: State
+    sensors: tuple[AbstractSensor, ...]
+
+
+class Parameter(eqx.Module):
+    """A leaf of an `Experiment` that is fitted.
+
+    **Arguments:**
+
+    - `name`, for reports.
+    - `where(experiment)`, picks the leaf: `lambda e: e.model.system.inertia`,
+      `lambda e: e.state0.angular_velocity`. Use the same function object for fits that are to
+      share their compiled code.
+    - `transform`, its coordinates: `Free()`, `Positive()`, `Bounded(a, b)`, `PrincipalInertia()`,
+      `InertiaTensor()`, `Orientation()`; each can hold a part of the leaf fixed.
+    - `per_run`, whether every run has its own.
+    - `start`, start value, in the shape of the leaf, or with the runs in front; what the model
+      holds if left out.
+    - `unit`, for reports; `labels`, names of the components in place of the name with an index.
+
+    **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.
+    """
+
+    name: str = eqx.field(static=True)
+    where: Callable[[Experiment], Any] = eqx.field(static=True)
+    transform: AbstractTransform
+    per_run: bool = eqx.field(static=True)
+    start: Any
+    unit: str = eqx.field(static=True)
+    labels: tuple[str, ...] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        name: str,
+        where: Callable[[Experiment], Any],
+        transform: AbstractTransform | None = None,
+        *,
+        per_run: bool = False,
+        start: ArrayLike | None = None,
+        unit: str = "",
+        labels: Sequence[str] | None = None,
+    ):
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"`Parameter(name=...)` must be a non-empty string; got {name!r}.")
+        if not callable(where):
+            raise TypeError(
+                f"`Parameter({name!r}, where=...)` must be a function of an `Experiment`, such as "
+                f"`lambda e: e.model.system.inertia`; got {where!r}."
+            )
+        transform = Free() if transform is None else transform
+        if not isinstance(transform, AbstractTransform):
+            raise TypeError(
+                f"`Parameter({name!r}, transform=...)` must be a transformation such as "
+                f"`rj.Positive()`; got {transform!r}."
+            )
+        self.name = name
+        self.where = where
+        self.transform = transform
+        self.per_run = per_run
+        argument = f"Parameter({name!r}, start=...)"
+        self.start = None if start is None else jnp.asarray(float_array(start, argument))
+        self.unit = unit
+        self.labels = None if labels is None else tuple(labels)
+
+    def component_labels(self, shape: tuple[int, ...]) -> tuple[str, ...]:
+        """Labels of all components of a leaf of this shape."""
+        try:
+            names = self.transform.components(shape)
+        except ValueError as error:
+            raise ValueError(f"Parameter {self.name!r}: {error}.") from error
+        if self.labels is None:
+            return tuple(self.name + suffix for suffix in names)
+        if len(self.labels) != len(names):
+            raise ValueError(
+                f"`Parameter({self.name!r}, labels=...)` must have {len(names)} entries, one for "
+                f"each component; got {self.labels}."
+            )
+        return self.labels
+
+    def leaf(self, experiment: Experiment) -> Any:
+        """The leaf of an experiment, checked to be one array of real numbers."""
+        try:
+            leaf = self.where(experiment)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"`Parameter({self.name!r}, where=...)` finds nothing in this experiment: {error}."
+            ) from error
+        if not eqx.is_inexact_array(leaf):
+            raise ValueError(
+                f"`Parameter({self.name!r}, where=...)` must pick one array of real numbers; got "
+                f"{type(leaf).__name__}."
+            )
+        return leaf
+
+
+def start_leaf(
+    parameter: Parameter, experiments: Sequence[Experiment], run_names: Sequence[str]
+) -> tuple[np.ndarray, list[str]]:
+    """Start value of a parameter, moved to where a fit can start; runs in front if `per_run`.
+
+    **Returns:** the leaf and notes on what was moved.
+    **Errors:** `ValueError` for a start of the wrong shape or out of bounds.
+    """
+    leaves = [np.asarray(parameter.leaf(experiment)) for experiment in experiments]
+    shape = leaves[0].shape
+    count = len(leaves) if parameter.per_run else 1
+    leaves = leaves[:count]
+    if parameter.start is not None:
+        given = np.asarray(parameter.start)
+        allowed = (shape, (count, *shape)) if parameter.per_run else (shape,)
+        if given.shape not in allowed:
+            raise ValueError(
+                f"`Parameter({parameter.name!r}, start=...)` must have shape "
+                f"{' or '.join(map(str, allowed))}; got {given.shape}."
+            )
+        leaves = list(np.broadcast_to(given, (count, *shape)).astype(leaves[0].dtype))
+    parameter.component_labels(shape)
+    found, notes = [], []
+    for leaf, run in zip(leaves, run_names, strict=False):
+        which = f"{parameter.name} of run {run}" if parameter.per_run else parameter.name
+        if not np.all(np.isfinite(leaf)):
+            raise ValueError(f"The start of {which} must be finite numbers; got {leaf}.")
+        try:
+            moved, note = parameter.transform.admissible(leaf)
+        except ValueError as error:
+            raise ValueError(f"The start of {which} cannot be used: {error}.") from error
+        found.append(moved)
+        notes += [f"{which}: {note}."] if note else []
+    return (np.stack(found) if parameter.per_run else found[0]), notes

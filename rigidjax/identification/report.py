@@ -1,0 +1,156 @@
+"""A fit as text or JSON."""
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from ..io.files import replacing
+from .fit import Fit
+
+# A correlation of successive residuals above this is worth a sentence.
+_DEPENDENT = 0.3
+
+
+def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
+    """The report as Markdown, or as JSON if `path` ends so; written whole or not at all.
+
+    **Errors:** `ValueError` for another ending than `.md`, `.txt`, `.json`; `FileExistsError`
+    without `force`; `OSError` for a path that cannot be written.
+    """
+    if path is None:
+        return as_text(fit)
+    suffix = pathlib.Path(path).suffix.lower()
+    if suffix not in (".md", ".txt", ".json"):
+        raise ValueError(
+            f"`report(path)` writes .md, .txt or .json; got {os.fspath(path)!r}. Change the ending."
+        )
+    text = json.dumps(as_record(fit), indent=2) + "\n" if suffix == ".json" else as_text(fit)
+    with replacing(path, force) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return text
+
+
+def as_text(fit: Fit) -> str:
+    """The report as Markdown; a fit that did not converge says so first."""
+    lines = ["# Identification", ""]
+    if not fit.converged:
+        lines += [f"**This fit did not converge: {fit.result}.** Its numbers are no estimates.", ""]
+    lines += [
+        f"{len(fit.run_names)} runs, {fit.num_residuals} samples, {len(fit.labels)} parameters; "
+        f"{fit.result} after {' + '.join(map(str, fit.iterations))} iterations "
+        f"({fit.failed_evaluations} failed trials).",
+        "",
+        "| parameter | estimate | std | start | unit |",
+        "|---|---|---|---|---|",
+    ]
+    std = fit.std
+    lines += [
+        f"| {label} | {value:.6g} | {std[label]:.2g} | {start:.6g} | {unit} |"
+        for label, value, start, unit in zip(
+            fit.labels, fit.values, fit.starts, fit.units, strict=True
+        )
+    ]
+    lines += ["", "Standard deviations assume independent residuals" + _noise_text(fit), ""]
+    for name, r in fit.autocorrelation.items():
+        if r > _DEPENDENT:
+            factor = np.sqrt((1 + r) / (1 - r)) if r < 1 else np.inf
+            lines += [
+                f"Residuals of the {name} are **not** independent: successive ones have a "
+                f"correlation of {r:.2f}, so that these standard deviations are too small, by a "
+                f"factor of about {factor:.1f}.",
+                "",
+            ]
+    pairs = strongest_correlations(fit)
+    if pairs:
+        lines += [
+            "Strongest correlations: " + "; ".join(f"{a}, {b}: {c:+.5f}" for a, b, c in pairs)
+        ]
+        lines += [""]
+    lines += ["## What the data determine", ""]
+    lines += [f"- {message}" for message in fit.identifiability.messages]
+    if fit.identifiability.identifiable:
+        lines += [
+            f"- Condition of the weighted Jacobian in relative changes: "
+            f"{fit.identifiability.condition:.3g}."
+        ]
+    lines += ["", "## Residuals (root mean square, predicted minus measured)", ""]
+    for sensor in fit.sensors:
+        name, unit = sensor.name, sensor.unit
+        by_channel, by_run = fit.rms_by_channel[name], fit.rms_by_run[name]
+        lines += [
+            f"- {name}: {fit.rms[name]:.5g} {unit} over all; by channel "
+            + ", ".join(f"{c} {x:.4g}" for c, x in by_channel.items())
+            + "; by run "
+            + ", ".join(f"{run} {x:.4g}" for run, x in by_run.items())
+            + "."
+        ]
+    if fit.notes:
+        lines += ["", "## Notes", "", *(f"- {note}" for note in fit.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def as_record(fit: Fit) -> dict[str, Any]:
+    """The report as plain values; what is infinite is written as a string."""
+    verdict = fit.identifiability
+    return {
+        "result": fit.result,
+        "converged": fit.converged,
+        "iterations": list(fit.iterations),
+        "failed_evaluations": fit.failed_evaluations,
+        "relative_offset": _plain(fit.offset),
+        "num_residuals": fit.num_residuals,
+        "noise_is_known": fit.noise_is_known,
+        "noise": fit.noise,
+        "chi_square": fit.chi_square,
+        "parameters": [
+            {"label": label, "unit": unit, "estimate": value, "std": _plain(std), "start": start}
+            for label, unit, value, std, start in zip(
+                fit.labels,
+                fit.units,
+                fit.values.tolist(),
+                fit.std.values(),
+                fit.starts.tolist(),
+                strict=True,
+            )
+        ],
+        "covariance": [[_plain(x) for x in row] for row in fit.covariance.tolist()],
+        "correlations": fit.correlations.tolist(),
+        "identifiability": {
+            "identifiable": verdict.identifiable,
+            "rank": verdict.rank,
+            "num_parameters": verdict.num_parameters,
+            "condition": _plain(verdict.condition),
+            "messages": list(verdict.messages),
+        },
+        "rms": fit.rms,
+        "autocorrelation": fit.autocorrelation,
+        "rms_by_run": fit.rms_by_run,
+        "rms_by_channel": fit.rms_by_channel,
+        "notes": list(fit.notes),
+    }
+
+
+def strongest_correlations(
+    fit: Fit, limit: int = 5, above: float = 0.9
+) -> list[tuple[str, str, float]]:
+    """Pairs of labels with their correlation, strongest first."""
+    upper = np.triu(np.abs(fit.correlations), k=1)
+    order = np.argsort(-upper, axis=None)[:limit]
+    out = []
+    for i, j in zip(*np.unravel_index(order, upper.shape), strict=True):
+        if upper[i, j] > above:
+            out.append((fit.labels[i], fit.labels[j], float(fit.correlations[i, j])))
+    return out
+
+
+def _noise_text(fit):
+    if not fit.noise_is_known:
+        return f", with the noise estimated from them ({fit.noise:.4g} {fit.sensors[0].unit})."
+    return f" with the noise that was given; chi square per degree of freedom {fit.chi_square:.4g}."
+
+
+def _plain(x):
+    return float(x) if np.isfinite(x) else str(float(x))

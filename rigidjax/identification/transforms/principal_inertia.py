@@ -1,0 +1,160 @@
+"""Principal moments of inertia that some distribution of mass has."""
+
+import itertools
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...bodies.inertia import euler_tensor, inertia_from_euler_tensor
+from .base import AbstractTransform
+
+_NAMES = ("I1", "I2", "I3")
+
+# How far inside of the physical inertias a fit starts: principal Euler values as a part of half
+# the trace, or of the smallest moment that is fixed.
+_MARGIN_OF_TRACE = 1e-3
+_MARGIN_OF_FIXED = 2e-2
+
+
+class PrincipalInertia(AbstractTransform):
+    r"""Principal moments with principal Euler values that are never negative.
+
+    With $I_i = E_j + E_k$ a body is physical if no $E_i = \frac12(I_j + I_k - I_i)$ is negative.
+
+    - All moments fitted: $E_i = e^{u_i}$.
+    - $I_k$ fixed: $E_i + E_j = I_k$ is divided by $E_i = \frac12 I_k (1 + \sin u_1)$, and
+      $E_k = e^{u_2}$.
+    - $I_j$ and $I_k$ fixed: $I_i$ between $|I_j - I_k|$ and $I_j + I_k$ by a sine.
+
+    The sine reaches the limit of a flat body, and comes back from it; a logistic function has no
+    derivative left there.
+
+    **Arguments:** `fixed`, the moments that keep their start value, such as `("I3",)`.
+    """
+
+    fixed: tuple[str, ...] = eqx.field(static=True, default=())
+    spread: ClassVar[float] = 1.0
+
+    def __check_init__(self):
+        wrong = [name for name in self.fixed if name not in _NAMES]
+        if isinstance(self.fixed, str) or wrong or len(set(self.fixed)) > 2:
+            raise ValueError(
+                "`PrincipalInertia(fixed=...)` takes at most two of the names in "
+                f'("I1", "I2", "I3"), as a tuple; got {self.fixed!r}.'
+            )
+
+    def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
+        if shape != (3,):
+            raise ValueError(
+                "`PrincipalInertia` takes principal moments of shape (3,); got shape "
+                f"{shape}. Use `InertiaTensor` for a full tensor"
+            )
+        return tuple("." + name for name in _NAMES)
+
+    def fitted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(i for i, name in enumerate(_NAMES) if name not in self.fixed)
+
+    def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
+        fixed = [i for i in range(3) if i not in self.fitted((3,))]
+        if not (np.all(np.isfinite(leaf)) and np.all(leaf > 0)):
+            raise ValueError(f"principal moments must start above zero; got {leaf}")
+        margin = _MARGIN_OF_TRACE * 0.5 * leaf.sum()
+        if fixed:
+            margin = min(margin, _MARGIN_OF_FIXED * leaf[fixed].min())
+        moved = _nearest(leaf, fixed, margin)
+        if moved is leaf:
+            return leaf, ""
+        values = np.asarray(euler_tensor(jnp.asarray(leaf)))
+        lowest = int(np.argmin(values))
+        reason = (
+            f"violates the triangle inequality (principal Euler value E{lowest + 1} = "
+            f"{values[lowest]:.4g} kg m^2 is negative)"
+            if values[lowest] < 0
+            else f"is on the limit of a flat body (E{lowest + 1} = {values[lowest]:.4g} kg m^2)"
+        )
+        return moved, (
+            f"the start {_text(leaf)} kg m^2 {reason}; the fit started from the nearest physical "
+            f"inertia, {_text(moved)} kg m^2"
+        )
+
+    def coordinates(self, leaf: Array) -> Float[Array, " k"]:
+        E = euler_tensor(leaf)
+        free = self.fitted((3,))
+        if len(free) == 3:
+            return jnp.log(E)
+        if len(free) == 2:
+            i, j, k = self._axes()
+            return jnp.stack([jnp.arcsin((E[i] - E[j]) / leaf[k]), jnp.log(E[k])])
+        i, j, k = self._axes()
+        lower, upper = jnp.abs(leaf[j] - leaf[k]), leaf[j] + leaf[k]
+        return jnp.arcsin((2 * leaf[i] - lower - upper) / (upper - lower))[None]
+
+    def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
+        free = self.fitted((3,))
+        if len(free) == 3:
+            return inertia_from_euler_tensor(jnp.exp(u))
+        i, j, k = self._axes()
+        if len(free) == 2:
+            half, s, Ek = 0.5 * reference[k], jnp.sin(u[0]), jnp.exp(u[1])
+            moments = {i: half * (1 - s) + Ek, j: half * (1 + s) + Ek, k: reference[k]}
+        else:
+            lower = jnp.abs(reference[j] - reference[k])
+            upper = reference[j] + reference[k]
+            middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+            moments = {i: middle + half * jnp.sin(u[0]), j: reference[j], k: reference[k]}
+        return jnp.stack([moments[0], moments[1], moments[2]])
+
+    def estimates(self, leaf: Array) -> Float[Array, " c"]:
+        return leaf
+
+    def perturbed(self, leaf: Array, change: Float[Array, " c"]) -> Array:
+        return leaf + change
+
+    def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
+        return new - leaf
+
+    def bound(self, leaf: np.ndarray) -> str:
+        values = np.asarray(euler_tensor(jnp.asarray(leaf)))
+        if values.min() > 1e-6 * values.sum():
+            return ""
+        return f"the limit of a flat body (principal Euler value E{int(np.argmin(values)) + 1} = 0)"
+
+    def _axes(self):
+        """Axes in cyclic order: the last, or the last two, are fixed."""
+        free = self.fitted((3,))
+        if len(free) == 2:
+            k = 3 - free[0] - free[1]
+            return (k + 1) % 3, (k + 2) % 3, k
+        return free[0], (free[0] + 1) % 3, (free[0] + 2) % 3
+
+
+def _nearest(moments, fixed, margin):
+    """Moments with the smallest change (Euclidean) such that every Euler value is >= `margin`.
+
+    Each set of active bounds has one candidate, the least change that meets them with equality.
+    """
+    of_moments = 0.5 * np.array([[-1.0, 1, 1], [1, -1, 1], [1, 1, -1]])
+    gap = margin - of_moments @ moments
+    if np.all(gap <= 0):
+        return moments
+    free = [i for i in range(3) if i not in fixed]
+    best, cost = None, np.inf
+    for count in range(1, len(free) + 1):
+        for active in map(list, itertools.combinations(range(3), count)):
+            change = np.zeros(3)
+            change[free] = np.linalg.lstsq(of_moments[active][:, free], gap[active])[0]
+            admissible = np.all(of_moments @ change >= gap - 1e-9 * np.abs(moments).sum())
+            if admissible and change @ change < cost:
+                best, cost = moments + change, change @ change
+    if best is None:
+        raise ValueError(
+            f"no physical inertia has the fixed moments {moments[fixed]} kg m^2 of {moments}"
+        )
+    return best.astype(moments.dtype)
+
+
+def _text(moments):
+    return "(" + ", ".join(f"{x:.6g}" for x in moments) + ")"
