@@ -97,7 +97,7 @@ def test_euler_angles_at_their_singularity(rotation):
         np.testing.assert_array_equal(found[0], np.zeros(3))
 
 
-@every_rotation
+@few_rotations
 def test_composition_and_increments(rotation, rng):
     half = 0.25 * np.pi - 0.02 if isinstance(rotation, LinearParameters) else 0.5 * np.pi - 0.02
     p, q = cases.quaternions(rng, 10, half), cases.quaternions(rng, 10, half)
@@ -145,7 +145,7 @@ def test_closed_forms_of_composition(rotation, rng):
     np.testing.assert_allclose(compose(Quaternion(), p, q), so3.multiply(p, q), rtol=1e-13)
 
 
-@every_rotation
+@few_rotations
 def test_recharting(rotation, rng):
     """The total rotation stays, the coordinates go to the centre, whatever the length of Q."""
     Q = cases.quaternions(rng, 10)
