@@ -1,6 +1,12 @@
 """Differentiable simulation of rigid bodies and multibody systems in JAX."""
 
-from . import io as io, problems as problems, projection as projection, solvers as solvers
+from . import (
+    io as io,
+    plotting as plotting,
+    problems as problems,
+    projection as projection,
+    solvers as solvers,
+)
 from .adjoint import AnyMode as AnyMode
 from .bodies import (
     AutodiffPotential as AutodiffPotential,

@@ -8,9 +8,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optimistix as optx
+from jaxtyping import Array, Float
 
 from ..bodies import FixedPointBody
 from ..formulations import Absolute, AbstractFormulation, EulerParameters, NullSpace
+from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..rotations import (
     ConformalRotationVector,
@@ -26,14 +29,11 @@ from ..state import State
 from ..system import System
 from .problem import Problem
 
-# Saved times, both ends included.
-_SAMPLES = 65
-
 # Tolerances of the fit of work against error, in units of the tolerance asked for.
 _LADDER = (1.0, 10.0, 100.0, 1000.0)
 
 # A run that is off by more than this is no measure of work.
-_LARGEST_ERROR = 1e-2
+_LARGEST_ERROR = 0.1
 
 
 class Row(NamedTuple):
@@ -42,10 +42,11 @@ class Row(NamedTuple):
     - `label`, `num_unknowns`, `num_steps` (accepted and rejected), `num_rhs` (evaluations of the
       right-hand side, Jacobian columns apart).
     - `error_rotation`: largest error of an entry of $R$; `error_rate`: largest error of a component
-      of the angular velocity in body components, rad/s. At all times that were compared.
-    - `position_drift`, `velocity_drift` (1/s): largest violations of the internal constraints.
-    - `energy_drift`: largest relative change of the energy.
-    - `work`: evaluations at the error that all reach, relative to the first row; NaN if unknown.
+      of the angular velocity in body components, rad/s; both at the end.
+    - `position_drift`, `velocity_drift` (1/s): violations of the internal constraints at the end.
+    - `energy_drift`: relative change of the energy at the end. (Between the steps of a solver all
+      three are those of its interpolation.)
+    - `work`: evaluations, relative to what the first row needs for the same error; NaN if unknown.
     - `failure`: why the run ended early, or an empty text. Then the errors are NaN.
     - `evaluations`, `errors`: evaluations and errors at a ladder of tolerances, the one asked for
       first, shape (K,); an error is the larger one of `error_rotation` and of `error_rate` divided
@@ -70,12 +71,12 @@ class Row(NamedTuple):
 class Comparison(NamedTuple):
     """Rows, and what they were compared with.
 
-    `reference`: in words, what the errors are against; `ts`: the times of comparison, (T,) s.
+    `reference`: in words, what the errors are against; `t1`: the time at which, s.
     """
 
     rows: list[Row]
     reference: str
-    ts: np.ndarray
+    t1: float
 
 
 def formulations(system: System | FixedPointBody) -> dict[str, AbstractFormulation]:
@@ -125,32 +126,28 @@ def compare(
         if report is not None:
             report(label)
         rows.append(measure(problem, label, model, truth, solver, rtol, projection))
-    return Comparison(rank(rows), truth.text, truth.ts)
+    return Comparison(rank(rows), truth.text, truth.t1)
 
 
 class Truth(NamedTuple):
-    """What runs are compared with: words, end time, times of comparison, states."""
+    """What runs are compared with: in words, the end time, s, the states at this one time."""
 
     text: str
     t1: float
-    ts: np.ndarray
     states: State
 
 
 def find_truth(problem: Problem, t1: float) -> Truth:
-    """The reference of a problem up to `t1`: closed form, stored end state, or a sharper run."""
-    times = np.linspace(0.0, t1, _SAMPLES)
+    """The reference of a problem at `t1`: closed form, stored end state, or a sharper run."""
     if problem.has_reference:
-        return Truth("the closed form", t1, times, problem.reference(times))
+        return Truth("the closed form", t1, problem.reference([t1]))
     if t1 == problem.t1 and problem.end_state is not None:
-        end = np.array([t1])
-        return Truth("an integration with 40 digits, at the end", t1, end, problem.reference(end))
-    sharp = simulate(
-        NullSpace(problem.system), problem.state0, t1, ts=times, rtol=1e-13, atol=1e-13
-    )
-    return Truth(
-        "a run in null-space coordinates with Dopri8 and tolerance 1e-13", t1, times, sharp.states
-    )
+        return Truth("an integration with 40 digits", t1, problem.reference([t1]))
+    dtype = problem.state0.orientation.dtype
+    tolerance = max(1e-13, 10 * float(jnp.finfo(dtype).eps))
+    sharp = simulate(NullSpace(problem.system), problem.state0, t1, rtol=tolerance, atol=tolerance)
+    text = f"a run in null-space coordinates with Dopri8 at a tolerance of {tolerance:.0e}"
+    return Truth(text, t1, sharp.states)
 
 
 def measure(
@@ -164,19 +161,25 @@ def measure(
 ) -> Row:
     """Run one formulation at a ladder of tolerances, from `rtol` up; the row is that of `rtol`."""
     solver = diffrax.Dopri5() if solver is None else solver
+    smallest = 10 * float(jnp.finfo(truth.states.orientation.dtype).eps)
+    if not rtol >= smallest:
+        raise ValueError(
+            f"`compare(rtol=...)` must be at least {smallest:.1e}, which is what the precision in "
+            f"use reaches; got {rtol!r}."
+        )
     largest_rate = float(jnp.max(jnp.abs(truth.states.angular_velocity)))
     evaluations, errors, first = [], [], None
     for factor in _LADDER:
         # An array, so that one compilation serves every tolerance.
-        tolerance: Any = jnp.asarray(factor * rtol)
+        tolerance = jnp.asarray(factor * rtol)
         solution = simulate(
             model,
             problem.state0,
             truth.t1,
-            ts=truth.ts,
-            solver=solver,
-            rtol=tolerance,
-            atol=tolerance,
+            solver=_with_tolerance(solver, tolerance),
+            stepsize_controller=diffrax.PIDController(
+                rtol=tolerance, atol=tolerance, norm=_unknowns_norm
+            ),
             projection=projection,
             throw=False,
         )
@@ -203,50 +206,79 @@ def measure(
     )
 
 
+def _with_tolerance(
+    solver: diffrax.AbstractSolver, tolerance: Float[Array, ""]
+) -> diffrax.AbstractSolver:
+    """An implicit solver whose root finder has this tolerance; any other as it is."""
+    if not isinstance(solver, diffrax.AbstractImplicitSolver):
+        return solver
+    return eqx.tree_at(
+        lambda s: (s.root_finder.rtol, s.root_finder.atol, s.root_finder.norm),
+        solver,
+        (tolerance, tolerance, optx.rms_norm),
+    )
+
+
+def _unknowns_norm(y: Any) -> Float[Array, ""]:
+    """Root mean square over the unknowns proper; the references of charts have no error."""
+    return optx.rms_norm(split_chart(y)[0])
+
+
 @eqx.filter_jit
 def _summary(solution: Any, state0: State, true: State):
-    """Errors in R and in the body rates, drift in position and velocity, change of the energy."""
+    """Errors in R and in the body rates; at the end: drifts, relative change of the energy."""
     model = solution.model
-
-    def at(t, y):
-        return model.decode(t, y), model.energy(t, y), model.drift(t, y)
-
-    states, energy, (position, velocity) = jax.vmap(at)(solution.ts, solution.ys)
-    matrices = jax.vmap(jax.vmap(euler_map))
-    start = model.energy(solution.ts[0], model.encode(state0))
+    rotation, rate = errors_against(jax.vmap(model.decode)(solution.ts, solution.ys), true)
+    t, y = solution.ts[-1], jax.tree.map(lambda leaf: leaf[-1], solution.ys)
+    position, velocity = model.drift(t, y)
+    # The energy is physical: any parametrization that has room for the state gives it.
+    plain = NullSpace(model.system)
+    start = plain.energy(jnp.zeros_like(t), plain.encode(state0))
     size = jnp.where(start == 0, 1.0, jnp.abs(start))
+    return (
+        rotation,
+        rate,
+        position,
+        velocity,
+        jnp.abs(model.energy(t, y) - start) / size,
+    )
+
+
+def errors_against(states: State, true: State) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Largest error of an entry of R, and of a component of the body rates (rad/s).
+
+    **Arguments:** states with a leading axis of times.
+    """
+    matrices = jax.vmap(jax.vmap(euler_map))
     return (
         jnp.max(jnp.abs(matrices(states.orientation) - matrices(true.orientation))),
         jnp.max(jnp.abs(states.angular_velocity - true.angular_velocity)),
-        jnp.max(position),
-        jnp.max(velocity),
-        jnp.max(jnp.abs(energy - start)) / size,
     )
 
 
 def rank(rows: Sequence[Row]) -> list[Row]:
-    """The rows, with the work of each at the error that all of them reach.
+    """The rows, with the work of each relative to what the first needs for the same error.
 
-    Evaluations against error are a straight line in logarithms for a method of fixed order; the
-    line is fitted to the ladder of tolerances. The common error is the largest at the tolerance
-    asked for, so that nothing is extrapolated to errors smaller than measured.
+    Evaluations against error are a straight line in logarithms for a method of fixed order. The
+    line of the first row is fitted to its ladder of tolerances; every run of another row is
+    compared with the line at its own error, and the ratios are averaged (geometric mean).
     """
-    reached = [row.errors[0] for row in rows if _measures_work(row)]
-    if not reached:
+    first = _meaningful(rows[0])
+    if first.sum() < 2 or np.ptp(rows[0].errors[first]) == 0:
         return list(rows)
-    level = max(reached)
-    work = [evaluations_at(row, level) if _measures_work(row) else float("nan") for row in rows]
-    return [row._replace(work=w / work[0]) for row, w in zip(rows, work, strict=True)]
+    logarithms = np.log(rows[0].errors[first]), np.log(rows[0].evaluations[first])
+    slope, start = np.polyfit(*logarithms, 1)
+
+    def work(row: Row) -> float:
+        good = _meaningful(row)
+        if not good.any():
+            return float("nan")
+        line = start + slope * np.log(row.errors[good])
+        return float(np.exp(np.mean(np.log(row.evaluations[good]) - line)))
+
+    return [row._replace(work=work(row)) for row in rows]
 
 
-def evaluations_at(row: Row, error: float) -> float:
-    """Evaluations at an error, from the line through the ladder of a row; NaN without a line."""
-    good = np.isfinite(row.errors) & (row.errors > 0) & (row.errors < _LARGEST_ERROR)
-    if good.sum() < 2 or np.ptp(row.errors[good]) == 0:
-        return float("nan")
-    slope, start = np.polyfit(np.log(row.errors[good]), np.log(row.evaluations[good]), 1)
-    return float(np.exp(start + slope * np.log(error)))
-
-
-def _measures_work(row: Row) -> bool:
-    return bool(0 < row.errors[0] < _LARGEST_ERROR and row.evaluations[0] > 0)
+def _meaningful(row: Row) -> np.ndarray:
+    """Where a run of the ladder came close enough to the reference to measure work, (K,)."""
+    return np.isfinite(row.errors) & (row.errors > 0) & (row.errors < _LARGEST_ERROR)

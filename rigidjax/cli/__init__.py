@@ -1,0 +1,3 @@
+"""The command line, `rigidjax`."""
+
+from .app import app as app, main as main

@@ -1,0 +1,55 @@
+"""The program and its commands."""
+
+from typing import Annotated
+
+import jax
+import typer
+
+from .compare import compare
+from .demo import demo
+from .fit import fit
+from .listing import list_problems
+from .run import run
+
+app = typer.Typer(
+    name="rigidjax",
+    help=(
+        "Simulate rotating rigid bodies in every formulation, compare formulations, and fit "
+        "inertia to measured rates. All in double precision.\n\n"
+        "Example: rigidjax compare tennis_racket"
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        typer.echo(f"rigidjax {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _double_precision(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    # The library leaves this to the program that uses it; this is one.
+    jax.config.update("jax_enable_x64", True)
+
+
+app.command("list")(list_problems)
+app.command("run")(run)
+app.command("compare")(compare)
+app.command("fit")(fit)
+app.command("demo")(demo)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

@@ -1,0 +1,128 @@
+"""Names on the command line and what they stand for."""
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import diffrax
+
+from ..formulations import Absolute, AbstractFormulation, EulerParameters, NullSpace
+from ..problems import Problem, find
+from ..rotations import (
+    AbstractRotation,
+    ConformalRotationVector,
+    Directors,
+    EulerAngles,
+    LinearParameters,
+    Quaternion,
+    RodriguesParameters,
+    RotationVector,
+)
+
+_SEQUENCES = ("ZXZ", "XYX", "YZY", "ZYZ", "XZX", "YXY", "XYZ", "YZX", "ZXY", "XZY", "ZYX", "YXZ")
+
+ROTATIONS: dict[str, Callable[[], AbstractRotation]] = {
+    "quaternion": Quaternion,
+    "directors": Directors,
+    "rotation-vector": RotationVector,
+    "rodrigues": RodriguesParameters,
+    "conformal": ConformalRotationVector,
+    "linear": LinearParameters,
+    **{sequence.lower(): lambda s=sequence: EulerAngles(s) for sequence in _SEQUENCES},
+}
+
+SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
+    "dopri8": diffrax.Dopri8,
+    "dopri5": diffrax.Dopri5,
+    "tsit5": diffrax.Tsit5,
+    "bosh3": diffrax.Bosh3,
+    "heun": diffrax.Heun,
+    "midpoint": diffrax.Midpoint,
+    "euler": diffrax.Euler,
+    "kvaerno3": diffrax.Kvaerno3,
+    "kvaerno4": diffrax.Kvaerno4,
+    "kvaerno5": diffrax.Kvaerno5,
+    "implicit-euler": diffrax.ImplicitEuler,
+}
+
+FORMULATIONS = ("null-space", "absolute", "euler-parameters")
+
+
+def pick(kind: str, name: str, names: Iterable[str]) -> str:
+    """The one of `names` that `name` spells, in any case and with either dash.
+
+    **Raises:** `ValueError` with the nearest name.
+    """
+    names = list(names)
+    wanted = name.lower().replace("_", "-")
+    if wanted in names:
+        return wanted
+    near = difflib.get_close_matches(wanted, names, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names)}."
+    raise ValueError(f"There is no {kind} {name!r}. {hint}")
+
+
+def solver(name: str) -> diffrax.AbstractSolver:
+    """The solver `name`."""
+    return SOLVERS[pick("solver", name, SOLVERS)]()
+
+
+def problem(name: str, settings: Iterable[str] = ()) -> Problem:
+    """The problem `name`, built with settings such as `disturbance=1e-3`.
+
+    **Raises:** `ValueError` for an unknown problem or setting, and for a value that is no number.
+    """
+    build = find(name)
+    known = inspect.signature(build).parameters
+    arguments: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise ValueError(f"`--set {setting}` must be NAME=VALUE, such as disturbance=1e-3.")
+        if not known:
+            raise ValueError(f"The problem {build.__name__!r} has no settings; got {key!r}.")
+        key = pick(f"setting of {build.__name__}", key, known)
+        kind = type(known[key].default)
+        try:
+            arguments[key] = kind(text)
+        except ValueError as error:
+            raise ValueError(
+                f"`--set {key}=` takes a number ({kind.__name__}); got {text!r}."
+            ) from error
+    return build(**arguments)
+
+
+def describe(model: AbstractFormulation) -> str:
+    """A formulation in a few words."""
+    rotation = type(model.rotation).__name__
+    if isinstance(model.rotation, EulerAngles):
+        rotation += f" {model.rotation.sequence}"
+    words = [type(model).__name__, rotation]
+    if isinstance(model, NullSpace):
+        words.append(f"{model.rates} rates")
+    return ", ".join(words)
+
+
+def formulation(
+    system: Any, name: str, rotation: str, rates: str, recharting: bool
+) -> AbstractFormulation:
+    """The formulation `name` of a system.
+
+    **Raises:** `ValueError` for unknown names and for combinations that do not exist.
+    """
+    name = pick("formulation", name, FORMULATIONS)
+    rotation = pick("rotation", rotation, ROTATIONS)
+    rates = pick("kind of rates", rates, ("body", "space"))
+    if rates == "space" and name != "null-space":
+        raise ValueError(
+            "`--rates space` goes with `--formulation null-space`: others take coordinate rates."
+        )
+    if name == "euler-parameters":
+        if rotation != "quaternion":
+            raise ValueError("`--formulation euler-parameters` goes with `--rotation quaternion`.")
+        return EulerParameters(system)
+    built = ROTATIONS[rotation]()
+    if name == "absolute":
+        return Absolute(system, built, recharting=recharting)
+    return NullSpace(system, built, "space" if rates == "space" else "body", recharting)

@@ -1,0 +1,91 @@
+"""`rigidjax demo`."""
+
+import pathlib
+from typing import Annotated
+
+import diffrax
+import numpy as np
+import typer
+
+from .. import io
+from ..formulations import NullSpace
+from ..identification.racket import PENDULUM_INERTIA, racket_case
+from ..problems import compare, tennis_racket
+from ..simulate import simulate
+from .compare import print_comparison
+from .fit import draw, run_fit
+from .messages import bad_input, console, errors, fail
+
+
+def demo(
+    out: Annotated[
+        pathlib.Path, typer.Option(help="Folder of the figures; its earlier ones are overwritten.")
+    ] = pathlib.Path("out"),
+    data: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="Measured tosses; those in the repository if not given."),
+    ] = None,
+) -> None:
+    """Simulate a racket that flips, compare the formulations, fit a real one; draw figures.
+
+    Examples:
+
+    `rigidjax demo`
+
+    `rigidjax demo --out figures`
+    """
+    names = ("racket_motion.png", "racket_motion.nc", "racket_comparison.png")
+    names = (*names, "racket_fit.png", "racket_fit.md")
+    with bad_input():
+        case = racket_case(data)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            fail(f"Cannot make the folder {out}: {error.strerror}.")
+        for name in names:
+            io.check_target(out / name, force=True)
+        from .. import plotting
+
+        with plotting.style():
+            pass
+    target = console()
+    racket = tennis_racket()
+    target.rule("[bold]1. A racket flips")
+    solution = simulate(
+        NullSpace(racket.system),
+        racket.state0,
+        racket.t1,
+        ts=np.linspace(0.0, racket.t1, 2001),
+        rtol=1e-11,
+        atol=1e-11,
+    )
+    rate = np.asarray(solution.states.angular_velocity)[:, 0, 0]
+    turns = np.asarray(solution.ts)[1:][np.diff(np.sign(rate)) != 0]
+    target.print(
+        f"{racket.title}: it turns over {len(turns)} times in {racket.t1:g} s, at "
+        + ", ".join(f"{t:.2f}" for t in turns)
+        + " s."
+    )
+    plotting.save_figure(plotting.plot_motion(solution, racket.title), out / names[0], force=True)
+    io.save(
+        io.to_dataset(solution, {"title": racket.title, "source": racket.source}),
+        out / names[1],
+        force=True,
+    )
+    target.rule("[bold]2. The same motion in every formulation")
+    with errors().status(racket.name) as status:
+        comparison = compare(
+            racket,
+            solver=diffrax.Dopri5(),
+            report=lambda label: status.update(f"{racket.name}: {label}"),
+        )
+    title = f"{racket.title}, {racket.t1:g} s, dopri5 at 1e-09, projection"
+    print_comparison(target, comparison, title)
+    plotting.save_figure(plotting.plot_comparison(comparison, title), out / names[2], force=True)
+    target.rule("[bold]3. A real racket: inertia and drag from measured rates")
+    found = run_fit(target, case)
+    plotting.save_figure(draw(found, case, PENDULUM_INERTIA), out / names[3], force=True)
+    found.report(out / names[4], force=True)
+    target.rule("[bold]Written")
+    for name in names:
+        target.print(f"{out / name}")

@@ -1,0 +1,144 @@
+"""`rigidjax fit`."""
+
+import pathlib
+import time
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..identification import Fit, IdentificationError, identify
+from ..identification.racket import COLUMNS, PENDULUM_INERTIA, RacketCase, racket_case
+from . import checks, choices
+from .messages import bad_input, console, errors, fail
+
+# A correlation of successive residuals above this is worth a sentence.
+_DEPENDENT = 0.3
+
+# Of the pendulum values, by their authors, kg m^2.
+PENDULUM_DEVIATION = (3.8e-3, 5.7e-3, 0.076e-3)
+
+
+def fit(
+    what: Annotated[str, typer.Argument(help="What to fit: racket.")] = "racket",
+    data: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            help="Measured rates, CSV with the columns trial, time_s, "
+            f"{', '.join(COLUMNS)}; the tosses in the repository if not given."
+        ),
+    ] = None,
+    inertia: Annotated[
+        tuple[float, float, float],
+        typer.Option(help="Moments I1 I2 I3 to start from, kg m^2; I3 is taken as known."),
+    ] = PENDULUM_INERTIA,
+    report: Annotated[
+        pathlib.Path | None, typer.Option(help="Write the whole report (.md, .txt, .json).")
+    ] = None,
+    plot: Annotated[
+        pathlib.Path | None, typer.Option(help="Draw measured and fitted rates into this file.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+) -> None:
+    """Fit a tossed racket's inertia and drag to measured rates.
+
+    Free rotation with quadratic drag: I1, I2, the drag coefficient and the start rates of each toss
+    are fitted to all tosses at once. Such data tell no more than ratios of the moments, so I3 must
+    be known. The axes are those of the data set: 1 normal to the strings, 2 across the handle, 3
+    along it.
+
+    Examples:
+
+    `rigidjax fit racket`
+
+    `rigidjax fit racket --plot fit.png --report fit.md`
+
+    `rigidjax fit racket --data my_tosses.csv --inertia 0.0200 0.0190 0.0014`
+    """
+    with bad_input():
+        choices.pick("data set", what, ("racket",))
+        for moment in inertia:
+            checks.positive("--inertia", moment)
+        case = racket_case(data, inertia=inertia)
+        checks.output(report, force)
+        if report is not None and report.suffix.lower() not in (".md", ".txt", ".json"):
+            raise ValueError(f"`--report` writes .md, .txt or .json; got {report}.")
+        checks.figure(plot, force)
+    target = console()
+    found = run_fit(target, case)
+    if report is not None:
+        found.report(report, force)
+        target.print(f"report: {report}")
+    if plot is not None:
+        from .. import plotting
+
+        plotting.save_figure(draw(found, case, inertia), plot, force)
+        target.print(f"figure: {plot}")
+
+
+def run_fit(target: Console, case: RacketCase) -> Fit:
+    """Fit, and print what came out."""
+    begin = time.monotonic()
+    try:
+        with errors().status("fitting"):
+            found = identify(*case)
+    except IdentificationError as error:
+        fail(str(error), code=1)
+    except ValueError as error:
+        # What the data themselves do not allow: too few samples for the parameters.
+        fail(str(error))
+    _print(target, found, time.monotonic() - begin)
+    return found
+
+
+def draw(found: Fit, case: RacketCase, inertia: tuple[float, float, float]):
+    """The figure of a fit, with the pendulum values if it started from them."""
+    from .. import plotting
+
+    known = inertia == PENDULUM_INERTIA
+    return plotting.plot_fit(
+        found,
+        case.measurements,
+        "Measured rates (dots), fitted free rotation with drag (lines)",
+        moments=("I1", "I2"),
+        prior=(inertia[:2], PENDULUM_DEVIATION[:2]) if known else None,
+    )
+
+
+def _print(target: Console, found: Fit, seconds: float) -> None:
+    count = len(found.run_names)
+    target.print(
+        f"[bold]Racket, {count} {'toss' if count == 1 else 'tosses'}[/]: {found.num_residuals} "
+        f"numbers, {len(found.labels)} parameters; {found.result} after "
+        f"{sum(found.iterations)} iterations, {seconds:.1f} s"
+    )
+    table = Table(box=None, header_style="bold")
+    table.add_column("parameter")
+    for heading in ("estimate", "std", "started from"):
+        table.add_column(heading, justify="right")
+    table.add_column("unit")
+    std = found.std
+    rows = zip(found.labels, found.values, found.starts, found.units, strict=True)
+    for label, value, start, unit in rows:
+        if unit == "kg m^2":
+            values = (f"{1e3 * x:.4g}" for x in (value, std[label], start))
+            table.add_row(label, *values, "g m^2")
+    target.print(table)
+    sensor = found.sensors[0]
+    by_run = found.rms_by_run[sensor.name]
+    target.print(
+        f"residual: {found.rms[sensor.name]:.5f} {sensor.unit} rms over all; "
+        + ", ".join(f"{name}: {value:.3f}" for name, value in by_run.items())
+    )
+    target.print(f"correlation of I1 and I2: {found.correlation('I1', 'I2'):+.5f}")
+    r = found.autocorrelation[sensor.name]
+    if r > _DEPENDENT:
+        target.print(
+            f"- Successive residuals are correlated ({r:.2f}): these standard deviations are too "
+            f"small, by a factor of about {np.sqrt((1 + r) / (1 - r)):.0f}."
+        )
+    for message in (*found.identifiability.messages, *found.notes):
+        target.print(f"- {escape(message)}")

@@ -1,0 +1,40 @@
+"""What the command line says, and how it ends on bad input."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+# What the tables need. A narrower terminal breaks the lines, but nothing is left out.
+_WIDTH = 112
+
+
+def console() -> Console:
+    """Where results go."""
+    return Console(highlight=False, width=max(Console().width, _WIDTH))
+
+
+def errors() -> Console:
+    """Where messages about what went wrong go."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    """End the program with a message; code 2 is bad input, 1 a computation that failed."""
+    errors().print(f"[bold red]Error:[/] {escape(message)}")
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def bad_input() -> Iterator[None]:
+    """Errors raised inside are about what the user gave: a message and exit code 2, no traceback.
+
+    Only for the checks of arguments, which raise before any computation.
+    """
+    try:
+        yield
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        fail(str(error))

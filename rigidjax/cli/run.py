@@ -1,0 +1,181 @@
+"""`rigidjax run`."""
+
+import pathlib
+from typing import Annotated
+
+import diffrax
+import jax
+import numpy as np
+import typer
+from rich.table import Table
+
+from .. import io
+from ..problems import Problem
+from ..problems.comparison import errors_against
+from ..results import SimulationError
+from ..simulate import simulate
+from ..solution import Solution
+from . import checks, choices
+from .messages import bad_input, console, fail
+from .progress import progress_bar
+
+
+def run(
+    problem: Annotated[str, typer.Argument(help="A problem; see `rigidjax list`.")],
+    rotation: Annotated[
+        str,
+        typer.Option(
+            help="quaternion, directors, rotation-vector, rodrigues, conformal, linear, or Euler "
+            "angles as zxz, zyx, ..."
+        ),
+    ] = "quaternion",
+    formulation: Annotated[
+        str, typer.Option(help="null-space, absolute, or euler-parameters.")
+    ] = "null-space",
+    rates: Annotated[
+        str, typer.Option(help="Angular velocity as an unknown: body or space components.")
+    ] = "body",
+    solver: Annotated[str, typer.Option(help=f"{', '.join(choices.SOLVERS)}.")] = "dopri8",
+    rtol: Annotated[float, typer.Option(help="Relative tolerance of the step size.")] = 1e-9,
+    atol: Annotated[
+        float | None, typer.Option(help="Absolute tolerance; the relative one if not given.")
+    ] = None,
+    dt: Annotated[
+        float | None, typer.Option(help="A fixed step in s, instead of tolerances.")
+    ] = None,
+    t1: Annotated[
+        float | None, typer.Option(help="End time in s; the problem's if not given.")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Times to save at, both ends included.")] = 1001,
+    projection: Annotated[
+        bool, typer.Option(help="Project onto the constraints after every step.")
+    ] = True,
+    recharting: Annotated[
+        bool, typer.Option(help="Let minimal coordinates move on before their singularity.")
+    ] = True,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the problem, such as disturbance=1e-3."),
+    ] = None,
+    out: Annotated[
+        pathlib.Path | None, typer.Option(help="Write the trajectory to this NetCDF file.")
+    ] = None,
+    plot: Annotated[
+        pathlib.Path | None, typer.Option(help="Draw the motion into this file (.png, .pdf, ...).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    progress: Annotated[
+        bool | None,
+        typer.Option(help="Show a progress bar; by default on a terminal, for long runs."),
+    ] = None,
+) -> None:
+    """Simulate a problem and report where it ends, how exactly, and at what cost.
+
+    Examples:
+
+    `rigidjax run heavy_top`
+
+    `rigidjax run heavy_top --rotation directors --out top.nc --plot top.png`
+
+    `rigidjax run tennis_racket --set disturbance=1e-5 --solver dopri5 --rtol 1e-7`
+
+    `rigidjax run free_body --formulation absolute --dt 1e-3 --no-projection`
+    """
+    with bad_input():
+        example = choices.problem(problem, setting or ())
+        model = choices.formulation(example.system, formulation, rotation, rates, recharting)
+        method = choices.solver(solver)
+        rtol = checks.tolerance("--rtol", rtol)
+        atol = rtol if atol is None else checks.tolerance("--atol", atol)
+        end = example.t1 if t1 is None else checks.positive("--t1", t1)
+        if dt is not None:
+            checks.positive("--dt", dt)
+            if end / dt > _MAX_STEPS:
+                raise ValueError(
+                    f"`--dt {dt:g}` is more than {_MAX_STEPS} steps; take a larger one."
+                )
+        elif not isinstance(method, diffrax.AbstractAdaptiveSolver):
+            raise ValueError(
+                f"`--solver {solver}` has no error estimate: give it a step with --dt."
+            )
+        if samples < 2:
+            raise ValueError(f"`--samples {samples}` must be 2 or more.")
+        checks.output(out, force)
+        checks.figure(plot, force)
+    with progress_bar(example.name, progress) as meter:
+        try:
+            solution = simulate(
+                model,
+                example.state0,
+                end,
+                ts=np.linspace(0.0, end, samples),
+                solver=method,
+                rtol=rtol,
+                atol=atol,
+                dt=dt,
+                projection=projection,
+                progress=meter,
+                max_steps=_MAX_STEPS,
+            )
+        except SimulationError as error:
+            fail(str(error), code=1)
+    how = f"{solver}, " + (f"step {dt:g} s" if dt is not None else f"rtol {rtol:g}, atol {atol:g}")
+    _report(example, solution, how)
+    if out is not None:
+        labels = {"title": example.title, "source": example.source, "solver": how}
+        io.save(io.to_dataset(solution, labels), out, force)
+        console().print(f"trajectory: {out}")
+    if plot is not None:
+        from .. import plotting
+
+        plotting.save_figure(plotting.plot_motion(solution, example.title), plot, force)
+        console().print(f"figure: {plot}")
+
+
+_MAX_STEPS = 10_000_000
+
+
+def _report(problem: Problem, solution: Solution, how: str) -> None:
+    states, model = solution.states, solution.model
+    end = float(solution.ts[-1])
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("problem", f"{problem.title} ({problem.source})")
+    table.add_row("formulation", f"{choices.describe(model)}; {model.num_unknowns} unknowns")
+    table.add_row("solver", how)
+    stats = {name: int(value) for name, value in solution.stats.items()}
+    table.add_row(
+        "work",
+        f"{stats['num_steps']} steps ({stats['num_rejected_steps']} rejected), "
+        f"{stats['num_rhs']} evaluations of the right-hand side",
+    )
+    table.add_row(f"orientation at {end:g} s", _vector(states.orientation[-1, 0]) + "  quaternion")
+    table.add_row("angular velocity", _vector(states.angular_velocity[-1, 0]) + "  rad/s, body")
+    initial = float(solution.energy[0])
+    change = abs(float(solution.energy[-1]) - initial)
+    relative = f"{change / abs(initial):.1e} of {initial:.6g} J" if initial else f"{change:.1e} J"
+    table.add_row("change of energy", relative)
+    if model.rotation.num_constraints > 0:
+        position, velocity = float(solution.position_drift[-1]), float(solution.velocity_drift[-1])
+        table.add_row("drift", f"{position:.1e} in position, {velocity:.1e} /s in velocity")
+    table.add_row("error", _error(problem, solution))
+    console().print(table)
+
+
+def _error(problem: Problem, solution: Solution) -> str:
+    """Errors against what is known of the motion."""
+    states, ts = solution.states, solution.ts
+    if problem.has_reference:
+        known = "closed form"
+    elif problem.end_state is not None and float(ts[-1]) == problem.t1:
+        states, ts = jax.tree.map(lambda leaf: leaf[-1:], states), ts[-1:]
+        known = "40 digits, at the end"
+    else:
+        return "no reference for this end time"
+    rotation, rate = errors_against(states, problem.reference(ts))
+    return f"{float(rotation):.1e} in R, {float(rate):.1e} rad/s in the rates ({known})"
+
+
+def _vector(values) -> str:
+    return "  ".join(f"{float(v):+.10f}" for v in values)

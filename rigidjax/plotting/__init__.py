@@ -1,0 +1,15 @@
+"""Figures of motions, of comparisons and of fits.
+
+They need matplotlib: `pip install "rigidjax[plot]"`.
+"""
+
+from .attitude import draw_attitude as draw_attitude
+from .comparison import plot_comparison as plot_comparison
+from .identification import plot_fit as plot_fit
+from .style import save_figure as save_figure, style as style
+from .trajectory import (
+    draw_drift as draw_drift,
+    draw_energy as draw_energy,
+    draw_rates as draw_rates,
+    plot_motion as plot_motion,
+)

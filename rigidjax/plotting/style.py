@@ -1,0 +1,99 @@
+"""What all figures share: colours, fonts, and how they are written."""
+
+import contextlib
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..io import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, distinct for colour-blind readers; body axes 1, 2, 3 are the first three.
+AXES = ("#D55E00", "#009E73", "#0072B2")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#6B6B6B"
+
+_SETTINGS = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelcolor": "#333333",
+    "axes.edgecolor": "#999999",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+    "lines.linewidth": 1.3,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "savefig.dpi": 160,
+    "axes.formatter.useoffset": False,
+}
+
+
+@contextlib.contextmanager
+def style() -> Iterator[None]:
+    """Settings of matplotlib for the figures of this package, undone afterwards.
+
+    **Raises:** `ModuleNotFoundError` without matplotlib.
+    """
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            'Figures need matplotlib: pip install "rigidjax[plot]".', name="matplotlib"
+        ) from error
+    with matplotlib.rc_context(_SETTINGS):
+        yield
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty figure of a size in inches, tied to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(
+    figure: "Figure", path: str | os.PathLike[str], force: bool = False
+) -> pathlib.Path:
+    """Write a figure, whole or not at all; the ending of the name chooses the format.
+
+    **Arguments:** `figure`; `path`, such as `motion.png` or `motion.pdf`; `force`, replace an
+    existing file.
+    **Raises:** `FileExistsError` unless `force`; `OSError` for a path that cannot be written;
+    `ValueError` for a format that matplotlib does not write.
+    """
+    target = pathlib.Path(path)
+    with style(), replacing(target, force) as temporary:
+        figure.savefig(temporary, format=figure_format(target), metadata=_metadata(target))
+    return target
+
+
+def figure_format(path: str | os.PathLike[str]) -> str:
+    """The format of a figure by the ending of its name, `png` without one.
+
+    **Raises:** `ValueError` for an ending that matplotlib does not write.
+    """
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    ending = pathlib.Path(path).suffix.lower().removeprefix(".") or "png"
+    known = FigureCanvasBase.get_supported_filetypes()
+    if ending not in known:
+        raise ValueError(
+            f"Figures cannot be written as .{ending}; take one of {', '.join(sorted(known))}."
+        )
+    return ending
+
+
+def _metadata(path: pathlib.Path) -> dict[str, Any] | None:
+    # No date in vector formats, so that the same figure is the same file.
+    return {"CreationDate": None} if path.suffix == ".pdf" else None
