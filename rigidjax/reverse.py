@@ -205,8 +205,9 @@ class _Run:
         )
         span = boundaries[1] - boundaries[0]
 
-        def transpose_step(m, y, K, carry):
+        def transpose_step(m, y, K, start):
             ta, tb = boundaries[m], boundaries[m + 1]
+            carry = start
             carry, bars = self.transpose_outputs(m, ta, tb, y, K, ct_ys, carry)
             carry, bar_a, bar_b = self.transpose_method(ta, tb, y, K, carry, bars)
             after = bar_b + carry["later"]
@@ -214,10 +215,18 @@ class _Run:
             last = jnp.where(m == num_steps - 1, after, carry["last"])
             moved = jnp.where(is_inner, after * (tb - boundaries[0]) / span, 0.0)
             first = carry["first"] + jnp.where(is_inner, after, 0.0)
-            return {
+            new = {
                 **carry, "last": last, "inner": carry["inner"] + moved, "first": first,
-                "later": jnp.where(m < num_steps, bar_a, 0.0),
+                "later": bar_a,
             }  # fmt: skip
+            # A step behind the end of this trajectory is none (its projection would not be the
+            # identity); the buffer of times is not touched by it and need not be copied.
+            mine = m < num_steps
+            for key in new.keys() - {"ts", "next_ts"}:
+                new[key] = jax.tree.map(
+                    lambda x, old: jnp.where(mine, x, old), new[key], start[key]
+                )
+            return new
 
         longest = eqxi.unvmap_max(num_steps)
 
