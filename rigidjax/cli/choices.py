@@ -58,7 +58,7 @@ def pick(kind: str, name: str, names: Iterable[str]) -> str:
     wanted = name.lower().replace("_", "-")
     if wanted in names:
         return wanted
-    near = difflib.get_close_matches(wanted, names, n=1)
+    near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names)}."
     raise ValueError(f"There is no {kind} {name!r}. {hint}")
 

@@ -41,6 +41,6 @@ def find(name: str) -> Callable[..., Problem]:
     wanted = name.lower().replace("-", "_")
     if wanted in known:
         return known[wanted]
-    near = difflib.get_close_matches(wanted, known, n=1)
+    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
     raise ValueError(f"There is no problem {name!r}. {hint}")

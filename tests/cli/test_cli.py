@@ -1,0 +1,374 @@
+"""The command line: what it prints, what it writes, and what it says to bad input."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import rigidjax as rj
+from rigidjax.cli import app
+from rigidjax.identification.racket import data_path
+
+COMMANDS = ("list", "run", "compare", "fit", "demo")
+QUICK = ("run", "free_body", "--samples", "11")
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def good(*arguments):
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result.stdout
+
+
+def refuse(*arguments, code=2):
+    """What is said on the error stream; nothing may be printed or raised besides."""
+    result = call(*arguments)
+    assert isinstance(result.exception, SystemExit), repr(result.exception)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("Error: ")
+    return " ".join(result.stderr.split())
+
+
+def refuses(message, *arguments, code=2):
+    assert re.search(message, refuse(*arguments, code=code))
+
+
+# --- help, version, list
+
+
+def test_version():
+    assert good("--version").strip() == f"rigidjax {rj.__version__}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(command):
+    text = good(command, "--help")
+    assert "Example" in text
+    assert f"rigidjax {command}" in text
+    assert command in good("--help")
+
+
+def test_list_has_every_problem():
+    text = good("list")
+    for name, build in rj.problems.all().items():
+        assert name in text
+        assert f"{build().t1:g} s" in text
+    assert "disturbance=0.1" in text
+
+
+def test_program_of_its_own(tmp_path):
+    """As a program: the exit code, and both streams."""
+    code = "from rigidjax.cli import main; main()"
+
+    def program(*arguments):
+        command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    done = program(*QUICK, "--out", "body.nc", "--plot", "body.png")
+    assert done.returncode == 0, done.stderr
+    assert "against closed form" in done.stdout
+    assert rj.io.load(tmp_path / "body.nc").orientation.dtype == np.float64
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["body.nc", "body.png"]
+    done = program(*QUICK, "--out", "body.nc")
+    assert done.returncode == 2
+    assert done.stderr == "Error: body.nc exists; give --force to overwrite it.\n"
+    assert done.stdout == ""
+
+
+# --- run
+
+
+def test_run_reports_the_end():
+    text = good(*QUICK, "--rtol", "1e-12")
+    body = rj.problems.free_body()
+    end = body.reference([body.t1])
+    printed = re.search(r"angular velocity\s+(.*?)  rad/s, body", text).group(1)
+    np.testing.assert_allclose(
+        [float(x) for x in printed.split()], end.angular_velocity[0, 0], atol=1e-9
+    )
+    error = re.search(r"error at the end\s+(\S+) in R, (\S+) rad/s", text)
+    assert float(error.group(1)) < 1e-10
+    assert float(error.group(2)) < 1e-8
+    assert "NullSpace, Quaternion, body rates; 7 unknowns" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--rotation", "directors"), "NullSpace, Directors, body rates; 12 unknowns"),
+        (("--rotation", "ZXZ"), "NullSpace, EulerAngles ZXZ, body rates; 6 unknowns"),
+        (("--rates", "space"), "NullSpace, Quaternion, space rates; 7 unknowns"),
+        (
+            ("--formulation", "absolute", "--rotation", "directors", "--no-projection"),
+            "Absolute, Directors; 18 unknowns",
+        ),
+        (("--formulation", "euler_parameters"), "EulerParameters, Quaternion; 8 unknowns"),
+        (("--solver", "dopri5", "--dt", "1e-3"), "dopri5, step 0.001 s"),
+        (("--solver", "Kvaerno5"), "Kvaerno5, rtol 1e-09, atol 1e-09"),
+    ],
+)
+def test_run_with(arguments, text):
+    out = good(*QUICK, *arguments)
+    assert text in out
+    error = re.search(r"error at the end\s+(\S+) in R", out).group(1)
+    assert float(error) < 1e-6
+
+
+def test_run_writes_a_trajectory_with_its_source(tmp_path):
+    path = tmp_path / "body.nc"
+    out = good(*QUICK, "--t1", "0.5", "--out", path)
+    assert str(path) in out.replace("\n", "")
+    data = rj.io.load(path)
+    assert data.sizes["time"] == 11
+    assert float(data.time[-1]) == 0.5
+    assert data.attrs["source"] == rj.problems.free_body().source
+    assert data.attrs["solver"] == "dopri8, rtol 1e-09, atol 1e-09"
+    path.write_text("old")
+    good(*QUICK, "--t1", "0.5", "--out", path, "--force")
+    assert rj.io.load(path).sizes["time"] == 11
+
+
+def test_run_takes_settings_of_the_problem(tmp_path):
+    path = tmp_path / "racket.nc"
+    arguments = ("--samples", 11, "--t1", 0.1, "--set", "disturbance=0.5", "--out", path)
+    good("run", "tennis_racket", *arguments)
+    np.testing.assert_array_equal(rj.io.load(path).angular_velocity[0, 0], [50.0, 0.5, 0.5])
+
+
+def test_run_without_a_reference_says_so():
+    text = good("run", "heavy_top", "--samples", 11, "--t1", 0.1)
+    assert "no reference for this end time" in text
+
+
+def test_progress_bar_counts_up():
+    from rigidjax.cli.progress import Reporter
+
+    seen = []
+    body = rj.problems.free_body()
+    rj.simulate(rj.NullSpace(body.system), body.state0, 1.0, progress=Reporter(seen.append))
+    seen = np.array(seen, float)
+    assert len(seen) > 5
+    assert np.all(np.diff(seen) >= 0.01)
+    assert 0.9 < seen[-1] <= 1.0
+
+
+def test_progress_can_be_asked_for():
+    assert "error at the end" in good(*QUICK, "--progress")
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("tenis",), "no problem 'tenis'. Did you mean 'tennis_racket'"),
+        (("free_body", "--solver", "dopri6"), "no solver 'dopri6'. Did you mean 'dopri8'"),
+        (("free_body", "--solver", "x"), "no solver 'x'. There are: dopri8, dopri5"),
+        (("free_body", "--rtol", "1e-17"), "`--rtol 1e-17` is below what double precision reaches"),
+        (("free_body", "--rtol", "nan"), "`--rtol nan` is below what double precision reaches"),
+        (("free_body", "--rtol", "2"), "`--rtol 2` is no tolerance; give a number below 1"),
+        (("free_body", "--t1", "0"), "`--t1 0` must be positive"),
+        (("free_body", "--t1", "-1"), "`--t1 -1` must be positive"),
+        (("free_body", "--t1", "inf"), "`--t1 inf` must be positive"),
+        (("free_body", "--solver", "euler"), "`--solver euler` has no error estimate"),
+        (("free_body", "--set", "x=1"), "'free_body' has no settings; got 'x'"),
+        (("tennis_racket", "--set", "disturbance"), "must be NAME=VALUE, such as disturbance=1e-3"),
+        (
+            ("tennis_racket", "--set", "disturbace=1"),
+            "no setting of tennis_racket 'disturbace'. Did you mean 'disturbance'",
+        ),
+        (
+            ("tennis_racket", "--set", "disturbance=big"),
+            r"`--set disturbance=` takes a number \(float\); got 'big'",
+        ),
+        (("symmetric_top", "--set", "case=3"), "must be 1 or 2; got 3"),
+        (("free_body", "--plot", "missing/a.png"), "Cannot write missing/a.png: No such file"),
+        (("free_body", "--plot", "a.xyz"), "cannot be written as .xyz; take one of .*png"),
+    ],
+)
+def test_bad_input(command, arguments, message):
+    refuses(message, command, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--rotation", "quaternoin"), "no rotation 'quaternoin'. Did you mean 'quaternion'"),
+        (("--rotation", "zzz"), "no rotation 'zzz'"),
+        (("--formulation", "null"), "no formulation 'null'. Did you mean 'null-space'"),
+        (("--rates", "bod"), "no kind of rates 'bod'. Did you mean 'body'"),
+        (("--rates", "space", "--formulation", "absolute"), "goes with `--formulation null-space`"),
+        (
+            ("--formulation", "euler-parameters", "--rotation", "linear"),
+            "goes with `--rotation quaternion`",
+        ),
+        (("--atol", "0"), "`--atol 0` is below what double precision reaches"),
+        (("--dt", "0"), "`--dt 0` must be positive"),
+        (("--dt", "1e-9"), "`--dt 1e-09` is more than 10000000 steps"),
+        (("--samples", "1"), "`--samples 1` must be 2 or more"),
+        (("--out", "missing/a.nc"), "Cannot write missing/a.nc: No such file or directory"),
+        (("--out", "."), "Cannot write .: it is a folder"),
+    ],
+)
+def test_bad_input_of_run(arguments, message):
+    refuses(message, "run", "free_body", *arguments)
+
+
+def test_missing_argument_and_text_for_a_number():
+    for arguments in (("run",), ("run", "free_body", "--rtol", "small")):
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "free_body", "--out"),
+        ("run", "free_body", "--plot"),
+        ("compare", "free_body", "--plot"),
+        ("fit", "racket", "--plot"),
+        ("fit", "racket", "--report"),
+    ],
+)
+def test_existing_output_is_kept_without_force(tmp_path, arguments):
+    path = tmp_path / "precious.png"
+    path.write_text("old")
+    assert "precious.png exists; give --force to overwrite it." in refuse(*arguments, path)
+    assert path.read_text() == "old"
+
+
+def test_nothing_is_written_where_input_is_bad(tmp_path):
+    refuse("run", "free_body", "--out", tmp_path / "a.nc", "--plot", tmp_path / "no" / "a.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_without_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = tmp_path / "a.png"
+    refuses(r'Figures need matplotlib: pip install "rigidjax\[plot\]"', *QUICK, "--plot", path)
+
+
+def test_run_that_fails_ends_with_code_one():
+    arguments = ("--solver", "euler", "--dt", "0.01", "--no-projection", "--samples", "11")
+    refuses("The state is no longer finite", "run", "heavy_top_fast", *arguments, code=1)
+
+
+# --- compare
+
+
+def test_compare_prints_one_row_for_each_formulation(tmp_path):
+    path = tmp_path / "work.png"
+    words = ("--only", "quaternion", "--only", "zxz")
+    text = good("compare", "tennis_racket", "--t1", "0.5", *words, "--plot", path)
+    rows = {}
+    for line in text.splitlines():
+        found = re.match(r"   (\S.*?)\s{2,}(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)", line)
+        if found:
+            rows.setdefault(found.group(1), []).append(found.groups()[1:])
+    assert set(rows) == {"quaternion", "quaternion, space rates", "Euler angles ZXZ"}
+    null_space, absolute = rows["quaternion"]
+    assert (null_space[0], absolute[0]) == ("7", "8")
+    assert int(null_space[2]) < int(absolute[2])
+    assert float(null_space[3]) < float(absolute[3])
+    assert "against the closed form" in text
+    assert path.stat().st_size > 10_000
+
+
+def test_compare_without_projection_shows_the_drift():
+    text = good("compare", "tennis_racket", "--t1", "0.5", "--only", "directors", "--no-projection")
+    assert "no projection" in text
+    drifts = re.findall(r"directors .*?\s(\S+)\s+(\S+)\s+\S+\s+\S+\s*$", text, re.M)
+    (position, velocity), (absolute_position, absolute_velocity) = np.array(drifts, float)
+    # The null space keeps the velocities exactly, absolute coordinates do not.
+    assert position > 1e-12
+    assert velocity < 1e-12
+    assert absolute_position > 1e-12
+    assert absolute_velocity > 1e-12
+
+
+def test_compare_knows_its_formulations():
+    message = "No formulation has 'octonion' in its name. There are: null space, quaternion;"
+    refuses(message, "compare", "free_body", "--only", "octonion")
+
+
+# --- fit and demo
+
+
+def test_fit_refuses_what_it_does_not_know():
+    refuses("no data set 'raket'. Did you mean 'racket'", "fit", "raket")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--data", "missing.csv"), "There is no file missing.csv"),
+        (("--inertia", "-1", "1", "1"), "`--inertia -1` must be positive"),
+        (("--report", "a.pdf"), "`--report` writes .md, .txt or .json; got a.pdf"),
+    ],
+)
+def test_bad_input_of_fit(arguments, message):
+    refuses(message, "fit", "racket", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("omega2_rad_s", "omega_2"), "line 1: there is no column 'omega2_rad_s'.*'omega_2'"),
+        (("7.331220", ""), "line 3: column 'omega2_rad_s' is empty"),
+        (("7.331220", "7,331"), "line 3: 6 cells under 5 names"),
+        (("7.331220", "seven"), "line 3: column 'omega2_rad_s' must be a number; got 'seven'"),
+        (("7.331220", "nan"), "line 3: column 'omega2_rad_s' must be finite; got 'nan'"),
+        (("0.02004", "0.01001"), "line 4: the times of run 15 must increase"),
+    ],
+)
+def test_bad_measurements_name_the_line(tmp_path, change, message):
+    text = data_path().read_text()
+    assert change[0] in text
+    path = tmp_path / "bad.csv"
+    path.write_text(text.replace(*change, 1))
+    refuses(message, "fit", "racket", "--data", path)
+
+
+def test_demo_twice_over(tmp_path):
+    """Everything of the main job; files of an earlier one are overwritten."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "racket_fit.md").write_text("old")
+    text = good("demo", "--out", out)
+    assert "turns over 8 times" in text
+    assert "18 parameters; converged" in text
+    assert float(re.search(r"residual: (\S+) rad/s rms over all", text).group(1)) <= 0.4585
+    estimates = {k: float(v) for k, v in re.findall(r"^ (I1|I2|c) +(\S+) ", text, re.M)}
+    assert estimates == pytest.approx({"I1": 18.85, "I2": 17.53, "c": 8.571e-3}, rel=1e-3)
+    assert "correlation of I1 and I2: +0.9998" in text
+    assert "nearest physical inertia" in text
+    assert sorted(path.name for path in out.iterdir()) == [
+        "racket_comparison.png",
+        "racket_fit.md",
+        "racket_fit.png",
+        "racket_motion.nc",
+        "racket_motion.png",
+    ]
+    assert "did not converge" not in (out / "racket_fit.md").read_text()
+    # At equal error, null space takes fewer evaluations than absolute coordinates (Lang).
+    work = re.findall(r"^   (quaternion|directors) .*?(\S+)\s*$", text, re.M)
+    assert [name for name, _ in work] == ["quaternion", "directors"] * 2
+    null_space, absolute = (np.array([float(w) for _, w in half]) for half in (work[:2], work[2:]))
+    assert np.all(absolute > 3 * null_space)
+
+
+def test_demo_without_a_folder_to_write_to(tmp_path):
+    (tmp_path / "out").write_text("a file")
+    refuses("Cannot make the folder .*out: File exists", "demo", "--out", tmp_path / "out")
+    refuses("There is no file nothing.csv", "demo", "--data", "nothing.csv")

@@ -1,0 +1,116 @@
+"""Figures: that they show what they should, and how they are written."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import plotting, problems
+from rigidjax.problems import Comparison, Row
+
+
+@pytest.fixture(scope="module")
+def motion():
+    body = problems.free_body()
+    return rj.simulate(
+        rj.NullSpace(body.system), body.state0, 1.0, ts=np.linspace(0, 1, 201), projection=False
+    )
+
+
+def titles(figure):
+    return [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes]
+
+
+def test_motion_shows_attitude_rates_energy_and_drift(motion):
+    figure = plotting.plot_motion(motion, "Free body")
+    sphere, rates, energy, drift = figure.axes
+    assert titles(figure) == [
+        "Body axes on the unit sphere",
+        "Angular velocity, body components",
+        "Change of energy, in units of 2500 J",
+        "Violation of the constraints",
+    ]
+    assert figure.get_suptitle() == "Free body"
+    omega = np.asarray(motion.states.angular_velocity)[:, 0]
+    for i, line in enumerate(rates.lines):
+        np.testing.assert_array_equal(line.get_xdata(), motion.ts)
+        np.testing.assert_array_equal(line.get_ydata(), omega[:, i])
+    assert [text.get_text() for text in rates.get_legend().get_texts()] == [
+        r"$\Omega_1$", r"$\Omega_2$", r"$\Omega_3$",
+    ]  # fmt: skip
+    change = np.asarray(motion.energy / motion.energy[0] - 1)
+    np.testing.assert_allclose(energy.lines[0].get_ydata(), change, atol=1e-15)
+    assert drift.get_yscale() == "log"
+    assert "d_1" in "".join(text.get_text() for text in sphere.texts)
+    assert rates.get_ylabel() == "rad/s"
+    assert drift.get_xlabel() == "time (s)"
+
+
+def test_minimal_coordinates_have_no_drift():
+    body = problems.free_body()
+    model = rj.NullSpace(body.system, rj.RotationVector())
+    solution = rj.simulate(model, body.state0, 0.1, ts=np.linspace(0, 0.1, 11))
+    drift = plotting.plot_motion(solution).axes[-1]
+    assert drift.texts[0].get_text() == "none: minimal coordinates"
+
+
+def test_body_at_rest_can_be_drawn(tmp_path):
+    model = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))
+    solution = rj.simulate(model, rj.State(), 1.0, ts=[0.0, 0.5, 1.0])
+    figure = plotting.plot_motion(solution)
+    assert "Change of energy, in units of 1 J" in titles(figure)
+    plotting.save_figure(figure, tmp_path / "rest.png")
+
+
+def test_comparison_shows_every_row():
+    evaluations = np.array([1000, 500, 250, 125])
+    errors = np.array([1e-9, 1e-8, 1e-7, 1e-6])
+    rows = [
+        Row("null space, a", 7, 10, 1000, 1e-9, 1e-9, 0, 0, 0, 1.0, "", evaluations, errors),
+        Row("absolute, b", 8, 10, 2000, 1e-9, 1e-9, 0, 0, 0, 2.0, "", 2 * evaluations, errors),
+        Row("absolute, c", 8, 10, 2000, 1.0, 1.0, 0, 0, 0, np.nan, "", evaluations, errors + 1),
+        Row("absolute, d", 8, 1, 9, np.nan, np.nan, 0, 0, 0, np.nan, "x", evaluations, errors * np.nan),
+    ]  # fmt: skip
+    figure = plotting.plot_comparison(Comparison(rows, "the closed form", 4.0), "Racket")
+    work, bars = figure.axes
+    np.testing.assert_array_equal(work.lines[1].get_ydata(), 2 * evaluations)
+    assert work.get_xlabel() == "error at 4 s, against the closed form"
+    assert [label.get_text() for label in bars.get_yticklabels()] == [r.label for r in rows]
+    assert [text.get_text() for text in bars.texts] == [
+        "1.00",
+        "2.00",
+        "too far off",
+        "ended early",
+    ]
+    assert [patch.get_width() for patch in bars.patches] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
+def test_figures_are_written_whole(tmp_path, motion, ending):
+    path = plotting.save_figure(plotting.plot_motion(motion), tmp_path / f"a.{ending}")
+    start = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[ending]
+    assert path.read_bytes().startswith(start)
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(FileExistsError, match=f"a.{ending} exists"):
+        plotting.save_figure(plotting.plot_motion(motion), path)
+
+
+def test_unknown_format_leaves_nothing_behind(tmp_path, motion):
+    with pytest.raises(ValueError, match="cannot be written as .xyz; take one of"):
+        plotting.save_figure(plotting.plot_motion(motion), tmp_path / "a.xyz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_of_matplotlib_are_left_alone(motion):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    plotting.plot_motion(motion)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_without_matplotlib(motion, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "rigidjax\[plot\]"'):
+        plotting.plot_motion(motion)
