@@ -31,6 +31,15 @@ from .formulations import (
     EulerParameters as EulerParameters,
     NullSpace as NullSpace,
 )
+from .identification import (
+    Attitude as Attitude,
+    Fit as Fit,
+    Gyroscope as Gyroscope,
+    IdentificationError as IdentificationError,
+    Measurements as Measurements,
+    Parameter as Parameter,
+    identify as identify,
+)
 from .results import RESULTS as RESULTS, SimulationError as SimulationError
 from .rotations import (
     ConformalRotationVector as ConformalRotationVector,
