@@ -61,8 +61,9 @@ def _counted(vector_field, number, t, y, args):
 
 @_counted.def_jvp
 def _counted_jvp(primals, tangents):
-    # Derivatives of the field are not evaluations: the call-back stays outside.
-    vector_field, _, t, y, args = primals
+    # Once for the value (Newton's method has it from the linearisation), not for each column.
+    vector_field, number, t, y, args = primals
+    jax.debug.callback(_add, number)
     t_vector_field, _, *t_rest = tangents
     return eqx.filter_jvp(
         lambda field, t, y, args: field(t, y, args),

@@ -24,7 +24,8 @@ class Solution(eqx.Module):
     - `ts`: times, shape (T,), s; what an event or a failure cut off is `inf`.
     - `ys`: unknowns, shape (T, num_unknowns), or `Charted` where charts may move.
     - `stats`: `num_steps`, `num_accepted_steps`, `num_rejected_steps`, and `num_rhs`, the
-      evaluations of the vector field, Jacobian columns apart. For implicit solvers `num_rhs` is
+      evaluations of the vector field, Jacobian columns apart, as is the one that a
+      first-same-as-last method makes after a change of chart. For implicit solvers `num_rhs` is
       counted on the host and missing under a JAX transformation.
     - `result`: an `rj.RESULTS`.
     - `event_mask`: which event ended the run, as in diffrax.

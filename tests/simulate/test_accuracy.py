@@ -1,0 +1,71 @@
+"""Every formulation against an independent program, through many turns."""
+
+import jax
+import numpy as np
+import pytest
+from formulations import cases
+from simulate import reference
+
+import rigidjax as rj
+
+T1, TOLERANCE = 4.0, 1e-11
+TS = np.linspace(0.0, T1, 9)
+START = rj.State(orientation=(0.5, -0.5, 0.1, 0.7), angular_velocity=(4.0, -5.0, 6.0))
+
+
+def moment(t, R, omega):
+    gravity = np.cross([0.4, -0.3, 1.2], R.T @ [0.5, -1.0, -9.0])
+    return gravity + np.sin(t) * R[2] - 0.3 * omega
+
+
+@pytest.fixture(scope="module")
+def expected():
+    p0 = np.asarray(START.orientation[0])
+    return reference.rigid_body(cases.TENSOR, moment, p0, START.angular_velocity[0], TS)
+
+
+# The radial inertia of a quaternion does not enter the right-hand side.
+ROTATIONS = (rj.Quaternion(), rj.Directors(), *cases.MINIMAL)
+MODELS = [
+    *(rj.NullSpace(cases.loaded_top(), rotation) for rotation in ROTATIONS),
+    *(rj.Absolute(cases.loaded_top(), rotation) for rotation in ROTATIONS),
+    *(
+        rj.NullSpace(cases.loaded_top(), rotation, rates="space")
+        for rotation in (rj.Quaternion(), rj.RotationVector(), rj.EulerAngles("ZXZ"))
+    ),
+    rj.EulerParameters(cases.loaded_top()),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=cases.model_name)
+def test_against_scipy(model, expected):
+    """Six turns; minimal parametrizations move their charts on the way."""
+    solution = rj.simulate(model, START, T1, ts=TS, rtol=TOLERANCE, atol=TOLERANCE)
+    R, omega = expected
+    # Not compiled, unlike the properties of the solution.
+    states = jax.vmap(model.decode)(solution.ts, solution.ys)
+    drift = jax.vmap(model.drift)(solution.ts, solution.ys)
+    assert solution.result == rj.RESULTS.successful
+    # Global errors of 10 to 80 times the tolerance were measured; the reference has 1e-11.
+    assert cases.error(cases.attitude(states)[:, 0], R) < 150 * TOLERANCE
+    assert cases.error(states.angular_velocity[:, 0], omega) < 150 * TOLERANCE
+    assert np.max(drift) < cases.round_off(10)
+    # A bound on the work: 79 steps for the quaternion to 288 for Euler angles.
+    assert int(solution.stats["num_steps"]) < 320
+    if model.recharting:
+        references = np.asarray(solution.ys.reference)[:, 0]
+        assert len(np.unique(references, axis=0)) >= 7
+
+
+def test_two_bodies_in_different_formulations():
+    """Translation, all kinds of forces, a spring between the bodies: one motion."""
+    bodies = cases.two_bodies()
+    state = jax.tree.map(lambda x: x[0], cases.random_states(np.random.default_rng(8), bodies, 1))
+    models = (rj.NullSpace(bodies), rj.Absolute(bodies, rj.EulerAngles("ZYX")))
+    ends = []
+    for model in models:
+        solution = rj.simulate(model, state, 1.0, rtol=1e-11, atol=1e-11)
+        ends.append(jax.vmap(model.decode)(solution.ts, solution.ys))
+    assert cases.error(cases.attitude(ends[1]), cases.attitude(ends[0])) < 1e-9
+    for name in ("position", "velocity", "angular_velocity"):
+        assert cases.error(getattr(ends[1], name), getattr(ends[0], name)) < 1e-9

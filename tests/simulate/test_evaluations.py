@@ -1,0 +1,88 @@
+"""Evaluations of the vector field, against a field that counts them itself."""
+
+import diffrax
+import jax
+import numpy as np
+import optimistix as optx
+import pytest
+from formulations import cases
+
+import rigidjax as rj
+
+START = rj.State(orientation=(0.5, -0.5, 0.1, 0.7), angular_velocity=(1.5, -2.0, 2.5))
+calls = [0]
+
+
+def count():
+    calls[0] += 1
+
+
+def counting(t, R, omega):
+    """A moment that counts how often it is evaluated in a compiled program."""
+    jax.debug.callback(count)
+    return -0.1 * omega
+
+
+def counted(model, **options):
+    calls[0] = 0
+    solution = rj.simulate(model, START, 1.0, **options)
+    jax.effects_barrier()
+    return solution, calls[0]
+
+
+TOP = rj.FixedPointBody(cases.PRINCIPAL, rj.AxialGravityPotential(108.79), counting)
+QUATERNION, DIRECTORS = rj.NullSpace(TOP), rj.Absolute(TOP, rj.Directors())
+RODRIGUES = rj.NullSpace(TOP, rj.RodriguesParameters())
+LOOSE = dict(rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "solver", "options"),
+    [
+        (QUATERNION, diffrax.Euler(), dict(dt=0.1)),
+        (QUATERNION, diffrax.Heun(), LOOSE),
+        (QUATERNION, diffrax.Tsit5(), LOOSE),
+        (QUATERNION, diffrax.Tsit5(), dict(projection=False, **LOOSE)),
+        (QUATERNION, diffrax.Dopri5(), dict(dt=0.1, projection=False)),
+        (DIRECTORS, diffrax.Dopri8(), LOOSE),
+        (DIRECTORS, diffrax.Bosh3(), dict(projection=rj.projection.MassMetric(), **LOOSE)),
+        (RODRIGUES, diffrax.Heun(), LOOSE),
+        (QUATERNION, diffrax.HalfSolver(diffrax.Heun()), LOOSE),
+    ],
+    ids=lambda value: cases.model_name(value) if hasattr(value, "system") else None,
+)
+def test_explicit_methods(model, solver, options):
+    solution, number = counted(model, solver=solver, **options)
+    assert int(solution.stats["num_rhs"]) == number
+    total = solution.stats["num_accepted_steps"] + solution.stats["num_rejected_steps"]
+    assert int(solution.stats["num_steps"]) == int(total)
+
+
+def test_first_same_as_last_at_a_change_of_chart():
+    """The evaluation that is made afresh in a new chart is not counted."""
+    saveat = diffrax.SaveAt(t0=True, steps=True)
+    solution, number = counted(RODRIGUES, solver=diffrax.Dopri5(), saveat=saveat, **LOOSE)
+    references = solution.ys.reference[np.isfinite(solution.ts), 0]
+    changes = int(np.sum(np.any(np.diff(references, axis=0) != 0, axis=1)))
+    assert changes > 0
+    assert int(solution.stats["num_rejected_steps"]) == 0
+    # A change at the last step has no step after it.
+    assert number - int(solution.stats["num_rhs"]) in (changes - 1, changes)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "per_step"),
+    [
+        (diffrax.Kvaerno3(), LOOSE, 16),
+        (diffrax.Kvaerno5(), LOOSE, 30),
+        (diffrax.ImplicitEuler(), dict(dt=0.02), 8),
+        (diffrax.Kvaerno3(root_finder=optx.Newton(rtol=1e-6, atol=1e-6)), LOOSE, 12),
+        (diffrax.Kvaerno3(root_finder=diffrax.VeryChord(rtol=1e-6, atol=1e-6)), LOOSE, 16),
+    ],
+)
+def test_implicit_methods(solver, options, per_step):
+    """As many values of the field as were computed, with or without a Jacobian beside them."""
+    solution, number = counted(DIRECTORS, solver=solver, **options)
+    assert int(solution.stats["num_rhs"]) == number
+    steps = int(solution.stats["num_steps"])
+    assert 2 * steps < number < per_step * steps
