@@ -40,6 +40,18 @@ class Spectrum:
         part = np.sqrt(np.sum(self.null**2, axis=1))
         return part > 1e-3 * part.max()
 
+    def std_of(self, combination: np.ndarray, variance: float) -> float:
+        """Standard deviation of a linear combination (p,) of the parameters.
+
+        Infinite if it is not determined.
+        """
+        along = self.vectors.T @ (combination * self.scale)
+        if np.linalg.norm(along[self.rank :]) > 1e-6 * np.linalg.norm(along):
+            return float("inf")
+        return float(
+            np.sqrt(variance) * np.linalg.norm(along[: self.rank] / self.values[: self.rank])
+        )
+
     def covariance(self, variance: float) -> np.ndarray:
         """Covariance (p, p) of the parameters, `variance` that of a weighted residual.
 

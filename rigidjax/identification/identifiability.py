@@ -92,6 +92,12 @@ def judge(
     for change in _directions(spectrum, labels, values, chosen):
         undetermined.append(change)
         messages.append(_undetermined_text(change))
+        if _is_common_scale(change):
+            members = [a for a, k in enumerate(chosen) if labels[k] in change]
+            # Related to the last of the same parameter as the first: moments to a moment.
+            first = groups[chosen[members[0]]]
+            base = [a for a in members if groups[chosen[a]] == first][-1]
+            messages.append(_ratios_text(members, base, spectrum, labels, values, chosen, variance))
     if not messages:
         everything = range(len(values))
         whole = Spectrum(jacobian, scale, tolerance)
@@ -105,7 +111,7 @@ def judge(
                 f"{labels[k]} is hardly determined: {values[k]:.4g} with a standard deviation of "
                 f"{std[i]:.2g}."
             )
-    sharp = _sharp_combinations(labels, units, values, chosen, covariance)
+    sharp = _sharp_combinations(labels, units, values, chosen, spectrum, variance)
     messages += [str(combination) for combination in sharp]
     if spectrum.rank == len(chosen):
         messages.insert(0, f"All {len(chosen)} fitted parameters are determined.")
@@ -176,6 +182,21 @@ def _undetermined_text(change):
     )
 
 
+def _ratios_text(members, base, spectrum, labels, values, chosen, variance):
+    """The ratios of parameters to one of them, with their standard deviations."""
+    parts = []
+    for a in members:
+        if a == base:
+            continue
+        i, j = chosen[a], chosen[base]
+        ratio = values[i] / values[j]
+        gradient = np.zeros(len(chosen))
+        gradient[a], gradient[base] = 1 / values[j], -ratio / values[j]
+        std = spectrum.std_of(gradient, variance)
+        parts.append(f"{labels[i]}/{labels[j]} = {ratio:.6g} (standard deviation {std:.2g})")
+    return "Their ratios: " + ", ".join(parts) + "."
+
+
 def _rests_on_text(change, held):
     names, fixed = _listed(list(change)), _listed(held)
     if set(change) == set(held):
@@ -192,8 +213,9 @@ def _rests_on_text(change, held):
     )
 
 
-def _sharp_combinations(labels, units, values, chosen, covariance):
+def _sharp_combinations(labels, units, values, chosen, spectrum, variance):
     found = []
+    covariance = spectrum.covariance(variance)
     std = np.sqrt(np.diag(covariance))
     for a in range(len(chosen)):
         for b in range(a + 1, len(chosen)):
@@ -203,8 +225,10 @@ def _sharp_combinations(labels, units, values, chosen, covariance):
             if min(std[a], std[b]) == 0 or (abs(covariance[a, b]) < _CORRELATED * std[a] * std[b]):
                 continue
             sign = -1.0 if covariance[a, b] > 0 else 1.0
-            variance = std[a] ** 2 + std[b] ** 2 + 2 * sign * covariance[a, b]
-            combined = float(np.sqrt(max(variance, 0.0)))
+            gradient = np.zeros(len(chosen))
+            gradient[a], gradient[b] = 1.0, sign
+            # Not from the covariance, where the difference of two large numbers would cancel.
+            combined = spectrum.std_of(gradient, variance)
             if _SHARPER * combined > min(std[a], std[b]):
                 continue
             found.append(

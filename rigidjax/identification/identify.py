@@ -19,6 +19,9 @@ from .measurements import Measurements, Runs, stack_runs
 from .parameters import Parameter
 from .problem import Problem, Simulation, component_table, make_problem
 
+# Sum of squares per degree of freedom above which a fit is called a misfit.
+_MISFIT = 2.0
+
 
 def identify(
     model: AbstractFormulation,
@@ -200,6 +203,13 @@ def _make_fit(
     failures = int(minimum.failures)
     if failures:
         notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
+    if runs.noise_is_known and chi_square > _MISFIT:
+        ratio = np.sqrt(chi_square)
+        notes = [
+            *notes,
+            f"The residuals are {ratio:.3g} times as large as the noise that was given: the model "
+            "does not explain these data, or this is a local minimum.",
+        ]
     models, states, sensors, bounds = [], [], [], []
     for b in range(problem.num_runs):
         run = jax.tree.map(lambda x, b=b: x[b], problem.runs)

@@ -70,11 +70,10 @@ def minimise(
         horizon, last, limit = inputs
         limit = jnp.where(feasible, limit, 0)
         coarse = jnp.where(last, tolerance, _COARSE)
-        x, evaluation, state, converged, iterations, cost = _stage(
+        x, evaluation, failed, converged, offset, iterations, cost = _stage(
             problem, x, evaluation, horizon, last, coarse, limit, max_iterations
         )
-        offset = state.descent_state.relative_offset(evaluation.residuals.size)
-        carry = (x, evaluation, jnp.all(evaluation.okay), failures + state.search_state[1])
+        carry = (x, evaluation, jnp.all(evaluation.okay), failures + failed)
         return (*carry, converged, offset), (evaluation, iterations, cost)
 
     blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), _shape(problem))
@@ -151,23 +150,23 @@ def _iterate(function, x, before, tolerance, limit, max_iterations):
     dynamic, static = eqx.partition(first, eqx.is_array)
 
     def unfinished(carry):
-        _, _, iterations, done, _ = carry
+        _, _, iterations, done, _, _ = carry
         return ~done & (iterations < limit)
 
     def body(carry):
-        x, dynamic, iterations, _, cost = carry
+        x, dynamic, iterations, _, _, cost = carry
         state = eqx.combine(dynamic, static)
         x, state, _ = solver.step(function, x, None, {}, state, frozenset())
         cauchy, _ = solver.terminate(function, x, None, {}, state, frozenset())
         offset = state.descent_state.relative_offset(before.residuals.size)
         cost = cost.at[iterations].set(state.f_info.as_min())
         done = cauchy | (offset < tolerance)
-        return x, eqx.filter(state, eqx.is_array), iterations + 1, done, cost
+        return x, eqx.filter(state, eqx.is_array), iterations + 1, done, offset, cost
 
     cost = jnp.full(max_iterations, jnp.inf, x.dtype)
-    start = (x, dynamic, jnp.array(0), jnp.array(False), cost)
-    x, dynamic, iterations, done, cost = jax.lax.while_loop(unfinished, body, start)
+    start = (x, dynamic, jnp.array(0), jnp.array(False), jnp.zeros_like(x[0]), cost)
+    x, dynamic, iterations, done, offset, cost = jax.lax.while_loop(unfinished, body, start)
     state = eqx.combine(dynamic, static)
     done = done & ~has_failed(state.f_info.as_min())
     aux = jax.tree.map(lambda new, old: jnp.where(iterations > 0, new, old), state.aux, before)
-    return x, aux, state, done, iterations, cost
+    return x, aux, state.search_state[1], done, offset, iterations, cost

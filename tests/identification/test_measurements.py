@@ -1,0 +1,120 @@
+"""Measurements: what is checked, and runs of different length side by side."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.identification import Attitude, Gyroscope, Measurements
+from rigidjax.identification.measurements import stack_runs
+from rigidjax.rotations import so3
+
+TS = np.array([0.0, 0.1, 0.3])
+RATES = np.arange(9.0).reshape(3, 3)
+
+
+def test_runs_are_padded_with_weight_zero():
+    long = Measurements(TS, {Gyroscope(): RATES}, {Gyroscope(): 0.5}, name="long")
+    short = Measurements(TS[:2] + 1, {Gyroscope(): RATES[:2]}, {Gyroscope(): [1.0, 2.0, 4.0]})
+    runs = stack_runs([long, short])
+    np.testing.assert_array_equal(runs.ts, [[0.0, 0.1, 0.3], [1.0, 1.1, 1.1]])
+    np.testing.assert_array_equal(runs.values[0][1], RATES[[0, 1, 1]])
+    np.testing.assert_array_equal(runs.weights[0][0], np.full((3, 3), 2.0))
+    np.testing.assert_array_equal(runs.weights[0][1], [[1, 0.5, 0.25]] * 2 + [[0, 0, 0]])
+    assert runs.lengths == (3, 2) and runs.names == ("long", "2")
+    assert runs.num_samples == 15 and runs.noise_is_known
+
+
+def test_gaps_have_weight_zero_and_no_nan():
+    values = RATES.copy()
+    values[0, 1] = values[2] = np.nan
+    mask = np.isfinite(values)
+    run = Measurements(TS, {Gyroscope(): values}, mask={Gyroscope(): mask})
+    assert np.all(np.isfinite(run.values[0]))
+    np.testing.assert_array_equal(stack_runs(run).weights[0][0], mask.astype(float))
+    # Where a quaternion has a gap, all channels of its residual do.
+    p = np.tile([1.0, 0, 0, 0], (3, 1))
+    p[1] = np.nan
+    run = Measurements(TS, {Attitude(): p}, mask={Attitude(): np.array([True, False, True])})
+    np.testing.assert_array_equal(run.values[0], np.tile([1.0, 0, 0, 0], (3, 1)))
+    np.testing.assert_array_equal(run.mask[0], [[True] * 3, [False] * 3, [True] * 3])
+
+
+def test_attitude_residual_is_a_rotation_vector_whatever_the_sign():
+    p = so3.exp_quaternion(jnp.array([0.4, -0.2, 0.9]))
+    turn = jnp.array([0.1, 0.02, -0.3])
+    q = so3.multiply(p, so3.exp_quaternion(turn))
+    for sign in (1, -1):
+        np.testing.assert_allclose(Attitude().residual(sign * q, p), turn, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"ts": TS[:1]}, ValueError, r"at least two times"),
+        ({"ts": [0.0, 0.3, 0.3]}, ValueError, r"sample 2 is at 0.3 s after 0.3 s"),
+        ({"ts": [0.0, np.nan, 1.0]}, ValueError, r"must be finite numbers"),
+        ({"values": {}}, ValueError, r"takes a dictionary"),
+        ({"values": {"gyroscope": RATES}}, TypeError, r"must be sensors such as"),
+        (
+            {"values": {Gyroscope(): RATES[:2]}},
+            ValueError,
+            r"must have shape \(3, 3\); got \(2, 3\)",
+        ),
+        (
+            {"values": {Gyroscope(): np.where(RATES == 4, np.nan, RATES)}},
+            ValueError,
+            r"'gyroscope' are not finite at sample 1",
+        ),
+        ({"values": {Gyroscope(): [["a"] * 3] * 3}}, TypeError, r"must be real numbers"),
+        ({"noise": {Gyroscope(): 0.0}}, ValueError, r"must be positive and finite, in rad/s"),
+        ({"noise": {Gyroscope(): [1.0, 2.0]}}, ValueError, r"must have shape"),
+        ({"noise": {Attitude(): 1.0}}, ValueError, r"names the sensor 'attitude', which has no"),
+        ({"mask": {Gyroscope(): [1, 0, 1]}}, ValueError, r"must be True or False"),
+        (
+            {"mask": {Gyroscope(): np.zeros((3, 3), bool)}},
+            ValueError,
+            r"a channel in which every sample is masked",
+        ),
+        ({"values": {Attitude(): 2 * np.eye(4)[:3]}}, ValueError, r"sample 0 has length 2"),
+    ],
+)
+def test_errors(change, error, message):
+    arguments = {"ts": TS, "values": {Gyroscope(): RATES}, **change}
+    with pytest.raises(error, match=message):
+        Measurements(**arguments)
+
+
+def test_errors_of_several_runs():
+    plain = Measurements(TS, {Gyroscope(): RATES})
+    known = Measurements(TS, {Gyroscope(): RATES}, {Gyroscope(): 1.0})
+    attitude = Measurements(TS, {Attitude(): np.eye(4)[:3]})
+    both = Measurements(TS, {Gyroscope(): RATES, Attitude(): np.eye(4)[:3]})
+    with pytest.raises(ValueError, match=r"at least one run"):
+        stack_runs([])
+    with pytest.raises(TypeError, match=r"or a list of them; got str"):
+        stack_runs(["run"])
+    with pytest.raises(ValueError, match=r"same sensors in the same order"):
+        stack_runs([plain, attitude])
+    with pytest.raises(ValueError, match=r"for every sensor of every run"):
+        stack_runs([plain, known])
+    with pytest.raises(ValueError, match=r"for every sensor of every run"):
+        stack_runs(both)
+
+
+def test_sensors_find_their_body():
+    fixed = rj.NullSpace(rj.FixedPointBody([1.0, 1.0, 1.0]))
+    bodies = [rj.Body("left", 1.0, [1.0, 1.0, 1.0]), rj.Body("right", 1.0, [1.0, 1.0, 1.0])]
+    pair = rj.NullSpace(rj.System(bodies))
+    state = rj.State(angular_velocity=[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    t = jnp.array(0.0)
+    np.testing.assert_array_equal(Gyroscope("right").predict(pair, t, state), [4.0, 5.0, 6.0])
+    moved = Gyroscope("left").start(pair, state, jnp.array([7.0, 8.0, 9.0]))
+    np.testing.assert_array_equal(moved.angular_velocity, [[7, 8, 9], [4, 5, 6]])
+    assert Gyroscope("right").name == "gyroscope of right"
+    with pytest.raises(ValueError, match=r"must name one of the bodies \['left', 'right'\]"):
+        Attitude().check(pair)
+    with pytest.raises(ValueError, match=r"Did you mean 'right'"):
+        Gyroscope("rigth").check(pair)
+    with pytest.raises(ValueError, match=r"a `FixedPointBody` has no name"):
+        Gyroscope("top").check(fixed)

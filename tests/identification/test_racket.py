@@ -1,0 +1,71 @@
+"""The measured racket: the known optimum, from the pendulum values and from random starts."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from rigidjax.identification import identify, racket
+
+# Root mean square of the optimum is 0.45839 rad/s.
+OPTIMUM = 0.4585
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return racket.fit_racket()
+
+
+def test_optimum_from_the_pendulum_values(fit):
+    assert fit.converged
+    np.testing.assert_allclose(fit.rms["gyroscope"], 0.45839, atol=5e-6)
+    np.testing.assert_allclose(fit.estimates["I1"], 18.85e-3, atol=5e-6)
+    np.testing.assert_allclose(fit.estimates["I2"], 17.53e-3, atol=5e-6)
+    np.testing.assert_allclose(fit.estimates["c"], 8.571e-6, atol=5e-10)
+    np.testing.assert_allclose([fit.std["I1"], fit.std["I2"]], 0.55e-3, atol=5e-6)
+    np.testing.assert_allclose(fit.correlation("I1", "I2"), 0.9999, atol=5e-5)
+    assert fit.num_residuals == 409 * 3 and len(fit.labels) == 3 + 15
+    assert sum(fit.iterations) < 60 and fit.failed_evaluations == 0
+
+
+def test_start_is_moved_and_said_so(fit):
+    (note,) = fit.notes
+    assert "violates the triangle inequality" in note and "nearest physical inertia" in note
+    np.testing.assert_allclose(fit.starts[:2], [20.425e-3, 19.075e-3], atol=1e-6)
+
+
+def test_verdict(fit):
+    text = str(fit.identifiability)
+    assert fit.identifiability.identifiable
+    assert "only the ratios of I1, I2, I3 and c: their common scale rests on I3" in text
+    (sharp,) = [c for c in fit.identifiability.sharp if c.label == "I1 - I2"]
+    np.testing.assert_allclose(sharp.value, 1.325e-3, atol=2e-6)
+    assert sharp.std < 0.02e-3
+    # The residuals of these data are not independent, and the report does not hide it.
+    assert fit.autocorrelation["gyroscope"] > 0.3
+    assert "are **not** independent" in fit.report()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_starts_reach_the_optimum(seed, fit):
+    """Moments, drag and every start rate within +-30 % of pendulum values and first samples."""
+    rng = np.random.default_rng(seed)
+    first = np.array([np.asarray(m.values[0][0]) for m in racket.racket_case().measurements])
+    inertia = np.array(racket.PENDULUM_INERTIA)
+    inertia[:2] *= rng.uniform(0.7, 1.3, size=2)
+    case = racket.racket_case(
+        inertia=inertia,
+        drag=racket.START_DRAG * rng.uniform(0.7, 1.3),
+        start_rates=first * rng.uniform(0.7, 1.3, size=first.shape),
+    )
+    found = identify(*case)
+    assert found.rms["gyroscope"] <= OPTIMUM
+    np.testing.assert_allclose(found.values[:3], fit.values[:3], rtol=1e-4)
+
+
+def test_missing_data_ask_for_the_file(monkeypatch, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*flips\.csv"):
+        racket.data_path(tmp_path / "flips.csv")
+    monkeypatch.setattr(racket, "_FILE", pathlib.Path("datasets", "nowhere", "flips.csv"))
+    with pytest.raises(FileNotFoundError, match=r"not part of an installed package.*`--data FILE`"):
+        racket.data_path()

@@ -1,0 +1,208 @@
+"""Coordinates of parameters: always admissible, inverse of each other, differentiable."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax.identification import (
+    Bounded,
+    Free,
+    InertiaTensor,
+    Orientation,
+    Positive,
+    PrincipalInertia,
+)
+from rigidjax.rotations import so3
+
+MOMENTS = np.array([0.021, 0.019, 0.0051])
+TENSOR = np.array([[2.0, 0.3, -0.2], [0.3, 1.7, 0.1], [-0.2, 0.1, 1.2]])
+QUATERNIONS = np.array([[0.5, 0.5, -0.5, 0.5], [1.0, 0.0, 0.0, 0.0]])
+
+CASES = {
+    "free": (Free(), np.array([[1.0, -2.0, 3.0]])),
+    "free, two of three": (Free(which=(0, 2)), np.array([1.0, -2.0, 3.0])),
+    "free number": (Free(), np.array(2.0)),
+    "positive": (Positive(), np.array([0.1, 2.0])),
+    "positive, one of two": (Positive(which=(1,)), np.array([-0.1, 2.0])),
+    "bounded": (Bounded(-1.0, 3.0), np.array([0.3, 2.5])),
+    "bounded, own bounds": (Bounded([0.0, 5.0], [1.0, 9.0], which=(1,)), np.array([7.0, 6.0])),
+    "principal inertia": (PrincipalInertia(), MOMENTS),
+    "I1 fixed": (PrincipalInertia(fixed=("I1",)), MOMENTS),
+    "I2 fixed": (PrincipalInertia(fixed=("I2",)), MOMENTS),
+    "I3 fixed": (PrincipalInertia(fixed=("I3",)), MOMENTS),
+    "I2 and I3 fixed": (PrincipalInertia(fixed=("I2", "I3")), MOMENTS),
+    "I1 and I3 fixed": (PrincipalInertia(fixed=("I1", "I3")), MOMENTS),
+    "inertia tensor": (InertiaTensor(), TENSOR),
+    "orientation": (Orientation(), QUATERNIONS),
+}
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+def euler_values(inertia):
+    moments = inertia if inertia.ndim == 1 else np.linalg.eigvalsh(inertia)
+    return 0.5 * moments.sum() - moments
+
+
+@every_case
+def test_coordinates_are_the_inverse(name):
+    transform, leaf = CASES[name]
+    u = transform.coordinates(jnp.asarray(leaf))
+    assert u.shape == (len(transform.fitted(leaf.shape)),)
+    np.testing.assert_allclose(transform.leaf(u, jnp.asarray(leaf)), leaf, rtol=1e-14, atol=1e-16)
+
+
+@every_case
+def test_any_coordinates_give_an_admissible_leaf_with_the_rest_held(name, rng):
+    transform, leaf = CASES[name]
+    count = len(transform.fitted(leaf.shape))
+    us = 3.0 * rng.normal(size=(50, count))
+    leaves = jax.vmap(lambda u: transform.leaf(u, jnp.asarray(leaf)))(us)
+    if leaf.shape in ((3, 3),) or name.startswith(("principal", "I")):
+        assert min(euler_values(np.asarray(x)).min() / np.abs(x).max() for x in leaves) > -1e-15
+    if isinstance(transform, Positive):
+        chosen = list(transform.fitted(leaf.shape))
+        assert np.all(np.asarray(leaves)[:, chosen] > 0)
+    if isinstance(transform, Bounded):
+        chosen = list(transform.fitted(leaf.shape))
+        lower = np.broadcast_to(transform.lower, leaf.shape)[chosen]
+        upper = np.broadcast_to(transform.upper, leaf.shape)[chosen]
+        assert np.all((leaves[:, chosen] >= lower) & (leaves[:, chosen] <= upper))
+    held = np.setdiff1d(
+        np.arange(len(transform.components(leaf.shape))), transform.fitted(leaf.shape)
+    )
+    estimates = jax.vmap(transform.estimates)(leaves)
+    start = transform.estimates(jnp.asarray(leaf))
+    np.testing.assert_array_equal(estimates[:, held], np.broadcast_to(start[held], (50, len(held))))
+
+
+@every_case
+def test_perturbation_and_change_are_inverse_to_first_order(name, rng):
+    transform, leaf = CASES[name]
+    leaf = jnp.asarray(leaf)
+    size = len(transform.components(leaf.shape))
+    change = jnp.asarray(rng.normal(size=size))
+
+    def back(s):
+        return transform.change(leaf, transform.perturbed(leaf, s * change))
+
+    value, derivative = jax.jvp(back, (jnp.array(0.0),), (jnp.array(1.0),))
+    np.testing.assert_allclose(value, 0, atol=1e-16)
+    np.testing.assert_allclose(derivative, change, rtol=1e-13, atol=1e-15)
+
+
+@every_case
+def test_components_are_fitted_independently(name):
+    """As many components as coordinates move, in as many directions; second derivatives finite."""
+    transform, leaf = CASES[name]
+    leaf = jnp.asarray(leaf)
+    u = transform.coordinates(leaf)
+    chosen = list(transform.fitted(leaf.shape))
+
+    def components(u):
+        return transform.change(leaf, transform.leaf(u, leaf))[jnp.asarray(chosen)]
+
+    J = jax.jacfwd(components)(u)
+    assert np.linalg.matrix_rank(np.asarray(J)) == len(chosen)
+    assert np.all(np.isfinite(jax.jacfwd(jax.jacfwd(components))(u)))
+
+
+def test_orientation_reports_rotation_vectors():
+    p = jnp.asarray(QUATERNIONS)
+    estimates = Orientation().estimates(p)
+    np.testing.assert_allclose(estimates[:3], so3.log_quaternion(p[0]), rtol=1e-15)
+    np.testing.assert_allclose(jnp.linalg.norm(Orientation().leaf(jnp.ones(6), p), axis=1), 1)
+
+
+class TestStartOfPrincipalInertia:
+    def test_pendulum_values_are_moved_to_the_nearest_physical_ones(self):
+        start = np.array([20.7e-3, 18.8e-3, 1.391e-3])
+        moved, note = PrincipalInertia(fixed=("I3",)).admissible(start)
+        # E1 has to grow by (I1 - I2 - I3)/2 and the margin, half of it from each of I1 and I2.
+        margin = 1e-3 * 0.5 * start.sum()
+        step = 0.5 * (start[0] - start[1] - start[2]) + margin
+        np.testing.assert_allclose(moved, start + np.array([-step, step, 0]), rtol=1e-14)
+        assert "violates the triangle inequality" in note
+        assert "E1 = -0.0002545" in note
+        assert "nearest physical inertia, (0.0204251, 0.0190749, 0.001391)" in note
+
+    def test_a_physical_start_stays(self):
+        for fixed in ((), ("I1",), ("I2", "I3")):
+            moved, note = PrincipalInertia(fixed=fixed).admissible(MOMENTS)
+            assert moved is MOMENTS and note == ""
+
+    def test_a_flat_body_is_moved_inside(self):
+        moved, note = PrincipalInertia().admissible(np.array([3.0, 2.0, 1.0]))
+        assert euler_values(moved).min() > 0
+        assert "on the limit of a flat body (E1 = 0" in note
+        assert np.abs(moved - [3, 2, 1]).max() < 0.01
+
+    @pytest.mark.parametrize("fixed", [(), ("I1",), ("I3",), ("I1", "I2"), ("I2", "I3")])
+    def test_nearest_among_many(self, fixed, rng):
+        """No admissible point among many random ones is closer."""
+        transform = PrincipalInertia(fixed=fixed)
+        free = list(transform.fitted((3,)))
+        for start in ([5.0, 1.0, 2.0], [1.0, 8.0, 3.0], [1.0, 1.5, 4.0]):
+            start = np.array(start)
+            moved, _ = transform.admissible(start)
+            margin = euler_values(moved).min()
+            assert margin > 0
+            held = [k for k in range(3) if k not in free]
+            np.testing.assert_array_equal(moved[held], start[held])
+            trials = np.tile(start, (20000, 1))
+            trials[:, free] += rng.normal(size=(20000, len(free))) * np.linalg.norm(moved - start)
+            values = 0.5 * trials.sum(axis=1, keepdims=True) - trials
+            admissible = trials[(values >= margin).all(axis=1) & (trials > 0).all(axis=1)]
+            distance = np.linalg.norm(admissible - start, axis=1)
+            assert distance.size and distance.min() >= np.linalg.norm(moved - start) - 1e-12
+
+    def test_bound_is_reported(self):
+        assert PrincipalInertia().bound(MOMENTS) == ""
+        assert "E1 = 0" in PrincipalInertia().bound(np.array([3.0, 2.0, 1.0]))
+
+
+def test_tensor_start_is_moved_to_the_nearest_physical_one():
+    R = np.asarray(so3.exp(jnp.array([0.3, -0.5, 0.2])))
+    start = R @ np.diag([5.0, 1.0, 2.0]) @ R.T
+    moved, note = InertiaTensor().admissible(start)
+    assert euler_values(moved).min() > 0
+    assert "nearest physical inertia" in note
+    assert InertiaTensor().bound(moved) == ""
+    assert "flat body" in InertiaTensor().bound(R @ np.diag([3.0, 1.0, 2.0]) @ R.T)
+
+
+def test_bounded_start_is_moved_inside_and_bounds_are_reported():
+    transform = Bounded(0.0, 2.0)
+    moved, note = transform.admissible(np.array(0.0))
+    np.testing.assert_allclose(moved, 0.02)
+    assert "too close to a bound" in note
+    assert transform.bound(np.array(1.0)) == ""
+    assert transform.bound(np.array(0.0)) == "its lower bound"
+    assert transform.bound(np.array(2.0)) == "its upper bound"
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"takes at most two of the names"):
+        PrincipalInertia(fixed=("I4",))
+    with pytest.raises(ValueError, match=r"takes at most two of the names"):
+        PrincipalInertia(fixed=("I1", "I2", "I3"))
+    with pytest.raises(ValueError, match=r"takes principal moments of shape \(3,\)"):
+        PrincipalInertia().components((3, 3))
+    with pytest.raises(ValueError, match=r"takes a tensor of shape \(3, 3\)"):
+        InertiaTensor().components((3,))
+    with pytest.raises(ValueError, match=r"takes quaternions of shape"):
+        Orientation().components((3,))
+    with pytest.raises(ValueError, match=r"must start as a unit quaternion"):
+        Orientation().admissible(np.array([2.0, 0, 0, 0]))
+    with pytest.raises(ValueError, match=r"must start above zero"):
+        Positive().admissible(np.array(0.0))
+    with pytest.raises(ValueError, match=r"principal moments must start above zero"):
+        PrincipalInertia().admissible(np.array([1.0, 1.0, -1.0]))
+    with pytest.raises(ValueError, match=r"must start between"):
+        Bounded(0.0, 1.0).admissible(np.array(2.0))
+    with pytest.raises(ValueError, match=r"needs lower < upper"):
+        Bounded(1.0, 1.0)
+    with pytest.raises(ValueError, match=r"must be between 0 and 2"):
+        Free(which=(3,)).components((3,))
+    with pytest.raises(ValueError, match=r"different numbers of elements"):
+        Free(which=()).components((3,))
