@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 import rigidjax as rj
 from rigidjax.reverse import is_supported
 
@@ -94,7 +95,8 @@ def test_gradient_with_respect_to_times():
 
 def test_second_derivatives():
     def function(rates):
-        return scalar(jnp.concatenate([THETA[:4], rates]), t1=0.1, rtol=1e-4, atol=1e-4, max_steps=16)
+        theta = jnp.concatenate([THETA[:4], rates])
+        return scalar(theta, t1=0.1, rtol=1e-4, atol=1e-4, max_steps=16)
 
     x = THETA[4:]
     forward_twice = jax.jit(jax.jacfwd(jax.jacfwd(function)))(x)
