@@ -13,22 +13,17 @@ def list_problems() -> None:
 
     Example: `rigidjax list`
     """
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in ("problem", "what it is", "end", "reference", "settings", "source"):
-        table.add_column(heading, justify="right" if heading == "end" else "left")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
     for name, build in problems.all().items():
         problem = build()
-        settings = ", ".join(
-            f"{key}={parameter.default:g}"
+        known = "motion in closed form" if problem.has_reference else "end state to 40 digits"
+        parts = [f"{problem.t1:g} s", known]
+        parts += [
+            f"--set {key}={parameter.default:g}"
             for key, parameter in inspect.signature(build).parameters.items()
-        )
-        reference = "closed form" if problem.has_reference else "40 digits, at the end"
-        table.add_row(
-            f"[bold]{name}[/]",
-            problem.title,
-            f"{problem.t1:g} s",
-            reference,
-            settings,
-            problem.source,
-        )
+        ]
+        table.add_row(name, problem.title)
+        table.add_row("", f"[dim]{problem.source}; {'; '.join(parts)}[/]")
     console().print(table)

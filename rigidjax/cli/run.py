@@ -141,7 +141,7 @@ def _report(problem: Problem, solution: Solution, how: str) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column()
-    table.add_row("problem", f"{problem.title} ({problem.source})")
+    table.add_row("problem", f"{problem.title}; {problem.source}")
     table.add_row("formulation", f"{choices.describe(model)}; {model.num_unknowns} unknowns")
     table.add_row("solver", how)
     stats = {name: int(value) for name, value in solution.stats.items()}

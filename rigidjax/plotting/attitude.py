@@ -19,15 +19,17 @@ _ELEVATION, _AZIMUTH = 22.0, -52.0
 _TURNS = 5.0
 
 
-def draw_attitude(ax: "Axes3D", solution: Solution, body: int = 0) -> None:
+def draw_attitude(axes3d: "Axes3D", solution: Solution, body: int = 0) -> None:
     """Draw the tips of the three body axes as they move on the unit sphere, space components.
 
     Paths fade towards the past and behind the sphere. Of an axis that goes round many times, the
     last turns are drawn.
 
-    **Arguments:** `ax`, with projection `"3d"`; `solution`, with enough saved times; `body`, its
-    number.
+    **Arguments:** `axes3d`, with projection `"3d"`; `solution`, with enough saved times; `body`,
+    its number.
     """
+    # The type stubs of 3-D axes are behind what they can do.
+    ax: Any = axes3d
     axes = np.asarray(jax.vmap(euler_map)(solution.states.orientation[:, body]))
     reached = np.isfinite(np.asarray(solution.ts))
     axes = axes[reached]

@@ -16,7 +16,7 @@ AXES = ("#D55E00", "#009E73", "#0072B2")
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#6B6B6B"
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
@@ -58,8 +58,9 @@ def style() -> Iterator[None]:
 def new_figure(width: float, height: float) -> "Figure":
     """An empty figure of a size in inches, tied to no window."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.05))
 
 
 def save_figure(

@@ -22,7 +22,6 @@ def plot_motion(solution: Solution, title: str = "", body: int = 0) -> "Figure":
     with style():
         figure = new_figure(11.0, 6.2)
         grid = figure.add_gridspec(3, 2, width_ratios=(1.15, 1.0), height_ratios=(1.5, 1, 1))
-        figure.get_layout_engine().set(wspace=0.06)
         draw_attitude(figure.add_subplot(grid[:, 0], projection="3d"), solution, body)
         rates = figure.add_subplot(grid[0, 1])
         energy = figure.add_subplot(grid[1, 1], sharex=rates)

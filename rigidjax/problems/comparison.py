@@ -176,7 +176,7 @@ def measure(
             model,
             problem.state0,
             truth.t1,
-            solver=_with_tolerance(solver, tolerance),
+            solver=solver,
             stepsize_controller=diffrax.PIDController(
                 rtol=tolerance, atol=tolerance, norm=_unknowns_norm
             ),
@@ -203,19 +203,6 @@ def measure(
         failure=failure,
         evaluations=np.array(evaluations),
         errors=np.array(errors),
-    )
-
-
-def _with_tolerance(
-    solver: diffrax.AbstractSolver, tolerance: Float[Array, ""]
-) -> diffrax.AbstractSolver:
-    """An implicit solver whose root finder has this tolerance; any other as it is."""
-    if not isinstance(solver, diffrax.AbstractImplicitSolver):
-        return solver
-    return eqx.tree_at(
-        lambda s: (s.root_finder.rtol, s.root_finder.atol, s.root_finder.norm),
-        solver,
-        (tolerance, tolerance, optx.rms_norm),
     )
 
 

@@ -16,6 +16,6 @@ def free_body() -> Problem:
         FixedPointBody((6.0, 8.0, 3.0)),
         spherical_state((1.0, 0.0, 0.0, 0.0), (10.0, 20.0, 20.0)),
         1.0,
-        "P. Betsch, R. Siebert, Int. J. Numer. Meth. Engng. 79 (2009) 444, section 5.1",
+        "Betsch, Siebert (2009), section 5.1",
         free_motion,
     )

@@ -6,10 +6,7 @@ from ..bodies import AxialGravityPotential, FixedPointBody
 from .exact.references import REFERENCES
 from .problem import Problem, spherical_state
 
-_SOURCE = (
-    "H. Lang, rotation-free and quaternionic parametrization in null-space coordinates, "
-    "section 7, Example A"
-)
+_SOURCE = "Lang (null-space coordinates), section 7, Example A"
 
 
 def heavy_top() -> Problem:
@@ -29,9 +26,7 @@ def heavy_top_fast() -> Problem:
 
     **Source:** Lang, section 7, Figure 10.
     """
-    return _heavy_top(
-        "heavy_top_fast", "Heavy unsymmetrical top, fast", 500.0, 1.0, " with Figure 10"
-    )
+    return _heavy_top("heavy_top_fast", "Heavy unsymmetrical top, fast", 500.0, 1.0, ", Figure 10")
 
 
 def _heavy_top(name: str, title: str, spin: float, t1: float, where: str) -> Problem:

@@ -6,10 +6,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ..bodies import FixedPointBody
-from ..checks import float_array
+from ..checks import ArrayInput, float_array
 from ..state import State
 from ..system import System
 from .exact.references import EndState
@@ -44,7 +44,7 @@ class Problem(eqx.Module):
         """Whether `reference` knows the motion at every time, not at `t1` alone."""
         return self.solution is not None
 
-    def reference(self, ts: ArrayLike) -> State:
+    def reference(self, ts: ArrayInput) -> State:
         """The true states, from a closed form or from an integration with 40 digits.
 
         **Arguments:** `ts`, times, shape (T,) s; for a problem without closed form, `[t1]`.
@@ -70,6 +70,6 @@ def spherical_states(orientation: Float[Array, "T 4"], omega: Float[Array, "T 3"
     return jax.vmap(lambda p, w: State(orientation=p, angular_velocity=w))(orientation, omega)
 
 
-def spherical_state(orientation: ArrayLike, omega: ArrayLike) -> State:
+def spherical_state(orientation: ArrayInput, omega: ArrayInput) -> State:
     """State of one body with a fixed point: quaternion (4,) and body rates (3,), rad/s."""
     return State(orientation=orientation, angular_velocity=omega)

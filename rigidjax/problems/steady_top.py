@@ -25,7 +25,7 @@ def steady_top() -> Problem:
         FixedPointBody(top.inertia, AxialGravityPotential(top.weight_moment)),
         spherical_state(top.orientation(0.0), top.angular_velocity(0.0)),
         1.0,
-        "P. Betsch, R. Siebert, Int. J. Numer. Meth. Engng. 79 (2009) 444, section 5.2",
+        "Betsch, Siebert (2009), section 5.2",
         _solution,
     )
 

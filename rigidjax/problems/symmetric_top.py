@@ -39,8 +39,7 @@ def symmetric_top(case: int = 1) -> Problem:
             (0.0, precession * math.sin(theta), spin + precession * math.cos(theta)),
         ),
         5.0,
-        "M. Geradin, D. Rixen, Parametrization of finite rotations in computational dynamics, "
-        f"Rev. Europ. Elem. Finis 4 (1995) 497, section 11.6, case {case}",
+        f"Géradin, Rixen (1995), section 11.6, case {case}",
         _solution,
     )
 

@@ -32,7 +32,6 @@ def tennis_racket(disturbance: ArrayLike = 0.1) -> Problem:
         FixedPointBody((41.6, 11.6, 50.0)),
         state0,
         4.0,
-        "H. Lang, rotation-free and quaternionic parametrization in null-space coordinates, "
-        "section 7, Example B",
+        "Lang (null-space coordinates), section 7, Example B",
         free_motion,
     )

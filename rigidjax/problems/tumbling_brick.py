@@ -25,6 +25,6 @@ def tumbling_brick() -> Problem:
         FixedPointBody(inertia),
         spherical_state((1.0, 0.0, 0.0, 0.0), [math.radians(rate) for rate in (10.0, 20.0, 30.0)]),
         30.0,
-        "E. B. Jackson, R. Shelton, NASA/TM-2015-218675, check case 2",
+        "NASA/TM-2015-218675, check case 2",
         free_motion,
     )

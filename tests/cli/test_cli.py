@@ -264,6 +264,11 @@ def test_run_that_fails_ends_with_code_one():
     refuses("The state is no longer finite", "run", "heavy_top_fast", *arguments, code=1)
 
 
+def test_run_ends_at_a_singularity_by_name():
+    arguments = ("--rotation", "rodrigues", "--no-recharting", "--samples", "11")
+    refuses("came to a singularity of its parametrization", "run", "heavy_top", *arguments, code=1)
+
+
 # --- compare
 
 

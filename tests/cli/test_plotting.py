@@ -66,11 +66,12 @@ def test_body_at_rest_can_be_drawn(tmp_path):
 def test_comparison_shows_every_row():
     evaluations = np.array([1000, 500, 250, 125])
     errors = np.array([1e-9, 1e-8, 1e-7, 1e-6])
+    lost = np.full(4, np.nan)
     rows = [
         Row("null space, a", 7, 10, 1000, 1e-9, 1e-9, 0, 0, 0, 1.0, "", evaluations, errors),
         Row("absolute, b", 8, 10, 2000, 1e-9, 1e-9, 0, 0, 0, 2.0, "", 2 * evaluations, errors),
         Row("absolute, c", 8, 10, 2000, 1.0, 1.0, 0, 0, 0, np.nan, "", evaluations, errors + 1),
-        Row("absolute, d", 8, 1, 9, np.nan, np.nan, 0, 0, 0, np.nan, "x", evaluations, errors * np.nan),
+        Row("absolute, d", 8, 1, 9, np.nan, np.nan, 0, 0, 0, np.nan, "x", evaluations, lost),
     ]  # fmt: skip
     figure = plotting.plot_comparison(Comparison(rows, "the closed form", 4.0), "Racket")
     work, bars = figure.axes
