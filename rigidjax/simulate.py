@@ -150,7 +150,7 @@ def _solve(
         throw=False,
         progress_meter=meter,
     )
-    ys = solution.ys
+    ts, ys = solution.ts, solution.ys
     if isinstance(solver, Projected) and saveat.subs is not None and ys is not None:
         ys = _project_saved(solver, solution.ts, ys, saveat)
     result = RESULTS.promote(solution.result)
@@ -158,9 +158,12 @@ def _solve(
     if watch:
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
         result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
-        mask = mask["user"]
+        mask = mask.get("user")
     subs: Any = saveat.subs
-    if ys is not None and subs.fn is _SAVE_Y:
+    saved = ys is not None and subs.fn is _SAVE_Y
+    if watch and saved:
+        ts, ys = _cut_at_crossing(model, y0, ts, ys)
+    if saved:
         result = RESULTS.where(
             _is_finite(solution, ys) | ~_is_okay(result), result, RESULTS.nonfinite_state
         )
@@ -173,7 +176,7 @@ def _solve(
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
     okay = _is_okay(result)
     solution = Solution(
-        model, solution.ts, ys, stats, result, mask, solution.interpolation,
+        model, ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, solution.controller_state,
     )  # fmt: skip
     return solution, okay
@@ -218,12 +221,25 @@ def _with_singularity(model, event):
 
     crossings = [crossing(i) for i in range(model.layout.num_bodies)]
     none = [None] * len(crossings)
-    conditions = {"singular": {"near": near, "crossings": crossings}, "user": None}
-    directions = {"singular": {"near": None, "crossings": none}, "user": None}
+    conditions: Any = {"singular": {"near": near, "crossings": crossings}}
+    directions: Any = {"singular": {"near": None, "crossings": none}}
     if event is None:
         return diffrax.Event(conditions)
     conditions["user"], directions["user"] = event.cond_fn, event.direction
     return diffrax.Event(conditions, event.root_finder, directions)
+
+
+def _cut_at_crossing(model, y0, ts, ys):
+    """What was saved, without what lies behind a singularity that the last step went across."""
+    bodies = range(model.layout.num_bodies)
+
+    def sides(y):
+        coordinates = [model.layout.coordinates(y, i) for i in bodies]
+        return jnp.sign(jnp.stack([model.rotation.singularity_function(a) for a in coordinates]))
+
+    start = sides(y0)
+    crossed = jnp.cumsum(jax.vmap(lambda y: jnp.any(sides(y) != start))(ys)) > 0
+    return jnp.where(crossed, jnp.inf, ts), jnp.where(crossed[:, None], jnp.inf, ys)
 
 
 def _check_times(t0, t1):
@@ -255,7 +271,8 @@ def _save_at(saveat, ts, t0, t1):
             raise ValueError("Give `simulate` either `ts=` or `saveat=`, not both.")
         if not isinstance(saveat, diffrax.SaveAt):
             raise TypeError(f"`simulate(saveat=...)` takes a `diffrax.SaveAt`; got {saveat!r}.")
-        if not isinstance(saveat.subs, diffrax.SubSaveAt):
+        only_dense = saveat.subs is None and saveat.dense
+        if not (only_dense or isinstance(saveat.subs, diffrax.SubSaveAt)):
             raise ValueError(
                 "`simulate(saveat=...)` takes one set of times, not `SaveAt(subs=...)`; for "
                 "several use `diffrax.diffeqsolve` with `model.vector_field`."
@@ -393,8 +410,9 @@ def _with_tolerances(solver, controller, rtol, atol):
 def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:
     result = solution.result
     if traced:
-        ts = result.error_if(solution.ts, ~okay)
-        return eqx.tree_at(lambda s: s.ts, solution, ts)
+        parts = lambda s: (s.ts, s.ys, s.interpolation)  # noqa: E731
+        checked = result.error_if(parts(solution), ~okay)
+        return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)
     if not np.asarray(okay).all():
         raise SimulationError(RESULTS[result])
     return solution

@@ -1,0 +1,110 @@
+"""Arguments that `simulate` refuses, before anything is compiled."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from formulations import cases
+
+import rigidjax as rj
+
+TOP = cases.heavy_top()
+MODEL = rj.NullSpace(TOP)
+START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "options"),
+    [
+        (ValueError, r"needs t1 > t0; got t0 = 0.0, t1 = 0.0. To run backwards", {"t1": 0.0}),
+        (ValueError, r"needs t1 > t0; got t0 = 2.0, t1 = 1.0", {"t0": 2.0}),
+        (ValueError, r"simulate\(t1=...\)` must be finite", {"t1": np.inf}),
+        (ValueError, r"simulate\(t0=...\)` must be finite", {"t0": np.nan}),
+        (ValueError, "takes t0 and t1 as real numbers; got array", {"t1": [1.0, 2.0]}),
+        (ValueError, "takes t0 and t1 as real numbers", {"t1": 1.0j}),
+        (ValueError, "takes t0 and t1 as real numbers", {"t1": "1"}),
+        (ValueError, r"`simulate\(ts=...\)` must have shape \(T,\); got shape \(\)", {"ts": 0.5}),
+        (ValueError, r"must have shape \(T,\); got shape \(0,\)", {"ts": []}),
+        (ValueError, r"must have shape \(T,\); got shape \(1, 2\)", {"ts": [[0.1, 0.2]]}),
+        (ValueError, r"simulate\(ts=...\)` must be finite", {"ts": [0.1, np.nan]}),
+        (ValueError, r"`simulate\(ts=...\)` must be strictly increasing", {"ts": [0.2, 0.1]}),
+        (ValueError, r"`simulate\(ts=...\)` must be strictly increasing", {"ts": [0.2, 0.2]}),
+        (ValueError, r"must lie between t0 = 0.0 and t1 = 1.0; got times from 0.5 to 1.5",
+         {"ts": [0.5, 1.5]}),
+        (ValueError, "must lie between t0 = 0.0", {"ts": [-0.1, 0.5]}),
+        (ValueError, "either `ts=` or `saveat=`, not both",
+         {"ts": [0.5], "saveat": diffrax.SaveAt(t1=True)}),
+        (TypeError, r"`simulate\(saveat=...\)` takes a `diffrax.SaveAt`; got \[0.5\]",
+         {"saveat": [0.5]}),
+        (ValueError, r"takes one set of times, not `SaveAt\(subs=...\)`",
+         {"saveat": diffrax.SaveAt(subs=[diffrax.SubSaveAt(t1=True)])}),
+        (TypeError, r"`simulate\(solver=...\)` takes a diffrax solver such as .* not a class",
+         {"solver": diffrax.Dopri5}),
+        (TypeError, r"`simulate\(solver=...\)` takes a diffrax solver", {"solver": "dopri5"}),
+        (TypeError, "wraps the solver itself: give it the solver inside Projected and `proj",
+         {"solver": rj.solvers.Projected(diffrax.Dopri5(), MODEL, rj.projection.Explicit())}),
+        (TypeError, "give it the solver inside Recharted",
+         {"solver": rj.solvers.Recharted(diffrax.Dopri5(), MODEL)}),
+        (TypeError, r"`simulate\(projection=...\)` takes True, False or a projection such as",
+         {"projection": "explicit"}),
+        (TypeError, r"`simulate\(projection=...\)` .* got None", {"projection": None}),
+        (TypeError, r"`simulate\(stepsize_controller=...\)` takes a diffrax controller such as",
+         {"stepsize_controller": 1e-8}),
+        (ValueError, r"`simulate\(rtol=...\)` must be a number >= 0; got -1e-08", {"rtol": -1e-8}),
+        (ValueError, r"`simulate\(atol=...\)` must be a number >= 0; got nan", {"atol": np.nan}),
+        (ValueError, r"`simulate\(rtol=...\)` must be a number >= 0", {"rtol": [1e-8, 1e-6]}),
+        (ValueError, r"rtol = 1e-16 and atol = 1e-17 are below what float64 reaches. .* 2e-15",
+         {"rtol": 1e-16, "atol": 1e-17}),
+        (ValueError, r"`simulate\(dt=...\)` must be positive. Got 0", {"dt": 0.0}),
+        (ValueError, r"`simulate\(dt=...\)` must be positive. Got -0.1", {"dt": -0.1}),
+        (ValueError, r"simulate\(dt=...\)` must be finite", {"dt": np.nan}),
+    ],
+)  # fmt: skip
+def test_refused(error, match, options):
+    t1 = options.pop("t1", 1.0)
+    with pytest.raises(error, match=match):
+        rj.simulate(MODEL, START, t1, **options)
+
+
+@pytest.mark.parametrize(
+    ("model", "got"), [(TOP, "FixedPointBody"), (rj.NullSpace, "_ModuleMeta"), (None, "NoneType")]
+)
+def test_what_is_not_a_formulation(model, got):
+    with pytest.raises(TypeError, match=rf"takes a formulation such as .* got {got}"):
+        rj.simulate(model, START, 1.0)
+
+
+def test_states_are_checked():
+    with pytest.raises(TypeError, match="encodes a `State`; got list"):
+        rj.simulate(MODEL, [1.0, 0.0, 0.0, 0.0], 1.0)
+    with pytest.raises(ValueError, match="unit quaternions, scalar first, to 1e-6"):
+        rj.simulate(MODEL, rj.State(orientation=(2.0, 0.0, 0.0, 0.0)), 1.0)
+
+
+def test_one_tolerance_may_be_zero():
+    solution = rj.simulate(MODEL, START, 0.01, rtol=0.0, atol=1e-6)
+    assert solution.result == rj.RESULTS.successful
+
+
+@pytest.mark.float32
+def test_tolerance_below_single_precision():
+    state = rj.State(angular_velocity=np.ones(3, np.float32))
+    model = jax.tree.map(lambda x: x.astype(jnp.float32), MODEL)
+    with pytest.raises(ValueError, match=r"below what float32 reaches. .* 1e-06, or use double"):
+        rj.simulate(model, state, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("match", "function"),
+    [
+        ("needs t1 > t0", lambda x: rj.simulate(MODEL, START, x - 1.0, throw=False)),
+        (r"simulate\(t1=...\)` must be finite", lambda x: rj.simulate(MODEL, START, x / 0.0)),
+        (r"dt=...\)` must be positive", lambda x: rj.simulate(MODEL, START, 1.0, dt=x - 2.0)),
+    ],
+)
+def test_traced_values_are_checked_when_they_are_known(match, function):
+    run = eqx.filter_jit(lambda x: function(x).ys)
+    with pytest.raises(eqx.EquinoxRuntimeError, match=match):
+        jax.block_until_ready(run(jnp.array(1.0)))

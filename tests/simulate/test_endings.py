@@ -1,0 +1,152 @@
+"""How a run can end: named results, never silence, never garbage."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from formulations import cases
+
+import rigidjax as rj
+
+SPHERE = rj.FixedPointBody((2.0, 2.0, 2.0))
+TS = np.linspace(0.0, 10.0, 41)
+AXIS = np.array([0.36, 0.48, 0.8])
+
+# Steady rotations of a sphere, and when they come to the singularity.
+CROSSINGS = [
+    (rj.RotationVector(), (1.0, 0.0, 0.0, 0.0), AXIS, 2 * np.pi),
+    (rj.RodriguesParameters(), (1.0, 0.0, 0.0, 0.0), AXIS, np.pi),
+    (rj.ConformalRotationVector(), (1.0, 0.0, 0.0, 0.0), AXIS, 2 * np.pi),
+    (rj.LinearParameters(), (1.0, 0.0, 0.0, 0.0), AXIS, 0.5 * np.pi),
+    # The third axis leans by a quarter turn and is turned back.
+    (rj.EulerAngles("ZXZ"), (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0), (-1.0, 0.0, 0.0), 0.5 * np.pi),
+    (rj.EulerAngles("ZYX"), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 0.5 * np.pi),
+]
+
+
+def run(model, orientation, omega, **options):
+    state = rj.State(orientation=orientation, angular_velocity=omega)
+    return rj.simulate(model, state, 10.0, ts=TS, rtol=1e-6, atol=1e-6, **options)
+
+
+@pytest.mark.parametrize(
+    ("rotation", "orientation", "omega", "time"),
+    CROSSINGS,
+    ids=[cases.rotation_name(case[0]) for case in CROSSINGS],
+)
+def test_singularity_without_recharting(rotation, orientation, omega, time):
+    model = rj.NullSpace(SPHERE, rotation, recharting=False)
+    solution = run(model, orientation, omega, throw=False)
+    assert solution.result == rj.RESULTS.singular_parametrization
+    reached = np.isfinite(solution.ts)
+    # Everything up to the singularity, nothing beyond it.
+    assert np.array_equal(solution.ts[reached], TS[TS < time])
+    states = jax.vmap(model.decode)(solution.ts[reached], solution.ys[reached])
+    assert np.all(np.isfinite(solution.ys[reached]))
+    assert np.allclose(states.angular_velocity[:, 0], omega, rtol=0, atol=1e-4)
+    with pytest.raises(
+        rj.SimulationError, match="came to a singularity of its parametrization. Let"
+    ):
+        run(model, orientation, omega)
+
+
+@pytest.mark.parametrize("case", [1, 5], ids=["RodriguesParameters", "ZYX"])
+def test_singularity_of_absolute_coordinates_and_fixed_steps(case):
+    rotation, orientation, omega, time = CROSSINGS[case]
+    model = rj.Absolute(SPHERE, rotation, recharting=False)
+    solution = run(model, orientation, omega, dt=0.0625, solver=diffrax.Heun(), throw=False)
+    assert solution.result == rj.RESULTS.singular_parametrization
+    reached = np.isfinite(solution.ts)
+    assert np.all(np.isfinite(solution.ys[reached]))
+    # Fixed steps of a method of order 2 come to it a little late or early.
+    assert abs(solution.ts[reached][-1] - time) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("rotation", "orientation"),
+    [
+        (rj.EulerAngles("ZXZ"), (1.0, 0.0, 0.0, 0.0)),
+        (rj.RodriguesParameters(), (0.0, 0.6, 0.0, 0.8)),
+    ],
+    ids=["ZXZ", "RodriguesParameters"],
+)
+def test_start_at_the_singularity(rotation, orientation):
+    model = rj.NullSpace(SPHERE, rotation, recharting=False)
+    solution = run(model, orientation, AXIS, throw=False, max_steps=100)
+    assert solution.result == rj.RESULTS.singular_parametrization
+    moving = run(rj.NullSpace(SPHERE, rotation), orientation, AXIS)
+    assert moving.result == rj.RESULTS.successful
+
+
+def test_own_events_beside_the_watch_for_singularities():
+    def spins_fast(t, y, args, **kwargs):
+        return t > 1.0
+
+    model = rj.NullSpace(SPHERE, rj.RotationVector(), recharting=False)
+    start = (1.0, 0.0, 0.0, 0.0)
+    solution = run(model, start, AXIS, event=diffrax.Event(spins_fast))
+    assert solution.result == rj.RESULTS.event_occurred
+    assert bool(solution.event_mask)
+    last = np.max(solution.ts[np.isfinite(solution.ts)])
+    assert 0.9 < last < 5.0
+    late = diffrax.Event(lambda t, y, args, **kwargs: t > 20.0)
+    solution = run(model, start, AXIS, event=late, throw=False)
+    assert solution.result == rj.RESULTS.singular_parametrization
+    assert not bool(solution.event_mask)
+
+
+def test_step_limit():
+    model = rj.NullSpace(cases.heavy_top())
+    state = rj.State(angular_velocity=(0.1, 0.0, 50.0))
+    solution = rj.simulate(model, state, 10.0, ts=TS, max_steps=20, throw=False)
+    assert solution.result == rj.RESULTS.max_steps_reached
+    assert int(solution.stats["num_steps"]) == 20
+    with pytest.raises(rj.SimulationError, match="The maximum number of solver steps was reached"):
+        rj.simulate(model, state, 10.0, ts=TS, max_steps=20)
+
+
+def test_state_that_is_no_longer_finite():
+    def moment(t, R, omega):
+        return jnp.where(t > 0.5, jnp.nan, 0.0) * omega
+
+    model = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 3.0), moment=moment))
+    state = rj.State(angular_velocity=(1.0, 2.0, 3.0))
+    options = dict(dt=0.1, solver=diffrax.Heun())
+    with pytest.raises(rj.SimulationError, match="The state is no longer finite. Take smaller"):
+        rj.simulate(model, state, 1.0, **options)
+    solution = rj.simulate(model, state, 1.0, **options, throw=False)
+    assert solution.result == rj.RESULTS.nonfinite_state
+    # Before the moment fails all is well.
+    assert rj.simulate(model, state, 0.5, **options).result == rj.RESULTS.successful
+
+
+def test_projection_that_fails():
+    model = rj.Absolute(cases.heavy_top(), rj.Directors())
+    state = rj.State(angular_velocity=(0.1, 0.0, 5.0))
+    solution = rj.simulate(
+        model, state, 1.0, dt=0.1, solver=diffrax.Heun(), throw=False,
+        projection=rj.projection.MassMetric(max_steps=1),
+    )  # fmt: skip
+    assert solution.result == rj.RESULTS.nonlinear_max_steps_reached
+
+
+def test_results_of_a_batch():
+    """One value for each trajectory; the others go on."""
+    model = rj.NullSpace(SPHERE, rj.RodriguesParameters(), recharting=False)
+
+    def simulate(speed, throw):
+        state = rj.State(angular_velocity=speed * AXIS)
+        solution = rj.simulate(model, state, 1.0, rtol=1e-6, atol=1e-6, throw=throw)
+        return solution.result, solution.ys
+
+    speeds = jnp.array([1.0, 4.0, 2.0])
+    batch = eqx.filter_jit(eqx.filter_vmap(simulate, in_axes=(0, None)))
+    result, ys = batch(speeds, False)
+    assert [bool(x) for x in result == rj.RESULTS.singular_parametrization] == [False, True, False]
+    half = np.tan(0.5 * np.asarray(speeds))
+    for i in (0, 2):
+        assert np.allclose(ys[i, 0, :3], half[i] * AXIS, rtol=1e-4)
+    with pytest.raises(eqx.EquinoxRuntimeError, match="came to a singularity"):
+        jax.block_until_ready(batch(speeds, True))
