@@ -76,7 +76,7 @@ class Parameter(eqx.Module):
         if not isinstance(transform, AbstractTransform):
             raise TypeError(
                 f"`Parameter({name!r}, transform=...)` must be a transformation such as "
-                f"`rj.Positive()`; got {transform!r}."
+                f"`rj.identification.Positive()`; got {transform!r}."
             )
         self.name = name
         self.where = where

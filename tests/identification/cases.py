@@ -1,5 +1,6 @@
 """A body with known parameters, measured in several runs."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,6 +12,9 @@ from rigidjax.identification import (
     Positive,
     PrincipalInertia,
 )
+
+DOUBLE = bool(jax.config.jax_enable_x64)
+TOLERANCE = 1e-8 if DOUBLE else 1e-5
 
 INERTIA = (0.020, 0.017, 0.006)
 DRAG = 2e-4
@@ -41,8 +45,11 @@ def model(inertia=INERTIA, drag=DRAG):
 
 
 def simulated_rates(formulation, rates, ts):
-    state = rj.State(angular_velocity=jnp.asarray(rates))
-    solution = rj.simulate(formulation, state, ts[-1], t0=ts[0], ts=ts, rtol=1e-11, atol=1e-11)
+    """Body rates at the times `ts`, as exact as the precision allows."""
+    state = rj.State(angular_velocity=jnp.asarray(rates, float))
+    ts = np.asarray(ts, state.angular_velocity.dtype)
+    tol = 1e-11 if DOUBLE else 3e-6
+    solution = rj.simulate(formulation, state, ts[-1], t0=ts[0], ts=ts, rtol=tol, atol=tol)
     return np.asarray(solution.states.angular_velocity[:, 0])
 
 

@@ -1,0 +1,108 @@
+"""The racket fit: inertia and drag from measured rates, from pendulum values and random starts.
+
+A start is successful if the root mean square of the residuals comes to 0.4585 rad/s (the optimum
+has 0.45839). Random starts have both moments, the drag, and every start rate of every toss
+multiplied by independent factors within +-30 %. The same is tried without the growing horizon, to
+show what it is for.
+"""
+
+import statistics
+import time
+from typing import Any
+
+import _common as common
+import numpy as np
+
+from rigidjax.identification import Fit, identify, racket
+
+OPTIMUM = 0.4585
+SPREAD = 0.3
+
+
+def random_start(rng: np.random.Generator) -> racket.RacketCase:
+    """The case with every start value changed by up to 30 %."""
+    first = np.array([np.asarray(m.values[0][0]) for m in racket.racket_case().measurements])
+    inertia = np.array(racket.PENDULUM_INERTIA)
+    inertia[:2] *= rng.uniform(1 - SPREAD, 1 + SPREAD, size=2)
+    return racket.racket_case(
+        inertia=inertia,
+        drag=racket.START_DRAG * rng.uniform(1 - SPREAD, 1 + SPREAD),
+        start_rates=first * rng.uniform(1 - SPREAD, 1 + SPREAD, size=first.shape),
+    )
+
+
+def timed(case: racket.RacketCase, **options: Any) -> tuple[Fit, float, float]:
+    """A fit with its wall and processor time."""
+    wall, used = time.perf_counter(), time.process_time()
+    fit = identify(*case, throw=False, **options)
+    return fit, time.perf_counter() - wall, time.process_time() - used
+
+
+def estimates(fit: Fit) -> dict[str, Any]:
+    """What was found, in g m^2."""
+    return {
+        "rms": fit.rms["gyroscope"],
+        **{label: 1e3 * fit.estimates[label] for label in ("I1", "I2", "c")},
+        **{f"std_{label}": 1e3 * fit.std[label] for label in ("I1", "I2", "c")},
+        "correlation": fit.correlation("I1", "I2"),
+    }
+
+
+def from_pendulum_values(repeats: int) -> dict[str, Any]:
+    """One fit with its compilation, and the same again."""
+    first, wall, used = timed(racket.racket_case())
+    again = [timed(racket.racket_case())[1:] for _ in range(repeats)]
+    return {
+        "case": "pendulum values",
+        "first_seconds": wall,
+        "first_cpu_seconds": used,
+        **common.summary(again),
+        "iterations": sum(first.iterations),
+        "failed_evaluations": first.failed_evaluations,
+        "success": bool(first.converged and first.rms["gyroscope"] <= OPTIMUM),
+        **estimates(first),
+    }
+
+
+def from_random_starts(case: str, starts: int, **options: Any) -> dict[str, Any]:
+    """How many of the starts come to the optimum, and how long they take."""
+    rng = np.random.default_rng(0)
+    timed(racket.racket_case(), **options)  # compiled before the clock starts
+    found = [timed(random_start(rng), **options) for _ in range(starts)]
+    fits = [fit for fit, *_ in found]
+    iterations = [sum(fit.iterations) for fit in fits]
+    return {
+        "case": case,
+        "starts": starts,
+        "successes": sum(fit.converged and fit.rms["gyroscope"] <= OPTIMUM for fit in fits),
+        "worst_rms": max(fit.rms["gyroscope"] for fit in fits),
+        "iterations_median": statistics.median(iterations),
+        "iterations_max": max(iterations),
+        "failed_evaluations": sum(fit.failed_evaluations for fit in fits),
+        "run_seconds": statistics.median(wall for _, wall, _ in found),
+        "run_seconds_max": max(wall for _, wall, _ in found),
+        "cpu_seconds": statistics.median(used for *_, used in found),
+    }
+
+
+def rows(smoke: bool) -> list[dict[str, Any]]:
+    """All rows."""
+    starts = 3 if smoke else 100
+    out = [
+        from_pendulum_values(repeats=2 if smoke else 20),
+        from_random_starts("random starts", starts),
+    ]
+    if not smoke:
+        out.append(from_random_starts("random starts, one horizon", 30, horizons=(1.0,)))
+    return out
+
+
+def main() -> None:
+    """Measure and write `results/racket_fit.json`."""
+    smoke = common.arguments(__doc__).smoke
+    common.double_precision()
+    common.write("racket_fit", rows(smoke), smoke)
+
+
+if __name__ == "__main__":
+    main()
