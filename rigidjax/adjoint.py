@@ -42,9 +42,9 @@ class AnyMode(diffrax.AbstractAdjoint):
             solve, inputs = _traced_solve(_expose_closure(kwargs), self.checkpoints)
             if solve.closes_over_tracers():
                 raise ValueError(
-                    "`AnyMode` cannot see what an event, a projection or `SaveAt(fn=...)` closes "
-                    "over while it is traced. Pass such values through `args` or in an Equinox "
-                    "module, or choose one of diffrax's adjoints."
+                    "`AnyMode` cannot see what an event or a projection closes over while it is "
+                    "traced. Pass such values through `args` or in an Equinox module, or choose "
+                    "one of diffrax's adjoints."
                 )
         return solve.unflatten(_solve_p.bind(*inputs, solve=solve))
 
@@ -61,12 +61,28 @@ def _traced_solve(kwargs, checkpoints):
 
 
 def _expose_closure(kwargs):
-    """The same arguments with the vector field's closed-over values as arrays of a pytree."""
-    state = kwargs["init_state"]
-    vector_field = eqx.filter_closure_convert(
-        kwargs["terms"].vf, state.tprev, state.y, kwargs["args"]
+    """The same arguments with what functions close over as arrays of a pytree.
+
+    The functions are the vector field and those of `SaveAt(fn=...)`, which diffrax itself wraps in
+    a closure over the direction of time.
+    """
+    state, args = kwargs["init_state"], kwargs["args"]
+
+    def exposed(function):
+        return eqx.filter_closure_convert(function, state.tprev, state.y, args)
+
+    saveat = eqx.tree_at(
+        lambda saveat: [sub.fn for sub in _sub_saveats(saveat)],
+        kwargs["saveat"],
+        replace_fn=exposed,
     )
-    return {**kwargs, "terms": diffrax.ODETerm(vector_field)}
+    terms = diffrax.ODETerm(exposed(kwargs["terms"].vf))
+    return {**kwargs, "terms": terms, "saveat": saveat}
+
+
+def _sub_saveats(saveat):
+    is_sub = lambda x: isinstance(x, diffrax.SubSaveAt)  # noqa: E731
+    return [sub for sub in jax.tree.leaves(saveat.subs, is_leaf=is_sub) if is_sub(sub)]
 
 
 class _Solve:

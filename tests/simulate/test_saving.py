@@ -1,0 +1,210 @@
+"""What is recorded: times, steps, dense output, quantities; events; controllers; adjoints."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+import pytest
+from formulations import cases
+
+import rigidjax as rj
+
+TOP = cases.heavy_top()
+MODEL = rj.Absolute(TOP, rj.Directors())
+START = rj.State(orientation=(0.96, 0.28, 0.0, 0.0), angular_velocity=(0.1, -0.2, 4.0))
+TS = np.linspace(0.1, 0.9, 5)
+
+
+@pytest.fixture(scope="module")
+def everything():
+    saveat = diffrax.SaveAt(t0=True, t1=True, ts=TS, steps=True, dense=True)
+    return rj.simulate(MODEL, START, 1.0, saveat=saveat, rtol=1e-9, atol=1e-9)
+
+
+def test_all_kinds_of_times_at_once(everything):
+    times = np.asarray(everything.ts)
+    used = np.isfinite(times)
+    steps = int(everything.stats["num_accepted_steps"])
+    assert everything.result == rj.RESULTS.successful
+    # The start, the end of every step, and the times between; the end is a step and t1.
+    assert np.sum(used) == 1 + steps + len(TS)
+    assert times[used][0] == 0.0
+    assert times[used][-1] == 1.0
+    assert np.all(np.diff(times[used]) >= 0)
+    assert np.all(np.isin(TS, times))
+    drift = jax.vmap(MODEL.drift)(times[used], everything.ys[used])
+    assert np.max(drift) < 1e-14
+
+
+def test_dense_output_agrees_with_what_was_saved(everything):
+    used = np.flatnonzero(np.isfinite(everything.ts))
+    states = jax.vmap(MODEL.decode)(everything.ts[used], everything.ys[used])
+    dense = jax.vmap(everything.evaluate)(everything.ts[used])
+    # Between steps what is saved is projected, dense output is not: their difference is the drift
+    # of the interpolant, which is of the order of the tolerance.
+    assert cases.error(cases.attitude(dense), cases.attitude(states)) < 1e-8
+    assert cases.error(dense.angular_velocity, states.angular_velocity) < 1e-7
+    at_steps = used[~np.isin(np.asarray(everything.ts)[used], TS)]
+    ends = jax.vmap(everything.interpolation.evaluate)(everything.ts[at_steps])
+    assert cases.error(ends, everything.ys[at_steps]) < 1e-14
+
+
+@pytest.fixture(scope="module")
+def saved():
+    return rj.simulate(MODEL, START, 1.0, ts=TS, rtol=1e-9, atol=1e-9)
+
+
+def test_saved_times_do_not_depend_on_what_else_is_saved(saved, everything):
+    assert np.array_equal(saved.ts, TS)
+    index = [int(np.flatnonzero(np.asarray(everything.ts) == t)[0]) for t in TS]
+    assert cases.error(saved.ys, everything.ys[np.array(index)]) < 1e-13
+    for key in ("num_steps", "num_accepted_steps", "num_rejected_steps", "num_rhs"):
+        assert int(saved.stats[key]) == int(everything.stats[key])
+
+
+def test_quantities_of_a_solution(saved):
+    states = saved.states
+    assert states.orientation.shape == (5, 1, 4)
+    assert states.position.shape == states.velocity.shape == states.angular_velocity.shape
+    assert states.position.shape == (5, 1, 3)
+    assert saved.ys.shape == (5, 18)
+    R, omega = cases.attitude(states)[:, 0], np.asarray(states.angular_velocity)[:, 0]
+    inertia = np.array(cases.PRINCIPAL)
+    energy = 0.5 * np.sum(omega**2 * inertia, -1) + 108.79 * R[:, 2, 2]
+    assert np.allclose(saved.energy, energy, rtol=1e-14)
+    # Interpolated values: less accurate than the steps.
+    assert np.ptp(energy) < 1e-5
+    assert np.array_equal(saved.linear_momentum, np.zeros((5, 3)))
+    spin = np.einsum("tij,tj->ti", R, inertia * omega)
+    assert np.allclose(saved.angular_momentum, spin, rtol=1e-13, atol=1e-13)
+    assert np.ptp(spin[:, 2]) < 1e-6
+    assert saved.position_drift.shape == saved.velocity_drift.shape == (5,)
+    assert np.max(saved.position_drift) < 1e-14
+    assert saved.multipliers.shape == (5, 6)
+    expected = jax.vmap(MODEL.multipliers)(saved.ts, saved.ys)
+    assert cases.error(saved.multipliers, expected) < 1e-13
+    assert set(saved.stats) == {
+        "num_steps", "num_accepted_steps", "num_rejected_steps", "num_rhs"
+    }  # fmt: skip
+
+
+def test_quantities_of_a_batch():
+    model = rj.NullSpace(TOP)
+
+    @eqx.filter_jit
+    @eqx.filter_vmap
+    def batch(speed):
+        state = rj.State(angular_velocity=jnp.array([0.0, 0.1, 1.0]) * speed)
+        return rj.simulate(model, state, 0.5, ts=TS[:2], rtol=1e-6, atol=1e-6)
+
+    solution = batch(jnp.array([1.0, 2.0, 3.0]))
+    assert solution.energy.shape == (3, 2)
+    assert solution.states.orientation.shape == (3, 2, 1, 4)
+    assert solution.angular_momentum.shape == (3, 2, 3)
+    assert solution.ts.shape == (3, 2)
+    one = jax.tree.map(lambda x: x[1], solution)
+    assert np.allclose(solution.energy[1], jax.vmap(model.energy)(one.ts, one.ys), rtol=1e-14)
+
+
+def test_messages_about_what_was_not_saved(saved):
+    with pytest.raises(ValueError, match=r"needs dense output: pass `saveat=diffrax.SaveAt\(den"):
+        saved.evaluate(jnp.array(0.5))
+    nothing = eqx.tree_at(lambda s: (s.ts, s.ys), saved, (None, None))
+    with pytest.raises(ValueError, match="No times were saved: pass `ts=`"):
+        nothing.energy  # noqa: B018
+    other = eqx.tree_at(lambda s: s.ys, saved, saved.ys[:, :3])
+    with pytest.raises(ValueError, match=r"`SaveAt\(fn=...\)` saved something else than the"):
+        other.states  # noqa: B018
+
+
+def test_own_function_of_what_is_saved():
+    """Concrete or traced values that it closes over are arguments like others."""
+
+    def energies(scale):
+        saveat = diffrax.SaveAt(ts=TS, fn=lambda t, y, args: scale * MODEL.energy(t, y))
+        return rj.simulate(MODEL, START, 1.0, saveat=saveat, rtol=1e-9, atol=1e-9).ys
+
+    plain = energies(1.0)
+    assert plain.shape == (5,)
+    # Unprojected values of the interpolant: of the order of the tolerance.
+    assert np.ptp(plain) < 1e-4
+    scaled, slope = jax.jvp(energies, (2.0,), (1.0,))
+    assert cases.error(scaled, 2.0 * plain) < 1e-14
+    assert cases.error(slope, plain) < 1e-14
+
+
+def test_vector_field_gets_arguments_and_start_time():
+    """`args` and `t0` reach the vector field and the events."""
+
+    class Driven(eqx.Module):
+        def __call__(self, t, R, omega):
+            return jnp.stack([jnp.zeros(()), jnp.zeros(()), 2.0 * t])
+
+    model = rj.NullSpace(rj.FixedPointBody((1.0, 1.0, 1.0), moment=Driven()))
+    seen = diffrax.Event(lambda t, y, args, **kwargs: t - args, optx.Newton(1e-12, 1e-12))
+    solution = rj.simulate(
+        model, rj.State(), 5.0, t0=1.0, args=2.0, event=seen, rtol=1e-10, atol=1e-10
+    )
+    assert solution.result == rj.RESULTS.event_occurred
+    assert abs(float(solution.ts[0]) - 2.0) < 1e-12
+    # The angular velocity is t^2 - 1.
+    assert abs(float(solution.states.angular_velocity[0, 0, 2]) - 3.0) < 1e-8
+
+
+@pytest.mark.parametrize("rotation", [rj.Quaternion(), rj.RotationVector()])
+def test_time_of_an_event(rotation):
+    """Steady rotation about the third axis: its first component vanishes after a quarter turn."""
+    model = rj.NullSpace(rj.FixedPointBody((2.0, 2.0, 1.0)), rotation)
+
+    def first_component(t, y, args, **kwargs):
+        return model.kinematics(t, y).rotations[0][0, 0]
+
+    event = diffrax.Event(first_component, optx.Newton(1e-12, 1e-12))
+    # Events are looked for at the ends of steps. The rotation vector is linear in time: without a
+    # limit its steps would span several turns.
+    controller = diffrax.PIDController(rtol=1e-10, atol=1e-10, dtmax=0.5)
+    state = rj.State(angular_velocity=(0.0, 0.0, 1.5))
+    options = dict(event=event, stepsize_controller=controller)
+    solution = rj.simulate(model, state, 10.0, **options)
+    assert bool(solution.event_mask)
+    # As accurate as dense output.
+    assert abs(float(solution.ts[0]) - np.pi / 3.0) < 1e-8
+    late = rj.simulate(model, state, 1.0, **options)
+    assert late.result == rj.RESULTS.successful
+    assert not bool(late.event_mask)
+
+
+def test_controller_by_hand():
+    controller = diffrax.PIDController(rtol=1e-7, atol=1e-7, dtmax=0.02, pcoeff=0.2, icoeff=0.5)
+    model = rj.NullSpace(TOP)
+    solution = rj.simulate(model, START, 1.0, stepsize_controller=controller)
+    assert int(solution.stats["num_steps"]) >= 50
+    stepto = diffrax.StepTo(ts=np.linspace(0.0, 1.0, 31))
+    fixed = rj.simulate(model, START, 1.0, stepsize_controller=stepto, solver=diffrax.Tsit5())
+    assert int(fixed.stats["num_steps"]) == 30
+    assert cases.error(fixed.ys, solution.ys) < 1e-6
+
+
+def test_progress(capsys):
+    model = rj.NullSpace(TOP)
+    rj.simulate(model, START, 0.5, rtol=1e-5, atol=1e-5, progress=True)
+    jax.effects_barrier()
+    assert "100.00%" in capsys.readouterr().out
+    rj.simulate(model, START, 0.5, rtol=1e-5, atol=1e-5)
+    jax.effects_barrier()
+    assert capsys.readouterr().out == ""
+
+
+def test_same_as_diffrax_by_hand():
+    """`simulate` assembles arguments, nothing else."""
+    model = rj.NullSpace(TOP)
+    solver = rj.solvers.Projected(diffrax.Dopri8(), model, rj.projection.Explicit())
+    by_hand = diffrax.diffeqsolve(
+        diffrax.ODETerm(model.vector_field), solver, 0.0, 1.0, None, model.encode(START),
+        stepsize_controller=diffrax.PIDController(rtol=1e-8, atol=1e-8),
+    )  # fmt: skip
+    solution = rj.simulate(model, START, 1.0)
+    assert int(by_hand.stats["num_steps"]) == int(solution.stats["num_steps"])
+    assert cases.error(by_hand.ys, solution.ys) < 1e-14
