@@ -16,7 +16,7 @@ class IdentificationError(RuntimeError):
     """An identification that did not come to an optimum, with the reason; see `Fit.result`."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Fit:
     """Estimates, their uncertainty, and how they came about.
 
@@ -68,6 +68,14 @@ class Fit:
     failed_evaluations: int
     offset: float
     cost: tuple[np.ndarray, ...]
+
+    def __repr__(self) -> str:
+        estimates = ", ".join(
+            f"{label}={value:.6g} +- {self.std[label]:.2g}"
+            for label, value in list(self.estimates.items())[:6]
+        )
+        more = f", {len(self.labels) - 6} more" if len(self.labels) > 6 else ""
+        return f"Fit({self.result}; {estimates}{more}; rms={self.rms})"
 
     @property
     def converged(self) -> bool:
