@@ -56,8 +56,9 @@ def identify(
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
       Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
-    - `tolerance`: relative tolerance of the minimisation; `None` for 1e-8, or 1e-4 in single
-      precision.
+    - `tolerance`: of the minimisation, relative change of coordinates and residuals; or a hundred
+      times that as the distance to the optimum in standard deviations. `None` for 1e-8, or 1e-4
+      in single precision.
     - `throw`: raise `IdentificationError` if there is no optimum; if `False`, see `Fit.result`.
 
     **Returns:** a `Fit`.

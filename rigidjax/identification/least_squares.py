@@ -12,6 +12,10 @@ from .trust_region import FAILED, has_failed, levenberg_marquardt
 # Tolerance of the stages before the last.
 _COARSE = 1e-3
 
+# The relative offset may be this many times the tolerance. Below about 1e-7 (in double precision)
+# round-off in the sum of squares decides which steps are accepted.
+_OFFSET = 100.0
+
 
 class Minimum(eqx.Module):
     """Where the minimisation ended.
@@ -160,7 +164,7 @@ def _iterate(function, x, before, tolerance, limit, max_iterations):
         cauchy, _ = solver.terminate(function, x, None, {}, state, frozenset())
         offset = state.descent_state.relative_offset(before.residuals.size)
         cost = cost.at[iterations].set(state.f_info.as_min())
-        done = cauchy | (offset < tolerance)
+        done = cauchy | (offset < _OFFSET * tolerance)
         return x, eqx.filter(state, eqx.is_array), iterations + 1, done, offset, cost
 
     cost = jnp.full(max_iterations, jnp.inf, x.dtype)

@@ -335,6 +335,50 @@ def test_parameters_of_each_run_bounds_and_parts():
     np.testing.assert_allclose([m.system.moment.value[0] for m in fit.models], torques, rtol=1e-6)
 
 
+def test_one_of_two_bodies_in_absolute_coordinates():
+    """Any formulation of any system."""
+    ts = np.linspace(0.0, 1.0, 15)
+
+    def pair(second, third):
+        first = rj.Body("first", 1.0, [2.0, second, third], angular_velocity=(1.0, 5.0, -2.0))
+        return rj.Absolute(rj.System([first, rj.Body("second", 2.0, [1.0, 1.0, 1.0])]))
+
+    truth = pair(3.0, 4.0)
+    start = truth.system.reference_state()
+    states = rj.simulate(truth, start, 1.0, ts=ts, rtol=1e-10, atol=1e-10).states
+    gyroscope, attitude = Gyroscope("first"), Attitude("first")
+    run = Measurements(
+        ts,
+        {gyroscope: states.angular_velocity[:, 0], attitude: states.orientation[:, 0]},
+        {gyroscope: 0.01, attitude: 0.01},
+    )
+    inertia = Parameter(
+        "inertia", lambda e: e.model.system.bodies[0].inertia, PrincipalInertia(fixed=("I1",))
+    )
+    fit = identify(pair(2.5, 3.8), run, inertia, horizons=(0.2, 1.0))
+    np.testing.assert_allclose(fit.values, [3.0, 4.0], rtol=1e-6)
+    assert fit.labels == ("inertia.I2", "inertia.I3")
+    np.testing.assert_array_equal(fit.model.system.bodies[0].inertia[1:], fit.values)
+
+
+def test_charts_that_move():
+    """A minimal parametrization whose reference moves on while it is measured."""
+    ts = np.linspace(0.0, 1.0, 15)
+
+    def turning(drag):
+        body = rj.FixedPointBody(np.array(cases.INERTIA), moment=rj.QuadraticDrag(drag))
+        return rj.NullSpace(body, rj.RotationVector())
+
+    values = cases.simulated_rates(cases.model(), cases.RATES[0], ts)
+    fit = identify(
+        turning(1e-4),
+        Measurements(ts, {Gyroscope(): values}),
+        Parameter("drag", cases.drag_of),
+        horizons=(1.0,),
+    )
+    np.testing.assert_allclose(fit.values, cases.DRAG, rtol=1e-5)
+
+
 class TestReport:
     def test_text(self, noisy_fit, tmp_path):
         path = tmp_path / "fit.md"
