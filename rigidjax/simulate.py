@@ -12,7 +12,7 @@ import optimistix as optx
 from jaxtyping import ArrayLike
 
 from .adjoint import AnyMode
-from .checks import check, finite, is_traced
+from .checks import check, finite, float_array, is_traced
 from .evaluations import (
     Counted,
     explicit_evaluations,
@@ -91,9 +91,10 @@ def simulate(
             f"{type(model).__name__}."
         )
     state0 = model.check_state(state0)
-    t0, t1 = _check_times(t0, t1)
-    dtype = jnp.result_type(state0.orientation, state0.angular_velocity)
-    saveat = _save_at(saveat, ts, t0, t1)
+    # Time has the precision of everything else, since diffrax promotes the unknowns to it.
+    dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
+    t0, t1 = _check_times(t0, t1, dtype)
+    saveat = _save_at(saveat, ts, t0, t1, dtype)
     controller, dt0 = _controller(stepsize_controller, rtol, atol, dt, dtype)
     method = _solver(solver, controller, rtol, atol)
     after_step = _projection(projection)
@@ -242,8 +243,8 @@ def _cut_at_crossing(model, y0, ts, ys):
     return jnp.where(crossed, jnp.inf, ts), jnp.where(crossed[:, None], jnp.inf, ys)
 
 
-def _check_times(t0, t1):
-    t0, t1 = (finite(_as_time(t), f"simulate({n}=...)") for n, t in (("t0", t0), ("t1", t1)))
+def _check_times(t0, t1, dtype):
+    t0, t1 = (_as_time(t, f"simulate({name}=...)", dtype) for name, t in (("t0", t0), ("t1", t1)))
     if is_traced((t0, t1)):
         t1 = check(jnp.asarray(t1), lambda t1: t1 > t0, "`simulate` needs t1 > t0.")
     elif not t1 > t0:
@@ -254,18 +255,13 @@ def _check_times(t0, t1):
     return t0, t1
 
 
-def _as_time(t):
-    if is_traced(t):
-        return t
-    t = np.asarray(t)
-    if t.ndim != 0 or not (
-        np.issubdtype(t.dtype, np.floating) or np.issubdtype(t.dtype, np.integer)
-    ):
-        raise ValueError(f"`simulate` takes t0 and t1 as real numbers; got {t!r}.")
-    return t.astype(jnp.result_type(float))
+def _as_time(t, argument, dtype):
+    """A checked time in the precision of the run."""
+    t = finite(float_array(t, argument, ()), argument)
+    return jnp.asarray(t, dtype) if is_traced(t) else t.astype(dtype)
 
 
-def _save_at(saveat, ts, t0, t1):
+def _save_at(saveat, ts, t0, t1, dtype):
     if saveat is not None:
         if ts is not None:
             raise ValueError("Give `simulate` either `ts=` or `saveat=`, not both.")
@@ -280,19 +276,20 @@ def _save_at(saveat, ts, t0, t1):
         return saveat
     if ts is None:
         return _SAVE_END
+    ts = float_array(ts, "simulate(ts=...)")
+    if ts.ndim != 1 or ts.size == 0:
+        raise ValueError(f"`simulate(ts=...)` must have shape (T,); got shape {ts.shape}.")
     if not is_traced(ts):
-        known = np.asarray(ts)
-        if known.ndim != 1 or known.size == 0:
-            raise ValueError(f"`simulate(ts=...)` must have shape (T,); got shape {known.shape}.")
-        finite(known, "simulate(ts=...)")
-        if not np.all(np.diff(known) > 0):
+        finite(ts, "simulate(ts=...)")
+        if not np.all(np.diff(ts) > 0):
             raise ValueError("`simulate(ts=...)` must be strictly increasing.")
-        if not is_traced((t0, t1)) and (known[0] < t0 or known[-1] > t1):
+        ts = ts.astype(dtype)
+        if not is_traced((t0, t1)) and (ts[0] < t0 or ts[-1] > t1):
             raise ValueError(
                 f"`simulate(ts=...)` must lie between t0 = {float(t0)} and t1 = {float(t1)}; got "
-                f"times from {known[0]} to {known[-1]}."
+                f"times from {ts[0]} to {ts[-1]}."
             )
-    return diffrax.SaveAt(ts=jnp.asarray(ts, jnp.result_type(float)))
+    return diffrax.SaveAt(ts=jnp.asarray(ts, dtype))
 
 
 def _controller(controller, rtol, atol, dt, dtype):
@@ -302,39 +299,38 @@ def _controller(controller, rtol, atol, dt, dtype):
                 "`simulate(stepsize_controller=...)` takes a diffrax controller such as "
                 f"`diffrax.PIDController(rtol=..., atol=...)`; got {controller!r}."
             )
-        return controller, dt
+        return controller, None if dt is None else _step(dt, dtype)
     floor = 10 * float(jnp.finfo(dtype).eps)
-    tolerances: Any = (("rtol", rtol), ("atol", atol))
-    for name, value in tolerances:
-        if is_traced(value):
-            continue
-        if np.ndim(value) != 0 or not value >= 0:
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        known = float_array(value, f"simulate({name}=...)", ())
+        if not is_traced(value) and not known >= 0:
             raise ValueError(f"`simulate({name}=...)` must be a number >= 0; got {value!r}.")
-    if not is_traced((rtol, atol)):
-        if rtol < floor and atol < floor:
-            raise ValueError(
-                f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
-                f"reaches. Give `simulate` at least {floor:.1g}"
-                + (
-                    ", or use double precision: `jax.config.update('jax_enable_x64', True)`."
-                    if dtype == jnp.float32
-                    else "."
-                )
+    if not is_traced((rtol, atol)) and rtol < floor and atol < floor:
+        raise ValueError(
+            f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
+            f"reaches. Give `simulate` at least {floor:.1g}"
+            + (
+                ", or use double precision: `jax.config.update('jax_enable_x64', True)`."
+                if dtype == jnp.float32
+                else "."
             )
-    if dt is not None:
-        dt = check(
-            finite(_as_time(dt), "simulate(dt=...)"),
-            lambda h: h > 0,
-            "`simulate(dt=...)` must be positive.",
         )
-        return diffrax.ConstantStepSize(), dt
+    if dt is not None:
+        return diffrax.ConstantStepSize(), _step(dt, dtype)
     if is_traced((rtol, atol)):
         return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
-    return _pid(float(rtol), float(atol)), None
+    return _pid(float(rtol), float(atol), dtype), None
+
+
+def _step(dt, dtype):
+    name = "simulate(dt=...)"
+    return check(_as_time(dt, name, dtype), lambda h: h > 0, f"`{name}` must be positive.")
 
 
 @functools.lru_cache(maxsize=64)
-def _pid(rtol, atol):
+def _pid(rtol, atol, dtype):
+    # Arrays: numbers would be constants of the compiled program.
+    rtol, atol = np.asarray(rtol, dtype), np.asarray(atol, dtype)
     return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm)
 
 

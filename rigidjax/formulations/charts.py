@@ -47,7 +47,8 @@ def constant_chart(rate: Float[Array, " N"], y: Unknowns) -> Unknowns:
 
 def move_chart(rotation: AbstractRotation, p: Float[Array, "4"]) -> Float[Array, "4"]:
     """Reference in which the rotation `p` has the coordinates farthest from every singularity."""
-    return multiply(p, conjugate(rotation.to_quaternion(rotation.center())))
+    center = rotation.to_quaternion(rotation.center()).astype(p.dtype)
+    return multiply(p, conjugate(center))
 
 
 def chart_limit(rotation: AbstractRotation) -> Float[Array, ""]:
