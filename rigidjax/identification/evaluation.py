@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .problem import Problem, weighted
@@ -29,16 +30,26 @@ class Evaluation(eqx.Module):
     own_chain: Float[Array, "B D P"]
     okay: Bool[Array, " B"]
 
-    def by_components(self) -> Float[Array, "M K"]:
-        """Derivatives of all residuals by all components: shared, then run by run."""
+    def by_components(self) -> np.ndarray:
+        """Derivatives of all residuals by all components: shared, then run by run (on the host)."""
         size = self.shared.shape[0]
-        return _dense(self.jacobian[..., :size], self.jacobian[..., size:])
+        J = np.asarray(self.jacobian)
+        blocks = np.zeros((*J.shape[:2], len(J), J.shape[2] - size), J.dtype)
+        for b in range(len(J)):
+            blocks[b, :, b] = J[b, :, size:]
+        blocks = blocks.reshape(*J.shape[:2], -1)
+        return np.concatenate([J[..., :size], blocks], axis=-1).reshape(-1, size + blocks.shape[-1])
 
     def by_coordinates(self) -> Float[Array, "M U"]:
         """Derivatives of all residuals by all coordinates: shared, then run by run."""
         size = self.shared.shape[0]
+        shared = self.jacobian[..., :size] @ self.shared_chain
         own = jax.vmap(jnp.matmul)(self.jacobian[..., size:], self.own_chain)
-        return _dense(self.jacobian[..., :size] @ self.shared_chain, own)
+        num_runs, num_residuals, num_own = own.shape
+        blocks = jnp.einsum("bc,bnp->bncp", jnp.eye(num_runs, dtype=own.dtype), own)
+        blocks = blocks.reshape(num_runs, num_residuals, num_runs * num_own)
+        dense = jnp.concatenate([shared, blocks], axis=-1)
+        return dense.reshape(num_runs * num_residuals, -1)
 
 
 def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"]) -> Evaluation:
@@ -97,11 +108,3 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
 
 def _joined(arrays, dtype):
     return jnp.concatenate([jnp.zeros(0, dtype), *arrays])
-
-
-def _dense(shared, own):
-    """Derivatives (B, N, S) and (B, N, P) as one matrix (B N, S + B P)."""
-    num_runs, num_residuals, num_own = own.shape
-    blocks = jnp.einsum("bc,bnp->bncp", jnp.eye(num_runs, dtype=own.dtype), own)
-    blocks = blocks.reshape(num_runs, num_residuals, num_runs * num_own)
-    return jnp.concatenate([shared, blocks], axis=-1).reshape(num_runs * num_residuals, -1)

@@ -212,9 +212,10 @@ def _make_fit(
             "does not explain these data, or this is a local minimum.",
         ]
     models, states, sensors, bounds = [], [], [], []
+    of_runs, found = jax.tree.map(np.asarray, (problem.runs, minimum.leaves))
     for b in range(problem.num_runs):
-        run = jax.tree.map(lambda x, b=b: x[b], problem.runs)
-        leaves = problem.leaves(minimum.shared, minimum.own[b], run)
+        leaves = [jnp.asarray(leaf[b]) for leaf in found]
+        run = jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), of_runs)
         experiment = problem.experiment(leaves, run)
         models.append(experiment.model)
         states.append(experiment.state0)

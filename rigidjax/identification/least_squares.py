@@ -23,6 +23,7 @@ class Minimum(eqx.Module):
     **Attributes:**
 
     - `shared` (S,), `own` (B, P): the coordinates.
+    - `leaves`: of all parameters in every run, with the runs in front.
     - `first`, `last`: the problem evaluated at the start and at the end.
     - `converged`: whether a criterion was met in the last stage.
     - `offset`: at the end, see `Linearisation.relative_offset`.
@@ -33,6 +34,7 @@ class Minimum(eqx.Module):
 
     shared: Float[Array, " S"]
     own: Float[Array, "B P"]
+    leaves: list[Array]
     first: Evaluation
     last: Evaluation
     converged: Bool[Array, ""]
@@ -84,10 +86,11 @@ def minimise(
     start = (x, blank, jnp.array(True), jnp.array(0), jnp.array(False), jnp.zeros_like(x[0]))
     carry, (evaluations, iterations, cost) = jax.lax.scan(stage, start, (horizons, last, limits))
     x, last_evaluation, feasible, failures, converged, offset = carry
-    size = shared.shape[0]
+    shared, own = x[: shared.shape[0]], x[shared.shape[0] :].reshape(own.shape)
     return Minimum(
-        shared=x[:size],
-        own=x[size:].reshape(own.shape),
+        shared=shared,
+        own=own,
+        leaves=jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs),
         first=jax.tree.map(lambda leaf: leaf[0], evaluations),
         last=last_evaluation,
         converged=converged & feasible,

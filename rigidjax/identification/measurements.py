@@ -133,15 +133,22 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
         width = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
         return np.pad(array, width, mode)
 
+    # Stacked on the host: operations on arrays of JAX are compiled one by one.
+    def stacked(arrays: Any) -> Array:
+        return jnp.asarray(np.stack(arrays))
+
+    def weight(mask: Any, noise: Any, ts: Any) -> np.ndarray:
+        weight = np.asarray(mask).astype(ts.dtype)
+        return weight if noise is None else weight / np.asarray(noise)
+
     weights = [
-        [m / (1.0 if s is None else s) for m, s in zip(run.mask, run.noise, strict=True)]
-        for run in runs
+        [weight(m, s, run.ts) for m, s in zip(run.mask, run.noise, strict=True)] for run in runs
     ]
     each = range(len(first.sensors))
     return Runs(
-        ts=jnp.stack([padded(run.ts, "edge") for run in runs]),
-        values=tuple(jnp.stack([padded(run.values[k], "edge") for run in runs]) for k in each),
-        weights=tuple(jnp.stack([padded(w[k], "constant") for w in weights]) for k in each),
+        ts=stacked([padded(run.ts, "edge") for run in runs]),
+        values=tuple(stacked([padded(run.values[k], "edge") for run in runs]) for k in each),
+        weights=tuple(stacked([padded(w[k], "constant") for w in weights]) for k in each),
         sensors=first.sensors,
         lengths=tuple(len(run.ts) for run in runs),
         names=tuple(run.name or str(i + 1) for i, run in enumerate(runs)),
