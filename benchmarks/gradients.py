@@ -111,7 +111,7 @@ def measure(case: str, formulation: str, mode: str, repeats: int, **settings) ->
     value = run(top, formulation, **settings)
     parameters = jnp.array([*top.inertia, *top.omega])
     gradient = jax.jit(jax.grad(value) if mode == "reverse" else jax.jacfwd(value))
-    compile_seconds = common.compile_seconds(gradient, parameters, repeats=1)
+    compile_times = common.compile_times(gradient, parameters, repeats=1)
     times = common.interleaved({"run": lambda: gradient(parameters)}, repeats)["run"]
     found, reference = np.asarray(gradient(parameters)), cached_reference(case)
     error = np.abs(found - reference)
@@ -123,7 +123,7 @@ def measure(case: str, formulation: str, mode: str, repeats: int, **settings) ->
         "solver": "Dopri8",
         "tolerance": TOLERANCE,
         "dtype": str(found.dtype),
-        "compile_seconds": compile_seconds,
+        **compile_times,
         **common.summary(times),
         "relative_error": float(np.max(error) / np.max(np.abs(reference))),
         "worst_entry": float(np.max(error / np.abs(reference))),

@@ -118,21 +118,24 @@ def lang_tangential(p, v, psi, inertia):
     r"""Lang (40) as printed, $M^\sharp(p)\psi - |v|^2 p$ with $\psi$ given, in components."""
     p0, p1, p2, p3 = p
     s0, s1, s2, s3 = psi
-    # Im(conj(p) psi); the factor 1/4 of M# goes into the inertia, which is given as 4 I.
-    c1 = (p0 * s1 - p1 * s0 + p3 * s2 - p2 * s3) / inertia[0]
-    c2 = (p0 * s2 - p2 * s0 + p1 * s3 - p3 * s1) / inertia[1]
-    c3 = (p0 * s3 - p3 * s0 + p2 * s1 - p1 * s2) / inertia[2]
+    # -Im(conj(p) psi); the factor 1/4 of M# goes into the inertia, which is given as 4 I.
+    c1 = (p1 * s0 - p0 * s1 + p2 * s3 - p3 * s2) / inertia[0]
+    c2 = (p2 * s0 - p0 * s2 + p3 * s1 - p1 * s3) / inertia[1]
+    c3 = (p3 * s0 - p0 * s3 + p1 * s2 - p2 * s1) / inertia[2]
     s = jnp.square(v[0]) + jnp.square(v[1]) + jnp.square(v[2]) + jnp.square(v[3])
     return (
-        -s * p0 - p1 * c1 - p2 * c2 - p3 * c3,
-        p0 * c1 + p2 * c3 - p3 * c2 - s * p1,
-        p0 * c2 + p3 * c1 - p1 * c3 - s * p2,
-        p0 * c3 + p1 * c2 - p2 * c1 - s * p3,
+        p1 * c1 + p2 * c2 + p3 * c3 - s * p0,
+        p3 * c2 - p0 * c1 - p2 * c3 - s * p1,
+        p1 * c3 - p0 * c2 - p3 * c1 - s * p2,
+        p2 * c1 - p0 * c3 - p1 * c2 - s * p3,
     )
 
 
 def psi_quaternion(p, v, inertia):
-    r"""$\psi = 8\,Q(v) I Q(v)^T p$, Lang (33) without applied moment, in components."""
+    r"""$\psi = 8\,Q(v) I Q(v)^T p$, Lang (33) without applied moment, in components.
+
+    The factor 8 goes into the inertia, which is given as 8 I.
+    """
     p0, p1, p2, p3 = p
     v0, v1, v2, v3 = v
     h1 = (v0 * p1 - v1 * p0 + v3 * p2 - v2 * p3) * inertia[0]

@@ -141,7 +141,7 @@ def forward_rows(batch: int, repeats: int, names=tuple(RUNS)) -> list[dict[str, 
     jitted = {name: jax.jit(batched(RUNS[name], batch)) for name in names}
     compiles = 1 if repeats < 20 else 5
     compile_times = {
-        name: common.compile_seconds(f, *args, repeats=compiles) for name, f in jitted.items()
+        name: common.compile_times(f, *args, repeats=compiles) for name, f in jitted.items()
     }
     times = common.interleaved({name: lambda f=f: f(*args) for name, f in jitted.items()}, repeats)
     reference = np.asarray(jitted["bare, components"](*args))
@@ -157,7 +157,7 @@ def forward_rows(batch: int, repeats: int, names=tuple(RUNS)) -> list[dict[str, 
                 "run": name,
                 "dtype": str(reference.dtype),
                 "tolerance": TOLERANCE,
-                "compile_seconds": compile_times[name],
+                **compile_times[name],
                 **found,
                 **common.ratios(found, base),
                 "difference": float(np.max(np.abs(np.asarray(f(*args)) - reference))),
@@ -190,7 +190,11 @@ def derivative_rows(batch: int, repeats: int) -> list[dict[str, Any]]:
     """Reverse and forward mode over the run itself, inertia and initial rates as parameters."""
     args = initial(batch)
     out = []
-    for name in ("simulate", "simulate, projected", "bare, components"):
+    names = ["simulate", "simulate, projected"]
+    if batch == 1:
+        # In a batch its reverse mode takes a minute for each run.
+        names.append("bare, components")
+    for name in names:
         run = batched(RUNS[name], batch)
         value = scalar(run)
         tangents = tuple(jnp.ones_like(x) for x in args)
@@ -209,7 +213,7 @@ def derivative_rows(batch: int, repeats: int) -> list[dict[str, Any]]:
                 lambda *args, f=mode_value, dx=tangents: jax.jvp(f, args, dx)[1]
             )
         compile_times = {
-            mode: common.compile_seconds(f, *args, repeats=1) for mode, f in modes.items()
+            mode: common.compile_times(f, *args, repeats=1) for mode, f in modes.items()
         }
         times = common.interleaved(
             {mode: lambda f=f: f(*args) for mode, f in modes.items()}, repeats
@@ -225,7 +229,7 @@ def derivative_rows(batch: int, repeats: int) -> list[dict[str, Any]]:
                     "mode": mode,
                     "dtype": str(args[0].dtype),
                     "tolerance": TOLERANCE,
-                    "compile_seconds": compile_times[mode],
+                    **compile_times[mode],
                     **found,
                     **common.ratios(found, base),
                 }
@@ -243,7 +247,7 @@ def call_rows(repeats: int) -> list[dict[str, Any]]:
             model, problem.state0, T1, solver=diffrax.Dopri5(), rtol=TOLERANCE, atol=TOLERANCE
         ).ys
 
-    compile_time = common.compile_seconds(call)
+    compile_time = common.compile_times(call)
     f, args = jax.jit(RUNS["simulate, projected"]), initial(1)
     times = common.interleaved({"call": call, "jitted": lambda: f(*args)}, repeats)
     found, base = common.summary(times["call"]), common.summary(times["jitted"])
@@ -254,7 +258,7 @@ def call_rows(repeats: int) -> list[dict[str, Any]]:
             "run": "simulate, projected, not jitted",
             "dtype": "float64",
             "tolerance": TOLERANCE,
-            "compile_seconds": compile_time,
+            **compile_time,
             **found,
             "overhead_seconds": found["run_seconds_min"] - base["run_seconds_min"],
         }
@@ -299,6 +303,7 @@ def show(rows: list[dict[str, Any]]) -> None:
             f"{key} {row[key]:.4g}"
             for key in (
                 "compile_seconds",
+                "compile_cpu_seconds",
                 "run_seconds_min",
                 "run_seconds",
                 "cpu_seconds",

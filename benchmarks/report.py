@@ -1,0 +1,334 @@
+"""Figures and the tables in README.md, from the rows in `results/`.
+
+Nothing is measured here. `--smoke` prints the tables and draws the figures without writing a file.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import _common as common
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from operation_counts import lu_operations
+from work_precision import claims
+
+README = common.HERE / "README.md"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table, the first column to the left and the others to the right."""
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
+
+
+def measured(rows: list[dict[str, Any]]) -> str:
+    """Where and when rows were measured."""
+    row = rows[0]
+    loads = sorted(r["load"] for r in rows)
+    load = f"load {loads[0]:g}" if loads[0] == loads[-1] else f"load {loads[0]:g} to {loads[-1]:g}"
+    return (
+        f"Measured {row['date']} at {row['commit']}: {row['processor']}, {row['cores']} cores, "
+        f"{load}, device {row['device']}; Python {row['python']}, jax {row['jax']}, "
+        f"diffrax {row['diffrax']}, equinox {row['equinox']}."
+    )
+
+
+def work() -> list[dict[str, Any]]:
+    """Rows of explicit and implicit solvers."""
+    names = ("work_precision", "work_precision_implicit")
+    measured = [name for name in names if (common.RESULTS / f"{name}.json").exists()]
+    return [row for name in measured for row in common.read(name)]
+
+
+def operation_table() -> str:
+    """Lang's Table 1 and ours."""
+    rows = common.read("operation_counts")
+    kinds = ["+", "-", "*", "/", "square", "sin", "cos"]
+    body = []
+    for row in rows:
+        if "lang" not in row:
+            continue
+        counts, lang = row["counts"], row["lang_counts"]
+        other = sum(n for kind, n in counts.items() if kind not in kinds)
+        assert other == 0
+        for whose, numbers, total in (
+            ("ours", counts, row["total"]),
+            ("Lang", lang, row["lang"]),
+        ):
+            lu = f" + {row['lang_lu']} of the LU" if whose == "Lang" and row["lang_lu"] else ""
+            body.append(
+                [f"{row['case']}, {whose}"]
+                + [str(numbers.get(kind, 0)) for kind in kinds]
+                + [f"{total}{lu}"]
+            )
+    rest = [
+        [f"{row['case']} ({row['body']})", str(row["total"])] for row in rows if "lang" not in row
+    ]
+    return (
+        table(["free body", *kinds, "total"], body)
+        + "\n\n"
+        + table(["other right-hand sides", "total"], rest)
+        + f"\n\nThe LU decomposition is that of 15 equations: {lu_operations(15)} operations with "
+        "its solution."
+    )
+
+
+def claims_table() -> str:
+    """Ratios of evaluations at equal error, by tolerance."""
+    found = claims(work())
+    tolerances = sorted({f["tolerance"] for f in found}, reverse=True)
+    keys = dict.fromkeys((f["case"], f["solver"], f["projection"], f["pair"]) for f in found)
+    body = []
+    for key in keys:
+        case, solver, projection, pair = key
+        if case == "B, 1e-5":
+            continue
+        group = {
+            f["tolerance"]: f
+            for f in found
+            if (f["case"], f["solver"], f["projection"], f["pair"]) == key
+        }
+        cells = []
+        for tolerance in tolerances:
+            f = group.get(tolerance)
+            sign = {"": "", "<=": "≥ ", ">": "< "}[f["bound"]] if f else ""
+            cells.append(f"{sign}{f['ratio']:.2f}" if f else "")
+        setting = "projected" if projection else "free"
+        body.append([f"{case}; {solver}; {pair}; {setting}", *cells])
+    return table(["example; solver; rotation; setting", *(f"{t:.0e}" for t in tolerances)], body)
+
+
+def failure_table() -> str:
+    """Errors at the end of Example B with a small disturbance, by tolerance."""
+    rows = [r for r in work() if r["case"] == "B, 1e-5"]
+    tolerances = sorted({r["tolerance"] for r in rows}, reverse=True)
+    body = []
+    for key in dict.fromkeys((r["solver"], r["formulation"], r["projection"]) for r in rows):
+        group = {
+            r["tolerance"]: r
+            for r in rows
+            if (r["solver"], r["formulation"], r["projection"]) == key
+        }
+        solver, formulation, projection = key
+        setting = "projected" if projection else "free"
+        body.append(
+            [f"{solver}; {formulation}; {setting}"]
+            + [f"{group[t]['error']:.0e}" if t in group else "" for t in tolerances]
+        )
+    return table(["solver; formulation; setting", *(f"{t:.0e}" for t in tolerances)], body)
+
+
+def speed_table() -> str:
+    """Times and ratios of `speed.py`."""
+    rows = common.read("speed")
+    body = []
+    for row in rows:
+        name = "; ".join(
+            f"{row[key]} tops" if key == "batch" and row[key] > 1 else str(row[key])
+            for key in ("case", "batch", "run", "mode")
+            if key in row and not (key == "batch" and row[key] == 1)
+        )
+        compile_time = "compile_seconds" in row and (
+            f"{row['compile_seconds']:.2f} / {row['compile_cpu_seconds']:.2f}"
+        )
+        ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
+        cpu = f"{row['ratio_of_cpu_medians']:.2f}" if "ratio_of_cpu_medians" in row else ""
+        body.append(
+            [
+                name,
+                compile_time or "",
+                f"{1e3 * row['run_seconds_min']:.3g}",
+                f"{1e3 * row['run_seconds']:.3g}",
+                ratio,
+                cpu,
+            ]
+        )
+    header = ["case", "compile s, wall / CPU", "run ms, least", "median", "ratio", "of CPU times"]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
+def throughput_table() -> str:
+    """Simulations and steps per second by batch size."""
+    rows = [r for name in _throughputs() for r in common.read(name)]
+    body = [
+        [
+            f"{r['batch']:,}",
+            r["device"],
+            r["dtype"],
+            f"{r['compile_seconds']:.2f}",
+            f"{r['run_seconds_min']:.4g}",
+            f"{r['run_seconds']:.4g}",
+            f"{r['simulations_per_second']:.3g}",
+            f"{r['steps_per_second']:.3g}",
+            f"{r['steps_per_cpu_second']:.3g}" if "steps_per_cpu_second" in r else "",
+            f"{r['error']:.1e}",
+        ]
+        for r in rows
+    ]
+    header = ["tops", "device", "dtype", "compile s", "run s, least", "median", "tops/s", "steps/s"]
+    header += ["steps/CPU s", "error"]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
+def _throughputs() -> list[str]:
+    return sorted(path.stem for path in common.RESULTS.glob("throughput*.json"))
+
+
+def gradient_table() -> str:
+    """Errors of gradients."""
+    rows = common.read("gradients")
+    body = [
+        [
+            f"{r['case']}; {r['formulation']}; {r['mode']}",
+            f"{r['relative_error']:.1e}",
+            f"{r['worst_entry']:.1e}",
+            f"{1e3 * r['run_seconds_min']:.3g}",
+        ]
+        for r in rows
+    ]
+    header = ["case; formulation; mode", "relative error", "worst entry", "run ms, least"]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "operations": ("operation_counts", operation_table),
+    "claims": ("work_precision", claims_table),
+    "failure": ("work_precision", failure_table),
+    "speed": ("speed", speed_table),
+    "throughput": ("throughput", throughput_table),
+    "gradients": ("gradients", gradient_table),
+}
+
+
+def step_figure(case: str) -> Figure:
+    """Step sizes over time."""
+    figure, axes = plt.subplots(figsize=(7, 3.5))
+    for row in common.read("step_sizes"):
+        if row["case"] == case:
+            name = row["formulation"]
+            axes.semilogy(row["ts"], row["steps"], color=common.COLORS[name], lw=0.9, label=name)
+    axes.set(xlabel="t / s", ylabel="step / s", title=f"Example {case}, Dopri5 at 1e-6")
+    axes.legend(fontsize=7, ncols=2)
+    return figure
+
+
+def energy_figure() -> Figure:
+    """Relative change of the energy over time, with and without projection."""
+    rows = common.read("energy")
+    tolerances = sorted({r["tolerance"] for r in rows}, reverse=True)
+    figure, grid = plt.subplots(2, len(tolerances), figsize=(9, 5.5), sharex=True, squeeze=False)
+    for row in rows:
+        name = row["formulation"]
+        # Euler angles have nothing to project: the same curve in both rows.
+        for line in (0, 1) if name == "Euler angles" else (int(not row["projection"]),):
+            axes = grid[line, tolerances.index(row["tolerance"])]
+            change = [abs(e) for e in row["energy_change"]]
+            axes.semilogy(row["ts"][1:], change[1:], color=common.COLORS[name], lw=1, label=name)
+    for line, setting in enumerate(("projected", "not projected")):
+        for column, tolerance in enumerate(tolerances):
+            grid[line, column].set_title(f"Dopri5 at {tolerance:.0e}, {setting}", fontsize=9)
+        grid[line, 0].set_ylabel("relative energy change")
+    for axes in grid[1]:
+        axes.set_xlabel("t / s")
+    grid[0, 0].legend(fontsize=7)
+    return figure
+
+
+def work_figure(panels: list[tuple[str, str]]) -> Figure:
+    """Error against evaluations, one panel for each (case, solver)."""
+    rows = work()
+    figure, grid = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.6), squeeze=False)
+    for axes, (case, solver) in zip(grid[0], panels, strict=True):
+        for name in common.FORMULATIONS:
+            for projection, style in ((True, "o-"), (False, "x--")):
+                line = [
+                    r
+                    for r in rows
+                    if (r["case"], r["solver"], r["formulation"], r["projection"])
+                    == (case, solver, name, projection)
+                ]
+                if line:
+                    axes.loglog(
+                        [r["num_rhs"] for r in line],
+                        [r["error"] for r in line],
+                        style,
+                        color=common.COLORS[name],
+                        lw=1,
+                        ms=3.5,
+                        label=name if projection else None,
+                    )
+        axes.set(xlabel="evaluations", title=f"{case}: {solver}")
+    grid[0, 0].set_ylabel("error at the end (dashed: not projected)")
+    grid[0, 0].legend(fontsize=6)
+    figure.tight_layout()
+    return figure
+
+
+def throughput_figure() -> Figure:
+    """Steps per second by batch size."""
+    figure, axes = plt.subplots(figsize=(6, 3.6))
+    rows = [r for name in _throughputs() for r in common.read(name)]
+    for device, dtype in dict.fromkeys((r["device"], r["dtype"]) for r in rows):
+        line = [r for r in rows if (r["device"], r["dtype"]) == (device, dtype)]
+        axes.loglog(
+            [r["batch"] for r in line],
+            [r["steps_per_second"] for r in line],
+            "o-",
+            ms=4,
+            label=f"{device}, {dtype}",
+        )
+    axes.set(xlabel="tops at once", ylabel="steps per second")
+    axes.legend(fontsize=8)
+    return figure
+
+
+FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
+    "figure_08_step_sizes_A": ("step_sizes", lambda: step_figure("A")),
+    "figure_09_step_sizes_B": ("step_sizes", lambda: step_figure("B, 0.1")),
+    "figure_10_energy": ("energy", energy_figure),
+    "figure_13_explicit_A": (
+        "work_precision",
+        lambda: work_figure([("A", s) for s in ("Dopri5", "Dopri8", "Tsit5")]),
+    ),
+    "figure_14_implicit_A": (
+        "work_precision_implicit",
+        lambda: work_figure([("A", s) for s in ("Kvaerno3", "Kvaerno4", "Kvaerno5")]),
+    ),
+    "figure_15_B": (
+        "work_precision",
+        lambda: work_figure([("B, 0.1", "Dopri5"), ("B, 1e-5", "Dopri5")]),
+    ),
+    "throughput": ("throughput", throughput_figure),
+}
+
+
+def fill(text: str, name: str, content: str) -> str:
+    """`text` with the part between the marks of `name` replaced."""
+    pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"README.md has no marks of the table {name!r}.")
+    return pattern.sub(lambda m: f"{m.group(1)}{content}\n{m.group(2)}", text)
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    text = README.read_text()
+    for name, (source, make) in TABLES.items():
+        if (common.RESULTS / f"{source}.json").exists():
+            content = make()
+            text = fill(text, name, content)
+            if options.smoke:
+                print(content, end="\n\n")
+    if not options.smoke:
+        README.write_text(text)
+    for name, (source, draw) in FIGURES.items():
+        if (common.RESULTS / f"{source}.json").exists():
+            figure = draw()
+            if not options.smoke:
+                common.save(figure, name)
+            plt.close(figure)
