@@ -150,7 +150,7 @@ class _Run:
         """Step boundaries, number of steps, and every `segment`-th state."""
         kwargs = dict(self.kwargs)
         state = kwargs["init_state"]
-        count = self.max_steps // self.segment
+        count = max(1, self.max_steps // self.segment)
         SaveState = type(state.save_state)  # the loop's own record of what was saved
         full = lambda n, like: jnp.full((n, *like.shape), jnp.inf, like.dtype)  # noqa: E731
         times = SaveState(
