@@ -36,3 +36,45 @@ def rigid_body(inertia, moment, p0, omega0, ts):
     )
     assert solution.success
     return rotation_matrix(solution.y[:4].T), solution.y[4:].T
+
+
+def heavy_top_derivatives(inertia, weight_moment, p0, omega0, t1, step=1e-30):
+    """Derivatives of (R, Omega) at `t1`, shape (12, 6), with respect to moments and start rates.
+
+    By complex steps through DOP853, which have no round-off and no truncation. The control of the
+    step size does not see the imaginary parts: small steps are prescribed.
+    """
+
+    def euler_map(p):
+        a, b, c, d = p
+        n = a * a + b * b + c * c + d * d
+        rows = [
+            [a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)],
+            [2 * (b * c + a * d), a * a - b * b + c * c - d * d, 2 * (c * d - a * b)],
+            [2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d],
+        ]
+        return np.array(rows) / n
+
+    def field(t, y, I):
+        p, w = y[:4], y[4:]
+        p_dot = [
+            -p[1] * w[0] - p[2] * w[1] - p[3] * w[2],
+            p[0] * w[0] + p[2] * w[2] - p[3] * w[1],
+            p[0] * w[1] + p[3] * w[0] - p[1] * w[2],
+            p[0] * w[2] + p[1] * w[1] - p[2] * w[0],
+        ]
+        R = euler_map(p)
+        moment = weight_moment * np.array([R[2, 1], -R[2, 0], 0.0])
+        return np.concatenate([0.5 * np.array(p_dot), (moment - np.cross(w, I * w)) / I])
+
+    theta, columns = np.concatenate([inertia, omega0]).astype(complex), []
+    for direction in np.eye(6):
+        I, w0 = np.split(theta + 1j * step * direction, 2)
+        solution = solve_ivp(
+            field, (0.0, t1), np.concatenate([p0, w0]), args=(I,), method="DOP853",
+            rtol=1e-13, atol=1e-14, max_step=0.02,
+        )  # fmt: skip
+        assert solution.success
+        y = solution.y[:, -1]
+        columns.append(np.concatenate([euler_map(y[:4]).ravel(), y[4:]]).imag / step)
+    return np.stack(columns, axis=1)

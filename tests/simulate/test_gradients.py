@@ -1,0 +1,141 @@
+"""Derivatives of whole runs against complex steps through SciPy, singular points included."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+import pytest
+from formulations import cases
+from simulate import reference
+
+import rigidjax as rj
+from rigidjax.rotations import euler_map
+
+WEIGHT, T1 = 3.0, 0.7
+# Orientation, moments, start rates.
+POINTS = {
+    "generic": ((0.5, 0.1, -0.7, 0.5), (3.0, 2.5, 2.0), (0.7, -1.1, 2.4)),
+    "zero rotation, two equal moments": ((1.0, 0.0, 0.0, 0.0), (2.0, 2.0, 1.0), (0.4, 0.0, 2.0)),
+    "half turn, three equal moments": ((0.0, 0.48, -0.6, 0.64), (2.0, 2.0, 2.0), (1.0, 2.0, -1.0)),
+    # Not at an equilibrium: there the error control would see nothing that depends on the step.
+    "half turn, at rest": ((0.0, 0.6, 0.0, 0.8), (3.0, 2.0, 2.0), (0.0, 0.0, 0.0)),
+}
+BATCH = tuple(jnp.array(part) for part in zip(*POINTS.values(), strict=True))
+
+MODELS = [
+    (rj.NullSpace, rj.Quaternion()),
+    (rj.Absolute, rj.Directors()),
+    (rj.NullSpace, rj.LinearParameters()),
+    (rj.Absolute, rj.EulerAngles("ZXZ")),
+]
+
+
+def end(theta, p, formulation=rj.NullSpace, rotation=None, t1=T1, **options):
+    """Rotation matrix and angular velocity at the end; `theta`: moments and start rates."""
+    body = rj.FixedPointBody(theta[:3], rj.AxialGravityPotential(WEIGHT), physical=False)
+    model = formulation(body, rotation)
+    state = rj.State(orientation=p, angular_velocity=theta[3:])
+    settings = dict(rtol=1e-12, atol=1e-12, max_steps=256)
+    solution = rj.simulate(model, state, t1, **{**settings, **options})
+    states = solution.states
+    R = euler_map(states.orientation[0, 0])
+    return jnp.concatenate([R.reshape(9), states.angular_velocity[0, 0]])
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return np.stack(
+        [
+            reference.heavy_top_derivatives(np.array(I), WEIGHT, np.array(p), np.array(w), T1)
+            for p, I, w in POINTS.values()
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("formulation", "rotation"),
+    MODELS,
+    ids=[f"{f.__name__}-{cases.rotation_name(r)}" for f, r in MODELS],
+)
+def test_forward_mode(formulation, rotation, expected):
+    """Through projections and changes of chart alike."""
+
+    def function(p, I, w):
+        theta = jnp.concatenate([I, w])
+        return jax.jacfwd(lambda theta: end(theta, p, formulation, rotation))(theta)
+
+    found = jax.jit(jax.vmap(function))(*BATCH)
+    for i in range(len(POINTS)):
+        assert cases.error(found[i], expected[i]) < 1e-9
+
+
+@pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
+def test_reverse_mode(formulation, rotation, expected):
+    weights = jnp.asarray(np.random.default_rng(19).normal(size=12))
+
+    def function(p, I, w):
+        theta = jnp.concatenate([I, w])
+        return jax.grad(lambda theta: weights @ end(theta, p, formulation, rotation))(theta)
+
+    found = jax.jit(jax.vmap(function))(*BATCH)
+    for i in range(len(POINTS)):
+        assert cases.error(found[i], np.asarray(weights) @ expected[i]) < 1e-9
+
+
+@pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
+def test_second_derivatives(formulation, rotation):
+    """Finite and right at singular points: forward over reverse against differences."""
+    weights = jnp.asarray(np.random.default_rng(23).normal(size=12))
+    # A fixed step makes the run a smooth function, at any tolerance.
+    options = dict(dt=0.05, solver=diffrax.Dopri5(), max_steps=4, t1=0.2)
+
+    def gradient(p, theta):
+        value = lambda theta: weights @ end(theta, p, formulation, rotation, **options)  # noqa: E731
+        return jax.grad(value)(theta)
+
+    def both(p, I, w, v):
+        theta, h = jnp.concatenate([I, w]), 1e-4
+        first, second = jax.jvp(lambda theta: gradient(p, theta), (theta,), (v,))
+        return first, second, theta + h * v, theta - h * v
+
+    v = jnp.asarray(np.random.default_rng(29).normal(size=(len(POINTS), 6)))
+    _, second, above, below = jax.jit(jax.vmap(both))(*BATCH, v)
+    slope = jax.jit(jax.vmap(gradient))
+    difference = (slope(BATCH[0], above) - slope(BATCH[0], below)) / 2e-4
+    # Truncation 1e-8 times fourth derivatives of order one.
+    assert cases.error(second, difference) < 1e-7
+
+
+def test_adjoints_of_diffrax(expected):
+    """Whatever adjoint is given is used, and finds the same derivatives."""
+    p, I, w = (part[0] for part in BATCH)
+    theta, weights = jnp.concatenate([I, w]), jnp.asarray(np.linspace(-1.0, 1.0, 12))
+
+    def scalar(adjoint):
+        return jax.jit(lambda theta: weights @ end(theta, p, adjoint=adjoint))
+
+    first = np.asarray(weights) @ expected[0]
+    v = jnp.array([0.3, -0.2, 0.5, 0.1, 0.4, -0.6])
+    slope = jax.jvp(scalar(diffrax.ForwardMode()), (theta,), (v,))[1]
+    assert cases.error(slope, first @ v) < 1e-9
+    found = jax.grad(scalar(diffrax.RecursiveCheckpointAdjoint()))(theta)
+    assert cases.error(found, first) < 1e-9
+
+
+def test_derivative_of_the_time_of_an_event():
+    """A quarter turn takes pi / (2 speed)."""
+    model = rj.NullSpace(rj.FixedPointBody((2.0, 2.0, 1.0)))
+
+    def first_component(t, y, args, **kwargs):
+        return model.kinematics(t, y).rotations[0][0, 0]
+
+    event = diffrax.Event(first_component, optx.Newton(1e-12, 1e-12))
+
+    def quarter(speed):
+        state = rj.State(angular_velocity=speed * jnp.array([0.0, 0.0, 1.0]))
+        return rj.simulate(model, state, 10.0, event=event, rtol=1e-11, atol=1e-11).ts[0]
+
+    time, slope = jax.jvp(jax.jit(quarter), (2.0,), (1.0,))
+    assert abs(float(time) - np.pi / 4) < 1e-8
+    assert abs(float(slope) + np.pi / 8) < 1e-7
