@@ -273,17 +273,20 @@ def _save_at(saveat, ts, t0, t1, dtype):
                 "`simulate(saveat=...)` takes one set of times, not `SaveAt(subs=...)`; for "
                 "several use `diffrax.diffeqsolve` with `model.vector_field`."
             )
-        return saveat
+        subs: Any = saveat.subs
+        if only_dense or subs.ts is None:
+            return saveat
+        return eqx.tree_at(lambda s: s.subs.ts, saveat, jnp.asarray(subs.ts, dtype))
     if ts is None:
         return _SAVE_END
     ts = float_array(ts, "simulate(ts=...)")
     if ts.ndim != 1 or ts.size == 0:
         raise ValueError(f"`simulate(ts=...)` must have shape (T,); got shape {ts.shape}.")
     if not is_traced(ts):
-        finite(ts, "simulate(ts=...)")
+        # Rounded like t0 and t1 before anything is compared.
+        ts = finite(ts, "simulate(ts=...)").astype(dtype)
         if not np.all(np.diff(ts) > 0):
-            raise ValueError("`simulate(ts=...)` must be strictly increasing.")
-        ts = ts.astype(dtype)
+            raise ValueError(f"`simulate(ts=...)` must be strictly increasing in {dtype}.")
         if not is_traced((t0, t1)) and (ts[0] < t0 or ts[-1] > t1):
             raise ValueError(
                 f"`simulate(ts=...)` must lie between t0 = {float(t0)} and t1 = {float(t1)}; got "

@@ -97,6 +97,44 @@ def test_tolerance_below_single_precision():
         rj.simulate(model, state, 1.0)
 
 
+SINGLE = jax.tree.map(lambda x: x.astype(jnp.float32), MODEL)
+SINGLE_START = rj.State(angular_velocity=np.array([0.1, 0.2, 3.0], np.float32))
+
+
+def single(t1, **options):
+    options = dict(rtol=1e-5, atol=1e-5, dt=0.1, solver=diffrax.Heun(), **options)
+    return rj.simulate(SINGLE, SINGLE_START, t1, **options)
+
+
+@pytest.mark.float32
+@pytest.mark.parametrize(
+    ("times", "saveat"),
+    [(np.array([0.1, 0.3, 0.7]), False), ([0.1, 0.3, 0.7], False), ([0.1, 0.3, 0.7], True)],
+    ids=["array", "list", "saveat"],
+)
+def test_double_precision_times_of_a_single_precision_run(times, saveat):
+    """0.1 is rounded up and 0.7 down: times and end are compared after that, not between."""
+    assert float(np.float32(0.1)) > 0.1
+    assert float(np.float32(0.7)) < 0.7
+
+    def run(t0, times):
+        saved = {"saveat": diffrax.SaveAt(ts=times)} if saveat else {"ts": times}
+        return single(times[-1], t0=t0, **saved).ts
+
+    known = run(times[0], times)
+    assert known.dtype == jnp.float32
+    assert np.array_equal(known, np.array(times, np.float32))
+    assert np.array_equal(jax.jit(lambda ts: run(ts[0], ts))(np.array(times)), known)
+
+
+@pytest.mark.float32
+def test_times_that_single_precision_does_not_tell_apart():
+    with pytest.raises(ValueError, match=r"ts=...\)` must be strictly increasing in float32"):
+        single(1.0, ts=np.array([0.5, 0.5 + 1e-9]))
+    with pytest.raises(ValueError, match="needs t1 > t0; got t0 = 0.5, t1 = 0.5"):
+        single(np.float64(0.5 + 1e-9), t0=0.5)
+
+
 @pytest.mark.parametrize(
     ("match", "function"),
     [
