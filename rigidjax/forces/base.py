@@ -3,13 +3,14 @@
 import abc
 import difflib
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..bodies.body import Body
+from ..bodies.potentials import as_pytree
 from ..checks import as_leaf, finite, float_array
 
 # Force at the centre of mass in space components (N) and moment about it in body components
@@ -62,7 +63,7 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
     """Index of the body called `name`; `ValueError` with the nearest name if there is none."""
     names = [body.name for body in bodies]
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
+        near = difflib.get_close_matches(str(name), names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else f" The bodies are {names}."
         raise ValueError(f"There is no body called {name!r}.{hint}")
     return names.index(name)
@@ -71,6 +72,21 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
 def vector_leaf(value: ArrayLike, argument: str) -> Float[Array, "3"]:
     """A checked vector (3,) as an array; `argument` names it in the error."""
     return as_leaf(finite(float_array(value, argument, (3,)), argument))
+
+
+def vector_law(value: Any, argument: str) -> Any:
+    """A checked vector (3,), or a function that returns one, as a part of a module."""
+    return as_pytree(value, argument) if callable(value) else vector_leaf(value, argument)
+
+
+def evaluated(law: Any, argument: str, *args: Any) -> Float[Array, "3"]:
+    """What a `vector_law` gives at `args`; `ValueError` if a function returns another shape."""
+    if not callable(law):
+        return law
+    value = jnp.asarray(law(*args))
+    if value.shape != (3,):
+        raise ValueError(f"The function `{argument}` must return shape (3,); got {value.shape}.")
+    return value
 
 
 def to_space(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:

@@ -14,10 +14,12 @@ from .base import (
     Kinematics,
     Wrench,
     body_index,
+    evaluated,
     one_body,
     symmetric_part,
     to_body,
     to_space,
+    vector_law,
     vector_leaf,
 )
 
@@ -29,8 +31,11 @@ class PointForce(AbstractForce):
 
     - `body`: name of the body.
     - `point`: where it acts, from the centre of mass, (3,), body components, m.
-    - `force`: (3,) N, or a function `force(t) -> (3,)`.
+    - `force`: (3,) N, or a function `force(t) -> (3,)`; an Equinox module keeps its parameters
+      as leaves.
     - `frame`: axes of the components of the force, `"space"` or `"body"` (a follower force).
+
+    **Raises:** `ValueError` for a wrong shape, also of what the function returns, or frame.
     """
 
     body: str = eqx.field(static=True)
@@ -49,7 +54,7 @@ class PointForce(AbstractForce):
             raise ValueError(f'`PointForce(frame=...)` must be "space" or "body"; got {frame!r}.')
         self.body = body
         self.point = vector_leaf(point, "PointForce(point=...)")
-        self.force = force if callable(force) else vector_leaf(force, "PointForce(force=...)")
+        self.force = vector_law(force, "PointForce(force=...)")
         self.frame = frame
 
     def body_names(self) -> tuple[str, ...]:
@@ -76,7 +81,7 @@ class PointForce(AbstractForce):
         return jnp.zeros((), self.point.dtype)
 
     def _force(self, t, R):
-        value: Any = self.force(t) if callable(self.force) else self.force
+        value = evaluated(self.force, "PointForce(force=...)", t)
         if self.frame == "body":
             return value, to_space(R, value)
         return to_body(R, value), value

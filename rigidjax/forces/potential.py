@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.body import Body
-from ..bodies.potentials import moment_from_gradient
+from ..bodies.potentials import as_pytree, moment_from_gradient
 from .base import AbstractForce, Kinematics, Wrench, symmetric_part
 
 
@@ -18,7 +18,7 @@ class Potential(AbstractForce):
     **Arguments:** `function(positions, rotations) -> V`, positions (L, 3) in m and space
     components, rotations (L, 3, 3) from body to space, V a scalar in J. An Equinox module
     keeps its parameters as leaves.
-    **Raises:** `ValueError` if the function does not return a scalar.
+    **Raises:** `TypeError` for what is no function, `ValueError` if it does not return a scalar.
     """
 
     function: Any
@@ -29,7 +29,7 @@ class Potential(AbstractForce):
                 "`Potential(function=...)` must be a function of (positions, rotations); "
                 f"got {function!r}."
             )
-        self.function = function
+        self.function = as_pytree(function, "Potential(function=...)")
 
     def body_names(self) -> tuple[str, ...]:
         return ()

@@ -13,10 +13,11 @@ from .base import (
     Kinematics,
     Wrench,
     body_index,
+    evaluated,
     no_virials,
     one_body,
     to_body,
-    vector_leaf,
+    vector_law,
 )
 
 
@@ -29,6 +30,8 @@ class Torque(AbstractForce):
     - `moment`: (3,) N m, or a function `moment(t, R, Omega) -> (3,)`; an Equinox module keeps
       its parameters as leaves.
     - `frame`: axes of the components, `"body"` or `"space"`.
+
+    **Raises:** `ValueError` for a wrong shape, also of what the function returns, or frame.
     """
 
     body: str = eqx.field(static=True)
@@ -44,7 +47,7 @@ class Torque(AbstractForce):
         if frame not in ("body", "space"):
             raise ValueError(f'`Torque(frame=...)` must be "body" or "space"; got {frame!r}.')
         self.body = body
-        self.moment = moment if callable(moment) else vector_leaf(moment, "Torque(moment=...)")
+        self.moment = vector_law(moment, "Torque(moment=...)")
         self.frame = frame
 
     def body_names(self) -> tuple[str, ...]:
@@ -54,12 +57,8 @@ class Torque(AbstractForce):
         self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
     ) -> tuple[Wrench, ...]:
         index = body_index(bodies, self.body)
-        R = kinematics.rotations[index]
-        value: Any
-        if callable(self.moment):
-            value = self.moment(t, R, kinematics.angular_velocities[index])
-        else:
-            value = self.moment
+        R, omega = kinematics.rotations[index], kinematics.angular_velocities[index]
+        value = evaluated(self.moment, "Torque(moment=...)", t, R, omega)
         moment = value if self.frame == "body" else to_body(R, value)
         return one_body(len(bodies), index, (None, moment))
 
@@ -71,4 +70,4 @@ class Torque(AbstractForce):
     def potential_energy(
         self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
     ) -> Float[Array, ""]:
-        return jnp.zeros(())
+        return jnp.zeros((), kinematics.rotations[0].dtype)

@@ -1,6 +1,7 @@
 """Systems of rigid bodies and the forces on them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -35,8 +36,7 @@ class System(AbstractMechanics):
         joints: Sequence[object] = (),
         forces: AbstractForce | Sequence[AbstractForce] = (),
     ):
-        bodies = (bodies,) if isinstance(bodies, Body) else tuple(bodies)
-        forces = (forces,) if isinstance(forces, AbstractForce) else tuple(forces)
+        bodies, forces = _as_tuple(bodies), _as_tuple(forces)
         if not bodies:
             raise ValueError("`System(bodies=...)` needs at least one body; got none.")
         for name, items, kind in (("bodies", bodies, Body), ("forces", forces, AbstractForce)):
@@ -49,9 +49,7 @@ class System(AbstractMechanics):
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ValueError(f"Every body needs a name of its own; got {doubled} more than once.")
-        if "ground" in names:
-            raise ValueError('"ground" is the inertial frame; give the body another name.')
-        if len(joints) > 0:
+        if _as_tuple(joints):
             raise ValueError(
                 "`System(joints=...)` must be empty: joints are not supported in this version. "
                 "For a body that turns about a fixed point use `FixedPointBody`."
@@ -111,3 +109,8 @@ class System(AbstractMechanics):
         for force in self.forces:
             energy = energy + force.potential_energy(t, self.bodies, kinematics)
         return energy
+
+
+def _as_tuple(items: Any) -> tuple[Any, ...]:
+    """One item or a sequence of them as a tuple."""
+    return tuple(items) if isinstance(items, Iterable) else (items,)

@@ -1,0 +1,141 @@
+"""What forces and systems refuse, and what they accept in more than one way."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from forces.cases import BODIES, GRAVITY, PUSH, SPRING, T, kinematics, states
+from formulations import cases
+
+import rigidjax as rj
+
+ONE, TWO = BODIES
+ZERO = (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "match"),
+    [
+        (lambda: rj.Gravity(-9.81), ValueError,
+         r"`Gravity\(vector=...\)` must have shape \(3,\); got shape \(\)"),
+        (lambda: rj.Gravity((0.0, 0.0, np.nan)), ValueError, r"vector=...\)` must be finite"),
+        (lambda: rj.Gravity("down"), TypeError, r"vector=...\)` must be real numbers; got 'down'"),
+        (lambda: rj.Gravity([[1.0], [1.0, 2.0]]), ValueError, "must be a rectangular array"),
+        (lambda: rj.PointForce("one", (0.0, 0.0), ZERO), ValueError,
+         r"`PointForce\(point=...\)` must have shape \(3,\); got shape \(2,\)"),
+        (lambda: rj.PointForce("one", (0.0, 0.0, np.inf), ZERO), ValueError,
+         r"`PointForce\(point=...\)` must be finite"),
+        (lambda: rj.PointForce("one", ZERO, np.zeros((3, 1))), ValueError,
+         r"`PointForce\(force=...\)` must have shape \(3,\); got shape \(3, 1\)"),
+        (lambda: rj.PointForce("one", ZERO, (0.0, 1j, 0.0)), TypeError,
+         r"`PointForce\(force=...\)` must be real numbers"),
+        (lambda: rj.PointForce("one", ZERO, ZERO, "ground"), ValueError,
+         r"`PointForce\(frame=...\)` must be \"space\" or \"body\"; got 'ground'"),
+        (lambda: rj.Torque("one", 1.0), ValueError,
+         r"`Torque\(moment=...\)` must have shape \(3,\); got shape \(\)"),
+        (lambda: rj.Torque("one", (np.nan, 0.0, 0.0)), ValueError,
+         r"`Torque\(moment=...\)` must be finite"),
+        (lambda: rj.Torque("one", None), TypeError,
+         r"`Torque\(moment=...\)` must be real numbers; got None"),
+        (lambda: rj.Torque("one", ZERO, "world"), ValueError,
+         r"`Torque\(frame=...\)` must be \"body\" or \"space\"; got 'world'"),
+        (lambda: rj.Potential(3.0), TypeError,
+         r"must be a function of \(positions, rotations\); got 3.0"),
+    ],
+)  # fmt: skip
+def test_forces_that_are_refused(build, error, match):
+    with pytest.raises(error, match=match):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("force", "match"),
+    [
+        (rj.PointForce("one", ZERO, lambda t: jnp.ones(2)),
+         r"The function `PointForce\(force=...\)` must return shape \(3,\); got \(2,\)"),
+        (rj.PointForce("one", ZERO, lambda t: t, "body"),
+         r"The function `PointForce\(force=...\)` must return shape \(3,\); got \(\)"),
+        (rj.Torque("one", lambda t, R, omega: omega[:2]),
+         r"The function `Torque\(moment=...\)` must return shape \(3,\); got \(2,\)"),
+        (rj.Torque("one", lambda t, R, omega: -omega[0], "space"),
+         r"The function `Torque\(moment=...\)` must return shape \(3,\); got \(\)"),
+        (rj.Potential(lambda x, R: x[0]),
+         r"`Potential\(function\)` must return a scalar, the energy in J; got shape \(3,\)"),
+    ],
+)  # fmt: skip
+def test_what_laws_return(force, match):
+    """Wrong numbers would be worse: an index beyond the end of an array is no error in JAX."""
+    system = rj.System(BODIES, forces=force)
+    bodies = kinematics(jax.tree.map(lambda x: x[0], states(1)))
+    with pytest.raises(ValueError, match=match):
+        system.wrenches(T, bodies)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        (([],), ValueError, r"`System\(bodies=...\)` needs at least one body; got none"),
+        ((["one"],), TypeError, r"`System\(bodies=...\)` takes Body objects; got 'one'"),
+        ((cases.heavy_top(),), TypeError, r"takes Body objects; got FixedPointBody\("),
+        ((None,), TypeError, r"`System\(bodies=...\)` takes Body objects; got None"),
+        ((ONE, (), [ZERO]), TypeError,
+         r"`System\(forces=...\)` takes AbstractForce objects; got \(0.0, 0.0, 0.0\)"),
+        ((ONE, (), 9.81), TypeError,
+         r"`System\(forces=...\)` takes AbstractForce objects; got 9.81"),
+        (([ONE, TWO, ONE, TWO, rj.Body("three", 1.0, (1.0, 1.0, 1.0))],), ValueError,
+         r"Every body needs a name of its own; got \['one', 'two'\] more than once"),
+        ((BODIES, (), rj.Torque("tow", ZERO)), ValueError,
+         r"There is no body called 'tow'. Did you mean 'two'\?"),
+        ((BODIES, (), [GRAVITY, rj.PointForce("rotor", ZERO, ZERO)]), ValueError,
+         r"There is no body called 'rotor'. The bodies are \['one', 'two'\]"),
+        ((BODIES, (), rj.Torque(1, ZERO)), ValueError, r"no body called 1. The bodies are"),
+    ],
+)  # fmt: skip
+def test_systems_that_are_refused(arguments, error, match):
+    with pytest.raises(error, match=match):
+        rj.System(*arguments)
+
+
+def test_ground_is_no_name_of_a_body():
+    with pytest.raises(ValueError, match='other than "ground", which is the inertial frame'):
+        rj.Body("ground", 1.0, (1.0, 1.0, 1.0))
+
+
+def test_one_or_many():
+    """A single body or force, a list, a tuple: the same system."""
+    first = rj.System(ONE, forces=GRAVITY)
+    for bodies, forces in (((ONE,), [GRAVITY]), ([ONE], (f for f in (GRAVITY,)))):
+        assert eqx.tree_equal(rj.System(bodies, joints=[], forces=forces), first)
+    assert (first.num_bodies, first.num_dof) == (1, 6)
+    both = rj.System(BODIES)
+    assert (both.num_bodies, both.num_dof, both.forces) == (2, 12, ())
+    for name in ("position", "orientation", "velocity", "angular_velocity"):
+        expected = np.stack([getattr(body, name) for body in BODIES])
+        assert np.array_equal(getattr(both.reference_state(), name), expected)
+
+
+def test_functions_are_no_leaves():
+    """A system goes through `jax.jit` and `jax.tree.map`, like a body with a fixed point."""
+    law = rj.PointForce("one", ZERO, lambda t: jnp.ones(3))
+    drag = rj.Torque("two", lambda t, R, omega: -0.2 * omega)
+    system = rj.System(BODIES, forces=(GRAVITY, PUSH, law, drag, SPRING))
+    leaves = jax.tree.leaves(system)
+    assert all(isinstance(leaf, jax.Array) for leaf in leaves)
+    # Six of each body, and the vector, point and force, point.
+    assert len(leaves) == 2 * 6 + 1 + 2 + 1
+    bodies = kinematics(jax.tree.map(lambda x: x[0], states(1)))
+    inside = jax.jit(lambda s: s.wrenches(T, bodies))(system)
+    assert cases.error(jnp.stack(inside[1]), jnp.stack(system.wrenches(T, bodies)[1])) < 1e-15
+
+
+@pytest.mark.float32
+def test_single_precision_stays_single():
+    """Of the energy and the wrenches, whatever the default is."""
+    well = rj.Potential(lambda x, R: jnp.sum(x[0] * x[1]) + R[0, 0, 1])
+    system = rj.System(BODIES, forces=(GRAVITY, PUSH, well, rj.Torque("one", (0.1, 0.2, 0.3))))
+    state = jax.tree.map(lambda x: x[0], states(1))
+    single = lambda tree: jax.tree.map(lambda x: x.astype(jnp.float32), tree)  # noqa: E731
+    system, bodies, t = single((system, kinematics(state), T))
+    found = (system.wrenches(t, bodies), system.potential_energy(t, bodies))
+    assert {leaf.dtype for leaf in jax.tree.leaves(found)} == {np.dtype(np.float32)}
