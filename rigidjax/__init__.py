@@ -40,6 +40,17 @@ from .identification import (
     Parameter as Parameter,
     identify as identify,
 )
+from .joints import (
+    Cylindrical as Cylindrical,
+    Distance as Distance,
+    Planar as Planar,
+    Prismatic as Prismatic,
+    Revolute as Revolute,
+    Screw as Screw,
+    Spherical as Spherical,
+    Universal as Universal,
+    Weld as Weld,
+)
 from .results import RESULTS as RESULTS, SimulationError as SimulationError
 from .rotations import (
     ConformalRotationVector as ConformalRotationVector,

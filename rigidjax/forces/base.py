@@ -18,17 +18,38 @@ from ..checks import as_leaf, finite, float_array
 Wrench: TypeAlias = tuple[Float[Array, "3"] | None, Float[Array, "3"] | None]
 
 
+class JointKinematics(eqx.Module):
+    r"""A joint as forces see it.
+
+    `coordinates` (k,) and `rates` (k,), lengths (m) before angles (rad); `forces` and `moments`,
+    (k, 3), space components: the wrench at the child's joint point that does unit work on each
+    coordinate; `child_arm` and `parent_arm`, (3,), to that point from the centres of mass, space
+    components; `child` and `parent`, indices of the bodies, -1 for the ground.
+    """
+
+    coordinates: Float[Array, " k"]
+    rates: Float[Array, " k"]
+    forces: Float[Array, "k 3"]
+    moments: Float[Array, "k 3"]
+    child_arm: Float[Array, "3"]
+    parent_arm: Float[Array, "3"]
+    parent: int = eqx.field(static=True)
+    child: int = eqx.field(static=True)
+
+
 class Kinematics(eqx.Module):
     """Poses and twists of all bodies as forces see them, one entry for each body.
 
     Positions and velocities of the centres of mass in space components (m, m/s), rotation
-    matrices from body to space, angular velocities in body components (rad/s).
+    matrices from body to space, angular velocities in body components (rad/s): tuples, or arrays
+    with one row for each body. `joints` has those joints that forces refer to, by name.
     """
 
-    positions: tuple[Float[Array, "3"], ...]
-    rotations: tuple[Float[Array, "3 3"], ...]
-    velocities: tuple[Float[Array, "3"], ...]
-    angular_velocities: tuple[Float[Array, "3"], ...]
+    positions: Sequence[Float[Array, "3"]] | Float[Array, "L 3"]
+    rotations: Sequence[Float[Array, "3 3"]] | Float[Array, "L 3 3"]
+    velocities: Sequence[Float[Array, "3"]] | Float[Array, "L 3"]
+    angular_velocities: Sequence[Float[Array, "3"]] | Float[Array, "L 3"]
+    joints: dict[str, JointKinematics] = eqx.field(default_factory=dict)
 
 
 class AbstractForce(eqx.Module):
@@ -37,6 +58,10 @@ class AbstractForce(eqx.Module):
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:
         """Names of the bodies that the force refers to; checked when a `System` is built."""
+
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints whose coordinates the force depends on; none unless it says so."""
+        return ()
 
     @abc.abstractmethod
     def wrenches(

@@ -59,6 +59,8 @@ class Absolute(AbstractAbsolute):
         **Returns:** shape (L m,), in the order of `rotation.constraint`.
         **Source:** Lang (6), (40).
         """
+        if self.jointed is not None:
+            return self.jointed.multipliers(t, y)
         kinematics = self.kinematics(t, y)
         return system_multipliers(
             self.rotation, self.mechanics, t, kinematics, *self.split_coordinates(y)

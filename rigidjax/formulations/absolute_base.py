@@ -6,10 +6,12 @@ from jaxtyping import Array, Float
 
 from ..forces.base import Kinematics
 from ..state import State
+from ..system import has_joints
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
 from .constrained import constrained_acceleration
 from .internal import constraint_drift
+from .jointed import JointedAbsolute
 from .layout import Layout
 
 
@@ -21,13 +23,24 @@ class AbstractAbsolute(AbstractFormulation):
     """
 
     @property
+    def jointed(self) -> JointedAbsolute | None:
+        """The same formulation for a system with joints, `None` without."""
+        if not has_joints(self.system):
+            return None
+        return JointedAbsolute(self.system, self.rotation)
+
+    @property
     def layout(self) -> Layout:
+        if self.jointed is not None:
+            return self.jointed.layout
         mechanics, n = self.mechanics, self.rotation.num_coordinates
         return Layout(mechanics.num_bodies, mechanics.translates, n, n)
 
     def pack(
         self, state: State, reference: Float[Array, "L 4"] | None = None
     ) -> Float[Array, " N"]:
+        if self.jointed is not None:
+            return self.jointed.pack(state, reference)
         coordinates, rates = [], []
         for i in range(self.layout.num_bodies):
             p = relative_quaternion(state.orientation[i], reference, i)
@@ -37,6 +50,8 @@ class AbstractAbsolute(AbstractFormulation):
         return self.layout.join(state.position, coordinates, state.velocity, rates)
 
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
+        if self.jointed is not None:
+            return self.jointed.kinematics(t, y)
         values, reference = split_chart(y)
         layout, bodies = self.layout, range(self.layout.num_bodies)
         rotations = tuple(self.rotation_matrix(values, reference, i) for i in bodies)
@@ -51,6 +66,8 @@ class AbstractAbsolute(AbstractFormulation):
         return Kinematics(positions, rotations, velocities, omegas)
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        if self.jointed is not None:
+            return self.jointed.vector_field(t, y)
         kinematics = self.kinematics(t, y)
         mechanics = self.mechanics
         wrenches = mechanics.wrenches(t, kinematics)
@@ -66,9 +83,13 @@ class AbstractAbsolute(AbstractFormulation):
         return constant_chart(rate, y)
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        if self.jointed is not None:
+            return self.jointed.drift(t, y)
         return constraint_drift(self.rotation, *self.split_coordinates(y))
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        if self.jointed is not None:
+            return self.jointed.project(t, y)
         if self.rotation.num_constraints == 0:
             return y
         values, _ = split_chart(y)

@@ -15,6 +15,7 @@ from ..rotations.euler_map import euler_map
 from ..rotations.so3 import multiply
 from ..state import State
 from ..system import AbstractMechanics, System, as_mechanics
+from ..system.dynamics import Reaction
 from .charts import (
     Charted,
     Unknowns,
@@ -24,6 +25,7 @@ from .charts import (
     needs_no_reference,
     split_chart,
 )
+from .jointed import AbstractJointed
 from .layout import Layout
 
 
@@ -197,16 +199,24 @@ class AbstractFormulation(eqx.Module):
         ]
         return jnp.min(jnp.stack(distances))
 
-    def reactions(self, t: Float[Array, ""], y: Unknowns) -> dict[str, Array]:
-        """Reactions of the joints by name: none, since there are no joints."""
-        return {}
+    @property
+    @abc.abstractmethod
+    def jointed(self) -> AbstractJointed | None:
+        """The formulation of all bodies at once if there are joints, else `None`."""
+
+    def reactions(self, t: Float[Array, ""], y: Unknowns) -> dict[str, Reaction]:
+        """Reaction force and moment of every joint on its child, by the joint's name.
+
+        Space components, about the joint point of the child. With redundant constraints they are
+        those of the multipliers of least norm.
+        """
+        return {} if self.jointed is None else self.jointed.reactions(t, y)
 
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
-        return self.mechanics.kinetic_energy(kinematics) + self.mechanics.potential_energy(
-            t, kinematics
-        )
+        mechanics = self.mechanics if self.jointed is None else self.jointed.mechanics
+        return mechanics.kinetic_energy(kinematics) + mechanics.potential_energy(t, kinematics)
 
     def momentum(
         self, t: Float[Array, ""], y: Unknowns
@@ -215,7 +225,8 @@ class AbstractFormulation(eqx.Module):
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
         """
-        return self.mechanics.momentum(self.kinematics(t, y))
+        mechanics = self.mechanics if self.jointed is None else self.jointed.mechanics
+        return mechanics.momentum(self.kinematics(t, y))
 
     def rotation_matrix(
         self, values: Float[Array, " N"], reference: Float[Array, "L 4"] | None, i: int

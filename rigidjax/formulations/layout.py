@@ -20,11 +20,20 @@ class Layout:
     translates: bool
     num_coordinates: int
     num_rates: int
+    num_velocities: int | None = None
+    num_angles: int = 0
 
     @property
     def size(self) -> int:
         """Number of unknowns."""
-        return self.num_bodies * (self._pose + self._twist)
+        return self.num_positions + self.velocity_size + self.num_angles
+
+    @property
+    def velocity_size(self) -> int:
+        """Number of velocity-level unknowns."""
+        if self.num_velocities is None:
+            return self.num_bodies * self._twist
+        return self.num_velocities
 
     @property
     def num_positions(self) -> int:
@@ -87,3 +96,31 @@ class Layout:
                     parts.append(shifts[i])
                 parts.append(turn)
         return jnp.concatenate(parts)
+
+    # All bodies at once, for systems with joints.
+
+    def poses(self, y: Float[Array, " N"]) -> tuple[Float[Array, "L 3"], Float[Array, "L n"]]:
+        """Positions and rotation coordinates of all bodies."""
+        rows = y[: self.num_positions].reshape(self.num_bodies, self._pose)
+        return rows[:, : self._shift], rows[:, self._shift :]
+
+    def velocities(self, y: Float[Array, " N"]) -> Float[Array, " V"]:
+        """All velocity-level unknowns."""
+        return y[self.num_positions : self.num_positions + self.velocity_size]
+
+    def twists(self, y: Float[Array, " N"]) -> tuple[Float[Array, "L 3"], Float[Array, "L k"]]:
+        """Velocities and rotational velocity unknowns of all bodies."""
+        rows = self.velocities(y).reshape(self.num_bodies, self._twist)
+        return rows[:, : self._shift], rows[:, self._shift :]
+
+    def angles(self, y: Float[Array, " N"]) -> Float[Array, " A"]:
+        """Angles of joints that are unknowns."""
+        return y[self.size - self.num_angles :]
+
+    def join_all(self, positions, coordinates, velocities, angles) -> Float[Array, " N"]:
+        """Vector of unknowns (or of their rates) from stacked parts.
+
+        `velocities`: all of them, shape (V,), or (L, 3 + k).
+        """
+        rows = jnp.concatenate([positions, coordinates], axis=1)
+        return jnp.concatenate([rows.ravel(), velocities.ravel(), angles])

@@ -10,10 +10,11 @@ from ..forces.base import Kinematics, to_body, to_space
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.euler_map import euler_map
 from ..state import State
-from ..system import System, as_mechanics
+from ..system import System, as_mechanics, has_joints
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
 from .internal import check_rotation, constraint_drift, system_multipliers
+from .jointed import JointedNullSpace
 from .layout import Layout
 
 
@@ -49,6 +50,11 @@ class NullSpace(AbstractFormulation):
         recharting: bool = True,
     ):
         check_rates(rates)
+        if has_joints(system) and rates == "space":
+            raise ValueError(
+                '`NullSpace(rates="space")` is for bodies without joints; the unknowns of a system '
+                'with joints are its joint rates. Use rates="body".'
+            )
         as_mechanics(system)
         self.system = system
         self.rotation = check_rotation(rotation)
@@ -56,13 +62,24 @@ class NullSpace(AbstractFormulation):
         self.recharting = recharting and self.rotation.num_constraints == 0
 
     @property
+    def jointed(self) -> JointedNullSpace | None:
+        """The same formulation for a system with joints, `None` without."""
+        if not has_joints(self.system):
+            return None
+        return JointedNullSpace(self.system, self.rotation)
+
+    @property
     def layout(self) -> Layout:
+        if self.jointed is not None:
+            return self.jointed.layout
         mechanics = self.mechanics
         return Layout(mechanics.num_bodies, mechanics.translates, self.rotation.num_coordinates, 3)
 
     def pack(
         self, state: State, reference: Float[Array, "L 4"] | None = None
     ) -> Float[Array, " N"]:
+        if self.jointed is not None:
+            return self.jointed.pack(state, reference)
         coordinates, rates = [], []
         for i in range(self.layout.num_bodies):
             p, omega = state.orientation[i], state.angular_velocity[i]
@@ -74,6 +91,8 @@ class NullSpace(AbstractFormulation):
         return self.layout.join(state.position, coordinates, state.velocity, rates)
 
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
+        if self.jointed is not None:
+            return self.jointed.kinematics(t, y)
         values, reference = split_chart(y)
         layout, bodies = self.layout, range(self.layout.num_bodies)
         rotations = tuple(self.rotation_matrix(values, reference, i) for i in bodies)
@@ -98,6 +117,8 @@ class NullSpace(AbstractFormulation):
         return out
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        if self.jointed is not None:
+            return self.jointed.vector_field(t, y)
         kinematics = self.kinematics(t, y)
         linear, angular = self.mechanics.accelerations(t, kinematics)
         if self.rates == "space":
@@ -109,6 +130,8 @@ class NullSpace(AbstractFormulation):
         return constant_chart(rate, y)
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        if self.jointed is not None:
+            return self.jointed.drift(t, y)
         values, _ = split_chart(y)
         return constraint_drift(
             self.rotation,
@@ -117,6 +140,8 @@ class NullSpace(AbstractFormulation):
         )
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        if self.jointed is not None:
+            return self.jointed.project(t, y)
         if self.rotation.num_constraints == 0:
             return y
         values, _ = split_chart(y)
@@ -136,6 +161,8 @@ class NullSpace(AbstractFormulation):
         **Returns:** shape (L m,), in the order of `rotation.constraint`.
         **Source:** Lang (6), (40).
         """
+        if self.jointed is not None:
+            return self.jointed.multipliers(t, y)
         values, _ = split_chart(y)
         kinematics = self.kinematics(t, y)
         rates = self.coordinate_rates(y)

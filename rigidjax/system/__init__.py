@@ -16,3 +16,8 @@ def as_mechanics(system: System | FixedPointBody) -> AbstractMechanics:
         f"A formulation takes a `System` or a `FixedPointBody`; got {type(system).__name__}. "
         "Wrap a single `Body` as `System(body)`."
     )
+
+
+def has_joints(system: object) -> bool:
+    """Whether it is a `System` with joints."""
+    return isinstance(system, System) and bool(system.joints)

@@ -1,5 +1,6 @@
 """Systems of rigid bodies and the forces on them."""
 
+import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,25 +10,34 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
+from ..joints import AbstractJoint
+from ..joints.base import renamed
 from ..state import State
 from .mechanics import AbstractMechanics, Inertia, add
+from .topology import Topology, draw, find_topology
 
 
 class System(AbstractMechanics):
-    """Free rigid bodies and the forces that act on them.
+    """Rigid bodies, the joints between them and the forces that act on them.
 
     **Arguments:**
 
     - `bodies`: one `Body` or a sequence of them, with different names.
-    - `joints`: must be empty; this version has no joints.
+    - `joints`: joints between bodies by name, `"ground"` included, in the reference
+      configuration, the poses given to the bodies. Any order; joints beyond a spanning tree close
+      loops.
     - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`).
 
-    **Raises:** `ValueError` for no body, doubled or unknown names, or joints; `TypeError` for
-    what is neither a body nor a force.
+    `repr` draws the trees and the loops.
+
+    **Raises:** `ValueError` for no body, doubled or unknown names; `TypeError` for what is not a
+    body, a joint or a force.
     """
 
     bodies: tuple[Body, ...]
+    joints: tuple[AbstractJoint, ...]
     forces: tuple[AbstractForce, ...]
+    topology: Topology = eqx.field(static=True)
     translates: bool = eqx.field(static=True)
 
     def __init__(
@@ -36,10 +46,14 @@ class System(AbstractMechanics):
         joints: Sequence[object] = (),
         forces: AbstractForce | Sequence[AbstractForce] = (),
     ):
-        bodies, forces = _as_tuple(bodies), _as_tuple(forces)
+        bodies, joints, forces = _as_tuple(bodies), _as_tuple(joints), _as_tuple(forces)
         if not bodies:
             raise ValueError("`System(bodies=...)` needs at least one body; got none.")
-        for name, items, kind in (("bodies", bodies, Body), ("forces", forces, AbstractForce)):
+        for name, items, kind in (
+            ("bodies", bodies, Body),
+            ("joints", joints, AbstractJoint),
+            ("forces", forces, AbstractForce),
+        ):
             for item in items:
                 if not isinstance(item, kind):
                     raise TypeError(
@@ -49,16 +63,21 @@ class System(AbstractMechanics):
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ValueError(f"Every body needs a name of its own; got {doubled} more than once.")
-        if _as_tuple(joints):
-            raise ValueError(
-                "`System(joints=...)` must be empty: joints are not supported in this version. "
-                "For a body that turns about a fixed point use `FixedPointBody`."
-            )
+        for joint in joints:
+            for name in (joint.parent, joint.child):
+                if name != "ground":
+                    body_index(bodies, name)
         for force in forces:
             for name in force.body_names():
-                body_index(bodies, name)
+                if name != "ground":
+                    body_index(bodies, name)
         self.bodies = bodies
+        self.joints = _with_own_names(joints)
+        for force in forces:
+            for name in force.joint_names():
+                self.joint_index(name)
         self.forces = forces
+        self.topology = find_topology(names, joints)
         self.translates = True
 
     @property
@@ -68,8 +87,56 @@ class System(AbstractMechanics):
 
     @property
     def num_dof(self) -> int:
-        """Number of mechanical degrees of freedom."""
-        return 6 * len(self.bodies)
+        """Number of mechanical degrees of freedom.
+
+        With closed loops it is that of the reference configuration, found from the rank of the
+        constraints; it needs known values there (not under `jax.jit`).
+        """
+        if not self.joints:
+            return 6 * len(self.bodies)
+        free = sum(self.rates_of_bodies)
+        if not self.topology.loops:
+            return free
+        from .dynamics import loop_rank
+
+        return free - loop_rank(self)
+
+    @property
+    def rates_of_bodies(self) -> tuple[int, ...]:
+        """Number of minimal velocities that each body adds to its tree."""
+        return tuple(6 if j is None else self.joints[j].num_rates for j in self.topology.joints)
+
+    @property
+    def force_joints(self) -> tuple[int, ...]:
+        """Joints whose coordinates forces depend on."""
+        wanted = {self.joint_index(name) for force in self.forces for name in force.joint_names()}
+        return tuple(sorted(wanted))
+
+    @property
+    def tracked_joints(self) -> tuple[int, ...]:
+        """Joints whose whole turns matter: screws, and those with an angle that a force sees."""
+        wanted = self.force_joints
+        return tuple(
+            j
+            for j, joint in enumerate(self.joints)
+            if joint.is_screw or (j in wanted and joint.has_angle)
+        )
+
+    def joint_index(self, name: str) -> int:
+        """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
+        names = [joint.name for joint in self.joints]
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" The joints are {names}."
+            raise ValueError(f"There is no joint called {name!r}.{hint}")
+        return names.index(name)
+
+    def __repr__(self) -> str:
+        names = [body.name for body in self.bodies]
+        return (
+            f"System with {len(self.bodies)} bodies, {len(self.joints)} joints, "
+            f"{len(self.forces)} forces\n" + draw(names, self.joints, self.topology)
+        )
 
     def reference_state(self) -> State:
         """Poses and twists given to the bodies when they were built."""
@@ -114,3 +181,13 @@ class System(AbstractMechanics):
 def _as_tuple(items: Any) -> tuple[Any, ...]:
     """One item or a sequence of them as a tuple."""
     return tuple(items) if isinstance(items, Iterable) else (items,)
+
+
+def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, ...]:
+    """The joints; one that was named after its bodies like an earlier one gets a number."""
+    seen: dict[str, int] = {}
+    out = []
+    for joint in joints:
+        seen[joint.name] = count = seen.get(joint.name, 0) + 1
+        out.append(joint if count == 1 else renamed(joint, f"{joint.name} {count}"))
+    return tuple(out)

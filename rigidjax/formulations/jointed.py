@@ -1,0 +1,308 @@
+r"""Formulations of a system with joints: all bodies at once, positions redundant.
+
+What the two formulations share is here: poses, projection of poses, drift. Null-space coordinates
+carry the minimal velocities of the trees, absolute coordinates those of every body and rotation.
+"""
+
+import abc
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..forces.base import Kinematics
+from ..rotations.base import AbstractRotation
+from ..rotations.euler_map import euler_map
+from ..rotations.matrix import product
+from ..rotations.so3 import conjugate, multiply
+from ..state import State
+from ..system import System
+from ..system.attachment import Placement, Poses
+from ..system.dynamics import (
+    Reaction,
+    body_accelerations,
+    consistent_rates,
+    constrained_accelerations,
+    multipliers,
+    pose_correction,
+    project_twists,
+    rate_derivatives,
+    reactions,
+)
+from ..system.jointed import JointedMechanics, Twists
+from .charts import Unknowns, constant_chart, join_chart, split_chart
+from .constrained import constrained_acceleration
+from .layout import Layout
+
+# Newton steps of the projection after a time step: what a step leaves is small, so that the second
+# one reaches round-off.
+_NEWTON_STEPS = 2
+
+
+class AbstractJointed(eqx.Module):
+    """One of the formulations of a system with joints."""
+
+    system: eqx.AbstractVar[System]
+    rotation: eqx.AbstractVar[AbstractRotation]
+
+    @functools.cached_property
+    def mechanics(self) -> JointedMechanics:
+        """Poses, twists and constraints of the bodies."""
+        return JointedMechanics(self.system)
+
+    @property
+    @abc.abstractmethod
+    def layout(self) -> Layout:
+        """Where the unknowns stand."""
+
+    @abc.abstractmethod
+    def motion(self, t, y: Unknowns) -> tuple[Poses, list[Placement], Twists]:
+        """Poses, placement of the joints, and twists of all bodies."""
+
+    @abc.abstractmethod
+    def velocities_of(self, t, poses, places, coordinates, twists: Twists) -> Array:
+        """Velocity-level unknowns of twists, nearest to them if the joints do not allow them."""
+
+    @abc.abstractmethod
+    def vector_field(self, t, y: Unknowns) -> Unknowns:
+        """Rates of the unknowns."""
+
+    @abc.abstractmethod
+    def accelerations(self, t, y: Unknowns) -> Twists:
+        """Derivatives of the twists of all bodies."""
+
+    @abc.abstractmethod
+    def project(self, t, y: Unknowns) -> Unknowns:
+        """Unknowns on the constraints, internal ones and those of the joints."""
+
+    def poses(self, y: Unknowns) -> Poses:
+        """Poses of all bodies and turns of the joints."""
+        values, reference = split_chart(y)
+        x, a = self.layout.poses(values)
+        return self.mechanics.poses(x, self.matrices(a, reference), self.layout.angles(values))
+
+    def matrices(self, a, reference) -> Float[Array, "L 3 3"]:
+        """Rotation matrices of all bodies."""
+        R = jax.vmap(self.rotation.to_matrix)(a)
+        if reference is None:
+            return R
+        return jax.vmap(lambda p, R: product(euler_map(p), R))(reference, R)
+
+    def pack(self, state: State, reference=None, t=0.0) -> Float[Array, " N"]:
+        """Unknowns of a state with unit quaternions; velocities nearest to it."""
+        t = jnp.asarray(t, state.position.dtype)
+        p = state.orientation
+        relative = p if reference is None else jax.vmap(multiply)(jax.vmap(conjugate)(reference), p)
+        a = jax.vmap(self.rotation.from_quaternion)(relative)
+        poses = self.mechanics.poses(state.position, jax.vmap(euler_map)(p), jnp.zeros(0))
+        angles = jnp.zeros(0)
+        if self.system.tracked_joints:
+            angles = self.mechanics.angles(poses)
+        places = self.mechanics.place(poses)
+        twists = Twists(state.velocity, state.angular_velocity)
+        velocities = self.velocities_of(t, poses, places, a, twists)
+        return self.layout.join_all(state.position, a, velocities, angles)
+
+    def kinematics(self, t, y: Unknowns) -> Kinematics:
+        """What forces see."""
+        poses, places, twists = self.motion(t, y)
+        return self.mechanics.kinematics(poses, places, twists)
+
+    def angle_rates(self, places, twists: Twists) -> Float[Array, " A"]:
+        """Rates of the angles that are unknowns."""
+        mechanics = self.mechanics
+        if not mechanics.tracked:
+            return jnp.zeros(0, twists.linear.dtype)
+        relative = mechanics.by_joint(mechanics.joint_twists(places, twists))
+        placed = mechanics.by_joint(places)
+        rates = []
+        for j in mechanics.tracked:
+            joint = mechanics.system.joints[j]
+            S = joint.null_space(placed[j].relative)
+            nu = jnp.linalg.solve(S.T @ S, S.T @ relative[j])
+            rates.append(nu[joint.num_translations])
+        return jnp.stack(rates)
+
+    def drift(self, t, y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Largest violation of internal and joint constraints, position and velocity level."""
+        values, _ = split_chart(y)
+        _, places, twists = self.motion(t, y)
+        _, a = self.layout.poses(values)
+        position = self.mechanics.constraint(t, places)
+        velocity = self.mechanics.constraint_rate(t, places, twists)
+        if self.rotation.num_constraints > 0:
+            internal = jax.vmap(self.rotation.constraint)(a)
+            a_dot = self.coordinate_rates(y, twists)
+            rate = jax.vmap(lambda a, v: self.rotation.constraint_jacobian(a) @ v)(a, a_dot)
+            position = jnp.concatenate([position, internal.ravel()])
+            velocity = jnp.concatenate([velocity, rate.ravel()])
+        largest = lambda g: jnp.max(jnp.abs(g), initial=0.0)  # noqa: E731
+        return largest(position), largest(velocity)
+
+    @abc.abstractmethod
+    def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "L n"]:
+        """Rates of the rotation coordinates."""
+
+    def closed(self, t, y: Unknowns) -> Unknowns:
+        """Unknowns whose positions satisfy all constraints; velocities as they were."""
+        for _ in range(_NEWTON_STEPS):
+            y = self.newton_step(t, y)
+        return y
+
+    def newton_step(self, t, y: Unknowns) -> Unknowns:
+        """One Newton step towards poses that satisfy all constraints."""
+        values, reference = split_chart(y)
+        x, a = self.layout.poses(values)
+        a = jax.vmap(self.rotation.project)(a)
+        angles = self.layout.angles(values)
+        poses = self.mechanics.poses(x, self.matrices(a, reference), angles)
+        change = pose_correction(self.mechanics, t, self.mechanics.place(poses))
+        a = a + jax.vmap(self.rotation.rate)(a, change[:, 3:])
+        a = jax.vmap(self.rotation.project)(a)
+        x = x + change[:, :3]
+        if angles.size:
+            poses = self.mechanics.poses(x, self.matrices(a, reference), angles)
+            angles = self.mechanics.angles(poses)
+        velocities = self.layout.velocities(values)
+        return join_chart(self.layout.join_all(x, a, velocities, angles), y)
+
+    def multipliers(self, t, y: Unknowns) -> Float[Array, " m"]:
+        """Multipliers of the joints, group by group; see `reactions`."""
+        poses, places, twists = self.motion(t, y)
+        accelerations = self.accelerations(t, y)
+        return multipliers(self.mechanics, t, poses, places, twists, accelerations)
+
+    def reactions(self, t, y: Unknowns) -> dict[str, Reaction]:
+        """Reaction of every joint, by its name."""
+        _, places, _ = self.motion(t, y)
+        return reactions(self.mechanics, t, places, self.multipliers(t, y))
+
+
+class JointedNullSpace(AbstractJointed):
+    r"""$y = (x_1, a_1, \dots, \nu)$, with the joint rates of the spanning trees."""
+
+    system: System
+    rotation: AbstractRotation
+
+    @property
+    def layout(self) -> Layout:
+        system = self.system
+        return Layout(
+            system.num_bodies, True, self.rotation.num_coordinates, 3, sum(system.rates_of_bodies),
+            len(system.tracked_joints),
+        )  # fmt: skip
+
+    def velocities_of(self, t, poses, places, coordinates, twists):
+        nu = self.mechanics.tree_rates(t, poses, places, twists)
+        return consistent_rates(self.mechanics, t, poses, places, nu)
+
+    def motion(self, t, y):
+        values, _ = split_chart(y)
+        poses = self.poses(y)
+        places = self.mechanics.place(poses)
+        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
+        return poses, places, self.mechanics.tree_twists(t, poses, places, nu)
+
+    def coordinate_rates(self, y, twists):
+        _, a = self.layout.poses(split_chart(y)[0])
+        return jax.vmap(self.rotation.rate)(a, twists.angular)
+
+    def vector_field(self, t, y):
+        values, _ = split_chart(y)
+        t = jnp.asarray(t, values.dtype)
+        mechanics = self.mechanics
+        poses = self.poses(y)
+        places = mechanics.place(poses)
+        nu = consistent_rates(mechanics, t, poses, places, self.layout.velocities(values))
+        twists = mechanics.tree_twists(t, poses, places, nu)
+        nu_dot = rate_derivatives(mechanics, t, poses, places, nu)
+        rate = self.layout.join_all(
+            twists.linear, self.coordinate_rates(y, twists), nu_dot,
+            self.angle_rates(places, twists),
+        )  # fmt: skip
+        return constant_chart(rate, y)
+
+    def accelerations(self, t, y):
+        values, _ = split_chart(y)
+        poses = self.poses(y)
+        places = self.mechanics.place(poses)
+        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
+        nu_dot = rate_derivatives(self.mechanics, t, poses, places, nu)
+        return body_accelerations(self.mechanics, t, poses, nu, nu_dot)
+
+    def project(self, t, y):
+        y = self.closed(t, y)
+        values, _ = split_chart(y)
+        poses = self.poses(y)
+        places = self.mechanics.place(poses)
+        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
+        x, a = self.layout.poses(values)
+        return join_chart(self.layout.join_all(x, a, nu, self.layout.angles(values)), y)
+
+
+class JointedAbsolute(AbstractJointed):
+    r"""$y = (x_1, a_1, \dots, \dot x_1, \dot a_1, \dots)$, all joints imposed on accelerations."""
+
+    system: System
+    rotation: AbstractRotation
+
+    @property
+    def layout(self) -> Layout:
+        n = self.rotation.num_coordinates
+        return Layout(self.system.num_bodies, True, n, n, None, len(self.system.tracked_joints))
+
+    def velocities_of(self, t, poses, places, coordinates, twists):
+        a_dot = jax.vmap(self.rotation.rate)(coordinates, twists.angular)
+        return jnp.concatenate([twists.linear, a_dot], axis=1)
+
+    def motion(self, t, y):
+        values, _ = split_chart(y)
+        _, a = self.layout.poses(values)
+        v, a_dot = self.layout.twists(values)
+        poses = self.poses(y)
+        twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
+        return poses, self.mechanics.place(poses), twists
+
+    def coordinate_rates(self, y, twists):
+        return self.layout.twists(split_chart(y)[0])[1]
+
+    def accelerations(self, t, y):
+        poses, places, twists = self.motion(t, y)
+        w_dot, _ = constrained_accelerations(self.mechanics, t, poses, places, twists)
+        return Twists(w_dot[:, :3], w_dot[:, 3:])
+
+    def vector_field(self, t, y):
+        values, _ = split_chart(y)
+        t = jnp.asarray(t, values.dtype)
+        mechanics = self.mechanics
+        _, a = self.layout.poses(values)
+        v, a_dot = self.layout.twists(values)
+        poses, places, twists = self.motion(t, y)
+        w_dot, _ = constrained_accelerations(mechanics, t, poses, places, twists)
+        # The moment with reactions that makes the bodies turn like that; the internal constraints
+        # are imposed in closed form.
+        omega = twists.angular
+        moment = mechanics.momenta(w_dot[:, :3], w_dot[:, 3:])[:, 3:] + mechanics.gyroscopic(omega)
+        a_ddot = jax.vmap(
+            lambda a, a_dot, I, m: constrained_acceleration(self.rotation, a, a_dot, I, m)
+        )(a, a_dot, mechanics.inertias, moment)
+        rate = self.layout.join_all(
+            v, a_dot, jnp.concatenate([w_dot[:, :3], a_ddot], axis=1),
+            self.angle_rates(places, twists),
+        )  # fmt: skip
+        return constant_chart(rate, y)
+
+    def project(self, t, y):
+        y = self.closed(t, y)
+        values, _ = split_chart(y)
+        x, a = self.layout.poses(values)
+        v, a_dot = self.layout.twists(values)
+        a_dot = jax.vmap(self.rotation.project_rate)(a, a_dot)
+        places = self.mechanics.place(self.poses(y))
+        twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
+        twists = project_twists(self.mechanics, t, places, twists)
+        a_dot = jax.vmap(self.rotation.rate)(a, twists.angular)
+        velocities = jnp.concatenate([twists.linear, a_dot], axis=1)
+        return join_chart(self.layout.join_all(x, a, velocities, self.layout.angles(values)), y)

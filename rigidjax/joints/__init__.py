@@ -1,0 +1,12 @@
+"""Joints, one file each: constraint, twist Jacobian, null-space columns, coordinate."""
+
+from .base import AbstractJoint as AbstractJoint, Relative as Relative
+from .cylindrical import Cylindrical as Cylindrical
+from .distance import Distance as Distance
+from .planar import Planar as Planar
+from .prismatic import Prismatic as Prismatic
+from .revolute import Revolute as Revolute
+from .screw import Screw as Screw
+from .spherical import Spherical as Spherical
+from .universal import Universal as Universal
+from .weld import Weld as Weld

@@ -1,0 +1,202 @@
+r"""What every joint provides.
+
+A joint knows nothing of bodies and parametrizations. It sees the pose of its child's joint frame
+from its parent's: the displacement $d$ and the rotation $Q$, both in components of the parent's
+frame, which coincide (up to what the joint leaves free) in the reference configuration, where
+$d = 0$ and $Q = 1$. Its velocity is the relative twist $(\dot d, \omega)$ in the same components.
+"""
+
+import abc
+import dataclasses
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ..rotations.matrix import product
+from ..rotations.so3 import cross, skew
+
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
+
+Vector = Float[Array, "3"]
+
+
+class Relative(eqx.Module):
+    r"""Pose of the child's joint frame as seen from the parent's.
+
+    `displacement`, $d$, (3,) m; `rotation`, $Q$, (3, 3); `turns`, whole turns of the joint's angle
+    beyond $(-\pi, \pi]$, a multiple of $2\pi$, constant while the joint moves.
+    """
+
+    displacement: Vector
+    rotation: Float[Array, "3 3"]
+    turns: Float[Array, ""]
+
+
+class AbstractJoint(eqx.Module):
+    r"""A joint between two bodies, `parent` and `child`, by name; `"ground"` is the inertial frame.
+
+    Points and axes are given in space components in the reference configuration, the poses given to
+    the bodies. Constraints are zero there.
+    """
+
+    parent: eqx.AbstractVar[str]
+    child: eqx.AbstractVar[str]
+    name: eqx.AbstractVar[str]
+
+    num_translations: AbstractClassVar[int]  # joint coordinates that are lengths, the first ones
+    has_angle: AbstractClassVar[bool]  # whether the next one is an angle that can make turns
+    is_screw: AbstractClassVar[bool]  # whether the constraint needs the turns of its angle
+    closes_loops_only: AbstractClassVar[bool]  # whether there is no global basis of its null space
+
+    @property
+    @abc.abstractmethod
+    def num_constraints(self) -> int:
+        """Number of constraints $m$."""
+
+    @property
+    @abc.abstractmethod
+    def num_rates(self) -> int:
+        """Number of independent joint rates $f = 6 - m$."""
+
+    @abc.abstractmethod
+    def points(self) -> tuple[Vector, Vector]:
+        """Joint points of parent and child in the reference configuration, space components, m."""
+
+    @abc.abstractmethod
+    def frame(self) -> Float[Array, "3 3"]:
+        """Joint frame in the reference configuration, columns in space components."""
+
+    @abc.abstractmethod
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        """Constraints $g(d, Q, t)$, shape (m,), lengths in m, angles as sines or in rad."""
+
+    @abc.abstractmethod
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        r"""Columns $S$ with $(\dot d, \omega) = S\,\nu + s_t$, shape (6, f)."""
+
+    @abc.abstractmethod
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        r"""The part $s_t$ of the twist that a prescribed motion causes, shape (6,)."""
+
+    @abc.abstractmethod
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        """Joint coordinates, lengths (m) before angles (rad); an angle is continuous beyond pi."""
+
+    def constraint_jacobian(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "m 6"]:
+        r"""Gradient $G$ of the constraint on twists, $\dot g = G\,(\dot d, \omega) + g_t$."""
+        return jax.jacfwd(lambda twist: self.constraint(moved(relative, twist), t))(
+            jnp.zeros(6, relative.displacement.dtype)
+        )
+
+    def constraint_rate(
+        self, relative: Relative, twist: Float[Array, "6"], t: Float[Array, ""]
+    ) -> Float[Array, " m"]:
+        r"""Rate $\dot g = G\,(\dot d, \omega) + g_t$ of the constraint, shape (m,)."""
+        return jax.jvp(
+            lambda s, t: self.constraint(moved(relative, s * twist), t),
+            (jnp.zeros((), t.dtype), t),
+            (jnp.ones((), t.dtype), jnp.ones((), t.dtype)),
+        )[1]
+
+
+def moved(relative: Relative, twist: Float[Array, "6"]) -> Relative:
+    """The relative pose after a small twist, to first order."""
+    d, w = twist[:3], twist[3:]
+    rotation = relative.rotation + product(skew(w), relative.rotation)
+    return Relative(relative.displacement + d, rotation, relative.turns)
+
+
+def angle_about_third_axis(relative: Relative) -> Float[Array, ""]:
+    """Angle of the rotation about the third axis of the joint frame, rad, continuous."""
+    Q = relative.rotation
+    return jnp.arctan2(Q[1, 0] - Q[0, 1], Q[0, 0] + Q[1, 1]) + relative.turns
+
+
+def tilt(relative: Relative) -> list[Float[Array, ""]]:
+    """The two components of the child's third axis that vanish if the third axes are parallel."""
+    Q = relative.rotation
+    return [Q[0, 2], Q[1, 2]]
+
+
+def columns(*entries: int) -> Float[Array, "6 f"]:
+    """Columns of the 6x6 unit matrix."""
+    return jnp.eye(6)[:, list(entries)]
+
+
+def wrapped(angle: Float[Array, ""]) -> Float[Array, ""]:
+    r"""An angle up to whole turns, in $[-\pi, \pi]$."""
+    return angle - 2 * jnp.pi * jnp.round(angle / (2 * jnp.pi))
+
+
+def no_twist(relative: Relative) -> Float[Array, "6"]:
+    """Prescribed twist of a joint without prescribed motion."""
+    return jnp.zeros(6, relative.displacement.dtype)
+
+
+def frame_of_axis(axis: Vector) -> Float[Array, "3 3"]:
+    """A right-handed frame whose third axis is the unit vector `axis`; columns."""
+    start = jnp.zeros_like(axis).at[jnp.argmin(jnp.abs(axis))].set(1)
+    first = unit(cross(start, axis))
+    return jnp.stack([first, cross(axis, first), axis], axis=1)
+
+
+def unit(v: Vector) -> Vector:
+    """The vector of unit length in the direction of `v`, which is not zero."""
+    return v / jnp.sqrt(jnp.sum(v * v))
+
+
+def vector(value: ArrayInput, argument: str) -> Vector:
+    """A checked vector (3,), space components."""
+    return as_leaf(finite(float_array(value, argument, (3,)), argument))
+
+
+def direction(value: ArrayInput, argument: str) -> Vector:
+    """A checked axis (3,), space components, not zero; of any length."""
+    rule = (
+        lambda axis: (axis * axis).sum() > 0,
+        f"`{argument}` must not be zero: it is the direction of an axis, space components.",
+    )
+    return as_leaf(check_all(float_array(value, argument, (3,)), [is_finite(argument), rule]))
+
+
+def check_names(kind: str, parent: str, child: str, name: str | None) -> str:
+    """The joint's name, made of its bodies if `None`; errors for what cannot be joined."""
+    for argument, value in (("parent", parent), ("child", child)):
+        if not isinstance(value, str):
+            raise TypeError(
+                f'`{kind}({argument}=...)` takes the name of a body or "ground"; got {value!r}.'
+            )
+    if parent == child:
+        raise ValueError(
+            f"`{kind}` joins two different bodies; got {parent!r} as parent and child."
+        )
+    if name is None:
+        return f"{kind.lower()} {parent}-{child}"
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
+    return name
+
+
+def check_motion(kind: str, motion: object) -> None:
+    """Raise `TypeError` unless `motion` is `None` or a function of time."""
+    if motion is not None and not callable(motion):
+        raise TypeError(
+            f"`{kind}(motion=...)` must be a function of time that returns the joint coordinate, "
+            f"such as `lambda t: 2 * t`; got {motion!r}."
+        )
+
+
+def renamed(joint: AbstractJoint, name: str, parent: str = "", child: str = "") -> AbstractJoint:
+    """The same joint under another name; its bodies too if given."""
+    clone = object.__new__(type(joint))
+    new = {"name": name} | ({"parent": parent, "child": child} if parent else {})
+    for field in dataclasses.fields(joint):
+        object.__setattr__(clone, field.name, new.get(field.name, getattr(joint, field.name)))
+    return clone

@@ -1,0 +1,86 @@
+"""Cylindrical joint."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    angle_about_third_axis,
+    check_names,
+    columns,
+    direction,
+    frame_of_axis,
+    no_twist,
+    tilt,
+    unit,
+    vector,
+)
+
+
+class Cylindrical(AbstractJoint):
+    r"""A translation along and a rotation about the same axis.
+
+    The coordinates are the displacement (m) and the angle (rad), zero in the reference
+    configuration.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
+    of any length but zero; `name`.
+    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    point: Vector
+    axis: Vector
+
+    num_translations: ClassVar[int] = 1
+    has_angle: ClassVar[bool] = True
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        point: ArrayInput,
+        axis: ArrayInput,
+        name: str | None = None,
+    ):
+        self.name = check_names("Cylindrical", parent, child, name)
+        self.parent, self.child = parent, child
+        self.point = vector(point, "Cylindrical(point=...)")
+        self.axis = direction(axis, "Cylindrical(axis=...)")
+
+    @property
+    def num_constraints(self) -> int:
+        return 4
+
+    @property
+    def num_rates(self) -> int:
+        return 2
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return frame_of_axis(unit(self.axis))
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        d = relative.displacement
+        return jnp.stack([d[0], d[1], *tilt(relative)])
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        return columns(2, 5).astype(relative.displacement.dtype)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        return jnp.stack([relative.displacement[2], angle_about_third_axis(relative)])

@@ -1,0 +1,89 @@
+"""Massless rod between two points."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, check
+from ..rotations.so3 import dot
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    check_names,
+    no_twist,
+    vector,
+)
+
+
+class Distance(AbstractJoint):
+    r"""A massless rod with ball joints at its ends: two points keep their distance.
+
+    There is no basis of its null space that is smooth everywhere, so that it always closes a loop:
+    the child hangs on its other joint, or moves freely, and the rod is a constraint on top.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `parent_point`, `child_point`,
+    (3,) m; `name`.
+    **Errors:** `ValueError` for wrong shapes, coinciding points, a joint of a body with itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    parent_point: Vector
+    child_point: Vector
+
+    num_translations: ClassVar[int] = 0
+    has_angle: ClassVar[bool] = False
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        parent_point: ArrayInput,
+        child_point: ArrayInput,
+        name: str | None = None,
+    ):
+        self.name = check_names("Distance", parent, child, name)
+        self.parent, self.child = parent, child
+        self.parent_point = vector(parent_point, "Distance(parent_point=...)")
+        start = self.parent_point
+        self.child_point = check(
+            vector(child_point, "Distance(child_point=...)"),
+            lambda point: ((point - start) ** 2).sum() > 0,
+            "`Distance(parent_point=..., child_point=...)` must be two different points; for "
+            "coinciding points use `Spherical`.",
+        )
+
+    @property
+    def num_constraints(self) -> int:
+        return 1
+
+    @property
+    def num_rates(self) -> int:
+        return 5
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.parent_point, self.child_point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return jnp.eye(3, dtype=self.parent_point.dtype)
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        d, d0 = relative.displacement, self.child_point - self.parent_point
+        length = jnp.sqrt(dot(d0, d0))
+        return 0.5 * (dot(d, d) / length - length)[None]
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        raise NotImplementedError("`Distance` closes loops only.")
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        d = relative.displacement
+        return jnp.sqrt(dot(d, d))[None]

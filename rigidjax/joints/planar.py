@@ -1,0 +1,86 @@
+"""Planar joint."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    angle_about_third_axis,
+    check_names,
+    columns,
+    direction,
+    frame_of_axis,
+    no_twist,
+    tilt,
+    unit,
+    vector,
+)
+
+
+class Planar(AbstractJoint):
+    r"""Two translations in a plane and the rotation about its normal.
+
+    The coordinates are the two displacements along the first and second axis of the joint frame (m)
+    and the angle about the normal (rad), zero in the reference configuration.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m, of the child;
+    `normal`, (3,), of any length but zero; `name`.
+    **Errors:** `ValueError` for wrong shapes, a zero normal, a joint of a body with itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    point: Vector
+    normal: Vector
+
+    num_translations: ClassVar[int] = 2
+    has_angle: ClassVar[bool] = True
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        point: ArrayInput,
+        normal: ArrayInput,
+        name: str | None = None,
+    ):
+        self.name = check_names("Planar", parent, child, name)
+        self.parent, self.child = parent, child
+        self.point = vector(point, "Planar(point=...)")
+        self.normal = direction(normal, "Planar(normal=...)")
+
+    @property
+    def num_constraints(self) -> int:
+        return 3
+
+    @property
+    def num_rates(self) -> int:
+        return 3
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return frame_of_axis(unit(self.normal))
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        return jnp.stack([relative.displacement[2], *tilt(relative)])
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        return columns(0, 1, 5).astype(relative.displacement.dtype)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        d = relative.displacement
+        return jnp.stack([d[0], d[1], angle_about_third_axis(relative)])

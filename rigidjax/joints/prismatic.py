@@ -1,0 +1,103 @@
+"""Slider."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput
+from ..rotations.so3 import unskew
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    check_motion,
+    check_names,
+    columns,
+    direction,
+    frame_of_axis,
+    no_twist,
+    unit,
+    vector,
+)
+
+
+class Prismatic(AbstractJoint):
+    r"""A slider: one translation along an axis.
+
+    The coordinate is the displacement of the child along the axis, m, zero in the reference
+    configuration.
+
+    `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
+    parameters): no degree of freedom is left, and the reaction includes the driving force.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `axis`, (3,), of any length but
+    zero; `motion`, a function of time, or `None`; `point`, where the reaction is taken, (3,) m,
+    the origin if left out; `name`.
+    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    axis: Vector
+    motion: Callable | None
+    point: Vector
+
+    num_translations: ClassVar[int] = 1
+    has_angle: ClassVar[bool] = False
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        axis: ArrayInput,
+        motion: Callable | None = None,
+        point: ArrayInput = (0.0, 0.0, 0.0),
+        name: str | None = None,
+    ):
+        self.name = check_names("Prismatic", parent, child, name)
+        self.parent, self.child = parent, child
+        self.axis = direction(axis, "Prismatic(axis=...)")
+        check_motion("Prismatic", motion)
+        self.motion = motion
+        self.point = vector(point, "Prismatic(point=...)")
+
+    @property
+    def num_constraints(self) -> int:
+        return 5 if self.motion is None else 6
+
+    @property
+    def num_rates(self) -> int:
+        return 1 if self.motion is None else 0
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return frame_of_axis(unit(self.axis))
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        d = relative.displacement
+        parts = [d[0], d[1], *jnp.unstack(unskew(relative.rotation))]
+        if self.motion is not None:
+            parts.append(d[2] - self.motion(t))
+        return jnp.stack(parts)
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        free = columns(2) if self.motion is None else columns()
+        return free.astype(relative.displacement.dtype)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        if self.motion is None:
+            return no_twist(relative)
+        rate = jax.jvp(self.motion, (t,), (jnp.ones_like(t),))[1]
+        return no_twist(relative).at[2].set(rate)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        return relative.displacement[2:]

@@ -1,0 +1,104 @@
+"""Hinge."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    angle_about_third_axis,
+    check_motion,
+    check_names,
+    columns,
+    direction,
+    frame_of_axis,
+    no_twist,
+    tilt,
+    unit,
+    vector,
+    wrapped,
+)
+
+
+class Revolute(AbstractJoint):
+    r"""A hinge: one rotation about an axis.
+
+    The coordinate is the angle of the child about the axis, rad, zero in the reference
+    configuration.
+
+    `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
+    parameters): no degree of freedom is left, and the reaction includes the driving moment.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
+    of any length but zero; `motion`, a function of time, or `None`; `name`.
+    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    point: Vector
+    axis: Vector
+    motion: Callable | None
+
+    num_translations: ClassVar[int] = 0
+    has_angle: ClassVar[bool] = True
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        point: ArrayInput,
+        axis: ArrayInput,
+        motion: Callable | None = None,
+        name: str | None = None,
+    ):
+        self.name = check_names("Revolute", parent, child, name)
+        self.parent, self.child = parent, child
+        self.point = vector(point, "Revolute(point=...)")
+        self.axis = direction(axis, "Revolute(axis=...)")
+        check_motion("Revolute", motion)
+        self.motion = motion
+
+    @property
+    def num_constraints(self) -> int:
+        return 5 if self.motion is None else 6
+
+    @property
+    def num_rates(self) -> int:
+        return 1 if self.motion is None else 0
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return frame_of_axis(unit(self.axis))
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        d = relative.displacement
+        parts = [d[0], d[1], d[2], *tilt(relative)]
+        if self.motion is not None:
+            parts.append(wrapped(angle_about_third_axis(relative) - self.motion(t)))
+        return jnp.stack(parts)
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        free = columns(5) if self.motion is None else columns()
+        return free.astype(relative.displacement.dtype)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        if self.motion is None:
+            return no_twist(relative)
+        rate = jax.jvp(self.motion, (t,), (jnp.ones_like(t),))[1]
+        return no_twist(relative).at[5].set(rate)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        return angle_about_third_axis(relative)[None]

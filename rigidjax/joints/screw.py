@@ -1,0 +1,91 @@
+"""Screw joint."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, as_leaf, finite, float_array
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    angle_about_third_axis,
+    check_names,
+    columns,
+    direction,
+    frame_of_axis,
+    no_twist,
+    tilt,
+    unit,
+    vector,
+)
+
+
+class Screw(AbstractJoint):
+    r"""A rotation about an axis with a proportional translation along it.
+
+    The coordinate is the angle (rad), zero in the reference configuration; the displacement is
+    `pitch` for each whole turn.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
+    of any length but zero; `pitch`, m per turn; `name`.
+    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    point: Vector
+    axis: Vector
+    pitch: Float[Array, ""]
+
+    num_translations: ClassVar[int] = 0
+    has_angle: ClassVar[bool] = True
+    is_screw: ClassVar[bool] = True
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        point: ArrayInput,
+        axis: ArrayInput,
+        pitch: ArrayInput,
+        name: str | None = None,
+    ):
+        self.name = check_names("Screw", parent, child, name)
+        self.parent, self.child = parent, child
+        self.point = vector(point, "Screw(point=...)")
+        self.axis = direction(axis, "Screw(axis=...)")
+        self.pitch = as_leaf(finite(float_array(pitch, "Screw(pitch=...)", ()), "Screw(pitch=...)"))
+
+    @property
+    def num_constraints(self) -> int:
+        return 5
+
+    @property
+    def num_rates(self) -> int:
+        return 1
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return frame_of_axis(unit(self.axis))
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        d = relative.displacement
+        advance = self.pitch / (2 * jnp.pi) * angle_about_third_axis(relative)
+        return jnp.stack([d[0], d[1], *tilt(relative), d[2] - advance])
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        dtype = relative.displacement.dtype
+        return columns(5).astype(dtype) + columns(2).astype(dtype) * self.pitch / (2 * jnp.pi)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        return angle_about_third_axis(relative)[None]

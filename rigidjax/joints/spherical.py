@@ -1,0 +1,78 @@
+"""Ball joint."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput
+from ..rotations.so3 import log
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    check_names,
+    no_twist,
+    vector,
+)
+
+
+class Spherical(AbstractJoint):
+    r"""A ball joint: three rotations about a point.
+
+    The joint rates are the angular velocity of the child relative to the parent in components of
+    the child's joint frame, rad/s. The coordinates are the rotation vector of the relative rotation
+    (not continuous beyond pi).
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `name`.
+    **Errors:** `ValueError` for wrong shapes, a joint of a body with itself.
+    **Source:** Lang (67).
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    point: Vector
+
+    num_translations: ClassVar[int] = 0
+    has_angle: ClassVar[bool] = False
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        point: ArrayInput,
+        name: str | None = None,
+    ):
+        self.name = check_names("Spherical", parent, child, name)
+        self.parent, self.child = parent, child
+        self.point = vector(point, "Spherical(point=...)")
+
+    @property
+    def num_constraints(self) -> int:
+        return 3
+
+    @property
+    def num_rates(self) -> int:
+        return 3
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return jnp.eye(3, dtype=self.point.dtype)
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        return relative.displacement
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        return jnp.concatenate([jnp.zeros_like(relative.rotation), relative.rotation])
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        return log(relative.rotation)

@@ -1,0 +1,99 @@
+"""Universal joint."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, check
+from ..rotations.so3 import cross
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    check_names,
+    direction,
+    no_twist,
+    unit,
+    vector,
+)
+
+
+class Universal(AbstractJoint):
+    r"""A universal (Cardan, Hooke) joint: rotations about two orthogonal axes.
+
+    The coordinates are the angles about `axis1`, fixed in the parent, and about `axis2`, fixed in
+    the child, rad, zero in the reference configuration.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis1`,
+    `axis2`, (3,), orthogonal, of any length but zero; `name`.
+    **Errors:** `ValueError` for wrong shapes, zero or non-orthogonal axes, a joint of a body with
+    itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    point: Vector
+    axis1: Vector
+    axis2: Vector
+
+    num_translations: ClassVar[int] = 0
+    has_angle: ClassVar[bool] = True
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        point: ArrayInput,
+        axis1: ArrayInput,
+        axis2: ArrayInput,
+        name: str | None = None,
+    ):
+        self.name = check_names("Universal", parent, child, name)
+        self.parent, self.child = parent, child
+        self.point = vector(point, "Universal(point=...)")
+        self.axis1 = direction(axis1, "Universal(axis1=...)")
+        first = self.axis1
+        self.axis2 = check(
+            direction(axis2, "Universal(axis2=...)"),
+            lambda axis: (first * axis).sum() ** 2 <= 1e-12 * (first**2).sum() * (axis**2).sum(),
+            "`Universal(axis1=..., axis2=...)` must be orthogonal (to 1e-6 of the cosine of their "
+            "angle); subtract from one its part along the other.",
+        )
+
+    @property
+    def num_constraints(self) -> int:
+        return 4
+
+    @property
+    def num_rates(self) -> int:
+        return 2
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        first = unit(self.axis1)
+        third = unit(cross(first, self.axis2))
+        return jnp.stack([first, cross(third, first), third], axis=1)
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        d = relative.displacement
+        return jnp.stack([d[0], d[1], d[2], relative.rotation[0, 1]])
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        Q, zero = relative.rotation, jnp.zeros(3, relative.rotation.dtype)
+        first = jnp.zeros(6, Q.dtype).at[3].set(1)
+        return jnp.stack([first, jnp.concatenate([zero, Q[:, 1]])], axis=1)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        Q = relative.rotation
+        first = jnp.arctan2(Q[2, 1], Q[1, 1]) + relative.turns
+        return jnp.stack([first, jnp.arctan2(Q[0, 2], Q[0, 0])])

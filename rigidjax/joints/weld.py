@@ -1,0 +1,75 @@
+"""Rigid connection."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput
+from ..rotations.so3 import unskew
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    check_names,
+    columns,
+    no_twist,
+    vector,
+)
+
+
+class Weld(AbstractJoint):
+    r"""A rigid connection: the bodies keep their relative pose of the reference configuration.
+
+    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, where the reaction is
+    taken, (3,) m, the origin if left out; `name`.
+    **Errors:** `ValueError` for wrong shapes, a joint of a body with itself.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    point: Vector
+
+    num_translations: ClassVar[int] = 0
+    has_angle: ClassVar[bool] = False
+    is_screw: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        parent: str,
+        child: str,
+        point: ArrayInput = (0.0, 0.0, 0.0),
+        name: str | None = None,
+    ):
+        self.name = check_names("Weld", parent, child, name)
+        self.parent, self.child = parent, child
+        self.point = vector(point, "Weld(point=...)")
+
+    @property
+    def num_constraints(self) -> int:
+        return 6
+
+    @property
+    def num_rates(self) -> int:
+        return 0
+
+    def points(self) -> tuple[Vector, Vector]:
+        return self.point, self.point
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return jnp.eye(3, dtype=self.point.dtype)
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        return jnp.concatenate([relative.displacement, unskew(relative.rotation)])
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        return columns().astype(relative.displacement.dtype)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        return jnp.zeros(0, relative.displacement.dtype)

@@ -1,0 +1,152 @@
+"""Joints of one kind, taken together, and how they are attached to bodies."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..joints import AbstractJoint, Relative
+from ..joints.base import renamed
+from ..rotations.matrix import product, relative, to_body, to_space
+from ..rotations.so3 import cross
+
+
+class Poses(eqx.Module):
+    r"""Poses of all bodies, the ground as the last row.
+
+    `positions`, (L + 1, 3) m; `rotations`, (L + 1, 3, 3); `turns`, whole turns of the angle of each
+    joint beyond $(-\pi, \pi]$, (J,), rad.
+    """
+
+    positions: Float[Array, "L+1 3"]
+    rotations: Float[Array, "L+1 3 3"]
+    turns: Float[Array, " J"]
+
+
+class Placement(eqx.Module):
+    """Where the joints of a group are: joint points and frames in space, relative poses."""
+
+    point: Float[Array, "n 3"]  # of the child
+    frame: Float[Array, "n 3 3"]  # of the parent
+    relative: Relative
+    parent_arm: Float[Array, "n 3"]  # from the parent's centre of mass to the child's point
+    child_arm: Float[Array, "n 3"]
+    parent_rotation: Float[Array, "n 3 3"]
+    child_rotation: Float[Array, "n 3 3"]
+
+
+class JointGroup(eqx.Module):
+    """Joints of one kind and their attachments: stacked, with a leading axis of n.
+
+    `joint`, a joint whose leaves are stacked; `indices` in the system, `parents` and `children`,
+    rows of the bodies, static.
+    """
+
+    joint: AbstractJoint
+    parent_point: Float[Array, "n 3"]
+    parent_frame: Float[Array, "n 3 3"]
+    child_point: Float[Array, "n 3"]
+    child_frame: Float[Array, "n 3 3"]
+    indices: tuple[int, ...] = eqx.field(static=True)
+    parents: tuple[int, ...] = eqx.field(static=True)
+    children: tuple[int, ...] = eqx.field(static=True)
+
+    def over(self, function, *stacked):
+        """`function(joint, *values)` for every joint of the group."""
+        return eqx.filter_vmap(function)(self.joint, *stacked)
+
+    def place(self, poses: Poses) -> Placement:
+        """Points, frames and relative poses of the joints in the poses of the bodies."""
+        parents, children = np.array(self.parents), np.array(self.children)
+
+        def one(x_p, R_p, x_c, R_c, r_p, B_p, r_c, B_c, turns):
+            arm_p, arm_c = to_space(R_p, r_p), to_space(R_c, r_c)
+            frame, point = product(R_p, B_p), x_c + arm_c
+            d = to_body(frame, point - (x_p + arm_p))
+            Q = relative(frame, product(R_c, B_c))
+            return Placement(point, frame, Relative(d, Q, turns), point - x_p, arm_c, R_p, R_c)
+
+        x, R = poses.positions, poses.rotations
+        return jax.vmap(one)(
+            x[parents], R[parents], x[children], R[children], self.parent_point,
+            self.parent_frame, self.child_point, self.child_frame,
+            poses.turns[np.array(self.indices)],
+        )  # fmt: skip
+
+    def twists(
+        self, place: Placement, v: Float[Array, "L+1 3"], omega: Float[Array, "L+1 3"]
+    ) -> Float[Array, "n 6"]:
+        """Relative twists of the children, in the joint frames, from the twists of the bodies."""
+        parents, children = np.array(self.parents), np.array(self.children)
+
+        def one(place, v_p, w_p, v_c, w_c):
+            w_p, w_c = to_space(place.parent_rotation, w_p), to_space(place.child_rotation, w_c)
+            slip = v_c + cross(w_c, place.child_arm) - v_p - cross(w_p, place.parent_arm)
+            return jnp.concatenate([to_body(place.frame, slip), to_body(place.frame, w_c - w_p)])
+
+        return jax.vmap(one)(place, v[parents], omega[parents], v[children], omega[children])
+
+    def jacobians(
+        self, place: Placement, t: Float[Array, ""]
+    ) -> tuple[Float[Array, "n m 6"], Float[Array, "n m 6"]]:
+        r"""Gradients of the constraints on the twists $(\dot x, \Omega)$ of parent and child."""
+        G = self.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
+
+        def one(place, G):
+            # Rows of the gradient as forces and moments of unit size, in space components.
+            force = jax.vmap(lambda row: to_space(place.frame, row))(G[:, :3])
+            moment = jax.vmap(lambda row: to_space(place.frame, row))(G[:, 3:])
+
+            def on(arm, R):
+                turned = moment + jax.vmap(lambda f: cross(arm, f))(force)
+                return jnp.concatenate([force, jax.vmap(lambda m: to_body(R, m))(turned)], axis=1)
+
+            return (
+                -on(place.parent_arm, place.parent_rotation),
+                on(place.child_arm, place.child_rotation),
+            )
+
+        return jax.vmap(one)(place, G)
+
+
+def group_joints(
+    joints: Sequence[AbstractJoint],
+    rows: dict[str, int],
+    positions: Float[Array, "L+1 3"],
+    rotations: Float[Array, "L+1 3 3"],
+) -> list[JointGroup]:
+    """Joints of the same kind and structure, together, with their attachments.
+
+    **Arguments:** `joints`; `rows`, of the bodies by name, `"ground"` included; `positions`,
+    `rotations`, the reference configuration.
+    """
+    kinds: dict[object, list[int]] = {}
+    bare = [renamed(joint, "", "-", "-") for joint in joints]
+    for j, joint in enumerate(bare):
+        arrays, rest = eqx.partition(joint, eqx.is_array)
+        shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays))
+        others = tuple(id(leaf) for leaf in jax.tree.leaves(rest))
+        kinds.setdefault((jax.tree.structure(joint), shapes, others), []).append(j)
+    groups = []
+    for indices in kinds.values():
+        members = [bare[j] for j in indices]
+        parts = [eqx.partition(joint, eqx.is_array) for joint in members]
+        arrays = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(part[0] for part in parts))
+        joint = eqx.combine(arrays, parts[0][1])
+        parents = tuple(rows[joints[j].parent] for j in indices)
+        children = tuple(rows[joints[j].child] for j in indices)
+        first, second, frame = eqx.filter_vmap(lambda joint: (*joint.points(), joint.frame()))(
+            joint
+        )
+
+        def attach(bodies, points, frames):
+            x, R = positions[np.array(bodies)], rotations[np.array(bodies)]
+            arms = jax.vmap(lambda R, x, point: to_body(R, point - x))(R, x, points)
+            return arms, jax.vmap(relative)(R, frames)
+
+        on_parent, on_child = attach(parents, first, frame), attach(children, second, frame)
+        groups.append(JointGroup(joint, *on_parent, *on_child, tuple(indices), parents, children))
+    return groups

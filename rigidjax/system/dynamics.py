@@ -1,0 +1,258 @@
+r"""Accelerations, consistent velocities and positions, and reactions of bodies with joints.
+
+Trees in null-space coordinates are regular wherever every allowed motion moves some mass. Loops are
+constraints $J\nu + c = 0$ on the rates of the trees, solved in the metric of kinetic energy by the
+pseudo-inverse: redundant constraints and positions in which $J$ loses rank need no care.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..bodies.inertia import inertia_tensor
+from ..rotations.euler_map import euler_map
+from ..rotations.matrix import to_space
+from .attachment import Poses
+from .jointed import JointedMechanics, Twists
+from .pseudo_inverse import pseudo_inverse, solve_positive_definite
+
+
+class Reaction(eqx.Module):
+    """What a joint exerts on its child, space components.
+
+    `force`, (3,) N; `moment`, (3,) N m, about the joint point (of the child); `drive`, the force
+    (N) or moment (N m) along the axis of a prescribed motion, included in them, `None` without one.
+    With redundant constraints it is the solution of least norm of the multipliers.
+    """
+
+    force: Float[Array, "3"]
+    moment: Float[Array, "3"]
+    drive: Float[Array, ""] | None
+
+
+class Loops(eqx.Module):
+    """Factors of a pose: the mass matrix of the trees and the constraints of the loops."""
+
+    T: Float[Array, "L 6 f"]
+    root: Float[Array, "f f"]  # Cholesky factor of the mass matrix
+    J: Float[Array, "m f"]
+    inverse: Float[Array, "f m"]  # pseudo-inverse of J root^-T
+
+    def correction(self, residual: Float[Array, " m"]) -> Float[Array, " f"]:
+        """The smallest change of the rates, in kinetic energy, that removes the residual."""
+        return -_solve_upper(self.root, self.inverse @ residual)
+
+
+def _solve_lower(root, b):
+    return jax.scipy.linalg.solve_triangular(root, b, lower=True)
+
+
+def _solve_upper(root, b):
+    return jax.scipy.linalg.solve_triangular(root, b, lower=True, trans=1)
+
+
+def flat(jacobian: Float[Array, "m L 6"]) -> Float[Array, "m 6L"]:
+    """Gradients on the twists of all bodies as one matrix."""
+    m, L, _ = jacobian.shape
+    return jacobian.reshape(m, 6 * L)
+
+
+def factors(mechanics: JointedMechanics, t, poses: Poses, places) -> Loops:
+    """Null-space matrix, factored mass matrix and loop constraints in a pose."""
+    columns, _ = mechanics.screws(t, poses, places)
+    T = mechanics.null_space(poses, columns)
+    momenta = jax.vmap(
+        lambda column: mechanics.momenta(column[:, :3], column[:, 3:]), in_axes=2, out_axes=2
+    )(T)
+    f = mechanics.num_rates
+    root = jnp.linalg.cholesky(T.reshape(-1, f).T @ momenta.reshape(-1, f))
+    loops = mechanics.system.topology.loops
+    if not loops:
+        none = jnp.zeros((0, f), T.dtype)
+        return Loops(T, root, none, none.T)
+    J = flat(mechanics.constraint_jacobian(t, places, loops)) @ T.reshape(-1, f)
+    return Loops(T, root, J, pseudo_inverse(_solve_lower(root, J.T).T))
+
+
+def consistent_rates(mechanics: JointedMechanics, t, poses, places, nu):
+    """The rates nearest to `nu`, in kinetic energy, with which the loops stay closed."""
+    loops = mechanics.system.topology.loops
+    if not loops:
+        return nu
+    twists = mechanics.tree_twists(t, poses, places, nu)
+    residual = mechanics.constraint_rate(t, places, twists, loops)
+    return nu + factors(mechanics, t, poses, places).correction(residual)
+
+
+def rate_derivatives(mechanics: JointedMechanics, t, poses, places, nu) -> Float[Array, " f"]:
+    r"""Derivatives $\dot\nu$ of consistent rates.
+
+    **Source:** Lang (11): $T^T M T \dot\nu = T^T (f - M (\dot T \nu - \dot r))$.
+    """
+    loops = mechanics.system.topology.loops
+    twists = mechanics.tree_twists(t, poses, places, nu)
+    if nu.size == 0:
+        return nu
+
+    def velocity_level(t, poses):
+        places = mechanics.place(poses)
+        twists = mechanics.tree_twists(t, poses, places, nu)
+        return twists, mechanics.constraint_rate(t, places, twists, loops) if loops else None
+
+    _, (bias, loop_bias) = mechanics.bias(velocity_level, t, poses, twists)
+    kinematics = mechanics.kinematics(poses, places, twists)
+    forces = mechanics.free_forces(t, kinematics) - mechanics.momenta(bias.linear, bias.angular)
+    parts = factors(mechanics, t, poses, places)
+    f = nu.size
+    free = _solve_upper(
+        parts.root, _solve_lower(parts.root, parts.T.reshape(-1, f).T @ forces.ravel())
+    )
+    if not loops:
+        return free
+    return free + parts.correction(loop_bias + parts.J @ free)
+
+
+def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:
+    r"""Derivatives $\dot w = T\dot\nu + \dot T\nu - \dot r$ of the twists of all bodies."""
+
+    def twists(t, poses, nu):
+        return mechanics.tree_twists(t, poses, mechanics.place(poses), nu)
+
+    start = twists(t, poses, nu)
+    _, bias = mechanics.bias(lambda t, poses: twists(t, poses, nu), t, poses, start)
+    _, driven = jax.jvp(lambda nu: twists(t, poses, nu), (nu,), (nu_dot,))
+    return Twists(bias.linear + driven.linear, bias.angular + driven.angular)
+
+
+# In absolute coordinates.
+
+
+def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twists):
+    r"""Accelerations of all bodies with all joints as constraints, and their multipliers.
+
+    $M\dot w + G^T\lambda = f$, $G\dot w = -\gamma$; the multipliers are those of least norm.
+    **Returns:** accelerations (L, 6) and multipliers (m,). **Source:** Lang (6), (58).
+    """
+    kinematics = mechanics.kinematics(poses, places, twists)
+    forces = mechanics.free_forces(t, kinematics)
+    free = mechanics.inverse_mass(forces)
+
+    def rate(t, poses):
+        return mechanics.constraint_rate(t, mechanics.place(poses), twists)
+
+    _, gamma = mechanics.bias(rate, t, poses, twists)
+    G = flat(mechanics.constraint_jacobian(t, places))
+    lam = _solve_constraints(mechanics, G, mechanics.inverse_mass, G @ free.ravel() + gamma)
+    reaction = (G.T @ lam).reshape(free.shape)
+    return free - mechanics.inverse_mass(reaction), lam
+
+
+def _solve_constraints(mechanics, G, inverse_mass, right):
+    r"""The solution of least norm of $G M^{-1} G^T \lambda$ = `right`."""
+    L = mechanics.num_bodies
+    columns = jax.vmap(lambda row: inverse_mass(row.reshape(L, 6)).ravel())(G)
+    S = G @ columns.T
+    if mechanics.system.topology.loops:
+        return pseudo_inverse(S) @ right
+    return solve_positive_definite(S, right)
+
+
+def project_twists(mechanics: JointedMechanics, t, places, twists: Twists) -> Twists:
+    """Twists nearest to the given ones, in kinetic energy, that the joints allow (Lang (62, V))."""
+    inverse_mass = _metric(mechanics)
+    G = flat(mechanics.constraint_jacobian(t, places))
+    residual = mechanics.constraint_rate(t, places, twists)
+    lam = _solve_constraints(mechanics, G, inverse_mass, residual)
+    change = inverse_mass((G.T @ lam).reshape(-1, 6))
+    return Twists(twists.linear - change[:, :3], twists.angular - change[:, 3:])
+
+
+def pose_correction(mechanics: JointedMechanics, t, places) -> Float[Array, "L 6"]:
+    r"""Small motion of all bodies that closes the joints, smallest in the mass metric.
+
+    One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
+    """
+    inverse_mass = _metric(mechanics)
+    G = flat(mechanics.constraint_jacobian(t, places))
+    lam = _solve_constraints(mechanics, G, inverse_mass, mechanics.constraint(t, places))
+    return -inverse_mass((G.T @ lam).reshape(-1, 6))
+
+
+def _metric(mechanics: JointedMechanics):
+    """Inverse of the mass metric, made regular for bodies without mass in some direction."""
+    inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
+    arms = jnp.zeros(mechanics.num_bodies + 1, inertias.dtype)
+    for group in mechanics.groups:
+        for bodies, points in (
+            (group.parents, group.parent_point),
+            (group.children, group.child_point),
+        ):
+            arms = arms.at[np.array(bodies)].max(jnp.sum(points * points, axis=1))
+    # A body whose mass is a point at its joint turns at no cost: any length will do.
+    arms = jnp.where(arms[:-1] > 0, arms[:-1], 1.0)
+    floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + 1e-9 * mechanics.masses * arms
+    regular = inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)
+    inverse = jnp.linalg.inv(regular)
+
+    def apply(wrenches):
+        angular = jnp.einsum("lij,lj->li", inverse, wrenches[:, 3:])
+        return jnp.concatenate([wrenches[:, :3] / mechanics.masses[:, None], angular], axis=1)
+
+    return apply
+
+
+# Reactions.
+
+
+def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twists):
+    r"""Multipliers of all joints, $G^T\lambda = f - M\dot w$, of least norm."""
+    kinematics = mechanics.kinematics(poses, places, twists)
+    balance = mechanics.free_forces(t, kinematics) - mechanics.momenta(
+        accelerations.linear, accelerations.angular
+    )
+    G = flat(mechanics.constraint_jacobian(t, places))
+    return pseudo_inverse(G.T) @ balance.ravel()
+
+
+def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction]:
+    """Reaction of every joint on its child at the joint point, from the multipliers."""
+    out: dict[int, Any] = {}
+    start = 0
+    for group, place in zip(mechanics.groups, places, strict=True):
+        n, m = len(group.indices), group.joint.num_constraints
+        rows = lam[start : start + n * m].reshape(n, m)
+        start += n * m
+
+        def one(joint, place, row):
+            G = joint.constraint_jacobian(place.relative, t)
+            wrench = -(G.T @ row)
+            force, moment = to_space(place.frame, wrench[:3]), to_space(place.frame, wrench[3:])
+            return Reaction(force, moment, None), wrench
+
+        values = group.over(one, place, rows)
+        driven = getattr(group.joint, "motion", None) is not None
+        axis = 2 if group.joint.num_translations else 5
+        for k, j in enumerate(group.indices):
+            reaction, wrench = jax.tree.map(lambda leaf, k=k: leaf[k], values)
+            out[j] = Reaction(reaction.force, reaction.moment, wrench[axis] if driven else None)
+    return {mechanics.system.joints[j].name: out[j] for j in sorted(out)}
+
+
+def loop_rank(system) -> int:
+    """Rank of the loop constraints in the reference configuration."""
+    reference = system.reference_state()
+    with jax.ensure_compile_time_eval():
+        mechanics = JointedMechanics(system)
+        rotations = jax.vmap(euler_map)(reference.orientation)
+        poses = mechanics.poses(reference.position, rotations, jnp.zeros(0))
+        t = jnp.zeros((), reference.position.dtype)
+        places = mechanics.place(poses)
+        columns, _ = mechanics.screws(t, poses, places)
+        T = mechanics.null_space(poses, columns).reshape(-1, mechanics.num_rates)
+        G = mechanics.constraint_jacobian(t, places, system.topology.loops)
+        J = np.asarray(G.reshape(G.shape[0], -1) @ T)
+    return int(np.linalg.matrix_rank(J, tol=1e-8 * max(1.0, np.abs(J).max(initial=0.0))))

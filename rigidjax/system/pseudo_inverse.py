@@ -1,0 +1,42 @@
+r"""The Moore-Penrose inverse, with derivatives at repeated and at zero singular values."""
+
+import jax
+import jax.numpy as jnp
+import lineax as lx
+from jaxtyping import Array, Float
+
+# Singular values below this part of the largest one are taken for zero (double precision; in
+# single precision, the square root of its round-off).
+_CUTOFF = 1e-10
+
+
+@jax.custom_jvp
+def pseudo_inverse(A: Float[Array, "m n"]) -> Float[Array, "n m"]:
+    r"""The Moore-Penrose inverse $A^+$, shape (n, m).
+
+    Its derivative is that at constant rank (Golub and Pereyra 1973, theorem 4.3), which needs no
+    derivatives of singular vectors.
+    """
+    U, s, Vt = jnp.linalg.svd(A, full_matrices=False)
+    cutoff = max(_CUTOFF, float(jnp.sqrt(jnp.finfo(A.dtype).eps)) * 1e-2)
+    keep = s > cutoff * jnp.max(s, initial=0.0)
+    inverse = jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0)
+    return (Vt.T * inverse) @ U.T
+
+
+@pseudo_inverse.defjvp
+def _pseudo_inverse_jvp(primals, tangents):
+    (A,), (dA,) = primals, tangents
+    P = pseudo_inverse(A)
+    change = -P @ dA @ P
+    # What the change of the row and the column space adds.
+    change = change + P @ P.T @ (dA.T - dA.T @ A @ P)
+    change = change + (dA.T - P @ A @ dA.T) @ P.T @ P
+    return P, change
+
+
+def solve_positive_definite(A: Float[Array, "n n"], b: Array) -> Array:
+    """The solution of $A x = b$, symmetric positive definite, for one or more right sides."""
+    operator = lx.MatrixLinearOperator(A, lx.positive_semidefinite_tag)
+    solve = lambda b: lx.linear_solve(operator, b, lx.Cholesky(), throw=False).value  # noqa: E731
+    return solve(b) if b.ndim == 1 else jax.vmap(solve, in_axes=1, out_axes=1)(b)

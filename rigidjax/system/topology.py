@@ -1,0 +1,123 @@
+"""Which body hangs on which: spanning trees and the joints that close loops."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..joints import AbstractJoint
+
+GROUND = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    """Spanning trees of a system; static, hashable. `GROUND` (-1) stands for the inertial frame.
+
+    One entry for each body, in the order of the system: `parents`, the body that it hangs on;
+    `joints`, the index of the joint it hangs by, `None` for a body that is free in space;
+    `reversed`, whether that joint has the body as its parent. `loops` are the indices of the joints
+    that close loops; `order`, the bodies, parents first.
+    """
+
+    parents: tuple[int, ...]
+    joints: tuple[int | None, ...]
+    reversed: tuple[bool, ...]
+    loops: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @property
+    def num_bodies(self) -> int:
+        """Number of bodies."""
+        return len(self.parents)
+
+    @property
+    def roots(self) -> np.ndarray:
+        """First body of the tree of each body, shape (L,)."""
+        roots = np.arange(self.num_bodies)
+        for i in self.order:
+            if self.parents[i] != GROUND:
+                roots[i] = roots[self.parents[i]]
+        return roots
+
+    @property
+    def depths(self) -> np.ndarray:
+        """Number of bodies between each body and the ground, shape (L,)."""
+        depths = np.zeros(self.num_bodies, int)
+        for i in self.order:
+            if self.parents[i] != GROUND:
+                depths[i] = depths[self.parents[i]] + 1
+        return depths
+
+    @property
+    def ancestors(self) -> np.ndarray:
+        """Whether body j is body i or one that it hangs on, shape (L, L), boolean."""
+        mask = np.zeros((self.num_bodies, self.num_bodies), bool)
+        for i in self.order:
+            if self.parents[i] != GROUND:
+                mask[i] = mask[self.parents[i]]
+            mask[i, i] = True
+        return mask
+
+
+def find_topology(names: Sequence[str], joints: Sequence[AbstractJoint]) -> Topology:
+    """Spanning trees, breadth first from the ground, then from the first body left.
+
+    Joints are taken in their order; a joint between bodies that are connected already, and one that
+    has no global basis of its null space, closes a loop.
+    """
+    index = {"ground": GROUND, **{name: i for i, name in enumerate(names)}}
+    at: dict[int, list[int]] = {i: [] for i in index.values()}
+    for j, joint in enumerate(joints):
+        if not joint.closes_loops_only:
+            at[index[joint.parent]].append(j)
+            at[index[joint.child]].append(j)
+    count = len(names)
+    parents, by, flipped = [GROUND] * count, [None] * count, [False] * count
+    reached, order, used = {GROUND}, [], set()
+
+    def grow(start):
+        queue = [start]
+        while queue:
+            here = queue.pop(0)
+            for j in at[here]:
+                first, second = index[joints[j].parent], index[joints[j].child]
+                there = second if first == here else first
+                if there in reached:
+                    continue
+                reached.add(there)
+                used.add(j)
+                parents[there], by[there], flipped[there] = here, j, there == first
+                order.append(there)
+                queue.append(there)
+
+    grow(GROUND)
+    for i in range(count):
+        if i not in reached:
+            reached.add(i)
+            order.append(i)
+            grow(i)
+    loops = tuple(j for j in range(len(joints)) if j not in used)
+    return Topology(tuple(parents), tuple(by), tuple(flipped), loops, tuple(order))
+
+
+def draw(names: Sequence[str], joints: Sequence[AbstractJoint], topology: Topology) -> str:
+    """The trees and loops as lines of text."""
+    lines = ["ground"]
+
+    def branch(here, prefix):
+        children = [i for i in topology.order if topology.parents[i] == here]
+        for k, i in enumerate(children):
+            last = k == len(children) - 1
+            j = topology.joints[i]
+            by = "free" if j is None else f"{type(joints[j]).__name__} '{joints[j].name}'"
+            lines.append(f"{prefix}{'└─' if last else '├─'} {names[i]} ({by})")
+            branch(i, prefix + ("   " if last else "│  "))
+
+    branch(GROUND, "")
+    for j in topology.loops:
+        joint = joints[j]
+        lines.append(
+            f"loop: {joint.parent} ~ {joint.child} ({type(joint).__name__} '{joint.name}')"
+        )
+    return "\n".join(lines)
