@@ -44,10 +44,11 @@ class MassMetric(AbstractProjection):
         for i in range(layout.num_bodies):
             a_star = layout.coordinates(values, i)
             a, outcome = self.position(rotation, inertias[i], a_star)
-            result = diffrax.RESULTS.where(diffrax.is_successful(result), outcome, result)
+            result = _first_failure(result, outcome)
             values = layout.set_coordinates(values, i, a)
             if isinstance(model, AbstractAbsolute):
-                a_dot = self.velocity(rotation, inertias[i], a, layout.rates(values, i))
+                a_dot, outcome = self.velocity(rotation, inertias[i], a, layout.rates(values, i))
+                result = _first_failure(result, outcome)
                 values = layout.set_rates(values, i, a_dot)
         return join_chart(values, y), result
 
@@ -87,11 +88,17 @@ class MassMetric(AbstractProjection):
         inertia: Float[Array, "3"] | Float[Array, "3 3"],
         a: Float[Array, " n"],
         a_dot_star: Float[Array, " n"],
-    ) -> Float[Array, " n"]:
+    ) -> tuple[Float[Array, " n"], diffrax.RESULTS]:
         """Rates nearest to `a_dot_star` that are tangent to the internal constraints (62, V)."""
         n, m = rotation.num_coordinates, rotation.num_constraints
         M = rotation.mass_matrix(a, inertia / jnp.max(jnp.abs(inertia)))
         G = rotation.constraint_jacobian(a)
         saddle = jnp.block([[M, G.T], [G, jnp.zeros((m, m), a.dtype)]])
         right = jnp.concatenate([M @ a_dot_star, jnp.zeros(m, a.dtype)])
-        return lx.linear_solve(lx.MatrixLinearOperator(saddle), right, lx.LU()).value[:n]
+        # A failed iteration for `a` must not raise here: it is the result that says so.
+        solution = lx.linear_solve(lx.MatrixLinearOperator(saddle), right, lx.LU(), throw=False)
+        return solution.value[:n], diffrax.RESULTS.promote(solution.result)
+
+
+def _first_failure(first: diffrax.RESULTS, second: diffrax.RESULTS) -> diffrax.RESULTS:
+    return diffrax.RESULTS.where(diffrax.is_successful(first), second, first)
