@@ -1,0 +1,175 @@
+"""Identities of every joint at random relative poses that it allows."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from formulations.cases import error, round_off
+from joints import cases
+from joints.cases import KINDS, T
+
+import rigidjax as rj
+from rigidjax.joints import Relative
+from rigidjax.rotations import so3
+
+TIME = jnp.asarray(T)
+every_joint = pytest.mark.parametrize("kind", KINDS)
+
+
+@functools.cache
+def joint_of(kind):
+    return KINDS[kind]("one", "two")
+
+
+def after(relative, twist):
+    """The relative pose after a finite motion with a constant twist, by the exponential map."""
+    rotation = so3.exp(twist[3:]) @ relative.rotation
+    return Relative(relative.displacement + twist[:3], rotation, relative.turns)
+
+
+def derivative(function, *at):
+    """Derivative of a function of a number at zero, or along each of several at 1, 0."""
+    return jax.jvp(function, at, (jnp.ones(()), *(jnp.zeros(()) for _ in at[1:])))[1]
+
+
+def values(joint, relative, twist, nu):
+    """All that is compared, at one relative pose."""
+    zero = jnp.zeros(())
+    out = {
+        "constraint": joint.constraint(relative, TIME),
+        "coordinates": joint.coordinates(relative),
+        "gradient": joint.constraint_jacobian(relative, TIME),
+        "rate": joint.constraint_rate(relative, twist, TIME),
+        "moving": derivative(lambda s: joint.constraint(after(relative, s * twist), TIME), zero),
+        "passing": derivative(lambda t: joint.constraint(relative, t), TIME),
+        "prescribed": (s := joint.prescribed_twist(relative, TIME)),
+        "prescribed rate": joint.constraint_rate(relative, s, TIME),
+    }
+    if joint.closes_loops_only:
+        return out
+    out["null space"] = (S := joint.null_space(relative))
+    allowed = S @ nu[: joint.num_rates] + s
+    out["coordinate rates"] = derivative(
+        lambda e: joint.coordinates(after(relative, e * allowed)), zero
+    )
+    return out
+
+
+@functools.cache
+def evaluated(kind, count=8):
+    """Coordinates, twists and joint rates drawn at random, and `values` at their poses."""
+    rng = np.random.default_rng(11)
+    joint = joint_of(kind)
+    q = np.stack([cases.random_coordinates(kind, rng) for _ in range(count)])
+    poses = jax.tree.map(lambda *a: jnp.stack(a), *(cases.relative(kind, row, rng) for row in q))
+    twists, nu = rng.normal(size=(count, 6)), rng.normal(size=(count, 6))
+    out = jax.jit(jax.vmap(lambda *args: values(joint, *args)))(poses, twists, nu)
+    return joint, q, twists, nu[:, : joint.num_rates], jax.tree.map(np.asarray, out)
+
+
+@every_joint
+def test_constraints_are_zero_in_every_position_that_the_coordinates_give(kind):
+    joint, q, _, _, out = evaluated(kind)
+    g = out["constraint"]
+    assert g.shape[1:] == (cases.NUM_CONSTRAINTS[kind],) == (joint.num_constraints,)
+    assert joint.num_constraints + joint.num_rates == 6
+    # Whole turns cost a few units of round-off of an angle of 10.
+    assert error(g, 0.0 * g) < round_off(50)
+    if kind == "Distance":
+        q = q * 0 + np.linalg.norm(np.subtract(cases.POINT_2, cases.POINT))
+    assert error(out["coordinates"], q) < round_off(20)
+
+
+@every_joint
+def test_gradient_is_the_derivative_along_rigid_motions(kind):
+    _, _, twists, _, out = evaluated(kind)
+    moving = np.einsum("kmi,ki->km", out["gradient"], twists)
+    assert error(moving, out["moving"]) < round_off(20)
+    assert error(out["rate"], out["moving"] + out["passing"]) < round_off(20)
+    assert (np.abs(out["passing"]).max() > 0) == kind.startswith("driven")
+
+
+@every_joint
+def test_null_space_and_gradient_complement_each_other(kind):
+    joint, _, _, _, out = evaluated(kind)
+    G = out["gradient"]
+    assert np.all(np.linalg.matrix_rank(G) == joint.num_constraints)
+    assert np.abs(out["prescribed rate"]).max() < round_off(50)
+    assert (np.abs(out["prescribed"]).max() > 0) == kind.startswith("driven")
+    if joint.closes_loops_only:
+        with pytest.raises(NotImplementedError, match="`Distance` closes loops only"):
+            joint.null_space(cases.reference(kind))
+        return
+    S = out["null space"]
+    assert S.shape[1:] == (6, joint.num_rates)
+    assert joint.num_rates == 0 or np.all(np.linalg.matrix_rank(S) == joint.num_rates)
+    assert error(G @ S, 0.0 * (G @ S)) < round_off(20)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in cases.SCALAR if kind != "Distance"])
+def test_rates_of_coordinates_are_joint_rates(kind):
+    _, _, _, nu, out = evaluated(kind)
+    if kind.startswith("driven"):
+        nu = np.full((len(nu), 1), cases.MOTION_RATE)
+    assert error(out["coordinate rates"], nu) < round_off(20)
+
+
+@every_joint
+def test_derivatives_are_finite_in_the_reference_configuration(kind):
+    joint, relative = joint_of(kind), cases.reference(kind)
+    time = jnp.zeros(()) if kind.startswith("driven") else TIME
+
+    def everything(twist):
+        moved = after(relative, twist)
+        out = [joint.constraint(moved, time), joint.coordinates(moved)]
+        if not joint.closes_loops_only:
+            out.append(joint.null_space(moved).ravel())
+        return jnp.concatenate(out)
+
+    def mixed(twist):
+        out = everything(twist)
+        return out @ jnp.cos(jnp.arange(out.size))
+
+    value, reverse, forward, second = jax.jit(
+        lambda twist: (
+            everything(twist)[: joint.num_constraints],
+            jax.grad(mixed)(twist),
+            jax.jacfwd(mixed)(twist),
+            jax.jacfwd(jax.grad(mixed))(twist),
+        )
+    )(jnp.zeros(6))
+    assert error(value, 0.0 * value) < round_off(1)
+    assert jnp.all(jnp.isfinite(reverse)) and jnp.all(jnp.isfinite(second))
+    assert error(forward, reverse) < round_off(10)
+
+
+@every_joint
+def test_frames_are_rotations_whose_axes_are_those_given(kind):
+    joint = joint_of(kind)
+    frame, (first, second) = np.asarray(joint.frame()), joint.points()
+    assert error(frame.T @ frame, np.eye(3)) < round_off(5)
+    assert np.linalg.det(frame) > 0
+    assert np.array_equal(first, cases.POINT)
+    assert np.array_equal(second, cases.POINT_2 if kind == "Distance" else cases.POINT)
+    if kind in ("Spherical", "Weld", "Distance"):
+        return
+    axis = np.asarray(cases.AXIS)
+    along = frame[:, 0] if kind == "Universal" else frame[:, 2]
+    assert error(along, axis / np.linalg.norm(axis)) < round_off(5)
+    if kind == "Universal":
+        assert error(frame[:, 1], np.asarray(cases.AXIS_2) / np.sqrt(5.0)) < round_off(5)
+
+
+def test_every_axis_has_a_frame_with_finite_derivatives():
+    axes = np.array([*np.eye(3), *-np.eye(3), (1.0, 1.0, 1.0), (0.0, 1e-9, 0.0), (2.0, 2.0, 0.0)])
+
+    def frame(axis):
+        return rj.Revolute("one", "two", cases.POINT, axis).frame()
+
+    both = jax.jit(jax.vmap(lambda axis: (frame(axis), jax.jacfwd(frame)(axis))))
+    frames, derivatives = both(axes)
+    assert error(frames[:, :, 2], axes / np.linalg.norm(axes, axis=1, keepdims=True)) < round_off(5)
+    assert error(jnp.swapaxes(frames, 1, 2) @ frames, np.tile(np.eye(3), (9, 1, 1))) < round_off(5)
+    assert jnp.all(jnp.isfinite(derivatives))
