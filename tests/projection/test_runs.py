@@ -20,9 +20,8 @@ ZERO = jnp.zeros(())
 every_projection = pytest.mark.parametrize("name", PROJECTIONS)
 
 
-def run(projection, **options):
-    options = dict(dt=0.01, solver=diffrax.Heun(), projection=projection, **options)
-    return rj.simulate(MODEL, START, 2.0, ts=np.linspace(0.0, 2.0, 21), **options)
+def run(projection):
+    return rj.simulate(MODEL, START, 2.0, dt=0.01, solver=diffrax.Heun(), projection=projection)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def free_run():
 def test_drift_of_runs(free_run, name):
     """Second order, 200 steps: without a projection the constraints drift by about 1e-4."""
     drifts = [np.max(free_run.position_drift), np.max(free_run.velocity_drift)]
-    assert min(drifts) > 2e-5
+    assert min(drifts) > 1e-5
     projected = run(PROJECTIONS[name])
     assert np.max(projected.position_drift) < 3e-15
     assert np.max(projected.velocity_drift) < 1e-14
