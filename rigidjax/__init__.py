@@ -20,10 +20,15 @@ from .bodies import (
     QuadraticDrag as QuadraticDrag,
 )
 from .forces import (
+    Bushing as Bushing,
+    Drag as Drag,
     Gravity as Gravity,
+    Motor as Motor,
     PointForce as PointForce,
     Potential as Potential,
+    Spring as Spring,
     Torque as Torque,
+    TorsionSpring as TorsionSpring,
 )
 from .formulations import (
     Absolute as Absolute,
@@ -51,6 +56,7 @@ from .joints import (
     Universal as Universal,
     Weld as Weld,
 )
+from .projection import consistent_state as consistent_state
 from .results import RESULTS as RESULTS, SimulationError as SimulationError
 from .rotations import (
     ConformalRotationVector as ConformalRotationVector,

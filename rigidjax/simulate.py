@@ -90,10 +90,10 @@ def simulate(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
-    state0 = model.check_state(state0)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
     t0, t1 = _check_times(t0, t1, dtype)
+    state0 = model.check_state(state0, t0)
     saveat = _save_at(saveat, ts, t0, t1, dtype)
     controller, dt0 = _controller(stepsize_controller, rtol, atol, dt, dtype)
     method = _solver(solver, controller, rtol, atol)
@@ -131,7 +131,7 @@ def _solve(
 ):  # fmt: skip
     solver = _wrapped(solver, model, projection)
     state0 = state0.normalized()
-    y0 = model.chart(state0) if model.recharting else model.pack(state0)
+    y0 = model.chart(state0, t0) if model.recharting else model.pack(state0, None, t0)
     field = model.vector_field if number is None else Counted(model.vector_field, number)
     minimal = model.rotation.num_constraints == 0
     watch = minimal and not model.recharting

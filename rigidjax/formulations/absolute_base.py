@@ -4,6 +4,7 @@ from typing import Any
 
 from jaxtyping import Array, Float
 
+from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..state import State
 from ..system import has_joints
@@ -37,10 +38,13 @@ class AbstractAbsolute(AbstractFormulation):
         return Layout(mechanics.num_bodies, mechanics.translates, n, n)
 
     def pack(
-        self, state: State, reference: Float[Array, "L 4"] | None = None
+        self,
+        state: State,
+        reference: Float[Array, "L 4"] | None = None,
+        t: ArrayInput = 0.0,
     ) -> Float[Array, " N"]:
         if self.jointed is not None:
-            return self.jointed.pack(state, reference)
+            return self.jointed.pack(state, reference, t)
         coordinates, rates = [], []
         for i in range(self.layout.num_bodies):
             p = relative_quaternion(state.orientation[i], reference, i)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
-from ..checks import check_all, is_finite, is_traced
+from ..checks import ArrayInput, check_all, is_finite, is_traced
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
@@ -25,6 +25,7 @@ from .charts import (
     needs_no_reference,
     split_chart,
 )
+from .joint_checks import check_joints
 from .jointed import AbstractJointed
 from .layout import Layout
 
@@ -52,7 +53,10 @@ class AbstractFormulation(eqx.Module):
 
     @abc.abstractmethod
     def pack(
-        self, state: State, reference: Float[Array, "L 4"] | None = None
+        self,
+        state: State,
+        reference: Float[Array, "L 4"] | None = None,
+        t: ArrayInput = 0.0,
     ) -> Float[Array, " N"]:
         """Unknowns of a state with unit quaternions, unchecked, in the charts `reference`."""
 
@@ -82,15 +86,17 @@ class AbstractFormulation(eqx.Module):
         """Number of unknowns of the ordinary differential equation."""
         return self.layout.size
 
-    def encode(self, state: State) -> Float[Array, " N"]:
+    def encode(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """Unknowns of a physical state.
 
-        **Arguments:** `state`, with unit quaternions (to 1e-6; normalised here).
+        **Arguments:** `state`, with unit quaternions (to 1e-6; normalised here); `t`, s, matters if
+        a joint has a prescribed motion.
         **Returns:** shape (num_unknowns,).
         **Errors:** a wrong number of bodies, a zero, NaN or non-unit quaternion, a `FixedPointBody`
-        with position or velocity.
+        with position or velocity, a state that the joints do not allow (the message says which
+        joint and by how much; see `rj.consistent_state`).
         """
-        return self.pack(self.check_state(state).normalized())
+        return self.pack(self.check_state(state, t).normalized(), None, t)
 
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         """Physical state of the unknowns; the quaternion's sign is arbitrary.
@@ -114,8 +120,12 @@ class AbstractFormulation(eqx.Module):
             omegas,
         )
 
-    def check_state(self, state: State) -> State:
+    def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
+        state = self._check_rows(state)
+        return state if self.jointed is None else check_joints(self.jointed, state, t)
+
+    def _check_rows(self, state: State) -> State:
         if not isinstance(state, State):
             raise TypeError(f"A formulation encodes a `State`; got {type(state).__name__}.")
         layout = self.layout
@@ -158,7 +168,7 @@ class AbstractFormulation(eqx.Module):
         violated = jnp.stack(flags)
         return eqx.branched_error_if(state, violated.any(), jnp.argmax(violated), messages)
 
-    def chart(self, state: State) -> Charted:
+    def chart(self, state: State, t: ArrayInput = 0.0) -> Charted:
         """Unknowns of a checked state together with the reference rotations of their charts.
 
         The reference is the identity unless the state is close to a singularity of it.
@@ -169,7 +179,7 @@ class AbstractFormulation(eqx.Module):
             fresh = move_chart(self.rotation, p)
             references.append(jnp.where(needs_no_reference(self.rotation, p), identity, fresh))
         reference = jnp.stack(references)
-        return Charted(self.pack(state, reference), reference)
+        return Charted(self.pack(state, reference, t), reference)
 
     def rechart(self, t: Float[Array, ""], y: Charted) -> tuple[Charted, Array]:
         """Move the references of all bodies whose coordinates come close to a singularity.
@@ -187,7 +197,8 @@ class AbstractFormulation(eqx.Module):
             moved.append(near)
         any_moved = jnp.any(jnp.stack(moved))
         reference = jnp.where(any_moved, jnp.stack(references), y.reference)
-        values = jnp.where(any_moved, self.pack(state, reference), y.values)
+        packed = self.layout.with_angles(self.pack(state, reference, t), y.values)
+        values = jnp.where(any_moved, packed, y.values)
         return Charted(values, reference), any_moved
 
     def singularity(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:

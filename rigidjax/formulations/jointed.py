@@ -6,6 +6,7 @@ carry the minimal velocities of the trees, absolute coordinates those of every b
 
 import abc
 import functools
+from typing import TYPE_CHECKING, ClassVar
 
 import equinox as eqx
 import jax
@@ -36,6 +37,11 @@ from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .constrained import constrained_acceleration
 from .layout import Layout
 
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
+
 # Newton steps of the projection after a time step: what a step leaves is small, so that the second
 # one reaches round-off.
 _NEWTON_STEPS = 2
@@ -46,6 +52,7 @@ class AbstractJointed(eqx.Module):
 
     system: eqx.AbstractVar[System]
     rotation: eqx.AbstractVar[AbstractRotation]
+    needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
 
     @functools.cached_property
     def mechanics(self) -> JointedMechanics:
@@ -185,6 +192,7 @@ class JointedNullSpace(AbstractJointed):
 
     system: System
     rotation: AbstractRotation
+    needs_all_mass: ClassVar[bool] = False
 
     @property
     def layout(self) -> Layout:
@@ -247,6 +255,7 @@ class JointedAbsolute(AbstractJointed):
 
     system: System
     rotation: AbstractRotation
+    needs_all_mass: ClassVar[bool] = True
 
     @property
     def layout(self) -> Layout:

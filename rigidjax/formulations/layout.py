@@ -117,6 +117,12 @@ class Layout:
         """Angles of joints that are unknowns."""
         return y[self.size - self.num_angles :]
 
+    def with_angles(self, y: Float[Array, " N"], other: Float[Array, " N"]) -> Float[Array, " N"]:
+        """`y` with the joint angles of `other`, which know their turns."""
+        if self.num_angles == 0:
+            return y
+        return jnp.concatenate([y[: self.size - self.num_angles], self.angles(other)])
+
     def join_all(self, positions, coordinates, velocities, angles) -> Float[Array, " N"]:
         """Vector of unknowns (or of their rates) from stacked parts.
 

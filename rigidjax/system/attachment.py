@@ -10,8 +10,7 @@ from jaxtyping import Array, Float
 
 from ..joints import AbstractJoint, Relative
 from ..joints.base import renamed
-from ..rotations.matrix import product, relative, to_body, to_space
-from ..rotations.so3 import cross
+from ..rotations.matrix import cross, product, relative, to_body, to_space
 
 
 class Poses(eqx.Module):

@@ -61,15 +61,31 @@ def flat(jacobian: Float[Array, "m L 6"]) -> Float[Array, "m 6L"]:
     return jacobian.reshape(m, 6 * L)
 
 
+def mass_of_rates(mechanics: JointedMechanics, t, poses, places, all_directions: bool):
+    """Mass matrix of the minimal velocities, or of all twists, and the body of each row."""
+    L = mechanics.num_bodies
+    if all_directions:
+        T = jnp.eye(6 * L, dtype=poses.positions.dtype).reshape(L, 6, 6 * L)
+        return _reduced_mass(mechanics, T), np.repeat(np.arange(L), 6)
+    columns, _ = mechanics.screws(t, poses, places)
+    T = mechanics.null_space(poses, columns)
+    return _reduced_mass(mechanics, T), mechanics.owners
+
+
+def _reduced_mass(mechanics: JointedMechanics, T: Float[Array, "L 6 f"]) -> Float[Array, "f f"]:
+    momenta = jax.vmap(
+        lambda column: mechanics.momenta(column[:, :3], column[:, 3:]), in_axes=2, out_axes=2
+    )(T)
+    f = T.shape[2]
+    return T.reshape(-1, f).T @ momenta.reshape(-1, f) if f else jnp.zeros((0, 0), T.dtype)
+
+
 def factors(mechanics: JointedMechanics, t, poses: Poses, places) -> Loops:
     """Null-space matrix, factored mass matrix and loop constraints in a pose."""
     columns, _ = mechanics.screws(t, poses, places)
     T = mechanics.null_space(poses, columns)
-    momenta = jax.vmap(
-        lambda column: mechanics.momenta(column[:, :3], column[:, 3:]), in_axes=2, out_axes=2
-    )(T)
     f = mechanics.num_rates
-    root = jnp.linalg.cholesky(T.reshape(-1, f).T @ momenta.reshape(-1, f))
+    root = jnp.linalg.cholesky(_reduced_mass(mechanics, T))
     loops = mechanics.system.topology.loops
     if not loops:
         none = jnp.zeros((0, f), T.dtype)
@@ -146,28 +162,32 @@ def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twi
 
     _, gamma = mechanics.bias(rate, t, poses, twists)
     G = flat(mechanics.constraint_jacobian(t, places))
-    lam = _solve_constraints(mechanics, G, mechanics.inverse_mass, G @ free.ravel() + gamma)
+    half = _half_mass(jax.vmap(inertia_tensor)(mechanics.inertias), mechanics.masses)
+    lam = _solve_constraints(mechanics, G, half, G @ free.ravel() + gamma)
     reaction = (G.T @ lam).reshape(free.shape)
     return free - mechanics.inverse_mass(reaction), lam
 
 
-def _solve_constraints(mechanics, G, inverse_mass, right):
-    r"""The solution of least norm of $G M^{-1} G^T \lambda$ = `right`."""
+def _solve_constraints(mechanics, G, half, right):
+    r"""The solution of least norm of $G M^{-1} G^T \lambda$ = `right`; `half` is $M^{-1/2}$.
+
+    With redundant constraints the matrix is not formed: its singular values are squares.
+    """
     L = mechanics.num_bodies
-    columns = jax.vmap(lambda row: inverse_mass(row.reshape(L, 6)).ravel())(G)
-    S = G @ columns.T
+    C = jax.vmap(lambda row: half(row.reshape(L, 6), transpose=True).ravel())(G)
     if mechanics.system.topology.loops:
-        return pseudo_inverse(S) @ right
-    return solve_positive_definite(S, right)
+        inverse = pseudo_inverse(C)
+        return inverse.T @ (inverse @ right)
+    return solve_positive_definite(C @ C.T, right)
 
 
 def project_twists(mechanics: JointedMechanics, t, places, twists: Twists) -> Twists:
     """Twists nearest to the given ones, in kinetic energy, that the joints allow (Lang (62, V))."""
-    inverse_mass = _metric(mechanics)
+    half = mass_metric(mechanics)
     G = flat(mechanics.constraint_jacobian(t, places))
     residual = mechanics.constraint_rate(t, places, twists)
-    lam = _solve_constraints(mechanics, G, inverse_mass, residual)
-    change = inverse_mass((G.T @ lam).reshape(-1, 6))
+    lam = _solve_constraints(mechanics, G, half, residual)
+    change = half(half((G.T @ lam).reshape(-1, 6), transpose=True))
     return Twists(twists.linear - change[:, :3], twists.angular - change[:, 3:])
 
 
@@ -176,14 +196,32 @@ def pose_correction(mechanics: JointedMechanics, t, places) -> Float[Array, "L 6
 
     One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
     """
-    inverse_mass = _metric(mechanics)
+    half = mass_metric(mechanics)
     G = flat(mechanics.constraint_jacobian(t, places))
-    lam = _solve_constraints(mechanics, G, inverse_mass, mechanics.constraint(t, places))
-    return -inverse_mass((G.T @ lam).reshape(-1, 6))
+    lam = _solve_constraints(mechanics, G, half, mechanics.constraint(t, places))
+    return -half(half((G.T @ lam).reshape(-1, 6), transpose=True))
 
 
-def _metric(mechanics: JointedMechanics):
-    """Inverse of the mass metric, made regular for bodies without mass in some direction."""
+def mass_metric(mechanics: JointedMechanics):
+    r"""The map $M^{-1/2}$ on twists of all bodies, made regular where a body lacks mass."""
+    return _half_mass(_regular_inertias(mechanics), mechanics.masses)
+
+
+def _half_mass(inertias, masses):
+    """Inverse of the Cholesky factor of every body's mass matrix, or its transpose."""
+    root, scale = jnp.linalg.cholesky(inertias), 1.0 / jnp.sqrt(masses)
+    inverse = jax.vmap(lambda L: _solve_lower(L, jnp.eye(3, dtype=L.dtype)))(root)
+
+    def apply(z, transpose=False):
+        axes = "lij,lj->li" if transpose else "lji,lj->li"
+        return jnp.concatenate(
+            [scale[:, None] * z[:, :3], jnp.einsum(axes, inverse, z[:, 3:])], axis=1
+        )
+
+    return apply
+
+
+def _regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     arms = jnp.zeros(mechanics.num_bodies + 1, inertias.dtype)
     for group in mechanics.groups:
@@ -195,14 +233,7 @@ def _metric(mechanics: JointedMechanics):
     # A body whose mass is a point at its joint turns at no cost: any length will do.
     arms = jnp.where(arms[:-1] > 0, arms[:-1], 1.0)
     floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + 1e-9 * mechanics.masses * arms
-    regular = inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)
-    inverse = jnp.linalg.inv(regular)
-
-    def apply(wrenches):
-        angular = jnp.einsum("lij,lj->li", inverse, wrenches[:, 3:])
-        return jnp.concatenate([wrenches[:, :3] / mechanics.masses[:, None], angular], axis=1)
-
-    return apply
+    return inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)
 
 
 # Reactions.

@@ -13,8 +13,8 @@ from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.inertia import inertia_tensor
 from ..forces.base import Kinematics
 from ..rotations.euler_map import euler_map
-from ..rotations.matrix import product, to_body, to_space
-from ..rotations.so3 import cross, skew
+from ..rotations.matrix import cross, product, to_body, to_space
+from ..rotations.so3 import skew
 from .attachment import JointGroup, Placement, Poses, group_joints
 from .topology import GROUND
 
@@ -181,7 +181,7 @@ class JointedMechanics(eqx.Module):
         return columns, rates
 
     @functools.cached_property
-    def _owners(self) -> np.ndarray:
+    def owners(self) -> np.ndarray:
         """Body of each minimal velocity, shape (f,)."""
         return np.repeat(np.arange(self.num_bodies), self.system.rates_of_bodies)
 
@@ -190,7 +190,7 @@ class JointedMechanics(eqx.Module):
 
         **Source:** Lang (11), and Example C for the multiplicative form that it generalises.
         """
-        mask = jnp.asarray(self.system.topology.ancestors[:, self._owners], columns.dtype)
+        mask = jnp.asarray(self.system.topology.ancestors[:, self.owners], columns.dtype)
         x, R = poses.positions[:-1], poses.rotations[:-1]
         root = x[self.system.topology.roots]
 
@@ -208,7 +208,7 @@ class JointedMechanics(eqx.Module):
         topology = self.system.topology
         columns, prescribed = self.screws(t, poses, places)
         mask = jnp.asarray(topology.ancestors, nu.dtype)
-        own = mask[:, self._owners] @ (columns * nu[:, None]) + mask @ prescribed
+        own = mask[:, self.owners] @ (columns * nu[:, None]) + mask @ prescribed
         x, R = poses.positions[:-1], poses.rotations[:-1]
         root = x[topology.roots]
         linear = own[:, :3] + jax.vmap(cross)(own[:, 3:], x - root)

@@ -26,7 +26,8 @@ class System(AbstractMechanics):
     - `joints`: joints between bodies by name, `"ground"` included, in the reference
       configuration, the poses given to the bodies. Any order; joints beyond a spanning tree close
       loops.
-    - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`).
+    - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
+      `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
 
     `repr` draws the trees and the loops.
 
@@ -73,9 +74,15 @@ class System(AbstractMechanics):
                     body_index(bodies, name)
         self.bodies = bodies
         self.joints = _with_own_names(joints)
+        given = [joint.name for joint in joints]
         for force in forces:
             for name in force.joint_names():
-                self.joint_index(name)
+                if given.count(name) > 1:
+                    raise ValueError(
+                        f"{given.count(name)} joints are called {name!r}; give each a name of its "
+                        "own, so that a force can refer to one of them."
+                    )
+                force.check_joint(self.joints[self.joint_index(name)])
         self.forces = forces
         self.topology = find_topology(names, joints)
         self.translates = True
