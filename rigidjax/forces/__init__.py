@@ -1,7 +1,13 @@
 """Applied forces: laws on poses and twists."""
 
 from .base import AbstractForce as AbstractForce, Kinematics as Kinematics
+from .bushing import Bushing as Bushing
+from .drag import Drag as Drag
 from .gravity import Gravity as Gravity
+from .joint_force import AbstractJointForce as AbstractJointForce
+from .motor import Motor as Motor
 from .point_force import PointForce as PointForce
 from .potential import Potential as Potential
+from .spring import Spring as Spring
 from .torque import Torque as Torque
+from .torsion_spring import TorsionSpring as TorsionSpring

@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..bodies.body import Body
 from ..bodies.potentials import as_pytree
 from ..checks import as_leaf, finite, float_array
+from ..joints.base import AbstractJoint
 
 # Force at the centre of mass in space components (N) and moment about it in body components
 # (N m); `None` for what is zero by construction, so that no operation is spent on it.
@@ -63,6 +64,10 @@ class AbstractForce(eqx.Module):
         """Names of the joints whose coordinates the force depends on; none unless it says so."""
         return ()
 
+    def check_joint(self, joint: AbstractJoint) -> None:
+        """Raise `ValueError` if the force cannot act on one of the joints that it names."""
+        return None
+
     @abc.abstractmethod
     def wrenches(
         self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
@@ -97,6 +102,11 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
 def vector_leaf(value: ArrayLike, argument: str) -> Float[Array, "3"]:
     """A checked vector (3,) as an array; `argument` names it in the error."""
     return as_leaf(finite(float_array(value, argument, (3,)), argument))
+
+
+def scalar_leaf(value: ArrayLike, argument: str) -> Float[Array, ""]:
+    """A checked number as an array; `argument` names it in the error."""
+    return as_leaf(finite(float_array(value, argument, ()), argument))
 
 
 def vector_law(value: Any, argument: str) -> Any:

@@ -70,8 +70,7 @@ class System(AbstractMechanics):
                     body_index(bodies, name)
         for force in forces:
             for name in force.body_names():
-                if name != "ground":
-                    body_index(bodies, name)
+                body_index(bodies, name)
         self.bodies = bodies
         self.joints = _with_own_names(joints)
         given = [joint.name for joint in joints]

@@ -1,0 +1,144 @@
+"""Elastic mount between two bodies."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..bodies.body import Body
+from ..checks import as_leaf, check_all, float_array, is_finite
+from ..rotations.matrix import relative
+from ..rotations.so3 import cross, dexp_inv, log
+from .base import AbstractForce, Kinematics, Wrench, to_body, to_space, vector_leaf
+from .load import End, Load, check_ends, end_of, virials_of, wrenches_of
+
+
+class Bushing(AbstractForce):
+    r"""Six springs and dampers between two bodies, or between a body and the ground.
+
+    It has a frame in each body; both are at `point`, along the axes of space, in the reference
+    configuration, where it is without load. In components of the frame of `a` it sees the
+    displacement $d$ of the frame of `b` and the rotation vector $\psi$ of its rotation, and their
+    rates, the relative twist $\tau = (\dot d, \omega)$ with the relative angular velocity $\omega$:
+
+    $V = \frac12 e^T K e$ with $e = (d, \psi)$; on `b` act the force and the moment
+    $(f, H(\psi)^{-T} m) - C\tau$ with $(f, m) = -K e$ and the tangent operator
+    $\omega = H \dot\psi$; the opposite at the same point on `a`. Without damping energy is
+    conserved, with it the power $\tau^T C \tau$ is lost.
+
+    $\psi$ is that of a rotation by less than pi, at which its moment jumps.
+
+    **Arguments:**
+
+    - `a`, `b`: names of bodies; `"ground"` is the inertial frame. They matter only for the axes of
+      `stiffness` and `damping`, which turn with `a`.
+    - `point`: (3,) m, space components, in the reference configuration.
+    - `stiffness`, $K$: one number or (3,), N/m, of the displacements alone; (6,), displacements
+      (N/m) before rotations (N m/rad); (6, 6), symmetric.
+    - `damping`, $C$: likewise, N s/m and N m s/rad.
+
+    **Raises:** `ValueError` for a wrong shape, a matrix that is not symmetric, or one body twice.
+    """
+
+    a: str = eqx.field(static=True)
+    b: str = eqx.field(static=True)
+    point: Float[Array, "3"]
+    stiffness: Float[Array, "..."]
+    damping: Float[Array, "..."]
+
+    def __init__(
+        self, a: str, b: str, point: ArrayLike, stiffness: ArrayLike, damping: ArrayLike = 0.0
+    ):
+        self.a, self.b = check_ends("Bushing", a, b)
+        self.point = vector_leaf(point, "Bushing(point=...)")
+        self.stiffness = _coefficients(stiffness, "Bushing(stiffness=...)")
+        self.damping = _coefficients(damping, "Bushing(damping=...)")
+
+    def body_names(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.a, self.b) if name != "ground")
+
+    def wrenches(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Wrench, ...]:
+        return wrenches_of(len(bodies), self._loads(bodies, kinematics))
+
+    def virials(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Float[Array, "3 3"] | None, ...]:
+        return virials_of(len(bodies), self._loads(bodies, kinematics))
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        pair = self._pair(bodies, kinematics)
+        d, psi = self._deformation(pair)
+        f, m = _times(self.stiffness, d, psi)
+        energy = 0.5 * jnp.sum(f * d)
+        return energy if m is None else energy + 0.5 * jnp.sum(m * psi)
+
+    def _pair(self, bodies, kinematics) -> "_Pair":
+        a = end_of(self.a, self.point, bodies, kinematics)
+        b = end_of(self.b, self.point, bodies, kinematics)
+        return _Pair(a, b, b.point - a.point)
+
+    def _deformation(self, pair):
+        d = to_body(pair.a.frame, pair.gap)
+        turns = self.stiffness.shape[-1:] == (6,)
+        return d, log(relative(pair.a.frame, pair.b.frame)) if turns else jnp.zeros_like(d)
+
+    def _loads(self, bodies, kinematics) -> tuple[Load, Load]:
+        a, b, gap = pair = self._pair(bodies, kinematics)
+        d, psi = self._deformation(pair)
+        f, m = _times(self.stiffness, d, psi)
+        spin = b.omega - a.omega
+        slip = b.velocity - a.velocity - cross(a.omega, gap)
+        f_lost, m_lost = _times(self.damping, to_body(a.frame, slip), to_body(a.frame, spin))
+        moment = jnp.zeros_like(d) if m_lost is None else m_lost
+        if m is not None:
+            # omega = dexp(psi, psi') in components of a; the transpose of its inverse has the
+            # other sign of the commutator.
+            moment = moment + dexp_inv(psi, m, "body")
+        force, moment = -to_space(a.frame, f + f_lost), -to_space(a.frame, moment)
+        # The opposite force acts on a at the point of b: a force at its own point and a couple.
+        couple = -moment - cross(gap, force)
+        return (
+            Load(-force, a.arm, couple, a.rotation, a.index),
+            Load(force, b.arm, moment, b.rotation, b.index),
+        )
+
+
+class _Pair(NamedTuple):
+    """The two ends, and the vector between them."""
+
+    a: End
+    b: End
+    gap: Float[Array, "3"]
+
+
+def _coefficients(value, argument: str) -> Float[Array, "..."]:
+    array = float_array(value, argument, (), (3,), (6,), (6, 6))
+    rules = [is_finite(argument)]
+    if array.ndim == 2:
+        rules.append(
+            (
+                lambda K: abs(K - K.T) <= 1e-6 * abs(K).max(),
+                f"`{argument}` must be symmetric (to 1e-6 of its largest entry); take its "
+                "symmetric part.",
+            )
+        )
+    return as_leaf(check_all(array, rules))
+
+
+def _times(coefficients, d, psi):
+    """Coefficients times displacements and rotations; `None` for moments that there are not."""
+    if coefficients.shape[-1:] != (6,):
+        return coefficients * d, None
+    e = jnp.concatenate([d, psi])
+    if coefficients.ndim == 1:
+        product = coefficients * e
+    else:
+        # The symmetric part: the force is then that of the energy to the last digit.
+        product = jnp.sum(0.5 * (coefficients + coefficients.T) * e, axis=1)
+    return product[:3], product[3:]

@@ -1,0 +1,113 @@
+"""Resistance of a medium to the motion of a body."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..bodies.body import Body
+from ..checks import as_leaf, finite, float_array
+from ..rotations.guarded import safe_sqrt
+from ..rotations.so3 import dot
+from .base import (
+    AbstractForce,
+    Kinematics,
+    Wrench,
+    body_index,
+    no_virials,
+    one_body,
+    to_body,
+    to_space,
+)
+
+Coefficient = Float[Array, ""] | Float[Array, "3"] | None
+
+
+class Drag(AbstractForce):
+    r"""Drag of a medium at rest, $f = -c_1 v - c_2 |v| v$ at the centre of mass and
+    $\mu = -\gamma_1 \Omega - \gamma_2 |\Omega| \Omega$.
+
+    First derivatives at rest are those of the linear parts (the second ones of the others are not
+    continuous there).
+
+    **Arguments:**
+
+    - `body`: name of the body.
+    - `linear`, $c_1$, N s/m; `quadratic`, $c_2$, N s^2/m^2; `angular_linear`, $\gamma_1$, N m s;
+      `angular_quadratic`, $\gamma_2$, N m s^2: one number or (3,) along the body axes; `None` for
+      what there is not.
+
+    **Raises:** `ValueError` for a wrong shape, or if all four are left out.
+    """
+
+    body: str = eqx.field(static=True)
+    linear: Coefficient
+    quadratic: Coefficient
+    angular_linear: Coefficient
+    angular_quadratic: Coefficient
+
+    def __init__(
+        self,
+        body: str,
+        linear: ArrayLike | None = None,
+        quadratic: ArrayLike | None = None,
+        angular_linear: ArrayLike | None = None,
+        angular_quadratic: ArrayLike | None = None,
+    ):
+        self.body = body
+        self.linear = _coefficient(linear, "linear")
+        self.quadratic = _coefficient(quadratic, "quadratic")
+        self.angular_linear = _coefficient(angular_linear, "angular_linear")
+        self.angular_quadratic = _coefficient(angular_quadratic, "angular_quadratic")
+        given = (linear, quadratic, angular_linear, angular_quadratic)
+        if all(value is None for value in given):
+            raise ValueError(
+                "`Drag` needs at least one of `linear`, `quadratic`, `angular_linear`, "
+                "`angular_quadratic`; got none."
+            )
+
+    def body_names(self) -> tuple[str, ...]:
+        return (self.body,)
+
+    def wrenches(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Wrench, ...]:
+        index = body_index(bodies, self.body)
+        R, v = kinematics.rotations[index], kinematics.velocities[index]
+        isotropic = all(c is None or c.ndim == 0 for c in (self.linear, self.quadratic))
+        if isotropic:
+            force = _resistance(self.linear, self.quadratic, v)
+        else:
+            force = _resistance(self.linear, self.quadratic, to_body(R, v))
+            force = None if force is None else to_space(R, force)
+        omega = kinematics.angular_velocities[index]
+        moment = _resistance(self.angular_linear, self.angular_quadratic, omega)
+        return one_body(len(bodies), index, (force, moment))
+
+    def virials(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Float[Array, "3 3"] | None, ...]:
+        return no_virials(len(bodies))
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        return jnp.zeros((), kinematics.rotations[0].dtype)
+
+
+def _coefficient(value, argument: str) -> Coefficient:
+    if value is None:
+        return None
+    name = f"Drag({argument}=...)"
+    return as_leaf(finite(float_array(value, name, (), (3,)), name))
+
+
+def _resistance(linear, quadratic, rate):
+    """$-c_1 v - c_2 |v| v$, `None` without coefficients."""
+    parts = []
+    if linear is not None:
+        parts.append(linear * rate)
+    if quadratic is not None:
+        parts.append(quadratic * safe_sqrt(dot(rate, rate)) * rate)
+    return -sum(parts[1:], parts[0]) if parts else None

@@ -1,0 +1,108 @@
+"""What the forces on the coordinate of a joint have in common."""
+
+import abc
+from collections.abc import Sequence
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ..bodies.body import Body
+from ..joints.base import AbstractJoint
+from .base import AbstractForce, Kinematics, Wrench
+from .load import GROUND, Load, virials_of, wrenches_of
+
+
+class AbstractJointForce(AbstractForce):
+    r"""A generalised force $Q(t, q, \dot q)$ on one coordinate of a joint.
+
+    It acts on the child at its joint point, N along or N m about the axis of the coordinate, and
+    the opposite at the same point on the parent.
+    """
+
+    joint: eqx.AbstractVar[str]
+    component: eqx.AbstractVar[int | None]
+
+    @abc.abstractmethod
+    def generalised_force(
+        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """Force, N, or moment, N m, on the coordinate."""
+
+    @abc.abstractmethod
+    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
+        """Potential energy, J."""
+
+    def body_names(self) -> tuple[str, ...]:
+        return ()
+
+    def joint_names(self) -> tuple[str, ...]:
+        return (self.joint,)
+
+    def check_joint(self, joint: AbstractJoint) -> None:
+        kind, of = type(self).__name__, f"the {type(joint).__name__} {joint.name!r}"
+        if joint.num_translations == 0 and not joint.has_angle:
+            raise ValueError(f"`{kind}` acts on a length or an angle; {of} has none.")
+        if joint.num_rates == 0:
+            raise ValueError(
+                f"`{kind}` acts on a free coordinate; the motion of {of} is prescribed, and what "
+                "drives it is part of its reaction."
+            )
+        if self.component is None and joint.num_rates > 1:
+            raise ValueError(
+                f"`{kind}(component=...)` is needed: {of} has {joint.num_rates} coordinates, "
+                "numbered from 0, lengths before angles."
+            )
+        if self.component is not None and self.component >= joint.num_rates:
+            raise ValueError(
+                f"`{kind}(component=...)` must be below {joint.num_rates}, the number of "
+                f"coordinates of {of}; got {self.component}."
+            )
+
+    def wrenches(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Wrench, ...]:
+        return wrenches_of(len(bodies), self._loads(t, kinematics))
+
+    def virials(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> tuple[Float[Array, "3 3"] | None, ...]:
+        return virials_of(len(bodies), self._loads(t, kinematics))
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        return self.energy(kinematics.joints[self.joint].coordinates[self.component or 0])
+
+    def _loads(self, t, kinematics: Kinematics) -> list[Load]:
+        joint, k = kinematics.joints[self.joint], self.component or 0
+        Q = self.generalised_force(t, joint.coordinates[k], joint.rates[k])
+        loads = []
+        for index, arm, sign in (
+            (joint.child, joint.child_arm, 1.0),
+            (joint.parent, joint.parent_arm, -1.0),
+        ):
+            if index != GROUND:
+                force, moment = sign * Q * joint.forces[k], sign * Q * joint.moments[k]
+                loads.append(Load(force, arm, moment, kinematics.rotations[index], index))
+        return loads
+
+
+def joint_name(joint: str | AbstractJoint, kind: str) -> str:
+    """The name of a joint that is given by its name or as it is."""
+    if isinstance(joint, AbstractJoint):
+        return joint.name
+    if not isinstance(joint, str):
+        raise TypeError(f"`{kind}(joint=...)` takes a joint or its name; got {joint!r}.")
+    return joint
+
+
+def checked_component(component: int | None, kind: str) -> int | None:
+    """The number of a coordinate, or `None`."""
+    if component is None:
+        return None
+    if isinstance(component, bool) or not isinstance(component, int) or component < 0:
+        raise ValueError(
+            f"`{kind}(component=...)` must be None or the number of a coordinate, 0, 1 or 2; "
+            f"got {component!r}."
+        )
+    return component

@@ -1,0 +1,84 @@
+"""Motor on the coordinate of a joint."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..bodies.potentials import as_pytree
+from ..joints.base import AbstractJoint
+from .base import scalar_leaf
+from .joint_force import AbstractJointForce, checked_component, joint_name
+
+
+class Motor(AbstractJointForce):
+    r"""A moment (on an angle) or a force (on a displacement) between the bodies of a joint.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name.
+    - `torque`: on the child, N m or N; a number, a function `torque(t)`, or a law
+      `torque(t, coordinate, rate)`, told apart by the number of positional parameters without
+      defaults. An Equinox module keeps its parameters as leaves.
+    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
+
+    **Raises:** `ValueError` for a wrong shape, also of what the function returns, a function of
+    another number of parameters, or a wrong component; when the `System` is built, for a joint
+    without a free length or angle, or whose coordinate is not chosen.
+    """
+
+    joint: str = eqx.field(static=True)
+    torque: Any
+    component: int | None = eqx.field(static=True)
+    num_arguments: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        torque: ArrayLike | Callable[..., Float[Array, ""]],
+        component: int | None = None,
+    ):
+        self.joint = joint_name(joint, "Motor")
+        if callable(torque):
+            self.num_arguments = _num_arguments(torque)
+            self.torque = as_pytree(torque, "Motor(torque=...)")
+        else:
+            self.num_arguments = 0
+            self.torque = scalar_leaf(torque, "Motor(torque=...)")
+        self.component = checked_component(component, "Motor")
+
+    def generalised_force(
+        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        if self.num_arguments == 0:
+            return self.torque
+        value = jnp.asarray(self.torque(*(t, coordinate, rate)[: self.num_arguments]))
+        if value.shape != ():
+            raise ValueError(
+                f"The function `Motor(torque=...)` must return a scalar; got shape {value.shape}."
+            )
+        return value
+
+    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
+        return jnp.zeros_like(coordinate)
+
+
+def _num_arguments(function) -> int:
+    """One, a function of time, or three, a law; `ValueError` for anything else."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        count = sum(
+            p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+            for p in parameters
+        )
+    except ValueError:  # Some functions written in C have no signature.
+        count = None
+    if count not in (1, 3):
+        raise ValueError(
+            "`Motor(torque=...)` must be a function of (t) or of (t, coordinate, rate); got one "
+            f"with {'unknown' if count is None else count} positional parameters without defaults."
+        )
+    return count

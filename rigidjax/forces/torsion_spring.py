@@ -1,0 +1,55 @@
+"""Spring and damper on the coordinate of a joint."""
+
+import equinox as eqx
+from jaxtyping import Array, ArrayLike, Float
+
+from ..joints.base import AbstractJoint
+from .base import scalar_leaf
+from .joint_force import AbstractJointForce, checked_component, joint_name
+
+
+class TorsionSpring(AbstractJointForce):
+    r"""A spring and a viscous damper on a joint, $Q = -k\,(q - q_0) - c\,\dot q$.
+
+    On an angle it is a torsion spring, on the displacement of a slider a spring along it. The angle
+    is that of the whole motion, beyond pi too: five turns wind it up by 10 pi. Not so the second
+    angle of a `Universal`, which is in $(-\pi, \pi]$.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name.
+    - `stiffness`, $k$, N m/rad or N/m; `damping`, $c$, N m s/rad or N s/m.
+    - `angle`, $q_0$, without load, rad or m; 0 is the reference configuration.
+    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
+
+    **Raises:** `ValueError` for a wrong shape or component; when the `System` is built, for a joint
+    without a free length or angle, or whose coordinate is not chosen.
+    """
+
+    joint: str = eqx.field(static=True)
+    stiffness: Float[Array, ""]
+    damping: Float[Array, ""]
+    angle: Float[Array, ""]
+    component: int | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        stiffness: ArrayLike,
+        damping: ArrayLike = 0.0,
+        angle: ArrayLike = 0.0,
+        component: int | None = None,
+    ):
+        self.joint = joint_name(joint, "TorsionSpring")
+        self.stiffness = scalar_leaf(stiffness, "TorsionSpring(stiffness=...)")
+        self.damping = scalar_leaf(damping, "TorsionSpring(damping=...)")
+        self.angle = scalar_leaf(angle, "TorsionSpring(angle=...)")
+        self.component = checked_component(component, "TorsionSpring")
+
+    def generalised_force(
+        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return -self.stiffness * (coordinate - self.angle) - self.damping * rate
+
+    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
+        return 0.5 * self.stiffness * (coordinate - self.angle) ** 2
