@@ -9,9 +9,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..bodies.body import Body
 from ..checks import as_leaf, check_all, float_array, is_finite
-from ..rotations.matrix import relative
-from ..rotations.so3 import cross, dexp_inv, log
-from .base import AbstractForce, Kinematics, Wrench, to_body, to_space, vector_leaf
+from ..rotations.matrix import cross, relative, to_body, to_space
+from ..rotations.so3 import dexp_inv, log
+from .base import AbstractForce, Kinematics, Wrench, vector_leaf
 from .load import End, Load, check_ends, end_of, virials_of, wrenches_of
 
 

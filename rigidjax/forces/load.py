@@ -8,9 +8,8 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..rotations.euler_map import euler_map
-from ..rotations.matrix import product
-from ..rotations.so3 import cross
-from .base import Kinematics, Wrench, body_index, symmetric_part, to_body, to_space
+from ..rotations.matrix import cross, product, to_body, to_space
+from .base import Kinematics, Wrench, body_index, symmetric_part
 
 GROUND = -1
 

@@ -1,0 +1,198 @@
+"""Springs and motors on the coordinates of joints: powers, turns, energies of runs."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from forces.multibody import BODIES, POINT
+from formulations import cases
+from scipy.spatial.transform import Rotation
+
+import rigidjax as rj
+from rigidjax.rotations import euler_map
+from rigidjax.system.jointed import JointedMechanics
+
+AXIS, ACROSS = np.array([1.0, 2.0, 2.0]) / 3, np.array([2.0, 1.0, -2.0]) / 3
+T, TURN = jnp.array(0.4), np.eye(3)
+HUB, ARM = BODIES
+PITCH = 0.7
+
+
+about = lambda axis, angle: Rotation.from_rotvec(angle * TURN[axis]).as_matrix()  # noqa: E731
+
+# Joints, and the relative pose of their frames as a function of their coordinates.
+JOINTS = (
+    rj.Revolute("hub", "1", POINT, AXIS),
+    rj.Prismatic("hub", "2", AXIS, point=POINT),
+    rj.Cylindrical("hub", "3", POINT, AXIS),
+    rj.Screw("hub", "4", POINT, AXIS, PITCH),
+    rj.Universal("hub", "5", POINT, AXIS, ACROSS),
+    rj.Planar("hub", "6", POINT, AXIS),
+)
+POSES = (
+    lambda q: (np.zeros(3), about(2, q[0])),
+    lambda q: (q[0] * TURN[2], TURN),
+    lambda q: (q[0] * TURN[2], about(2, q[1])),
+    lambda q: (PITCH * q[0] / (2 * np.pi) * TURN[2], about(2, q[0])),
+    lambda q: (np.zeros(3), about(0, q[0]) @ about(1, q[1])),
+    lambda q: (np.array([q[0], q[1], 0.0]), about(2, q[2])),
+)
+LAWS = {
+    "spring": lambda j, k: rj.TorsionSpring(j, 2.0 + k, 0.0, 0.4, k),
+    "damper": lambda j, k: rj.TorsionSpring(j, 0.0, 0.3 + k, 0.0, k),
+    "motor": lambda j, k: rj.Motor(j, lambda t, q, w: t + q * w, k),
+}
+
+
+def posed(rng):
+    """Poses of the hub and of what it carries, by the definition of the coordinates."""
+    R0, R_hub0 = (np.asarray(euler_map(body.orientation)) for body in (ARM, HUB))
+    R_hub, x_hub = Rotation.random(rng=rng).as_matrix(), rng.normal(size=3)
+    turned, chosen = R_hub @ R_hub0.T, []
+    positions, rotations = [x_hub], [R_hub]
+    for joint, relative in zip(JOINTS, POSES, strict=True):
+        q = rng.uniform(-1.2, 1.2, joint.num_rates)
+        d, Q = relative(q)
+        F = np.asarray(joint.frame())
+        R = turned @ F @ Q @ F.T @ R0
+        point = x_hub + turned @ (POINT - np.asarray(HUB.position)) + turned @ F @ d
+        positions.append(point - R @ R0.T @ (POINT - np.asarray(ARM.position)))
+        rotations.append(R)
+        chosen.append(q)
+    return np.stack(positions), np.stack(rotations), chosen
+
+
+def test_power():
+    """Of springs it is the loss of energy, of dampers c q'^2, of motors Q q'."""
+    bodies = [
+        rj.Body(name, body.mass, body.inertia, body.position, body.orientation)
+        for name, body in (("hub", HUB), *((joint.child, ARM) for joint in JOINTS))
+    ]
+    systems = [
+        rj.System(bodies, JOINTS, [law(j, k) for j in JOINTS for k in range(j.num_rates)])
+        for law in LAWS.values()
+    ]
+    rng = np.random.default_rng(5)
+    x, R, chosen = posed(rng)
+    mechanics = JointedMechanics(systems[0])
+    nu = rng.normal(size=mechanics.num_rates)
+
+    @jax.jit
+    def evaluate(x, R, nu):
+        poses = mechanics.poses(x, R, jnp.zeros(0))
+        places = mechanics.place(poses)
+        twists = mechanics.tree_twists(T, poses, places, nu)
+        bodies = mechanics.kinematics(poses, places, twists)
+
+        def energy(t, poses):
+            seen = mechanics.kinematics(poses, mechanics.place(poses), twists)
+            return systems[0].potential_energy(t, seen)
+
+        _, rate = mechanics.bias(energy, T, poses, twists)
+        powers = []
+        for system in systems:
+            loads = zip(system.wrenches(T, bodies), twists.linear, twists.angular, strict=True)
+            powers.append(sum(f @ v + m @ w for (f, m), v, w in loads))
+        found = [bodies.joints[j.name] for j in JOINTS]
+        return powers, rate, [joint.coordinates for joint in found], [j.rates for j in found]
+
+    (lost, damped, driven), rate, q, w = evaluate(x, R, nu)
+    for found, given in zip(q, chosen, strict=True):
+        assert cases.error(found, given) < 1e-13
+    assert abs(rate) > 0.1
+    assert cases.error(jnp.concatenate(w), nu[6:]) < 1e-13
+    assert cases.error(lost, -rate) < 1e-13
+    c = [0.3 + jnp.arange(len(rates)) for rates in w]
+    assert cases.error(damped, -sum(jnp.sum(c * w * w) for c, w in zip(c, w, strict=True))) < 1e-13
+    work = sum(jnp.sum((T + q * w) * w) for q, w in zip(q, w, strict=True))
+    assert cases.error(driven, work) < 1e-13
+
+
+STIFFNESS, INERTIA, MASS, SPEED = 0.8, 0.5, 2.0, 1.3
+SLIDE = STIFFNESS * MASS / INERTIA  # the same period along the axis
+
+
+def rotor(*forces):
+    """A body that turns about its centre of mass and slides along its axis."""
+    spin = 10 * np.pi * np.sqrt(STIFFNESS / INERTIA)
+    body = rj.Body(
+        "rotor", MASS, (0.4, 0.3, INERTIA),
+        velocity=(0.0, 0.0, SPEED), angular_velocity=(0.0, 0.0, spin),
+    )  # fmt: skip
+    sleeve = rj.Cylindrical("ground", "rotor", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="sleeve")
+    return rj.System(body, sleeve, forces)
+
+
+@pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
+def test_five_turns(formulation):
+    """A quarter of the period winds the spring up by five turns, then to the other side."""
+    system = rotor(
+        rj.TorsionSpring("sleeve", SLIDE, component=0),
+        rj.TorsionSpring("sleeve", STIFFNESS, component=1),
+    )
+    model = formulation(system)
+    ts = 2 * np.pi * np.sqrt(INERTIA / STIFFNESS) * np.array([0.0, 0.25, 0.5, 0.75])
+    sol = rj.simulate(
+        model, system.reference_state(), ts[-1], ts=ts, rtol=1e-9, atol=1e-9, projection=False
+    )
+
+    def seen(t, y):
+        kinematics = model.kinematics(t, y)
+        ((force, moment),) = system.wrenches(t, kinematics)
+        return force[2], moment[2], model.energy(t, y)
+
+    force, moment, found = jax.jit(jax.vmap(seen))(ts, sol.ys)
+    swing = np.array([0.0, 1.0, 0.0, -1.0])
+    assert cases.error(moment, -10 * np.pi * STIFFNESS * swing) < 1e-7
+    assert cases.error(force, -SPEED * np.sqrt(SLIDE * MASS) * swing) < 1e-7
+    energy = 0.5 * STIFFNESS * (10 * np.pi) ** 2 + 0.5 * MASS * SPEED**2
+    assert np.max(np.abs(found - energy)) < 1e-7 * energy
+
+
+def test_batches_and_derivatives():
+    """Accelerations under motors and a damper, the one of an angle, the other along the axis."""
+    state = rotor().reference_state()
+    omega = state.angular_velocity[0, 2]
+
+    def accelerations(parameters):
+        torque, push, damping = parameters
+        system = rotor(
+            rj.Motor("sleeve", torque, 1),
+            rj.Motor("sleeve", lambda t: push * t, 0),
+            rj.TorsionSpring("sleeve", 0.0, damping, component=1),
+        )
+        model = rj.NullSpace(system)
+        # Position, quaternion, the two rates, the angle.
+        return model.vector_field(T, model.pack(state))[7:]
+
+    def closed_form(parameters):
+        torque, push, damping = parameters
+        return jnp.stack([push * T / MASS, (torque - damping * omega) / INERTIA, omega])
+
+    batch = jnp.array([[0.5, 1.0, 0.2], [1.5, -1.0, 0.6]])
+    found = jax.jit(jax.vmap(lambda p: (accelerations(p), jax.jacrev(accelerations)(p))))(batch)
+    assert cases.error(found[0], jax.vmap(closed_form)(batch)) < 1e-13
+    assert cases.error(found[1], jax.vmap(jax.jacrev(closed_form))(batch)) < 1e-13
+
+
+class Control(eqx.Module):
+    """A law with a parameter."""
+
+    gain: jax.Array
+
+    def __call__(self, t, coordinate, rate):
+        return -self.gain * rate
+
+
+def test_what_motors_take():
+    """Numbers, functions of time, laws; told apart by their parameters without defaults."""
+    coordinate, rate = jnp.array(0.3), jnp.array(1.2)
+    value = lambda torque: rj.Motor("j", torque).generalised_force(T, coordinate, rate)  # noqa: E731
+    assert value(2.5) == 2.5
+    assert value(jnp.sin) == jnp.sin(T)
+    assert value(lambda t, scale=3.0: scale * t) == 3.0 * T
+    assert value(lambda t, q, w: t + 10 * q + 100 * w) == T + 10 * coordinate + 100 * rate
+    assert value(Control(jnp.array(0.5))) == -0.5 * rate
+    assert len(jax.tree.leaves(rj.Motor("j", Control(jnp.array(0.5))))) == 1
+    assert rj.Motor("j", jnp.sin).energy(coordinate) == 0
