@@ -90,6 +90,12 @@ def simulate(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
+    if model.num_algebraic > 0:
+        raise ValueError(
+            "`simulate` needs an ordinary differential equation: use `Absolute(..., index=0)` or "
+            "`NullSpace`. The equations of index 1, 2 and 3 are `model.residual`, for solvers of "
+            "differential-algebraic equations."
+        )
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
     t0, t1 = _check_times(t0, t1, dtype)

@@ -1,13 +1,17 @@
 """Absolute coordinates: redundant positions and velocities."""
 
+from typing import Any
+
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
 from ..system import System, as_mechanics
 from .absolute_base import AbstractAbsolute
-from .charts import Unknowns
+from .charts import Unknowns, split_chart
+from .descriptor import Descriptor
 from .internal import check_rotation, system_multipliers
 
 
@@ -22,8 +26,9 @@ class Absolute(AbstractAbsolute):
     - `system`: a `System` or a `FixedPointBody` (whose unknowns are $a$, $\dot a$ alone).
     - `rotation`: the parametrization. The fictive radial moment of inertia of a quaternion
       drops out of $\ddot p$ and $\lambda$: the constraint prescribes the radial acceleration.
-    - `index`: differentiation index of the equations; this version has 0, the ordinary
-      differential equation with the multipliers eliminated.
+    - `index`: differentiation index of the equations: 0, the ordinary differential equation with
+      the multipliers eliminated; 1, 2, 3, constraints on accelerations, velocities, positions, with
+      the multipliers as unknowns: `residual`, or `mass_matrix` and `right_hand_side`.
     - `recharting`: as in `NullSpace`.
 
     **Raises:** `ValueError` for another index.
@@ -42,25 +47,78 @@ class Absolute(AbstractAbsolute):
         index: int = 0,
         recharting: bool = True,
     ):
-        if index != 0:
+        if index not in (0, 1, 2, 3):
             raise ValueError(
-                f"`Absolute(index={index!r})` is not supported in this version; use index=0, the "
-                "ordinary differential equation, or `NullSpace` (equivalent to index 2)."
+                f"`Absolute(index=...)` must be 0, 1, 2 or 3; got {index!r}. `NullSpace` has the "
+                "velocity level built in."
             )
         as_mechanics(system)
         self.system = system
         self.rotation = check_rotation(rotation)
         self.index = index
-        self.recharting = recharting and self.rotation.num_constraints == 0
+        self.recharting = index == 0 and recharting and self.rotation.num_constraints == 0
+
+    @property
+    def num_algebraic(self) -> int:
+        if self.index == 0:
+            return 0
+        joints = () if self.jointed is None else self.system.joints
+        internal = self.layout.num_bodies * self.rotation.num_constraints
+        return internal + sum(joint.num_constraints for joint in joints)
+
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        if self.index != 0:
+            raise ValueError(
+                f"`Absolute(index={self.index})` is a differential-algebraic equation: it has no "
+                "vector field. Use `residual`, or `mass_matrix` and `right_hand_side`, with a "
+                "solver of such equations, or index=0."
+            )
+        return self.index_0_field(t, y)
+
+    def residual(
+        self, t: Float[Array, ""], y: Float[Array, " N"], y_dot: Float[Array, " N"]
+    ) -> Float[Array, " N"]:
+        r"""Residual $F(t, y, \dot y)$ of the equations, zero along a motion.
+
+        For index 1 to 3 the unknowns are $y = (q, v, \lambda)$ (joint angles that are unknowns
+        before $\lambda$). **Source:** Lang (1), (3), (4).
+        """
+        return self.mass_matrix(t, y) @ y_dot - self.right_hand_side(t, y)
+
+    def mass_matrix(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, "N N"]:
+        r"""Matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, singular unless the index is 0."""
+        if self.index == 0:
+            return jnp.eye(y.size, dtype=y.dtype)
+        return Descriptor(self).mass(jnp.asarray(t, y.dtype), y, self.index)
+
+    def right_hand_side(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, " N"]:
+        r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
+        if self.index == 0:
+            return self.vector_field(t, y)
+        return Descriptor(self).right_hand_side(jnp.asarray(t, y.dtype), y, self.index)
+
+    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        if self.index == 0:
+            return self.explicit_projection(t, y)
+        size = self.layout.size
+        return jnp.concatenate([self.explicit_projection(t, y[:size]), y[size:]])
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        r"""Multipliers $\lambda$ of the internal constraints, in postprocessing, J.
+        r"""Multipliers $\lambda$ of the internal constraints and of those of the joints.
 
-        **Returns:** shape (L m,), in the order of `rotation.constraint`.
+        In postprocessing for index 0, of least norm if constraints are redundant; a part of the
+        unknowns otherwise.
+        **Returns:** shape (m,): J for every body in the order of `rotation.constraint`, then the
+        joints group by group (joints of the same kind together); see `reactions`.
         **Source:** Lang (6), (40).
         """
+        values, _ = split_chart(y)
+        if self.index != 0 and values.size == self.num_unknowns:
+            return values[self.layout.size :]
         if self.jointed is not None:
-            return self.jointed.multipliers(t, y)
+            if self.rotation.num_constraints == 0:
+                return self.jointed.multipliers(t, y)
+            return Descriptor(self).accelerations_and_multipliers(t, values)[1]
         kinematics = self.kinematics(t, y)
         return system_multipliers(
             self.rotation, self.mechanics, t, kinematics, *self.split_coordinates(y)

@@ -1,7 +1,5 @@
 """What formulations in absolute coordinates have in common."""
 
-from typing import Any
-
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
@@ -69,7 +67,8 @@ class AbstractAbsolute(AbstractFormulation):
         velocities = tuple(layout.velocity(values, i) for i in bodies)
         return Kinematics(positions, rotations, velocities, omegas)
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+    def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        r"""Right-hand side $\dot y$ of the ordinary differential equation."""
         if self.jointed is not None:
             return self.jointed.vector_field(t, y)
         kinematics = self.kinematics(t, y)
@@ -91,7 +90,8 @@ class AbstractAbsolute(AbstractFormulation):
             return self.jointed.drift(t, y)
         return constraint_drift(self.rotation, *self.split_coordinates(y))
 
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    def explicit_projection(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        """Unknowns moved onto the constraints in closed form (by Newton steps with joints)."""
         if self.jointed is not None:
             return self.jointed.project(t, y)
         if self.rotation.num_constraints == 0:

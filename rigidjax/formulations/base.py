@@ -83,8 +83,13 @@ class AbstractFormulation(eqx.Module):
 
     @property
     def num_unknowns(self) -> int:
-        """Number of unknowns of the ordinary differential equation."""
-        return self.layout.size
+        """Number of unknowns, multipliers included where the equations have them."""
+        return self.layout.size + self.num_algebraic
+
+    @property
+    @abc.abstractmethod
+    def num_algebraic(self) -> int:
+        """Number of multipliers among the unknowns."""
 
     def encode(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """Unknowns of a physical state.
@@ -96,7 +101,10 @@ class AbstractFormulation(eqx.Module):
         with position or velocity, a state that the joints do not allow (the message says which
         joint and by how much; see `rj.consistent_state`).
         """
-        return self.pack(self.check_state(state, t).normalized(), None, t)
+        y = self.pack(self.check_state(state, t).normalized(), None, t)
+        if self.num_algebraic == 0:
+            return y
+        return jnp.concatenate([y, self.multipliers(jnp.asarray(t, y.dtype), y)])
 
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         """Physical state of the unknowns; the quaternion's sign is arbitrary.

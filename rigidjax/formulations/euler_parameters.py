@@ -1,6 +1,6 @@
 """Sherif's forms of the rotational equations of motion in Euler parameters."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from ..bodies.euler_equations import angular_momentum
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
-from ..system import System, as_mechanics
+from ..system import System, as_mechanics, has_joints
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns
 
@@ -62,8 +62,23 @@ class EulerParameters(AbstractAbsolute):
             names = ", ".join(f'"{name}"' for name in get_args(Form))
             raise ValueError(f"`EulerParameters(form=...)` must be one of {names}; got {form!r}.")
         as_mechanics(system)
+        if has_joints(system):
+            raise ValueError(
+                "`EulerParameters` writes the equations of single bodies; for a system with joints "
+                "use `NullSpace` or `Absolute`, both with `rj.Quaternion()`."
+            )
         self.system = system
         self.form = form
+
+    @property
+    def num_algebraic(self) -> int:
+        return 0
+
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        return self.index_0_field(t, y)
+
+    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        return self.explicit_projection(t, y)
 
     @property
     def rotation(self) -> Quaternion:

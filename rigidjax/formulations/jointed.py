@@ -1,6 +1,7 @@
 r"""Formulations of a system with joints: all bodies at once, positions redundant.
 
-What the two formulations share is here: poses, projection of poses, drift. Null-space coordinates
+What the two formulations share is here: poses, projection of poses, drift. Methods are compiled
+(one by one they would be hundreds of small programs). Null-space coordinates
 carry the minimal velocities of the trees, absolute coordinates those of every body and rotation.
 """
 
@@ -97,6 +98,7 @@ class AbstractJointed(eqx.Module):
             return R
         return jax.vmap(lambda p, R: product(euler_map(p), R))(reference, R)
 
+    @eqx.filter_jit
     def pack(self, state: State, reference=None, t=0.0) -> Float[Array, " N"]:
         """Unknowns of a state with unit quaternions; velocities nearest to it."""
         t = jnp.asarray(t, state.position.dtype)
@@ -112,6 +114,7 @@ class AbstractJointed(eqx.Module):
         velocities = self.velocities_of(t, poses, places, a, twists)
         return self.layout.join_all(state.position, a, velocities, angles)
 
+    @eqx.filter_jit
     def kinematics(self, t, y: Unknowns) -> Kinematics:
         """What forces see."""
         poses, places, twists = self.motion(t, y)
@@ -132,6 +135,7 @@ class AbstractJointed(eqx.Module):
             rates.append(nu[joint.num_translations])
         return jnp.stack(rates)
 
+    @eqx.filter_jit
     def drift(self, t, y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Largest violation of internal and joint constraints, position and velocity level."""
         values, _ = split_chart(y)
@@ -175,12 +179,23 @@ class AbstractJointed(eqx.Module):
         velocities = self.layout.velocities(values)
         return join_chart(self.layout.join_all(x, a, velocities, angles), y)
 
+    @eqx.filter_jit
+    def absolute(self, t, y: Unknowns) -> Float[Array, " N"]:
+        """The same motion in absolute coordinates, in the fixed chart."""
+        values, _ = split_chart(y)
+        _, _, twists = self.motion(t, y)
+        x, a = self.layout.poses(values)
+        velocities = jnp.concatenate([twists.linear, self.coordinate_rates(y, twists)], axis=1)
+        return self.layout.join_all(x, a, velocities, self.layout.angles(values))
+
+    @eqx.filter_jit
     def multipliers(self, t, y: Unknowns) -> Float[Array, " m"]:
         """Multipliers of the joints, group by group; see `reactions`."""
         poses, places, twists = self.motion(t, y)
         accelerations = self.accelerations(t, y)
         return multipliers(self.mechanics, t, poses, places, twists, accelerations)
 
+    @eqx.filter_jit
     def reactions(self, t, y: Unknowns) -> dict[str, Reaction]:
         """Reaction of every joint, by its name."""
         _, places, _ = self.motion(t, y)
@@ -217,6 +232,7 @@ class JointedNullSpace(AbstractJointed):
         _, a = self.layout.poses(split_chart(y)[0])
         return jax.vmap(self.rotation.rate)(a, twists.angular)
 
+    @eqx.filter_jit
     def vector_field(self, t, y):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
@@ -240,6 +256,7 @@ class JointedNullSpace(AbstractJointed):
         nu_dot = rate_derivatives(self.mechanics, t, poses, places, nu)
         return body_accelerations(self.mechanics, t, poses, nu, nu_dot)
 
+    @eqx.filter_jit
     def project(self, t, y):
         y = self.closed(t, y)
         values, _ = split_chart(y)
@@ -282,6 +299,7 @@ class JointedAbsolute(AbstractJointed):
         w_dot, _ = constrained_accelerations(self.mechanics, t, poses, places, twists)
         return Twists(w_dot[:, :3], w_dot[:, 3:])
 
+    @eqx.filter_jit
     def vector_field(self, t, y):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
@@ -303,6 +321,7 @@ class JointedAbsolute(AbstractJointed):
         )  # fmt: skip
         return constant_chart(rate, y)
 
+    @eqx.filter_jit
     def project(self, t, y):
         y = self.closed(t, y)
         values, _ = split_chart(y)

@@ -115,7 +115,7 @@ class Layout:
 
     def angles(self, y: Float[Array, " N"]) -> Float[Array, " A"]:
         """Angles of joints that are unknowns."""
-        return y[self.size - self.num_angles :]
+        return y[self.size - self.num_angles : self.size]
 
     def with_angles(self, y: Float[Array, " N"], other: Float[Array, " N"]) -> Float[Array, " N"]:
         """`y` with the joint angles of `other`, which know their turns."""

@@ -63,6 +63,10 @@ class NullSpace(AbstractFormulation):
         self.recharting = recharting and self.rotation.num_constraints == 0
 
     @property
+    def num_algebraic(self) -> int:
+        return 0
+
+    @property
     def jointed(self) -> JointedNullSpace | None:
         """The same formulation for a system with joints, `None` without."""
         if not has_joints(self.system):
@@ -160,13 +164,17 @@ class NullSpace(AbstractFormulation):
         return join_chart(projected, y)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        r"""Multipliers $\lambda$ of the internal constraints, from positions and velocities, J.
+        r"""Multipliers $\lambda$ of the internal constraints, and of the joints, in postprocessing.
 
-        **Returns:** shape (L m,), in the order of `rotation.constraint`.
+        **Returns:** shape (m,), in the order of `Absolute.multipliers`, J.
         **Source:** Lang (6), (40).
         """
         if self.jointed is not None:
-            return self.jointed.multipliers(t, y)
+            if self.rotation.num_constraints == 0:
+                return self.jointed.multipliers(t, y)
+            from .absolute import Absolute
+
+            return Absolute(self.system, self.rotation).multipliers(t, self.jointed.absolute(t, y))
         values, _ = split_chart(y)
         kinematics = self.kinematics(t, y)
         rates = self.coordinate_rates(y)

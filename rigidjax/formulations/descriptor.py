@@ -1,0 +1,149 @@
+r"""The equations of motion in descriptor form, with multipliers as unknowns.
+
+$\dot q = v$, $M(q)\,\dot v + G(q, t)^T \lambda = f(q, v, t)$ and the constraints at one of three
+levels: $g(q, t) = 0$ (index 3), $G v + g_t = 0$ (index 2), $G \dot v + \gamma = 0$ (index 1).
+Everything is derived from the constraints, the kinetic energy and the virtual work of forces by
+automatic differentiation, independently of the closed forms of the other formulations.
+"""
+
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..rotations.so3 import skew
+from ..system.pseudo_inverse import pseudo_inverse
+
+if TYPE_CHECKING:
+    from .base import AbstractFormulation
+
+
+class Descriptor(eqx.Module):
+    """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$."""
+
+    model: "AbstractFormulation"
+
+    def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
+        """Internal constraints of every rotation, then those of the joints, group by group."""
+        model, layout = self.model, self.model.layout
+        x, a = layout.poses(q)
+        internal = jax.vmap(model.rotation.constraint)(a).ravel()
+        if model.jointed is None:
+            return internal
+        mechanics = model.jointed.mechanics
+        poses = mechanics.poses(x, model.jointed.matrices(a, None), angles)
+        return jnp.concatenate([internal, mechanics.constraint(t, mechanics.place(poses))])
+
+    def constraint_rate(self, t, q, v, angles) -> Float[Array, " m"]:
+        r"""$G v + g_t$."""
+        tangents = (jnp.ones_like(t), v)
+        return jax.jvp(lambda t, q: self.constraint(t, q, angles), (t, q), tangents)[1]
+
+    def constraint_bias(self, t, q, v, angles) -> Float[Array, " m"]:
+        r"""$\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
+        tangents = (jnp.ones_like(t), v)
+        return jax.jvp(lambda t, q: self.constraint_rate(t, q, v, angles), (t, q), tangents)[1]
+
+    def jacobian(self, t, q, angles) -> Float[Array, "m n"]:
+        """Gradient $G$ of the constraints."""
+        return jax.jacfwd(lambda q: self.constraint(t, q, angles))(q)
+
+    def mass_matrix(self, q) -> Float[Array, "n n"]:
+        """Mass matrix $M$, block diagonal."""
+        model, layout = self.model, self.model.layout
+        masses, inertias = model.mechanics.masses(), model.mechanics.inertias()
+        _, a = layout.poses(q)
+        blocks = []
+        for i, inertia in enumerate(inertias):
+            if layout.translates:
+                blocks.append(masses[i] * jnp.eye(3, dtype=q.dtype))
+            blocks.append(model.rotation.mass_matrix(a[i], inertia))
+        return jax.scipy.linalg.block_diag(*blocks)
+
+    def momentum(self, q, v) -> Float[Array, " n"]:
+        r"""$M(q)\,v$."""
+        return self.mass_matrix(q) @ v
+
+    def force(self, t, q, v, y0) -> Float[Array, " n"]:
+        r"""Applied and velocity-dependent generalised forces, $f = \psi - \dot M v + \nabla T$."""
+        _, quadratic = jax.jvp(lambda q: self.momentum(q, v), (q,), (v,))
+        kinetic = jax.grad(lambda q: 0.5 * v @ self.momentum(q, v))(q)
+        return self.applied(t, q, y0) - quadratic + kinetic
+
+    def applied(self, t, q, y0) -> Float[Array, " n"]:
+        r"""Generalised applied forces: their virtual work on $(\delta x, \delta a)$.
+
+        On a rotation it is $\Psi : \delta R$ with $R^T \Psi = S + \frac12 \tilde\mu$, $S$ the
+        symmetric part of $\sum f \otimes u$, which matters to multipliers only.
+        """
+        model, layout = self.model, self.model.layout
+        kinematics = model.kinematics(t, y0)
+        mechanics = model.mechanics
+        wrenches = mechanics.wrenches(t, kinematics)
+        virials = mechanics.virials(t, kinematics)
+        _, a = layout.poses(q)
+        parts, zero = [], jnp.zeros(3, q.dtype)
+        for i, ((force, moment), virial) in enumerate(zip(wrenches, virials, strict=True)):
+            if layout.translates:
+                parts.append(zero if force is None else force)
+            body = 0.5 * skew(zero if moment is None else moment)
+            body = body if virial is None else body + virial
+            R, transpose = jax.vjp(model.rotation.to_matrix, a[i])
+            parts.append(transpose(jnp.linalg.inv(R).T @ body)[0])
+        return jnp.concatenate(parts)
+
+    @eqx.filter_jit
+    def accelerations_and_multipliers(self, t, y0) -> tuple[Array, Array]:
+        r"""$\dot v$ and $\lambda$ of the index-1 equations, of least norm where not unique."""
+        q, v, angles = self.split(y0)
+        G, M = self.jacobian(t, q, angles), self.mass_matrix(q)
+        m, n = G.shape
+        saddle = jnp.block([[M, G.T], [G, jnp.zeros((m, m), q.dtype)]])
+        right = jnp.concatenate([self.force(t, q, v, y0), -self.constraint_bias(t, q, v, angles)])
+        # Rows and columns of the same size: the inverse is exact, the cut-off has a meaning.
+        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.max(jnp.abs(saddle), axis=1), 1e-30))
+        scale = scale.at[n:].set(jnp.exp(jnp.mean(jnp.log(scale[n:]))) if m else 1.0)
+        solution = scale * (pseudo_inverse(scale[:, None] * saddle * scale) @ (scale * right))
+        return solution[:n], solution[n:]
+
+    def split(self, y0):
+        """Positions, velocities and joint angles among the unknowns without multipliers."""
+        layout = self.model.layout
+        return y0[: layout.num_positions], layout.velocities(y0), layout.angles(y0)
+
+    # The three indices.
+
+    @eqx.filter_jit
+    def mass(self, t, y, index: int) -> Float[Array, "N N"]:
+        r"""Singular matrix $A$ of $A(t, y)\,\dot y = b(t, y)$."""
+        size = self.model.layout.size
+        q, _, angles = self.split(y[:size])
+        n, m = q.size, y.size - size
+        A = jnp.zeros((y.size, y.size), y.dtype)
+        A = A.at[:n, :n].set(jnp.eye(n, dtype=y.dtype))
+        A = A.at[n : 2 * n, n : 2 * n].set(self.mass_matrix(q))
+        A = A.at[2 * n : size, 2 * n : size].set(jnp.eye(size - 2 * n, dtype=y.dtype))
+        if index == 1 and m:
+            A = A.at[size:, n : 2 * n].set(self.jacobian(t, q, angles))
+        return A
+
+    @eqx.filter_jit
+    def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
+        r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
+        model, size = self.model, self.model.layout.size
+        y0, lam = y[:size], y[size:]
+        q, v, angles = self.split(y0)
+        level = {
+            1: lambda: -self.constraint_bias(t, q, v, angles),
+            2: lambda: self.constraint_rate(t, q, v, angles),
+            3: lambda: self.constraint(t, q, angles),
+        }[index]()
+        _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
+        balance = self.force(t, q, v, y0) - transpose(lam)[0]
+        rates = jnp.zeros(0, y.dtype)
+        if model.jointed is not None:
+            _, places, twists = model.jointed.motion(t, y0)
+            rates = model.jointed.angle_rates(places, twists)
+        return jnp.concatenate([v, balance, rates, level])
