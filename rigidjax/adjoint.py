@@ -133,8 +133,9 @@ class _Solve:
         return jax.make_jaxpr(flat)(primals, others)
 
     def evaluate(self, inputs):
-        """All outputs. In a batch the stages are written out, which is twice as fast there; for one
-        trajectory the loop over stages is faster, since XLA compiles it into one kernel."""
+        """All outputs. In a batch the stages are written out, which is twice as fast there. (One
+        trajectory would gain as much, 1.0 ms instead of 2.4 ms for the heavy top, but takes 1.7 s
+        instead of 1.1 s to compile.)"""
         if not _is_batched(inputs):
             jaxpr = self.jaxpr
         else:
@@ -183,10 +184,8 @@ class _Solve:
         first = iter(cotangents)
         leaves = [next(first) if diff else None for diff in self.out_inexact]
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
-        batched = _is_batched(inputs)
-        if batched:
-            kwargs["solver"] = unrolled(kwargs["solver"])
-        out = reverse_cotangents(kwargs, saved.ts, saved.ys, batched)
+        kwargs["solver"] = unrolled(kwargs["solver"])
+        out = reverse_cotangents(kwargs, saved.ts, saved.ys, _is_batched(inputs))
         return jax.tree.leaves(out)
 
     def cotangent(self, adjoint, primals, others, cotangents):

@@ -11,8 +11,17 @@ estimate is mostly round-off, the steps come out differently, and derivatives wi
 the tennis racket with projection at 1e-10, where this adjoint and forward mode agree to 1e-11.)
 
 In a batch all trajectories walk together: loops run as long as any of them needs, indices are
-common, and a trajectory that has ended makes steps of length zero, which change nothing. (A loop
-with a condition of its own for each trajectory would copy the buffers in every turn.)
+common, and a trajectory that has ended, or whose step is rejected, makes a step of length zero,
+which changes nothing. (A loop with a condition of its own for each trajectory would copy the
+buffers in every turn.)
+
+Each step is the branch of a `lax.cond` that is always taken but for those steps of length zero. Its
+purpose is speed: XLA on CPUs runs the kernels of a computation one after the other, at about 20 ns
+each, only if none of their buffers exceeds 512 bytes (or if they are at most eight); otherwise it
+schedules them as a graph, at about 100 ns each. A loop body that touches the recorded boundaries
+is of the second kind, a branch that gets its step handed over is of the first: for this reason
+alone the gradient of the heavy top took 13 ms instead of 24 ms, of a run of 2.6 ms. (It takes
+9.3 ms now: the stages are written out, and the field is kept rather than its product with `dt`.)
 """
 
 import math
@@ -26,8 +35,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from .record import put, recorded, take
 from .solvers.after_step import AbstractAfterStep, Projected, Recharted
-from .solvers.unrolled import Unrolled
+from .solvers.unrolled import MAX_STAGES, Unrolled
 
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
@@ -61,41 +71,47 @@ def _tableau(solver: Any) -> diffrax.ButcherTableau | None:
     return tableau if isinstance(tableau, diffrax.ButcherTableau) else None
 
 
-def cotangents(kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, unroll: bool) -> dict[str, Any]:
+def cotangents(kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, batched: bool) -> dict[str, Any]:
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `ct_ts`, `ct_ys`, as `save_state.ts` and
-    `save_state.ys`; `unroll`, write the stages out (faster in a batch, slower for one trajectory).
+    `save_state.ys`; `batched`, whether there are many trajectories.
     **Returns:** the inexact arrays of `kwargs` replaced by their cotangents, the rest by `None`.
     """
-    run = _Run(kwargs, unroll)
-    boundaries, num_steps, checkpoints = run.record()
-    carry = run.backward(boundaries, num_steps, checkpoints, ct_ys)
-    return run.collect(carry, boundaries, num_steps, ct_ts)
+    run = _Run(kwargs, batched)
+    record = recorded(kwargs, run.segment)
+    return run.collect(run.backward(record, ct_ys), record, ct_ts)
 
 
 class _Run:
     """One run: flattened unknowns, parameters of the field and of the solver."""
 
-    def __init__(self, kwargs, unroll):
-        self.kwargs, self.unroll = kwargs, unroll
+    def __init__(self, kwargs, batched):
+        self.kwargs = kwargs
         state, solver = kwargs["init_state"], kwargs["solver"]
         self.y0, self.unravel = ravel_pytree(state.y)
         self.theta, self.theta_static = eqx.partition(
             (kwargs["terms"], kwargs["args"]), eqx.is_inexact_array
         )
         self.phi, self.phi_static = eqx.partition(solver, eqx.is_inexact_array)
+        self.saved_ts = kwargs["saveat"].subs.ts
         tableau: Any = _tableau(solver)
-        stages = len(tableau.c) + 1
-        self.A = np.zeros((stages, stages))
+        s = len(tableau.c) + 1
+        A, b = np.zeros((s, s)), np.asarray(tableau.b_sol)
         for i, row in enumerate(tableau.a_lower):
-            self.A[i + 1, : i + 1] = row
-        self.b = np.asarray(tableau.b_sol, dtype=float)
-        self.c = np.concatenate([[0.0 if tableau.c1 is None else tableau.c1], tableau.c])
-        self.stages = stages
+            A[i + 1, : i + 1] = row
+        c = np.concatenate([[0.0 if tableau.c1 is None else tableau.c1], tableau.c])
+        if self.saved_ts is None:
+            # Without dense output the last stage of a first-same-as-last method is of no use.
+            s = int(np.flatnonzero(b)[-1]) + 1
+        self.stages = s
+        # The 13 stages of Dopri8 would take four times as long to compile (12 s for the heavy top).
+        self.unroll = batched or s <= MAX_STAGES
+        array = np.asarray if self.unroll else jnp.asarray
+        self.A, self.b = (array(x, self.y0.dtype) for x in (A[:s, :s], b[:s]))
+        self.c = array(c[:s], state.tprev.dtype)
         self.max_steps = kwargs["max_steps"]
         self.segment = max(16, math.isqrt(self.max_steps))
-        self.saved_ts = kwargs["saveat"].subs.ts
 
     # The maps that make up a step.
 
@@ -103,26 +119,38 @@ class _Run:
         terms, args = eqx.combine(theta, self.theta_static)
         return ravel_pytree(terms.vf(t, self.unravel(y), args))[0]
 
+    def loop(self, body, val):
+        """A loop over the stages, written out if there are few; `i` is a number or an array."""
+        if self.unroll:
+            for i in range(self.stages):
+                val = body(i, val)
+            return val
+        return jax.lax.fori_loop(0, self.stages, body, val)
+
     def stage_time(self, i, ta, tb):
+        c = self.c[i]
         # No floating point error at the end of the step.
-        c = jnp.asarray(self.c, ta.dtype)[i]
         return jnp.where(c == 1, tb, ta + c * (tb - ta))
 
     def stages_of(self, ta, tb, y):
-        """Increments K (s, n) of all stages, `dt` times the field."""
+        """The field at all stages."""
         dt = (tb - ta).astype(y.dtype)
-        A = jnp.asarray(self.A, y.dtype)
 
-        def stage(i, K):
-            k = dt * self.field(self.theta, self.stage_time(i, ta, tb), y + A[i] @ K)
-            return K.at[i].set(k)
+        def stage(i, F):
+            Y = _combine(y, dt, self.A[i], F)
+            return _set(F, i, self.field(self.theta, self.stage_time(i, ta, tb), Y))
 
-        K = jnp.zeros((self.stages, y.size), y.dtype)
-        if self.unroll:
-            for i in range(self.stages):
-                K = stage(i, K)
-            return K
-        return jax.lax.fori_loop(0, self.stages, stage, K)
+        return self.loop(stage, self.vectors(y))
+
+    def vectors(self, y):
+        """A vector for each stage: a list, or an array if the loop over stages is one."""
+        zero = jnp.zeros_like(y)
+        return [zero] * self.stages if self.unroll else jnp.stack([zero] * self.stages)
+
+    def method(self, ta, tb, y, F):
+        """End of a step of the bare method, and its increments `dt * f` (s, n)."""
+        dt = (tb - ta).astype(y.dtype)
+        return _combine(y, dt, self.b, F), dt * jnp.stack(F)
 
     def finish(self, phi, tb, y, y1, K):
         """End of the step and dense information, from the end and stages of the bare method."""
@@ -133,10 +161,11 @@ class _Run:
             end, dense = solver.finish(tb, end, dense)
         return ravel_pytree(end)[0], dense
 
-    def step(self, ta, tb, y):
-        K = self.stages_of(ta, tb, y)
-        y1, _ = self.finish(self.phi, tb, y, y + jnp.asarray(self.b, y.dtype) @ K, K)
-        return y1, K
+    def step(self, times, y):
+        """End of a step, and the field at its stages."""
+        ta, tb = times
+        F = self.stages_of(ta, tb, y)
+        return self.finish(self.phi, tb, y, *self.method(ta, tb, y, F))[0], F
 
     def output(self, phi, ta, tb, y, y1, K, t):
         _, dense = self.finish(phi, tb, y, y1, K)
@@ -144,134 +173,95 @@ class _Run:
         path = solver.interpolation_cls(t0=ta, t1=tb, **dense)
         return ravel_pytree(path.evaluate(t))[0]
 
-    # Forward: record.
-
-    def record(self):
-        """Step boundaries, number of steps, and every `segment`-th state."""
-        kwargs = dict(self.kwargs)
-        state = kwargs["init_state"]
-        count = max(1, self.max_steps // self.segment)
-        SaveState = type(state.save_state)  # the loop's own record of what was saved
-        full = lambda n, like: jnp.full((n, *like.shape), jnp.inf, like.dtype)  # noqa: E731
-        times = SaveState(
-            saveat_ts_index=0, ts=full(self.max_steps, state.tprev), ys=None, save_index=0
-        )
-        states = SaveState(
-            saveat_ts_index=0,
-            ts=full(count, state.tprev),
-            ys=jax.tree.map(lambda y: full(count, y), state.y),
-            save_index=0,
-        )
-        kwargs["saveat"] = diffrax.SaveAt(
-            subs=[
-                diffrax.SubSaveAt(steps=1, fn=lambda t, y, args: None),
-                diffrax.SubSaveAt(steps=self.segment),
-            ]
-        )
-        kwargs["init_state"] = eqx.tree_at(lambda s: s.save_state, state, [times, states])
-        final, _ = diffrax.ForwardMode().loop(**kwargs)
-        times, states = final.save_state
-        boundaries = jnp.concatenate([state.tprev[None], times.ts])
-        later = jax.vmap(lambda y: ravel_pytree(y)[0])(states.ys)
-        num_steps = final.num_accepted_steps
-        boundaries = jnp.where(
-            jnp.arange(self.max_steps + 1) <= num_steps, boundaries, boundaries[num_steps]
-        )
-        reached = (jnp.arange(1, count + 1) * self.segment <= num_steps)[:, None]
-        later = jnp.where(reached, later, self.y0)
-        return boundaries, num_steps, jnp.concatenate([self.y0[None], later])
-
     # Backward.
 
-    def backward(self, boundaries, num_steps, checkpoints, ct_ys):
+    def backward(self, record, ct_ys):
         n, dtype, C = self.y0.size, self.y0.dtype, self.segment
         ct_ys = jax.vmap(lambda y: ravel_pytree(y)[0])(ct_ys)
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
         # `SaveAt(t1=True)` writes the end behind the other times.
         end = ct_ys[-1] if self.kwargs["saveat"].subs.t1 else jnp.zeros(n, dtype)
-        time = boundaries.dtype
+        zero = jnp.zeros_like(record.end)
         carry = dict(
             y=end,
             theta=jax.tree.map(jnp.zeros_like, self.theta),
             phi=jax.tree.map(jnp.zeros_like, self.phi),
-            ts=jnp.zeros(num_ts, time),
-            first=jnp.zeros((), time),  # of the first boundary
-            last=jnp.zeros((), time),  # of the last boundary
-            inner=jnp.zeros(
-                (), time
-            ),  # of those between, weighted as they move with the first step
-            later=jnp.zeros((), time),  # of the boundary after the step in hand
-            next_ts=jnp.asarray(num_ts - 1),
+            first=zero,  # of the first boundary
+            last=zero,  # of the last boundary
+            inner=zero,  # of those between, weighted as they move with the first step
+            later=zero,  # of the boundary after the step in hand
         )
-        span = boundaries[1] - boundaries[0]
+        # Apart from the rest, so that steps of length zero need not copy the buffer of times.
+        outputs = dict(
+            ts=jnp.zeros(num_ts, zero.dtype),
+            next=jnp.asarray(num_ts - 1),
+            phi=jax.tree.map(jnp.zeros_like, self.phi),
+        )
 
-        def transpose_step(m, y, K, start):
-            ta, tb = boundaries[m], boundaries[m + 1]
-            carry = start
-            carry, bars = self.transpose_outputs(m, ta, tb, y, K, ct_ys, carry)
-            carry, bar_a, bar_b = self.transpose_method(ta, tb, y, K, carry, bars)
-            after = bar_b + carry["later"]
-            is_inner = m < num_steps - 1
-            last = jnp.where(m == num_steps - 1, after, carry["last"])
-            moved = jnp.where(is_inner, after * (tb - boundaries[0]) / span, 0.0)
-            first = carry["first"] + jnp.where(is_inner, after, 0.0)
-            new = {
-                **carry, "last": last, "inner": carry["inner"] + moved, "first": first,
+        def transpose_step(times, step, bars, start):
+            tb = times[1]
+            carry, bar_a, bar_b = self.transpose_method(times, step, bars, start)
+            after = bar_b + start["later"]
+            is_inner = tb < record.end
+            inner = jnp.where(is_inner, after, 0.0)
+            return {
+                **carry,
+                "last": jnp.where(is_inner, start["last"], after),
+                "inner": start["inner"] + inner * ((tb - record.start) / record.span),
+                "first": start["first"] + inner,
                 "later": bar_a,
-            }  # fmt: skip
-            # A step behind the end of this trajectory is none (its projection would not be the
-            # identity); the buffer of times is not touched by it and need not be copied.
-            mine = m < num_steps
-            for key in new.keys() - {"ts", "next_ts"}:
-                new[key] = jax.tree.map(
-                    lambda x, old: jnp.where(mine, x, old), new[key], start[key]
-                )
-            return new
-
-        longest = eqxi.unvmap_max(num_steps)
+            }
 
         def transpose_segment(val):
-            c, carry = val
+            c, outputs, carry = val
             start = c * C
-            length = jnp.minimum(C, longest - start)
+            end = jnp.minimum(start + C, record.count)
 
-            def again(i, buffers):
-                ys, Ks, y = buffers
-                y1, K = self.step(boundaries[start + i], boundaries[start + i + 1], y)
-                return ys.at[i].set(y), Ks.at[i].set(K), y1
+            def again(m, val):
+                steps, y = val
+                times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
+                y1, F = jax.lax.cond(
+                    times[1] > times[0], self.step, lambda _, y: (y, self.vectors(y)), times, y
+                )
+                return put(steps, m - start, jnp.stack([y, *F])), y1
 
-            buffers = (
-                jnp.zeros((C, n), dtype),
-                jnp.zeros((C, self.stages, n), dtype),
-                checkpoints[c],
-            )
-            ys, Ks, _ = jax.lax.fori_loop(0, length, again, buffers)
-            back = lambda i, carry: transpose_step(  # noqa: E731
-                start + length - 1 - i, ys[length - 1 - i], Ks[length - 1 - i], carry
-            )
-            return c - 1, jax.lax.fori_loop(0, length, back, carry)
+            def back(val):
+                m, outputs, carry = val
+                step = take(steps, m - start)
+                times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
+                outputs, bars = self.transpose_outputs(record, times, step, ct_ys, outputs)
+                carry = jax.lax.cond(
+                    times[1] > times[0], transpose_step, lambda *args: args[-1],
+                    times, step, bars, carry,
+                )  # fmt: skip
+                return m - 1, outputs, carry
 
-        segments = (longest - 1) // C
-        _, carry = jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, (segments, carry))
-        return carry
+            val = jnp.zeros((C, self.stages + 1, n), dtype), take(record.states, c)
+            steps, _ = jax.lax.fori_loop(start, end, again, val)
+            val = end - 1, outputs, carry
+            return c - 1, *jax.lax.while_loop(lambda val: val[0] >= start, back, val)[1:]
 
-    def transpose_outputs(self, m, ta, tb, y, K, ct_ys, carry):
-        """Cotangents of a step's parts from what was saved within it."""
-        y1 = y + jnp.asarray(self.b, y.dtype) @ K
-        bars = dict(
-            ta=jnp.zeros_like(ta), tb=jnp.zeros_like(tb), y=jnp.zeros_like(y),
-            y1=jnp.zeros_like(y), K=jnp.zeros_like(K),
-        )  # fmt: skip
+        val = (record.count - 1) // C, outputs, carry
+        _, outputs, carry = jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)
+        phi = jax.tree.map(jnp.add, carry["phi"], outputs["phi"])
+        return {**carry, "phi": phi, "ts": outputs["ts"]}
+
+    def transpose_outputs(self, record, times, step, ct_ys, outputs):
+        """Cotangents of a step's parts from what was saved within it (`None` if nothing is)."""
         if self.saved_ts is None:
-            return carry, bars
+            return outputs, None
+        ta, tb = times
+        zeros = self.zero_bars(times, step)
 
         def is_within(j):
             t = self.saved_ts[jnp.maximum(j, 0)]
-            return (j >= 0) & ((t > ta) | (m == 0))
+            return (j >= 0) & ((t > ta) | (ta == record.start))
 
         def add(val):
             j, phi, ts, bars = val
             mine = is_within(j)
+            y, F = step[0], step[1:]
+            y1, K = self.method(ta, tb, y, F)
             inputs = (self.phi, ta, tb, y, y1, K, self.saved_ts[j])
             _, transpose = jax.vjp(self.output, *inputs)
             d_phi, d_ta, d_tb, d_y, d_y1, d_K, d_t = transpose(jnp.where(mine, ct_ys[j], 0.0))
@@ -280,58 +270,63 @@ class _Run:
             phi = jax.tree.map(jnp.add, phi, d_phi)
             return jnp.where(mine, j - 1, j), phi, ts.at[j].add(d_t), bars
 
-        start = (carry["next_ts"], carry["phi"], carry["ts"], bars)
-        j, phi, ts, bars = jax.lax.while_loop(
-            lambda val: eqxi.unvmap_any(is_within(val[0])), add, start
-        )
-        return {**carry, "next_ts": j, "phi": phi, "ts": ts}, bars
+        def is_any(val):
+            return eqxi.unvmap_any(is_within(val[0]))
 
-    def transpose_method(self, ta, tb, y, K, carry, bars):
+        val = outputs["next"], outputs["phi"], outputs["ts"], zeros
+        j, phi, ts, bars = jax.lax.cond(
+            is_any(val), lambda val: jax.lax.while_loop(is_any, add, val), lambda val: val, val
+        )
+        return dict(next=j, phi=phi, ts=ts), bars
+
+    def zero_bars(self, times, step):
+        """Cotangents of boundaries, start, bare end and increments of a step; all zero."""
+        (ta, tb), y = jnp.zeros_like(times), jnp.zeros_like(step[0])
+        return dict(ta=ta, tb=tb, y=y, y1=y, K=jnp.zeros((self.stages, y.size), y.dtype))
+
+    def transpose_method(self, times, step, bars, carry):
         """The adjoint Runge-Kutta recursion; cotangents of the step's two boundaries."""
-        A, b = jnp.asarray(self.A, y.dtype), jnp.asarray(self.b, y.dtype)
-        c = jnp.asarray(self.c, ta.dtype)
+        ta, tb = times
+        y, F = step[0], list(step[1:]) if self.unroll else step[1:]
         dt = (tb - ta).astype(y.dtype)
-        y1 = y + b @ K
+        if bars is None:
+            bars = self.zero_bars(times, step)
+        y1, K = self.method(ta, tb, y, F)
         _, transpose = jax.vjp(
             lambda phi, tb, y1: self.finish(phi, tb, y, y1, K)[0], self.phi, tb, y1
         )
         d_phi, d_tb, d_y1 = transpose(carry["y"])
         d_y1 = d_y1 + bars["y1"]
-        bar_K = bars["K"] + b[:, None] * d_y1
 
         def stage(k, val):
             i = self.stages - 1 - k
-            bar_K, bar_y, theta, bar_dt, bar_a, bar_b = val
-            t = self.stage_time(i, ta, tb)
-            _, transpose = jax.vjp(self.field, self.theta, t, y + A[i] @ K)
-            d_theta, d_t, d_Y = transpose(dt * bar_K[i])
-            # The field at this stage is K / dt; a step of length zero belongs to nobody.
-            bar_dt = bar_dt + jnp.sum(K[i] * bar_K[i]) / jnp.where(dt == 0, 1.0, dt)
+            d_Y, bar_y, theta, bar_a, bar_b, power = val
+            # Cotangent of the increment dt * f.
+            bar_k = _combine(bars["K"][i] + self.b[i] * d_y1, 1, self.A[:, i], d_Y)
+            t, Y = self.stage_time(i, ta, tb), _combine(y, dt, self.A[i], F)
+            _, transpose = jax.vjp(self.field, self.theta, t, Y)
+            d_theta, d_t, d = transpose(dt * bar_k)
+            c = self.c[i]
             return (
-                bar_K + A[i][:, None] * d_Y,
-                bar_y + d_Y,
+                _set(d_Y, i, d),
+                bar_y + d,
                 jax.tree.map(jnp.add, theta, d_theta),
-                bar_dt,
-                bar_a + (1 - c[i]) * d_t,
-                bar_b + c[i] * d_t,
+                bar_a + (1 - c) * d_t,
+                bar_b + c * d_t,
+                power + F[i] * bar_k,
             )
 
         val = (
-            bar_K, bars["y"] + d_y1, carry["theta"], jnp.zeros_like(dt), bars["ta"],
-            bars["tb"] + d_tb,
+            self.vectors(y), bars["y"] + d_y1, carry["theta"], bars["ta"], bars["tb"] + d_tb,
+            jnp.zeros_like(y),
         )  # fmt: skip
-        if self.unroll:
-            for k in range(self.stages):
-                val = stage(k, val)
-        else:
-            val = jax.lax.fori_loop(0, self.stages, stage, val)
-        _, bar_y, theta, bar_dt, bar_a, bar_b = val
-        bar_dt = bar_dt.astype(ta.dtype)
+        _, bar_y, theta, bar_a, bar_b, power = self.loop(stage, val)
+        bar_dt = jnp.sum(power).astype(ta.dtype)
         phi = jax.tree.map(jnp.add, carry["phi"], d_phi)
         carry = {**carry, "y": bar_y, "theta": theta, "phi": phi}
         return carry, bar_a - bar_dt, bar_b + bar_dt
 
-    def collect(self, carry, boundaries, num_steps, ct_ts):
+    def collect(self, carry, record, ct_ts):
         """The cotangents as a tree like the arguments."""
         kwargs = self.kwargs
         state = kwargs["init_state"]
@@ -347,15 +342,29 @@ class _Run:
             out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], ts + ct_ts)
         # Boundaries move with the first one, and apart in proportion to the first step; the last
         # one is `t1`, unless it is the end of the first step already.
-        single = num_steps == 1
+        single = record.span == record.end - record.start
         out["t1"] = out["t1"] + jnp.where(single, 0.0, end)
         step = carry["inner"] + jnp.where(single, end, 0.0)
         # A first step that was rejected shrank in proportion.
         planned = state.tnext - state.tprev
-        step = step * jnp.where(single, 1.0, (boundaries[1] - boundaries[0]) / planned)
+        step = step * jnp.where(single, 1.0, record.span / planned)
         out["init_state"] = eqx.tree_at(
             lambda s: (s.y, s.tprev, s.tnext),
             out["init_state"],
             (self.unravel(carry["y"]), carry["first"] + carry["later"] - step, step),
         )
         return out
+
+
+def _combine(y, dt, weights, vectors):
+    """`y + dt * sum(weights * vectors)`, in a list without the zeros among the weights."""
+    if not isinstance(vectors, list):
+        return y + dt * (weights @ vectors)
+    used = [float(w) * v for w, v in zip(weights, vectors, strict=False) if w != 0]
+    return y + dt * sum(used) if used else y
+
+
+def _set(vectors, i, x):
+    if isinstance(vectors, list):
+        return [*vectors[:i], x, *vectors[i + 1 :]]
+    return put(vectors, i, x)

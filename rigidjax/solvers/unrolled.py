@@ -117,7 +117,7 @@ class Unrolled(diffrax.AbstractWrappedSolver):
 
 
 # Beyond this many stages the compilation of written-out stages takes longer than it saves.
-_MAX_STAGES = 7
+MAX_STAGES = 7
 
 
 def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
@@ -129,7 +129,7 @@ def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     inner: Any = solver
     if issubclass(kind, diffrax.AbstractERK) and kind is not Unrolled:
         tableau = kind.tableau
-        if isinstance(tableau, diffrax.ButcherTableau) and len(tableau.c) < _MAX_STAGES:
+        if isinstance(tableau, diffrax.ButcherTableau) and len(tableau.c) < MAX_STAGES:
             return Unrolled(inner)
     elif issubclass(kind, AbstractAfterStep):
         return eqx.tree_at(lambda s: s.solver, inner, unrolled(inner.solver))

@@ -1,0 +1,104 @@
+"""The steps of a run, recorded for the discrete adjoint."""
+
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+
+class Record(NamedTuple):
+    """What is kept of a run; all trajectories of a batch share its indices."""
+
+    boundaries: Any  # of the steps; a step of length zero is none
+    count: Any  # number of steps, the longest of a batch
+    start: Any  # first boundary
+    end: Any  # last boundary
+    span: Any  # length of the first step
+    states: Any  # at the start of every segment
+
+
+def recorded(kwargs: dict[str, Any], segment: int) -> Record:
+    """The run again, with its step boundaries and every `segment`-th state.
+
+    This is the loop of diffrax with what `reverse.is_supported` leaves of it. (That loop itself
+    can save all of this as well, but writes to its buffers at an index for each trajectory, and
+    copied one of them in every step: 7.7 ms instead of 2.7 ms for the heavy top.)
+
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state.
+    **Returns:** the record.
+    """
+    solver, controller, terms, args, t1 = (
+        kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
+    )
+    init, C, max_steps = kwargs["init_state"], segment, kwargs["max_steps"]
+    y0, _ = ravel_pytree(init.y)
+    # Where diffrax rounds the end of a step to `t1`.
+    clip_floor = t1
+    for _ in range(100):
+        clip_floor = eqxi.prevbefore(clip_floor)
+
+    def is_running(run):
+        return (run["t"] < t1) & run["ok"] & (run["tries"] < max_steps)
+
+    def attempt(run):
+        t, t_next, y = run["t"], run["t_next"], run["y"]
+        y_new, error, _, solver_state, result = solver.step(
+            terms, t, t_next, y, args, run["solver"], init.made_jump
+        )
+        error = jax.tree.map(lambda x: jnp.where(jnp.isnan(x), jnp.inf, x), error)
+        keep, t, t_next, _, controller_state, outcome = controller.adapt_step_size(
+            t, t_next, y, y_new, args, error, solver.error_order(terms), run["controller"]
+        )
+        t = jnp.minimum(t, t1)
+        clipped = jnp.where(keep, t1, t + 0.5 * (t1 - t))
+        return dict(
+            t=t,
+            t_next=jnp.where(t_next > clip_floor, clipped, t_next),
+            y=_where(keep, y_new, y),
+            solver=_where(keep, solver_state, run["solver"]),
+            controller=controller_state,
+            ok=(diffrax.is_successful(result) | ~jnp.asarray(keep))
+            & diffrax.is_successful(outcome),
+            tries=run["tries"] + 1,
+            span=jnp.where(run["span"] == 0, t - init.tprev, run["span"]),
+        )
+
+    def turn(val):
+        k, boundaries, states, run = val
+        new = jax.lax.cond(is_running(run), attempt, lambda run: run, run)
+        # A step that all trajectories reject is written over by the next one.
+        k_new = k + eqxi.unvmap_any(new["t"] > run["t"])
+        boundaries = put(boundaries, k + 1, new["t"])
+        # The last state written to an entry is the one that starts a segment.
+        states = put(states, jax.lax.div(k + C, C), ravel_pytree(new["y"])[0])
+        return k_new, boundaries, states, new
+
+    run = dict(
+        t=init.tprev, t_next=init.tnext, y=init.y, solver=init.solver_state,
+        controller=init.controller_state, ok=jnp.array(True), tries=jnp.array(0),
+        span=jnp.zeros_like(init.tprev),
+    )  # fmt: skip
+    boundaries = jnp.full(max_steps + 1, init.tprev)
+    states = jnp.broadcast_to(y0, (max_steps // C + 2, y0.size))
+    val = jnp.array(0), boundaries, states, run
+    count, boundaries, states, run = jax.lax.while_loop(
+        lambda val: eqxi.unvmap_any(is_running(val[3])), turn, val
+    )
+    return Record(boundaries, count, init.tprev, run["t"], run["span"], states)
+
+
+def put(buffer: jax.Array, i: Any, x: jax.Array) -> jax.Array:
+    """`buffer.at[i].set(x)` for an index within bounds, the check of which makes it a scatter."""
+    return jax.lax.dynamic_update_index_in_dim(buffer, x, i, 0)
+
+
+def take(buffer: jax.Array, i: Any) -> jax.Array:
+    """`buffer[i]` for an index within bounds."""
+    return jax.lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False)
+
+
+def _where(condition, new, old):
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
