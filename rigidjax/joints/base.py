@@ -52,7 +52,6 @@ class AbstractJoint(eqx.Module):
 
     num_translations: AbstractClassVar[int]  # joint coordinates that are lengths, the first ones
     has_angle: AbstractClassVar[bool]  # whether the next one is an angle that can make turns
-    is_screw: AbstractClassVar[bool]  # whether the constraint needs the turns of its angle
     closes_loops_only: AbstractClassVar[bool]  # whether there is no global basis of its null space
 
     @property
@@ -88,6 +87,29 @@ class AbstractJoint(eqx.Module):
     @abc.abstractmethod
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         """Joint coordinates, lengths (m) before angles (rad); an angle is continuous beyond pi."""
+
+    def rates(self, relative: Relative, twist: Float[Array, "6"]) -> Float[Array, " f"]:
+        r"""Joint rates $\nu$ nearest to a twist $S\,\nu$, $S^+$ times it."""
+        return jnp.sum(self.dual(relative) * twist[:, None], axis=0)
+
+    def dual(self, relative: Relative) -> Float[Array, "6 f"]:
+        r"""Wrenches $S (S^T S)^{-1}$, the transpose of $S^+$, that do unit work on one rate each.
+
+        By cofactors: a factorisation would cost more than all the rest of a joint.
+        """
+        S = self.null_space(relative)
+        columns = jnp.unstack(S, axis=1)
+        gram = [[jnp.sum(u * v) for v in columns] for u in columns]
+        if len(columns) == 1:
+            return S / gram[0][0]
+        if len(columns) == 2:
+            (a, b), (_, c) = gram
+            first, second = columns
+            dual = jnp.stack([c * first - b * second, a * second - b * first], axis=1)
+            return dual / (a * c - b * b)
+        u, v, w = (jnp.stack(row) for row in gram)
+        cofactors = jnp.stack([cross(v, w), cross(w, u), cross(u, v)])
+        return jnp.sum(S[:, :, None] * cofactors[None], axis=1) / jnp.sum(u * cofactors[0])
 
     def constraint_jacobian(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "m 6"]:
         r"""Gradient $G$ of the constraint on twists, $\dot g = G\,(\dot d, \omega) + g_t$."""

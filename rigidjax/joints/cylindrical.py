@@ -42,7 +42,6 @@ class Cylindrical(AbstractJoint):
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = True
-    is_screw: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
 
     def __init__(

@@ -37,7 +37,6 @@ class Distance(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
-    is_screw: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = True
 
     def __init__(

@@ -49,7 +49,6 @@ class Prismatic(AbstractJoint):
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = False
-    is_screw: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
 
     def __init__(

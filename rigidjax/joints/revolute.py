@@ -50,7 +50,6 @@ class Revolute(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
-    is_screw: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
 
     def __init__(

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -27,7 +28,7 @@ class Screw(AbstractJoint):
     r"""A rotation about an axis with a proportional translation along it.
 
     The coordinate is the angle (rad), zero in the reference configuration; the displacement is
-    `pitch` for each whole turn.
+    `pitch` for each whole turn, and tells the whole turns (unless `pitch` is zero).
 
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
     of any length but zero; `pitch`, m per turn; `name`.
@@ -43,7 +44,6 @@ class Screw(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
-    is_screw: ClassVar[bool] = True
     closes_loops_only: ClassVar[bool] = False
 
     def __init__(
@@ -77,7 +77,7 @@ class Screw(AbstractJoint):
 
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
-        advance = self.pitch / (2 * jnp.pi) * angle_about_third_axis(relative)
+        advance = self.pitch / (2 * jnp.pi) * self.coordinates(relative)[0]
         return jnp.stack([d[0], d[1], *tilt(relative), d[2] - advance])
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
@@ -88,4 +88,9 @@ class Screw(AbstractJoint):
         return no_twist(relative)
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
-        return angle_about_third_axis(relative)[None]
+        angle = angle_about_third_axis(relative)
+        # The whole turns are those of the thread on which the child is: a state has no others.
+        moves = self.pitch != 0
+        thread = relative.displacement[2] / jnp.where(moves, self.pitch, 1.0)
+        turns = jnp.round(jax.lax.stop_gradient(thread - angle / (2 * jnp.pi)))
+        return (angle + 2 * jnp.pi * jnp.where(moves, turns, 0.0))[None]

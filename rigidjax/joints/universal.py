@@ -41,7 +41,6 @@ class Universal(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
-    is_screw: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
 
     def __init__(

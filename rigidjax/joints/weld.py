@@ -34,7 +34,6 @@ class Weld(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
-    is_screw: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
 
     def __init__(

@@ -6,9 +6,11 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.body import Body
+from ..checks import is_traced
 from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
 from ..joints import AbstractJoint
 from ..joints.base import renamed
@@ -39,6 +41,7 @@ class System(AbstractMechanics):
     joints: tuple[AbstractJoint, ...]
     forces: tuple[AbstractForce, ...]
     topology: Topology = eqx.field(static=True)
+    has_all_mass: bool = eqx.field(static=True)
     translates: bool = eqx.field(static=True)
 
     def __init__(
@@ -84,6 +87,7 @@ class System(AbstractMechanics):
                 force.check_joint(self.joints[self.joint_index(name)])
         self.forces = forces
         self.topology = find_topology(names, joints)
+        self.has_all_mass = all(_has_all_mass(body) for body in bodies)
         self.translates = True
 
     @property
@@ -120,13 +124,9 @@ class System(AbstractMechanics):
 
     @property
     def tracked_joints(self) -> tuple[int, ...]:
-        """Joints whose whole turns matter: screws, and those with an angle that a force sees."""
+        """Joints whose whole turns matter: those with an angle that a force sees."""
         wanted = self.force_joints
-        return tuple(
-            j
-            for j, joint in enumerate(self.joints)
-            if joint.is_screw or (j in wanted and joint.has_angle)
-        )
+        return tuple(j for j, joint in enumerate(self.joints) if j in wanted and joint.has_angle)
 
     def joint_index(self, name: str) -> int:
         """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
@@ -191,9 +191,23 @@ def _as_tuple(items: Any) -> tuple[Any, ...]:
 
 def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, ...]:
     """The joints; one that was named after its bodies like an earlier one gets a number."""
-    seen: dict[str, int] = {}
+    taken = {joint.name for joint in joints}
+    seen: set[str] = set()
     out = []
     for joint in joints:
-        seen[joint.name] = count = seen.get(joint.name, 0) + 1
-        out.append(joint if count == 1 else renamed(joint, f"{joint.name} {count}"))
+        name, count = joint.name, 1
+        while name in seen or (count > 1 and name in taken):
+            count += 1
+            name = f"{joint.name} {count}"
+        seen.add(name)
+        out.append(joint if count == 1 else renamed(joint, name))
     return tuple(out)
+
+
+def _has_all_mass(body: Body) -> bool:
+    """Whether a body has inertia about every axis; what is being traced is taken to have it."""
+    if is_traced(body.inertia):
+        return True
+    inertia = np.asarray(body.inertia)
+    moments = inertia if inertia.ndim == 1 else np.linalg.eigvalsh(inertia)
+    return bool(moments.min() > 1e-9 * max(moments.max(), np.finfo(moments.dtype).tiny))

@@ -73,7 +73,8 @@ def find_topology(names: Sequence[str], joints: Sequence[AbstractJoint]) -> Topo
             at[index[joint.parent]].append(j)
             at[index[joint.child]].append(j)
     count = len(names)
-    parents, by, flipped = [GROUND] * count, [None] * count, [False] * count
+    parents, flipped = [GROUND] * count, [False] * count
+    by: list[int | None] = [None] * count
     reached, order, used = {GROUND}, [], set()
 
     def grow(start):
@@ -104,17 +105,18 @@ def find_topology(names: Sequence[str], joints: Sequence[AbstractJoint]) -> Topo
 def draw(names: Sequence[str], joints: Sequence[AbstractJoint], topology: Topology) -> str:
     """The trees and loops as lines of text."""
     lines = ["ground"]
-
-    def branch(here, prefix):
-        children = [i for i in topology.order if topology.parents[i] == here]
-        for k, i in enumerate(children):
-            last = k == len(children) - 1
-            j = topology.joints[i]
-            by = "free" if j is None else f"{type(joints[j]).__name__} '{joints[j].name}'"
-            lines.append(f"{prefix}{'└─' if last else '├─'} {names[i]} ({by})")
-            branch(i, prefix + ("   " if last else "│  "))
-
-    branch(GROUND, "")
+    children: dict[int, list[int]] = {i: [] for i in range(GROUND, topology.num_bodies)}
+    for i in topology.order:
+        children[topology.parents[i]].append(i)
+    # A stack of its own: a chain may be longer than Python lets functions call themselves.
+    left = [(i, "") for i in reversed(children[GROUND])]
+    while left:
+        i, prefix = left.pop()
+        last = i == children[topology.parents[i]][-1]
+        j = topology.joints[i]
+        by = "free" if j is None else f"{type(joints[j]).__name__} '{joints[j].name}'"
+        lines.append(f"{prefix}{'└─' if last else '├─'} {names[i]} ({by})")
+        left += [(k, prefix + ("   " if last else "│  ")) for k in reversed(children[i])]
     for j in topology.loops:
         joint = joints[j]
         lines.append(

@@ -173,3 +173,21 @@ def test_every_axis_has_a_frame_with_finite_derivatives():
     assert error(frames[:, :, 2], axes / np.linalg.norm(axes, axis=1, keepdims=True)) < round_off(5)
     assert error(jnp.swapaxes(frames, 1, 2) @ frames, np.tile(np.eye(3), (9, 1, 1))) < round_off(5)
     assert jnp.all(jnp.isfinite(derivatives))
+
+
+def test_screw_without_pitch_and_with_turns_that_only_the_displacement_tells():
+    flat = rj.Screw("one", "two", cases.POINT, cases.AXIS, 0.0)
+    turned = Relative(jnp.zeros(3), cases.relative("Screw", [2.0]).rotation, jnp.zeros(()))
+    assert error(flat.coordinates(turned), jnp.array([2.0])) < round_off(5)
+    assert error(flat.constraint(turned, TIME), jnp.zeros(5)) == 0.0
+    assert jnp.isfinite(jax.grad(lambda p: flat_energy(p, turned))(0.0))
+    far = cases.relative("Screw", [-20.0])
+    bare = Relative(far.displacement, far.rotation, jnp.zeros(()))
+    assert error(joint_of("Screw").coordinates(bare), jnp.array([-20.0])) < round_off(5)
+    assert error(joint_of("Screw").constraint(bare, TIME), jnp.zeros(5)) < round_off(5)
+
+
+def flat_energy(pitch, relative):
+    return jnp.sum(
+        rj.Screw("one", "two", cases.POINT, cases.AXIS, pitch).constraint(relative, TIME)
+    )

@@ -1,0 +1,136 @@
+"""Closed loops, redundant ones too, and prescribed motions."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from formulations.cases import error, round_off
+
+import rigidjax as rj
+from rigidjax.system.dynamics import flat
+
+FAST = {"xla_backend_optimization_level": 0}
+ZERO = jnp.zeros(())
+GRAVITY = np.array([0.0, -9.81, 0.0])
+POINTS = np.array([(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (2.0, 1.5, 0.0), (3.0, 0.0, 0.0)])
+
+
+def four_bar():
+    """A planar four-bar of thin rods hinged in space: three of its constraints are redundant."""
+    ends = list(itertools.pairwise(POINTS))
+    rods = [
+        rj.Body(f"{i}", 1.0 + i, (0.02, 0.3, 0.31), 0.5 * (a + b)) for i, (a, b) in enumerate(ends)
+    ]
+    pairs = [("ground", "0"), ("0", "1"), ("1", "2"), ("ground", "2")]
+    hinges = [rj.Revolute(*pair, x, (0.0, 0.0, 1.0)) for pair, x in zip(pairs, POINTS, strict=True)]
+    return rj.System(rods, hinges, rj.Gravity(GRAVITY))
+
+
+@functools.cache
+def evaluated():
+    """The four-bar with arbitrary twists: nearest consistent ones, accelerations, derivatives."""
+    model = rj.NullSpace(four_bar())
+    jointed = model.jointed
+    rng = np.random.default_rng(3)
+    state = model.system.reference_state()
+    twists = rng.normal(size=(2, 3, 3))
+
+    def evaluate(speed):
+        start = rj.State(state.position, state.orientation, *(speed * twists))
+        y = model.pack(start)
+        _, places, moving = jointed.motion(ZERO, y)
+        rate = jointed.mechanics.constraint_rate(ZERO, places, moving)
+        G = flat(jointed.mechanics.constraint_jacobian(ZERO, places))
+        of = jointed.accelerations(ZERO, y)
+        reactions = model.reactions(ZERO, y)
+        return rate, G, moving, of, reactions, jnp.stack(model.drift(ZERO, y))
+
+    def smooth(speed):
+        of = evaluate(speed)[3]
+        return jnp.sum(of.linear * twists[0]) + jnp.sum(of.angular * twists[1])
+
+    both = lambda speed: (evaluate(speed), smooth(speed), jax.grad(smooth)(speed))  # noqa: E731
+    out = jax.jit(jax.vmap(both), compiler_options=FAST)(jnp.array([1.0, 0.99, 1.01]))
+    return model.system, jax.tree.map(np.asarray, out)
+
+
+def test_velocities_of_a_redundant_loop_are_consistent():
+    system, ((rate, G, moving, _, _, drift), _, _) = evaluated()
+    assert np.linalg.matrix_rank(G[0], tol=1e-9) == 17 == G.shape[1] - 3
+    assert np.abs(moving.angular[:, :, 2]).min() > 1e-3
+    assert error(rate, 0.0 * rate) < round_off(100)
+    assert drift.max() < round_off(100)
+    # All of it stays in the plane.
+    assert np.abs(moving.linear[:, :, 2]).max() < round_off(100)
+    assert system.topology.loops != ()
+
+
+def test_accelerations_of_a_redundant_loop_balance_with_finite_reactions():
+    system, ((_, _, moving, of, reactions, _), _, _) = evaluated()
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(reactions))
+    mass = np.array([float(body.mass) for body in system.bodies])
+    inward = mass[:, None] * (of.linear - GRAVITY)
+    force = {name: reaction.force for name, reaction in reactions.items()}
+    first, second, third, fourth = (force[joint.name] for joint in system.joints)
+    wanted = np.stack([first - second, second - third, third + fourth], axis=1)
+    assert error(wanted, inward) < 1e-11
+    # Power of gravity is the rate of kinetic energy: the hinges do no work.
+    inertia = np.stack([np.asarray(body.inertia) for body in system.bodies])
+    power = np.einsum("l,kli,kli->k", mass, moving.linear, of.linear - GRAVITY)
+    power = power + np.einsum("li,kli,kli->k", inertia, moving.angular, of.angular)
+    assert np.abs(power).max() < 1e-11
+
+
+def test_derivatives_through_a_redundant_loop():
+    _, (_, value, slope) = evaluated()
+    # The accelerations are quadratic in the speed, so that central differences are exact.
+    assert error(slope[:1], (value[2:] - value[1:2]) / 0.02) < 1e-10
+
+
+def arm():
+    """A hinge that follows a motion, off centre, and a pendulum on it."""
+    angle = lambda t: 0.7 * jnp.sin(3.0 * t)  # noqa: E731
+    bodies = [rj.Body("arm", 2.0, (0.1, 0.2, 0.25), (0.4, 0.1, 0.0))]
+    hinge = rj.Revolute("ground", "arm", (0.0, 0.0, 0.1), (0.0, 0.0, 2.0), angle)
+    return rj.System(bodies, [hinge], rj.Gravity((0.0, -9.81, 0.0)))
+
+
+def test_driven_hinge_follows_its_motion_with_the_moment_of_inverse_dynamics():
+    system, times = arm(), jnp.linspace(0.0, 1.0, 9)
+
+    def at(t):
+        q = 0.7 * jnp.sin(3.0 * t)
+        turn, half = jnp.array([jnp.cos(q), jnp.sin(q)]), 0.5 * q
+        x = jnp.array([0.4 * turn[0] - 0.1 * turn[1], 0.4 * turn[1] + 0.1 * turn[0], 0.0])
+        p = jnp.array([jnp.cos(half), 0.0, 0.0, jnp.sin(half)])
+        state = rj.State(x, p)
+        out = []
+        for model in (rj.NullSpace(system), rj.Absolute(system)):
+            start = rj.NullSpace(system).decode(t, rj.NullSpace(system).pack(state, None, t))
+            y = model.pack(start, None, t)
+            (reaction,) = model.reactions(t, y).values()
+            of = model.jointed.accelerations(t, y)
+            out.append((start.angular_velocity[0, 2], of.angular[0, 2], reaction.drive, x))
+        return out
+
+    for rate, change, drive, x in jax.jit(jax.vmap(at), compiler_options=FAST)(times):
+        wanted = -6.3 * np.sin(3.0 * times)
+        assert error(rate, 2.1 * np.cos(3.0 * times)) < round_off(20)
+        assert error(change, wanted) < round_off(50)
+        # Steiner: 0.25 + 2 (0.4^2 + 0.1^2) about the axis, less the moment of gravity.
+        moment = (0.25 + 2.0 * 0.17) * wanted + 2.0 * 9.81 * x[:, 0]
+        assert error(drive, moment) < round_off(100)
+
+
+def test_driven_hinge_in_a_simulation():
+    system = arm()
+    state = system.reference_state()
+    model = rj.NullSpace(system)
+    start = model.decode(ZERO, model.pack(state))
+    times = jnp.array([0.4, 1.0])
+    solution = rj.simulate(model, start, 1.0, ts=times, rtol=1e-10, atol=1e-10)
+    p = np.asarray(solution.states.orientation)[:, 0]
+    wanted = 0.7 * np.sin(3.0 * np.asarray(times))
+    assert error(2.0 * np.arctan2(p[:, 3], p[:, 0]), wanted) < 1e-8
