@@ -130,8 +130,7 @@ class AbstractJointed(eqx.Module):
         rates = []
         for j in mechanics.tracked:
             joint = mechanics.system.joints[j]
-            S = joint.null_space(placed[j].relative)
-            nu = jnp.linalg.solve(S.T @ S, S.T @ relative[j])
+            nu = joint.rates(placed[j].relative, relative[j])
             rates.append(nu[joint.num_translations])
         return jnp.stack(rates)
 

@@ -8,6 +8,7 @@ $d = 0$ and $Q = 1$. Its velocity is the relative twist $(\dot d, \omega)$ in th
 
 import abc
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -121,6 +122,7 @@ class AbstractJoint(eqx.Module):
         self, relative: Relative, twist: Float[Array, "6"], t: Float[Array, ""]
     ) -> Float[Array, " m"]:
         r"""Rate $\dot g = G\,(\dot d, \omega) + g_t$ of the constraint, shape (m,)."""
+        t = jnp.asarray(t, relative.displacement.dtype)
         return jax.jvp(
             lambda s, t: self.constraint(moved(relative, s * twist), t),
             (jnp.zeros((), t.dtype), t),
@@ -213,6 +215,23 @@ def check_motion(kind: str, motion: object) -> None:
             f"`{kind}(motion=...)` must be a function of time that returns the joint coordinate, "
             f"such as `lambda t: 2 * t`; got {motion!r}."
         )
+
+
+def motion_at(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:
+    """The coordinate that `motion` prescribes; `ValueError` if it is not a number."""
+    value = jnp.asarray(motion(t))
+    if value.shape != ():
+        raise ValueError(
+            f"The function `{kind}(motion=...)` must return a number, shape (); got shape "
+            f"{value.shape}."
+        )
+    return value.astype(jnp.result_type(t, float))
+
+
+def motion_rate(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:
+    """Time derivative of the coordinate that `motion` prescribes."""
+    t = jnp.asarray(t, jnp.result_type(t, float))
+    return jax.jvp(lambda t: motion_at(kind, motion, t), (t,), (jnp.ones_like(t),))[1]
 
 
 def renamed(joint: AbstractJoint, name: str, parent: str = "", child: str = "") -> AbstractJoint:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -19,6 +18,8 @@ from .base import (
     columns,
     direction,
     frame_of_axis,
+    motion_at,
+    motion_rate,
     no_twist,
     unit,
     vector,
@@ -37,7 +38,8 @@ class Prismatic(AbstractJoint):
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `axis`, (3,), of any length but
     zero; `motion`, a function of time, or `None`; `point`, where the reaction is taken, (3,) m,
     the origin if left out; `name`.
-    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
+    of a body with itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -85,7 +87,7 @@ class Prismatic(AbstractJoint):
         d = relative.displacement
         parts = [d[0], d[1], *jnp.unstack(unskew(relative.rotation))]
         if self.motion is not None:
-            parts.append(d[2] - self.motion(t))
+            parts.append(d[2] - motion_at("Prismatic", self.motion, t))
         return jnp.stack(parts)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
@@ -95,7 +97,7 @@ class Prismatic(AbstractJoint):
     def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
             return no_twist(relative)
-        rate = jax.jvp(self.motion, (t,), (jnp.ones_like(t),))[1]
+        rate = motion_rate("Prismatic", self.motion, t)
         return no_twist(relative).at[2].set(rate)
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -19,6 +18,8 @@ from .base import (
     columns,
     direction,
     frame_of_axis,
+    motion_at,
+    motion_rate,
     no_twist,
     tilt,
     unit,
@@ -38,7 +39,8 @@ class Revolute(AbstractJoint):
 
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
     of any length but zero; `motion`, a function of time, or `None`; `name`.
-    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
+    of a body with itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -86,7 +88,9 @@ class Revolute(AbstractJoint):
         d = relative.displacement
         parts = [d[0], d[1], d[2], *tilt(relative)]
         if self.motion is not None:
-            parts.append(wrapped(angle_about_third_axis(relative) - self.motion(t)))
+            parts.append(
+                wrapped(angle_about_third_axis(relative) - motion_at("Revolute", self.motion, t))
+            )
         return jnp.stack(parts)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
@@ -96,7 +100,7 @@ class Revolute(AbstractJoint):
     def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
             return no_twist(relative)
-        rate = jax.jvp(self.motion, (t,), (jnp.ones_like(t),))[1]
+        rate = motion_rate("Revolute", self.motion, t)
         return no_twist(relative).at[5].set(rate)
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:

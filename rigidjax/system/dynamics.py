@@ -17,8 +17,10 @@ from ..bodies.inertia import inertia_tensor
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import to_space
 from .attachment import Poses
+from .blocks import JointBlocks, half_masses, joint_blocks
+from .elimination import Factors
 from .jointed import JointedMechanics, Twists
-from .pseudo_inverse import pseudo_inverse, solve_positive_definite
+from .pseudo_inverse import pseudo_inverse
 
 
 class Reaction(eqx.Module):
@@ -121,6 +123,8 @@ def rate_derivatives(mechanics: JointedMechanics, t, poses, places, nu) -> Float
 
     _, (bias, loop_bias) = mechanics.bias(velocity_level, t, poses, twists)
     kinematics = mechanics.kinematics(poses, places, twists)
+    if mechanics.eliminates:
+        return _by_elimination(mechanics, t, places, kinematics, bias)
     forces = mechanics.free_forces(t, kinematics) - mechanics.momenta(bias.linear, bias.angular)
     parts = factors(mechanics, t, poses, places)
     f = nu.size
@@ -130,6 +134,21 @@ def rate_derivatives(mechanics: JointedMechanics, t, poses, places, nu) -> Float
     if not loops:
         return free
     return free + parts.correction(loop_bias + parts.J @ free)
+
+
+def _by_elimination(mechanics: JointedMechanics, t, places, kinematics, bias: Twists):
+    r"""The same for a large tree, at linear cost.
+
+    The reactions are found first, $G M^{-1} G^T \lambda = G (M^{-1} f - \dot T \nu + \dot r)$, then
+    the accelerations of the bodies, then those of the joints, each for itself.
+    """
+    free = mechanics.inverse_mass(mechanics.free_forces(t, kinematics))
+    inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
+    joints = constraints(mechanics, t, places, inertias, mechanics.masses)
+    apart = free - jnp.concatenate([bias.linear, bias.angular], axis=1)
+    change = joints.inverse_mass(joints.transpose(joints.solve(joints.apply(apart))))
+    w = apart - change
+    return mechanics.tree_rates(t, None, places, Twists(w[:, :3], w[:, 3:]), driven=False)
 
 
 def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:
@@ -147,6 +166,57 @@ def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:
 # In absolute coordinates.
 
 
+class Constraints(eqx.Module):
+    r"""Constraints of all joints in a pose, ready to solve $G M^{-1} G^T \lambda = c$.
+
+    Joint by joint, at linear cost, for trees; with loops, which may be redundant, by the
+    pseudo-inverse of $G M^{-1/2}$ (the matrix itself has the squares of its singular values).
+    """
+
+    blocks: JointBlocks | None
+    factors: Factors | None
+    G: Float[Array, "m 6L"] | None
+    inverse: Float[Array, "6L m"] | None
+    scale: Float[Array, " L"]
+    roots: Float[Array, "L 3 3"]
+
+    def solve(self, right: Float[Array, " m"]) -> Float[Array, " m"]:
+        r"""$\lambda$, of least norm."""
+        if self.blocks is None:
+            return self.inverse.T @ (self.inverse @ right)
+        return self.blocks.flat(self.factors.solve(self.blocks.padded(right)))
+
+    def apply(self, w: Float[Array, "L 6"]) -> Float[Array, " m"]:
+        r"""$G\,w$."""
+        if self.blocks is None:
+            return self.G @ w.ravel()
+        return self.blocks.flat(self.blocks.apply(w))
+
+    def transpose(self, lam: Float[Array, " m"]) -> Float[Array, "L 6"]:
+        r"""$G^T \lambda$."""
+        if self.blocks is None:
+            return (self.G.T @ lam).reshape(-1, 6)
+        return self.blocks.transpose(self.blocks.padded(lam))
+
+    def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
+        r"""$M^{-1}$ times wrenches."""
+        half = jnp.einsum("lij,lj->li", self.roots, wrenches[:, 3:])
+        turn = jnp.einsum("lji,lj->li", self.roots, half)
+        return jnp.concatenate([self.scale[:, None] ** 2 * wrenches[:, :3], turn], axis=1)
+
+
+def constraints(mechanics: JointedMechanics, t, places, inertias, masses) -> Constraints:
+    """Factored constraints of all joints, in the metric of these inertias and masses."""
+    scale, roots = half_masses(inertias, masses)
+    if not mechanics.system.topology.loops:
+        blocks = joint_blocks(mechanics, t, places)
+        return Constraints(blocks, blocks.factor(scale, roots), None, None, scale, roots)
+    G = mechanics.constraint_jacobian(t, places)
+    turn = jnp.einsum("lij,mlj->mli", roots, G[:, :, 3:])
+    half = jnp.concatenate([scale[:, None] * G[:, :, :3], turn], axis=2)
+    return Constraints(None, None, flat(G), pseudo_inverse(flat(half)), scale, roots)
+
+
 def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twists):
     r"""Accelerations of all bodies with all joints as constraints, and their multipliers.
 
@@ -154,40 +224,28 @@ def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twi
     **Returns:** accelerations (L, 6) and multipliers (m,). **Source:** Lang (6), (58).
     """
     kinematics = mechanics.kinematics(poses, places, twists)
-    forces = mechanics.free_forces(t, kinematics)
-    free = mechanics.inverse_mass(forces)
+    free = mechanics.inverse_mass(mechanics.free_forces(t, kinematics))
 
     def rate(t, poses):
         return mechanics.constraint_rate(t, mechanics.place(poses), twists)
 
     _, gamma = mechanics.bias(rate, t, poses, twists)
-    G = flat(mechanics.constraint_jacobian(t, places))
-    half = _half_mass(jax.vmap(inertia_tensor)(mechanics.inertias), mechanics.masses)
-    lam = _solve_constraints(mechanics, G, half, G @ free.ravel() + gamma)
-    reaction = (G.T @ lam).reshape(free.shape)
-    return free - mechanics.inverse_mass(reaction), lam
+    inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
+    joints = constraints(mechanics, t, places, inertias, mechanics.masses)
+    lam = joints.solve(joints.apply(free) + gamma)
+    return free - joints.inverse_mass(joints.transpose(lam)), lam
 
 
-def _solve_constraints(mechanics, G, half, right):
-    r"""The solution of least norm of $G M^{-1} G^T \lambda$ = `right`; `half` is $M^{-1/2}$.
-
-    With redundant constraints the matrix is not formed: its singular values are squares.
-    """
-    L = mechanics.num_bodies
-    C = jax.vmap(lambda row: half(row.reshape(L, 6), transpose=True).ravel())(G)
-    if mechanics.system.topology.loops:
-        inverse = pseudo_inverse(C)
-        return inverse.T @ (inverse @ right)
-    return solve_positive_definite(C @ C.T, right)
+def mass_metric_constraints(mechanics: JointedMechanics, t, places) -> Constraints:
+    """The constraints in the mass metric, made regular where a body lacks mass."""
+    return constraints(mechanics, t, places, _regular_inertias(mechanics), mechanics.masses)
 
 
 def project_twists(mechanics: JointedMechanics, t, places, twists: Twists) -> Twists:
     """Twists nearest to the given ones, in kinetic energy, that the joints allow (Lang (62, V))."""
-    half = mass_metric(mechanics)
-    G = flat(mechanics.constraint_jacobian(t, places))
-    residual = mechanics.constraint_rate(t, places, twists)
-    lam = _solve_constraints(mechanics, G, half, residual)
-    change = half(half((G.T @ lam).reshape(-1, 6), transpose=True))
+    joints = mass_metric_constraints(mechanics, t, places)
+    lam = joints.solve(mechanics.constraint_rate(t, places, twists))
+    change = joints.inverse_mass(joints.transpose(lam))
     return Twists(twists.linear - change[:, :3], twists.angular - change[:, 3:])
 
 
@@ -196,27 +254,18 @@ def pose_correction(mechanics: JointedMechanics, t, places) -> Float[Array, "L 6
 
     One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
     """
-    half = mass_metric(mechanics)
-    G = flat(mechanics.constraint_jacobian(t, places))
-    lam = _solve_constraints(mechanics, G, half, mechanics.constraint(t, places))
-    return -half(half((G.T @ lam).reshape(-1, 6), transpose=True))
+    joints = mass_metric_constraints(mechanics, t, places)
+    lam = joints.solve(mechanics.constraint(t, places))
+    return -joints.inverse_mass(joints.transpose(lam))
 
 
 def mass_metric(mechanics: JointedMechanics):
-    r"""The map $M^{-1/2}$ on twists of all bodies, made regular where a body lacks mass."""
-    return _half_mass(_regular_inertias(mechanics), mechanics.masses)
+    r"""The map $M^{-1/2}$ to twists of all bodies, made regular where a body lacks mass."""
+    scale, roots = half_masses(_regular_inertias(mechanics), mechanics.masses)
 
-
-def _half_mass(inertias, masses):
-    """Inverse of the Cholesky factor of every body's mass matrix, or its transpose."""
-    root, scale = jnp.linalg.cholesky(inertias), 1.0 / jnp.sqrt(masses)
-    inverse = jax.vmap(lambda L: _solve_lower(L, jnp.eye(3, dtype=L.dtype)))(root)
-
-    def apply(z, transpose=False):
-        axes = "lij,lj->li" if transpose else "lji,lj->li"
-        return jnp.concatenate(
-            [scale[:, None] * z[:, :3], jnp.einsum(axes, inverse, z[:, 3:])], axis=1
-        )
+    def apply(z):
+        turn = jnp.einsum("lji,lj->li", roots, z[:, 3:])
+        return jnp.concatenate([scale[:, None] * z[:, :3], turn], axis=1)
 
     return apply
 
@@ -245,8 +294,13 @@ def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twis
     balance = mechanics.free_forces(t, kinematics) - mechanics.momenta(
         accelerations.linear, accelerations.angular
     )
-    G = flat(mechanics.constraint_jacobian(t, places))
-    return pseudo_inverse(G.T) @ balance.ravel()
+    if mechanics.system.topology.loops:
+        G = flat(mechanics.constraint_jacobian(t, places))
+        return pseudo_inverse(G.T) @ balance.ravel()
+    # Any metric will do: the solution is unique.
+    unit = jnp.broadcast_to(jnp.eye(3, dtype=balance.dtype), (mechanics.num_bodies, 3, 3))
+    joints = constraints(mechanics, t, places, unit, jnp.ones_like(mechanics.masses))
+    return joints.solve(joints.apply(balance))
 
 
 def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction]:

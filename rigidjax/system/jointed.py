@@ -18,6 +18,9 @@ from ..rotations.so3 import skew
 from .attachment import JointGroup, Placement, Poses, group_joints
 from .topology import GROUND
 
+# Bodies up to which a dense mass matrix is faster.
+DENSE_LIMIT = 10
+
 
 class Twists(eqx.Module):
     r"""Velocities of all centres of mass, (L, 3) m/s, space components, and angular velocities,
@@ -64,6 +67,17 @@ class JointedMechanics(eqx.Module):
     def num_rates(self) -> int:
         """Number of minimal velocities of the trees."""
         return sum(self.system.rates_of_bodies)
+
+    @property
+    def eliminates(self) -> bool:
+        """Whether accelerations are found by elimination along the trees, at linear cost.
+
+        A dense mass matrix is faster for few bodies, and needs mass in fewer directions.
+        """
+        system = self.system
+        return (
+            len(system.bodies) > DENSE_LIMIT and not system.topology.loops and system.has_all_mass
+        )
 
     @property
     def num_joint_constraints(self) -> int:
@@ -207,36 +221,75 @@ class JointedMechanics(eqx.Module):
         r"""Twists of all bodies from the minimal velocities of the trees."""
         topology = self.system.topology
         columns, prescribed = self.screws(t, poses, places)
-        mask = jnp.asarray(topology.ancestors, nu.dtype)
-        own = mask[:, self.owners] @ (columns * nu[:, None]) + mask @ prescribed
+        own = self._sum_by_body(columns * nu[:, None]) + prescribed
+        own = self._sum_along_paths(own)
         x, R = poses.positions[:-1], poses.rotations[:-1]
         root = x[topology.roots]
         linear = own[:, :3] + jax.vmap(cross)(own[:, 3:], x - root)
         return Twists(linear, jax.vmap(to_body)(R, own[:, 3:]))
 
-    def tree_rates(self, t, poses: Poses, places, twists: Twists) -> Float[Array, " f"]:
-        r"""Minimal velocities of the trees nearest to the twists, joint by joint."""
+    def _sum_by_body(self, rows: Float[Array, "f k"]) -> Float[Array, "L k"]:
+        """Sums of the rows of each body's minimal velocities."""
+        counts = self.system.rates_of_bodies
+        if len(set(counts)) == 1 and counts[0] > 0:
+            return jnp.sum(rows.reshape(len(counts), counts[0], -1), axis=1)
+        start = np.concatenate([[0], np.cumsum(counts)])
+        width = max(counts)
+        index = [
+            [start[i] + k if k < n else start[-1] for k in range(width)]
+            for i, n in enumerate(counts)
+        ]
+        rows = jnp.concatenate([rows, jnp.zeros((1, rows.shape[1]), rows.dtype)])
+        return jnp.sum(rows[np.array(index, int).reshape(len(counts), width)], axis=1)
+
+    def _sum_along_paths(self, values: Float[Array, "L k"]) -> Float[Array, "L k"]:
+        """Sum over each body and those that it hangs on, by doubling: log2 of the depth steps."""
+        L = self.num_bodies
+        parents = np.array([L if p == GROUND else p for p in self.system.topology.parents] + [L])
+        values = jnp.concatenate([values, jnp.zeros((1, values.shape[1]), values.dtype)])
+        while np.any(parents != L):
+            values = values + values[parents]
+            parents = parents[parents]
+        return values[:-1]
+
+    def tree_rates(
+        self, t, poses: Poses | None, places, twists: Twists, driven: bool = True
+    ) -> Float[Array, " f"]:
+        r"""Minimal velocities of the trees nearest to the twists, joint by joint.
+
+        `driven=False`: without what prescribed motions add (for accelerations).
+        """
         topology = self.system.topology
         relative = self.joint_twists(places, twists)
-        rates: list[Any] = [None] * self.num_bodies
+        rows, where = [], []
+        start = np.concatenate([[0], np.cumsum(self.system.rates_of_bodies)])
         hung = {j: i for i, j in enumerate(topology.joints) if j is not None}
         for group, place, twist in zip(self.groups, places, relative, strict=True):
-            if group.joint.closes_loops_only or group.joint.num_rates == 0:
+            members = [k for k, j in enumerate(group.indices) if j in hung]
+            count = group.joint.num_rates
+            if not members or count == 0:
                 continue
 
             def one(joint, r, twist):
-                S = joint.null_space(r)
-                return jnp.linalg.solve(S.T @ S, S.T @ (twist - joint.prescribed_twist(r, t)))
+                if driven:
+                    twist = twist - joint.prescribed_twist(r, t)
+                return joint.rates(r, twist)
 
             nu = group.over(one, place.relative, twist)
-            for k, j in enumerate(group.indices):
-                if j in hung:
-                    rates[hung[j]] = nu[k]
-        for i, j in enumerate(topology.joints):
-            if j is None:
-                rates[i] = jnp.concatenate([twists.linear[i], twists.angular[i]])
-        parts = [rate for rate in rates if rate is not None]
-        return jnp.concatenate(parts) if parts else jnp.zeros(0, twists.linear.dtype)
+            nu = nu if len(members) == len(group.indices) else nu[np.array(members)]
+            bodies = np.array([hung[group.indices[k]] for k in members])
+            rows.append(nu.ravel())
+            where.append((start[bodies][:, None] + np.arange(count)).ravel())
+        free = np.array([i for i, j in enumerate(topology.joints) if j is None], int)
+        if len(free):
+            own = jnp.concatenate([twists.linear[free], twists.angular[free]], axis=1)
+            rows.append(own.ravel())
+            where.append((start[free][:, None] + np.arange(6)).ravel())
+        if not rows:
+            return jnp.zeros(0, twists.linear.dtype)
+        order = np.argsort(np.concatenate(where))
+        flat = jnp.concatenate(rows)
+        return flat if np.array_equal(order, np.arange(len(order))) else flat[order]
 
     # Constraints of joints.
 
@@ -314,8 +367,7 @@ class JointedMechanics(eqx.Module):
         from ..forces.base import JointKinematics
 
         joint = self.system.joints[j]
-        S = joint.null_space(place.relative)
-        dual = S @ jnp.linalg.inv(S.T @ S)
+        dual = joint.dual(place.relative)
         force = jax.vmap(lambda column: to_space(place.frame, column))(dual[:3].T)
         moment = jax.vmap(lambda column: to_space(place.frame, column))(dual[3:].T)
         index = {body.name: i for i, body in enumerate(self.system.bodies)} | {"ground": GROUND}

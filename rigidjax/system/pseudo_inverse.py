@@ -2,7 +2,6 @@ r"""The Moore-Penrose inverse, with derivatives at repeated and at zero singular
 
 import jax
 import jax.numpy as jnp
-import lineax as lx
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -37,10 +36,3 @@ def _pseudo_inverse_jvp(primals, tangents):
     change = change + P @ P.T @ (dA.T - dA.T @ A @ P)
     change = change + (dA.T - P @ A @ dA.T) @ P.T @ P
     return P, change
-
-
-def solve_positive_definite(A: Float[Array, "n n"], b: Array) -> Array:
-    """The solution of $A x = b$, symmetric positive definite, for one or more right sides."""
-    operator = lx.MatrixLinearOperator(A, lx.positive_semidefinite_tag)
-    solve = lambda b: lx.linear_solve(operator, b, lx.Cholesky(), throw=False).value  # noqa: E731
-    return solve(b) if b.ndim == 1 else jax.vmap(solve, in_axes=1, out_axes=1)(b)

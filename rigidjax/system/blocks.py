@@ -1,0 +1,129 @@
+r"""Constraints of trees joint by joint; $G M^{-1} G^T\lambda = c$ at linear cost."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .elimination import Factors, factor
+from .jointed import JointedMechanics
+
+
+class JointBlocks(eqx.Module):
+    """Gradients of the constraints of every joint on its two bodies.
+
+    Joints stand in the order of the groups, with rows of zeros up to a common number m of
+    constraints (3 or 6).
+    """
+
+    on_parent: Float[Array, "J m 6"]
+    on_child: Float[Array, "J m 6"]
+    parents: tuple[int, ...] = eqx.field(static=True)
+    children: tuple[int, ...] = eqx.field(static=True)
+    counts: tuple[int, ...] = eqx.field(static=True)
+    num_bodies: int = eqx.field(static=True)
+
+    def apply(self, w: Float[Array, "L 6"]) -> Float[Array, "J m"]:
+        r"""$G\,w$."""
+        w = jnp.concatenate([w, jnp.zeros((1, 6), w.dtype)])
+        on = lambda block, rows: jnp.sum(block * w[np.array(rows)][:, None], axis=2)  # noqa: E731
+        return on(self.on_parent, self.parents) + on(self.on_child, self.children)
+
+    def transpose(self, lam: Float[Array, "J m"]) -> Float[Array, "L 6"]:
+        r"""$G^T\lambda$."""
+        parts = [jnp.sum(b * lam[:, :, None], axis=1) for b in (self.on_parent, self.on_child)]
+        wrenches = jnp.concatenate([*parts, jnp.zeros((1, 6), lam.dtype)])
+        of: list[list[int]] = [[] for _ in range(self.num_bodies + 1)]
+        for k, body in enumerate((*self.parents, *self.children)):
+            of[body].append(k)
+        width = max(len(rows) for rows in of[:-1])
+        behind = 2 * len(self.parents)
+        rows = np.array([row + [behind] * (width - len(row)) for row in of[:-1]])
+        return jnp.sum(wrenches[rows], axis=1)
+
+    def padded(self, values: Float[Array, " M"]) -> Float[Array, "J m"]:
+        """Values in the order of `JointedMechanics.constraint`, one row for each joint."""
+        start = np.concatenate([[0], np.cumsum(self.counts)])
+        m = self.on_child.shape[1]
+        rows = np.array(
+            [
+                [start[k] + i if i < n else start[-1] for i in range(m)]
+                for k, n in enumerate(self.counts)
+            ]
+        )
+        return jnp.concatenate([values, jnp.zeros(1, values.dtype)])[np.array(rows)]
+
+    def flat(self, rows: Float[Array, "J m"]) -> Float[Array, " M"]:
+        """The inverse of `padded`."""
+        k = np.repeat(np.arange(len(self.counts)), self.counts)
+        i = np.concatenate([np.arange(n) for n in self.counts])
+        return rows[k, i]
+
+    def factor(self, scale: Float[Array, " L"], roots: Float[Array, "L 3 3"]) -> Factors:
+        r"""Factors of $G M^{-1} G^T$; $M^{-1/2}$ of a body is `scale` and `roots` (lower)."""
+        scale = jnp.concatenate([scale, jnp.zeros(1, scale.dtype)])
+        roots = jnp.concatenate([roots, jnp.zeros((1, 3, 3), roots.dtype)])
+
+        def halved(block, bodies):
+            bodies = np.array(bodies)
+            turn = jnp.sum(roots[bodies][:, None] * block[:, :, None, 3:], axis=3)
+            return jnp.concatenate([block[:, :, :3] * scale[bodies][:, None, None], turn], axis=2)
+
+        parent, child = halved(self.on_parent, self.parents), halved(self.on_child, self.children)
+        m = parent.shape[1]
+        gap = np.array([[float(i >= n) for i in range(m)] for n in self.counts])
+        diagonal = _outer(parent, parent) + _outer(child, child)
+        diagonal = diagonal + jnp.asarray(gap)[:, :, None].astype(parent.dtype) * jnp.eye(m)
+        pairs = self.neighbours()
+        sides = jnp.concatenate([parent, child])
+        first = np.array([pair[2] for pair in pairs], int)
+        second = np.array([pair[3] for pair in pairs], int)
+        blocks = _outer(sides[first], sides[second])
+        return factor(diagonal, blocks, tuple(pair[:2] for pair in pairs))
+
+    def neighbours(self) -> list[tuple[int, int, int, int]]:
+        """Pairs of joints that share a body, and the rows of their sides at it."""
+        count = len(self.parents)
+        at: dict[int, list[tuple[int, int]]] = {}
+        for k, body in enumerate((*self.parents, *self.children)):
+            if body != self.num_bodies:
+                at.setdefault(body, []).append((k % count, k))
+        pairs = set()
+        for joints in at.values():
+            joints = sorted(joints)
+            for a, (i, row_i) in enumerate(joints):
+                pairs |= {(i, j, row_i, row_j) for j, row_j in joints[a + 1 :]}
+        return sorted(pairs)
+
+
+def _outer(A, B):
+    return jnp.sum(A[:, :, None, :] * B[:, None, :, :], axis=3)
+
+
+def joint_blocks(mechanics: JointedMechanics, t, places) -> JointBlocks:
+    """The gradients of all joints in a pose."""
+    counts = [group.joint.num_constraints for group in mechanics.groups]
+    m = 3 if max(counts) <= 3 else 6
+    parts = []
+    for group, place in zip(mechanics.groups, places, strict=True):
+        pad = ((0, 0), (0, m - group.joint.num_constraints), (0, 0))
+        parts.append([jnp.pad(block, pad) for block in group.jacobians(place, t)])
+    on_parent, on_child = (jnp.concatenate(blocks) for blocks in zip(*parts, strict=True))
+    return JointBlocks(
+        on_parent,
+        on_child,
+        tuple(i for group in mechanics.groups for i in group.parents),
+        tuple(i for group in mechanics.groups for i in group.children),
+        tuple(n for n, group in zip(counts, mechanics.groups, strict=True) for _ in group.indices),
+        mechanics.num_bodies,
+    )
+
+
+def half_masses(inertias: Float[Array, "L 3 3"], masses: Float[Array, " L"]):
+    r"""$M^{-1/2}$ of every body: a number and the inverse of a Cholesky factor."""
+    L = jnp.linalg.cholesky(inertias)
+    lower = jax.vmap(
+        lambda L: jax.scipy.linalg.solve_triangular(L, jnp.eye(3, dtype=L.dtype), lower=True)
+    )(L)
+    return 1.0 / jnp.sqrt(masses), lower
