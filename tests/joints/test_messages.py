@@ -118,3 +118,19 @@ def test_names_and_numbers_that_are_accepted():
     # The cosine of the angle of the axes, 5e-7, is within the tolerance; the frame is exact.
     frame = rj.Universal("a", "b", P, X, (5e-7, 0.0, 1.0)).frame()
     assert np.abs(frame.T @ frame - np.eye(3)).max() < 1e-15
+
+
+@pytest.mark.parametrize("build", [rj.Revolute, rj.Prismatic])
+def test_what_motions_return(build):
+    def joint(motion):
+        points = (P,) if build is rj.Revolute else ()
+        return build("a", "b", *points, Z, motion)
+
+    at = cases.reference("Weld")
+    for constant in (2, 2.0, jnp.array(2.0)):
+        still = joint(lambda t, constant=constant: constant)
+        assert np.array_equal(still.prescribed_twist(at, 0.0), np.zeros(6))
+        assert float(still.constraint(at, 0.0)[-1]) == -2.0
+        assert np.array_equal(still.constraint_rate(at, jnp.zeros(6), 0), np.zeros(6))
+    with pytest.raises(ValueError, match=rf"`{build.__name__}\(motion=...\)` must return a number"):
+        joint(lambda t: jnp.stack([t, t])).constraint(at, jnp.zeros(()))

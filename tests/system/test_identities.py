@@ -227,3 +227,23 @@ def driving_power(system, of):
     names = [joint.name for joint in system.joints if getattr(joint, "motion", None) is not None]
     assert len(names) == 2
     return sum(of["reactions"][name].drive * cases.joint_cases.MOTION_RATE for name in names)
+
+
+@pytest.mark.parametrize("model", ["null space", "absolute"])
+def test_joints_keep_the_momentum_of_bodies_without_ground(model):
+    system, out = evaluated(*CASES[0])
+    x, R, v, omega = out[model]["motion"]
+    force, moment = balance(system, out[model]["motion"], out[model]["rates"])
+    floating = system.topology.roots == system.topology.roots[5]
+    assert np.flatnonzero(floating).tolist() == [5, 6, 7, 8, 9]
+    # What the joints exert has no sum, neither as forces nor as moments about the origin.
+    total = np.sum(force[:, floating], axis=1)
+    turn = np.sum((np.cross(x, force) + moment)[:, floating], axis=1)
+    assert np.abs(total).max() < 1e-11 * np.abs(force).max()
+    assert np.abs(turn).max() < 1e-11 * np.abs(moment).max()
+    mass, inertia = masses(system)
+    linear = np.einsum("l,kli->ki", mass, v)
+    spin = np.einsum("klij,ljm,klm->ki", R, inertia, omega)
+    angular = spin + np.einsum("l,kli->ki", mass, np.cross(x, v))
+    for found, wanted in zip(out[model]["momentum"], (linear, angular), strict=True):
+        assert error(found, wanted) < round_off(50)

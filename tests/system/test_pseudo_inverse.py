@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from formulations.cases import error, round_off
 
-from rigidjax.system.pseudo_inverse import pseudo_inverse, solve_positive_definite
+from rigidjax.system.pseudo_inverse import pseudo_inverse
 
 CASES = {"wide": (3, 5, 3), "tall": (5, 3, 3), "square": (4, 4, 4), "redundant": (5, 4, 2)}
 
@@ -51,11 +51,3 @@ def test_second_derivative_of_a_number():
     # 1/a has the second derivative 2/a^3.
     second = jax.grad(jax.grad(lambda a: pseudo_inverse(a[None, None])[0, 0]))(jnp.array(2.0))
     assert error(second, 0.25) < round_off(10)
-
-
-def test_positive_definite_systems(rng):
-    half = rng.normal(size=(5, 5))
-    A, b = half @ half.T + np.eye(5), rng.normal(size=(5, 2))
-    assert error(A @ solve_positive_definite(jnp.asarray(A), jnp.asarray(b)), b) < round_off(100)
-    x = solve_positive_definite(jnp.asarray(A), jnp.asarray(b[:, 0]))
-    assert error(A @ x, b[:, 0]) < round_off(100)
