@@ -13,6 +13,7 @@ from jax.interpreters import ad
 
 from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
+from .solvers.unrolled import is_small
 
 
 class AnyMode(diffrax.AbstractAdjoint):
@@ -115,7 +116,7 @@ class _Solve:
     def run(self, adjoint, primals, others, batched=False):
         """Outputs (differentiable, others) of the loop of `adjoint`."""
         kwargs = self.kwargs(primals, others)
-        if batched:
+        if batched and _is_small(kwargs):
             kwargs["solver"] = unrolled(kwargs["solver"])
         arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
@@ -184,7 +185,8 @@ class _Solve:
         first = iter(cotangents)
         leaves = [next(first) if diff else None for diff in self.out_inexact]
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
-        kwargs["solver"] = unrolled(kwargs["solver"])
+        if _is_small(kwargs):
+            kwargs["solver"] = unrolled(kwargs["solver"])
         out = reverse_cotangents(kwargs, saved.ts, saved.ys, _is_batched(inputs))
         return jax.tree.leaves(out)
 
@@ -192,6 +194,11 @@ class _Solve:
         """Inputs' cotangents: the transposed Jacobian times `cotangents`."""
         function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
         return list(jax.vjp(function, *primals)[1](list(cotangents)))
+
+
+def _is_small(kwargs):
+    state = kwargs["init_state"]
+    return is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
 
 
 def _is_batched(inputs):

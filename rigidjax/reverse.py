@@ -37,7 +37,7 @@ from jax.flatten_util import ravel_pytree
 
 from .record import put, recorded, take
 from .solvers.after_step import AbstractAfterStep, Projected, Recharted
-from .solvers.unrolled import MAX_STAGES, Unrolled
+from .solvers.unrolled import MAX_STAGES, Unrolled, is_small
 
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
@@ -83,6 +83,13 @@ def cotangents(kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, batched: bool) ->
     return run.collect(run.backward(record, ct_ys), record, ct_ts)
 
 
+def _finish(solver, t, end, dense):
+    """What the wrappers of a solver make of the end of its step, the inner ones first."""
+    if not issubclass(type(solver), AbstractAfterStep):
+        return end, dense
+    return solver.finish(t, *_finish(solver.solver, t, end, dense))
+
+
 class _Run:
     """One run: flattened unknowns, parameters of the field and of the solver."""
 
@@ -106,7 +113,8 @@ class _Run:
             s = int(np.flatnonzero(b)[-1]) + 1
         self.stages = s
         # The 13 stages of Dopri8 would take four times as long to compile (12 s for the heavy top).
-        self.unroll = batched or s <= MAX_STAGES
+        small = is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+        self.unroll = small and (batched or s <= MAX_STAGES)
         array = np.asarray if self.unroll else jnp.asarray
         self.A, self.b = (array(x, self.y0.dtype) for x in (A[:s, :s], b[:s]))
         self.c = array(c[:s], state.tprev.dtype)
@@ -157,8 +165,7 @@ class _Run:
         solver = eqx.combine(phi, self.phi_static)
         dense = dict(y0=self.unravel(y), y1=self.unravel(y1), k=jax.vmap(self.unravel)(K))
         end = self.unravel(y1)
-        if issubclass(type(solver), AbstractAfterStep):
-            end, dense = solver.finish(tb, end, dense)
+        end, dense = _finish(solver, tb, end, dense)
         return ravel_pytree(end)[0], dense
 
     def step(self, times, y):

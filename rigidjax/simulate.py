@@ -158,8 +158,9 @@ def _solve(
         progress_meter=meter,
     )
     ts, ys = solution.ts, solution.ys
-    if isinstance(solver, Projected) and saveat.subs is not None and ys is not None:
-        ys = _project_saved(solver, solution.ts, ys, saveat)
+    projected = solver.solver if isinstance(solver, Recharted) else solver
+    if isinstance(projected, Projected) and saveat.subs is not None and ys is not None:
+        ys = _project_saved(projected, solution.ts, ys, saveat)
     result = RESULTS.promote(solution.result)
     mask: Any = solution.event_mask
     if watch:
@@ -381,11 +382,10 @@ def _projection(projection):
 
 def _wrapped(solver, model, projection):
     """The solver with what follows each of its steps."""
-    if model.recharting:
-        return Recharted(solver, model)
-    if projection is None or model.rotation.num_constraints == 0:
-        return solver
-    return Projected(solver, model, projection)
+    constrained = model.rotation.num_constraints > 0 or model.jointed is not None
+    if projection is not None and constrained:
+        solver = Projected(solver, model, projection)
+    return Recharted(solver, model) if model.recharting else solver
 
 
 def _with_tolerances(solver, controller, rtol, atol):

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
-from ..system import System, as_mechanics
+from ..system import System, as_mechanics, has_joints
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -62,7 +62,7 @@ class Absolute(AbstractAbsolute):
     def num_algebraic(self) -> int:
         if self.index == 0:
             return 0
-        joints = () if self.jointed is None else self.system.joints
+        joints = self.system.joints if has_joints(self.system) else ()
         internal = self.layout.num_bodies * self.rotation.num_constraints
         return internal + sum(joint.num_constraints for joint in joints)
 
@@ -94,14 +94,15 @@ class Absolute(AbstractAbsolute):
     def right_hand_side(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, " N"]:
         r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         if self.index == 0:
-            return self.vector_field(t, y)
+            return split_chart(self.vector_field(t, y))[0]
         return Descriptor(self).right_hand_side(jnp.asarray(t, y.dtype), y, self.index)
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         if self.index == 0:
             return self.explicit_projection(t, y)
-        size = self.layout.size
-        return jnp.concatenate([self.explicit_projection(t, y[:size]), y[size:]])
+        size, values = self.layout.size, split_chart(y)[0]
+        projected = split_chart(self.explicit_projection(t, values[:size]))[0]
+        return jnp.concatenate([projected, values[size:]])
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""Multipliers $\lambda$ of the internal constraints and of those of the joints.

@@ -24,9 +24,10 @@ class AbstractAbsolute(AbstractFormulation):
     @property
     def jointed(self) -> JointedAbsolute | None:
         """The same formulation for a system with joints, `None` without."""
-        if not has_joints(self.system):
+        system = self.system
+        if not has_joints(system):
             return None
-        return JointedAbsolute(self.system, self.rotation)
+        return JointedAbsolute(system, self.rotation)
 
     @property
     def layout(self) -> Layout:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
@@ -99,7 +100,7 @@ class AbstractJointed(eqx.Module):
         return jax.vmap(lambda p, R: product(euler_map(p), R))(reference, R)
 
     @eqx.filter_jit
-    def pack(self, state: State, reference=None, t=0.0) -> Float[Array, " N"]:
+    def pack(self, state: State, reference=None, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """Unknowns of a state with unit quaternions; velocities nearest to it."""
         t = jnp.asarray(t, state.position.dtype)
         p = state.orientation
@@ -217,7 +218,7 @@ class JointedNullSpace(AbstractJointed):
         )  # fmt: skip
 
     def velocities_of(self, t, poses, places, coordinates, twists):
-        nu = self.mechanics.tree_rates(t, poses, places, twists)
+        nu = self.mechanics.tree_rates(t, places, twists)
         return consistent_rates(self.mechanics, t, poses, places, nu)
 
     def motion(self, t, y):

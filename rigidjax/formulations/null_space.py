@@ -69,9 +69,10 @@ class NullSpace(AbstractFormulation):
     @property
     def jointed(self) -> JointedNullSpace | None:
         """The same formulation for a system with joints, `None` without."""
-        if not has_joints(self.system):
+        system = self.system
+        if not has_joints(system):
             return None
-        return JointedNullSpace(self.system, self.rotation)
+        return JointedNullSpace(system, self.rotation)
 
     @property
     def layout(self) -> Layout:

@@ -70,7 +70,8 @@ def _consistent(system, state, t):
     scale = mass_metric(mechanics)
 
     def residual(unknowns, args):
-        x, p = moved(*args, scale(unknowns))
+        x, p = args
+        x, p = moved(x, p, scale(unknowns))
         return mechanics.constraint(t, mechanics.place(poses(x, p)))
 
     start = (state.position, state.orientation)

@@ -120,6 +120,25 @@ class Unrolled(diffrax.AbstractWrappedSolver):
 MAX_STAGES = 7
 
 
+# The same for a field of more operations; one rigid body has about 150, ten bodies on joints 1,500.
+MAX_OPERATIONS = 500
+
+
+def is_small(terms: Any, t: Any, y: Any, args: Any) -> bool:
+    """Whether the vector field has so few operations that stages are written out."""
+    jaxpr = jax.make_jaxpr(lambda t, y: terms.vf(t, y, args))(t, y)
+    return _count(jaxpr.jaxpr) <= MAX_OPERATIONS
+
+
+def _count(jaxpr):
+    total = 0
+    for equation in jaxpr.eqns:
+        inner = [getattr(p, "jaxpr", p) for p in equation.params.values()]
+        inner = [p for p in inner if hasattr(p, "eqns")]
+        total += sum(map(_count, inner)) if inner else 1
+    return total
+
+
 def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     """`solver` with its stages written out, also inside the wrappers of this package.
 

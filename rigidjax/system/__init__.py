@@ -1,4 +1,6 @@
-"""Systems of bodies and forces."""
+"""Systems of bodies, joints and forces."""
+
+from typing import TypeGuard
 
 from ..bodies.fixed_point import FixedPointBody
 from .fixed_point import FixedPointMechanics as FixedPointMechanics
@@ -18,6 +20,6 @@ def as_mechanics(system: System | FixedPointBody) -> AbstractMechanics:
     )
 
 
-def has_joints(system: object) -> bool:
+def has_joints(system: object) -> TypeGuard[System]:
     """Whether it is a `System` with joints."""
     return isinstance(system, System) and bool(system.joints)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from ..joints import AbstractJoint, Relative
 from ..joints.base import renamed
 from ..rotations.matrix import cross, product, relative, to_body, to_space
+from .rows import take
 
 
 class Poses(eqx.Module):
@@ -59,7 +60,7 @@ class JointGroup(eqx.Module):
 
     def place(self, poses: Poses) -> Placement:
         """Points, frames and relative poses of the joints in the poses of the bodies."""
-        parents, children = np.array(self.parents), np.array(self.children)
+        parents, children = self.parents, self.children
 
         def one(x_p, R_p, x_c, R_c, r_p, B_p, r_c, B_c, turns):
             arm_p, arm_c = to_space(R_p, r_p), to_space(R_c, r_c)
@@ -70,23 +71,25 @@ class JointGroup(eqx.Module):
 
         x, R = poses.positions, poses.rotations
         return jax.vmap(one)(
-            x[parents], R[parents], x[children], R[children], self.parent_point,
-            self.parent_frame, self.child_point, self.child_frame,
-            poses.turns[np.array(self.indices)],
+            take(x, parents), take(R, parents), take(x, children), take(R, children),
+            self.parent_point, self.parent_frame, self.child_point, self.child_frame,
+            take(poses.turns, self.indices),
         )  # fmt: skip
 
     def twists(
         self, place: Placement, v: Float[Array, "L+1 3"], omega: Float[Array, "L+1 3"]
     ) -> Float[Array, "n 6"]:
         """Relative twists of the children, in the joint frames, from the twists of the bodies."""
-        parents, children = np.array(self.parents), np.array(self.children)
+        parents, children = self.parents, self.children
 
         def one(place, v_p, w_p, v_c, w_c):
             w_p, w_c = to_space(place.parent_rotation, w_p), to_space(place.child_rotation, w_c)
             slip = v_c + cross(w_c, place.child_arm) - v_p - cross(w_p, place.parent_arm)
             return jnp.concatenate([to_body(place.frame, slip), to_body(place.frame, w_c - w_p)])
 
-        return jax.vmap(one)(place, v[parents], omega[parents], v[children], omega[children])
+        return jax.vmap(one)(
+            place, take(v, parents), take(omega, parents), take(v, children), take(omega, children)
+        )
 
     def jacobians(
         self, place: Placement, t: Float[Array, ""]

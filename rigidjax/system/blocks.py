@@ -1,13 +1,13 @@
 r"""Constraints of trees joint by joint; $G M^{-1} G^T\lambda = c$ at linear cost."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .elimination import Factors, factor
 from .jointed import JointedMechanics
+from .rows import take
 
 
 class JointBlocks(eqx.Module):
@@ -27,7 +27,7 @@ class JointBlocks(eqx.Module):
     def apply(self, w: Float[Array, "L 6"]) -> Float[Array, "J m"]:
         r"""$G\,w$."""
         w = jnp.concatenate([w, jnp.zeros((1, 6), w.dtype)])
-        on = lambda block, rows: jnp.sum(block * w[np.array(rows)][:, None], axis=2)  # noqa: E731
+        on = lambda block, rows: jnp.sum(block * take(w, rows)[:, None], axis=2)  # noqa: E731
         return on(self.on_parent, self.parents) + on(self.on_child, self.children)
 
     def transpose(self, lam: Float[Array, "J m"]) -> Float[Array, "L 6"]:
@@ -39,8 +39,8 @@ class JointBlocks(eqx.Module):
             of[body].append(k)
         width = max(len(rows) for rows in of[:-1])
         behind = 2 * len(self.parents)
-        rows = np.array([row + [behind] * (width - len(row)) for row in of[:-1]])
-        return jnp.sum(wrenches[rows], axis=1)
+        rows = np.array([row[::-1] + [behind] * (width - len(row)) for row in of[:-1]])
+        return sum((take(wrenches, column) for column in rows.T), jnp.zeros(6, lam.dtype))
 
     def padded(self, values: Float[Array, " M"]) -> Float[Array, "J m"]:
         """Values in the order of `JointedMechanics.constraint`, one row for each joint."""
@@ -60,26 +60,27 @@ class JointBlocks(eqx.Module):
         i = np.concatenate([np.arange(n) for n in self.counts])
         return rows[k, i]
 
-    def factor(self, scale: Float[Array, " L"], roots: Float[Array, "L 3 3"]) -> Factors:
-        r"""Factors of $G M^{-1} G^T$; $M^{-1/2}$ of a body is `scale` and `roots` (lower)."""
-        scale = jnp.concatenate([scale, jnp.zeros(1, scale.dtype)])
-        roots = jnp.concatenate([roots, jnp.zeros((1, 3, 3), roots.dtype)])
+    def factor(self, masses: Float[Array, " L"], inverses: Float[Array, "L 3 3"]) -> Factors:
+        r"""Factors of $G M^{-1} G^T$, of masses and inverse inertias."""
+        light = jnp.concatenate([1.0 / masses, jnp.zeros(1, masses.dtype)])
+        inverses = jnp.concatenate([inverses, jnp.zeros((1, 3, 3), inverses.dtype)])
 
-        def halved(block, bodies):
-            bodies = np.array(bodies)
-            turn = jnp.sum(roots[bodies][:, None] * block[:, :, None, 3:], axis=3)
-            return jnp.concatenate([block[:, :, :3] * scale[bodies][:, None, None], turn], axis=2)
+        def moved(block, bodies):
+            turn = jnp.sum(take(inverses, bodies)[:, None] * block[:, :, None, 3:], axis=3)
+            return jnp.concatenate(
+                [block[:, :, :3] * take(light, bodies)[:, None, None], turn], axis=2
+            )
 
-        parent, child = halved(self.on_parent, self.parents), halved(self.on_child, self.children)
+        parent, child = moved(self.on_parent, self.parents), moved(self.on_child, self.children)
         m = parent.shape[1]
         gap = np.array([[float(i >= n) for i in range(m)] for n in self.counts])
-        diagonal = _outer(parent, parent) + _outer(child, child)
+        diagonal = _outer(self.on_parent, parent) + _outer(self.on_child, child)
         diagonal = diagonal + jnp.asarray(gap)[:, :, None].astype(parent.dtype) * jnp.eye(m)
         pairs = self.neighbours()
-        sides = jnp.concatenate([parent, child])
-        first = np.array([pair[2] for pair in pairs], int)
-        second = np.array([pair[3] for pair in pairs], int)
-        blocks = _outer(sides[first], sides[second])
+        sides = jnp.concatenate([self.on_parent, self.on_child])
+        moved_sides = jnp.concatenate([parent, child])
+        first, second = ([pair[k] for pair in pairs] for k in (2, 3))
+        blocks = _outer(take(sides, first), take(moved_sides, second))
         return factor(diagonal, blocks, tuple(pair[:2] for pair in pairs))
 
     def neighbours(self) -> list[tuple[int, int, int, int]]:
@@ -118,12 +119,3 @@ def joint_blocks(mechanics: JointedMechanics, t, places) -> JointBlocks:
         tuple(n for n, group in zip(counts, mechanics.groups, strict=True) for _ in group.indices),
         mechanics.num_bodies,
     )
-
-
-def half_masses(inertias: Float[Array, "L 3 3"], masses: Float[Array, " L"]):
-    r"""$M^{-1/2}$ of every body: a number and the inverse of a Cholesky factor."""
-    L = jnp.linalg.cholesky(inertias)
-    lower = jax.vmap(
-        lambda L: jax.scipy.linalg.solve_triangular(L, jnp.eye(3, dtype=L.dtype), lower=True)
-    )(L)
-    return 1.0 / jnp.sqrt(masses), lower

@@ -5,6 +5,7 @@ constraints $J\nu + c = 0$ on the rates of the trees, solved in the metric of ki
 pseudo-inverse: redundant constraints and positions in which $J$ loses rank need no care.
 """
 
+import abc
 from typing import Any
 
 import equinox as eqx
@@ -14,11 +15,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
+from ..checks import is_traced
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import to_space
 from .attachment import Poses
-from .blocks import JointBlocks, half_masses, joint_blocks
-from .elimination import Factors
+from .blocks import JointBlocks, joint_blocks
+from .elimination import Factors, invert
 from .jointed import JointedMechanics, Twists
 from .pseudo_inverse import pseudo_inverse
 
@@ -116,6 +118,9 @@ def rate_derivatives(mechanics: JointedMechanics, t, poses, places, nu) -> Float
     if nu.size == 0:
         return nu
 
+    if mechanics.eliminates:
+        return _by_elimination(mechanics, t, poses, places, nu, twists)
+
     def velocity_level(t, poses):
         places = mechanics.place(poses)
         twists = mechanics.tree_twists(t, poses, places, nu)
@@ -123,8 +128,6 @@ def rate_derivatives(mechanics: JointedMechanics, t, poses, places, nu) -> Float
 
     _, (bias, loop_bias) = mechanics.bias(velocity_level, t, poses, twists)
     kinematics = mechanics.kinematics(poses, places, twists)
-    if mechanics.eliminates:
-        return _by_elimination(mechanics, t, places, kinematics, bias)
     forces = mechanics.free_forces(t, kinematics) - mechanics.momenta(bias.linear, bias.angular)
     parts = factors(mechanics, t, poses, places)
     f = nu.size
@@ -136,19 +139,25 @@ def rate_derivatives(mechanics: JointedMechanics, t, poses, places, nu) -> Float
     return free + parts.correction(loop_bias + parts.J @ free)
 
 
-def _by_elimination(mechanics: JointedMechanics, t, places, kinematics, bias: Twists):
+def _by_elimination(mechanics: JointedMechanics, t, poses, places, nu, twists: Twists):
     r"""The same for a large tree, at linear cost.
 
-    The reactions are found first, $G M^{-1} G^T \lambda = G (M^{-1} f - \dot T \nu + \dot r)$, then
-    the accelerations of the bodies, then those of the joints, each for itself.
+    The reactions are found first, $G M^{-1} G^T \lambda = G M^{-1} f + \gamma$, then the
+    accelerations of the bodies, then those of the joints, each for itself.
     """
-    free = mechanics.inverse_mass(mechanics.free_forces(t, kinematics))
+    kinematics = mechanics.kinematics(poses, places, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     joints = constraints(mechanics, t, places, inertias, mechanics.masses)
-    apart = free - jnp.concatenate([bias.linear, bias.angular], axis=1)
-    change = joints.inverse_mass(joints.transpose(joints.solve(joints.apply(apart))))
-    w = apart - change
-    return mechanics.tree_rates(t, None, places, Twists(w[:, :3], w[:, 3:]), driven=False)
+    free = joints.inverse_mass(mechanics.free_forces(t, kinematics))
+    bias = mechanics.joint_bias(t, poses, nu, twists)
+    gamma = [
+        group.over(lambda joint, r, b: joint.constraint_jacobian(r, t) @ b, place.relative, b)
+        for group, place, b in zip(mechanics.groups, places, bias, strict=True)
+    ]
+    gamma = jnp.concatenate([part.ravel() for part in gamma])
+    lam = joints.solve(joints.apply(free) + gamma)
+    w = free - joints.inverse_mass(joints.transpose(lam))
+    return mechanics.tree_rates(t, places, Twists(w[:, :3], w[:, 3:]), bias)
 
 
 def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:
@@ -166,55 +175,85 @@ def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:
 # In absolute coordinates.
 
 
-class Constraints(eqx.Module):
-    r"""Constraints of all joints in a pose, ready to solve $G M^{-1} G^T \lambda = c$.
+class AbstractConstraints(eqx.Module):
+    r"""Constraints of all joints in a pose, ready to solve $G M^{-1} G^T \lambda = c$."""
 
-    Joint by joint, at linear cost, for trees; with loops, which may be redundant, by the
-    pseudo-inverse of $G M^{-1/2}$ (the matrix itself has the squares of its singular values).
-    """
+    masses: eqx.AbstractVar[Float[Array, " L"]]
+    inverses: eqx.AbstractVar[Float[Array, "L 3 3"]]  # of the inertias
 
-    blocks: JointBlocks | None
-    factors: Factors | None
-    G: Float[Array, "m 6L"] | None
-    inverse: Float[Array, "6L m"] | None
-    scale: Float[Array, " L"]
-    roots: Float[Array, "L 3 3"]
-
+    @abc.abstractmethod
     def solve(self, right: Float[Array, " m"]) -> Float[Array, " m"]:
         r"""$\lambda$, of least norm."""
-        if self.blocks is None:
-            return self.inverse.T @ (self.inverse @ right)
-        return self.blocks.flat(self.factors.solve(self.blocks.padded(right)))
 
+    @abc.abstractmethod
     def apply(self, w: Float[Array, "L 6"]) -> Float[Array, " m"]:
         r"""$G\,w$."""
-        if self.blocks is None:
-            return self.G @ w.ravel()
-        return self.blocks.flat(self.blocks.apply(w))
 
+    @abc.abstractmethod
     def transpose(self, lam: Float[Array, " m"]) -> Float[Array, "L 6"]:
         r"""$G^T \lambda$."""
-        if self.blocks is None:
-            return (self.G.T @ lam).reshape(-1, 6)
-        return self.blocks.transpose(self.blocks.padded(lam))
 
     def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
         r"""$M^{-1}$ times wrenches."""
-        half = jnp.einsum("lij,lj->li", self.roots, wrenches[:, 3:])
-        turn = jnp.einsum("lji,lj->li", self.roots, half)
-        return jnp.concatenate([self.scale[:, None] ** 2 * wrenches[:, :3], turn], axis=1)
+        turn = jnp.sum(self.inverses * wrenches[:, None, 3:], axis=2)
+        return jnp.concatenate([wrenches[:, :3] / self.masses[:, None], turn], axis=1)
 
 
-def constraints(mechanics: JointedMechanics, t, places, inertias, masses) -> Constraints:
+class TreeConstraints(AbstractConstraints):
+    """Joint by joint, at linear cost."""
+
+    blocks: JointBlocks
+    factors: Factors
+    masses: Float[Array, " L"]
+    inverses: Float[Array, "L 3 3"]
+
+    def solve(self, right):
+        return self.blocks.flat(self.factors.solve(self.blocks.padded(right)))
+
+    def apply(self, w):
+        return self.blocks.flat(self.blocks.apply(w))
+
+    def transpose(self, lam):
+        return self.blocks.transpose(self.blocks.padded(lam))
+
+
+class LoopConstraints(AbstractConstraints):
+    r"""With loops, which may be redundant: by the pseudo-inverse of $G M^{-1/2}$ (the matrix
+    itself has the squares of its singular values)."""
+
+    G: Float[Array, "m 6L"]
+    inverse: Float[Array, "6L m"]
+    masses: Float[Array, " L"]
+    inverses: Float[Array, "L 3 3"]
+
+    def solve(self, right):
+        return self.inverse.T @ (self.inverse @ right)
+
+    def apply(self, w):
+        return self.G @ w.ravel()
+
+    def transpose(self, lam):
+        return (self.G.T @ lam).reshape(-1, 6)
+
+
+def constraints(mechanics: JointedMechanics, t, places, inertias, masses) -> AbstractConstraints:
     """Factored constraints of all joints, in the metric of these inertias and masses."""
-    scale, roots = half_masses(inertias, masses)
+    inverses = invert(inertias)
     if not mechanics.system.topology.loops:
         blocks = joint_blocks(mechanics, t, places)
-        return Constraints(blocks, blocks.factor(scale, roots), None, None, scale, roots)
+        factors = blocks.factor(masses, inverses)
+        return TreeConstraints(
+            blocks=blocks, factors=factors, masses=masses, inverses=inverses
+        )
     G = mechanics.constraint_jacobian(t, places)
-    turn = jnp.einsum("lij,mlj->mli", roots, G[:, :, 3:])
-    half = jnp.concatenate([scale[:, None] * G[:, :, :3], turn], axis=2)
-    return Constraints(None, None, flat(G), pseudo_inverse(flat(half)), scale, roots)
+    # M^-1 = L^-T L^-1 with L the Cholesky factor of every block.
+    turn = jax.vmap(_solve_lower)(jnp.linalg.cholesky(inertias), jnp.moveaxis(G[:, :, 3:], 0, 2))
+    half = jnp.concatenate(
+        [G[:, :, :3] / jnp.sqrt(masses)[:, None], jnp.moveaxis(turn, 2, 0)], axis=2
+    )
+    return LoopConstraints(
+        G=flat(G), inverse=pseudo_inverse(flat(half)), masses=masses, inverses=inverses
+    )
 
 
 def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twists):
@@ -236,7 +275,7 @@ def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twi
     return free - joints.inverse_mass(joints.transpose(lam)), lam
 
 
-def mass_metric_constraints(mechanics: JointedMechanics, t, places) -> Constraints:
+def mass_metric_constraints(mechanics: JointedMechanics, t, places) -> AbstractConstraints:
     """The constraints in the mass metric, made regular where a body lacks mass."""
     return constraints(mechanics, t, places, _regular_inertias(mechanics), mechanics.masses)
 
@@ -261,10 +300,11 @@ def pose_correction(mechanics: JointedMechanics, t, places) -> Float[Array, "L 6
 
 def mass_metric(mechanics: JointedMechanics):
     r"""The map $M^{-1/2}$ to twists of all bodies, made regular where a body lacks mass."""
-    scale, roots = half_masses(_regular_inertias(mechanics), mechanics.masses)
+    roots = jnp.linalg.cholesky(_regular_inertias(mechanics))
+    scale = 1.0 / jnp.sqrt(mechanics.masses)
 
     def apply(z):
-        turn = jnp.einsum("lji,lj->li", roots, z[:, 3:])
+        turn = jax.vmap(_solve_upper)(roots, z[:, 3:])
         return jnp.concatenate([scale[:, None] * z[:, :3], turn], axis=1)
 
     return apply
@@ -329,15 +369,22 @@ def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction
 
 def loop_rank(system) -> int:
     """Rank of the loop constraints in the reference configuration."""
-    reference = system.reference_state()
-    with jax.ensure_compile_time_eval():
-        mechanics = JointedMechanics(system)
-        rotations = jax.vmap(euler_map)(reference.orientation)
-        poses = mechanics.poses(reference.position, rotations, jnp.zeros(0))
-        t = jnp.zeros((), reference.position.dtype)
-        places = mechanics.place(poses)
-        columns, _ = mechanics.screws(t, poses, places)
-        T = mechanics.null_space(poses, columns).reshape(-1, mechanics.num_rates)
-        G = mechanics.constraint_jacobian(t, places, system.topology.loops)
-        J = np.asarray(G.reshape(G.shape[0], -1) @ T)
+    if is_traced(system):
+        raise ValueError(
+            "`System.num_dof` with closed loops needs known values: read it outside of `jax.jit`."
+        )
+    J = np.asarray(_loop_jacobian(system))
     return int(np.linalg.matrix_rank(J, tol=1e-8 * max(1.0, np.abs(J).max(initial=0.0))))
+
+
+@eqx.filter_jit
+def _loop_jacobian(system):
+    reference = system.reference_state()
+    mechanics = JointedMechanics(system)
+    rotations = jax.vmap(euler_map)(reference.orientation)
+    poses = mechanics.poses(reference.position, rotations, jnp.zeros(0))
+    t = jnp.zeros((), reference.position.dtype)
+    places = mechanics.place(poses)
+    columns, _ = mechanics.screws(t, poses, places)
+    T = mechanics.null_space(poses, columns).reshape(-1, mechanics.num_rates)
+    return flat(mechanics.constraint_jacobian(t, places, system.topology.loops)) @ T

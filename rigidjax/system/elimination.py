@@ -166,7 +166,7 @@ def factor(
     levels = plan(diagonal.shape[0], edges)
     inverses, legs = [], []
     for level in levels:
-        inverse = _inverse(diagonal[level.out])
+        inverse = invert(diagonal[level.out])
         diagonal = diagonal[level.stay]
         inverses.append(inverse)
         if not len(level.slots):
@@ -200,7 +200,7 @@ def _apply(A, v):
     return jnp.sum(A * v[:, None, :], axis=2)
 
 
-def _inverse(D: Float[Array, "n m m"]) -> Float[Array, "n m m"]:
+def invert(D: Float[Array, "n m m"]) -> Float[Array, "n m m"]:
     """Inverses of symmetric positive definite blocks, 3x3 or 6x6."""
     if D.shape[1] == 3:
         return _inverse_3(D)

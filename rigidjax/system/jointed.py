@@ -16,6 +16,7 @@ from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_body, to_space
 from ..rotations.so3 import skew
 from .attachment import JointGroup, Placement, Poses, group_joints
+from .rows import take
 from .topology import GROUND
 
 # Bodies up to which a dense mass matrix is faster.
@@ -155,7 +156,7 @@ class JointedMechanics(eqx.Module):
                 continue
             bodies = np.array([hung[group.indices[k]] for k in members])
             sign = np.where(np.array(topology.reversed)[bodies], -1.0, 1.0)
-            root = x[topology.roots[bodies]]
+            root = take(x, topology.roots[bodies])
             some = members if len(members) < len(group.indices) else None
             S = group.over(lambda joint, r: joint.null_space(r).T, place.relative)
             s = group.over(lambda joint, r: joint.prescribed_twist(r, t), place.relative)
@@ -206,7 +207,7 @@ class JointedMechanics(eqx.Module):
         """
         mask = jnp.asarray(self.system.topology.ancestors[:, self.owners], columns.dtype)
         x, R = poses.positions[:-1], poses.rotations[:-1]
-        root = x[self.system.topology.roots]
+        root = take(x, self.system.topology.roots)
 
         def one(mask, x, R, root):
             def column(s, on):
@@ -224,7 +225,7 @@ class JointedMechanics(eqx.Module):
         own = self._sum_by_body(columns * nu[:, None]) + prescribed
         own = self._sum_along_paths(own)
         x, R = poses.positions[:-1], poses.rotations[:-1]
-        root = x[topology.roots]
+        root = take(x, topology.roots)
         linear = own[:, :3] + jax.vmap(cross)(own[:, 3:], x - root)
         return Twists(linear, jax.vmap(to_body)(R, own[:, 3:]))
 
@@ -248,34 +249,33 @@ class JointedMechanics(eqx.Module):
         parents = np.array([L if p == GROUND else p for p in self.system.topology.parents] + [L])
         values = jnp.concatenate([values, jnp.zeros((1, values.shape[1]), values.dtype)])
         while np.any(parents != L):
-            values = values + values[parents]
+            values = values + take(values, parents)
             parents = parents[parents]
         return values[:-1]
 
-    def tree_rates(
-        self, t, poses: Poses | None, places, twists: Twists, driven: bool = True
-    ) -> Float[Array, " f"]:
+    def tree_rates(self, t, places, twists: Twists, bias=None) -> Float[Array, " f"]:
         r"""Minimal velocities of the trees nearest to the twists, joint by joint.
 
-        `driven=False`: without what prescribed motions add (for accelerations).
+        With `bias` (see `joint_bias`): derivatives of minimal velocities, from those of twists.
         """
         topology = self.system.topology
         relative = self.joint_twists(places, twists)
         rows, where = [], []
         start = np.concatenate([[0], np.cumsum(self.system.rates_of_bodies)])
         hung = {j: i for i, j in enumerate(topology.joints) if j is not None}
-        for group, place, twist in zip(self.groups, places, relative, strict=True):
+        for g, (group, place, twist) in enumerate(zip(self.groups, places, relative, strict=True)):
             members = [k for k, j in enumerate(group.indices) if j in hung]
             count = group.joint.num_rates
             if not members or count == 0:
                 continue
 
-            def one(joint, r, twist):
-                if driven:
-                    twist = twist - joint.prescribed_twist(r, t)
-                return joint.rates(r, twist)
-
-            nu = group.over(one, place.relative, twist)
+            if bias is None:
+                twist = twist - group.over(
+                    lambda joint, r: joint.prescribed_twist(r, t), place.relative
+                )
+            else:
+                twist = twist + bias[g]
+            nu = group.over(lambda joint, r, s: joint.rates(r, s), place.relative, twist)
             nu = nu if len(members) == len(group.indices) else nu[np.array(members)]
             bodies = np.array([hung[group.indices[k]] for k in members])
             rows.append(nu.ravel())
@@ -290,6 +290,34 @@ class JointedMechanics(eqx.Module):
         order = np.argsort(np.concatenate(where))
         flat = jnp.concatenate(rows)
         return flat if np.array_equal(order, np.arange(len(order))) else flat[order]
+
+    def joint_bias(self, t, poses: Poses, nu, twists: Twists) -> list[Float[Array, "n 6"]]:
+        r"""What turns accelerations of bodies into those of joints, $S\dot\nu$ = theirs + bias.
+
+        The relative twist is $P w = S\nu + s_t$, so that it is
+        $\dot P w - \dot S\nu - \dot s_t$, for each group of joints.
+        """
+        start = np.concatenate([[0], np.cumsum(self.system.rates_of_bodies)])
+        hung = {j: i for i, j in enumerate(self.system.topology.joints) if j is not None}
+        own = []
+        for group in self.groups:
+            at = [start[hung[j]] for j in group.indices]
+            rows = np.add.outer(np.array(at, int), np.arange(group.joint.num_rates)).ravel()
+            own.append(take(nu, rows).reshape(len(at), -1))
+
+        def free(joint, r, rates, t):
+            return joint.null_space(r) @ rates + joint.prescribed_twist(r, t)
+
+        def gap(t, poses):
+            places = self.place(poses)
+            return [
+                twist - group.over(lambda j, r, v: free(j, r, v, t), place.relative, v)
+                for group, place, twist, v in zip(
+                    self.groups, places, self.joint_twists(places, twists), own, strict=True
+                )
+            ]
+
+        return self.bias(gap, t, poses, twists)[1]
 
     # Constraints of joints.
 
@@ -418,15 +446,15 @@ class JointedMechanics(eqx.Module):
     # Energies.
 
     def kinetic_energy(self, kinematics: Kinematics) -> Float[Array, ""]:
-        v, omega = kinematics.velocities, kinematics.angular_velocities
+        v, omega = jnp.asarray(kinematics.velocities), jnp.asarray(kinematics.angular_velocities)
         momenta = self.momenta(v, omega)
         return 0.5 * jnp.sum(momenta * jnp.concatenate([v, omega], axis=1))
 
     def momentum(self, kinematics: Kinematics) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
         momenta = self.momenta(kinematics.velocities, kinematics.angular_velocities)
         linear = momenta[:, :3]
-        spin = jax.vmap(to_space)(kinematics.rotations, momenta[:, 3:])
-        angular = spin + jax.vmap(cross)(kinematics.positions, linear)
+        spin = jax.vmap(to_space)(jnp.asarray(kinematics.rotations), momenta[:, 3:])
+        angular = spin + jax.vmap(cross)(jnp.asarray(kinematics.positions), linear)
         return jnp.sum(linear, axis=0), jnp.sum(angular, axis=0)
 
     def potential_energy(self, t, kinematics: Kinematics) -> Float[Array, ""]:
