@@ -242,9 +242,7 @@ def constraints(mechanics: JointedMechanics, t, places, inertias, masses) -> Abs
     if not mechanics.system.topology.loops:
         blocks = joint_blocks(mechanics, t, places)
         factors = blocks.factor(masses, inverses)
-        return TreeConstraints(
-            blocks=blocks, factors=factors, masses=masses, inverses=inverses
-        )
+        return TreeConstraints(blocks=blocks, factors=factors, masses=masses, inverses=inverses)
     G = mechanics.constraint_jacobian(t, places)
     # M^-1 = L^-T L^-1 with L the Cholesky factor of every block.
     turn = jax.vmap(_solve_lower)(jnp.linalg.cholesky(inertias), jnp.moveaxis(G[:, :, 3:], 0, 2))
