@@ -54,3 +54,12 @@ def test_readme_example_prints_what_it_says():
     readme = (ROOT / "README.md").read_text()
     code, printed = re.search(r"```python\n(.*?)```\s*```\n(.*?)```", readme, re.S).groups()
     assert run(code) == printed
+
+
+def test_readme_system_runs():
+    readme = (ROOT / "README.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", readme, re.S)[1]
+    start = "import jax; jax.config.update('jax_enable_x64', True); import rigidjax as rj\n"
+    fallen = run(start + code + "print(float(sol.energy[0]), sol.states.position[-1, 0, 0] < -0.4)")
+    energy, swung = fallen.split()
+    assert abs(float(energy)) < 1e-6 and swung == "True"

@@ -158,9 +158,9 @@ class AbstractJointed(eqx.Module):
 
     def closed(self, t, y: Unknowns) -> Unknowns:
         """Unknowns whose positions satisfy all constraints; velocities as they were."""
-        for _ in range(_NEWTON_STEPS):
-            y = self.newton_step(t, y)
-        return y
+        # A loop, since it compiles in half the time. What is cached must not be made inside of it.
+        _ = self.mechanics
+        return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: self.newton_step(t, y), y)
 
     def newton_step(self, t, y: Unknowns) -> Unknowns:
         """One Newton step towards poses that satisfy all constraints."""
