@@ -86,7 +86,7 @@ def problem(name: str, settings: Iterable[str] = ()) -> Problem:
         kind = type(known[key].default)
         try:
             arguments[key] = kind(text)
-        except ValueError as error:
+        except ValueError as error:  # text is text: what it says is checked by the problem
             raise ValueError(
                 f"`--set {key}=` takes a number ({kind.__name__}); got {text!r}."
             ) from error

@@ -109,12 +109,14 @@ def print_comparison(target: Console, comparison: Comparison, title: str) -> Non
         title=title, title_justify="left", title_style="bold", box=None, header_style="bold"
     )
     table.add_column("\nformulation", no_wrap=True)
+    moves = any(row.error_position > 0 for row in comparison.rows)
     for heading in (
         "un-\nknowns",
         "\nsteps",
         "evalu-\nations",
         "error\nin R",
         "error\nin rates",
+        *(["error in\nposition"] if moves else []),
         "position\ndrift",
         "velocity\ndrift",
         "energy\ndrift",
@@ -127,11 +129,12 @@ def print_comparison(target: Console, comparison: Comparison, title: str) -> Non
         if kind != group:
             group = kind
             table.add_row(kind)
-        table.add_row(f"  {name}", *_cells(row))
+        table.add_row(f"  {name}", *_cells(row, moves))
     target.print(table)
     target.print(
-        f"All at the end. Errors: of entries of R and of body rates (rad/s), against "
-        f"{comparison.reference}. Drift: of the constraints, of their rates (1/s), of the energy "
+        f"All at the end. Errors: of entries of R and of body rates (rad/s)"
+        f"{' and of centres of mass (m)' if moves else ''}, against {comparison.reference}. "
+        "Drift: of the constraints, of their rates (1/s), of the energy "
         "(relative). Relative work: evaluations of the right-hand side for the same error, in "
         "units of the first row.",
         style="dim",
@@ -139,9 +142,11 @@ def print_comparison(target: Console, comparison: Comparison, title: str) -> Non
     for row in comparison.rows:
         if row.failure:
             target.print(f"{row.label}: {row.failure}")
+    for label, reason in comparison.left_out.items():
+        target.print(f"{label}: left out. {reason}", style="dim", markup=False)
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, moves: bool) -> list[str]:
     minimal = row.position_drift == 0 and row.velocity_drift == 0
     drifts = ["-", "-"] if minimal else [_power(row.position_drift), _power(row.velocity_drift)]
     return [
@@ -150,6 +155,7 @@ def _cells(row: Row) -> list[str]:
         str(row.num_rhs),
         _power(row.error_rotation),
         _power(row.error_rate),
+        *([_power(row.error_position)] if moves else []),
         *drifts,
         _power(row.energy_drift),
         "-" if math.isnan(row.work) else f"{row.work:.2f}",

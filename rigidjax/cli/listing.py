@@ -7,6 +7,12 @@ from rich.table import Table
 from .. import problems
 from .messages import console
 
+_KNOWN = {
+    "closed form": "motion in closed form",
+    "an integration with 40 digits": "end state to 40 digits",
+    "": "no stored reference",
+}
+
 
 def list_problems() -> None:
     """List the problems, what is known of them, and where their data are from.
@@ -18,12 +24,15 @@ def list_problems() -> None:
     table.add_column()
     for name, build in problems.all().items():
         problem = build()
-        known = "motion in closed form" if problem.has_reference else "end state to 40 digits"
-        parts = [f"{problem.t1:g} s", known]
+        parts = [f"{problem.t1:g} s", _KNOWN[problem.known]]
         parts += [
-            f"--set {key}={parameter.default:g}"
+            f"--set {key}={_text(parameter.default)}"
             for key, parameter in inspect.signature(build).parameters.items()
         ]
         table.add_row(name, problem.title)
         table.add_row("", f"[dim]{problem.source}; {'; '.join(parts)}[/]")
     console().print(table)
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -15,6 +15,7 @@ from ..problems.comparison import errors_against
 from ..results import SimulationError
 from ..simulate import simulate
 from ..solution import Solution
+from ..system import System, has_joints
 from . import checks, choices
 from .messages import bad_input, console, fail
 from .progress import progress_bar
@@ -134,6 +135,9 @@ def run(
 
 _MAX_STEPS = 10_000_000
 
+# Of more bodies than this the first ones are printed.
+_MOST_BODIES = 3
+
 
 def _report(problem: Problem, solution: Solution, how: str) -> None:
     states, model = solution.states, solution.model
@@ -150,13 +154,25 @@ def _report(problem: Problem, solution: Solution, how: str) -> None:
         f"{stats['num_steps']} steps ({stats['num_rejected_steps']} rejected), "
         f"{stats['num_rhs']} evaluations of the right-hand side",
     )
-    table.add_row(f"orientation at {end:g} s", _vector(states.orientation[-1, 0]) + "  quaternion")
-    table.add_row("angular velocity", _vector(states.angular_velocity[-1, 0]) + "  rad/s, body")
+    rows = min(states.orientation.shape[1], _MOST_BODIES)
+    system = model.system
+    names = [body.name for body in system.bodies] if isinstance(system, System) else []
+    moves = bool(names)
+    for i in range(rows):
+        of = f" of {names[i]}" if moves else ""
+        if moves:
+            table.add_row(f"position{of} at {end:g} s", _vector(states.position[-1, i]) + "  m")
+        at = "" if moves else f" at {end:g} s"
+        table.add_row(f"orientation{of}{at}", _vector(states.orientation[-1, i]) + "  quaternion")
+        rates = _vector(states.angular_velocity[-1, i])
+        table.add_row(f"angular velocity{of}", rates + "  rad/s, body")
+    if rows < states.orientation.shape[1]:
+        table.add_row("", f"and {states.orientation.shape[1] - rows} more bodies; --out has all")
     initial = float(solution.energy[0])
     change = abs(float(solution.energy[-1]) - initial)
     relative = f"{change / abs(initial):.1e} of {initial:.6g} J" if initial else f"{change:.1e} J"
     table.add_row("change of energy", relative)
-    if model.rotation.num_constraints > 0:
+    if model.rotation.num_constraints > 0 or has_joints(model.system):
         position, velocity = float(solution.position_drift[-1]), float(solution.velocity_drift[-1])
         table.add_row("drift", f"{position:.1e} in position, {velocity:.1e} /s in velocity")
     table.add_row("error at the end", _error(problem, solution))
@@ -166,12 +182,15 @@ def _report(problem: Problem, solution: Solution, how: str) -> None:
 def _error(problem: Problem, solution: Solution) -> str:
     """Errors at the end against what is known of the motion."""
     end = solution.ts[-1:]
-    if not problem.has_reference and float(end[0]) != problem.t1:
-        return "no reference for this end time"
+    if not problem.known or (not problem.has_reference and float(end[0]) != problem.t1):
+        return "no reference for this end time" if problem.known else "no reference"
     states = jax.tree.map(lambda leaf: leaf[-1:], solution.states)
-    rotation, rate = errors_against(states, problem.reference(end))
-    known = "closed form" if problem.has_reference else "an integration with 40 digits"
-    return f"{float(rotation):.1e} in R, {float(rate):.1e} rad/s in the rates, against {known}"
+    true = problem.reference(end)
+    rotation, rate = errors_against(states, true)
+    words = [f"{float(rotation):.1e} in R, {float(rate):.1e} rad/s in the rates"]
+    if solution.model.layout.translates:
+        words.append(f"{float(np.max(np.abs(states.position - true.position))):.1e} m in position")
+    return f"{', '.join(words)}, against {problem.known}"
 
 
 def _vector(values) -> str:

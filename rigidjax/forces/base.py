@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..bodies.potentials import as_pytree
-from ..checks import as_leaf, finite, float_array
+from ..checks import ArrayInput, as_leaf, finite, float_array
 from ..joints.base import AbstractJoint
 
 # Force at the centre of mass in space components (N) and moment about it in body components
@@ -99,12 +99,12 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
     return names.index(name)
 
 
-def vector_leaf(value: ArrayLike, argument: str) -> Float[Array, "3"]:
+def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
     """A checked vector (3,) as an array; `argument` names it in the error."""
     return as_leaf(finite(float_array(value, argument, (3,)), argument))
 
 
-def scalar_leaf(value: ArrayLike, argument: str) -> Float[Array, ""]:
+def scalar_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
     """A checked number as an array; `argument` names it in the error."""
     return as_leaf(finite(float_array(value, argument, ()), argument))
 

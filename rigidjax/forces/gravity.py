@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ..bodies.body import Body
+from ..checks import ArrayInput
 from .base import AbstractForce, Kinematics, Wrench, no_virials, vector_leaf
 
 
@@ -18,7 +19,7 @@ class Gravity(AbstractForce):
 
     vector: Float[Array, "3"]
 
-    def __init__(self, vector: ArrayLike):
+    def __init__(self, vector: ArrayInput):
         self.vector = vector_leaf(vector, "Gravity(vector=...)")
 
     def body_names(self) -> tuple[str, ...]:

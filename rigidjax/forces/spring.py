@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ..bodies.body import Body
-from ..checks import as_leaf, check_all, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite
 from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
 from .base import AbstractForce, Kinematics, Wrench, scalar_leaf, vector_leaf
@@ -44,11 +44,11 @@ class Spring(AbstractForce):
         self,
         a: str,
         b: str,
-        a_point: ArrayLike,
-        b_point: ArrayLike,
-        stiffness: ArrayLike,
-        damping: ArrayLike = 0.0,
-        length: ArrayLike | None = None,
+        a_point: ArrayInput,
+        b_point: ArrayInput,
+        stiffness: ArrayInput,
+        damping: ArrayInput = 0.0,
+        length: ArrayInput | None = None,
     ):
         self.a, self.b = check_ends("Spring", a, b)
         self.a_point = vector_leaf(a_point, "Spring(a_point=...)")

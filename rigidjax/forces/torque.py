@@ -5,9 +5,10 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ..bodies.body import Body
+from ..checks import ArrayInput
 from .base import (
     AbstractForce,
     Kinematics,
@@ -41,7 +42,7 @@ class Torque(AbstractForce):
     def __init__(
         self,
         body: str,
-        moment: ArrayLike | Callable[..., Float[Array, "3"]],
+        moment: ArrayInput | Callable[..., Float[Array, "3"]],
         frame: Literal["body", "space"] = "body",
     ):
         if frame not in ("body", "space"):

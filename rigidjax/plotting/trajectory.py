@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..solution import Solution
+from ..system import has_joints
 from .attitude import draw_attitude
+from .multibody import draw_paths, draw_speeds
 from .style import AXES, PALETTE, new_figure, style
 
 if TYPE_CHECKING:
@@ -16,17 +18,25 @@ if TYPE_CHECKING:
 def plot_motion(solution: Solution, title: str = "", body: int = 0) -> "Figure":
     """Attitude on the sphere, body rates, energy and drift of one trajectory.
 
+    Of several bodies, or with joints, instead of the first two: the paths of the centres of mass
+    and the angular speeds of all.
+
     **Arguments:** `solution`, not batched, with enough saved times; `title`; `body`, its number.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
         figure = new_figure(11.0, 6.2)
         grid = figure.add_gridspec(3, 2, width_ratios=(1.15, 1.0), height_ratios=(1.5, 1, 1))
-        draw_attitude(figure.add_subplot(grid[:, 0], projection="3d"), solution, body)
+        space: Any = figure.add_subplot(grid[:, 0], projection="3d")
         rates = figure.add_subplot(grid[0, 1])
         energy = figure.add_subplot(grid[1, 1], sharex=rates)
         drift = figure.add_subplot(grid[2, 1], sharex=rates)
-        draw_rates(rates, solution, body)
+        if has_joints(solution.model.system) or solution.model.layout.num_bodies > 1:
+            draw_paths(space, solution)
+            draw_speeds(rates, solution)
+        else:
+            draw_attitude(space, solution, body)
+            draw_rates(rates, solution, body)
         draw_energy(energy, solution)
         draw_drift(drift, solution)
         for ax in (rates, energy):
@@ -64,12 +74,12 @@ def draw_energy(ax: "Axes", solution: Solution) -> None:
 
 
 def draw_drift(ax: "Axes", solution: Solution) -> None:
-    """Draw the violations of the internal constraints over time, on a logarithmic scale."""
+    """Draw the violations of the constraints, of joints too, over time, on a logarithmic scale."""
     ts, reached = _times(solution)
     ax.set_title("Violation of the constraints")
     ax.set_xlabel("time (s)")
     ax.margins(x=0)
-    if solution.model.rotation.num_constraints == 0:
+    if solution.model.rotation.num_constraints == 0 and not has_joints(solution.model.system):
         ax.text(
             0.5, 0.5, "none: minimal coordinates", transform=ax.transAxes, ha="center", va="center"
         )

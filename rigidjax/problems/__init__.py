@@ -3,19 +3,31 @@
 import difflib
 from collections.abc import Callable
 
+from .adams_case import adams_case as adams_case
+from .andrews import andrews as andrews
+from .bricard import bricard as bricard
+from .chain import chain as chain
 from .comparison import (
     Comparison as Comparison,
     Row as Row,
     compare as compare,
     formulations as formulations,
 )
+from .dual_spin_satellite import dual_spin_satellite as dual_spin_satellite
+from .flyball_governor import flyball_governor as flyball_governor
+from .four_bar import four_bar as four_bar
 from .free_body import free_body as free_body
 from .heavy_top import heavy_top as heavy_top, heavy_top_fast as heavy_top_fast
+from .n_four_bar import n_four_bar as n_four_bar
 from .problem import Problem as Problem
+from .simple_pendulum import simple_pendulum as simple_pendulum
+from .slider_crank import slider_crank as slider_crank
 from .steady_top import steady_top as steady_top
 from .symmetric_top import symmetric_top as symmetric_top
 from .tennis_racket import tennis_racket as tennis_racket
 from .tumbling_brick import tumbling_brick as tumbling_brick
+from .turntable import turntable as turntable
+from .two_bodies import two_bodies as two_bodies, two_bodies_slow as two_bodies_slow
 
 
 def all() -> dict[str, Callable[..., Problem]]:
@@ -28,6 +40,19 @@ def all() -> dict[str, Callable[..., Problem]]:
         symmetric_top,
         tennis_racket,
         tumbling_brick,
+        two_bodies,
+        two_bodies_slow,
+        chain,
+        four_bar,
+        slider_crank,
+        turntable,
+        dual_spin_satellite,
+        simple_pendulum,
+        n_four_bar,
+        andrews,
+        bricard,
+        flyball_governor,
+        adams_case,
     )
     return {function.__name__: function for function in functions}
 

@@ -1,6 +1,7 @@
 """The same motion in every formulation, side by side."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import diffrax
@@ -26,7 +27,7 @@ from ..rotations import (
 )
 from ..simulate import simulate
 from ..state import State
-from ..system import System
+from ..system import System, has_joints
 from .problem import Problem
 
 # Tolerances of the fit of work against error, in units of the tolerance asked for.
@@ -49,8 +50,10 @@ class Row(NamedTuple):
     - `work`: evaluations, relative to what the first row needs for the same error; NaN if unknown.
     - `failure`: why the run ended early, or an empty text. Then the errors are NaN.
     - `evaluations`, `errors`: evaluations and errors at a ladder of tolerances, the one asked for
-      first, shape (K,); an error is the larger one of `error_rotation` and of `error_rate` divided
-      by the largest rate.
+      first, shape (K,); an error is the largest one of `error_rotation`, of `error_rate` divided
+      by the largest rate, and of `error_position` divided by the largest coordinate.
+    - `error_position`: largest error of a coordinate of a centre of mass at the end, m; zero for a
+      body with a fixed point.
     """
 
     label: str
@@ -66,21 +69,27 @@ class Row(NamedTuple):
     failure: str
     evaluations: np.ndarray
     errors: np.ndarray
+    error_position: float = 0.0
 
 
 class Comparison(NamedTuple):
     """Rows, and what they were compared with.
 
-    `reference`: in words, what the errors are against; `t1`: the time at which, s.
+    `reference`: in words, what the errors are against; `t1`: the time at which, s; `left_out`:
+    formulations that cannot be used for this system, by their labels, and why.
     """
 
     rows: list[Row]
     reference: str
     t1: float
+    left_out: Mapping[str, str] = MappingProxyType({})
 
 
 def formulations(system: System | FixedPointBody) -> dict[str, AbstractFormulation]:
-    """Every formulation of a system by a label for people, null space first."""
+    """Every formulation of a system by a label for people, null space first.
+
+    Those for single bodies are left out if there are joints.
+    """
     rotations = {
         "directors": Directors(),
         "Euler angles ZXZ": EulerAngles("ZXZ"),
@@ -90,15 +99,34 @@ def formulations(system: System | FixedPointBody) -> dict[str, AbstractFormulati
         "conformal rotation vector": ConformalRotationVector(),
         "linear parameters": LinearParameters(),
     }
-    models: dict[str, AbstractFormulation] = {
-        "null space, quaternion": NullSpace(system),
-        "null space, quaternion, space rates": NullSpace(system, rates="space"),
-    }
+    models: dict[str, AbstractFormulation] = {"null space, quaternion": NullSpace(system)}
+    jointed = has_joints(system)
+    if not jointed:
+        models["null space, quaternion, space rates"] = NullSpace(system, rates="space")
     models |= {f"null space, {name}": NullSpace(system, r) for name, r in rotations.items()}
     models["absolute, quaternion"] = Absolute(system)
     models["absolute, directors"] = Absolute(system, Directors())
-    models["absolute, Euler parameters"] = EulerParameters(system)
+    if not jointed:
+        models["absolute, Euler parameters"] = EulerParameters(system)
     return models
+
+
+def usable(
+    problem: Problem, models: Mapping[str, AbstractFormulation]
+) -> tuple[dict[str, AbstractFormulation], dict[str, str]]:
+    """Those of `models` that have room for the problem, and why the others have not.
+
+    Absolute coordinates need mass in every direction, which point masses and thin rods lack.
+    """
+    good, left_out = {}, {}
+    for label, model in models.items():
+        try:
+            model.check_state(problem.state0)
+        except ValueError as error:
+            left_out[label] = str(error)
+        else:
+            good[label] = model
+    return good, left_out
 
 
 def compare(
@@ -121,12 +149,15 @@ def compare(
     """
     truth = find_truth(problem, problem.t1 if t1 is None else t1)
     models = formulations(problem.system) if models is None else models
+    models, left_out = usable(problem, models)
+    if not models:
+        raise ValueError(f"No formulation can be used. {'; '.join(left_out.values())}")
     rows = []
     for label, model in models.items():
         if report is not None:
             report(label)
         rows.append(measure(problem, label, model, truth, solver, rtol, projection))
-    return Comparison(rank(rows), truth.text, truth.t1)
+    return Comparison(rank(rows), truth.text, truth.t1, left_out)
 
 
 class Truth(NamedTuple):
@@ -167,7 +198,9 @@ def measure(
             f"`compare(rtol=...)` must be at least {smallest:.1e}, which is what the precision in "
             f"use reaches; got {rtol!r}."
         )
-    largest_rate = float(jnp.max(jnp.abs(truth.states.angular_velocity)))
+    # What does not turn, or does not move, is measured in rad/s and m.
+    largest_rate = float(jnp.max(jnp.abs(truth.states.angular_velocity))) or 1.0
+    largest_coordinate = float(jnp.max(jnp.abs(truth.states.position))) or 1.0
     evaluations, errors, first = [], [], None
     for factor in _LADDER:
         # An array, so that one compilation serves every tolerance.
@@ -188,7 +221,7 @@ def measure(
         if failure:
             numbers = [float("nan")] * len(numbers)
         evaluations.append(int(solution.stats["num_rhs"]))
-        errors.append(max(numbers[0], numbers[1] / largest_rate))
+        errors.append(max(numbers[0], numbers[1] / largest_rate, numbers[-1] / largest_coordinate))
         if first is None:
             first = int(solution.stats["num_steps"]), numbers, failure
     assert first is not None
@@ -198,11 +231,12 @@ def measure(
         model.num_unknowns,
         num_steps,
         evaluations[0],
-        *numbers,
+        *numbers[:-1],
         work=float("nan"),
         failure=failure,
         evaluations=np.array(evaluations),
         errors=np.array(errors),
+        error_position=numbers[-1],
     )
 
 
@@ -213,9 +247,11 @@ def _unknowns_norm(y: Any) -> Float[Array, ""]:
 
 @eqx.filter_jit
 def _summary(solution: Any, state0: State, true: State):
-    """Errors in R and in the body rates; at the end: drifts, relative change of the energy."""
+    """Errors in R and in the body rates; at the end: drifts, relative change of the energy; error
+    of the positions."""
     model = solution.model
-    rotation, rate = errors_against(jax.vmap(model.decode)(solution.ts, solution.ys), true)
+    states = jax.vmap(model.decode)(solution.ts, solution.ys)
+    rotation, rate = errors_against(states, true)
     t, y = solution.ts[-1], jax.tree.map(lambda leaf: leaf[-1], solution.ys)
     position, velocity = model.drift(t, y)
     # The energy is physical: any parametrization that has room for the state gives it.
@@ -228,6 +264,7 @@ def _summary(solution: Any, state0: State, true: State):
         position,
         velocity,
         jnp.abs(model.energy(t, y) - start) / size,
+        jnp.max(jnp.abs(states.position - true.position)),
     )
 
 

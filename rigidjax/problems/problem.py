@@ -12,7 +12,7 @@ from ..bodies import FixedPointBody
 from ..checks import ArrayInput, float_array
 from ..state import State
 from ..system import System
-from .exact.references import EndState
+from .exact.references import EndState, SystemEndState
 
 
 class Problem(eqx.Module):
@@ -26,6 +26,8 @@ class Problem(eqx.Module):
     - `solution`: closed form of the motion, `(system, state0, ts) -> State`, or `None`.
     - `end_state`: the state at `t1` from an integration with 40 digits, or `None`. It belongs to
       the numbers of the problem as they are built: change them, and it no longer holds.
+
+    Solution and end state may belong to a system of any number of bodies.
     """
 
     name: str = eqx.field(static=True)
@@ -37,12 +39,19 @@ class Problem(eqx.Module):
     solution: Callable[[System | FixedPointBody, State, Array], State] | None = eqx.field(
         static=True, default=None
     )
-    end_state: EndState | None = eqx.field(static=True, default=None)
+    end_state: EndState | SystemEndState | None = eqx.field(static=True, default=None)
 
     @property
     def has_reference(self) -> bool:
         """Whether `reference` knows the motion at every time, not at `t1` alone."""
         return self.solution is not None
+
+    @property
+    def known(self) -> str:
+        """In a few words what `reference` is from; empty if nothing is known."""
+        if self.solution is not None:
+            return "closed form"
+        return "" if self.end_state is None else "an integration with 40 digits"
 
     def reference(self, ts: ArrayInput) -> State:
         """The true states, from a closed form or from an integration with 40 digits.
@@ -61,6 +70,8 @@ class Problem(eqx.Module):
             raise ValueError(
                 f"The motion of `{self.name}` has no closed form and is {known}; got ts = {ts}."
             )
+        if isinstance(self.end_state, SystemEndState):
+            return jax.tree.map(lambda leaf: leaf[None], State(*self.end_state.numbers()))
         orientation, omega = self.end_state.numbers()
         return spherical_states(jnp.asarray(orientation)[None], jnp.asarray(omega)[None])
 
@@ -73,3 +84,13 @@ def spherical_states(orientation: Float[Array, "T 4"], omega: Float[Array, "T 3"
 def spherical_state(orientation: ArrayInput, omega: ArrayInput) -> State:
     """State of one body with a fixed point: quaternion (4,) and body rates (3,), rad/s."""
     return State(orientation=orientation, angular_velocity=omega)
+
+
+def states_along(
+    position: Float[Array, "T L 3"],
+    orientation: Float[Array, "T L 4"],
+    velocity: Float[Array, "T L 3"],
+    angular_velocity: Float[Array, "T L 3"],
+) -> State:
+    """States of several bodies, each leaf with a leading axis of T."""
+    return jax.vmap(State)(position, orientation, velocity, angular_velocity)

@@ -4,6 +4,7 @@ from .free_body import free_body as free_body
 from .references import (
     REFERENCES as REFERENCES,
     EndState as EndState,
+    SystemEndState as SystemEndState,
     Top as Top,
     integrate as integrate,
 )

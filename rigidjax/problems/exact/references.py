@@ -42,6 +42,24 @@ class EndState(NamedTuple):
         return np.array(self.orientation, np.float64), np.array(self.omega, np.float64)
 
 
+class SystemEndState(NamedTuple):
+    """End state of several bodies, one row for each, as decimal strings.
+
+    `position` (m) and `velocity` (m/s) of the centres of mass in space components, `orientation`
+    (quaternion, scalar first), `angular_velocity` (body components, rad/s).
+    """
+
+    position: tuple[tuple[str, ...], ...]
+    orientation: tuple[tuple[str, ...], ...]
+    velocity: tuple[tuple[str, ...], ...]
+    angular_velocity: tuple[tuple[str, ...], ...]
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The same as float64 arrays (L, 3), (L, 4), (L, 3) and (L, 3)."""
+        x, p, v, w = (np.array(rows, np.float64) for rows in self)
+        return x, p, v, w
+
+
 def integrate(top: Top, *, digits: int = 40, order: int = 40, output_digits: int = 25) -> EndState:
     r"""Integrate $p' = p\Omega/2$, $I\Omega' = m g L (R_{32}, -R_{31}, 0) - \Omega\times I\Omega$.
 

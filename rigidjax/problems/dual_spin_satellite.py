@@ -1,0 +1,56 @@
+"""A satellite with wheels."""
+
+import numpy as np
+
+from ..bodies import Body
+from ..joints import Revolute
+from ..state import State
+from ..system import System
+from .problem import Problem
+
+CARRIER = ((120.0, 100.0, 80.0), 200.0)  # inertia, kg m^2, and mass, kg
+WHEEL = (0.1, 0.2, 5.0)  # inertia about its axis and across it, kg m^2, and mass, kg
+_PLACES = ((0.5, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 0.5))
+
+
+def dual_spin_satellite(wheels: int = 3, spin: float = 300.0) -> Problem:
+    r"""A body free in space with wheels on its axes, which spin without friction; 20 s.
+
+    Nothing acts on it: energy and both momenta are conserved, and so is the angular momentum of
+    every wheel about its axle.
+
+    **Arguments:** `wheels`, 1 to 3, along the third body axis first; `spin` of the first wheel
+    relative to the body, rad/s; the others have half and a third of it.
+    """
+    wheels = int(wheels)
+    if not 1 <= wheels <= 3:
+        raise ValueError(f"`dual_spin_satellite(wheels=...)` must be 1, 2 or 3; got {wheels}.")
+    inertia, mass = CARRIER
+    bodies, joints = [Body("carrier", mass, inertia)], []
+    omega = np.array([0.1, -0.2, 0.3])
+    positions, rates = [np.zeros(3)], [omega]
+    axial, across, wheel_mass = WHEEL
+    for k in range(wheels):
+        axis = np.eye(3)[2 - k]
+        place = np.array(_PLACES[2 - k])
+        name = f"wheel {k + 1}"
+        bodies.append(Body(name, wheel_mass, across + (axial - across) * axis, place))
+        joints.append(Revolute("carrier", name, place, axis))
+        positions.append(place)
+        rates.append(omega + spin / (k + 1) * axis)
+    masses = np.array([mass] + [wheel_mass] * wheels)
+    x = np.stack(positions)
+    center = masses @ x / masses.sum()
+    system = System(bodies, joints)
+    reference = system.reference_state()
+    state0 = State(
+        reference.position, reference.orientation, np.cross(omega, x - center), np.stack(rates)
+    )
+    return Problem(
+        "dual_spin_satellite",
+        f"Satellite with {wheels} wheel{'s' if wheels > 1 else ''}",
+        system,
+        state0,
+        20.0,
+        "made for this package",
+    )

@@ -1,0 +1,61 @@
+"""A point mass on a massless link: benchmark A01."""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..bodies import Body, FixedPointBody
+from ..forces import Gravity
+from ..joints import Revolute
+from ..state import State
+from ..system import System
+from .exact.elliptic import complete_first, jacobi
+from .problem import Problem, states_along
+
+_GRAVITY = 9.81
+
+
+def simple_pendulum(duration: float = 10.0) -> Problem:
+    """A point mass of 1 kg on a massless link of 1 m, released at rest from the horizontal.
+
+    The mass has no inertia at all: the hinge governs its rotation, so that null-space coordinates
+    can do what absolute ones cannot. The period is 2.3678419476 s.
+
+    **Arguments:** `duration`, s; 2000 in the benchmark.
+    **Source:** IFToMM library of computational benchmark problems, A01.
+    """
+    bob = Body("bob", 1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+    hinge = Revolute("ground", "bob", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    system = System(bob, [hinge], Gravity((0.0, -_GRAVITY, 0.0)))
+    return Problem(
+        "simple_pendulum",
+        "Simple pendulum",
+        system,
+        system.reference_state(),
+        float(duration),
+        "IFToMM benchmark A01",
+        _motion,
+    )
+
+
+def _motion(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
+    r"""Angle $\varphi$ from below with $\sin(\varphi/2) = k\,\mathrm{sn}(\omega t + K)$, $k^2 =
+    1/2$."""
+    half = jnp.asarray(0.5, ts.dtype)
+    omega = math.sqrt(_GRAVITY)
+    f = jacobi(omega * ts + complete_first(half), half)
+    sign = jnp.where(jnp.mod(f.half_turns, 2) == 0, 1.0, -1.0)
+    k = math.sqrt(0.5)
+    sn, cn, dn = sign * f.sn, sign * f.cn, f.dn
+    sine, cosine, rate = 2 * k * sn * dn, cn * cn, 2 * k * omega * cn
+    zero = jnp.zeros_like(ts)
+    # The body turns by phi - pi/2 about the third axis; half of it by half-angle formulas.
+    c, s = (dn + k * sn) * k, (k * sn - dn) * k
+    rows = lambda *parts: jnp.stack(parts, axis=-1)[:, None]  # noqa: E731
+    return states_along(
+        rows(sine, -cosine, zero),
+        rows(c, zero, zero, s),
+        rows(cosine * rate, sine * rate, zero),
+        rows(zero, zero, rate),
+    )

@@ -1,0 +1,60 @@
+"""A slider-crank mechanism in space."""
+
+import numpy as np
+
+from ..bodies import Body
+from ..forces import Gravity
+from ..joints import Prismatic, Revolute, Spherical, Universal
+from ..state import State
+from ..system import System
+from .links import in_body, turn_to
+from .problem import Problem
+
+_RATE = 6.0
+
+
+def slider_crank() -> Problem:
+    """A crank, a connecting rod on a ball joint and a universal joint, a slider; gravity; 5 s.
+
+    The crank turns about the first axis, along which the slider moves below and beside it; it
+    starts upright with 6 rad/s.
+
+    **Source:** IFToMM library of computational benchmark problems, spatial rigid slider-crank.
+    """
+    pivot, slider_at = np.array([0.0, 0.1, 0.12]), np.array([0.2, 0.0, 0.0])
+    pin = pivot + np.array([0.0, 0.0, 0.08])
+    rod = slider_at - pin
+    bodies = [
+        Body("crank", 0.12, (1e-4, 1e-4, 1e-5), (pivot + pin) / 2),
+        Body("rod", 0.5, (4e-4, 4e-3, 4e-3), (pin + slider_at) / 2, turn_to(rod)),
+        Body("slider", 2.0, (1e-4, 1e-4, 1e-4), slider_at),
+    ]
+    first = np.array([0.0, 0.0, 1.0])
+    joints = [
+        Revolute("ground", "crank", pivot, (1.0, 0.0, 0.0)),
+        Spherical("crank", "rod", pin),
+        Prismatic("ground", "slider", (1.0, 0.0, 0.0), point=slider_at),
+        Universal("slider", "rod", slider_at, first, np.cross(rod, first)),
+    ]
+    system = System(bodies, joints, Gravity((0.0, 0.0, -9.81)))
+    reference = system.reference_state()
+    spin = np.array([_RATE, 0.0, 0.0])
+    swing = np.cross(spin, pin - pivot)
+    # The rate of the slider from that of the length of the rod, the rest from the joints.
+    speed = np.array([swing @ rod / rod[0], 0.0, 0.0])
+    velocity = np.stack([swing / 2, (swing + speed) / 2, speed])
+    across = np.cross(rod, speed - swing) / (rod @ rod)
+    # About its own line the rod turns as the universal joint wants: not about the third axis of it.
+    twist = np.cross(first, np.cross(rod, first))
+    own = across - rod * (across @ twist) / (rod @ twist)
+    omega = np.stack([spin, np.zeros(3), np.zeros(3)])
+    omega[1] = in_body(bodies[1].orientation, own)
+    state0 = State(reference.position, reference.orientation, velocity, omega)
+    return Problem(
+        "slider_crank",
+        "Spatial slider-crank",
+        system,
+        state0,
+        5.0,
+        "IFToMM benchmark, spatial rigid slider-crank",
+    )
