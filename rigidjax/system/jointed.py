@@ -19,8 +19,8 @@ from .attachment import JointGroup, Placement, Poses, group_joints
 from .rows import take
 from .topology import GROUND
 
-# Bodies up to which a dense mass matrix is faster.
-DENSE_LIMIT = 10
+# Minimal velocities up to which a dense mass matrix is faster (4 ball joints or 12 hinges).
+DENSE_LIMIT = 12
 
 
 class Twists(eqx.Module):
@@ -73,11 +73,11 @@ class JointedMechanics(eqx.Module):
     def eliminates(self) -> bool:
         """Whether accelerations are found by elimination along the trees, at linear cost.
 
-        A dense mass matrix is faster for few bodies, and needs mass in fewer directions.
+        A dense mass matrix is faster for few rates, and needs mass in fewer directions.
         """
         system = self.system
         return (
-            len(system.bodies) > DENSE_LIMIT and not system.topology.loops and system.has_all_mass
+            self.num_rates > DENSE_LIMIT and not system.topology.loops and system.has_all_mass
         )
 
     @property

@@ -1,0 +1,120 @@
+"""Accelerations of pendulum chains against Pinocchio's articulated-body algorithm.
+
+One jitted acceleration in a loop, each fed by the one before, for chains of N ball joints; and a
+batch of chains. Pinocchio is a peer: install it (`pip install pin`) to get its rows in the same
+run. CPU time, since the machine may be shared; the loop runs on one core.
+"""
+
+import os
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+import time
+from typing import Any
+
+import _common as common
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import rigidjax as rj
+
+INERTIA = (0.01, 0.09, 0.08)
+
+
+def chain(count: int) -> rj.System:
+    """Rods of 1 m and 1 kg on ball joints, in line."""
+    bodies = [rj.Body(f"{i}", 1.0, INERTIA, position=(i + 0.5, 0, 0)) for i in range(count)]
+    names = ["ground", *(body.name for body in bodies)]
+    joints = [rj.Spherical(names[i], names[i + 1], (i, 0, 0)) for i in range(count)]
+    return rj.System(bodies, joints, rj.Gravity((0, 0, -9.81)))
+
+
+def start(count: int):
+    """Formulation and unknowns with random joint rates."""
+    model = rj.NullSpace(chain(count))
+    y = np.array(model.encode(model.system.reference_state()))
+    y[7 * count :] = np.random.default_rng(count).normal(size=3 * count)
+    return model, jnp.asarray(y)
+
+
+def best(run, repeats: int) -> float:
+    """Smallest CPU time of a run, s."""
+    times = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        run()
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+def ours(count: int, turns: int, repeats: int, batch: int | None = None) -> dict[str, Any]:
+    """Microseconds of one acceleration of a chain; `batch` chains at once."""
+    model, y = start(count)
+    t = jnp.zeros(())
+
+    def field(y):
+        return y + 1e-12 * model.vector_field(t, y)
+
+    step = field if batch is None else jax.vmap(field)
+    y = y if batch is None else jnp.tile(y, (batch, 1))
+    begin = time.process_time()
+    loop = jax.jit(lambda y: jax.lax.fori_loop(0, turns, lambda _, y: step(y), y))
+    loop = loop.lower(y).compile()
+    seconds = time.process_time() - begin
+    loop(y).block_until_ready()
+    run = best(lambda: loop(y).block_until_ready(), repeats)
+    return {
+        "program": "rigidjax",
+        "bodies": count,
+        "batch": batch or 1,
+        "microseconds": 1e6 * run / turns / (batch or 1),
+        "compile_seconds": seconds,
+    }
+
+
+def pinocchio(count: int, turns: int, repeats: int) -> dict[str, Any] | None:
+    """The same by Pinocchio's ABA, if it is installed."""
+    try:
+        import pinocchio as pin  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        return None
+    model, parent = pin.Model(), 0
+    for i in range(count):
+        place = pin.SE3(np.eye(3), np.array([1.0 if i else 0.0, 0, 0]))
+        parent = model.addJoint(parent, pin.JointModelSpherical(), place, f"{i}")
+        body = pin.Inertia(1.0, np.array([0.5, 0, 0]), np.diag(INERTIA))
+        model.appendBodyToJoint(parent, body, pin.SE3.Identity())
+    data, q = model.createData(), pin.neutral(model)
+    v = np.random.default_rng(count).normal(size=model.nv)
+    force = np.zeros(model.nv)
+
+    def run():
+        for _ in range(turns):
+            pin.aba(model, data, q, v, force)
+
+    return {
+        "program": f"Pinocchio {pin.__version__}",
+        "bodies": count,
+        "batch": 1,
+        "microseconds": 1e6 * best(run, repeats) / turns,
+        "compile_seconds": 0.0,
+    }
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    common.double_precision()
+    counts, turns, repeats = (
+        ((2,), 10, 1) if options.smoke else ((2, 4, 8, 16, 32, 64, 128, 256), 300, 7)
+    )
+    rows = []
+    for count in counts:
+        for row in (pinocchio(count, turns, repeats), ours(count, turns, repeats)):
+            if row is not None:
+                rows.append(row)
+                print(row, flush=True)
+    if not options.smoke:
+        rows.append(ours(32, 3, 3, batch=1024))
+        print(rows[-1])
+    common.write("chains", rows, options.smoke)
