@@ -7,6 +7,7 @@ from .attitude import draw_attitude as draw_attitude
 from .comparison import plot_comparison as plot_comparison
 from .identification import plot_fit as plot_fit
 from .style import save_figure as save_figure, style as style
+from .topology import plot_topology as plot_topology
 from .trajectory import (
     draw_drift as draw_drift,
     draw_energy as draw_energy,

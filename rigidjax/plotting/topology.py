@@ -1,0 +1,71 @@
+"""A picture of what hangs on what."""
+
+from typing import TYPE_CHECKING
+
+from ..system import System
+from ..system.topology import GROUND
+from .style import GREY, PALETTE, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot_topology(system: System) -> "Figure":
+    """The spanning trees of a system, the ground on top; joints that close loops are dashed.
+
+    **Arguments:** `system`. **Returns:** a matplotlib `Figure`; see `save_figure`.
+    """
+    places = _places(system)
+    width = max(x for x, _ in places.values()) - min(x for x, _ in places.values()) + 2
+    depth = 1 - min(y for _, y in places.values())
+    index = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": GROUND}
+    with style():
+        figure = new_figure(min(16.0, 1.6 * width), min(20.0, 1.0 * depth + 0.6))
+        ax = figure.add_subplot()
+        for j, joint in enumerate(system.joints):
+            loop = j in system.topology.loops
+            (x0, y0), (x1, y1) = places[index[joint.parent]], places[index[joint.child]]
+            color = PALETTE[1] if loop else PALETTE[0]
+            ax.plot([x0, x1], [y0, y1], color=color, linestyle="--" if loop else "-", zorder=1)
+            middle = (0.5 * (x0 + x1), 0.5 * (y0 + y1))
+            ax.annotate(type(joint).__name__, middle, color=color, fontsize=7, ha="center")
+        for i, by in enumerate(system.topology.joints):
+            if by is None:
+                (x, y) = places[i]
+                ax.plot([x, x], [y, 0], color=GREY, linestyle=":", zorder=0)
+        for i, (x, y) in places.items():
+            name = "ground" if i == GROUND else system.bodies[i].name
+            box = {"boxstyle": "round", "facecolor": "white", "edgecolor": GREY}
+            ax.text(x, y, name, ha="center", va="center", bbox=box, zorder=2)
+        ax.set_axis_off()
+        ax.set_title(f"{len(system.bodies)} bodies, {len(system.joints)} joints")
+        ax.margins(0.15)
+    return figure
+
+
+def _places(system: System) -> dict[int, tuple[float, float]]:
+    """Where each body is drawn: leaves side by side, parents above the middle of their children."""
+    topology = system.topology
+    depths = topology.depths
+    children: dict[int, list[int]] = {i: [] for i in (GROUND, *range(topology.num_bodies))}
+    for i in topology.order:
+        children[topology.parents[i]].append(i)
+    across: dict[int, float] = {}
+    leaves = 0
+    for i in (*reversed(_depth_first(children)), GROUND):
+        below = [across[c] for c in children[i]]
+        if not below:
+            across[i] = float(-leaves)
+            leaves += 1
+        else:
+            across[i] = 0.5 * (min(below) + max(below))
+    return {i: (x, 0.0 if i == GROUND else -1.0 - float(depths[i])) for i, x in across.items()}
+
+
+def _depth_first(children: dict[int, list[int]]) -> list[int]:
+    order, stack = [], list(reversed(children[GROUND]))
+    while stack:
+        i = stack.pop()
+        order.append(i)
+        stack.extend(reversed(children[i]))
+    return order
