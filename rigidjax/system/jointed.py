@@ -76,9 +76,7 @@ class JointedMechanics(eqx.Module):
         A dense mass matrix is faster for few rates, and needs mass in fewer directions.
         """
         system = self.system
-        return (
-            self.num_rates > DENSE_LIMIT and not system.topology.loops and system.has_all_mass
-        )
+        return self.num_rates > DENSE_LIMIT and not system.topology.loops and system.has_all_mass
 
     @property
     def num_joint_constraints(self) -> int:
