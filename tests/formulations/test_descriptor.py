@@ -77,7 +77,10 @@ def test_constraint_levels(rotation, motion):
     y_dot = jnp.zeros_like(y)
     moved = y.at[0].add(1e-3)
     faster = y.at[layout.num_positions].add(1e-3)
-    level = lambda model, y: float(jnp.max(jnp.abs(model.residual(T, y, y_dot)[layout.size :])))
+
+    def level(model, y):
+        return float(jnp.max(jnp.abs(model.residual(T, y, y_dot)[layout.size :])))
+
     one, two, three = models
     assert level(three, y) < 1e-12 and level(two, y) < 1e-12
     assert level(three, moved) > 1e-4 and level(three, faster) < 1e-12
