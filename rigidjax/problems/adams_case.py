@@ -19,41 +19,28 @@ from ..system import System
 from .problem import Problem
 
 _HALF = math.sqrt(0.5)
-_TILT = math.pi / 8
 _SLENDER = (0.04, 0.1, 0.1)
+GRAVITY = (0.0, 0.0, -9.80665)
 
 
-class _Case(NamedTuple):
-    """Centre of mass and orientation of the body at the start; its joint; its inertia."""
+CASES = (
+    "revolute",
+    "spherical",
+    "prismatic",
+    "cylindrical",
+    "universal",
+    "distance",
+    "transpring",
+    "rotspring",
+)
 
-    position: tuple[float, float, float]
-    orientation: tuple[float, float, float, float]
+
+class Parts(NamedTuple):
+    """Body, joint and springs of a case, without gravity."""
+
+    body: Body
     joint: AbstractJoint | None
-    inertia: tuple[float, float, float] = _SLENDER
-
-
-def _cases() -> dict[str, _Case]:
-    origin, level = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
-    along, quarter = (2.0, 0.0, 0.0), (_HALF, -_HALF, 0.0, 0.0)
-    a, b = "ground", "pendulum"
-    # The third axis of the joint frames that the decks turn by -90 degrees about the first.
-    hinge = Revolute(a, b, origin, (0.0, 1.0, 0.0), name="joint")
-    eighth = (math.cos(_TILT), -math.sin(_TILT), 0.0, 0.0)
-    ball = Spherical(a, b, (1.0, 2.0, 3.0), name="joint")
-    slide = Prismatic(a, b, (0.0, 0.0, 1.0), name="joint")
-    tube = Cylindrical(a, b, origin, (0.0, 0.0, 1.0), name="joint")
-    cross = Universal(a, b, origin, (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="joint")
-    rod = Distance(a, b, origin, (0.0, 2.0, 0.0), name="joint")
-    return {
-        "revolute": _Case(along, quarter, hinge),
-        "spherical": _Case((3.0, 2.0, 3.0), eighth, ball),
-        "prismatic": _Case(along, level, slide),
-        "cylindrical": _Case(along, level, tube),
-        "universal": _Case((0.0, 2.0, 0.0), (_HALF, _HALF, 0.0, 0.0), cross, (0.1, 0.1, 0.04)),
-        "distance": _Case((0.0, 2.0, 0.0), level, rod),
-        "transpring": _Case(origin, level, None),
-        "rotspring": _Case(along, quarter, hinge),
-    }
+    springs: list[AbstractForce]
 
 
 def adams_case(name: str = "revolute") -> Problem:
@@ -68,20 +55,12 @@ def adams_case(name: str = "revolute") -> Problem:
     with 200 N m/rad and 10 N m s/rad.
     **Source:** Project Chrono, unit tests of joints, with ADAMS decks and results.
     """
-    cases = _cases()
-    if name not in cases:
-        near = difflib.get_close_matches(str(name), cases, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(cases)}."
+    if name not in CASES:
+        near = difflib.get_close_matches(str(name), CASES, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(CASES)}."
         raise ValueError(f"`adams_case(name={name!r})` does not exist. {hint}")
-    case = cases[name]
-    body = Body("pendulum", 1.0, case.inertia, case.position, case.orientation)
-    forces: list[AbstractForce] = [Gravity((0.0, 0.0, -9.80665))]
-    if name == "transpring":
-        zero = (0.0, 0.0, 0.0)
-        forces.append(Spring("ground", "pendulum", zero, zero, 10.0, 0.5, length=0.0))
-    if name == "rotspring":
-        forces.append(TorsionSpring("joint", 200.0, 10.0))
-    system = System(body, () if case.joint is None else [case.joint], forces)
+    body, joint, springs = parts(name)
+    system = System(body, [] if joint is None else [joint], [Gravity(GRAVITY), *springs])
     return Problem(
         "adams_case",
         f"One body, case {name!r} of ADAMS",
@@ -90,3 +69,34 @@ def adams_case(name: str = "revolute") -> Problem:
         5.0,
         "Project Chrono, unit tests of joints (ADAMS)",
     )
+
+
+def parts(case: str, body: str = "pendulum", joint: str = "joint") -> Parts:
+    """What the case called `case` is made of, under the names `body` and `joint`."""
+    ends, origin = ("ground", body), (0.0, 0.0, 0.0)
+    third = (0.0, 0.0, 1.0)
+    level, quarter = (1.0, 0.0, 0.0, 0.0), (_HALF, -_HALF, 0.0, 0.0)
+    inertia, position, orientation = _SLENDER, (2.0, 0.0, 0.0), level
+    made: AbstractJoint | None = None
+    springs: list[AbstractForce] = []
+    if case in ("revolute", "rotspring"):
+        # The third axis of a joint frame that the deck turns by -90 degrees about the first.
+        made, orientation = Revolute(*ends, origin, (0.0, 1.0, 0.0), name=joint), quarter
+        if case == "rotspring":
+            springs = [TorsionSpring(joint, 200.0, 10.0)]
+    elif case == "spherical":
+        made, position = Spherical(*ends, (1.0, 2.0, 3.0), name=joint), (3.0, 2.0, 3.0)
+        orientation = (math.cos(math.pi / 8), -math.sin(math.pi / 8), 0.0, 0.0)
+    elif case == "prismatic":
+        made = Prismatic(*ends, third, name=joint)
+    elif case == "cylindrical":
+        made = Cylindrical(*ends, origin, third, name=joint)
+    elif case == "universal":
+        made = Universal(*ends, origin, (1.0, 0.0, 0.0), third, name=joint)
+        inertia, position, orientation = (0.1, 0.1, 0.04), (0.0, 2.0, 0.0), (_HALF, _HALF, 0.0, 0.0)
+    elif case == "distance":
+        made, position = Distance(*ends, origin, (0.0, 2.0, 0.0), name=joint), (0.0, 2.0, 0.0)
+    else:
+        springs = [Spring(*ends, origin, origin, 10.0, 0.5, length=0.0)]
+        position = origin
+    return Parts(Body(body, 1.0, inertia, position, orientation), made, springs)

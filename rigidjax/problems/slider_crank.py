@@ -29,7 +29,7 @@ def slider_crank() -> Problem:
         Body("rod", 0.5, (4e-4, 4e-3, 4e-3), (pin + slider_at) / 2, turn_to(rod)),
         Body("slider", 2.0, (1e-4, 1e-4, 1e-4), slider_at),
     ]
-    first = np.array([0.0, 0.0, 1.0])
+    first = np.array([1.0, 0.0, 0.0])  # along the slider, as in the submitted solutions
     joints = [
         Revolute("ground", "crank", pivot, (1.0, 0.0, 0.0)),
         Spherical("crank", "rod", pin),
@@ -44,7 +44,8 @@ def slider_crank() -> Problem:
     speed = np.array([swing @ rod / rod[0], 0.0, 0.0])
     velocity = np.stack([swing / 2, (swing + speed) / 2, speed])
     across = np.cross(rod, speed - swing) / (rod @ rod)
-    # About its own line the rod turns as the universal joint wants: not about the third axis of it.
+    # About its own line the rod turns so that it does not about the axis normal to both of the
+    # universal joint.
     twist = np.cross(first, np.cross(rod, first))
     own = across - rod * (across @ twist) / (rod @ twist)
     omega = np.stack([spin, np.zeros(3), np.zeros(3)])

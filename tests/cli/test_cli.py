@@ -377,3 +377,33 @@ def test_demo_without_a_folder_to_write_to(tmp_path):
     (tmp_path / "out").write_text("a file")
     refuses("Cannot make the folder .*out: File exists", "demo", "--out", tmp_path / "out")
     refuses("There is no file nothing.csv", "demo", "--data", "nothing.csv")
+
+
+# --- systems of several bodies
+
+
+def test_run_of_several_bodies(tmp_path):
+    arguments = ("--set", "n=4", "--set", "joint=revolute", "--t1", 0.1, "--samples", 11)
+    path = tmp_path / "chain.png"
+    text = good("run", "chain", *arguments, "--plot", path)
+    assert "Chain of 4 rods, revolute joints" in text
+    assert "position of rod 1 at 0.1 s" in text
+    assert "angular velocity of rod 3" in text
+    assert "and 1 more bodies; --out has all" in text
+    assert "no reference" in text
+    assert path.stat().st_size > 10_000
+    refuses("must be 1 or more; got 0", "run", "chain", "--set", "n=0")
+    refuses("takes a number \\(int\\); got 'two'", "run", "chain", "--set", "n=two")
+
+
+def test_run_says_how_far_positions_are_off():
+    text = good("run", "simple_pendulum", "--t1", 0.1, "--samples", 11)
+    error = re.search(r"(\S+) m in position, against closed form", text).group(1)
+    assert float(error) < 1e-8
+
+
+def test_compare_lists_what_it_leaves_out():
+    arguments = ("--t1", 0.1, "--rtol", 1e-6, "--only", "quaternion")
+    text = " ".join(good("compare", "simple_pendulum", *arguments).split())
+    assert "absolute, quaternion: left out. The body 'bob' has no mass or inertia" in text
+    assert "and of centres of mass (m)" in text
