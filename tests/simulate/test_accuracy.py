@@ -54,7 +54,8 @@ def test_against_scipy(model, expected):
     assert int(solution.stats["num_steps"]) < 320
     if model.recharting:
         references = np.asarray(solution.ys.reference)[:, 0]
-        assert len(np.unique(references, axis=0)) >= 7
+        # The chart moved on again and again (between 60 references, some of which come back).
+        assert np.sum(np.any(np.diff(references, axis=0) != 0, axis=1)) >= 5
 
 
 def test_two_bodies_in_different_formulations():
