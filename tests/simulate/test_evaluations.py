@@ -65,9 +65,10 @@ def test_first_same_as_last_at_a_change_of_chart():
     references = solution.ys.reference[np.isfinite(solution.ts), 0]
     changes = int(np.sum(np.any(np.diff(references, axis=0) != 0, axis=1)))
     assert changes > 0
-    assert int(solution.stats["num_rejected_steps"]) == 0
-    # A change at the last step has no step after it.
-    assert number - int(solution.stats["num_rhs"]) in (changes - 1, changes)
+    # A change at the last step has no step after it; one before a rejected step is paid twice.
+    rejected = int(solution.stats["num_rejected_steps"])
+    assert rejected <= 1
+    assert changes - 1 <= number - int(solution.stats["num_rhs"]) <= changes + rejected
 
 
 @pytest.mark.parametrize(
