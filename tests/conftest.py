@@ -44,6 +44,19 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item.get_closest_marker("float32") is not None]
 
 
+# Each compiled program is a few memory maps, of which Linux gives a process 65,530: without
+# clearing, a worker that has run half of the suite holds nearly all of them and crashes.
+_MANY_MAPS = 30_000
+_MAPS = pathlib.Path("/proc/self/maps")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _bounded_memory():
+    yield
+    if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
+        jax.clear_caches()
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A NumPy generator with a fixed seed, fresh for every test."""

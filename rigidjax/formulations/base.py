@@ -15,7 +15,7 @@ from ..rotations.euler_map import euler_map
 from ..rotations.so3 import multiply
 from ..state import State
 from ..system import AbstractMechanics, System, as_mechanics
-from ..system.dynamics import Reaction
+from ..system.reactions import Reaction
 from .charts import (
     Charted,
     Unknowns,

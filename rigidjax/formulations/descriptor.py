@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..rotations.so3 import skew
-from ..system.pseudo_inverse import pseudo_inverse
+from ..system.inverses import pseudo_inverse
 
 if TYPE_CHECKING:
     from .base import AbstractFormulation

@@ -23,18 +23,16 @@ from ..rotations.so3 import conjugate, multiply
 from ..state import State
 from ..system import System
 from ..system.attachment import Placement, Poses
+from ..system.constraints import pose_correction, project_twists
 from ..system.dynamics import (
-    Reaction,
     body_accelerations,
     consistent_rates,
     constrained_accelerations,
-    multipliers,
-    pose_correction,
-    project_twists,
-    rate_derivatives,
-    reactions,
+    motion,
 )
 from ..system.jointed import JointedMechanics, Twists
+from ..system.reactions import Reaction, multipliers, reactions
+from ..system.trees import tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .constrained import constrained_acceleration
 from .layout import Layout
@@ -169,7 +167,7 @@ class AbstractJointed(eqx.Module):
         a = jax.vmap(self.rotation.project)(a)
         angles = self.layout.angles(values)
         poses = self.mechanics.poses(x, self.matrices(a, reference), angles)
-        change = pose_correction(self.mechanics, t, self.mechanics.place(poses))
+        change = pose_correction(self.mechanics, t, poses, self.mechanics.place(poses))
         a = a + jax.vmap(self.rotation.rate)(a, change[:, 3:])
         a = jax.vmap(self.rotation.project)(a)
         x = x + change[:, :3]
@@ -218,7 +216,7 @@ class JointedNullSpace(AbstractJointed):
         )  # fmt: skip
 
     def velocities_of(self, t, poses, places, coordinates, twists):
-        nu = self.mechanics.tree_rates(t, places, twists)
+        nu = tree_rates(self.mechanics, t, places, twists)
         return consistent_rates(self.mechanics, t, poses, places, nu)
 
     def motion(self, t, y):
@@ -226,7 +224,7 @@ class JointedNullSpace(AbstractJointed):
         poses = self.poses(y)
         places = self.mechanics.place(poses)
         nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
-        return poses, places, self.mechanics.tree_twists(t, poses, places, nu)
+        return poses, places, tree_twists(self.mechanics, t, poses, places, nu)
 
     def coordinate_rates(self, y, twists):
         _, a = self.layout.poses(split_chart(y)[0])
@@ -239,12 +237,10 @@ class JointedNullSpace(AbstractJointed):
         mechanics = self.mechanics
         poses = self.poses(y)
         places = mechanics.place(poses)
-        nu = consistent_rates(mechanics, t, poses, places, self.layout.velocities(values))
-        twists = mechanics.tree_twists(t, poses, places, nu)
-        nu_dot = rate_derivatives(mechanics, t, poses, places, nu)
+        of = motion(mechanics, t, poses, places, self.layout.velocities(values))
         rate = self.layout.join_all(
-            twists.linear, self.coordinate_rates(y, twists), nu_dot,
-            self.angle_rates(places, twists),
+            of.twists.linear, self.coordinate_rates(y, of.twists), of.derivatives,
+            self.angle_rates(places, of.twists),
         )  # fmt: skip
         return constant_chart(rate, y)
 
@@ -252,9 +248,8 @@ class JointedNullSpace(AbstractJointed):
         values, _ = split_chart(y)
         poses = self.poses(y)
         places = self.mechanics.place(poses)
-        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
-        nu_dot = rate_derivatives(self.mechanics, t, poses, places, nu)
-        return body_accelerations(self.mechanics, t, poses, nu, nu_dot)
+        of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
+        return body_accelerations(self.mechanics, t, poses, of.rates, of.derivatives)
 
     @eqx.filter_jit
     def project(self, t, y):
@@ -296,7 +291,7 @@ class JointedAbsolute(AbstractJointed):
 
     def accelerations(self, t, y):
         poses, places, twists = self.motion(t, y)
-        w_dot, _ = constrained_accelerations(self.mechanics, t, poses, places, twists)
+        w_dot = constrained_accelerations(self.mechanics, t, poses, places, twists)
         return Twists(w_dot[:, :3], w_dot[:, 3:])
 
     @eqx.filter_jit
@@ -307,7 +302,7 @@ class JointedAbsolute(AbstractJointed):
         _, a = self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
         poses, places, twists = self.motion(t, y)
-        w_dot, _ = constrained_accelerations(mechanics, t, poses, places, twists)
+        w_dot = constrained_accelerations(mechanics, t, poses, places, twists)
         # The moment with reactions that makes the bodies turn like that; the internal constraints
         # are imposed in closed form.
         omega = twists.angular
@@ -328,9 +323,10 @@ class JointedAbsolute(AbstractJointed):
         x, a = self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
         a_dot = jax.vmap(self.rotation.project_rate)(a, a_dot)
-        places = self.mechanics.place(self.poses(y))
+        poses = self.poses(y)
+        places = self.mechanics.place(poses)
         twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
-        twists = project_twists(self.mechanics, t, places, twists)
+        twists = project_twists(self.mechanics, t, poses, places, twists)
         a_dot = jax.vmap(self.rotation.rate)(a, twists.angular)
         velocities = jnp.concatenate([twists.linear, a_dot], axis=1)
         return join_chart(self.layout.join_all(x, a, velocities, self.layout.angles(values)), y)

@@ -11,7 +11,7 @@ from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
 from ..system import System
-from ..system.dynamics import mass_metric, pose_correction, project_twists
+from ..system.constraints import mass_metric, pose_correction, project_twists
 from ..system.jointed import JointedMechanics, Twists
 
 _TOLERANCE = 1e-9
@@ -83,10 +83,13 @@ def _consistent(system, state, t):
     )  # fmt: skip
     x, p = moved(*start, scale(solution.value))
     for _ in range(3):
-        x, p = moved(x, p, pose_correction(mechanics, t, mechanics.place(poses(x, p))))
+        here = poses(x, p)
+        x, p = moved(x, p, pose_correction(mechanics, t, here, mechanics.place(here)))
     p = p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
-    places = mechanics.place(poses(x, p))
-    twists = project_twists(mechanics, t, places, Twists(state.velocity, state.angular_velocity))
+    here = poses(x, p)
+    places = mechanics.place(here)
+    twists = Twists(state.velocity, state.angular_velocity)
+    twists = project_twists(mechanics, t, here, places, twists)
     owners = np.array(mechanics.constraint_owners(), int)
     worst = lambda g: jnp.zeros(len(system.joints), g.dtype).at[owners].max(jnp.abs(g))  # noqa: E731
     position = worst(mechanics.constraint(t, places)) / jnp.maximum(1.0, jnp.max(jnp.abs(x)))

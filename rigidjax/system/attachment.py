@@ -42,7 +42,7 @@ class JointGroup(eqx.Module):
     """Joints of one kind and their attachments: stacked, with a leading axis of n.
 
     `joint`, a joint whose leaves are stacked; `indices` in the system, `parents` and `children`,
-    rows of the bodies, static.
+    rows of the bodies, and whether all of them close loops or none, static.
     """
 
     joint: AbstractJoint
@@ -53,6 +53,7 @@ class JointGroup(eqx.Module):
     indices: tuple[int, ...] = eqx.field(static=True)
     parents: tuple[int, ...] = eqx.field(static=True)
     children: tuple[int, ...] = eqx.field(static=True)
+    closes_loops: bool = eqx.field(static=True)
 
     def over(self, function, *stacked):
         """`function(joint, *values)` for every joint of the group."""
@@ -116,14 +117,15 @@ class JointGroup(eqx.Module):
 
 def group_joints(
     joints: Sequence[AbstractJoint],
+    loops: Sequence[int],
     rows: dict[str, int],
     positions: Float[Array, "L+1 3"],
     rotations: Float[Array, "L+1 3 3"],
 ) -> list[JointGroup]:
-    """Joints of the same kind and structure, together, with their attachments.
+    """Joints of the same kind and structure, together, with their attachments; loops last.
 
-    **Arguments:** `joints`; `rows`, of the bodies by name, `"ground"` included; `positions`,
-    `rotations`, the reference configuration.
+    **Arguments:** `joints`; `loops`, the indices of those that close loops; `rows`, of the bodies
+    by name, `"ground"` included; `positions`, `rotations`, the reference configuration.
     """
     kinds: dict[object, list[int]] = {}
     bare = [renamed(joint, "", "-", "-") for joint in joints]
@@ -131,9 +133,9 @@ def group_joints(
         arrays, rest = eqx.partition(joint, eqx.is_array)
         shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays))
         others = tuple(id(leaf) for leaf in jax.tree.leaves(rest))
-        kinds.setdefault((jax.tree.structure(joint), shapes, others), []).append(j)
+        kinds.setdefault((jax.tree.structure(joint), shapes, others, j in loops), []).append(j)
     groups = []
-    for indices in kinds.values():
+    for indices in sorted(kinds.values(), key=lambda indices: indices[0] in loops):
         members = [bare[j] for j in indices]
         parts = [eqx.partition(joint, eqx.is_array) for joint in members]
         arrays = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(part[0] for part in parts))
@@ -150,5 +152,10 @@ def group_joints(
             return arms, jax.vmap(relative)(R, frames)
 
         on_parent, on_child = attach(parents, first, frame), attach(children, second, frame)
-        groups.append(JointGroup(joint, *on_parent, *on_child, tuple(indices), parents, children))
+        groups.append(
+            JointGroup(
+                joint, *on_parent, *on_child, tuple(indices), parents, children,
+                indices[0] in loops,
+            )
+        )  # fmt: skip
     return groups

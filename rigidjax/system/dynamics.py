@@ -1,12 +1,9 @@
-r"""Accelerations, consistent velocities and positions, and reactions of bodies with joints.
+r"""Accelerations and consistent velocities of bodies with joints.
 
 Trees in null-space coordinates are regular wherever every allowed motion moves some mass. Loops are
 constraints $J\nu + c = 0$ on the rates of the trees, solved in the metric of kinetic energy by the
 pseudo-inverse: redundant constraints and positions in which $J$ loses rank need no care.
 """
-
-import abc
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,126 +14,100 @@ from jaxtyping import Array, Float
 from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
 from ..rotations.euler_map import euler_map
-from ..rotations.matrix import to_space
 from .attachment import Poses
-from .blocks import JointBlocks, joint_blocks
-from .elimination import Factors, invert
+from .constraints import constraints, factor_loops
+from .inverses import solve
 from .jointed import JointedMechanics, Twists
-from .pseudo_inverse import pseudo_inverse
+from .trees import (
+    Screws,
+    along_paths,
+    bias_accelerations,
+    centres,
+    generalised_forces,
+    joint_bias,
+    loop_jacobian,
+    mass_matrix,
+    own_motions,
+    owners,
+    screws,
+    tree_rates,
+    tree_twists,
+    twists_of,
+)
+
+# Minimal velocities up to which a dense mass matrix is faster (16 ball joints or 48 hinges).
+DENSE_LIMIT = 48
 
 
-class Reaction(eqx.Module):
-    """What a joint exerts on its child, space components.
+class Motion(eqx.Module):
+    r"""Consistent minimal velocities (f,), the twists of the bodies, and $\dot\nu$ (f,)."""
 
-    `force`, (3,) N; `moment`, (3,) N m, about the joint point (of the child); `drive`, the force
-    (N) or moment (N m) along the axis of a prescribed motion, included in them, `None` without one.
-    With redundant constraints it is the solution of least norm of the multipliers.
+    rates: Float[Array, " f"]
+    twists: Twists
+    derivatives: Float[Array, " f"]
+
+
+def eliminates(mechanics: JointedMechanics) -> bool:
+    """Whether accelerations are found by elimination along the trees, at linear cost.
+
+    A dense mass matrix is faster for few rates, and needs mass in fewer directions.
     """
-
-    force: Float[Array, "3"]
-    moment: Float[Array, "3"]
-    drive: Float[Array, ""] | None
-
-
-class Loops(eqx.Module):
-    """Factors of a pose: the mass matrix of the trees and the constraints of the loops."""
-
-    T: Float[Array, "L 6 f"]
-    root: Float[Array, "f f"]  # Cholesky factor of the mass matrix
-    J: Float[Array, "m f"]
-    inverse: Float[Array, "f m"]  # pseudo-inverse of J root^-T
-
-    def correction(self, residual: Float[Array, " m"]) -> Float[Array, " f"]:
-        """The smallest change of the rates, in kinetic energy, that removes the residual."""
-        return -_solve_upper(self.root, self.inverse @ residual)
-
-
-def _solve_lower(root, b):
-    return jax.scipy.linalg.solve_triangular(root, b, lower=True)
-
-
-def _solve_upper(root, b):
-    return jax.scipy.linalg.solve_triangular(root, b, lower=True, trans=1)
-
-
-def flat(jacobian: Float[Array, "m L 6"]) -> Float[Array, "m 6L"]:
-    """Gradients on the twists of all bodies as one matrix."""
-    m, L, _ = jacobian.shape
-    return jacobian.reshape(m, 6 * L)
-
-
-def mass_of_rates(mechanics: JointedMechanics, t, poses, places, all_directions: bool):
-    """Mass matrix of the minimal velocities, or of all twists, and the body of each row."""
-    L = mechanics.num_bodies
-    if all_directions:
-        T = jnp.eye(6 * L, dtype=poses.positions.dtype).reshape(L, 6, 6 * L)
-        return _reduced_mass(mechanics, T), np.repeat(np.arange(L), 6)
-    columns, _ = mechanics.screws(t, poses, places)
-    T = mechanics.null_space(poses, columns)
-    return _reduced_mass(mechanics, T), mechanics.owners
-
-
-def _reduced_mass(mechanics: JointedMechanics, T: Float[Array, "L 6 f"]) -> Float[Array, "f f"]:
-    momenta = jax.vmap(
-        lambda column: mechanics.momenta(column[:, :3], column[:, 3:]), in_axes=2, out_axes=2
-    )(T)
-    f = T.shape[2]
-    return T.reshape(-1, f).T @ momenta.reshape(-1, f) if f else jnp.zeros((0, 0), T.dtype)
-
-
-def factors(mechanics: JointedMechanics, t, poses: Poses, places) -> Loops:
-    """Null-space matrix, factored mass matrix and loop constraints in a pose."""
-    columns, _ = mechanics.screws(t, poses, places)
-    T = mechanics.null_space(poses, columns)
-    f = mechanics.num_rates
-    root = jnp.linalg.cholesky(_reduced_mass(mechanics, T))
-    loops = mechanics.system.topology.loops
-    if not loops:
-        none = jnp.zeros((0, f), T.dtype)
-        return Loops(T, root, none, none.T)
-    J = flat(mechanics.constraint_jacobian(t, places, loops)) @ T.reshape(-1, f)
-    return Loops(T, root, J, pseudo_inverse(_solve_lower(root, J.T).T))
+    system = mechanics.system
+    few = mechanics.num_rates <= DENSE_LIMIT
+    return not few and not system.topology.loops and system.has_all_mass
 
 
 def consistent_rates(mechanics: JointedMechanics, t, poses, places, nu):
     """The rates nearest to `nu`, in kinetic energy, with which the loops stay closed."""
-    loops = mechanics.system.topology.loops
-    if not loops:
+    if not mechanics.system.topology.loops:
         return nu
-    twists = mechanics.tree_twists(t, poses, places, nu)
-    residual = mechanics.constraint_rate(t, places, twists, loops)
-    return nu + factors(mechanics, t, poses, places).correction(residual)
+    twists = tree_twists(mechanics, t, poses, places, nu)
+    residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
+    return nu + factor_loops(mechanics, t, poses, places).correction(residual)
 
 
-def rate_derivatives(mechanics: JointedMechanics, t, poses, places, nu) -> Float[Array, " f"]:
-    r"""Derivatives $\dot\nu$ of consistent rates.
+def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
+    r"""Consistent rates and their derivatives.
 
     **Source:** Lang (11): $T^T M T \dot\nu = T^T (f - M (\dot T \nu - \dot r))$.
     """
-    loops = mechanics.system.topology.loops
-    twists = mechanics.tree_twists(t, poses, places, nu)
     if nu.size == 0:
-        return nu
+        return Motion(nu, tree_twists(mechanics, t, poses, places, nu), nu)
+    if eliminates(mechanics):
+        twists = tree_twists(mechanics, t, poses, places, nu)
+        return Motion(nu, twists, _by_elimination(mechanics, t, poses, places, nu, twists))
 
-    if mechanics.eliminates:
-        return _by_elimination(mechanics, t, poses, places, nu, twists)
-
-    def velocity_level(t, poses):
-        places = mechanics.place(poses)
-        twists = mechanics.tree_twists(t, poses, places, nu)
-        return twists, mechanics.constraint_rate(t, places, twists, loops) if loops else None
-
-    _, (bias, loop_bias) = mechanics.bias(velocity_level, t, poses, twists)
+    at = centres(mechanics, poses)
+    motions, twists = _moving(mechanics, t, poses, places, at, nu)
+    parts = None
+    if mechanics.system.topology.loops:
+        parts = factor_loops(mechanics, t, poses, places)
+        residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
+        nu = nu + parts.correction(residual)
+        motions, twists = _moving(mechanics, t, poses, places, at, nu)
+    bias = bias_accelerations(mechanics, t, poses, at, motions, twists, nu)
     kinematics = mechanics.kinematics(poses, places, twists)
-    forces = mechanics.free_forces(t, kinematics) - mechanics.momenta(bias.linear, bias.angular)
-    parts = factors(mechanics, t, poses, places)
-    f = nu.size
-    free = _solve_upper(
-        parts.root, _solve_lower(parts.root, parts.T.reshape(-1, f).T @ forces.ravel())
-    )
-    if not loops:
-        return free
-    return free + parts.correction(loop_bias + parts.J @ free)
+    forces = mechanics.free_forces(t, kinematics) - mechanics.momenta(bias[:, :3], bias[:, 3:])
+    if parts is None:
+        moving = Screws(screws(mechanics, poses, places, at), at)
+        right = generalised_forces(mechanics, poses, moving, forces)
+        return Motion(nu, twists, solve(mass_matrix(mechanics, poses, moving), right))
+
+    def rate(t, poses, w):
+        places = mechanics.place(poses)
+        return mechanics.constraint_rate(t, places, Twists(w[:, :3], w[:, 3:]), loops_only=True)
+
+    w = jnp.concatenate([twists.linear, twists.angular], axis=1)
+    moved = (jnp.ones_like(t), mechanics.pose_rate(poses, twists), bias)
+    _, gap = jax.jvp(rate, (t, poses, w), moved)
+    right = generalised_forces(mechanics, poses, parts.moving, forces)
+    free = parts.root.T @ (parts.root @ right)
+    return Motion(nu, twists, free + parts.correction(gap + parts.J @ free))
+
+
+def _moving(mechanics: JointedMechanics, t, poses, places, at, nu):
+    motions = along_paths(mechanics, own_motions(mechanics, t, poses, places, at, nu))
+    return motions, twists_of(poses, at, motions)
 
 
 def _by_elimination(mechanics: JointedMechanics, t, poses, places, nu, twists: Twists):
@@ -149,116 +120,31 @@ def _by_elimination(mechanics: JointedMechanics, t, poses, places, nu, twists: T
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     joints = constraints(mechanics, t, places, inertias, mechanics.masses)
     free = joints.inverse_mass(mechanics.free_forces(t, kinematics))
-    bias = mechanics.joint_bias(t, poses, nu, twists)
+    bias = joint_bias(mechanics, t, poses, nu, twists)
     gamma = [
-        group.over(lambda joint, r, b: joint.constraint_jacobian(r, t) @ b, place.relative, b)
-        for group, place, b in zip(mechanics.groups, places, bias, strict=True)
+        group.over(lambda joint, r, b: joint.constraint_jacobian(r, t) @ b, place.relative, bias[g])
+        for g, (group, place) in enumerate(zip(mechanics.groups, places, strict=True))
     ]
     gamma = jnp.concatenate([part.ravel() for part in gamma])
-    lam = joints.solve(joints.apply(free) + gamma)
-    w = free - joints.inverse_mass(joints.transpose(lam))
-    return mechanics.tree_rates(t, places, Twists(w[:, :3], w[:, 3:]), bias)
+    w = free + joints.correction(joints.apply(free) + gamma)
+    return tree_rates(mechanics, t, places, Twists(w[:, :3], w[:, 3:]), bias)
 
 
 def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:
     r"""Derivatives $\dot w = T\dot\nu + \dot T\nu - \dot r$ of the twists of all bodies."""
 
     def twists(t, poses, nu):
-        return mechanics.tree_twists(t, poses, mechanics.place(poses), nu)
+        return tree_twists(mechanics, t, poses, mechanics.place(poses), nu)
 
     start = twists(t, poses, nu)
-    _, bias = mechanics.bias(lambda t, poses: twists(t, poses, nu), t, poses, start)
-    _, driven = jax.jvp(lambda nu: twists(t, poses, nu), (nu,), (nu_dot,))
-    return Twists(bias.linear + driven.linear, bias.angular + driven.angular)
-
-
-# In absolute coordinates.
-
-
-class AbstractConstraints(eqx.Module):
-    r"""Constraints of all joints in a pose, ready to solve $G M^{-1} G^T \lambda = c$."""
-
-    masses: eqx.AbstractVar[Float[Array, " L"]]
-    inverses: eqx.AbstractVar[Float[Array, "L 3 3"]]  # of the inertias
-
-    @abc.abstractmethod
-    def solve(self, right: Float[Array, " m"]) -> Float[Array, " m"]:
-        r"""$\lambda$, of least norm."""
-
-    @abc.abstractmethod
-    def apply(self, w: Float[Array, "L 6"]) -> Float[Array, " m"]:
-        r"""$G\,w$."""
-
-    @abc.abstractmethod
-    def transpose(self, lam: Float[Array, " m"]) -> Float[Array, "L 6"]:
-        r"""$G^T \lambda$."""
-
-    def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
-        r"""$M^{-1}$ times wrenches."""
-        turn = jnp.sum(self.inverses * wrenches[:, None, 3:], axis=2)
-        return jnp.concatenate([wrenches[:, :3] / self.masses[:, None], turn], axis=1)
-
-
-class TreeConstraints(AbstractConstraints):
-    """Joint by joint, at linear cost."""
-
-    blocks: JointBlocks
-    factors: Factors
-    masses: Float[Array, " L"]
-    inverses: Float[Array, "L 3 3"]
-
-    def solve(self, right):
-        return self.blocks.flat(self.factors.solve(self.blocks.padded(right)))
-
-    def apply(self, w):
-        return self.blocks.flat(self.blocks.apply(w))
-
-    def transpose(self, lam):
-        return self.blocks.transpose(self.blocks.padded(lam))
-
-
-class LoopConstraints(AbstractConstraints):
-    r"""With loops, which may be redundant: by the pseudo-inverse of $G M^{-1/2}$ (the matrix
-    itself has the squares of its singular values)."""
-
-    G: Float[Array, "m 6L"]
-    inverse: Float[Array, "6L m"]
-    masses: Float[Array, " L"]
-    inverses: Float[Array, "L 3 3"]
-
-    def solve(self, right):
-        return self.inverse.T @ (self.inverse @ right)
-
-    def apply(self, w):
-        return self.G @ w.ravel()
-
-    def transpose(self, lam):
-        return (self.G.T @ lam).reshape(-1, 6)
-
-
-def constraints(mechanics: JointedMechanics, t, places, inertias, masses) -> AbstractConstraints:
-    """Factored constraints of all joints, in the metric of these inertias and masses."""
-    inverses = invert(inertias)
-    if not mechanics.system.topology.loops:
-        blocks = joint_blocks(mechanics, t, places)
-        factors = blocks.factor(masses, inverses)
-        return TreeConstraints(blocks=blocks, factors=factors, masses=masses, inverses=inverses)
-    G = mechanics.constraint_jacobian(t, places)
-    # M^-1 = L^-T L^-1 with L the Cholesky factor of every block.
-    turn = jax.vmap(_solve_lower)(jnp.linalg.cholesky(inertias), jnp.moveaxis(G[:, :, 3:], 0, 2))
-    half = jnp.concatenate(
-        [G[:, :, :3] / jnp.sqrt(masses)[:, None], jnp.moveaxis(turn, 2, 0)], axis=2
-    )
-    return LoopConstraints(
-        G=flat(G), inverse=pseudo_inverse(flat(half)), masses=masses, inverses=inverses
-    )
+    rate = mechanics.pose_rate(poses, start)
+    return jax.jvp(twists, (t, poses, nu), (jnp.ones_like(t), rate, nu_dot))[1]
 
 
 def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twists):
-    r"""Accelerations of all bodies with all joints as constraints, and their multipliers.
+    r"""Accelerations of all bodies with all joints as constraints, (L, 6).
 
-    $M\dot w + G^T\lambda = f$, $G\dot w = -\gamma$; the multipliers are those of least norm.
-    **Returns:** accelerations (L, 6) and multipliers (m,). **Source:** Lang (6), (58).
+    $M\dot w + G^T\lambda = f$, $G\dot w = -\gamma$. **Source:** Lang (6), (58).
     """
     kinematics = mechanics.kinematics(poses, places, twists)
     free = mechanics.inverse_mass(mechanics.free_forces(t, kinematics))
@@ -269,100 +155,22 @@ def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twi
     _, gamma = mechanics.bias(rate, t, poses, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     joints = constraints(mechanics, t, places, inertias, mechanics.masses)
-    lam = joints.solve(joints.apply(free) + gamma)
-    return free - joints.inverse_mass(joints.transpose(lam)), lam
+    return free + joints.correction(joints.apply(free) + gamma)
 
 
-def mass_metric_constraints(mechanics: JointedMechanics, t, places) -> AbstractConstraints:
-    """The constraints in the mass metric, made regular where a body lacks mass."""
-    return constraints(mechanics, t, places, _regular_inertias(mechanics), mechanics.masses)
-
-
-def project_twists(mechanics: JointedMechanics, t, places, twists: Twists) -> Twists:
-    """Twists nearest to the given ones, in kinetic energy, that the joints allow (Lang (62, V))."""
-    joints = mass_metric_constraints(mechanics, t, places)
-    lam = joints.solve(mechanics.constraint_rate(t, places, twists))
-    change = joints.inverse_mass(joints.transpose(lam))
-    return Twists(twists.linear - change[:, :3], twists.angular - change[:, 3:])
-
-
-def pose_correction(mechanics: JointedMechanics, t, places) -> Float[Array, "L 6"]:
-    r"""Small motion of all bodies that closes the joints, smallest in the mass metric.
-
-    One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
-    """
-    joints = mass_metric_constraints(mechanics, t, places)
-    lam = joints.solve(mechanics.constraint(t, places))
-    return -joints.inverse_mass(joints.transpose(lam))
-
-
-def mass_metric(mechanics: JointedMechanics):
-    r"""The map $M^{-1/2}$ to twists of all bodies, made regular where a body lacks mass."""
-    roots = jnp.linalg.cholesky(_regular_inertias(mechanics))
-    scale = 1.0 / jnp.sqrt(mechanics.masses)
-
-    def apply(z):
-        turn = jax.vmap(_solve_upper)(roots, z[:, 3:])
-        return jnp.concatenate([scale[:, None] * z[:, :3], turn], axis=1)
-
-    return apply
-
-
-def _regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:
-    inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-    arms = jnp.zeros(mechanics.num_bodies + 1, inertias.dtype)
-    for group in mechanics.groups:
-        for bodies, points in (
-            (group.parents, group.parent_point),
-            (group.children, group.child_point),
-        ):
-            arms = arms.at[np.array(bodies)].max(jnp.sum(points * points, axis=1))
-    # A body whose mass is a point at its joint turns at no cost: any length will do.
-    arms = jnp.where(arms[:-1] > 0, arms[:-1], 1.0)
-    floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + 1e-9 * mechanics.masses * arms
-    return inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)
-
-
-# Reactions.
-
-
-def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twists):
-    r"""Multipliers of all joints, $G^T\lambda = f - M\dot w$, of least norm."""
-    kinematics = mechanics.kinematics(poses, places, twists)
-    balance = mechanics.free_forces(t, kinematics) - mechanics.momenta(
-        accelerations.linear, accelerations.angular
-    )
-    if mechanics.system.topology.loops:
-        G = flat(mechanics.constraint_jacobian(t, places))
-        return pseudo_inverse(G.T) @ balance.ravel()
-    # Any metric will do: the solution is unique.
-    unit = jnp.broadcast_to(jnp.eye(3, dtype=balance.dtype), (mechanics.num_bodies, 3, 3))
-    joints = constraints(mechanics, t, places, unit, jnp.ones_like(mechanics.masses))
-    return joints.solve(joints.apply(balance))
-
-
-def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction]:
-    """Reaction of every joint on its child at the joint point, from the multipliers."""
-    out: dict[int, Any] = {}
-    start = 0
-    for group, place in zip(mechanics.groups, places, strict=True):
-        n, m = len(group.indices), group.joint.num_constraints
-        rows = lam[start : start + n * m].reshape(n, m)
-        start += n * m
-
-        def one(joint, place, row):
-            G = joint.constraint_jacobian(place.relative, t)
-            wrench = -(G.T @ row)
-            force, moment = to_space(place.frame, wrench[:3]), to_space(place.frame, wrench[3:])
-            return Reaction(force, moment, None), wrench
-
-        values = group.over(one, place, rows)
-        driven = getattr(group.joint, "motion", None) is not None
-        axis = 2 if group.joint.num_translations else 5
-        for k, j in enumerate(group.indices):
-            reaction, wrench = jax.tree.map(lambda leaf, k=k: leaf[k], values)
-            out[j] = Reaction(reaction.force, reaction.moment, wrench[axis] if driven else None)
-    return {mechanics.system.joints[j].name: out[j] for j in sorted(out)}
+def mass_of_rates(mechanics: JointedMechanics, t, poses, places, all_directions: bool):
+    """Mass matrix of the minimal velocities, or of all twists, and the body of each row."""
+    if all_directions:
+        L = mechanics.num_bodies
+        M = jnp.zeros((L, 6, L, 6), mechanics.masses.dtype)
+        k = np.arange(L)
+        inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
+        M = M.at[k, :3, k, :3].set(mechanics.masses[:, None, None] * jnp.eye(3, dtype=M.dtype))
+        M = M.at[k, 3:, k, 3:].set(inertias)
+        return M.reshape(6 * L, 6 * L), np.repeat(k, 6)
+    at = centres(mechanics, poses)
+    moving = Screws(screws(mechanics, poses, places, at), at)
+    return mass_matrix(mechanics, poses, moving), owners(mechanics)
 
 
 def loop_rank(system) -> int:
@@ -383,6 +191,5 @@ def _loop_jacobian(system):
     poses = mechanics.poses(reference.position, rotations, jnp.zeros(0))
     t = jnp.zeros((), reference.position.dtype)
     places = mechanics.place(poses)
-    columns, _ = mechanics.screws(t, poses, places)
-    T = mechanics.null_space(poses, columns).reshape(-1, mechanics.num_rates)
-    return flat(mechanics.constraint_jacobian(t, places, system.topology.loops)) @ T
+    at = centres(mechanics, poses)
+    return loop_jacobian(mechanics, t, places, Screws(screws(mechanics, poses, places, at), at))

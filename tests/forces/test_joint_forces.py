@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import rigidjax as rj
 from rigidjax.rotations import euler_map
 from rigidjax.system.jointed import JointedMechanics
+from rigidjax.system.trees import tree_twists
 
 AXIS, ACROSS = np.array([1.0, 2.0, 2.0]) / 3, np.array([2.0, 1.0, -2.0]) / 3
 T, TURN = jnp.array(0.4), np.eye(3)
@@ -82,7 +83,7 @@ def test_power():
     def evaluate(x, R, nu):
         poses = mechanics.poses(x, R, jnp.zeros(0))
         places = mechanics.place(poses)
-        twists = mechanics.tree_twists(T, poses, places, nu)
+        twists = tree_twists(mechanics, T, poses, places, nu)
         bodies = mechanics.kinematics(poses, places, twists)
 
         def energy(t, poses):

@@ -11,7 +11,8 @@ from system import cases
 
 import rigidjax as rj
 from rigidjax.rotations import so3
-from rigidjax.system.dynamics import flat
+from rigidjax.system.constraints import flat
+from rigidjax.system.trees import null_space as null_space_matrix
 
 TIME = jnp.asarray(cases.T)
 SMALL = (
@@ -47,8 +48,7 @@ def everything(system, rotation, reactions):
         y = null_space.pack(state, None, TIME)
         state = null_space.decode(TIME, y)
         poses, places, twists = null_space.jointed.motion(TIME, y)
-        columns, _ = mechanics.screws(TIME, poses, places)
-        out["T"] = mechanics.null_space(poses, columns).reshape(6 * system.num_bodies, -1)
+        out["T"] = null_space_matrix(mechanics, poses, places).reshape(6 * system.num_bodies, -1)
         out["G"] = flat(mechanics.constraint_jacobian(TIME, places))
         out["rate"] = mechanics.constraint_rate(TIME, places, twists)
         for name, model in (("null space", null_space), ("absolute", absolute)):

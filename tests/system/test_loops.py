@@ -9,7 +9,7 @@ import numpy as np
 from formulations.cases import error, round_off
 
 import rigidjax as rj
-from rigidjax.system.dynamics import flat
+from rigidjax.system.constraints import flat
 
 FAST = {"xla_backend_optimization_level": 0}
 ZERO = jnp.zeros(())

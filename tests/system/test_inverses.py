@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from formulations.cases import error, round_off
 
-from rigidjax.system.pseudo_inverse import pseudo_inverse
+from rigidjax.system.inverses import pseudo_inverse
 
 CASES = {"wide": (3, 5, 3), "tall": (5, 3, 3), "square": (4, 4, 4), "redundant": (5, 4, 2)}
 

@@ -1,0 +1,135 @@
+r"""Inverses of matrices by LAPACK, with derivatives that are products of matrices.
+
+Batches are inverted one matrix after another on the CPU. There, jaxlib (0.10) spreads a batch over
+the threads that also run the program, and waits for them: two batched factorisations that run at
+once on two cores wait for ever.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Float
+
+from ..rotations.matrix import matrix
+
+# Singular values below this part of the largest one are taken for zero (or below ten units of
+# round-off, which is more in single precision). Where a mechanism comes through a position with
+# more freedom (a parallelogram in line), directions of constraints that close to it are noise: the
+# motion is carried across by its velocity. Energy then changes, over 10 s at a tolerance of 1e-9,
+# by 1.0e-1 J at 1e-7, 1.5e-5 at 1e-6, 1.7e-7 at 1e-5, 9.8e-7 at 1e-4.
+_CUTOFF = 1e-5
+
+
+def _one_by_one(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The function, applied to one matrix after another in batches on the CPU."""
+    mapped = custom_vmap(function)
+
+    @mapped.def_vmap
+    def _(axis_size, in_batched, *arrays):
+        arrays = [
+            array if batched else jnp.broadcast_to(array, (axis_size, *array.shape))
+            for array, batched in zip(arrays, in_batched, strict=True)
+        ]
+        in_turn = lambda *arrays: jax.lax.map(lambda one: mapped(*one), arrays)  # noqa: E731
+        at_once = jax.vmap(function)
+        return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=at_once), True
+
+    return mapped
+
+
+def _inverted_root(H):
+    root = jax.lax.linalg.cholesky(H, symmetrize_input=False)
+    unit = jnp.eye(H.shape[0], dtype=H.dtype)
+    return jax.lax.linalg.triangular_solve(root, unit, left_side=True, lower=True)
+
+
+_lapack_inverse_root = _one_by_one(_inverted_root)
+
+
+@jax.custom_jvp
+def inverse_root(H: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    r"""Lower triangular $W = L^{-1}$ of a positive definite $H = L L^T$: $H^{-1} = W^T W$.
+
+    NaN if `H` is not positive definite.
+    """
+    return _lapack_inverse_root(H) if H.size else H
+
+
+@inverse_root.defjvp
+def _inverse_root_jvp(primals, tangents):
+    (H,), (dH,) = primals, tangents
+    W = inverse_root(H)
+    inner = W @ dH @ W.T
+    half = jnp.tril(inner) - 0.5 * jnp.diag(jnp.diagonal(inner))
+    return W, -half @ W
+
+
+def _solved(H, b):
+    root = jax.lax.linalg.cholesky(H, symmetrize_input=False)
+    z = jax.lax.linalg.triangular_solve(root, b[:, None], left_side=True, lower=True)
+    x = jax.lax.linalg.triangular_solve(root, z, left_side=True, lower=True, transpose_a=True)
+    return x[:, 0]
+
+
+_lapack_solved = _one_by_one(_solved)
+
+
+@jax.custom_jvp
+def solve(H: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
+    r"""$H^{-1} b$ for a positive definite `H`; NaN if it is not."""
+    return _lapack_solved(H, b) if H.size else b
+
+
+@solve.defjvp
+def _solve_jvp(primals, tangents):
+    (H, b), (dH, db) = primals, tangents
+    x, W = solve(H, b), inverse_root(H)
+    return x, W.T @ (W @ (db - dH @ x))
+
+
+def inverse_root_3(D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    """The same for a matrix 3x3, from its entries."""
+    zero = jnp.zeros_like(D[0, 0])
+    a = 1 / jnp.sqrt(D[0, 0])
+    l21, l31 = D[1, 0] * a, D[2, 0] * a
+    b = 1 / jnp.sqrt(D[1, 1] - l21 * l21)
+    l32 = (D[2, 1] - l31 * l21) * b
+    c = 1 / jnp.sqrt(D[2, 2] - l31 * l31 - l32 * l32)
+    w21 = -l21 * a * b
+    w31 = -(l31 * a + l32 * w21) * c
+    return matrix([a, zero, zero, w21, b, zero, w31, -l32 * b * c, c])
+
+
+def _by_singular_values(A):
+    U, s, Vt = jnp.linalg.svd(A, full_matrices=False)
+    cutoff = max(_CUTOFF, 10 * float(np.finfo(A.dtype).eps))
+    keep = s > cutoff * jnp.max(s, initial=0.0)
+    inverse = jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0)
+    return (Vt.T * inverse) @ U.T
+
+
+_lapack_pseudo_inverse = _one_by_one(_by_singular_values)
+
+
+@jax.custom_jvp
+def pseudo_inverse(A: Float[Array, "m n"]) -> Float[Array, "n m"]:
+    r"""The Moore-Penrose inverse $A^+$, shape (n, m).
+
+    Its derivative is that at constant rank (Golub and Pereyra 1973, theorem 4.3), which needs no
+    derivatives of singular vectors.
+    """
+    return _lapack_pseudo_inverse(A) if A.size else A.T
+
+
+@pseudo_inverse.defjvp
+def _pseudo_inverse_jvp(primals, tangents):
+    (A,), (dA,) = primals, tangents
+    P = pseudo_inverse(A)
+    change = -P @ dA @ P
+    # What the change of the row and the column space adds.
+    change = change + P @ P.T @ (dA.T - dA.T @ A @ P)
+    change = change + (dA.T - P @ A @ dA.T) @ P.T @ P
+    return P, change

@@ -1,0 +1,365 @@
+r"""Motions of trees of bodies, in space axes about one point for each tree.
+
+A motion is $(v, \omega)$, $v$ the velocity of what would be at that point. Such motions add up
+along the tree without transformations, and so do wrenches and inertias about the point towards its
+root: all sums over paths and subtrees are products with one constant matrix.
+"""
+
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..bodies.inertia import inertia_tensor
+from ..rotations.matrix import cross, product, to_body, to_space
+from .attachment import JointGroup, Placement, Poses
+from .rows import take
+from .topology import GROUND
+
+if TYPE_CHECKING:
+    from .jointed import JointedMechanics, Twists
+
+# Bodies up to which sums along paths are products with a matrix; more are added by doubling.
+_MATRIX_LIMIT = 32
+
+
+class Screws(eqx.Module):
+    r"""Motions that the tree joints allow in a pose.
+
+    `columns`, one for each minimal velocity, (f, 6); `centres`, the point of each body's tree that
+    they are about, (L, 3), fixed in space.
+    """
+
+    columns: Float[Array, "f 6"]
+    centres: Float[Array, "L 3"]
+
+
+def centres(mechanics: "JointedMechanics", poses: Poses) -> Float[Array, "L 3"]:
+    """The centre of mass of the first body of each tree: distances from it stay small."""
+    return jax.lax.stop_gradient(take(poses.positions, mechanics.system.topology.roots))
+
+
+def _tree_joints(mechanics: "JointedMechanics", places: list[Placement]):
+    """Groups of tree joints by number, their places, the bodies that hang on them, and signs."""
+    topology = mechanics.system.topology
+    hung = {j: i for i, j in enumerate(topology.joints) if j is not None}
+    for g, (group, place) in enumerate(zip(mechanics.groups, places, strict=True)):
+        if not group.closes_loops:
+            bodies = np.array([hung[j] for j in group.indices], int)
+            sign = np.where(np.array(topology.reversed)[bodies], -1.0, 1.0)
+            yield g, group, place, bodies, sign
+
+
+def _moved(place: Placement, centre, sign, columns: Float[Array, "n k 6"]):
+    """Relative twists of joints as motions about the centres, of bodies that hang on them."""
+
+    def one(point, frame, centre, sign, columns):
+        def motion(column):
+            v, w = to_space(frame, column[:3]), to_space(frame, column[3:])
+            return sign * jnp.concatenate([v + cross(point - centre, w), w])
+
+        return jax.vmap(motion)(columns)
+
+    sign = jnp.asarray(sign, columns.dtype)
+    return jax.vmap(one)(place.point, place.frame, centre, sign, columns)
+
+
+def _free_bodies(mechanics: "JointedMechanics") -> np.ndarray:
+    joints = mechanics.system.topology.joints
+    return np.array([i for i, j in enumerate(joints) if j is None], int)
+
+
+def _first_rate(mechanics: "JointedMechanics") -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(mechanics.system.rates_of_bodies)]).astype(int)
+
+
+def _in_order(parts: list[Array], where: list[np.ndarray], empty: Array) -> Array:
+    """Parts one after another, sorted by the rows that they belong to."""
+    if not parts:
+        return empty
+    rows = jnp.concatenate(parts) if len(parts) > 1 else parts[0]
+    return take(rows, np.argsort(np.concatenate(where), kind="stable"))
+
+
+def screws(mechanics: "JointedMechanics", poses: Poses, places, at) -> Float[Array, "f 6"]:
+    """Motion about the points `at` for each minimal velocity."""
+    start = _first_rate(mechanics)
+    rows, where = [], []
+    for _, group, place, bodies, sign in _tree_joints(mechanics, places):
+        count = group.joint.num_rates
+        if count:
+            S = group.over(lambda joint, r: joint.null_space(r).T, place.relative)
+            rows.append(_moved(place, take(at, bodies), sign, S).reshape(-1, 6))
+            where.append((start[bodies][:, None] + np.arange(count)).ravel())
+    free = _free_bodies(mechanics)
+    if len(free):
+        R, arm = take(poses.rotations, free), take(poses.positions, free) - take(at, free)
+        shift = jnp.broadcast_to(jnp.eye(3, 6, dtype=R.dtype), (len(free), 3, 6))
+        axes = jnp.swapaxes(R, 1, 2)
+        moved = jax.vmap(lambda arm, axes: jax.vmap(lambda w: cross(arm, w))(axes))(arm, axes)
+        turn = jnp.concatenate([moved, axes], axis=2)
+        rows.append(jnp.concatenate([shift, turn], axis=1).reshape(-1, 6))
+        where.append((start[free][:, None] + np.arange(6)).ravel())
+    return _in_order(rows, where, jnp.zeros((0, 6), poses.positions.dtype))
+
+
+def own_motions(mechanics: "JointedMechanics", t, poses: Poses, places, at, nu):
+    """What each body's own minimal velocities and prescribed motions add, (L, 6)."""
+    start = _first_rate(mechanics)
+    rows, where = [], []
+    for _, group, place, bodies, sign in _tree_joints(mechanics, places):
+        twists = _free_twists(group, place, t, _rates_of(group, start[bodies], nu))
+        rows.append(_moved(place, take(at, bodies), sign, twists[:, None])[:, 0])
+        where.append(bodies)
+    free = _free_bodies(mechanics)
+    if len(free):
+        own = take(nu, (start[free][:, None] + np.arange(6)).ravel()).reshape(-1, 6)
+        arm = take(poses.positions, free) - take(at, free)
+        w = jax.vmap(to_space)(take(poses.rotations, free), own[:, 3:])
+        rows.append(jnp.concatenate([own[:, :3] + jax.vmap(cross)(arm, w), w], axis=1))
+        where.append(free)
+    return _in_order(rows, where, jnp.zeros((0, 6), nu.dtype))
+
+
+def _rates_of(group: JointGroup, first: np.ndarray, nu) -> Float[Array, "n f"]:
+    """Minimal velocities of the joints of a group."""
+    count = group.joint.num_rates
+    rows = np.add.outer(first, np.arange(count)).ravel()
+    return take(nu, rows).reshape(len(first), count)
+
+
+def _free_twists(group: JointGroup, place: Placement, t, rates) -> Float[Array, "n 6"]:
+    """Relative twists of the joints of a group from their rates."""
+    driven = getattr(group.joint, "motion", None) is not None
+
+    def one(joint, r, rates):
+        twist = jnp.sum(joint.null_space(r) * rates, axis=1)
+        return twist + joint.prescribed_twist(r, t) if driven else twist
+
+    return group.over(one, place.relative, rates)
+
+
+# Sums along paths and over subtrees.
+
+
+def along_paths(mechanics: "JointedMechanics", values: Float[Array, "L k"]) -> Float[Array, "L k"]:
+    """Sum over each body and those that it hangs on."""
+    topology = mechanics.system.topology
+    L = topology.num_bodies
+    if L <= _MATRIX_LIMIT:
+        return jnp.asarray(topology.ancestors, values.dtype) @ values
+    # By doubling: log2 of the depth steps.
+    parents = np.array([L if p == GROUND else p for p in topology.parents] + [L])
+    values = jnp.concatenate([values, jnp.zeros((1, values.shape[1]), values.dtype)])
+    while np.any(parents != L):
+        values = values + take(values, parents)
+        parents = parents[parents]
+    return values[:-1]
+
+
+def over_subtrees(mechanics: "JointedMechanics", values: Float[Array, "L k"]):
+    """Sum over each body and those that hang on it, (L, k)."""
+    return jnp.asarray(mechanics.system.topology.ancestors.T, values.dtype) @ values
+
+
+def owners(mechanics: "JointedMechanics") -> np.ndarray:
+    """Body of each minimal velocity, shape (f,)."""
+    return np.repeat(np.arange(mechanics.num_bodies), mechanics.system.rates_of_bodies)
+
+
+# From minimal velocities to twists and back.
+
+
+def twists_of(poses: Poses, at, motions: Float[Array, "L 6"]) -> "Twists":
+    """Twists of the bodies from their motions about the points `at`."""
+    from .jointed import Twists
+
+    x, R = poses.positions[:-1], poses.rotations[:-1]
+    linear = motions[:, :3] + jax.vmap(cross)(motions[:, 3:], x - at)
+    return Twists(linear, jax.vmap(to_body)(R, motions[:, 3:]))
+
+
+def tree_twists(mechanics: "JointedMechanics", t, poses: Poses, places, nu) -> "Twists":
+    """Twists of all bodies from the minimal velocities of the trees."""
+    at = centres(mechanics, poses)
+    own = own_motions(mechanics, t, poses, places, at, nu)
+    return twists_of(poses, at, along_paths(mechanics, own))
+
+
+def spread(mechanics: "JointedMechanics", poses: Poses, moving: Screws, nu) -> Float[Array, "L 6"]:
+    r"""$T\nu$: change of all twists with the minimal velocities."""
+    own = jax.ops.segment_sum(moving.columns * nu[:, None], owners(mechanics), mechanics.num_bodies)
+    change = twists_of(poses, moving.centres, along_paths(mechanics, own))
+    return jnp.concatenate([change.linear, change.angular], axis=1)
+
+
+def null_space(mechanics: "JointedMechanics", poses: Poses, places) -> Float[Array, "L 6 f"]:
+    r"""The external null-space matrix $T$ with $(\dot x, \Omega) = T\,\nu - r$ of each body.
+
+    **Source:** Lang (11), and Example C for the multiplicative form that it generalises.
+    """
+    at = centres(mechanics, poses)
+    moving = Screws(screws(mechanics, poses, places, at), at)
+    unit = jnp.eye(mechanics.num_rates, dtype=at.dtype)
+    return jax.vmap(lambda nu: spread(mechanics, poses, moving, nu), out_axes=2)(unit)
+
+
+def tree_rates(mechanics: "JointedMechanics", t, places, twists: "Twists", bias=None):
+    r"""Minimal velocities of the trees nearest to the twists, joint by joint, (f,).
+
+    With `bias` (see `joint_bias`): derivatives of minimal velocities, from those of twists.
+    """
+    start = _first_rate(mechanics)
+    relative = mechanics.joint_twists(places, twists)
+    rows, where = [], []
+    for g, group, place, bodies, _ in _tree_joints(mechanics, places):
+        count = group.joint.num_rates
+        if not count:
+            continue
+        twist = relative[g]
+        if bias is not None:
+            twist = twist + bias[g]
+        elif getattr(group.joint, "motion", None) is not None:
+            twist = twist - group.over(
+                lambda joint, r: joint.prescribed_twist(r, t), place.relative
+            )
+        rows.append(group.over(lambda j, r, s: j.rates(r, s), place.relative, twist).ravel())
+        where.append((start[bodies][:, None] + np.arange(count)).ravel())
+    free = _free_bodies(mechanics)
+    if len(free):
+        own = jnp.concatenate([take(twists.linear, free), take(twists.angular, free)], axis=1)
+        rows.append(own.ravel())
+        where.append((start[free][:, None] + np.arange(6)).ravel())
+    return _in_order(rows, where, jnp.zeros(0, twists.linear.dtype))
+
+
+def joint_bias(
+    mechanics: "JointedMechanics", t, poses: Poses, nu, twists: "Twists"
+) -> dict[int, Float[Array, "n 6"]]:
+    r"""What turns accelerations of bodies into those of joints, $S\dot\nu$ = theirs + bias.
+
+    The relative twist is $P w = S\nu + s_t$, so that it is $\dot P w - \dot S\nu - \dot s_t$, for
+    each group of tree joints, by its number.
+    """
+    start = _first_rate(mechanics)
+    places = mechanics.place(poses)
+    rates = {
+        g: _rates_of(group, start[bodies], nu)
+        for g, group, _, bodies, _ in _tree_joints(mechanics, places)
+    }
+
+    def gap(t, poses):
+        places = mechanics.place(poses)
+        relative = mechanics.joint_twists(places, twists)
+        return {
+            g: relative[g] - _free_twists(group, place, t, rates[g])
+            for g, group, place, _, _ in _tree_joints(mechanics, places)
+        }
+
+    return mechanics.bias(gap, t, poses, twists)[1]
+
+
+# Dynamics.
+
+
+def mass_matrix(
+    mechanics: "JointedMechanics", poses: Poses, moving: Screws, inertias=None
+) -> Float[Array, "f f"]:
+    r"""$T^T M T$ by composite bodies; `inertias` (L, 3, 3) if not those of the bodies.
+
+    **Source:** Featherstone (2008), Rigid Body Dynamics Algorithms, Table 6.2, about
+    one point.
+    """
+    if inertias is None:
+        inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
+    x, R = poses.positions[:-1], poses.rotations[:-1]
+
+    def about_centre(m, inertia, R, r):
+        turned = product(R, product(inertia, R.T))
+        J = turned + m * (jnp.sum(r * r) * jnp.eye(3, dtype=r.dtype) - r[:, None] * r[None])
+        return jnp.concatenate([m[None], m * r, J.ravel()])
+
+    packed = jax.vmap(about_centre)(mechanics.masses, inertias, R, x - moving.centres)
+    owner = owners(mechanics)
+    composite = over_subtrees(mechanics, packed)[owner]
+
+    def momentum(row, s):
+        m, c, J = row[0], row[1:4], row[4:].reshape(3, 3)
+        v, w = s[:3], s[3:]
+        return jnp.concatenate([m * v + cross(w, c), cross(c, v) + to_space(J, w)])
+
+    momenta = jax.vmap(momentum)(composite, moving.columns)
+    # Entry i, j stands where body j is body i or one that it hangs on; the others are mirrored.
+    ancestors = mechanics.system.topology.ancestors
+    below = ancestors[np.ix_(owner, owner)]
+    strictly = below & (owner[:, None] != owner[None])
+    H = momenta @ moving.columns.T
+    mask = lambda where: jnp.asarray(where, H.dtype)  # noqa: E731
+    return H * mask(below) + (H * mask(strictly)).T
+
+
+def generalised_forces(mechanics: "JointedMechanics", poses: Poses, moving: Screws, wrenches):
+    r"""$T^T f$ of wrenches (L, 6), forces in space and moments in body components."""
+    x, R = poses.positions[:-1], poses.rotations[:-1]
+
+    def about_centre(R, r, wrench):
+        force, moment = wrench[:3], to_space(R, wrench[3:])
+        return jnp.concatenate([force, moment + cross(r, force)])
+
+    moved = jax.vmap(about_centre)(R, x - moving.centres, wrenches)
+    total = over_subtrees(mechanics, moved)[owners(mechanics)]
+    return jnp.sum(moving.columns * total, axis=1)
+
+
+def bias_accelerations(mechanics: "JointedMechanics", t, poses: Poses, at, motions, twists, nu):
+    r"""Accelerations $(\ddot x, \dot\Omega)$ of all bodies at constant minimal velocities, (L, 6).
+
+    `motions`, (L, 6), of the bodies about the points `at`.
+    """
+
+    def own(t, poses):
+        return own_motions(mechanics, t, poses, mechanics.place(poses), at, nu)
+
+    _, change = mechanics.bias(own, t, poses, twists)
+    change = along_paths(mechanics, change)
+    x, R = poses.positions[:-1], poses.rotations[:-1]
+
+    def one(R, r, V, A):
+        v = V[:3] + cross(V[3:], r)
+        linear = A[:3] + cross(A[3:], r) + cross(V[3:], v)
+        return jnp.concatenate([linear, to_body(R, A[3:])])
+
+    return jax.vmap(one)(R, x - at, motions, change)
+
+
+def loop_jacobian(mechanics: "JointedMechanics", t, places, moving: Screws) -> Float[Array, "m f"]:
+    r"""Gradient $J = G\,T$ of the constraints of the loops on the minimal velocities."""
+    ancestors = mechanics.system.topology.ancestors
+    mask = np.concatenate([ancestors, np.zeros((1, len(ancestors)), bool)])[:, owners(mechanics)]
+    at = jnp.concatenate([moving.centres, jnp.zeros((1, 3), moving.centres.dtype)])
+    rows = []
+    for group, place in zip(mechanics.groups, places, strict=True):
+        if not group.closes_loops:
+            continue
+        G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
+        n, m, _ = G.shape
+
+        def on(G, place, centre):
+            def one(row):
+                force = to_space(place.frame, row[:3])
+                moment = to_space(place.frame, row[3:])
+                return jnp.concatenate([force, moment + cross(place.point - centre, force)])
+
+            return jax.vmap(one)(G)
+
+        part = jnp.zeros((n, m, moving.columns.shape[0]), G.dtype)
+        for bodies, sign in ((group.children, 1.0), (group.parents, -1.0)):
+            wrenches = jax.vmap(on)(G, place, take(at, bodies))
+            block = (wrenches.reshape(n * m, 6) @ moving.columns.T).reshape(n, m, -1)
+            part = part + sign * block * jnp.asarray(mask[list(bodies)], G.dtype)[:, None]
+        rows.append(part.reshape(n * m, -1))
+    empty = jnp.zeros((0, moving.columns.shape[0]), moving.columns.dtype)
+    return jnp.concatenate([empty, *rows])
