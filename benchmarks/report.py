@@ -80,7 +80,17 @@ def operation_table() -> str:
 
 def claims_table() -> str:
     """Ratios of evaluations at equal error, by tolerance."""
-    found = claims(work())
+    return _claims_table(work())
+
+
+def two_bodies_table() -> str:
+    """The same for Example C."""
+    rows = common.read("two_bodies")
+    return _claims_table(rows) + "\n\n" + measured(rows)
+
+
+def _claims_table(rows: list[dict[str, Any]]) -> str:
+    found = claims(rows)
     tolerances = sorted({f["tolerance"] for f in found}, reverse=True)
     keys = dict.fromkeys((f["case"], f["solver"], f["projection"], f["pair"]) for f in found)
     body = []
@@ -195,6 +205,49 @@ def gradient_table() -> str:
     return table(header, body) + "\n\n" + measured(rows)
 
 
+def multibody_table() -> str:
+    """Errors of multibody problems against exact solutions and the given histories."""
+    rows = common.read("multibody")
+    body = [
+        [
+            f"{r['case']}; {r['solver']} at {r['tolerance']:.0e}; {r['t1']:g} s",
+            str(r["unknowns"]),
+            f"{r['error']:.1e}",
+            "" if r["relative_energy_change"] is None else f"{r['relative_energy_change']:.1e}",
+            f"{r['position_drift']:.0e}",
+            f"{r['velocity_drift']:.0e}",
+            str(r["num_steps"]),
+            f"{r['run_seconds']:.3g}",
+        ]
+        for r in rows
+    ]
+    header = ["problem", "unknowns", "error / m", "energy", "drift / m", "m/s", "steps", "run s"]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
+def chain_table() -> str:
+    """Times of one acceleration of a chain, ours and Pinocchio's."""
+    rows = common.read("chains")
+    ours = [r for r in rows if r["program"] == "rigidjax"]
+    peers = {r["bodies"]: r for r in rows if r["program"] != "rigidjax"}
+    body = []
+    for r in ours:
+        peer = peers.get(r["bodies"])
+        batch = f", {r['batch']:,} at once" if r["batch"] > 1 else ""
+        body.append(
+            [
+                f"{r['bodies']}{batch}",
+                f"{r['microseconds']:.3g}",
+                f"{peer['microseconds']:.3g}" if peer else "",
+                f"{r['microseconds'] / peer['microseconds']:.2f}" if peer else "",
+                f"{r['compile_seconds']:.1f}",
+            ]
+        )
+    peer_name = next((r["program"] for r in rows if r["program"] != "rigidjax"), "Pinocchio")
+    header = ["bodies", "rigidjax us", f"{peer_name} us", "ratio", "compile s (CPU)"]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "operations": ("operation_counts", operation_table),
     "claims": ("work_precision", claims_table),
@@ -202,6 +255,9 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "speed": ("speed", speed_table),
     "throughput": ("throughput", throughput_table),
     "gradients": ("gradients", gradient_table),
+    "two_bodies": ("two_bodies", two_bodies_table),
+    "multibody": ("multibody", multibody_table),
+    "chains": ("chains", chain_table),
 }
 
 
@@ -239,9 +295,8 @@ def energy_figure() -> Figure:
     return figure
 
 
-def work_figure(panels: list[tuple[str, str]]) -> Figure:
+def work_figure(panels: list[tuple[str, str]], rows: list[dict[str, Any]]) -> Figure:
     """Error against evaluations, one panel for each (case, solver)."""
-    rows = work()
     figure, grid = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.6), squeeze=False)
     for axes, (case, solver) in zip(grid[0], panels, strict=True):
         for name in common.FORMULATIONS:
@@ -293,15 +348,26 @@ FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     "figure_10_energy": ("energy", energy_figure),
     "figure_13_explicit_A": (
         "work_precision",
-        lambda: work_figure([("A", s) for s in ("Dopri5", "Dopri8", "Tsit5")]),
+        lambda: work_figure([("A", s) for s in ("Dopri5", "Dopri8", "Tsit5")], work()),
     ),
     "figure_14_implicit_A": (
         "work_precision_implicit",
-        lambda: work_figure([("A", s) for s in ("Kvaerno3", "Kvaerno4", "Kvaerno5")]),
+        lambda: work_figure([("A", s) for s in ("Kvaerno3", "Kvaerno4", "Kvaerno5")], work()),
     ),
     "figure_15_B": (
         "work_precision",
-        lambda: work_figure([("B, 0.1", "Dopri5"), ("B, 1e-5", "Dopri5")]),
+        lambda: work_figure([("B, 0.1", "Dopri5"), ("B, 1e-5", "Dopri5")], work()),
+    ),
+    "figure_16_C": (
+        "two_bodies",
+        lambda: work_figure(
+            [
+                (case, solver)
+                for case in ("C, 1 s", "C slow, 4 s")
+                for solver in ("Dopri5", "Dopri8")
+            ],
+            common.read("two_bodies"),
+        ),
     ),
     "throughput": ("throughput", throughput_figure),
 }
