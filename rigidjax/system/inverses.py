@@ -104,6 +104,11 @@ def inverse_root_3(D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
 
 
 def _by_singular_values(A):
+    m, n = A.shape
+    if m > 1.5 * n:
+        # Many redundant constraints: the singular values of a smaller triangle.
+        Q, R = jnp.linalg.qr(A)
+        return _by_singular_values(R) @ Q.T
     U, s, Vt = jnp.linalg.svd(A, full_matrices=False)
     cutoff = max(_CUTOFF, 10 * float(np.finfo(A.dtype).eps))
     keep = s > cutoff * jnp.max(s, initial=0.0)
