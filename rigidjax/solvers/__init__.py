@@ -1,4 +1,8 @@
 """Time integrators for diffrax."""
 
 from .after_step import Projected as Projected, Recharted as Recharted
+from .newton import SimplifiedNewton as SimplifiedNewton
+from .predictive import PredictiveController as PredictiveController
+from .radau import AbstractRadau as AbstractRadau, Radau5 as Radau5
+from .terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
 from .unrolled import Unrolled as Unrolled, unrolled as unrolled
