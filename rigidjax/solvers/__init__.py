@@ -1,6 +1,7 @@
 """Time integrators for diffrax."""
 
 from .after_step import Projected as Projected, Recharted as Recharted
+from .dae_term import dae_term as dae_term
 from .newton import SimplifiedNewton as SimplifiedNewton
 from .predictive import PredictiveController as PredictiveController
 from .radau import AbstractRadau as AbstractRadau, Radau5 as Radau5

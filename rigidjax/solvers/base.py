@@ -24,6 +24,11 @@ class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptive
         """The step-size controller to use with this solver."""
 
 
+    @abc.abstractmethod
+    def evaluations(self, solver_state: Any) -> Any:
+        """Evaluations of the equations in the last attempted step, Jacobian columns apart."""
+
+
 def check_problem(solver: AbstractDAESolver, terms: Any, y0: Any) -> None:
     """Raise for a problem that is not for this solver.
 

@@ -13,13 +13,15 @@ class Outcome(NamedTuple):
     """How an iteration ended.
 
     **Attributes:** `Z`, increments (s, n); `converged`; `theta`, rate of convergence, 0 after a
-    single iteration; `eta`, the factor of the last increment that estimates the error.
+    single iteration; `eta`, the factor of the last increment that estimates the error; `count`,
+    of iterations.
     """
 
     Z: Any
     converged: Any
     theta: Any
     eta: Any
+    count: Any
 
 
 def iterate(
@@ -64,5 +66,5 @@ def iterate(
         return ~(carry[-1] | carry[-2])
 
     start = jnp.array(0), Z, one, one, jnp.zeros_like(one), one, no, no
-    _, Z, _, _, theta, eta, converged, failed = jax.lax.while_loop(running, turn, start)
-    return Outcome(Z, converged & ~failed, theta, eta)
+    count, Z, _, _, theta, eta, converged, failed = jax.lax.while_loop(running, turn, start)
+    return Outcome(Z, converged & ~failed, theta, eta, count)

@@ -24,7 +24,8 @@ class RadauState(NamedTuple):
 
     **Attributes:** `M`, `K`, (n, n), linearisation; `inverse`, of the Newton matrix for the step
     length `h_inverse`; `stale`, whether it is time for new ones; `Z`, (s, n), increments of the
-    last step, and its length `h`; `rate`, (n,), $\dot y$ at its end; `eta`, of its iteration.
+    last step, and its length `h`; `rate`, (n,), $\dot y$ at its end; `eta`, of its iteration;
+    `evaluations`, of the last attempt.
     """
 
     M: Any
@@ -36,6 +37,7 @@ class RadauState(NamedTuple):
     h: Any
     rate: Any
     eta: Any
+    evaluations: Any
 
 
 class AbstractRadau(AbstractDAESolver):
@@ -76,6 +78,10 @@ class AbstractRadau(AbstractDAESolver):
         """Gustafsson's predictive control."""
         return PredictiveController(rtol=rtol, atol=atol, norm=norm)
 
+    def evaluations(self, solver_state: RadauState) -> Any:
+        """Evaluations in the last attempted step, Jacobian columns apart."""
+        return solver_state.evaluations
+
     def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
         r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
         y, unravel = flattened(y0)
@@ -91,7 +97,7 @@ class AbstractRadau(AbstractDAESolver):
         return RadauState(
             M=square, K=square, inverse=Factors(square, jnp.zeros((s * n, s * n), dtype)),
             h_inverse=zero, stale=jnp.array(True), Z=jnp.zeros((s, n), dtype), h=zero + 1,
-            rate=rate, eta=zero + 1,
+            rate=rate, eta=zero + 1, evaluations=jnp.array(0),
         )  # fmt: skip
 
     def step(
@@ -120,7 +126,7 @@ class AbstractRadau(AbstractDAESolver):
         )  # fmt: skip
         okay = outcome.converged
         Z = jnp.where(okay, outcome.Z, 0.0)
-        error = _error(fixed, point, state.inverse.real, Z, h, norm, tableau)
+        error, more = _error(fixed, point, state.inverse.real, Z, h, norm, tableau)
         size = jnp.where(okay, norm(error), jnp.inf)
         result = newton_result(okay, state.K, state.inverse.full)
         error = jnp.where(okay, scaling(index, h) * error, jnp.inf)
@@ -132,6 +138,7 @@ class AbstractRadau(AbstractDAESolver):
             h=h,
             rate=jnp.asarray(tableau.A_inverse[-1], y.dtype) @ Z / h,
             eta=outcome.eta,
+            evaluations=state.evaluations + more,
         )
         Z = solved(step, Z, okay, self.stages)
         dense = dict(y0=y0, z=jax.vmap(unravel)(Z))
@@ -149,6 +156,7 @@ def _solve(step, state, h, tolerance, norm, limit, tableau):
 
     def attempt(carry):
         tries, _, _, state, _ = carry
+        count = jnp.where(tries == 0, 1, state.evaluations + 1)
         fresh = state.stale | (tries > 0)
         point, M, K = jax.lax.cond(
             fresh,
@@ -163,6 +171,7 @@ def _solve(step, state, h, tolerance, norm, limit, tableau):
             step, start, inverse.full, state.eta, tolerance, stage_norm, limit, tableau
         )
         state = state._replace(M=M, K=K, inverse=inverse, h_inverse=h)
+        state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
         return tries + 1, fresh, point, state, outcome
 
     def again(carry):
@@ -172,14 +181,14 @@ def _solve(step, state, h, tolerance, norm, limit, tableau):
     no, zero = jnp.array(False), jnp.zeros((), h.dtype)
     shapes = jax.eval_shape(step.equations.evaluate, step.t0, step.y0)
     point = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    outcome = Outcome(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero)
+    outcome = Outcome(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, jnp.array(0))
     carry = jnp.array(0), no, point, state, outcome
     _, _, point, state, outcome = jax.lax.while_loop(again, attempt, carry)
     return point, state, outcome
 
 
 def _error(step, point, inverse, Z, h, norm, tableau):
-    r"""Error estimate, (n,), filtered once more if the first one is too large.
+    r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
 
     **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
     residual at the rate $-\sum_i d_i z_i/h$ in the place of $f_0 + M \sum_i d_i z_i / h$.
@@ -190,7 +199,8 @@ def _error(step, point, inverse, Z, h, norm, tableau):
     def filtered():
         return -inverse @ step.equations.residual(step.t0, step.y0 + error, rate)
 
-    return jax.lax.cond(norm(error) >= 1, filtered, lambda: error)
+    large = norm(error) >= 1
+    return jax.lax.cond(large, filtered, lambda: error), jnp.where(large, 1, 0)
 
 
 class Radau5(AbstractRadau):
