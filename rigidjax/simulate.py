@@ -189,7 +189,7 @@ def _solve(
         for key in ("num_steps", "num_accepted_steps", "num_rejected_steps")
     }
     per_step = explicit_evaluations(solver)
-    controller_state = solution.controller_state
+    controller_state: Any = solution.controller_state
     if counts_itself:
         controller_state, stats["num_rhs"] = controller_state
         controller_state = controller_state if asked.controller_state else None

@@ -100,12 +100,15 @@ class Absolute(AbstractAbsolute):
         $\dot v$ and have its errors, which are by $1/h$ larger than those of $v$.
         """
         layout = self.layout
-        velocities = np.zeros(layout.size, bool)
-        velocities[layout.velocities(np.arange(layout.size))] = True
+        place = np.arange(layout.size) - layout.num_positions
+        velocities = (place >= 0) & (place < layout.velocity_size)
         if self.index == 0:
             return (0,) * layout.size
         rates = 2 if self.index == 3 else 1
-        return (*np.where(velocities, rates, 1).tolist(), *(max(self.index, 2),) * self.num_algebraic)
+        return (
+            *np.where(velocities, rates, 1).tolist(),
+            *(max(self.index, 2),) * self.num_algebraic,
+        )
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
         if self.index != 0:

@@ -17,13 +17,13 @@ from ..rotations.so3 import skew
 from ..system.pseudo_inverse import pseudo_inverse
 
 if TYPE_CHECKING:
-    from .base import AbstractFormulation
+    from .absolute import Absolute
 
 
 class Descriptor(eqx.Module):
     """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$."""
 
-    model: "AbstractFormulation"
+    model: "Absolute"
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group."""

@@ -23,7 +23,6 @@ class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptive
     def controller(self, rtol: Any, atol: Any, norm: Any) -> diffrax.AbstractStepSizeController:
         """The step-size controller to use with this solver."""
 
-
     @abc.abstractmethod
     def evaluations(self, solver_state: Any) -> Any:
         """Evaluations of the equations in the last attempted step, Jacobian columns apart."""

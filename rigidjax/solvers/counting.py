@@ -1,8 +1,8 @@
 """Counting the evaluations of an implicit solver, rejected steps included.
 
 diffrax takes back the solver's state when a step is rejected, but not the controller's. So the
-solver hands the count of each attempt to the controller, next to its error estimate. (A call-back to
-the host for every evaluation costs 0.2 ms, more than ten steps.)
+solver hands the count of each attempt to the controller, next to its error estimate. (A call-back
+to the host for every evaluation costs 0.2 ms, more than ten steps.)
 """
 
 from typing import Any

@@ -9,7 +9,8 @@ from .terms import MassMatrixTerm
 def dae_term(model: Absolute) -> MassMatrixTerm:
     """The term of a formulation with multipliers among its unknowns, for `diffrax.diffeqsolve`.
 
-    **Arguments:** `model`, such as `rj.Absolute(system, index=2)`; start from `model.encode(state)`.
+    **Arguments:** `model`, such as `rj.Absolute(system, index=2)`; start from
+    `model.encode(state)`.
     """
     return MassMatrixTerm(_RightHandSide(model), _Mass(model), model.indices)
 

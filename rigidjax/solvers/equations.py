@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import diffrax
 import equinox as eqx
@@ -19,6 +19,8 @@ class AbstractEquations(eqx.Module):
     \dot y$ and $K = \partial F / \partial y$, and the residual at many places. `point` is what of
     the residual at one $(t, y)$ can be kept for several $\dot y$.
     """
+
+    is_singular: eqx.AbstractClassVar[bool]  # whether M may be so
 
     @abc.abstractmethod
     def residual(self, t: Any, y: Any, rate: Any) -> Any:
@@ -46,6 +48,7 @@ class Explicit(AbstractEquations):
 
     f: Callable
     jacobian: Callable | None
+    is_singular: ClassVar[bool] = False
 
     def residual(self, t, y, rate):
         return rate - self.f(t, y)
@@ -70,6 +73,7 @@ class ConstantMass(AbstractEquations):
     f: Callable
     jacobian: Callable | None
     M: Any
+    is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
         return self.M @ rate - self.f(t, y)
@@ -94,6 +98,7 @@ class VariableMass(AbstractEquations):
     f: Callable
     jacobian: Callable | None
     mass: Callable
+    is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
         return self.mass(t, y) @ rate - self.f(t, y)
@@ -121,6 +126,7 @@ class Implicit(AbstractEquations):
 
     F: Callable
     rate: Callable
+    is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
         return self.F(t, y, rate)

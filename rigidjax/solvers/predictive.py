@@ -56,42 +56,10 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
     ) -> tuple[Any, PredictiveState]:
         """First step, from the size of the rates if it is not given."""
         if dt0 is None:
-            dt0 = self.first_step(terms, t0, t1, y0, args, func, error_order)
+            dt0 = first_step(self, terms, t0, t1, y0, args, func, error_order)
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         one, yes = jnp.ones((), dtype), jnp.array(True)
         return t0 + dt0, PredictiveState(one, one, yes, ~yes)
-
-    def first_step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, func: Any, error_order: Any
-    ) -> Any:
-        """First step: a Taylor step of order 1 with an error of 0.01, at the most all of it.
-
-        **Source:** Hairer-Norsett-Wanner I, II.4, p. 169.
-        """
-
-        def size(v):
-            scaled = jax.tree.map(lambda v, y: v / (self.atol + self.rtol * jnp.abs(y)), v, y0)
-            return self.norm(scaled)
-
-        def moved(h):
-            return jax.tree.map(lambda y, f: y + h.astype(y.dtype) * f, y0, f0)
-
-        f0 = func(terms, t0, y0, args)
-        d0, d1 = size(y0), size(f0)
-        small = (d0 < 1e-5) | (d1 < 1e-5)
-        h0 = jnp.where(small, 1e-6, 0.01 * d0 / jnp.where(small, 1.0, d1))
-        h0 = jnp.minimum(h0, t1 - t0)
-        f1 = func(terms, t0 + h0.astype(t0.dtype), moved(h0), args)
-        d2 = size(jax.tree.map(lambda a, b: b - a, f0, f1)) / h0
-        large = jnp.maximum(d1, d2)
-        flat = ~(large > 1e-15)
-        h1 = jnp.where(
-            flat,
-            jnp.maximum(1e-6, 1e-3 * h0),
-            (0.01 / jnp.where(flat, 1.0, large)) ** (1 / error_order),
-        )
-        h = jnp.minimum(jnp.minimum(100 * h0, h1), t1 - t0)
-        return jax.lax.stop_gradient(jnp.where(jnp.isfinite(h), h, 1e-6)).astype(t0.dtype)
 
     def adapt_step_size(
         self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any,
@@ -135,3 +103,38 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
         start = jnp.where(keep, t1, t0)
         factor = jax.lax.stop_gradient(factor).astype(h.dtype)
         return keep, start, start + h * factor, False, state, diffrax.RESULTS.successful
+
+
+def first_step(
+    controller: Any, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, func: Any, error_order: Any
+) -> Any:
+    """First step: a Taylor step of order 1 with an error of 0.01, at the most all of it.
+
+    **Source:** Hairer-Norsett-Wanner I, II.4, p. 169.
+    """
+
+    def size(v):
+        scaled = jax.tree.map(
+            lambda v, y: v / (controller.atol + controller.rtol * jnp.abs(y)), v, y0
+        )
+        return controller.norm(scaled)
+
+    def moved(h):
+        return jax.tree.map(lambda y, f: y + h.astype(y.dtype) * f, y0, f0)
+
+    f0 = func(terms, t0, y0, args)
+    d0, d1 = size(y0), size(f0)
+    small = (d0 < 1e-5) | (d1 < 1e-5)
+    h0 = jnp.where(small, 1e-6, 0.01 * d0 / jnp.where(small, 1.0, d1))
+    h0 = jnp.minimum(h0, t1 - t0)
+    f1 = func(terms, t0 + h0.astype(t0.dtype), moved(h0), args)
+    d2 = size(jax.tree.map(lambda a, b: b - a, f0, f1)) / h0
+    large = jnp.maximum(d1, d2)
+    flat = ~(large > 1e-15)
+    h1 = jnp.where(
+        flat,
+        jnp.maximum(1e-6, 1e-3 * h0),
+        (0.01 / jnp.where(flat, 1.0, large)) ** (1 / error_order),
+    )
+    h = jnp.minimum(jnp.minimum(100 * h0, h1), t1 - t0)
+    return jax.lax.stop_gradient(jnp.where(jnp.isfinite(h), h, 1e-6)).astype(t0.dtype)

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 
 from ..base import AbstractDAESolver, check_problem
 from ..equations import equations, frozen, index_of, scaling
-from ..newton import default_newton
+from ..implicit import solved
+from ..newton import Outcome, default_newton, iterate
 from ..outcome import ended, newton_result
 from ..predictive import PredictiveController
 from ..terms import flattened
 from .interpolation import CollocationInterpolation
-from .iteration import Outcome, iterate
-from .stages import Factors, Step, extrapolated, factors, solved
+from .stages import Factors, Stages, extrapolated, factors
 from .tableau import radau_tableau
 
 
@@ -105,7 +105,7 @@ class AbstractRadau(AbstractDAESolver):
     ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
         """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
-        step = Step(equations(terms, t0, y0, args), t0, t1, y)
+        step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
         fixed, state = frozen((step, solver_state))
         # A plain `True` is a projection, that is, a small jump: the Jacobian is still good.
         if made_jump is not True:
@@ -140,7 +140,7 @@ class AbstractRadau(AbstractDAESolver):
             eta=outcome.eta,
             evaluations=state.evaluations + more,
         )
-        Z = solved(step, Z, okay, self.stages)
+        Z = solved(step, Z, okay)
         dense = dict(y0=y0, z=jax.vmap(unravel)(Z))
         return unravel(y + Z[-1]), unravel(error), dense, state, result
 
@@ -168,8 +168,10 @@ def _solve(step, state, h, tolerance, norm, limit, tableau):
             fresh | ~same, lambda: factors(M, K, h, tableau), lambda: state.inverse
         )
         outcome = iterate(
-            step, start, inverse.full, state.eta, tolerance, stage_norm, limit, tableau
-        )
+            step.residual,
+            lambda r: (inverse.full @ r.ravel()).reshape(r.shape),
+            start, state.eta, tolerance, stage_norm, limit,
+        )  # fmt: skip
         state = state._replace(M=M, K=K, inverse=inverse, h_inverse=h)
         state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
         return tries + 1, fresh, point, state, outcome

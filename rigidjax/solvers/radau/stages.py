@@ -1,4 +1,4 @@
-"""The stage equations of a Radau method: their solution, and its derivatives."""
+"""The stage equations of a Radau method and what solves them."""
 
 from typing import Any, NamedTuple
 
@@ -7,67 +7,46 @@ import jax
 import jax.numpy as jnp
 
 from ..equations import AbstractEquations
+from ..implicit import AbstractImplicitStep
 from .tableau import Tableau, lagrange_basis, radau_tableau
 
 
-class Step(NamedTuple):
-    """Equations, start and length of a step, and the unknowns (n,) at its start."""
+class Stages(AbstractImplicitStep):
+    r"""The stage equations $F(t_i, y_0 + z_i, \sum_j (A^{-1})_{ij} z_j / h) = 0$, `Z` (s, n).
+
+    **Attributes:** `equations`; `t0`, `t1`, ends of the step; `y0`, (n,), unknowns at its start;
+    `stages`, their number.
+    """
 
     equations: AbstractEquations
     t0: Any
     t1: Any
     y0: Any
+    stages: int = eqx.field(static=True)
 
+    @property
+    def tableau(self) -> Tableau:
+        """Coefficients of the method."""
+        return radau_tableau(self.stages)
 
-def stage_residual(step: Step, Z: Any, tableau: Tableau) -> Any:
-    r"""$F(t_i, y_0 + z_i, \sum_j (A^{-1})_{ij} z_j / h)$ at all stages, shape (s, n).
+    def points(self, Z: Any) -> tuple[Any, Any, Any]:
+        """Times, unknowns and rates of the stages."""
+        h = (self.t1 - self.t0).astype(Z.dtype)
+        c = jnp.asarray(self.tableau.c, self.t0.dtype)
+        ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
+        return ts, self.y0 + Z, (jnp.asarray(self.tableau.A_inverse, Z.dtype) @ Z) / h
 
-    **Arguments:** `Z`, increments $z_i$ of the stages, shape (s, n).
-    """
-    h = (step.t1 - step.t0).astype(Z.dtype)
-    rates = (jnp.asarray(tableau.A_inverse, Z.dtype) @ Z) / h
-    c = jnp.asarray(tableau.c, step.t0.dtype)
-    ts = jnp.where(c == 1, step.t1, step.t0 + c * (step.t1 - step.t0))
-    return jax.vmap(step.equations.residual)(ts, step.y0 + Z, rates)
+    def residual(self, Z: Any) -> Any:
+        return jax.vmap(self.equations.residual)(*self.points(Z))
 
-
-def stage_jacobian(step: Step, Z: Any, tableau: Tableau) -> Any:
-    """Derivative of the stage equations by the increments, shape (s n, s n)."""
-    h = (step.t1 - step.t0).astype(Z.dtype)
-    A_inverse = jnp.asarray(tableau.A_inverse, Z.dtype)
-    c = jnp.asarray(tableau.c, step.t0.dtype)
-    ts = jnp.where(c == 1, step.t1, step.t0 + c * (step.t1 - step.t0))
-    _, M, K = jax.vmap(step.equations.linearize)(ts, step.y0 + Z, (A_inverse @ Z) / h)
-    s, n = Z.shape
-    full = (A_inverse / h)[:, None, :, None] * M[:, :, None, :]
-    full = full + jnp.eye(s, dtype=Z.dtype)[:, None, :, None] * K[:, :, None, :]
-    return full.reshape(s * n, s * n)
-
-
-@eqx.filter_custom_jvp
-def solved(step, Z, okay, stages):
-    """The solution `Z` of the stage equations, with the derivatives of the solution.
-
-    Those of the iteration that found it are of no interest: `Z` itself counts as a constant. The
-    rule applies to its own result, for derivatives of any order.
-
-    **Arguments:** `step`; `Z`, (s, n); `okay`, whether `Z` is a solution (if not, it has no
-    derivatives, and nothing singular is solved for them); `stages`, their number.
-    """
-    return Z
-
-
-@solved.def_jvp
-def _solved_jvp(primals, tangents):
-    step, Z, okay, stages = primals
-    d_step = tangents[0]
-    tableau = radau_tableau(stages)
-    Z = solved(step, Z, okay, stages)
-    _, change = eqx.filter_jvp(lambda step: stage_residual(step, Z, tableau), (step,), (d_step,))
-    J = stage_jacobian(step, Z, tableau)
-    J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))
-    change = jnp.where(okay, change, 0.0)
-    return Z, -jnp.linalg.solve(J, change.ravel()).reshape(Z.shape)
+    def jacobian(self, Z: Any) -> Any:
+        h = (self.t1 - self.t0).astype(Z.dtype)
+        _, M, K = jax.vmap(self.equations.linearize)(*self.points(Z))
+        s, n = Z.shape
+        A_inverse = jnp.asarray(self.tableau.A_inverse, Z.dtype)
+        full = (A_inverse / h)[:, None, :, None] * M[:, :, None, :]
+        full = full + jnp.eye(s, dtype=Z.dtype)[:, None, :, None] * K[:, :, None, :]
+        return full.reshape(s * n, s * n)
 
 
 class Factors(NamedTuple):
