@@ -232,6 +232,15 @@ def frozen(tree: Any) -> Any:
     return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)
 
 
+def length(t0: Any, t1: Any, dtype: Any) -> Any:
+    """Length of a step; 1 if it has none, as for a trajectory that waits for others of a batch.
+
+    What is computed then is thrown away, but has to be finite for the sake of derivatives.
+    """
+    h = t1 - t0
+    return jnp.where(h > 0, h, 1.0).astype(dtype)
+
+
 def scaling(exponents: tuple[int, ...] | None, h: Any) -> Any:
     r"""Factors $h^{i-1}$ of the errors of unknowns of index $i > 1$, shape (n,); 1 for none.
 

@@ -56,7 +56,7 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
         """First step, for a method of order 1, from the size of the rates if it is not given."""
         if dt0 is None:
             dt0 = first_step(self, terms, t0, t1, y0, args, func, 2)
-        return t0 + dt0, None
+        return t0 + dt0, jnp.array(False)
 
     def adapt_step_size(
         self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any,
@@ -73,8 +73,10 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
         longer = size <= _SAFETY * (1 + 1e-6)
         factor = _SAFETY / jnp.maximum(size, 1e-3)
         factor = jnp.where(keep & ~longer, _SAFETY - 4.0 * (size - _SAFETY), factor)
-        factor = jnp.where(jnp.isfinite(size), factor, 0.25)
+        # As in the code DASSL from the second failure on.
+        failed = ~keep & (controller_state | ~jnp.isfinite(size))
+        factor = jnp.where(failed, 0.25, factor)
         factor = jnp.where(jnp.abs(factor - 1.0) < 1e-6, 1.0, factor)
         factor = jax.lax.stop_gradient(factor).astype(h.dtype)
         start = jnp.where(keep, t1, t0)
-        return keep, start, start + h * factor, False, None, diffrax.RESULTS.successful
+        return keep, start, start + h * factor, False, ~keep, diffrax.RESULTS.successful

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..base import AbstractDAESolver, check_problem
-from ..equations import equations, frozen, index_of, scaling
+from ..equations import equations, frozen, index_of, length, scaling
 from ..implicit import solved
 from ..newton import Outcome, default_newton, iterate
 from ..outcome import ended, newton_result
@@ -113,7 +113,7 @@ class AbstractRadau(AbstractDAESolver):
                 stale=state.stale | made_jump, Z=jnp.where(made_jump, 0.0, state.Z)
             )
         finder, tableau = self.root_finder, radau_tableau(self.stages)
-        h = (fixed.t1 - fixed.t0).astype(y.dtype)
+        h = length(fixed.t0, fixed.t1, y.dtype)
         index = index_of(terms)
         scale = finder.scale(unravel(fixed.y0), index, h)
 

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..equations import AbstractEquations
+from ..equations import AbstractEquations, length
 from ..implicit import AbstractImplicitStep
 from .tableau import Tableau, lagrange_basis, radau_tableau
 
@@ -31,7 +31,7 @@ class Stages(AbstractImplicitStep):
 
     def points(self, Z: Any) -> tuple[Any, Any, Any]:
         """Times, unknowns and rates of the stages."""
-        h = (self.t1 - self.t0).astype(Z.dtype)
+        h = length(self.t0, self.t1, Z.dtype)
         c = jnp.asarray(self.tableau.c, self.t0.dtype)
         ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
         return ts, self.y0 + Z, (jnp.asarray(self.tableau.A_inverse, Z.dtype) @ Z) / h
@@ -40,7 +40,7 @@ class Stages(AbstractImplicitStep):
         return jax.vmap(self.equations.residual)(*self.points(Z))
 
     def jacobian(self, Z: Any) -> Any:
-        h = (self.t1 - self.t0).astype(Z.dtype)
+        h = length(self.t0, self.t1, Z.dtype)
         _, M, K = jax.vmap(self.equations.linearize)(*self.points(Z))
         s, n = Z.shape
         A_inverse = jnp.asarray(self.tableau.A_inverse, Z.dtype)
