@@ -3,6 +3,7 @@
 from .after_step import Projected as Projected, Recharted as Recharted
 from .bdf import BDF as BDF
 from .dae_term import dae_term as dae_term
+from .extrapolation import Odex as Odex, Seulex as Seulex
 from .newton import SimplifiedNewton as SimplifiedNewton
 from .predictive import PredictiveController as PredictiveController
 from .proposed import ProposedStepController as ProposedStepController

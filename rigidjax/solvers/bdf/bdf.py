@@ -25,7 +25,6 @@ from .history import (
 from .interpolation import DifferenceInterpolation
 from .order import choose, errors, retry_factor
 
-
 # Of the last step; what three failures make of it.
 _RESTART = 0.06
 
