@@ -15,6 +15,7 @@ from ..outcome import ended, newton_result
 from ..proposed import ProposedStepController, proposal
 from ..terms import flattened
 from .history import (
+    MAX_ORDER,
     Correction,
     DifferenceState,
     coefficients,
@@ -62,20 +63,27 @@ class BDF(AbstractDAESolver):
     Unknowns that were changed between steps, as by a projection, replace the last value of the
     past; behind a jump the method starts again with order 1. Failures as in `AbstractRadau`.
 
-    **Arguments:** `root_finder`, a `SimplifiedNewton`.
+    **Arguments:** `root_finder`, a `SimplifiedNewton`; `max_order`, 1 to 5.
+    **Raises:** `ValueError` for another order.
     **Source:** Brenan-Campbell-Petzold, chapter 5 (the code DASSL).
     """
 
     root_finder: Any = eqx.field(default_factory=default_newton)
     root_find_max_steps: int = eqx.field(static=True, default=5)
 
+    max_order: int = eqx.field(static=True, default=MAX_ORDER)
+
     max_index: ClassVar[int] = 2
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = DifferenceInterpolation  # pyright: ignore
 
+    def __check_init__(self):
+        if self.max_order not in range(1, MAX_ORDER + 1):
+            raise ValueError(f"`BDF(max_order=...)` must be 1 to 5; got {self.max_order!r}.")
+
     def order(self, terms: Any) -> int:
         """The largest order."""
-        return 5
+        return self.max_order
 
     def error_order(self, terms: Any) -> int:
         """1: the step that the method proposes is inversely proportional to what it returns."""
@@ -151,7 +159,7 @@ class BDF(AbstractDAESolver):
         )  # fmt: skip
         size = jnp.where(okay, estimates.size, jnp.inf)
         accept = size < 1
-        choice = choose(estimates, k, rising)
+        choice = choose(estimates, k, rising, self.max_order)
         factor = jnp.where(accept, choice.factor, retry_factor(estimates, k))
         plain = finder.scale(unravel(frozen(y)), None, h) / finder.norm(
             jax.tree.map(jnp.ones_like, y0)

@@ -100,7 +100,9 @@ def start(equations: AbstractEquations, t0: Any, h: Any, y: Any) -> Any:
     t = t0 + short.astype(t0.dtype)
     rate = jnp.zeros_like(y)
     _, M, K = equations.linearize(t, y, rate)
-    return -jnp.linalg.solve(M / short + K, equations.residual(t, y, rate)) / short
+    found = -jnp.linalg.solve(M / short + K, equations.residual(t, y, rate)) / short
+    # If the matrix is singular, the first step will say so.
+    return jnp.where(jnp.all(jnp.isfinite(found)), found, rate)
 
 
 class DifferenceState(eqx.Module):

@@ -53,7 +53,7 @@ class Choice(NamedTuple):
     rising: Any
 
 
-def choose(e: Errors, order: Any, rising: Any) -> Choice:
+def choose(e: Errors, order: Any, rising: Any, max_order: int) -> Choice:
     """Order and step after an accepted step.
 
     While the order has never fallen, both rise with every step.
@@ -62,11 +62,11 @@ def choose(e: Errors, order: Any, rising: Any) -> Choice:
     k = order
     lower, own, higher = e.terms
     falls = lower <= own
-    rising = rising & ~falls & (k < MAX_ORDER)
+    rising = rising & ~falls & (k < max_order)
     rises = ~falls & jnp.where(k > 1, higher < own, higher < 0.5 * own)
     falls = falls | ((k > 1) & (lower <= jnp.minimum(own, higher)))
     order = jnp.where(rising | (rises & ~falls), k + 1, jnp.where(falls, k - 1, k))
-    order = jnp.clip(order, 1, MAX_ORDER)
+    order = jnp.clip(order, 1, max_order)
     estimate = jnp.where(order > k, e.estimates[2], e.estimates[1])
     estimate = jnp.where(order < k, e.estimates[0], estimate)
     factor = (2.0 * estimate + 1e-4) ** (-1.0 / (order + 1))

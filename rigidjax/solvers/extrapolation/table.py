@@ -86,7 +86,7 @@ def extrapolate(
         hope = jnp.where(c == target, following**sequence.power, hope)
         checked = (c >= target - 1) & (c >= 2)
         hopeless = checked & (error > hope)
-        diverges = (c > 2) & (c < target - 1) & (error > 1e15)
+        diverges = (c > 2) & (c < target - 1) & jnp.isinf(error)
         done = (checked & (error <= 1)) | hopeless | diverges | (c >= jnp.minimum(target + 1, K))
         return carry, table, errors.at[j].set(error), done, count, x
 
