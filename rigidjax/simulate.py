@@ -92,13 +92,13 @@ def simulate(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
+    method = _solver(solver)
+    _check_index(model, method)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
     t0, t1 = _check_times(t0, t1, dtype)
     state0 = model.check_state(state0, t0)
     saveat = _save_at(saveat, ts, t0, t1, dtype)
-    method = _solver(solver)
-    _check_index(model, method)
     controller, dt0 = _controller(method, stepsize_controller, rtol, atol, dt, dtype)
     method = _with_tolerances(method, controller, rtol, atol)
     after_step = _projection(projection)
