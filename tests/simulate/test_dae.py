@@ -11,14 +11,11 @@ TOP = rj.problems.heavy_top()
 T1 = 0.2
 FORMS = {
     # Formulation, solver, error of orientation and angular velocity at tolerance 1e-7.
-    "index 1": (rj.Absolute(TOP.system, index=1), rj.solvers.Radau5(), 1e-5),
     "Baumgarte": (
         rj.Absolute(TOP.system, index=1, baumgarte=(10.0, 10.0)), rj.solvers.Radau5(), 1e-5
     ),
-    "index 2": (rj.Absolute(TOP.system, index=2), rj.solvers.Radau5(), 1e-5),
-    "index 2, BDF": (rj.Absolute(TOP.system, index=2), rj.solvers.BDF(), 1e-4),
     "index 2, stabilized": (
-        rj.Absolute(TOP.system, index=2, stabilized=True), rj.solvers.Radau5(), 1e-5
+        rj.Absolute(TOP.system, index=2, stabilized=True), rj.solvers.BDF(), 1e-4
     ),
     # Positions of index 3 have errors of the tolerance over h, some hundred.
     "index 3": (rj.Absolute(TOP.system, index=3), rj.solvers.Radau5(), 1e-4),
@@ -50,37 +47,26 @@ def test_forms_agree(name, reference):
 
 
 def test_saved_times_and_gradient():
-    """Dense output with multipliers, and a derivative by the inertia through index 2."""
-    model, solver = rj.Absolute(TOP.system, index=2), rj.solvers.Radau5()
+    """Dense output with multipliers, and a derivative by the start through index 2."""
     ts = np.linspace(0.0, 0.05, 6)
 
-    def run(model, state0):
-        return rj.simulate(
-            model, state0, ts[-1], ts=ts, solver=solver, rtol=1e-9, atol=1e-9, projection=False
-        )
-
-    null = rj.simulate(rj.NullSpace(TOP.system), TOP.state0, ts[-1], ts=ts, rtol=1e-11, atol=1e-11)
-
-    def rates(scale):
+    def rates(scale, model, solver, tolerance):
         state = TOP.state0
         start = rj.State(
             orientation=state.orientation, angular_velocity=scale * state.angular_velocity
         )
-        return run(model, start).states.angular_velocity
-
-    def expected_rates(scale):
-        start = rj.State(
-            orientation=TOP.state0.orientation,
-            angular_velocity=scale * TOP.state0.angular_velocity,
-        )
         return rj.simulate(
-            rj.NullSpace(TOP.system), start, ts[-1], ts=ts, rtol=1e-11, atol=1e-11
-        ).states.angular_velocity
+            model, start, ts[-1], ts=ts, solver=solver, rtol=tolerance, atol=tolerance,
+            projection=False,
+        ).states.angular_velocity  # fmt: skip
 
-    value, tangent = jax.jvp(rates, (1.0,), (1.0,))
-    assert np.max(np.abs(value - null.states.angular_velocity)) < 1e-5
-    _, expected = jax.jvp(expected_rates, (1.0,), (1.0,))
-    assert np.max(np.abs(tangent - expected)) < 1e-5 * np.max(np.abs(expected))
+    def both(*how):
+        return jax.jvp(lambda scale: rates(scale, *how), (1.0,), (1.0,))
+
+    got, got_tangent = both(rj.Absolute(TOP.system, index=2), rj.solvers.Radau5(), 1e-9)
+    true, tangent = both(rj.NullSpace(TOP.system), None, 1e-11)
+    assert np.max(np.abs(got - true)) < 1e-5
+    assert np.max(np.abs(got_tangent - tangent)) < 1e-5 * np.max(np.abs(tangent))
 
 
 def test_batch_counts_evaluations():
@@ -109,7 +95,5 @@ def test_messages():
         rj.simulate(model, TOP.state0, T1, solver=rj.solvers.BDF())
     with pytest.raises(ValueError, match=r"stabilized=True\)` is a form of index=2; got index=1"):
         rj.Absolute(TOP.system, index=1, stabilized=True)
-    with pytest.raises(
-        ValueError, match=r"baumgarte=...\)` takes two rates .*; got .* for index=2"
-    ):
+    with pytest.raises(ValueError, match=r"takes two rates .*; got .* for index=2"):
         rj.Absolute(TOP.system, index=2, baumgarte=(1.0, 1.0))
