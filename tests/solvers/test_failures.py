@@ -1,12 +1,14 @@
 """What a solver says when it cannot go on, and what it refuses."""
 
 import diffrax
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
 import pytest
 from solvers import cases
 
+import rigidjax as rj
 from rigidjax.solvers import BDF, ImplicitTerm, MassMatrixTerm, Odex, Radau5, Seulex
 
 RESULTS = diffrax.RESULTS
@@ -96,3 +98,20 @@ def test_messages():
             diffrax.ODETerm(f), diffrax.Euler(), 0.0, 1.0, 0.1, y,
             stepsize_controller=Radau5().controller(1e-6, 1e-6, optx.rms_norm),
         )  # fmt: skip
+
+
+def test_closure_of_a_mass_matrix_term():
+    """`AnyMode` says so where it cannot see a parameter; diffrax's own adjoint can."""
+    solver = Radau5()
+
+    def end(mu, adjoint):
+        term = MassMatrixTerm(lambda t, y, args: -mu * y, np.eye(1))
+        return diffrax.diffeqsolve(
+            term, solver, 0.0, 1.0, 0.1, jnp.ones(1), adjoint=adjoint, max_steps=100,
+            stepsize_controller=solver.controller(1e-9, 1e-9, optx.rms_norm),
+        ).ys[-1, 0]  # fmt: skip
+
+    with pytest.raises(ValueError, match="cannot see what the functions of a `MassMatrixTerm`"):
+        jax.jvp(lambda mu: end(mu, rj.AnyMode()), (2.0,), (1.0,))
+    _, tangent = jax.jvp(lambda mu: end(mu, diffrax.ForwardMode()), (2.0,), (1.0,))
+    assert abs(tangent + np.exp(-2.0)) < 1e-8
