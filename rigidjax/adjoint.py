@@ -13,6 +13,7 @@ from jax.interpreters import ad
 
 from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
+from .solvers.terms import AbstractDAETerm, unwrapped
 from .solvers.unrolled import is_small
 
 
@@ -68,6 +69,12 @@ def _expose_closure(kwargs):
     a closure over the direction of time.
     """
     state, args = kwargs["init_state"], kwargs["args"]
+    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm):
+        raise ValueError(
+            "`AnyMode` cannot see what the functions of a `MassMatrixTerm` or an `ImplicitTerm` "
+            "close over while it is traced. Pass such values through `args` or in an Equinox "
+            "module, or choose one of diffrax's adjoints."
+        )
 
     def exposed(function):
         return eqx.filter_closure_convert(function, state.tprev, state.y, args)

@@ -49,13 +49,14 @@ class Counted(eqx.Module):
         return _counted(self.vector_field, self.number, t, y, args)
 
 
-def _add(number):
+def _add(number, t):
+    # `t` has no other purpose than to be one of several where stages are evaluated together.
     _counts[int(number)] = _counts.get(int(number), 0) + 1
 
 
 @eqx.filter_custom_jvp
 def _counted(vector_field, number, t, y, args):
-    jax.debug.callback(_add, number)
+    jax.debug.callback(_add, number, t)
     return vector_field(t, y, args)
 
 
@@ -63,7 +64,7 @@ def _counted(vector_field, number, t, y, args):
 def _counted_jvp(primals, tangents):
     # Once for the value (Newton's method has it from the linearisation), not for each column.
     vector_field, number, t, y, args = primals
-    jax.debug.callback(_add, number)
+    jax.debug.callback(_add, number, t)
     t_vector_field, _, *t_rest = tangents
     return eqx.filter_jvp(
         lambda field, t, y, args: field(t, y, args),

@@ -20,12 +20,14 @@ from .evaluations import (
     is_after_step,
     start_count,
 )
-from .formulations import AbstractFormulation, Charted
+from .formulations import Absolute, AbstractFormulation, Charted
 from .formulations.charts import split_chart
 from .projection import AbstractProjection, Explicit
 from .results import RESULTS, SimulationError
 from .solution import Solution
-from .solvers import Projected, Recharted
+from .solvers import Projected, Recharted, dae_term
+from .solvers.base import AbstractDAESolver
+from .solvers.counting import CountingController, CountingSolver
 from .state import State
 
 # A run without re-charting ends this close to a singularity, in rad.
@@ -66,7 +68,7 @@ def simulate(
     - `t1`, `t0`: end and start, s; `t1 > t0`.
     - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves the end alone.
     - `solver`: any diffrax solver of ordinary differential equations; `None` for
-      `diffrax.Dopri8()`.
+      `diffrax.Dopri8()`. Equations of index 1, 2, 3 take `rj.solvers.Radau5()` or `BDF()`.
     - `rtol`, `atol`: tolerances of the adaptive step size, per unknown.
     - `dt`: a fixed step, s; the tolerances then serve implicit solvers only.
     - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
@@ -90,26 +92,23 @@ def simulate(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
-    if model.num_algebraic > 0:
-        raise ValueError(
-            "`simulate` needs an ordinary differential equation: use `Absolute(..., index=0)` or "
-            "`NullSpace`. The equations of index 1, 2 and 3 are `model.residual`, for solvers of "
-            "differential-algebraic equations."
-        )
+    method = _solver(solver)
+    _check_index(model, method)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
     t0, t1 = _check_times(t0, t1, dtype)
     state0 = model.check_state(state0, t0)
     saveat = _save_at(saveat, ts, t0, t1, dtype)
-    controller, dt0 = _controller(stepsize_controller, rtol, atol, dt, dtype)
-    method = _solver(solver, controller, rtol, atol)
+    controller, dt0 = _controller(method, stepsize_controller, rtol, atol, dt, dtype)
+    method = _with_tolerances(method, controller, rtol, atol)
     after_step = _projection(projection)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _ANY_MODE if adjoint is None else adjoint
     traced = is_traced((model, state0, t0, t1, dt0, saveat, controller, method, args))
     # A host counter needs a run of its own: under a transformation nobody reads it.
-    count = explicit_evaluations(method) is None and not traced
+    counts_itself = isinstance(method, AbstractDAESolver)
+    count = explicit_evaluations(method) is None and not counts_itself and not traced
     number = start_count() if count else None
     solution, okay = _solve(
         model, state0, t0, t1, dt0, saveat, controller, method, after_step, adjoint, event,
@@ -135,14 +134,24 @@ def _solve(
     model, state0, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
     meter, max_steps, args, number,
 ):  # fmt: skip
+    asked = saveat
+    counts_itself = isinstance(solver, AbstractDAESolver)
+    if counts_itself:
+        solver, controller = CountingSolver(solver), CountingController(controller)
+        saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
     solver = _wrapped(solver, model, projection)
     state0 = state0.normalized()
-    y0 = model.chart(state0, t0) if model.recharting else model.pack(state0, None, t0)
-    field = model.vector_field if number is None else Counted(model.vector_field, number)
+    y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+    count = (lambda field: field) if number is None else lambda field: Counted(field, number)
+    if isinstance(model, Absolute) and model.index > 0:
+        terms = dae_term(model)
+        terms = eqx.tree_at(lambda term: term.vector_field, terms, replace_fn=count)
+    else:
+        terms = diffrax.ODETerm(count(model.vector_field))
     minimal = model.rotation.num_constraints == 0
     watch = minimal and not model.recharting
     solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(field),
+        terms,
         solver,
         t0,
         t1,
@@ -180,12 +189,16 @@ def _solve(
         for key in ("num_steps", "num_accepted_steps", "num_rejected_steps")
     }
     per_step = explicit_evaluations(solver)
+    controller_state: Any = solution.controller_state
+    if counts_itself:
+        controller_state, stats["num_rhs"] = controller_state
+        controller_state = controller_state if asked.controller_state else None
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
     okay = _is_okay(result)
     solution = Solution(
         model, ts, ys, stats, result, mask, solution.interpolation,
-        solution.solver_state, solution.controller_state,
+        solution.solver_state, controller_state,
     )  # fmt: skip
     return solution, okay
 
@@ -302,7 +315,7 @@ def _save_at(saveat, ts, t0, t1, dtype):
     return diffrax.SaveAt(ts=jnp.asarray(ts, dtype))
 
 
-def _controller(controller, rtol, atol, dt, dtype):
+def _controller(solver, controller, rtol, atol, dt, dtype):
     if controller is not None:
         if not isinstance(controller, diffrax.AbstractStepSizeController):
             raise TypeError(
@@ -327,6 +340,9 @@ def _controller(controller, rtol, atol, dt, dtype):
         )
     if dt is not None:
         return diffrax.ConstantStepSize(), _step(dt, dtype)
+    if isinstance(solver, AbstractDAESolver):
+        rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
+        return solver.controller(rtol, atol, _norm), None
     if is_traced((rtol, atol)):
         return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
     return _pid(float(rtol), float(atol), dtype), None
@@ -351,7 +367,25 @@ def _norm(y):
     return optx.rms_norm(y)
 
 
-def _solver(solver, controller, rtol, atol):
+def _check_index(model, solver):
+    """Raise for equations of an index that the solver does not integrate."""
+    if not isinstance(model, Absolute) or model.index == 0:
+        return
+    name = f"`{type(model).__name__}(index={model.index})`"
+    if not isinstance(solver, AbstractDAESolver) or solver.max_index == 0:
+        raise ValueError(
+            f"{name} is a differential-algebraic equation, which `{type(solver).__name__}` does "
+            "not integrate. Use `solver=rj.solvers.Radau5()` or `rj.solvers.BDF()`, or an ordinary "
+            "differential equation: `Absolute(..., index=0)` or `NullSpace`."
+        )
+    if max(model.indices) > solver.max_index:
+        raise ValueError(
+            f"`{type(solver).__name__}` integrates equations of index up to {solver.max_index}; "
+            f"got {name}. Use `solver=rj.solvers.Radau5()` or a lower index."
+        )
+
+
+def _solver(solver):
     if solver is None:
         return _DOPRI8
     if not isinstance(solver, diffrax.AbstractSolver):
@@ -364,8 +398,6 @@ def _solver(solver, controller, rtol, atol):
             "`simulate` wraps the solver itself: give it the solver inside "
             f"{type(solver).__name__} and `projection=`."
         )
-    if isinstance(solver, diffrax.AbstractImplicitSolver):
-        solver = _with_tolerances(solver, controller, rtol, atol)
     return solver
 
 
@@ -395,10 +427,13 @@ def _with_tolerances(solver, controller, rtol, atol):
     divergence whenever two iterations do not suffice, which makes fixed steps fail and adaptive
     steps ten times shorter than the error allows (heavy top, Kvaerno5 at 1e-8: 1733 steps for 187).
     """
-    if type(controller) is diffrax.PIDController:
+    if not isinstance(solver, diffrax.AbstractImplicitSolver):
+        return solver
+    if isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         rtol, atol = controller.rtol, controller.atol
     finder = solver.root_finder
-    values = {"rtol": rtol, "atol": atol, "norm": optx.rms_norm}
+    norm = _norm if isinstance(solver, AbstractDAESolver) else optx.rms_norm
+    values = {"rtol": rtol, "atol": atol, "norm": norm}
     placeholder = diffrax.with_stepsize_controller_tols(optx.Newton)().rtol
     missing = [name for name in values if getattr(finder, name, None) is placeholder]
     if not missing:

@@ -4,6 +4,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
@@ -29,16 +30,23 @@ class Absolute(AbstractAbsolute):
     - `index`: differentiation index of the equations: 0, the ordinary differential equation with
       the multipliers eliminated; 1, 2, 3, constraints on accelerations, velocities, positions, with
       the multipliers as unknowns: `residual`, or `mass_matrix` and `right_hand_side`.
+    - `stabilized`: for index 2, the form of Gear, Gupta and Leimkuhler: the constraints on
+      positions hold as well, $\dot q = v - G^T \mu$ with further multipliers $\mu$ (behind
+      $\lambda$) that are zero but for errors of the integration.
+    - `baumgarte`: for index 1, $(\alpha, \beta)$, 1/s, of Baumgarte's stabilisation
+      $\ddot g + 2 \alpha \dot g + \beta^2 g = 0$.
     - `recharting`: as in `NullSpace`.
 
-    **Raises:** `ValueError` for another index.
-    **Source:** Lang (6), (23), (40).
+    **Raises:** `ValueError` for another index, and for a stabilisation of another index.
+    **Source:** Lang (6), (23), (40); Hairer-Wanner II, VII.2 (2.9), (2.11).
     """
 
     system: System | FixedPointBody
     rotation: AbstractRotation
     index: int = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
+    stabilized: bool = eqx.field(static=True)
+    baumgarte: tuple[Any, Any] | None
 
     def __init__(
         self,
@@ -46,25 +54,61 @@ class Absolute(AbstractAbsolute):
         rotation: AbstractRotation | None = None,
         index: int = 0,
         recharting: bool = True,
+        stabilized: bool = False,
+        baumgarte: tuple[Any, Any] | None = None,
     ):
         if index not in (0, 1, 2, 3):
             raise ValueError(
                 f"`Absolute(index=...)` must be 0, 1, 2 or 3; got {index!r}. `NullSpace` has the "
                 "velocity level built in."
             )
+        if stabilized and index != 2:
+            raise ValueError(
+                f"`Absolute(stabilized=True)` is a form of index=2; got index={index}."
+            )
+        if baumgarte is not None and (index != 1 or len(baumgarte) != 2):
+            raise ValueError(
+                "`Absolute(baumgarte=...)` takes two rates (alpha, beta) in 1/s, for index=1; got "
+                f"{baumgarte!r} for index={index}."
+            )
         as_mechanics(system)
         self.system = system
         self.rotation = check_rotation(rotation)
         self.index = index
+        self.stabilized = stabilized
+        self.baumgarte = baumgarte
         self.recharting = index == 0 and recharting and self.rotation.num_constraints == 0
 
     @property
     def num_algebraic(self) -> int:
         if self.index == 0:
             return 0
+        return self.num_multipliers * (2 if self.stabilized else 1)
+
+    @property
+    def num_multipliers(self) -> int:
+        r"""Number of constraints, internal and of joints, whatever the index."""
         joints = self.system.joints if has_joints(self.system) else ()
         internal = self.layout.num_bodies * self.rotation.num_constraints
         return internal + sum(joint.num_constraints for joint in joints)
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        r"""Differentiation index of each unknown, as solvers want it for their error estimate.
+
+        Multipliers of the index-1 equations count as index 2: they stand in one equation with
+        $\dot v$ and have its errors, which are by $1/h$ larger than those of $v$.
+        """
+        layout = self.layout
+        place = np.arange(layout.size) - layout.num_positions
+        velocities = (place >= 0) & (place < layout.velocity_size)
+        if self.index == 0:
+            return (0,) * layout.size
+        rates = 2 if self.index == 3 else 1
+        return (
+            *np.where(velocities, rates, 1).tolist(),
+            *(max(self.index, 2),) * self.num_algebraic,
+        )
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
         if self.index != 0:
@@ -115,7 +159,7 @@ class Absolute(AbstractAbsolute):
         """
         values, _ = split_chart(y)
         if self.index != 0 and values.size == self.num_unknowns:
-            return values[self.layout.size :]
+            return values[self.layout.size :][: self.num_multipliers]
         if self.jointed is not None:
             if self.rotation.num_constraints == 0:
                 return self.jointed.multipliers(t, y)

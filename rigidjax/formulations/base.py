@@ -101,10 +101,20 @@ class AbstractFormulation(eqx.Module):
         with position or velocity, a state that the joints do not allow (the message says which
         joint and by how much; see `rj.consistent_state`).
         """
-        y = self.pack(self.check_state(state, t).normalized(), None, t)
+        return self.start(self.check_state(state, t).normalized(), t)
+
+    def start(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
+        """As `encode`, for a state with unit quaternions, unchecked.
+
+        Multipliers are those that the accelerations of the state ask for; multipliers of a
+        stabilisation are zero.
+        """
+        y = self.pack(state, None, t)
         if self.num_algebraic == 0:
             return y
-        return jnp.concatenate([y, self.multipliers(jnp.asarray(t, y.dtype), y)])
+        lam = self.multipliers(jnp.asarray(t, y.dtype), y)
+        rest = jnp.zeros(self.num_algebraic - lam.size, y.dtype)
+        return jnp.concatenate([y, lam, rest])
 
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         """Physical state of the unknowns; the quaternion's sign is arbitrary.

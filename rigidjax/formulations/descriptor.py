@@ -17,13 +17,13 @@ from ..rotations.so3 import skew
 from ..system.inverses import pseudo_inverse
 
 if TYPE_CHECKING:
-    from .base import AbstractFormulation
+    from .absolute import Absolute
 
 
 class Descriptor(eqx.Module):
     """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$."""
 
-    model: "AbstractFormulation"
+    model: "Absolute"
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group."""
@@ -120,30 +120,38 @@ class Descriptor(eqx.Module):
         r"""Singular matrix $A$ of $A(t, y)\,\dot y = b(t, y)$."""
         size = self.model.layout.size
         q, _, angles = self.split(y[:size])
-        n, m = q.size, y.size - size
+        n, m = q.size, self.model.num_multipliers
         A = jnp.zeros((y.size, y.size), y.dtype)
         A = A.at[:n, :n].set(jnp.eye(n, dtype=y.dtype))
         A = A.at[n : 2 * n, n : 2 * n].set(self.mass_matrix(q))
         A = A.at[2 * n : size, 2 * n : size].set(jnp.eye(size - 2 * n, dtype=y.dtype))
         if index == 1 and m:
-            A = A.at[size:, n : 2 * n].set(self.jacobian(t, q, angles))
+            A = A.at[size : size + m, n : 2 * n].set(self.jacobian(t, q, angles))
         return A
 
     @eqx.filter_jit
     def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
         r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         model, size = self.model, self.model.layout.size
-        y0, lam = y[:size], y[size:]
+        m = model.num_multipliers
+        y0, lam, mu = y[:size], y[size : size + m], y[size + m :]
         q, v, angles = self.split(y0)
         level = {
             1: lambda: -self.constraint_bias(t, q, v, angles),
             2: lambda: self.constraint_rate(t, q, v, angles),
             3: lambda: self.constraint(t, q, angles),
         }[index]()
+        if model.baumgarte is not None:
+            alpha, beta = model.baumgarte
+            level = level - 2.0 * alpha * self.constraint_rate(t, q, v, angles)
+            level = level - beta**2 * self.constraint(t, q, angles)
         _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
         balance = self.force(t, q, v, y0) - transpose(lam)[0]
         rates = jnp.zeros(0, y.dtype)
         if model.jointed is not None:
             _, places, twists = model.jointed.motion(t, y0)
             rates = model.jointed.angle_rates(places, twists)
+        if model.stabilized:
+            v = v - transpose(mu)[0]
+            level = jnp.concatenate([level, self.constraint(t, q, angles)])
         return jnp.concatenate([v, balance, rates, level])

@@ -1,0 +1,57 @@
+"""What the solvers of differential-algebraic equations have in common."""
+
+import abc
+from typing import Any
+
+import diffrax
+import equinox as eqx
+
+from .equations import index_of
+from .terms import AbstractDAETerm, check_unknowns, flattened, unwrapped
+
+
+class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver):
+    """A solver that knows what a good step-size controller for it is, and which terms it takes.
+
+    **Attributes:** `max_index`, the largest differentiation index of an unknown; 0 for ordinary
+    differential equations alone.
+    """
+
+    max_index: eqx.AbstractClassVar[int]
+
+    @abc.abstractmethod
+    def controller(self, rtol: Any, atol: Any, norm: Any) -> diffrax.AbstractStepSizeController:
+        """The step-size controller to use with this solver."""
+
+    @abc.abstractmethod
+    def evaluations(self, solver_state: Any) -> Any:
+        """Evaluations of the equations in the last attempted step, Jacobian columns apart."""
+
+
+def check_problem(solver: AbstractDAESolver, terms: Any, y0: Any) -> None:
+    """Raise for a problem that is not for this solver.
+
+    **Raises:** `TypeError` for terms and unknowns of another kind, `ValueError` for an index that
+    is too high or not given for every unknown.
+    """
+    name = type(solver).__name__
+    check_unknowns(y0, name)
+    term, _ = unwrapped(terms)
+    if solver.max_index == 0 and isinstance(term, AbstractDAETerm):
+        raise TypeError(
+            f"`{name}` integrates ordinary differential equations, a `diffrax.ODETerm`; got a "
+            f"`{type(term).__name__}`. Use `Radau5` or `BDF`."
+        )
+    index = index_of(terms)
+    if index is None:
+        return
+    size = flattened(y0)[0].size
+    if len(index) != size:
+        raise ValueError(
+            f"`{type(term).__name__}(index=...)` has {len(index)} entries for {size} unknowns."
+        )
+    if max(index) > solver.max_index:
+        raise ValueError(
+            f"`{name}` integrates equations of index up to {solver.max_index}; got unknowns of "
+            f"index {max(index)}. Use `Radau5`, or equations of a lower index."
+        )

@@ -1,0 +1,3 @@
+"""Backward differentiation formulas of variable order."""
+
+from .bdf import BDF as BDF

@@ -1,0 +1,227 @@
+"""Backward differentiation formulas."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..base import AbstractDAESolver, check_problem
+from ..equations import equations, frozen, index_of, length
+from ..implicit import solved
+from ..newton import Outcome, default_newton, iterate
+from ..outcome import ended, newton_result
+from ..proposed import ProposedStepController, proposal
+from ..terms import flattened
+from .history import (
+    MAX_ORDER,
+    Correction,
+    DifferenceState,
+    coefficients,
+    predicted,
+    restarted,
+    updated,
+)
+from .interpolation import DifferenceInterpolation
+from .order import choose, errors, retry_factor
+
+# Of the last step; what three failures make of it.
+_RESTART = 0.06
+
+
+class BDFState(NamedTuple):
+    """What a step leaves to the next one.
+
+    **Attributes:** `past`, the differences; `order` of the next step; `rising`, whether the order
+    has never fallen; `last_order`, `h`, `cj`, `equal`: order, length and leading coefficient of the
+    last step and how many were like it; `inverse`, (n, n), of the Newton matrix for the coefficient
+    `cj_inverse`; `K`, (n, n), the Jacobian in it; `eta`, of the last iteration; `evaluations`, of
+    the last attempt.
+    """
+
+    past: DifferenceState
+    order: Any
+    rising: Any
+    last_order: Any
+    h: Any
+    cj: Any
+    equal: Any
+    inverse: Any
+    cj_inverse: Any
+    K: Any
+    eta: Any
+    evaluations: Any
+
+
+class BDF(AbstractDAESolver):
+    r"""BDF of variable order 1 to 5 and variable step, with a fixed leading coefficient.
+
+    Takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm`, of index up to 2. The past
+    is kept as modified divided differences; one inverse serves as long as the leading coefficient
+    stays within a factor of 0.6. The method proposes its own steps, see `ProposedStepController`.
+    Unknowns that were changed between steps, as by a projection, replace the last value of the
+    past; behind a jump the method starts again with order 1. Failures as in `AbstractRadau`.
+
+    **Arguments:** `root_finder`, a `SimplifiedNewton`; `max_order`, 1 to 5.
+    **Raises:** `ValueError` for another order.
+    **Source:** Brenan-Campbell-Petzold, chapter 5 (the code DASSL).
+    """
+
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=5)
+
+    max_order: int = eqx.field(static=True, default=MAX_ORDER)
+
+    max_index: ClassVar[int] = 2
+    term_structure: ClassVar = diffrax.AbstractTerm
+    interpolation_cls: ClassVar = DifferenceInterpolation  # pyright: ignore
+
+    def __check_init__(self):
+        if self.max_order not in range(1, MAX_ORDER + 1):
+            raise ValueError(f"`BDF(max_order=...)` must be 1 to 5; got {self.max_order!r}.")
+
+    def order(self, terms: Any) -> int:
+        """The largest order."""
+        return self.max_order
+
+    def error_order(self, terms: Any) -> int:
+        """1: the step that the method proposes is inversely proportional to what it returns."""
+        return 1
+
+    def controller(self, rtol: Any, atol: Any, norm: Any) -> ProposedStepController:
+        """The steps that the method proposes."""
+        return ProposedStepController(rtol=rtol, atol=atol, norm=norm)
+
+    def evaluations(self, solver_state: BDFState) -> Any:
+        """Evaluations in the last attempted step, Jacobian columns apart."""
+        return solver_state.evaluations
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
+        y, unravel = flattened(y0)
+        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> BDFState:
+        """The start with order 1."""
+        check_problem(self, terms, y0)
+        y, _ = flattened(y0)
+        h = length(t0, t1, y.dtype)
+        past = restarted(equations(terms, t0, y0, args), t0, h, y)
+        return _fresh(past, y)
+
+    def step(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
+    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        """One step from `t0` to `t1`."""
+        y, unravel = flattened(y0)
+        eqs = equations(terms, t0, y0, args)
+        state: BDFState = solver_state
+        h = length(t0, t1, y.dtype)
+        # A plain `True` is a projection, that is, a small change of the last value.
+        if made_jump is not False:
+            past = state.past.shifted(y)
+            if made_jump is not True:
+                fresh = lambda: _fresh(restarted(eqs, t0, h, y), y)  # noqa: E731
+                kept = state._replace(past=past)
+                state = jax.lax.cond(made_jump, fresh, lambda: kept)
+            else:
+                state = state._replace(past=past)
+        c = coefficients(state.past.psi, h)
+        # So short a step comes of several failures: then the past is of no use.
+        again = h < _RESTART * state.h
+        k = jnp.where(again, 1, state.order)
+        rising = again | state.rising
+        cj = jnp.sum(jnp.where(jnp.arange(5) < k, 1.0 / jnp.arange(1, 6), 0.0)).astype(h.dtype) / h
+        phi, y_start, rate = predicted(state.past.phi, c, k)
+        problem = Correction(eqs, t1, y_start, rate, cj)
+
+        fixed, fixed_state, fixed_phi, fixed_c = frozen((problem, state, phi, c))
+        finder, index = self.root_finder, index_of(terms)
+        scale = finder.scale(unravel(frozen(y)), index, frozen(h))
+
+        def norm(v):
+            return finder.norm(unravel(v / scale)).astype(y.dtype)
+
+        tolerance = finder.tolerance(unravel(frozen(y)), scale)
+        limit = self.root_find_max_steps
+        fixed_state, outcome = _solve(fixed, fixed_state, tolerance, norm, limit)
+        okay = outcome.converged
+        E = jnp.where(okay, outcome.Z, 0.0)
+        same = (jnp.abs(h - state.h) <= 1e-9 * h) & (k == state.last_order)
+        equal = jnp.minimum(jnp.where(same, state.equal, 0) + 1, state.last_order + 2)
+        # Multipliers of index 2 have errors that do not fall with a step after a longer one; they
+        # depend on no past of their own, so that they are left out (Brenan-Campbell-Petzold 5.4).
+        tested = jnp.array([i < 2 for i in index]) if index is not None else True
+        estimates = errors(
+            fixed_phi, E, (k + 1 < equal) & (k - state.last_order != 1), fixed_c, k,
+            lambda v: norm(jnp.where(tested, v, 0.0)),
+        )  # fmt: skip
+        size = jnp.where(okay, estimates.size, jnp.inf)
+        accept = size < 1
+        choice = choose(estimates, k, rising, self.max_order)
+        factor = jnp.where(accept, choice.factor, retry_factor(estimates, k))
+        plain = finder.scale(unravel(frozen(y)), None, h) / finder.norm(
+            jax.tree.map(jnp.ones_like, y0)
+        )
+        error = jnp.where(okay, proposal(plain, accept, factor), jnp.inf)
+        result = newton_result(okay, fixed_state.K, fixed_state.inverse)
+        error, result = ended(frozen(t0), frozen(t1), size, error, result)
+
+        E = solved(problem, E, okay)
+        past = DifferenceState(updated(phi, E, k), c.psi)
+        inside = (jnp.arange(phi.shape[0]) <= k)[:, None]
+        dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, past.phi, 0.0)), psi=c.psi)
+        state = fixed_state._replace(
+            past=past, order=choice.order, rising=choice.rising, last_order=k, h=frozen(h),
+            cj=frozen(cj), equal=equal, eta=outcome.eta,
+        )  # fmt: skip
+        return unravel(y_start + E), unravel(error), dense, state, result
+
+
+def _fresh(past, y):
+    n, dtype = y.size, y.dtype
+    square, zero, one = jnp.zeros((n, n), dtype), jnp.zeros((), dtype), jnp.ones((), dtype)
+    count = jnp.array(1)
+    return BDFState(
+        past=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
+        equal=count - 1, inverse=square, cj_inverse=zero, K=square, eta=one, evaluations=count - 1,
+    )  # fmt: skip
+
+
+def _solve(problem, state, tolerance, norm, limit):
+    """The correction by the old Jacobian, or if that does not do by a new one."""
+    eqs, cj = problem.equations, problem.cj
+    start = jnp.zeros_like(problem.y)
+    ratio = cj / jnp.where(state.cj_inverse > 0, state.cj_inverse, jnp.inf)
+    stale = ~((ratio > 0.6) & (ratio < 1.0 / 0.6))
+
+    def attempt(carry):
+        tries, _, state, _ = carry
+        fresh = stale | (tries > 0)
+
+        def renewed():
+            _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
+            return jnp.linalg.inv(cj * M + K), K, cj
+
+        inverse, K, cj_inverse = jax.lax.cond(
+            fresh, renewed, lambda: (state.inverse, state.K, state.cj_inverse)
+        )
+        # What is left of an increment by a matrix for another leading coefficient.
+        damping = 2.0 / (1.0 + cj / cj_inverse)
+        eta = jnp.where(fresh | (jnp.abs(cj - state.cj) > 1e-9 * cj), 1.0, state.eta)
+        outcome = iterate(
+            problem.residual, lambda r: damping * (inverse @ r), start, eta, tolerance, norm, limit
+        )
+        count = jnp.where(tries == 0, 0, state.evaluations) + outcome.count
+        state = state._replace(inverse=inverse, K=K, cj_inverse=cj_inverse, evaluations=count)
+        return tries + 1, fresh, state, outcome
+
+    def again(carry):
+        tries, fresh, _, outcome = carry
+        return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
+
+    no, zero = jnp.array(False), jnp.zeros((), cj.dtype)
+    outcome = Outcome(start, no, zero, zero, jnp.array(0))
+    _, _, state, outcome = jax.lax.while_loop(again, attempt, (jnp.array(0), no, state, outcome))
+    return state, outcome

@@ -1,0 +1,4 @@
+"""Extrapolation methods of variable order."""
+
+from .odex import Odex as Odex
+from .seulex import Seulex as Seulex

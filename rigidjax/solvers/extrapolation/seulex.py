@@ -1,0 +1,114 @@
+"""Extrapolation of the linearly implicit Euler method."""
+
+from typing import Any, ClassVar
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..base import AbstractDAESolver, check_problem
+from ..equations import ConstantMass, Explicit, equations, frozen, length
+from ..newton import default_newton
+from ..proposed import ProposedStepController
+from ..terms import flattened
+from .interpolation import HermiteInterpolation
+from .odex import ExtrapolationState, conclude, first_target
+from .table import Sequence, extrapolate
+
+_NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
+# A Jacobian counts as one evaluation and a factorisation, as in the code SEULEX, as another.
+_SEQUENCE = Sequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
+
+
+class Seulex(AbstractDAESolver):
+    r"""Extrapolation of the linearly implicit Euler method, of variable order and step.
+
+    For stiff equations; takes a `diffrax.ODETerm`, or a `MassMatrixTerm` with a constant matrix, of
+    index up to 1. Dense output is of order 3, from the extrapolated differences at the end. The
+    method proposes its own steps, see `ProposedStepController`. The Jacobian is that of the start
+    of each step, and differentiated with the rest.
+
+    **Arguments:** `root_finder`, whose tolerances are those of the choice of order; nothing is
+    iterated.
+    **Source:** Hairer-Wanner II, IV.9 (9.27) ff., VI.4; the code SEULEX; dense output after
+    Hairer-Ostermann (1990).
+    """
+
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=0)
+
+    max_index: ClassVar[int] = 1
+    term_structure: ClassVar = diffrax.AbstractTerm
+    interpolation_cls: ClassVar = HermiteInterpolation  # pyright: ignore
+
+    def order(self, terms: Any) -> int:
+        """The largest order."""
+        return len(_NUMBERS) - 1
+
+    def error_order(self, terms: Any) -> int:
+        """1: the step that the method proposes is inversely proportional to what it returns."""
+        return 1
+
+    def controller(self, rtol: Any, atol: Any, norm: Any) -> ProposedStepController:
+        """The steps that the method proposes."""
+        return ProposedStepController(rtol=rtol, atol=atol, norm=norm)
+
+    def evaluations(self, solver_state: ExtrapolationState) -> Any:
+        """Evaluations in the last attempted step, Jacobian columns apart."""
+        return solver_state.evaluations
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
+        y, unravel = flattened(y0)
+        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> ExtrapolationState:
+        """A first guess of the number of columns, from the tolerance."""
+        check_problem(self, terms, y0)
+        if not isinstance(equations(terms, t0, y0, args), Explicit | ConstantMass):
+            raise TypeError(
+                "`Seulex` takes a `diffrax.ODETerm` or a `MassMatrixTerm` with a constant matrix; "
+                "use `Radau5` or `BDF` for other equations."
+            )
+        return ExtrapolationState(first_target(self.root_finder, len(_NUMBERS)), jnp.array(0))
+
+    def step(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
+    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        """One step from `t0` to `t1`."""
+        y, unravel = flattened(y0)
+        eqs = equations(terms, t0, y0, args)
+        h = length(t0, t1, y.dtype)
+        finder = self.root_finder
+        scale = finder.scale(unravel(frozen(y)), None, h)
+        zero = jnp.zeros_like(y)
+        _, M, K = eqs.linearize(t0, y, zero)
+
+        def substep(carry, i, n, first):
+            inverse, values, _ = carry
+            short = h / n
+            inverse = jax.lax.cond(first, lambda: jnp.linalg.inv(M / short + K), lambda: inverse)
+            values = jnp.where(first, y, values)
+            t = t0 + ((i + 1) * (t1 - t0)) / n
+            new = values[0] - inverse @ eqs.residual(t, values[0], zero)
+            # The last three values, and with them two differences over the whole step.
+            return inverse, jnp.stack([new, values[0], values[1]]), n.astype(y.dtype)
+
+        def quantities(carry):
+            _, (last, before, first), n = carry
+            return jnp.stack([last, n * (last - before), n * n * (last - 2.0 * before + first)])
+
+        start = jnp.zeros_like(M), jnp.stack([y, y, y]), jnp.ones((), y.dtype)
+        e = extrapolate(
+            _SEQUENCE, solver_state.target, start, substep, quantities,
+            lambda v: finder.norm(unravel(v / scale)).astype(y.dtype),
+        )  # fmt: skip
+        right = jnp.where(jnp.isfinite(e.error), e.value, jnp.stack([y, zero, zero]))
+        target, error, result = conclude(
+            _SEQUENCE, e, solver_state.target, scale, t0, t1, y0, finder
+        )
+        dense = dict(left=jax.vmap(unravel)(y[None]), right=jax.vmap(unravel)(right))
+        state = ExtrapolationState(target, e.count + 1)
+        return unravel(right[0]), unravel(error), dense, state, result

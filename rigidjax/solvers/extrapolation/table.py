@@ -1,0 +1,141 @@
+"""Extrapolation of a basic method, with the choice of the number of columns."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Sequence(NamedTuple):
+    r"""Numbers of substeps and what they cost.
+
+    **Attributes:** `numbers`, $n_j$; `power`, of the step in the expansion of the error (1 or 2);
+    `costs`, $A_j$, evaluations of a step of j columns, all (K,).
+    """
+
+    numbers: tuple[int, ...]
+    power: int
+    costs: tuple[float, ...]
+
+
+class Extrapolation(NamedTuple):
+    """Result of a step.
+
+    **Attributes:** `value`, the extrapolated quantities; `columns` used, from 1; `error`, norm of
+    the last one's error; `factors`, of the step that each column's error allows (infinite work for
+    those that were not computed: 0), (K,); `accepted`; `count` of evaluations.
+    """
+
+    value: Any
+    columns: Any
+    error: Any
+    factors: Any
+    accepted: Any
+    count: Any
+
+
+def extrapolate(
+    sequence: Sequence,
+    target: Any,
+    start: Any,
+    substep: Callable[[Any, Any, Any, Any], Any],
+    quantities: Callable[[Any], Any],
+    norm: Callable[[Any], Any],
+) -> Extrapolation:
+    r"""Columns of the extrapolation table, until one is accurate enough or there is no hope.
+
+    All substeps of all columns are one loop of fixed length, of which what is not needed is
+    skipped: so it can be differentiated in both modes, and the right-hand side is compiled once.
+
+    **Arguments:** `sequence`; `target`, the column (from 1) at which convergence is expected;
+    `start`, what a column starts with; `substep(carry, i, n, first)`, the i-th of n substeps;
+    `quantities(carry)`, what is extrapolated, (q, n), the unknowns first; `norm`, of an error (n,).
+    **Source:** Hairer-Norsett-Wanner I, II.9 (9.10), (9.22) ff.; the codes ODEX and SEULEX.
+    """
+    numbers = np.asarray(sequence.numbers)
+    K = len(numbers)
+    column = np.repeat(np.arange(K), numbers)
+    inside = np.concatenate([np.arange(n) for n in numbers])
+    plan = dict(j=column, i=inside, n=numbers[column], last=inside == numbers[column] - 1)
+    shape = jax.eval_shape(quantities, start)
+    dtype = shape.dtype
+    steps = jnp.asarray(numbers, dtype)
+
+    def finished(val):
+        carry, rows, errors, _, count, x = val
+        j = x["j"]
+        value = quantities(carry)
+        new = [value]
+        # T_(j,k+1) = T_(j,k) + (T_(j,k) - T_(j-1,k)) / ((n_j / n_(j-k))^p - 1).
+        for k in range(K - 1):
+            ratio = (steps[j] / steps[jnp.maximum(j - k - 1, 0)]) ** sequence.power
+            divisor = jnp.where(j > k, ratio - 1.0, 1.0)
+            step = jnp.where(j > k, (new[-1] - rows[k]) / divisor, 0.0)
+            new.append(new[-1] + step)
+        table = jnp.stack(new)
+        change = jax.lax.stop_gradient(table[j] - table[jnp.maximum(j - 1, 0)])[0]
+        error = jnp.where(j > 0, norm(change), jnp.inf)
+        error = jnp.where(jnp.isfinite(error), error, jnp.inf)
+        # Column numbers from 1, as in the target.
+        c = j + 1
+        following = steps[jnp.minimum(j + 1, K - 1)] / steps[0]
+        after = steps[jnp.minimum(j + 2, K - 1)] / steps[0]
+        hope = jnp.where(c == target - 1, (following * after) ** sequence.power, 0.0)
+        hope = jnp.where(c == target, following**sequence.power, hope)
+        checked = (c >= target - 1) & (c >= 2)
+        hopeless = checked & (error > hope)
+        diverges = (c > 2) & (c < target - 1) & jnp.isinf(error)
+        done = (checked & (error <= 1)) | hopeless | diverges | (c >= jnp.minimum(target + 1, K))
+        return carry, table, errors.at[j].set(error), done, count, x
+
+    def run(val, x):
+        carry, rows, errors, done, count = val
+        carry = substep(carry, x["i"], x["n"], x["i"] == 0)
+        val = carry, rows, errors, done, count + 1, x
+        return jax.lax.cond(x["last"], finished, lambda val: val, val)[:-1]
+
+    def body(val, x):
+        return jax.lax.cond(val[3], lambda val, x: val, run, val, x), None
+
+    rows = jnp.zeros((K, *shape.shape), dtype)
+    val = start, rows, jnp.full(K, jnp.inf, dtype), jnp.array(False), jnp.array(0)
+    (_, rows, errors, _, count), _ = jax.lax.scan(body, val, jax.tree.map(jnp.asarray, plan))
+    used = jnp.max(jnp.where(jnp.isfinite(errors), jnp.arange(K), 1))
+    order = sequence.power * jnp.arange(1, K + 1) - (sequence.power - 1)
+    factors = 0.94 * (0.65 / jnp.maximum(errors, 1e-12)) ** (1.0 / order)
+    least = 0.02 ** (1.0 / order)
+    factors = jnp.where(jnp.isfinite(errors), jnp.clip(factors, least / 4.0, 1.0 / least), 0.0)
+    error = errors[used]
+    return Extrapolation(rows[used], used + 1, error, factors, error <= 1, count)
+
+
+def choose(sequence: Sequence, e: Extrapolation, target: Any) -> tuple[Any, Any]:
+    """The next target column, and the factor of the step.
+
+    **Source:** Hairer-Norsett-Wanner I, II.9 (9.26) to (9.29); the code ODEX.
+    """
+    A = jnp.asarray(sequence.costs)
+    K = len(sequence.costs)
+    work = jnp.where(e.factors > 0, A / jnp.where(e.factors > 0, e.factors, 1.0), jnp.inf)
+    c = e.columns
+
+    def W(k):
+        return work[jnp.clip(k - 1, 0, K - 1)]
+
+    # Accepted: at the expected column or before, or one behind it.
+    best = jnp.where(W(c - 1) < 0.8 * W(c), c - 1, c)
+    best = jnp.where(W(c) < 0.9 * W(c - 1), jnp.minimum(c + 1, K - 1), best)
+    behind = jnp.where((c > 3) & (W(c - 2) < 0.8 * W(c - 1)), c - 2, c - 1)
+    behind = jnp.where(W(c) < 0.9 * W(behind), jnp.minimum(c, K - 1), behind)
+    best = jnp.where(c <= target, best, behind)
+    best = jnp.where(c == 2, 3, best)
+    best = jnp.clip(best, 2, K - 1)
+    factor = e.factors[jnp.minimum(best, c) - 1]
+    factor = jnp.where(best > c, e.factors[c - 1] * A[best - 1] / A[c - 1], factor)
+    # Rejected.
+    again = jnp.minimum(target, c)
+    again = jnp.where((again > 2) & (W(again - 1) < 0.8 * W(again)), again - 1, again)
+    shorter = jnp.minimum(e.factors[again - 1], 0.8)
+    return best, jnp.where(e.accepted, factor, shorter)

@@ -1,0 +1,47 @@
+"""Derivatives of the solution of nonlinear equations."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+
+class AbstractImplicitStep(eqx.Module):
+    """Equations whose solution `Z` is what an implicit method needs in a step.
+
+    Everything that the solution depends on is a leaf.
+    """
+
+    @abc.abstractmethod
+    def residual(self, Z: Any) -> Any:
+        """What is zero at the solution, of the shape of `Z`."""
+
+    @abc.abstractmethod
+    def jacobian(self, Z: Any) -> Any:
+        """Derivative of the residual by `Z`, both flattened."""
+
+
+@eqx.filter_custom_jvp
+def solved(step: AbstractImplicitStep, Z: Any, okay: Any) -> Any:
+    """The solution `Z` of the equations of a step, with the derivatives of the solution.
+
+    Those of the iteration that found it are of no interest: `Z` itself counts as a constant. The
+    rule applies to its own result, for derivatives of any order.
+
+    **Arguments:** `step`; `Z`; `okay`, whether `Z` is a solution (if not, it has no derivatives,
+    and nothing singular is solved for them).
+    """
+    return Z
+
+
+@solved.def_jvp
+def _solved_jvp(primals, tangents):
+    step, Z, okay = primals
+    d_step = tangents[0]
+    Z = solved(step, Z, okay)
+    _, change = eqx.filter_jvp(lambda step: step.residual(Z), (step,), (d_step,))
+    J = step.jacobian(Z)
+    J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))
+    change = jnp.where(okay, change, 0.0)
+    return Z, -jnp.linalg.solve(J, change.ravel()).reshape(Z.shape)

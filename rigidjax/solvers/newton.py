@@ -1,0 +1,113 @@
+"""The simplified Newton iteration of the implicit solvers."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optimistix as optx
+from jaxtyping import Array, Float
+
+from .equations import scaling
+from .terms import flattened
+
+
+class SimplifiedNewton(eqx.Module):
+    r"""Newton's method with one Jacobian and one factorisation for all of its iterations.
+
+    It ends when $\eta\,\|\Delta\| \le \kappa$ in the norm in which the error of a step may be 1,
+    $\eta = \Theta/(1 - \Theta)$ with $\Theta$ the rate of convergence, and gives up when $\Theta$
+    says that it will not end within `max_steps`.
+
+    **Arguments:** `rtol`, `atol`, `norm`: of the error of a step (`diffrax.diffeqsolve` fills them
+    in from the step-size controller); `kappa`: the tolerance, as a part of that of the step; `None`
+    for the smaller of 0.03 and the root of `rtol`; `max_steps`; `reuse`: a Jacobian is kept for
+    the next step if $\Theta$ is below this.
+    **Source:** Hairer-Wanner II, IV.8 (8.10), (8.11).
+    """
+
+    rtol: Any
+    atol: Any
+    norm: Callable[[Any], Any] = optx.rms_norm
+    kappa: float | None = None
+    max_steps: int = eqx.field(static=True, default=8)
+    reuse: float = 1e-3
+
+    def scale(self, y: Any, exponents: tuple[int, ...] | None, h: Any) -> Float[Array, " n"]:
+        """Error of each unknown that counts as 1, flattened."""
+        tree = jax.tree.map(lambda y: self.atol + self.rtol * jnp.abs(y), y)
+        return flattened(tree)[0] / scaling(exponents, h)
+
+    def tolerance(self, y: Any, scale: Float[Array, " n"]) -> Float[Array, ""]:
+        """End of the iteration, never below round-off."""
+        kappa = self.kappa
+        if kappa is None:
+            rtol = jnp.max(jnp.asarray(self.rtol))
+            kappa = jnp.where(rtol > 0, jnp.minimum(0.03, jnp.sqrt(rtol)), 0.03)
+        y, unravel = flattened(y)
+        floor = 10 * jnp.finfo(y.dtype).eps * self.norm(unravel(jnp.abs(y) / scale))
+        return jnp.maximum(kappa, floor).astype(y.dtype)
+
+
+def default_newton() -> Any:
+    """A `SimplifiedNewton` that takes its tolerances from the step-size controller."""
+    make: Any = diffrax.with_stepsize_controller_tols(SimplifiedNewton)  # pyright: ignore
+    return make()
+
+
+class Outcome(NamedTuple):
+    """How an iteration ended.
+
+    **Attributes:** `Z`, the solution; `converged`; `theta`, rate of convergence, 0 after a
+    single iteration; `eta`, the factor of the last increment that estimates the error; `count`,
+    of iterations.
+    """
+
+    Z: Any
+    converged: Any
+    theta: Any
+    eta: Any
+    count: Any
+
+
+def iterate(
+    residual: Any, solve: Any, Z: Any, eta: Any, tolerance: Any, norm: Any, limit: int
+) -> Outcome:
+    r"""Simplified Newton iterations.
+
+    **Arguments:** `residual`, a function of `Z`; `solve`, that of a fixed Newton matrix, a function
+    of the residual; `Z`, start; `eta`, of the last step; `tolerance`; `norm`, of increments;
+    `limit`, of iterations.
+    **Returns:** an `Outcome`.
+    **Source:** Hairer-Wanner II, IV.8 (8.10), (8.11).
+    """
+    eps = jnp.finfo(Z.dtype).eps
+    one, no = jnp.ones((), Z.dtype), jnp.array(False)
+
+    def turn(carry):
+        k, Z, size, ratio, _, _, _, _ = carry
+        change = -solve(residual(Z))
+        new_size = norm(change)
+        new_ratio = new_size / jnp.where(size > 0, size, 1.0)
+        # From the third iteration on the mean of the last two.
+        theta = jnp.where(k > 1, jnp.sqrt(new_ratio * ratio), new_ratio)
+        theta = jnp.where(k > 0, theta, 0.0)
+        slow = (k > 0) & ~(theta < 0.99)
+        # Increments at round-off do not get smaller; if small enough they are good nevertheless.
+        rest = jnp.where(slow, 100.0, theta / jnp.where(slow, 1.0, 1.0 - theta))
+        new_eta = jnp.where(k > 0, rest, jnp.maximum(eta, eps) ** 0.8)
+        error = new_eta * new_size
+        converged = error <= tolerance
+        # What the remaining iterations would leave.
+        hopeless = (k > 0) & (theta ** (limit - 1 - k) * error > tolerance)
+        failed = ~converged & (slow | hopeless | (k == limit - 1) | ~jnp.isfinite(new_size))
+        return k + 1, Z + change, new_size, new_ratio, theta, new_eta, converged, failed
+
+    def running(carry):
+        return ~(carry[-1] | carry[-2])
+
+    start = jnp.array(0), Z, one, one, jnp.zeros_like(one), one, no, no
+    count, Z, _, _, theta, eta, converged, _ = jax.lax.while_loop(running, turn, start)
+    return Outcome(Z, converged, theta, eta, count)

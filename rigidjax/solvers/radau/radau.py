@@ -1,0 +1,213 @@
+"""Radau IIA methods."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..base import AbstractDAESolver, check_problem
+from ..equations import equations, frozen, index_of, length, scaling
+from ..implicit import solved
+from ..newton import Outcome, default_newton, iterate
+from ..outcome import ended, newton_result
+from ..predictive import PredictiveController
+from ..terms import flattened
+from .interpolation import CollocationInterpolation
+from .stages import Factors, Stages, extrapolated, factors
+from .tableau import radau_tableau
+
+
+class RadauState(NamedTuple):
+    r"""What a step leaves to the next one; none of it matters to the solution but to its cost.
+
+    **Attributes:** `M`, `K`, (n, n), linearisation; `inverse`, of the Newton matrix for the step
+    length `h_inverse`; `stale`, whether it is time for new ones; `Z`, (s, n), increments of the
+    last step, and its length `h`; `rate`, (n,), $\dot y$ at its end; `eta`, of its iteration;
+    `evaluations`, of the last attempt.
+    """
+
+    M: Any
+    K: Any
+    inverse: Factors
+    h_inverse: Any
+    stale: Any
+    Z: Any
+    h: Any
+    rate: Any
+    eta: Any
+    evaluations: Any
+
+
+class AbstractRadau(AbstractDAESolver):
+    r"""A Radau IIA collocation method of s stages, order 2 s - 1, for stiff equations and DAEs.
+
+    Takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm` (index up to 3). Simplified
+    Newton iterations with one real and (s - 1)/2 complex linear systems; Jacobian and inverse are
+    kept from step to step while they serve; starting values from the last collocation polynomial,
+    which is also the dense output. Derivatives are those of the solution of the stage equations.
+
+    A step that cannot be solved has an infinite error estimate, so that any adaptive controller
+    makes it shorter. The run ends with `nonlinear_divergence`, `singular`, `nonfinite` or
+    `dt_min_reached` if that has not helped when the step is at round-off, and at once with a fixed
+    step. Keep to `PredictiveController` for the step sizes of the original code; diffrax's
+    `PIDController` does as well.
+
+    **Arguments:** `root_finder`, a `SimplifiedNewton`.
+    **Source:** Hairer-Wanner II, IV.5, IV.8; for DAEs VI.1, VII.4.
+    """
+
+    stages: eqx.AbstractClassVar[int]
+    root_finder: eqx.AbstractVar[Any]
+    root_find_max_steps: eqx.AbstractVar[int]
+
+    max_index: ClassVar[int] = 3
+    term_structure: ClassVar = diffrax.AbstractTerm
+    interpolation_cls: ClassVar = CollocationInterpolation  # pyright: ignore
+
+    def order(self, terms: Any) -> int:
+        """Order of the method."""
+        return 2 * self.stages - 1
+
+    def error_order(self, terms: Any) -> int:
+        """Order of the error estimate."""
+        return self.stages + 1
+
+    def controller(self, rtol: Any, atol: Any, norm: Any) -> PredictiveController:
+        """Gustafsson's predictive control."""
+        return PredictiveController(rtol=rtol, atol=atol, norm=norm)
+
+    def evaluations(self, solver_state: RadauState) -> Any:
+        """Evaluations in the last attempted step, Jacobian columns apart."""
+        return solver_state.evaluations
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
+        y, unravel = flattened(y0)
+        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> RadauState:
+        """Nothing is known yet."""
+        check_problem(self, terms, y0)
+        y, _ = flattened(y0)
+        n, s, dtype = y.size, self.stages, y.dtype
+        square, zero = jnp.zeros((n, n), dtype), jnp.zeros((), dtype)
+        rate = frozen(equations(terms, t0, y0, args)).start_rate(*frozen((t0, y)))
+        return RadauState(
+            M=square, K=square, inverse=Factors(square, jnp.zeros((s * n, s * n), dtype)),
+            h_inverse=zero, stale=jnp.array(True), Z=jnp.zeros((s, n), dtype), h=zero + 1,
+            rate=rate, eta=zero + 1, evaluations=jnp.array(0),
+        )  # fmt: skip
+
+    def step(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
+    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        """One step from `t0` to `t1`."""
+        y, unravel = flattened(y0)
+        step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
+        fixed, state = frozen((step, solver_state))
+        # A plain `True` is a projection, that is, a small jump: the Jacobian is still good.
+        if made_jump is not True:
+            state = state._replace(
+                stale=state.stale | made_jump, Z=jnp.where(made_jump, 0.0, state.Z)
+            )
+        finder, tableau = self.root_finder, radau_tableau(self.stages)
+        h = length(fixed.t0, fixed.t1, y.dtype)
+        index = index_of(terms)
+        scale = finder.scale(unravel(fixed.y0), index, h)
+
+        def norm(v):
+            return finder.norm(unravel(v / scale)).astype(y.dtype)
+
+        point, state, outcome = _solve(
+            fixed, state, h, finder.tolerance(unravel(fixed.y0), scale), norm, finder.max_steps,
+            tableau,
+        )  # fmt: skip
+        okay = outcome.converged
+        Z = jnp.where(okay, outcome.Z, 0.0)
+        error, more = _error(fixed, point, state.inverse.real, Z, h, norm, tableau)
+        size = jnp.where(okay, norm(error), jnp.inf)
+        result = newton_result(okay, state.K, state.inverse.full)
+        error = jnp.where(okay, scaling(index, h) * error, jnp.inf)
+        error, result = ended(fixed.t0, fixed.t1, size, error, result)
+
+        state = state._replace(
+            stale=(outcome.theta > finder.reuse) | ~okay,
+            Z=Z,
+            h=h,
+            rate=jnp.asarray(tableau.A_inverse[-1], y.dtype) @ Z / h,
+            eta=outcome.eta,
+            evaluations=state.evaluations + more,
+        )
+        Z = solved(step, Z, okay)
+        dense = dict(y0=y0, z=jax.vmap(unravel)(Z))
+        return unravel(y + Z[-1]), unravel(error), dense, state, result
+
+
+def _solve(step, state, h, tolerance, norm, limit, tableau):
+    """Stages by the old Jacobian, or if that does not do by a new one."""
+    start = extrapolated(state.Z, h / state.h, tableau)
+    n = step.y0.size
+
+    def stage_norm(change):
+        # The mean over all stages, as in the code RADAU5.
+        return jnp.sqrt(jnp.mean(jax.vmap(norm)(change) ** 2))
+
+    def attempt(carry):
+        tries, _, _, state, _ = carry
+        count = jnp.where(tries == 0, 1, state.evaluations + 1)
+        fresh = state.stale | (tries > 0)
+        point, M, K = jax.lax.cond(
+            fresh,
+            lambda: step.equations.linearize(step.t0, step.y0, state.rate),
+            lambda: (step.equations.evaluate(step.t0, step.y0), state.M, state.K),
+        )
+        same = jnp.abs(h - state.h_inverse) <= 4 * jnp.finfo(h.dtype).eps * h
+        inverse = jax.lax.cond(
+            fresh | ~same, lambda: factors(M, K, h, tableau), lambda: state.inverse
+        )
+        outcome = iterate(
+            step.residual,
+            lambda r: (inverse.full @ r.ravel()).reshape(r.shape),
+            start, state.eta, tolerance, stage_norm, limit,
+        )  # fmt: skip
+        state = state._replace(M=M, K=K, inverse=inverse, h_inverse=h)
+        state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
+        return tries + 1, fresh, point, state, outcome
+
+    def again(carry):
+        tries, fresh, _, _, outcome = carry
+        return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
+
+    no, zero = jnp.array(False), jnp.zeros((), h.dtype)
+    shapes = jax.eval_shape(step.equations.evaluate, step.t0, step.y0)
+    point = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    outcome = Outcome(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, jnp.array(0))
+    carry = jnp.array(0), no, point, state, outcome
+    _, _, point, state, outcome = jax.lax.while_loop(again, attempt, carry)
+    return point, state, outcome
+
+
+def _error(step, point, inverse, Z, h, norm, tableau):
+    r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
+
+    **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
+    residual at the rate $-\sum_i d_i z_i/h$ in the place of $f_0 + M \sum_i d_i z_i / h$.
+    """
+    rate = -(jnp.asarray(tableau.error, Z.dtype) @ Z) / h
+    error = -inverse @ step.equations.at(point, step.t0, step.y0, rate)
+
+    def filtered():
+        return -inverse @ step.equations.residual(step.t0, step.y0 + error, rate)
+
+    large = norm(error) >= 1
+    return jax.lax.cond(large, filtered, lambda: error), jnp.where(large, 1, 0)
+
+
+class Radau5(AbstractRadau):
+    """Radau IIA with three stages, order 5; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 3
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=8)

@@ -1,0 +1,74 @@
+"""Coefficients of the Radau IIA methods."""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+
+class Tableau(NamedTuple):
+    r"""A Radau IIA method of s stages and its transformation.
+
+    **Attributes:** `c`, (s,), nodes; `A_inverse`, (s, s); `gamma`, the real eigenvalue of $A^{-1}$;
+    `pairs`, complex eigenvalues with positive imaginary part; `T`, (s, s), and `T_inverse`: columns
+    are the real eigenvector, then real and imaginary parts; `error`, (s,): $d$ with the error
+    estimate $(\gamma/h\,M - J)^{-1} (f_0 + M \sum_i d_i z_i / h)$.
+    """
+
+    c: np.ndarray
+    A_inverse: np.ndarray
+    gamma: float
+    pairs: np.ndarray
+    T: np.ndarray
+    T_inverse: np.ndarray
+    error: np.ndarray
+
+
+@functools.cache
+def radau_tableau(stages: int) -> Tableau:
+    """The method of 1, 3, 5 or 7 stages, order 2 s - 1.
+
+    **Source:** Hairer-Wanner II, IV.5 (5.7) and IV.8 (8.19); nodes are the zeros of
+    $d^{s-1}/dx^{s-1} [x^{s-1} (x - 1)^s]$.
+    """
+    s = stages
+    polynomial = Polynomial([0, 1]) ** (s - 1) * Polynomial([-1, 1]) ** s
+    derivative = polynomial.deriv(s - 1) if s > 1 else polynomial
+    c = np.sort(derivative.roots().real)
+    for _ in range(3):
+        c = c - derivative(c) / derivative.deriv()(c)
+    c[-1] = 1.0
+    powers = np.arange(1, s + 1)
+    vandermonde = c[:, None] ** (powers - 1)
+    A = (c[:, None] ** powers / powers) @ np.linalg.inv(vandermonde)
+    A_inverse = np.linalg.inv(A)
+    values, vectors = map(np.asarray, np.linalg.eig(A_inverse.astype(complex)))
+    real = int(np.argmin(np.abs(np.imag(values))))
+    upper = [i for i in np.argsort(np.imag(values)) if np.imag(values[i]) > 1e-8]
+    columns = [np.real(vectors[:, real] / vectors[np.argmax(np.abs(vectors[:, real])), real])]
+    for i in upper:
+        columns += [np.real(vectors[:, i]), np.imag(vectors[:, i])]
+    T = np.stack(columns, axis=1)
+    gamma = float(np.real(values[real]))
+    # Quadrature of order s with the weight 1 / gamma at 0 added.
+    right = 1.0 / powers
+    right[0] -= 1.0 / gamma
+    weights = np.linalg.solve(vandermonde.T, right)
+    error = gamma * (weights - A[-1]) @ A_inverse
+    return Tableau(c, A_inverse, gamma, values[upper], T, np.linalg.inv(T), error)
+
+
+def lagrange_basis(c: np.ndarray, x):
+    """Values at `x` of the polynomials that are 1 at one of the nodes and 0 at the others and at 0.
+
+    **Arguments:** `c`, (s,), nodes; `x`, any array. **Returns:** a list of s arrays like `x`.
+    """
+    basis = []
+    for j, node in enumerate(c):
+        value = x / float(node)
+        for k, other in enumerate(c):
+            if k != j:
+                value = value * ((x - float(other)) / float(node - other))
+        basis.append(value)
+    return basis

@@ -1,0 +1,126 @@
+"""Terms of differential-algebraic equations, for diffrax."""
+
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+
+class AbstractDAETerm(diffrax.AbstractTerm):
+    """A term that is not $\\dot y = f$; for the solvers of this package that say so.
+
+    **Attributes:** `index`, the differentiation index of each unknown (0 and 1 are alike), in the
+    order of the flattened unknowns; `None` if none is above 1.
+    """
+
+    index: eqx.AbstractVar[tuple[int, ...] | None]
+
+    def contr(self, t0: Any, t1: Any, **kwargs: Any) -> Any:
+        """Length of the interval."""
+        return t1 - t0
+
+    def prod(self, vf: Any, control: Any) -> Any:
+        """Product of a value and a length of time."""
+        return jax.tree.map(lambda v: control * v, vf)
+
+
+class MassMatrixTerm(AbstractDAETerm):
+    r"""The equations $M(t, y)\,\dot y = f(t, y)$; $M$ may be singular.
+
+    **Arguments:**
+
+    - `vector_field`: $f$ as a function of `(t, y, args)`, of the structure of `y`.
+    - `mass`: $M$, an array of shape (n, n) or a function of `(t, y, args)` that returns one, for
+      the n flattened unknowns.
+    - `index`: differentiation index of each unknown, n integers, by which errors and Newton
+      increments are scaled ($h$ for 2, $h^2$ for 3); `None` if none is above 1.
+    - `jacobian`: $\partial f/\partial y$ as a function of `(t, y, args)`, shape (n, n); `None` for
+      automatic differentiation.
+
+    **Raises:** `ValueError` for an index other than 0 to 3 and for matrices of another shape.
+    **Source:** Hairer-Wanner II, VI.1 and VII.1 (error scaling: the code RADAU5).
+    """
+
+    vector_field: Callable[[Any, Any, Any], Any]
+    mass: Any
+    index: tuple[int, ...] | None = eqx.field(
+        static=True, default=None, converter=lambda index: checked_index(index)
+    )
+    jacobian: Callable[[Any, Any, Any], Any] | None = None
+
+    def vf(self, t: Any, y: Any, args: Any) -> Any:
+        """The right-hand side $f$."""
+        return self.vector_field(t, y, args)
+
+    def mass_matrix(self, t: Any, y: Any, args: Any) -> Any:
+        """The matrix $M$, shape (n, n)."""
+        return self.mass(t, y, args) if callable(self.mass) else jnp.asarray(self.mass)
+
+
+class ImplicitTerm(AbstractDAETerm):
+    r"""The equations $F(t, y, \dot y) = 0$.
+
+    **Arguments:**
+
+    - `residual`: $F$ as a function of `(t, y, y_dot, args)`, of the structure of `y`.
+    - `index`: as in `MassMatrixTerm`.
+    - `rate`: $\dot y$ at the start as a function of `(t, y, args)`; `None` for zero. It serves the
+      first step of a multistep method and the first Jacobian of the others.
+
+    **Raises:** `ValueError` for an index other than 0 to 3.
+    **Source:** Brenan-Campbell-Petzold (1.1).
+    """
+
+    residual: Callable[[Any, Any, Any, Any], Any]
+    index: tuple[int, ...] | None = eqx.field(
+        static=True, default=None, converter=lambda index: checked_index(index)
+    )
+    rate: Callable[[Any, Any, Any], Any] | None = None
+
+    def vf(self, t: Any, y: Any, args: Any) -> Any:
+        """The rate $\\dot y$ at the start, zero if unknown."""
+        if self.rate is None:
+            return jax.tree.map(jnp.zeros_like, y)
+        return self.rate(t, y, args)
+
+
+def checked_index(index: Any) -> tuple[int, ...] | None:
+    """The index of each unknown as a tuple of integers."""
+    if index is None:
+        return None
+    index = tuple(int(i) for i in np.asarray(index).ravel())
+    if not all(0 <= i <= 3 for i in index):
+        raise ValueError(f"`index=` holds a differentiation index other than 0 to 3: {index}.")
+    return None if max(index, default=0) < 2 else index
+
+
+def unwrapped(terms: Any) -> tuple[Any, Any]:
+    """The term inside diffrax's wrapper, and the direction of time (1 or -1).
+
+    diffrax wraps a term to let time run backwards; the wrapper has no public name.
+    """
+    if type(terms).__name__ == "WrapTerm":
+        return terms.term, terms.direction
+    return terms, 1
+
+
+def check_unknowns(y: Any, solver: str) -> None:
+    """Raise for unknowns that are not real."""
+    for leaf in jax.tree.leaves(y):
+        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+            raise TypeError(
+                f"`{solver}` integrates real unknowns; got {jnp.result_type(leaf)}. Write complex "
+                "unknowns as their real and imaginary parts."
+            )
+
+
+def flattened(y: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The unknowns as one vector, and the way back."""
+    if isinstance(y, jax.Array) and y.ndim == 1:
+        return y, lambda y: y
+    return ravel_pytree(y)

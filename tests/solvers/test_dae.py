@@ -1,0 +1,86 @@
+"""Differential-algebraic equations of index 1 to 3."""
+
+import diffrax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from solvers import cases
+
+from rigidjax.solvers import BDF, MassMatrixTerm, Odex, Radau5, Seulex
+
+CASES = [
+    # Error at the end in units of the tolerance 1e-6: positions, velocities, multiplier.
+    (Radau5(), 1, (1.0, 1.0, 10.0)),
+    (Radau5(), 2, (1.0, 1.0, 100.0)),
+    # One order of the tolerance less for velocities, two for the multiplier, and a little.
+    (Radau5(), 3, (10.0, 300.0, 3e4)),
+    (BDF(), 1, (100.0, 500.0, 1000.0)),
+    (BDF(), 2, (100.0, 500.0, 1000.0)),
+]
+
+
+@pytest.mark.parametrize(
+    "solver,index,bounds", CASES, ids=[f"{type(s).__name__}-{i}" for s, i, _ in CASES]
+)
+def test_pendulum(solver, index, bounds):
+    """A pendulum in Cartesian coordinates; its multiplier is the tension."""
+    y0, tolerance = jnp.asarray(cases.PENDULUM_START), 1e-6
+    solution, _ = cases.solve(solver, cases.pendulum(index), y0, 3.0, tolerance, tolerance)
+    assert solution.result == diffrax.RESULTS.successful
+    error = np.abs(solution.ys[-1] - cases.PENDULUM_END) / tolerance
+    for part, bound in zip((error[:2], error[2:4], error[4:]), bounds, strict=True):
+        assert np.max(part) < bound
+    # Rejections mean that error estimate and starting values do not fit the index.
+    assert solution.stats["num_rejected_steps"] < 0.1 * solution.stats["num_steps"]
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
+def test_car_axis(tolerance):
+    """Index 3, against the end values of the IVP test set."""
+    y0 = jnp.asarray(cases.CAR_AXIS_START)
+    solution, _ = cases.solve(Radau5(), cases.car_axis(), y0, 3.0, tolerance, tolerance)
+    assert solution.result == diffrax.RESULTS.successful
+    error = np.abs(solution.ys[-1] - cases.CAR_AXIS_END) / tolerance
+    assert np.max(error[:4]) < 10.0
+
+
+@pytest.mark.parametrize(
+    "solver,term",
+    [
+        (Radau5(), cases.robertson_dae()),
+        (BDF(), cases.robertson_dae()),
+        (Seulex(), cases.robertson_dae()),
+        (Radau5(), cases.robertson_implicit()),
+        (BDF(), cases.robertson_implicit()),
+    ],
+    ids=["Radau5", "BDF", "Seulex", "Radau5-implicit", "BDF-implicit"],
+)
+def test_robertson(solver, term):
+    """Index 1, as a mass matrix and as F(t, y, y') = 0: the mass is conserved exactly."""
+    y0 = jnp.array([1.0, 0.0, 0.0])
+    solution, _ = cases.solve(solver, term, y0, 1e4, 1e-6, 1e-10)
+    assert solution.result == diffrax.RESULTS.successful
+    end = solution.ys[-1]
+    assert abs(float(jnp.sum(end)) - 1.0) < 1e-9
+    error = np.abs(end - cases.ROBERTSON_END) / (1e-10 + 1e-6 * cases.ROBERTSON_END)
+    assert np.max(error) < (3.0 if isinstance(solver, Radau5) else 20.0)
+
+
+def test_state_dependent_mass():
+    r"""$M(y)\,\dot y = f$ makes the steps of $\dot y = M^{-1} f$."""
+
+    def mass(t, y, args):
+        return jnp.array([[2.0 + jnp.cos(y[0]), y[1]], [0.0, 1.0 + t]])
+
+    def f(t, y, args):
+        return jnp.stack([y[1], -args * jnp.sin(y[0])])
+
+    def explicit(t, y, args):
+        return jnp.linalg.solve(mass(t, y, args), f(t, y, args))
+
+    y0, args = jnp.array([1.0, 0.3]), 3.0
+    reference, _ = cases.solve(Odex(), diffrax.ODETerm(explicit), y0, 4.0, 1e-9, 1e-9, args=args)
+    for solver in (Radau5(), BDF()):
+        term = MassMatrixTerm(f, mass)
+        solution, _ = cases.solve(solver, term, y0, 4.0, 1e-9, 1e-9, args=args)
+        assert np.max(np.abs(solution.ys[-1] - reference.ys[-1])) < 3e-7

@@ -1,0 +1,117 @@
+"""What a solver says when it cannot go on, and what it refuses."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+import pytest
+from solvers import cases
+
+import rigidjax as rj
+from rigidjax.solvers import BDF, ImplicitTerm, MassMatrixTerm, Odex, Radau5, Seulex
+
+RESULTS = diffrax.RESULTS
+
+
+def run(solver, term, y0, t1=1.0, **kwargs):
+    return cases.solve(solver, term, jnp.asarray(y0), t1, 1e-6, 1e-6, **kwargs)[0]
+
+
+def blow_up(t, y, args):
+    return y * y
+
+
+@pytest.mark.parametrize(
+    "solver", [Radau5(), BDF(), Odex(), Seulex()], ids=lambda s: type(s).__name__
+)
+def test_end_of_existence(solver):
+    """y' = y^2 from 1 ends at t = 1: the step goes to round-off and the run ends."""
+    solution = run(solver, diffrax.ODETerm(blow_up), [1.0], 2.0)
+    assert solution.result in (
+        RESULTS.dt_min_reached, RESULTS.nonlinear_divergence, RESULTS.nonfinite
+    )  # fmt: skip
+    assert solution.stats["num_steps"] < 2000
+
+
+def troubled(t, y, args):
+    """Depending on `args`: 0 = 0, the root of a negative number, or 0 = y^2 + 1."""
+    nothing, root, square = args
+    bad = jnp.sqrt(jnp.where(root > 0, -1.0 - y[1] ** 2, 1.0))
+    return jnp.stack([y[1], nothing * (y[0] - y[0]) + root * bad + square * (y[1] ** 2 + 1.0)])
+
+
+@pytest.mark.parametrize("solver", [Radau5(), BDF()], ids=lambda s: type(s).__name__)
+def test_named_results(solver):
+    """A singular Newton matrix, a residual that is not finite, no solution of the stages."""
+    term = MassMatrixTerm(troubled, np.diag([1.0, 0.0]))
+    outcomes = (RESULTS.singular, RESULTS.nonfinite, RESULTS.nonlinear_divergence)
+    for which, outcome in zip(np.eye(3), outcomes, strict=True):
+        assert run(solver, term, [1.0, 0.5], args=jnp.asarray(which)).result == outcome
+
+
+def test_fixed_step_ends_at_once():
+    """With a fixed step there is nothing to try: the first failure ends the run."""
+    solver = cases.with_tolerance(Radau5(), 1e-8)
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(blow_up), solver, 0.0, 10.0, 0.9, jnp.array([1.0]), throw=False,
+        max_steps=100,
+    )  # fmt: skip
+    assert solution.result == RESULTS.nonlinear_divergence
+    assert solution.stats["num_steps"] == 1
+
+
+def refused(solver, term, y0):
+    controller = solver.controller(1e-6, 1e-6, optx.rms_norm)
+    diffrax.diffeqsolve(term, solver, 0.0, 1.0, 0.1, y0, stepsize_controller=controller)
+
+
+def test_messages():
+    """Every error names the argument, what came, and what to do."""
+    y, eye = jnp.ones(2), np.eye(2)
+
+    def f(t, y, args):
+        return -y
+
+    with pytest.raises(ValueError, match=r"matrix of shape \(2, 2\).*got shape \(3, 3\)"):
+        refused(Radau5(), MassMatrixTerm(f, np.eye(3)), y)
+    with pytest.raises(ValueError, match=r"jacobian=...\)` must give a matrix.*got shape \(2,\)"):
+        refused(Radau5(), MassMatrixTerm(f, eye, jacobian=lambda t, y, args: y), y)
+    with pytest.raises(ValueError, match=r"has 3 entries for 2 unknowns"):
+        refused(Radau5(), MassMatrixTerm(f, eye, (1, 2, 2)), y)
+    with pytest.raises(ValueError, match=r"`BDF` integrates equations of index up to 2; got .*3"):
+        refused(BDF(), MassMatrixTerm(f, eye, (1, 3)), y)
+    with pytest.raises(ValueError, match=r"holds a differentiation index other than 0 to 3"):
+        MassMatrixTerm(f, eye, (1, 4))
+    with pytest.raises(ValueError, match=r"max_order=...\)` must be 1 to 5; got 6"):
+        BDF(max_order=6)
+    with pytest.raises(TypeError, match=r"`Odex` integrates ordinary differential equations"):
+        refused(Odex(), MassMatrixTerm(f, eye), y)
+    with pytest.raises(TypeError, match=r"`Seulex` takes .* with a constant matrix"):
+        refused(Seulex(), ImplicitTerm(lambda t, y, rate, args: rate + y), y)
+    with pytest.raises(TypeError, match=r"takes a `diffrax.ODETerm`, a `MassMatrixTerm`"):
+        refused(Radau5(), diffrax.ControlTerm(lambda t, y, args: y, lambda t0, t1: t1 - t0), y)
+    with pytest.raises(TypeError, match="integrates real unknowns; got complex128"):
+        Radau5().init(diffrax.ODETerm(f), 0.0, 1.0, y + 0j, None)
+    with pytest.raises(ValueError, match="needs a solver that estimates its error"):
+        diffrax.diffeqsolve(
+            diffrax.ODETerm(f), diffrax.Euler(), 0.0, 1.0, 0.1, y,
+            stepsize_controller=Radau5().controller(1e-6, 1e-6, optx.rms_norm),
+        )  # fmt: skip
+
+
+def test_closure_of_a_mass_matrix_term():
+    """`AnyMode` says so where it cannot see a parameter; diffrax's own adjoint can."""
+    solver = Radau5()
+
+    def end(mu, adjoint):
+        term = MassMatrixTerm(lambda t, y, args: -mu * y, np.eye(1))
+        return diffrax.diffeqsolve(
+            term, solver, 0.0, 1.0, 0.1, jnp.ones(1), adjoint=adjoint, max_steps=100,
+            stepsize_controller=solver.controller(1e-9, 1e-9, optx.rms_norm),
+        ).ys[-1, 0]  # fmt: skip
+
+    with pytest.raises(ValueError, match="cannot see what the functions of a `MassMatrixTerm`"):
+        jax.jvp(lambda mu: end(mu, rj.AnyMode()), (2.0,), (1.0,))
+    _, tangent = jax.jvp(lambda mu: end(mu, diffrax.ForwardMode()), (2.0,), (1.0,))
+    assert abs(tangent + np.exp(-2.0)) < 1e-8
