@@ -19,6 +19,12 @@ _CACHE = pathlib.Path(__file__).resolve().parent.parent / ".cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
+# Nearly all the time of the tests goes into compilation: half of it with these flags. An XLA that
+# does not know a flag stops: only releases that were seen to know them get them.
+if jax.__version_info__ < (0, 11):
+    _FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    os.environ["XLA_FLAGS"] = f"{_FLAGS} {os.environ.get('XLA_FLAGS', '')}".strip()
+
 jax.config.update("jax_enable_x64", X64)
 jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
 jax.config.update(
