@@ -40,7 +40,8 @@ def test_reverse(name):
     value = lambda mu: end(SOLVERS[name], mu)[0]  # noqa: E731
     gradient = jax.jit(jax.grad(value))(jnp.array(5.0))
     tangent = jax.jit(lambda mu: jax.jvp(value, (mu,), (1.0,))[1])(jnp.array(5.0))
-    assert abs(gradient / tangent - 1.0) < 1e-12
+    # Round-off of a run of some hundred steps, relative to a small slope.
+    assert abs(gradient / tangent - 1.0) < 1e-11
 
 
 def test_second_derivative():
