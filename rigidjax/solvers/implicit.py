@@ -6,6 +6,8 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
+from ..linalg import inverse as inverse_of
+
 
 class AbstractImplicitStep(eqx.Module):
     """Equations whose solution `Z` is what an implicit method needs in a step.
@@ -44,4 +46,4 @@ def _solved_jvp(primals, tangents):
     J = step.jacobian(Z)
     J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))
     change = jnp.where(okay, change, 0.0)
-    return Z, -jnp.linalg.solve(J, change.ravel()).reshape(Z.shape)
+    return Z, -(inverse_of(J) @ change.ravel()).reshape(Z.shape)

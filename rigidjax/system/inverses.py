@@ -1,18 +1,14 @@
-r"""Inverses of matrices by LAPACK, with derivatives that are products of matrices.
+"""Inverses of positive definite and of singular matrices, as multibody systems need them.
 
-Batches are inverted one matrix after another on the CPU. There, jaxlib (0.10) spreads a batch over
-the threads that also run the program, and waits for them: two batched factorisations that run at
-once on two cores wait for ever.
+Derivatives are products of matrices; for batches see `rigidjax.linalg`.
 """
-
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float
 
+from ..linalg import one_by_one
 from ..rotations.matrix import matrix
 
 # Singular values below this part of the largest one are taken for zero (or below ten units of
@@ -23,30 +19,13 @@ from ..rotations.matrix import matrix
 _CUTOFF = 1e-5
 
 
-def _one_by_one(function: Callable[..., Array]) -> Callable[..., Array]:
-    """The function, applied to one matrix after another in batches on the CPU."""
-    mapped = custom_vmap(function)
-
-    @mapped.def_vmap
-    def _(axis_size, in_batched, *arrays):
-        arrays = [
-            array if batched else jnp.broadcast_to(array, (axis_size, *array.shape))
-            for array, batched in zip(arrays, in_batched, strict=True)
-        ]
-        in_turn = lambda *arrays: jax.lax.map(lambda one: mapped(*one), arrays)  # noqa: E731
-        at_once = jax.vmap(function)
-        return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=at_once), True
-
-    return mapped
-
-
 def _inverted_root(H):
     root = jax.lax.linalg.cholesky(H, symmetrize_input=False)
     unit = jnp.eye(H.shape[0], dtype=H.dtype)
     return jax.lax.linalg.triangular_solve(root, unit, left_side=True, lower=True)
 
 
-_lapack_inverse_root = _one_by_one(_inverted_root)
+_lapack_inverse_root = one_by_one(_inverted_root)
 
 
 @jax.custom_jvp
@@ -74,7 +53,7 @@ def _solved(H, b):
     return x[:, 0]
 
 
-_lapack_solved = _one_by_one(_solved)
+_lapack_solved = one_by_one(_solved)
 
 
 @jax.custom_jvp
@@ -116,7 +95,7 @@ def _by_singular_values(A):
     return (Vt.T * inverse) @ U.T
 
 
-_lapack_pseudo_inverse = _one_by_one(_by_singular_values)
+_lapack_pseudo_inverse = one_by_one(_by_singular_values)
 
 
 @jax.custom_jvp

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ...linalg import inverse as inverse_of
 from ..base import AbstractDAESolver, check_problem
 from ..equations import equations, frozen, index_of, length
 from ..implicit import solved
@@ -202,7 +203,7 @@ def _solve(problem, state, tolerance, norm, limit):
 
         def renewed():
             _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
-            return jnp.linalg.inv(cj * M + K), K, cj
+            return inverse_of(cj * M + K), K, cj
 
         inverse, K, cj_inverse = jax.lax.cond(
             fresh, renewed, lambda: (state.inverse, state.K, state.cj_inverse)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from ...linalg import inverse as inverse_of
 from ..equations import AbstractEquations
 from ..implicit import AbstractImplicitStep
 
@@ -100,7 +101,7 @@ def start(equations: AbstractEquations, t0: Any, h: Any, y: Any) -> Any:
     t = t0 + short.astype(t0.dtype)
     rate = jnp.zeros_like(y)
     _, M, K = equations.linearize(t, y, rate)
-    found = -jnp.linalg.solve(M / short + K, equations.residual(t, y, rate)) / short
+    found = -inverse_of(M / short + K) @ equations.residual(t, y, rate) / short
     # If the matrix is singular, the first step will say so.
     return jnp.where(jnp.all(jnp.isfinite(found)), found, rate)
 

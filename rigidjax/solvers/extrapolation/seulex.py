@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...linalg import inverse as inverse_of
 from ..base import AbstractDAESolver, check_problem
 from ..equations import ConstantMass, Explicit, equations, frozen, length
 from ..newton import default_newton
@@ -89,7 +90,7 @@ class Seulex(AbstractDAESolver):
         def substep(carry, i, n, first):
             inverse, values, _ = carry
             short = h / n
-            inverse = jax.lax.cond(first, lambda: jnp.linalg.inv(M / short + K), lambda: inverse)
+            inverse = jax.lax.cond(first, lambda: inverse_of(M / short + K), lambda: inverse)
             values = jnp.where(first, y, values)
             t = t0 + ((i + 1) * (t1 - t0)) / n
             new = values[0] - inverse @ eqs.residual(t, values[0], zero)

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ...linalg import inverse as inverse_of
 from ..equations import AbstractEquations, length
 from ..implicit import AbstractImplicitStep
 from .tableau import Tableau, lagrange_basis, radau_tableau
@@ -68,11 +69,11 @@ def factors(M: Any, K: Any, h: Any, tableau: Tableau) -> Factors:
     **Source:** Hairer-Wanner II, IV.8 (8.13).
     """
     T, T_inverse = tableau.T, tableau.T_inverse
-    real = jnp.linalg.inv(tableau.gamma / h * M + K)
+    real = inverse_of(tableau.gamma / h * M + K)
     matrices, weights = [real], [T[:, :1] * T_inverse[:1]]
     for k, eigenvalue in enumerate(tableau.pairs):
         i, j = 1 + 2 * k, 2 + 2 * k
-        pair = jnp.linalg.inv(complex(eigenvalue) / h * M + K)
+        pair = inverse_of(complex(eigenvalue) / h * M + K)
         matrices += [pair.real, pair.imag]
         weights += [
             T[:, i, None] * T_inverse[i] + T[:, j, None] * T_inverse[j],
