@@ -32,9 +32,9 @@ class Odex(AbstractDAESolver):
     r"""Extrapolation of the explicit midpoint rule, of variable order up to 14 and variable step.
 
     For ordinary differential equations that are not stiff, at high accuracy. Takes a
-    `diffrax.ODETerm`. Dense output is of order 5, from $\dot y$ and $\ddot y$ at both ends; it is not
-    error-controlled, and at high orders far less accurate than the steps. The method proposes its
-    own steps, see `ProposedStepController`.
+    `diffrax.ODETerm`. Dense output is of order 5, from $\dot y$ and $\ddot y$ at both ends; it is
+    not error-controlled, and at high orders far less accurate than the steps. The method proposes
+    its own steps, see `ProposedStepController`.
 
     **Arguments:** `root_finder`, whose tolerances are those of the choice of order; nothing is
     solved.
