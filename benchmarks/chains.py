@@ -68,6 +68,7 @@ def ours(count: int, turns: int, repeats: int, batch: int | None = None) -> dict
     loop(y).block_until_ready()
     run = best(lambda: loop(y).block_until_ready(), repeats)
     return {
+        "case": "chain of ball joints",
         "program": "rigidjax",
         "bodies": count,
         "batch": batch or 1,
@@ -97,6 +98,7 @@ def pinocchio(count: int, turns: int, repeats: int) -> dict[str, Any] | None:
             pin.aba(model, data, q, v, force)
 
     return {
+        "case": "chain of ball joints",
         "program": f"Pinocchio {pin.__version__}",
         "bodies": count,
         "batch": 1,
