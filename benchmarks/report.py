@@ -324,6 +324,12 @@ def work_figure(panels: list[tuple[str, str]], rows: list[dict[str, Any]]) -> Fi
     return figure
 
 
+def _implicit_panels() -> list[tuple[str, str]]:
+    return list(
+        dict.fromkeys((r["case"], r["solver"]) for r in common.read("work_precision_implicit"))
+    )
+
+
 def throughput_figure() -> Figure:
     """Steps per second by batch size."""
     figure, axes = plt.subplots(figsize=(6, 3.6))
@@ -352,7 +358,7 @@ FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     ),
     "figure_14_implicit_A": (
         "work_precision_implicit",
-        lambda: work_figure([("A", s) for s in ("Kvaerno3", "Kvaerno4", "Kvaerno5")], work()),
+        lambda: work_figure(_implicit_panels(), work()),
     ),
     "figure_15_B": (
         "work_precision",

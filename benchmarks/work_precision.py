@@ -28,15 +28,15 @@ EXPLICIT = {
     "Tsit5": diffrax.Tsit5(),
 }
 IMPLICIT = {
-    "Kvaerno3": diffrax.Kvaerno3(),
-    "Kvaerno4": diffrax.Kvaerno4(),
     "Kvaerno5": diffrax.Kvaerno5(),
+    "Kvaerno4": diffrax.Kvaerno4(),
+    "Kvaerno3": diffrax.Kvaerno3(),
 }
 # Fewer, as implicit runs are counted by a call-back of each evaluation, and low orders take many.
 IMPLICIT_TOLERANCES = {
-    "Kvaerno3": (1e-5, 1e-6, 1e-7),
-    "Kvaerno4": (1e-5, 1e-7, 1e-9),
-    "Kvaerno5": (1e-5, 1e-7, 1e-9, 1e-11),
+    "Kvaerno5": (1e-4, 1e-6, 1e-8),
+    "Kvaerno4": (1e-4, 1e-6, 1e-8),
+    "Kvaerno3": (1e-4, 1e-5, 1e-6),
 }
 
 PROBLEMS = {
@@ -136,7 +136,7 @@ def explicit_rows(smoke: bool) -> list[dict[str, Any]]:
 
 
 def implicit_rows() -> list[dict[str, Any]]:
-    """Figure 14: implicit solvers on Example A, with projection."""
+    """Figure 14: implicit solvers on Example A, with projection; written solver by solver."""
     out = []
     problem = PROBLEMS["A"]()
     reference = problem.reference([problem.t1])
@@ -145,6 +145,7 @@ def implicit_rows() -> list[dict[str, Any]]:
             for tolerance in tolerances:
                 out.append(measure("A", problem, reference, name, solver, tolerance, True))
             print(f"{'A':8} {solver:9} {name}", flush=True)
+        common.write("work_precision_implicit", out, False)
     return out
 
 
@@ -311,6 +312,4 @@ if __name__ == "__main__":
         print_claims(measured)
         common.write("step_sizes", step_rows(), options.smoke)
         common.write("energy", energy_rows(), options.smoke)
-        measured = implicit_rows()
-        print_claims(measured)
-        common.write("work_precision_implicit", measured, options.smoke)
+        print_claims(implicit_rows())
