@@ -1,12 +1,9 @@
 """Differentiable simulation of rigid bodies and multibody systems in JAX."""
 
-from . import (
-    io as io,
-    plotting as plotting,
-    problems as problems,
-    projection as projection,
-    solvers as solvers,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import projection as projection, solvers as solvers
 from .adjoint import AnyMode as AnyMode
 from .bodies import (
     AutodiffPotential as AutodiffPotential,
@@ -36,15 +33,6 @@ from .formulations import (
     EulerParameters as EulerParameters,
     NullSpace as NullSpace,
 )
-from .identification import (
-    Attitude as Attitude,
-    Fit as Fit,
-    Gyroscope as Gyroscope,
-    IdentificationError as IdentificationError,
-    Measurements as Measurements,
-    Parameter as Parameter,
-    identify as identify,
-)
 from .joints import (
     Cylindrical as Cylindrical,
     Distance as Distance,
@@ -73,4 +61,40 @@ from .solution import Solution as Solution
 from .state import State as State
 from .system import System as System
 
+if TYPE_CHECKING:
+    from . import io as io, plotting as plotting, problems as problems
+    from .identification import (
+        Attitude as Attitude,
+        Fit as Fit,
+        Gyroscope as Gyroscope,
+        IdentificationError as IdentificationError,
+        Measurements as Measurements,
+        Parameter as Parameter,
+        identify as identify,
+    )
+
 __version__ = "0.1.0"
+
+# Imported when they are first asked for: half of the time of `import rigidjax`.
+_MODULES = ("identification", "io", "plotting", "problems")
+_OF_IDENTIFICATION = (
+    "Attitude",
+    "Fit",
+    "Gyroscope",
+    "IdentificationError",
+    "Measurements",
+    "Parameter",
+    "identify",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _OF_IDENTIFICATION:
+        return getattr(importlib.import_module(".identification", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_OF_IDENTIFICATION})
