@@ -1,12 +1,36 @@
 """Time integrators for diffrax."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .after_step import Projected as Projected, Recharted as Recharted
-from .bdf import BDF as BDF
 from .dae_term import dae_term as dae_term
-from .extrapolation import Odex as Odex, Seulex as Seulex
 from .newton import SimplifiedNewton as SimplifiedNewton
 from .predictive import PredictiveController as PredictiveController
 from .proposed import ProposedStepController as ProposedStepController
-from .radau import AbstractRadau as AbstractRadau, Radau5 as Radau5
 from .terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
 from .unrolled import Unrolled as Unrolled, unrolled as unrolled
+
+if TYPE_CHECKING:
+    from .bdf import BDF as BDF
+    from .extrapolation import Odex as Odex, Seulex as Seulex
+    from .radau import AbstractRadau as AbstractRadau, Radau5 as Radau5
+
+# Imported when they are first asked for.
+_HOMES = {
+    "BDF": "bdf",
+    "Odex": "extrapolation",
+    "Seulex": "extrapolation",
+    "AbstractRadau": "radau",
+    "Radau5": "radau",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
