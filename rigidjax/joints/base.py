@@ -19,6 +19,7 @@ from jaxtyping import Array, Float
 from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, skew
+from ..sums import short_sum
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -91,7 +92,7 @@ class AbstractJoint(eqx.Module):
 
     def rates(self, relative: Relative, twist: Float[Array, "6"]) -> Float[Array, " f"]:
         r"""Joint rates $\nu$ nearest to a twist $S\,\nu$, $S^+$ times it."""
-        return jnp.sum(self.dual(relative) * twist[:, None], axis=0)
+        return short_sum(self.dual(relative), twist[:, None], axis=0)
 
     def dual(self, relative: Relative) -> Float[Array, "6 f"]:
         r"""Wrenches $S (S^T S)^{-1}$, the transpose of $S^+$, that do unit work on one rate each.
@@ -110,7 +111,7 @@ class AbstractJoint(eqx.Module):
             return dual / (a * c - b * b)
         u, v, w = (jnp.stack(row) for row in gram)
         cofactors = jnp.stack([cross(v, w), cross(w, u), cross(u, v)])
-        return jnp.sum(S[:, :, None] * cofactors[None], axis=1) / jnp.sum(u * cofactors[0])
+        return short_sum(S[:, :, None], cofactors[None], axis=1) / jnp.sum(u * cofactors[0])
 
     def constraint_jacobian(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "m 6"]:
         r"""Gradient $G$ of the constraint on twists, $\dot g = G\,(\dot d, \omega) + g_t$."""

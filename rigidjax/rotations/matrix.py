@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..sums import short_sum
+
 
 def matrix(entries: Sequence[Float[Array, ""]]) -> Float[Array, "3 3"]:
     """The 3x3 matrix of nine scalar entries, row by row.
@@ -23,22 +25,22 @@ def matrix(entries: Sequence[Float[Array, ""]]) -> Float[Array, "3 3"]:
 
 def to_space(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
     """The product $R v$: space components of body components `v`."""
-    return jnp.sum(R * v[None, :], axis=1)
+    return short_sum(R, v[None, :], axis=1)
 
 
 def to_body(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
     """The product $R^T v$: body components of space components `v`."""
-    return jnp.sum(R * v[:, None], axis=0)
+    return short_sum(R, v[:, None], axis=0)
 
 
 def product(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
     """The product $A B$."""
-    return jnp.sum(A[:, :, None] * B[None], axis=1)
+    return short_sum(A[:, :, None], B[None], axis=1)
 
 
 def relative(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
     """The product $A^T B$: the rotation `B` as seen from `A`."""
-    return jnp.sum(A[:, :, None] * B[:, None, :], axis=0)
+    return short_sum(A[:, :, None], B[:, None, :], axis=0)
 
 
 def cross(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, "3"]:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..sums import short_sum
 from .elimination import Factors, factor
 from .jointed import JointedMechanics
 from .rows import take
@@ -27,12 +28,12 @@ class JointBlocks(eqx.Module):
     def apply(self, w: Float[Array, "L 6"]) -> Float[Array, "J m"]:
         r"""$G\,w$."""
         w = jnp.concatenate([w, jnp.zeros((1, 6), w.dtype)])
-        on = lambda block, rows: jnp.sum(block * take(w, rows)[:, None], axis=2)  # noqa: E731
+        on = lambda block, rows: short_sum(block, take(w, rows)[:, None], axis=2)  # noqa: E731
         return on(self.on_parent, self.parents) + on(self.on_child, self.children)
 
     def transpose(self, lam: Float[Array, "J m"]) -> Float[Array, "L 6"]:
         r"""$G^T\lambda$."""
-        parts = [jnp.sum(b * lam[:, :, None], axis=1) for b in (self.on_parent, self.on_child)]
+        parts = [short_sum(b, lam[:, :, None], axis=1) for b in (self.on_parent, self.on_child)]
         wrenches = jnp.concatenate([*parts, jnp.zeros((1, 6), lam.dtype)])
         of: list[list[int]] = [[] for _ in range(self.num_bodies + 1)]
         for k, body in enumerate((*self.parents, *self.children)):
@@ -66,7 +67,7 @@ class JointBlocks(eqx.Module):
         inverses = jnp.concatenate([inverses, jnp.zeros((1, 3, 3), inverses.dtype)])
 
         def moved(block, bodies):
-            turn = jnp.sum(take(inverses, bodies)[:, None] * block[:, :, None, 3:], axis=3)
+            turn = short_sum(take(inverses, bodies)[:, None], block[:, :, None, 3:], axis=3)
             return jnp.concatenate(
                 [block[:, :, :3] * take(light, bodies)[:, None, None], turn], axis=2
             )
@@ -99,7 +100,7 @@ class JointBlocks(eqx.Module):
 
 
 def _outer(A, B):
-    return jnp.sum(A[:, :, None, :] * B[:, None, :, :], axis=3)
+    return short_sum(A[:, :, None, :], B[:, None, :, :], axis=3)
 
 
 def joint_blocks(mechanics: JointedMechanics, t, places) -> JointBlocks:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
+from ..sums import short_sum
 from .attachment import Poses
 from .blocks import JointBlocks, joint_blocks
 from .elimination import Factors, invert
@@ -50,7 +51,7 @@ class AbstractConstraints(eqx.Module):
 
     def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
         r"""$M^{-1}$ times wrenches."""
-        turn = jnp.sum(self.inverses * wrenches[:, None, 3:], axis=2)
+        turn = short_sum(self.inverses, wrenches[:, None, 3:], axis=2)
         return jnp.concatenate([wrenches[:, :3] / self.masses[:, None], turn], axis=1)
 
     def correction(self, residual: Float[Array, " m"]) -> Float[Array, "L 6"]:
@@ -118,7 +119,7 @@ def constraints(mechanics: JointedMechanics, t, places, inertias, masses) -> Abs
     if not mechanics.system.topology.loops:
         return tree_constraints(mechanics, t, places, inertias, masses)
     G = mechanics.constraint_jacobian(t, places)
-    turn = jnp.sum(G[:, :, None, 3:] * jax.vmap(inverse_root_3)(inertias), axis=3)
+    turn = short_sum(G[:, :, None, 3:], jax.vmap(inverse_root_3)(inertias), axis=3)
     half = jnp.concatenate([G[:, :, :3] / jnp.sqrt(masses)[:, None], turn], axis=2)
     return RedundantConstraints(
         G=G, inverse=pseudo_inverse(flat(half)), masses=masses, inverses=invert(inertias)
@@ -137,7 +138,7 @@ def tree_constraints(
             blocks=blocks, factors=factors, masses=masses, inverses=inverses
         )
     G = mechanics.constraint_jacobian(t, places, trees_only=True)
-    turn = jnp.sum(G[:, :, None, 3:] * inverses, axis=3)
+    turn = short_sum(G[:, :, None, 3:], inverses, axis=3)
     lighter = jnp.concatenate([G[:, :, :3] / masses[:, None], turn], axis=2)
     return DenseConstraints(G=G, S=flat(lighter) @ flat(G).T, masses=masses, inverses=inverses)
 
@@ -209,7 +210,7 @@ def mass_metric(mechanics: JointedMechanics):
     scale = 1.0 / jnp.sqrt(mechanics.masses)
 
     def apply(z):
-        turn = jnp.sum(roots * z[:, 3:, None], axis=1)
+        turn = short_sum(roots, z[:, 3:, None], axis=1)
         return jnp.concatenate([scale[:, None] * z[:, :3], turn], axis=1)
 
     return apply
@@ -223,7 +224,7 @@ def _regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:
             (group.parents, group.parent_point),
             (group.children, group.child_point),
         ):
-            arms = arms.at[np.array(bodies)].max(jnp.sum(points * points, axis=1))
+            arms = arms.at[np.array(bodies)].max(short_sum(points, points, axis=1))
     # A body whose mass is a point at its joint turns at no cost: any length will do.
     arms = jnp.where(arms[:-1] > 0, arms[:-1], 1.0)
     floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + 1e-9 * mechanics.masses * arms

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
 from ..rotations.euler_map import euler_map
+from ..sums import short_sum
 from .attachment import Poses
 from .constraints import constraints, factor_loops
 from .inverses import solve
@@ -122,7 +123,11 @@ def _by_elimination(mechanics: JointedMechanics, t, poses, places, nu, twists: T
     free = joints.inverse_mass(mechanics.free_forces(t, kinematics))
     bias = joint_bias(mechanics, t, poses, nu, twists)
     gamma = [
-        group.over(lambda joint, r, b: joint.constraint_jacobian(r, t) @ b, place.relative, bias[g])
+        group.over(
+            lambda joint, r, b: short_sum(joint.constraint_jacobian(r, t), b, axis=1),
+            place.relative,
+            bias[g],
+        )
         for g, (group, place) in enumerate(zip(mechanics.groups, places, strict=True))
     ]
     gamma = jnp.concatenate([part.ravel() for part in gamma])

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..sums import short_sum
+
 
 @dataclasses.dataclass(frozen=True)
 class Level:
@@ -141,14 +143,14 @@ class Factors(eqx.Module):
             right = right[level.stay]
             if len(level.slots):
                 change = _behind(_apply(L, own[level.slots]))
-                right = right - jnp.sum(change[level.on_node], axis=1)
+                right = right - short_sum(change[level.on_node], axis=1)
         x = jnp.zeros((0, right.shape[1]), right.dtype)
         for level, L, own in zip(
             reversed(self.levels), reversed(self.legs), reversed(stack), strict=True
         ):
             if len(level.slots):
-                back = _behind(jnp.sum(L * x[level.ends][:, :, None], axis=1))
-                own = own - jnp.sum(back[level.legs_of], axis=1)
+                back = _behind(short_sum(L, x[level.ends][:, :, None], axis=1))
+                own = own - short_sum(back[level.legs_of], axis=1)
             order = np.argsort(np.concatenate([level.out, level.stay]))
             x = jnp.concatenate([own, x])[order]
         return x
@@ -178,7 +180,7 @@ def factor(
         L = _product(leg, inverse[level.slots])
         legs.append(L)
         change = _behind(_product(L, jnp.swapaxes(leg, 1, 2)))
-        diagonal = diagonal - jnp.sum(change[level.on_node], axis=1)
+        diagonal = diagonal - short_sum(change[level.on_node], axis=1)
         blocks = _behind(blocks)[level.kept]
         if level.left.shape[1]:
             L, leg = _behind(L), _behind(leg)
@@ -193,11 +195,11 @@ def _behind(values):
 
 
 def _product(A, B):
-    return jnp.sum(A[:, :, :, None] * B[:, None, :, :], axis=2)
+    return short_sum(A[:, :, :, None], B[:, None, :, :], axis=2)
 
 
 def _apply(A, v):
-    return jnp.sum(A * v[:, None, :], axis=2)
+    return short_sum(A, v[:, None, :], axis=2)
 
 
 def invert(D: Float[Array, "n m m"]) -> Float[Array, "n m m"]:
@@ -221,5 +223,5 @@ def _inverse_3(D):
     u, v = jnp.roll(D, -1, axis=1), jnp.roll(D, -2, axis=1)
     adjugate = jnp.roll(u, -1, axis=2) * jnp.roll(v, -2, axis=2)
     adjugate = adjugate - jnp.roll(u, -2, axis=2) * jnp.roll(v, -1, axis=2)
-    determinant = jnp.sum(D[:, 0] * adjugate[:, 0], axis=1)
+    determinant = short_sum(D[:, 0], adjugate[:, 0], axis=1)
     return adjugate / determinant[:, None, None]

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
 from ..rotations.matrix import cross, product, to_body, to_space
+from ..sums import short_sum
 from .attachment import JointGroup, Placement, Poses
 from .rows import take
 from .topology import GROUND
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .jointed import JointedMechanics, Twists
 
 # Bodies up to which sums along paths are products with a matrix; more are added by doubling.
-_MATRIX_LIMIT = 32
+_MATRIX_LIMIT = 16
 
 
 class Screws(eqx.Module):
@@ -136,7 +137,7 @@ def _free_twists(group: JointGroup, place: Placement, t, rates) -> Float[Array, 
     driven = getattr(group.joint, "motion", None) is not None
 
     def one(joint, r, rates):
-        twist = jnp.sum(joint.null_space(r) * rates, axis=1)
+        twist = short_sum(joint.null_space(r), rates, axis=1)
         return twist + joint.prescribed_twist(r, t) if driven else twist
 
     return group.over(one, place.relative, rates)
@@ -311,7 +312,7 @@ def generalised_forces(mechanics: "JointedMechanics", poses: Poses, moving: Scre
 
     moved = jax.vmap(about_centre)(R, x - moving.centres, wrenches)
     total = over_subtrees(mechanics, moved)[owners(mechanics)]
-    return jnp.sum(moving.columns * total, axis=1)
+    return short_sum(moving.columns, total, axis=1)
 
 
 def bias_accelerations(mechanics: "JointedMechanics", t, poses: Poses, at, motions, twists, nu):
