@@ -11,6 +11,7 @@ import rigidjax as rj
 from rigidjax import problems
 from rigidjax.problems.exact import two_bodies as exact
 from rigidjax.rotations import euler_map
+from rigidjax.solvers import Radau5
 
 FORMULATIONS = {
     "null space, quaternion": (rj.NullSpace, rj.Quaternion),
@@ -40,8 +41,9 @@ def run(problem, formulation, solver, tolerance):
     kind, rotation = FORMULATIONS[formulation]
     model = kind(problem.system, rotation())
     return rj.simulate(
-        model, problem.state0, problem.t1, solver=solver, rtol=tolerance, atol=tolerance
-    )
+        model, problem.state0, problem.t1, solver=solver, rtol=tolerance, atol=tolerance,
+        max_steps=20_000,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
@@ -55,23 +57,12 @@ def test_all_formulations_reach_the_reference(build, formulation):
     assert float(sol.velocity_drift[-1]) < 1e-12
 
 
-def test_implicit_solver_agrees():
-    """Kvaerno5 is of order 5: to 0.05 s, against an explicit run at 1e-12."""
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_implicit_solver_reaches_the_reference(formulation):
     problem = problems.two_bodies()
-    model = rj.NullSpace(problem.system)
-
-    def end(solver, tolerance):
-        # In one compiled function, so that evaluations are not counted one by one on the host.
-        run = jax.jit(
-            lambda state: (
-                rj.simulate(
-                    model, state, 0.05, solver=solver, rtol=tolerance, atol=tolerance
-                ).states
-            )
-        )
-        return run(problem.state0)
-
-    assert max(errors(end(diffrax.Kvaerno5(), 1e-10), end(diffrax.Dopri8(), 1e-12))) < 1e-8
+    # In one compiled function, so that evaluations are not counted one by one on the host.
+    end = jax.jit(lambda: run(problem, formulation, Radau5(), 1e-9).states)()
+    assert max(errors(end, problem.reference([problem.t1]))) < 1e-8
 
 
 def test_unknowns_are_those_of_the_paper():
