@@ -21,6 +21,11 @@ def is_traced(value: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
 
 
+def is_tracing() -> bool:
+    """Whether what is computed from known arrays is traced: inside of `jax.jit` and its kin."""
+    return is_traced(jax.lax.add(0.0, 0.0))
+
+
 def check(value: ArrayInput, valid: Callable[[Any], Any], message: str) -> Any:
     """Return `value` if `valid(value)` holds everywhere, else raise `message`.
 

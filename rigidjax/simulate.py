@@ -12,7 +12,7 @@ import optimistix as optx
 from jaxtyping import ArrayLike
 
 from .adjoint import AnyMode
-from .checks import check, finite, float_array, is_traced
+from .checks import check, finite, float_array, is_traced, is_tracing
 from .evaluations import (
     Counted,
     explicit_evaluations,
@@ -105,7 +105,8 @@ def simulate(
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _ANY_MODE if adjoint is None else adjoint
-    traced = is_traced((model, state0, t0, t1, dt0, saveat, controller, method, args))
+    known = (model, state0, t0, t1, dt0, saveat, controller, method, args)
+    traced = is_traced(known) or is_tracing()
     # A host counter needs a run of its own: under a transformation nobody reads it.
     counts_itself = isinstance(method, AbstractDAESolver)
     count = explicit_evaluations(method) is None and not counts_itself and not traced

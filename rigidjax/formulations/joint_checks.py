@@ -34,7 +34,8 @@ def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> Sta
         messages += [_velocity_message(joint.name) for joint in joints]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
         return eqx.branched_error_if(state, jnp.any(flags), jnp.argmax(flags), messages)
-    position, velocity, massless = map(np.asarray, _compiled_faults(jointed, state, t))
+    with jax.ensure_compile_time_eval():  # also where a function under trace closes over them
+        position, velocity, massless = map(np.asarray, _compiled_faults(jointed, state, t))
     for name, values in (("position", position), ("velocity", velocity)):
         worst = int(np.argmax(values))
         if not values[worst] <= TOLERANCE:

@@ -96,6 +96,19 @@ def test_jit_of_the_caller():
     assert int(inside.stats["num_steps"]) == int(outside.stats["num_steps"])
 
 
+def test_known_values_that_a_compiled_function_closes_over():
+    """Nothing is an argument, so nothing is a tracer until the run begins."""
+
+    problem = rj.problems.four_bar()
+    model = rj.NullSpace(problem.system)
+
+    def end():
+        return rj.simulate(model, problem.state0, 0.05, **LOOSE).states
+
+    inside, outside = jax.jit(end)(), end()
+    np.testing.assert_allclose(inside.position, outside.position, rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.float32
 @pytest.mark.parametrize(
     "model",
