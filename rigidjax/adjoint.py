@@ -1,5 +1,6 @@
 """A diffrax adjoint that serves forward and reverse mode, of any order."""
 
+import functools
 from typing import Any
 
 import diffrax
@@ -14,7 +15,7 @@ from jax.interpreters import ad
 from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
 from .solvers.terms import AbstractDAETerm, unwrapped
-from .solvers.unrolled import is_small
+from .solvers.unrolled import is_small, rate
 
 
 class AnyMode(diffrax.AbstractAdjoint):
@@ -84,7 +85,8 @@ def _expose_closure(kwargs):
         kwargs["saveat"],
         replace_fn=exposed,
     )
-    terms = diffrax.ODETerm(exposed(kwargs["terms"].vf))
+    # In the direction of integration: what diffrax wraps around a term to run backwards is gone.
+    terms = diffrax.ODETerm(exposed(functools.partial(rate, kwargs["terms"])))
     return {**kwargs, "terms": terms, "saveat": saveat}
 
 

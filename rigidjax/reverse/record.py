@@ -1,12 +1,12 @@
 """The steps of a run, recorded for the discrete adjoint."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import diffrax
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 
 
 class Record(NamedTuple):
@@ -20,21 +20,38 @@ class Record(NamedTuple):
     states: Any  # at the start of every segment
 
 
-def recorded(kwargs: dict[str, Any], segment: int) -> Record:
+_SAVE_Y = diffrax.SubSaveAt(t1=True).fn
+
+
+def is_recordable(kwargs: dict[str, Any]) -> bool:
+    """Whether `recorded` makes the run of these arguments, and all of what it saves."""
+    saveat, subs = kwargs["saveat"], kwargs["saveat"].subs
+    return (
+        kwargs["event"] is None
+        and kwargs["max_steps"] is not None
+        and not (saveat.dense or saveat.solver_state)
+        and type(subs) is diffrax.SubSaveAt
+        and subs.steps == 0
+        and not subs.t0
+        and subs.fn is _SAVE_Y
+    )
+
+
+def recorded(kwargs: dict[str, Any], segment: int, state_of: Callable[[Any, Any], Any]) -> Record:
     """The run again, with its step boundaries and every `segment`-th state.
 
-    This is the loop of diffrax with what `reverse.is_supported` leaves of it. (That loop itself
+    This is the loop of diffrax with what `is_recordable` leaves of it. (That loop itself
     can save all of this as well, but writes to its buffers at an index for each trajectory, and
     copied one of them in every step: 7.7 ms instead of 2.7 ms for the heavy top.)
 
-    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state.
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state;
+    `state_of`, what to record as a state, from the unknowns and the state of the solver.
     **Returns:** the record.
     """
     solver, controller, terms, args, t1 = (
         kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
     )
     init, C, max_steps = kwargs["init_state"], segment, kwargs["max_steps"]
-    y0, _ = ravel_pytree(init.y)
     # Where diffrax rounds the end of a step to `t1`.
     clip_floor = t1
     for _ in range(100):
@@ -73,7 +90,7 @@ def recorded(kwargs: dict[str, Any], segment: int) -> Record:
         k_new = k + eqxi.unvmap_any(new["t"] > run["t"])
         boundaries = put(boundaries, k + 1, new["t"])
         # The last state written to an entry is the one that starts a segment.
-        states = put(states, jax.lax.div(k + C, C), ravel_pytree(new["y"])[0])
+        states = put(states, jax.lax.div(k + C, C), state_of(new["y"], new["solver"]))
         return k_new, boundaries, states, new
 
     run = dict(
@@ -82,7 +99,10 @@ def recorded(kwargs: dict[str, Any], segment: int) -> Record:
         span=jnp.zeros_like(init.tprev),
     )  # fmt: skip
     boundaries = jnp.full(max_steps + 1, init.tprev)
-    states = jnp.broadcast_to(y0, (max_steps // C + 2, y0.size))
+    states = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (max_steps // C + 2, *jnp.shape(x))),
+        state_of(init.y, init.solver_state),
+    )
     val = jnp.array(0), boundaries, states, run
     count, boundaries, states, run = jax.lax.while_loop(
         lambda val: eqxi.unvmap_any(is_running(val[3])), turn, val
@@ -90,14 +110,21 @@ def recorded(kwargs: dict[str, Any], segment: int) -> Record:
     return Record(boundaries, count, init.tprev, run["t"], run["span"], states)
 
 
-def put(buffer: jax.Array, i: Any, x: jax.Array) -> jax.Array:
-    """`buffer.at[i].set(x)` for an index within bounds, the check of which makes it a scatter."""
-    return jax.lax.dynamic_update_index_in_dim(buffer, x, i, 0)
+def put(buffers: Any, i: Any, tree: Any) -> Any:
+    """`buffer.at[i].set(x)`, leaf by leaf, for an index within bounds.
+
+    The check of the bounds makes it a scatter otherwise.
+    """
+    return jax.tree.map(
+        lambda buffer, x: jax.lax.dynamic_update_index_in_dim(buffer, x, i, 0), buffers, tree
+    )
 
 
-def take(buffer: jax.Array, i: Any) -> jax.Array:
-    """`buffer[i]` for an index within bounds."""
-    return jax.lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False)
+def take(buffers: Any, i: Any) -> Any:
+    """`buffer[i]`, leaf by leaf, for an index within bounds."""
+    return jax.tree.map(
+        lambda buffer: jax.lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False), buffers
+    )
 
 
 def _where(condition, new, old):

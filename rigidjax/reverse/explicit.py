@@ -35,30 +35,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .record import put, recorded, take
-from .solvers.after_step import AbstractAfterStep, Projected, Recharted
-from .solvers.unrolled import MAX_STAGES, Unrolled, is_small
-
-_SAVE_Y = diffrax.SubSaveAt(t1=True).fn
+from ..solvers.after_step import AbstractAfterStep, Projected, Recharted
+from ..solvers.terms import unwrapped
+from ..solvers.unrolled import MAX_STAGES, Unrolled, is_small, rate
+from .boundaries import no_cotangents
+from .record import is_recordable, put, recorded, take
 
 
 def is_supported(kwargs: dict[str, Any]) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
-    saveat, subs = kwargs["saveat"], kwargs["saveat"].subs
-    terms = kwargs["terms"]
-    # diffrax wraps a term to let time run backwards; the wrapper has no public name.
-    field = terms.term if type(terms).__name__ == "WrapTerm" else terms
     return (
         _tableau(kwargs["solver"]) is not None
-        and type(field) is diffrax.ODETerm
+        and type(unwrapped(kwargs["terms"])[0]) is diffrax.ODETerm
         and type(kwargs["stepsize_controller"]) in (diffrax.PIDController, diffrax.ConstantStepSize)
-        and kwargs["event"] is None
-        and kwargs["max_steps"] is not None
-        and not (saveat.dense or saveat.solver_state or saveat.controller_state)
-        and type(subs) is diffrax.SubSaveAt
-        and subs.steps == 0
-        and not subs.t0
-        and subs.fn is _SAVE_Y
+        and not kwargs["saveat"].controller_state
+        and is_recordable(kwargs)
     )
 
 
@@ -79,7 +70,7 @@ def cotangents(kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, batched: bool) ->
     **Returns:** the inexact arrays of `kwargs` replaced by their cotangents, the rest by `None`.
     """
     run = _Run(kwargs, batched)
-    record = recorded(kwargs, run.segment)
+    record = recorded(kwargs, run.segment, lambda y, _: ravel_pytree(y)[0])
     return run.collect(run.backward(record, ct_ys), record, ct_ts)
 
 
@@ -125,7 +116,7 @@ class _Run:
 
     def field(self, theta, t, y):
         terms, args = eqx.combine(theta, self.theta_static)
-        return ravel_pytree(terms.vf(t, self.unravel(y), args))[0]
+        return ravel_pytree(rate(terms, t, self.unravel(y), args))[0]
 
     def loop(self, body, val):
         """A loop over the stages, written out if there are few; `i` is a number or an array."""
@@ -188,36 +179,23 @@ class _Run:
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
         # `SaveAt(t1=True)` writes the end behind the other times.
         end = ct_ys[-1] if self.kwargs["saveat"].subs.t1 else jnp.zeros(n, dtype)
-        zero = jnp.zeros_like(record.end)
         carry = dict(
             y=end,
             theta=jax.tree.map(jnp.zeros_like, self.theta),
             phi=jax.tree.map(jnp.zeros_like, self.phi),
-            first=zero,  # of the first boundary
-            last=zero,  # of the last boundary
-            inner=zero,  # of those between, weighted as they move with the first step
-            later=zero,  # of the boundary after the step in hand
+            boundaries=no_cotangents(record),
         )
         # Apart from the rest, so that steps of length zero need not copy the buffer of times.
         outputs = dict(
-            ts=jnp.zeros(num_ts, zero.dtype),
+            ts=jnp.zeros(num_ts, record.end.dtype),
             next=jnp.asarray(num_ts - 1),
             phi=jax.tree.map(jnp.zeros_like, self.phi),
         )
 
         def transpose_step(times, step, bars, start):
-            tb = times[1]
             carry, bar_a, bar_b = self.transpose_method(times, step, bars, start)
-            after = bar_b + start["later"]
-            is_inner = tb < record.end
-            inner = jnp.where(is_inner, after, 0.0)
-            return {
-                **carry,
-                "last": jnp.where(is_inner, start["last"], after),
-                "inner": start["inner"] + inner * ((tb - record.start) / record.span),
-                "first": start["first"] + inner,
-                "later": bar_a,
-            }
+            boundaries = start["boundaries"].before(record, times[1], bar_a, bar_b)
+            return {**carry, "boundaries": boundaries}
 
         def transpose_segment(val):
             c, outputs, carry = val
@@ -340,27 +318,13 @@ class _Run:
         out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
         out["terms"], out["args"] = carry["theta"]
         out["solver"] = carry["phi"]
-        end = carry["last"]
-        ts = carry["ts"]
+        end, ts = jnp.zeros_like(record.end), carry["ts"]
         if kwargs["saveat"].subs.t1:
-            end = end + ct_ts[-1]
-            ct_ts = ct_ts[:-1]
+            end, ct_ts = ct_ts[-1], ct_ts[:-1]
         if self.saved_ts is not None:
             out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], ts + ct_ts)
-        # Boundaries move with the first one, and apart in proportion to the first step; the last
-        # one is `t1`, unless it is the end of the first step already.
-        single = record.span == record.end - record.start
-        out["t1"] = out["t1"] + jnp.where(single, 0.0, end)
-        step = carry["inner"] + jnp.where(single, end, 0.0)
-        # A first step that was rejected shrank in proportion.
-        planned = state.tnext - state.tprev
-        step = step * jnp.where(single, 1.0, record.span / planned)
-        out["init_state"] = eqx.tree_at(
-            lambda s: (s.y, s.tprev, s.tnext),
-            out["init_state"],
-            (self.unravel(carry["y"]), carry["first"] + carry["later"] - step, step),
-        )
-        return out
+        out["init_state"] = eqx.tree_at(lambda s: s.y, out["init_state"], self.unravel(carry["y"]))
+        return carry["boundaries"].collected(out, state, record, end)
 
 
 def _combine(y, dt, weights, vectors):
