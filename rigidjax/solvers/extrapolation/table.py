@@ -1,5 +1,6 @@
 """Extrapolation of a basic method, with the choice of the number of columns."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -149,6 +150,9 @@ def combined(
     """
     weights = jnp.asarray(_weights(sequence), base.dtype)[columns - 1]
 
+    # Evaluated again backwards: to keep all that happens in a substep takes longer (Odex, Example
+    # A: a gradient of 14 runs).
+    @functools.partial(jax.checkpoint, prevent_cse=False)
     def run(val, x):
         carry, total = val
         carry = substep(carry, x["i"], x["n"], x["i"] == 0)
