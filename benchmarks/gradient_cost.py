@@ -3,12 +3,11 @@
 A gradient and a tangent in units of the run itself, all compiled, taken in turn on one core:
 Lang's Example A for all of them, a pendulum and a four-bar linkage as differential-algebraic
 equations. And the memory of reverse mode with the number of steps: buffers of the compiled
-gradient, and what the process grew by, next to those of the run.
+gradient next to those of the run.
 
     taskset -c 1 python benchmarks/gradient_cost.py
 """
 
-import resource
 from collections.abc import Callable
 from typing import Any
 
@@ -147,17 +146,13 @@ def cost(case: str, repeats: int) -> dict[str, Any]:
 
 
 def memory(solver: str, steps: int) -> dict[str, Any]:
-    """One row: buffers of the run and of its gradient, and the growth of the process, bytes."""
+    """One row: buffers of the compiled run and of its gradient, bytes, and their times."""
     value, parameters = top_value(solver, t1=1e-3 * steps, dt=1e-3, max_steps=steps + 8)
     compiled = {
         name: jax.jit(function).lower(parameters).compile()
         for name, function in {"run": value, "gradient": jax.grad(value)}.items()
     }
     buffers = {name: c.memory_analysis().temp_size_in_bytes for name, c in compiled.items()}
-    jax.block_until_ready(compiled["run"](parameters))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    jax.block_until_ready(compiled["gradient"](parameters))
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     seconds = {
         name: min(common.seconds(lambda c=c: c(parameters)) for _ in range(3))
         for name, c in compiled.items()
@@ -168,7 +163,6 @@ def memory(solver: str, steps: int) -> dict[str, Any]:
         "steps": steps,
         "run_bytes": buffers["run"],
         "gradient_bytes": buffers["gradient"],
-        "resident_growth_bytes": 1024 * grown,
         "run_seconds": seconds["run"],
         "gradient": seconds["gradient"] / seconds["run"],
     }
@@ -182,9 +176,10 @@ if __name__ == "__main__":
         rows = [cost("smoke", 1), memory("Radau5", 32)]
     else:
         rows = []
+        shown = ("case", "run_seconds", "tangent", "gradient")
         for case in CASES:
             rows.append(cost(case, 20))
-            print({k: rows[-1][k] for k in ("case", "run_seconds", "tangent", "gradient")})
+            print({key: rows[-1][key] for key in shown}, flush=True)
         for solver in ("Radau5", "BDF", "Odex", "Seulex"):
             for steps in (100, 1_000, 10_000):
                 rows.append(memory(solver, steps))

@@ -70,7 +70,7 @@ def cotangents(kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, batched: bool) ->
     **Returns:** the inexact arrays of `kwargs` replaced by their cotangents, the rest by `None`.
     """
     run = _Run(kwargs, batched)
-    record = recorded(kwargs, run.segment, lambda y, _: ravel_pytree(y)[0])
+    record = recorded(kwargs, run.segment, lambda _, new: ravel_pytree(new[0])[0])
     return run.collect(run.backward(record, ct_ys), record, ct_ts)
 
 

@@ -90,7 +90,8 @@ def recorded(kwargs: dict[str, Any], segment: int, state_of: Callable[[Any, Any]
         k_new = k + eqxi.unvmap_any(new["t"] > run["t"])
         boundaries = put(boundaries, k + 1, new["t"])
         # The last state written to an entry is the one that starts a segment.
-        states = put(states, jax.lax.div(k + C, C), state_of(new["y"], new["solver"]))
+        i = k if C == 1 else jax.lax.div(k + C, C)
+        states = put(states, i, state_of(_state(run), _state(new)))
         return k_new, boundaries, states, new
 
     run = dict(
@@ -101,7 +102,7 @@ def recorded(kwargs: dict[str, Any], segment: int, state_of: Callable[[Any, Any]
     boundaries = jnp.full(max_steps + 1, init.tprev)
     states = jax.tree.map(
         lambda x: jnp.broadcast_to(x, (max_steps // C + 2, *jnp.shape(x))),
-        state_of(init.y, init.solver_state),
+        state_of(*2 * [(init.y, init.solver_state)]),
     )
     val = jnp.array(0), boundaries, states, run
     count, boundaries, states, run = jax.lax.while_loop(
@@ -125,6 +126,10 @@ def take(buffers: Any, i: Any) -> Any:
     return jax.tree.map(
         lambda buffer: jax.lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False), buffers
     )
+
+
+def _state(run):
+    return run["y"], run["solver"]
 
 
 def _where(condition, new, old):

@@ -1,13 +1,15 @@
 r"""The discrete adjoint of runs whose solver can repeat a step, see `AbstractDAESolver.repeated`.
 
-A run is repeated once to record its step boundaries and, every $C$ steps, the unknowns and the
-state of the solver. Then it is walked backwards in segments of $C$ steps: they are made again from
-the state at their start, which keeps of each step its start and what it had to find out (converged
-stages, order, number of columns), and each step is transposed with that known: no iteration is
-differentiated, and a transposed linear system of the converged stage equations takes its place.
+A run is repeated once to record its steps: their boundaries, their starts and what they had to
+find out (converged stages, order, number of columns). Then it is walked backwards, and each step is
+transposed with that known: no iteration is differentiated, and a transposed linear system of the
+converged stage equations takes its place.
 
-That is one more integration than the run itself. The state of a solver with its Jacobian and
-inverse is large, what is kept of a step is not: $C$ makes the buffers of both equally large.
+If that were to take more than `_DIRECT` bytes, or in a batch, the record has the unknowns and the
+state of the solver of every $C$-th step only, and the steps of one segment at a time are made again
+from there, for the price of one more integration. The state of a solver with its Jacobian and
+inverse is large, what is kept of a step is not: $C$ makes the buffers of both equally large, about
+the root of `max_steps` times the root of the product of both sizes.
 
 Trajectories of a batch walk together as in `explicit`.
 """
@@ -28,6 +30,9 @@ from ..solvers.predictive import PredictiveController
 from ..solvers.proposed import ProposedStepController
 from .boundaries import Boundaries, no_cotangents
 from .record import Record, is_recordable, put, recorded, take
+
+# Bytes of a record of all steps. To fill it with zeros takes 0.4 ms.
+_DIRECT = 2**22
 
 _CONTROLLERS = (
     PredictiveController,
@@ -51,63 +56,74 @@ def is_supported(kwargs: dict[str, Any]) -> bool:
     )
 
 
-def cotangents(kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any) -> dict[str, Any]:
+def cotangents(
+    kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, wanted: dict[str, Any], batched: bool
+) -> dict[str, Any]:
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
-    The state of the controller, which may be saved as well, has no derivatives.
-
-    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `ct_ts`, `ct_ys`, as `save_state.ts` and
-    `save_state.ys`.
-    **Returns:** the inexact arrays of `kwargs` replaced by their cotangents, the rest by `None`.
+    The state of the controller, which may be saved as well, has no derivatives. Arguments and
+    result as in `rigidjax.reverse.cotangents`.
     """
-    run = _Run(kwargs)
-    record = recorded(kwargs, run.segment, lambda *state: state)
+    run = _Run(kwargs, wanted, batched)
+    record = recorded(kwargs, run.segment, run.step_of if run.is_direct else _state)
     return run.collect(run.backward(record, ct_ys), record, ct_ts)
+
+
+def _state(before, after):
+    return after
 
 
 class _Run:
     """One run, and the maps that make up its steps.
 
-    A step has a start, the unknowns and the past of the method, and what was found out.
+    A step has a start, the unknowns and the past of the method, and what was found out. A start has
+    what depends on the unknowns, and lengths of earlier steps.
     """
 
-    def __init__(self, kwargs):
+    def __init__(self, kwargs, wanted, batched):
         self.kwargs = kwargs
         self.init = kwargs["init_state"]
         self.solver = kwargs["solver"]
-        self.theta, self.theta_static = eqx.partition(
-            (kwargs["terms"], kwargs["args"]), eqx.is_inexact_array
-        )
-        self.phi, self.phi_static = eqx.partition(self.solver, eqx.is_inexact_array)
+        parts = lambda tree: (tree["terms"], tree["args"], tree["solver"])  # noqa: E731
+        self.theta, self.theta_static = eqx.partition(parts(kwargs), parts(wanted))
         self.saved_ts = kwargs["saveat"].subs.ts
+        ends = wanted["init_state"].tprev, wanted["init_state"].tnext, wanted["t1"]
+        self.moves = any(ends) or wanted["saveat"].subs.ts is True
         self.state = self.init.y, self.init.solver_state
-        times = jnp.stack([self.init.tprev, self.init.tnext])
         self.nothing = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
-            jax.eval_shape(lambda *args: self.step(*args)[0], times, self.state),
+            jax.eval_shape(self.step_of, self.state, self.state),
         )
-        steps = kwargs["max_steps"] * _size(self.state) / max(_size(self.nothing), 1)
-        self.segment = min(max(16, math.isqrt(int(steps))), max(16, kwargs["max_steps"]))
+        max_steps, size = kwargs["max_steps"], _bytes(self.nothing)
+        self.is_direct = not batched and max_steps * size <= _DIRECT
+        ideal = math.isqrt(int(max_steps * _bytes(self.state) / max(size, 1)))
+        self.segment = 1 if self.is_direct else max(16, min(ideal, max_steps))
 
     def start_of(self, state):
         y, solver_state = state
-        return y, self.solver.past(solver_state)
+        values, lengths = self.solver.past(solver_state)
+        return (y, values), lengths
+
+    def step_of(self, before, after):
+        """What is kept of the step between two states."""
+        return self.start_of(before), self.solver.found(before[1], after[1])
 
     def step(self, times, state):
-        """The step again: its start and what was found, and the state behind it."""
+        """The step again: what is kept of it, and the state behind it."""
         y, before = state
         y1, _, _, after, _ = self.solver.step(
             self.kwargs["terms"], *times, y, self.kwargs["args"], before, self.init.made_jump
         )
-        return (self.start_of(state), self.solver.found(before, after)), (y1, after)
+        return self.step_of(state, (y1, after)), (y1, after)
 
-    def repeated(self, found, theta, phi, ta, tb, start):
+    def repeated(self, found, theta, ta, tb, start):
         """Start of the next step, and dense information."""
-        terms, args = eqx.combine(theta, self.theta_static)
-        solver = eqx.combine(phi, self.phi_static)
-        y, past = start
-        y1, dense, past = solver.repeated(terms, ta, tb, y, args, past, found, self.init.made_jump)
-        return (y1, past), dense
+        terms, args, solver = eqx.combine(theta, self.theta_static)
+        (y, values), lengths = start
+        y1, dense, (values, lengths) = solver.repeated(
+            terms, ta, tb, y, args, (values, lengths), found, self.init.made_jump
+        )
+        return ((y1, values), lengths), dense
 
     def output(self, ta, tb, dense, t):
         return self.solver.interpolation_cls(t0=ta, t1=tb, **dense).evaluate(t)
@@ -123,15 +139,17 @@ class _Run:
         def transpose_segment(val):
             c, carry = val
             start = c * self.segment
-            steps, end = self.made_again(record, c)
+            end = jnp.minimum(start + self.segment, record.count)
+            steps, first = record.states, 0
+            if not self.is_direct:
+                steps, first = self.made_again(record, c, end), start
 
             def back(val):
                 m, carry = val
-                step = take(steps, m - start)
                 times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
                 carry = jax.lax.cond(
                     times[1] > times[0], transpose_step, lambda *args: args[-1],
-                    times, step, carry,
+                    times, take(steps, m - first), carry,
                 )  # fmt: skip
                 return m - 1, carry
 
@@ -142,24 +160,22 @@ class _Run:
 
     def end(self, record: Record, ct_ys) -> dict[str, Any]:
         """Cotangents behind the last step."""
-        y, past = jax.tree.map(jnp.zeros_like, self.start_of(self.state))
+        (y, values), lengths = jax.tree.map(jnp.zeros_like, self.start_of(self.state))
         if self.kwargs["saveat"].subs.t1:
             # `SaveAt(t1=True)` writes the end behind the other times.
             y = jax.tree.map(lambda ct: ct[-1], ct_ys)
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
         return dict(
-            start=(y, past),
+            start=((y, values), lengths),
             theta=jax.tree.map(jnp.zeros_like, self.theta),
-            phi=jax.tree.map(jnp.zeros_like, self.phi),
             boundaries=no_cotangents(record),
             ts=jnp.zeros(num_ts, record.end.dtype),
             next=jnp.asarray(num_ts - 1),
         )
 
-    def made_again(self, record, c):
-        """The steps of the c-th segment, and the number behind its last one."""
+    def made_again(self, record, c, end):
+        """The steps of the c-th segment."""
         C = self.segment
-        end = jnp.minimum(c * C + C, record.count)
 
         def again(m, val):
             steps, state = val
@@ -170,25 +186,36 @@ class _Run:
             return put(steps, m - c * C, step), state
 
         steps = jax.tree.map(lambda x: jnp.zeros((C, *x.shape), x.dtype), self.nothing)
-        val = steps, take(record.states, c)
-        return jax.lax.fori_loop(c * C, end, again, val)[0], end
+        return jax.lax.fori_loop(c * C, end, again, (steps, take(record.states, c)))[0]
 
     def transpose_step(self, record, ct_ys, times, step, carry):
         """Cotangents in front of a step from those behind it."""
         ta, tb = times
-        start, found = step
-        (_, dense), transpose = jax.vjp(
-            lambda *inputs: self.repeated(found, *inputs), self.theta, self.phi, ta, tb, start
-        )
-        carry, bars = self.transpose_outputs(record, ct_ys, (ta, tb, dense), carry)
-        theta, phi, bar_a, bar_b, ct_start = transpose((carry["start"], bars[2]))
-        boundaries: Boundaries = carry["boundaries"]
+        (values, lengths), found = step
+        ct_values, ct_lengths = carry["start"]
+
+        def still(theta, values):
+            (values, _), dense = self.repeated(found, theta, ta, tb, (values, lengths))
+            return values, dense
+
+        def moving(theta, values, lengths, ta, tb):
+            return self.repeated(found, theta, ta, tb, (values, lengths))
+
+        if not self.moves:
+            (_, dense), transpose = jax.vjp(still, self.theta, values)
+            carry, bars = self.transpose_outputs(record, ct_ys, (ta, tb, dense), carry)
+            theta, ct_values = transpose((ct_values, bars[2]))
+        else:
+            (_, dense), transpose = jax.vjp(moving, self.theta, values, lengths, ta, tb)
+            carry, bars = self.transpose_outputs(record, ct_ys, (ta, tb, dense), carry)
+            theta, ct_values, ct_lengths, bar_a, bar_b = transpose((carry["start"], bars[2]))
+            boundaries: Boundaries = carry["boundaries"]
+            boundaries = boundaries.before(record, tb, bar_a + bars[0], bar_b + bars[1])
+            carry = {**carry, "boundaries": boundaries}
         return {
             **carry,
-            "start": ct_start,
+            "start": (ct_values, ct_lengths),
             "theta": jax.tree.map(jnp.add, carry["theta"], theta),
-            "phi": jax.tree.map(jnp.add, carry["phi"], phi),
-            "boundaries": boundaries.before(record, tb, bar_a + bars[0], bar_b + bars[1]),
         }
 
     def transpose_outputs(self, record, ct_ys, inner, carry):
@@ -219,14 +246,16 @@ class _Run:
         """The cotangents as a tree like the arguments."""
         kwargs = self.kwargs
         out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
-        out["terms"], out["args"] = carry["theta"]
-        out["solver"] = carry["phi"]
-        y, past = carry["start"]
+        rest = out["terms"], out["args"], out["solver"]
+        out["terms"], out["args"], out["solver"] = eqx.combine(carry["theta"], rest)
+        (y, values), lengths = carry["start"]
         _, transpose = eqx.filter_vjp(self.solver.past, self.init.solver_state)
         out["init_state"] = eqx.tree_at(
-            lambda s: (s.y, s.solver_state), out["init_state"], (y, transpose(past)[0]),
+            lambda s: (s.y, s.solver_state),
+            out["init_state"],
+            (y, transpose((values, lengths))[0]),
             is_leaf=lambda x: x is None,
-        )  # fmt: skip
+        )
         end = jnp.zeros_like(record.end)
         if kwargs["saveat"].subs.t1:
             end, ct_ts = ct_ts[-1], ct_ts[:-1]
@@ -235,5 +264,5 @@ class _Run:
         return carry["boundaries"].collected(out, self.init, record, end)
 
 
-def _size(tree):
-    return sum(jnp.size(x) for x in jax.tree.leaves(tree))
+def _bytes(tree):
+    return sum(x.size * x.dtype.itemsize for x in map(jnp.asarray, jax.tree.leaves(tree)))

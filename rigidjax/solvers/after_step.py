@@ -80,7 +80,7 @@ class AbstractAfterStep(diffrax.AbstractWrappedSolver):
         """State of the wrapped solver, and whether the unknowns were replaced."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
-    def past(self, solver_state: Any) -> Any:
+    def past(self, solver_state: Any) -> tuple[Any, Any]:
         """As the wrapped solver."""
         inner: Any = self.solver
         return inner.past(solver_state[0])

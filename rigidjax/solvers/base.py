@@ -30,8 +30,11 @@ class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptive
     # A step again, for the discrete adjoint (`rigidjax.reverse`).
 
     @abc.abstractmethod
-    def past(self, solver_state: Any) -> Any:
-        """What of the solver's state the next step depends on; `None` for a one-step method."""
+    def past(self, solver_state: Any) -> tuple[Any, Any]:
+        """What of the solver's state the next step depends on.
+
+        Unknowns of earlier steps, and their lengths; `None`, `None` for a one-step method.
+        """
 
     @abc.abstractmethod
     def found(self, before: Any, after: Any) -> Any:

@@ -59,7 +59,7 @@ class CountingSolver(diffrax.AbstractWrappedSolver):
         """As the wrapped solver."""
         return self.solver.init(terms, t0, t1, y0, args)
 
-    def past(self, solver_state: Any) -> Any:
+    def past(self, solver_state: Any) -> tuple[Any, Any]:
         """As the wrapped solver."""
         return self.solver.past(solver_state)
 

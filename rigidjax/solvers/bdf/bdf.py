@@ -168,9 +168,9 @@ class BDF(AbstractDAESolver):
         )  # fmt: skip
         return y1, unravel(error), dense, state, result
 
-    def past(self, solver_state: BDFState) -> DifferenceState:
-        """The differences."""
-        return solver_state.past
+    def past(self, solver_state: BDFState) -> tuple[Any, Any]:
+        """The differences, and sums of steps."""
+        return solver_state.past.phi, solver_state.past.psi
 
     def found(self, before: BDFState, after: BDFState) -> Any:
         """Correction and order."""
@@ -185,8 +185,9 @@ class BDF(AbstractDAESolver):
         eqs = equations(terms, t0, y0, args)
         h = length(t0, t1, y.dtype)
         E, k = found
-        past = _begun(eqs, t0, h, y, past, made_jump)
-        return _concluded(*correction(eqs, t1, h, past, k), E, True, k, unravel)
+        past = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump)
+        y1, dense, past = _concluded(*correction(eqs, t1, h, past, k), E, True, k, unravel)
+        return y1, dense, (past.phi, past.psi)
 
 
 def _begun(eqs, t0, h, y, past, made_jump):

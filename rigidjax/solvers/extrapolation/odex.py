@@ -98,9 +98,9 @@ class Odex(AbstractDAESolver):
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
-    def past(self, solver_state: ExtrapolationState) -> None:
+    def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
         """None: a one-step method."""
-        return None
+        return None, None
 
     def found(self, before: ExtrapolationState, after: ExtrapolationState) -> Any:
         """The number of columns."""
@@ -116,7 +116,7 @@ class Odex(AbstractDAESolver):
         h = length(t0, t1, y.dtype)
         substep = _substep(eqs, t0, t1, y, h)
         y1 = combined(_SEQUENCE, found, (y, y), substep, _value, y[None])[0]
-        return unravel(y1), _dense(eqs, t0, t1, y, y1, h, unravel), None
+        return unravel(y1), _dense(eqs, t0, t1, y, y1, h, unravel), (None, None)
 
 
 def _substep(eqs, t0, t1, y, h):

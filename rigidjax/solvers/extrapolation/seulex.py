@@ -95,9 +95,9 @@ class Seulex(AbstractDAESolver):
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(right[0]), unravel(error), _dense(y, right, unravel), state, result
 
-    def past(self, solver_state: ExtrapolationState) -> None:
+    def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
         """None: a one-step method."""
-        return None
+        return None, None
 
     def found(self, before: ExtrapolationState, after: ExtrapolationState) -> Any:
         """The number of columns."""
@@ -112,7 +112,7 @@ class Seulex(AbstractDAESolver):
         eqs = equations(terms, t0, y0, args)
         substeps = _substeps(eqs, t0, t1, y, length(t0, t1, y.dtype))
         right = combined(_SEQUENCE, found, *substeps, _quantities, _base(y))
-        return unravel(right[0]), _dense(y, right, unravel), None
+        return unravel(right[0]), _dense(y, right, unravel), (None, None)
 
 
 def _substeps(eqs, t0, t1, y, h):

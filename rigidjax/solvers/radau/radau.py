@@ -143,9 +143,9 @@ class AbstractRadau(AbstractDAESolver):
         y1, dense = _concluded(step, Z, okay, unravel)
         return y1, unravel(error), dense, state, result
 
-    def past(self, solver_state: RadauState) -> None:
+    def past(self, solver_state: RadauState) -> tuple[None, None]:
         """None: a one-step method."""
-        return None
+        return None, None
 
     def found(self, before: RadauState, after: RadauState) -> Any:
         """The stages."""
@@ -158,7 +158,7 @@ class AbstractRadau(AbstractDAESolver):
         """A step of known stages."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
-        return *_concluded(step, found, True, unravel), None
+        return *_concluded(step, found, True, unravel), (None, None)
 
 
 def _concluded(step, Z, okay, unravel):
