@@ -24,9 +24,10 @@ class AnyMode(diffrax.AbstractAdjoint):
     diffrax's own adjoints serve one mode each: `ForwardMode` is fast forward, `RecursiveCheckpoint`
     is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a
     linear operator in the tangents: it is evaluated by forward mode, transposed by checkpointed
-    reverse mode (for explicit Runge-Kutta methods by `rigidjax.reverse`, several times faster), and
-    differentiated once more by `DirectAdjoint`. All of them differentiate the steps that
-    were taken (discretise, then differentiate), so they agree to round-off.
+    reverse mode (by `rigidjax.reverse`, several times faster, for explicit Runge-Kutta methods and
+    the solvers of this package), and differentiated once more by `DirectAdjoint`. All of them
+    differentiate the steps that were taken (discretise, then differentiate), so they agree to
+    round-off.
 
     A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
     take time and memory that grow with `max_steps`: choose it as small as the problem allows.
