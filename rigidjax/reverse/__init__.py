@@ -22,5 +22,5 @@ def cotangents(
     wanted by anything of their shape, the rest by `None`.
     """
     if explicit.is_supported(kwargs):
-        return explicit.cotangents(kwargs, ct_ts, ct_ys, batched)
+        return explicit.cotangents(kwargs, ct_ts, ct_ys, wanted, batched)
     return steps.cotangents(kwargs, ct_ts, ct_ys, wanted, batched)

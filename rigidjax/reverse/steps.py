@@ -28,7 +28,7 @@ from ..solvers.base import AbstractDAESolver
 from ..solvers.counting import CountingController, CountingSolver
 from ..solvers.predictive import PredictiveController
 from ..solvers.proposed import ProposedStepController
-from .boundaries import Boundaries, no_cotangents
+from .boundaries import Boundaries, behind, do_move
 from .record import Record, is_recordable, put, recorded, take
 
 # Bytes of a record of all steps. To fill it with zeros takes 0.4 ms.
@@ -65,8 +65,8 @@ def cotangents(
     result as in `rigidjax.reverse.cotangents`.
     """
     run = _Run(kwargs, wanted, batched)
-    record = recorded(kwargs, run.segment, run.step_of if run.is_direct else _state)
-    return run.collect(run.backward(record, ct_ys), record, ct_ts)
+    record = recorded(kwargs, run.segment, run.step_of if run.is_direct else _state, run.moves)
+    return run.collect(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 
 def _state(before, after):
@@ -87,8 +87,7 @@ class _Run:
         parts = lambda tree: (tree["terms"], tree["args"], tree["solver"])  # noqa: E731
         self.theta, self.theta_static = eqx.partition(parts(kwargs), parts(wanted))
         self.saved_ts = kwargs["saveat"].subs.ts
-        ends = wanted["init_state"].tprev, wanted["init_state"].tnext, wanted["t1"]
-        self.moves = any(ends) or wanted["saveat"].subs.ts is True
+        self.moves = do_move(wanted)
         self.state = self.init.y, self.init.solver_state
         self.nothing = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
@@ -130,8 +129,8 @@ class _Run:
 
     # Backward.
 
-    def backward(self, record, ct_ys):
-        carry = self.end(record, ct_ys)
+    def backward(self, record, ct_ts, ct_ys):
+        carry = self.end(record, ct_ts, ct_ys)
 
         def transpose_step(*args):
             return self.transpose_step(record, ct_ys, *args)
@@ -147,9 +146,10 @@ class _Run:
             def back(val):
                 m, carry = val
                 times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
+                motion = take(record.motions, m + 1)
                 carry = jax.lax.cond(
                     times[1] > times[0], transpose_step, lambda *args: args[-1],
-                    times, take(steps, m - first), carry,
+                    times, motion, take(steps, m - first), carry,
                 )  # fmt: skip
                 return m - 1, carry
 
@@ -158,17 +158,18 @@ class _Run:
         val = (record.count - 1) // self.segment, carry
         return jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)[1]
 
-    def end(self, record: Record, ct_ys) -> dict[str, Any]:
+    def end(self, record: Record, ct_ts, ct_ys) -> dict[str, Any]:
         """Cotangents behind the last step."""
         (y, values), lengths = jax.tree.map(jnp.zeros_like, self.start_of(self.state))
+        t = jnp.zeros_like(record.end)
         if self.kwargs["saveat"].subs.t1:
             # `SaveAt(t1=True)` writes the end behind the other times.
-            y = jax.tree.map(lambda ct: ct[-1], ct_ys)
+            t, y = ct_ts[-1], jax.tree.map(lambda ct: ct[-1], ct_ys)
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
         return dict(
             start=((y, values), lengths),
             theta=jax.tree.map(jnp.zeros_like, self.theta),
-            boundaries=no_cotangents(record),
+            boundaries=behind(t),
             ts=jnp.zeros(num_ts, record.end.dtype),
             next=jnp.asarray(num_ts - 1),
         )
@@ -188,7 +189,7 @@ class _Run:
         steps = jax.tree.map(lambda x: jnp.zeros((C, *x.shape), x.dtype), self.nothing)
         return jax.lax.fori_loop(c * C, end, again, (steps, take(record.states, c)))[0]
 
-    def transpose_step(self, record, ct_ys, times, step, carry):
+    def transpose_step(self, record, ct_ys, times, motion, step, carry):
         """Cotangents in front of a step from those behind it."""
         ta, tb = times
         (values, lengths), found = step
@@ -210,7 +211,7 @@ class _Run:
             carry, bars = self.transpose_outputs(record, ct_ys, (ta, tb, dense), carry)
             theta, ct_values, ct_lengths, bar_a, bar_b = transpose((carry["start"], bars[2]))
             boundaries: Boundaries = carry["boundaries"]
-            boundaries = boundaries.before(record, tb, bar_a + bars[0], bar_b + bars[1])
+            boundaries = boundaries.before(motion, bar_a + bars[0], bar_b + bars[1])
             carry = {**carry, "boundaries": boundaries}
         return {
             **carry,
@@ -242,7 +243,7 @@ class _Run:
         j, ts, bars = jax.lax.while_loop(lambda val: eqxi.unvmap_any(is_within(val[0])), add, val)
         return {**carry, "next": j, "ts": ts}, bars
 
-    def collect(self, carry, record, ct_ts):
+    def collect(self, carry, ct_ts):
         """The cotangents as a tree like the arguments."""
         kwargs = self.kwargs
         out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
@@ -256,12 +257,10 @@ class _Run:
             (y, transpose((values, lengths))[0]),
             is_leaf=lambda x: x is None,
         )
-        end = jnp.zeros_like(record.end)
-        if kwargs["saveat"].subs.t1:
-            end, ct_ts = ct_ts[-1], ct_ts[:-1]
         if self.saved_ts is not None:
-            out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], carry["ts"] + ct_ts)
-        return carry["boundaries"].collected(out, self.init, record, end)
+            ts = carry["ts"] + ct_ts[: len(self.saved_ts)]
+            out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], ts)
+        return carry["boundaries"].collected(out)
 
 
 def _bytes(tree):
