@@ -8,6 +8,7 @@ gradient next to those of the run.
     taskset -c 1 python benchmarks/gradient_cost.py
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -173,15 +174,15 @@ if __name__ == "__main__":
     common.double_precision()
     if options.smoke:
         CASES["smoke"] = lambda: top_value("Radau5", t1=0.1, max_steps=64)
-        rows = [cost("smoke", 1), memory("Radau5", 32)]
+        common.write("gradient_cost", [cost("smoke", 1), memory("Radau5", 32)], True)
     else:
+        measures: list[Callable[[], dict[str, Any]]] = [
+            functools.partial(memory, solver, steps)
+            for solver in ("Radau5", "BDF", "Odex", "Seulex")
+            for steps in (100, 10_000)
+        ]
+        # The four-bar linkage, 62 unknowns, takes minutes to compile: last.
         rows = []
-        shown = ("case", "run_seconds", "tangent", "gradient")
-        for case in CASES:
-            rows.append(cost(case, 20))
-            print({key: rows[-1][key] for key in shown}, flush=True)
-        for solver in ("Radau5", "BDF", "Odex", "Seulex"):
-            for steps in (100, 10_000):
-                rows.append(memory(solver, steps))
-                print({k: v for k, v in rows[-1].items() if k != "dtype"}, flush=True)
-    common.write("gradient_cost", rows, options.smoke)
+        for measure in [*measures, *(functools.partial(cost, case, 20) for case in CASES)]:
+            rows.append(measure())
+            common.write("gradient_cost", rows, False)
