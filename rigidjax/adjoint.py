@@ -1,5 +1,6 @@
 """A diffrax adjoint that serves forward and reverse mode, of any order."""
 
+import functools
 from typing import Any
 
 import diffrax
@@ -14,7 +15,7 @@ from jax.interpreters import ad
 from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
 from .solvers.terms import AbstractDAETerm, unwrapped
-from .solvers.unrolled import is_small
+from .solvers.unrolled import is_small, rate
 
 
 class AnyMode(diffrax.AbstractAdjoint):
@@ -23,9 +24,10 @@ class AnyMode(diffrax.AbstractAdjoint):
     diffrax's own adjoints serve one mode each: `ForwardMode` is fast forward, `RecursiveCheckpoint`
     is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a
     linear operator in the tangents: it is evaluated by forward mode, transposed by checkpointed
-    reverse mode (for explicit Runge-Kutta methods by `rigidjax.reverse`, several times faster), and
-    differentiated once more by `DirectAdjoint`. All of them differentiate the steps that
-    were taken (discretise, then differentiate), so they agree to round-off.
+    reverse mode (by `rigidjax.reverse`, several times faster, for explicit Runge-Kutta methods and
+    the solvers of this package), and differentiated once more by `DirectAdjoint`. All of them
+    differentiate the steps that were taken (discretise, then differentiate), so they agree to
+    round-off.
 
     A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
     take time and memory that grow with `max_steps`: choose it as small as the problem allows.
@@ -84,7 +86,8 @@ def _expose_closure(kwargs):
         kwargs["saveat"],
         replace_fn=exposed,
     )
-    terms = diffrax.ODETerm(exposed(kwargs["terms"].vf))
+    # In the direction of integration: what diffrax wraps around a term to run backwards is gone.
+    terms = diffrax.ODETerm(exposed(functools.partial(rate, kwargs["terms"])))
     return {**kwargs, "terms": terms, "saveat": saveat}
 
 
@@ -183,8 +186,11 @@ class _Solve:
         function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
         return jax.jvp(function, primals, tangents)[1]
 
-    def reverse_cotangent(self, inputs):
-        """Inputs' cotangents by the fastest reverse mode there is for this run."""
+    def reverse_cotangent(self, inputs, wanted):
+        """Inputs' cotangents by the fastest reverse mode there is for this run.
+
+        Those that are not `wanted` are without meaning.
+        """
         primals, others, cotangents = self.split(inputs)
         kwargs = self.kwargs(primals, others)
         if not is_supported(kwargs):
@@ -194,8 +200,17 @@ class _Solve:
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
         if _is_small(kwargs):
             kwargs["solver"] = unrolled(kwargs["solver"])
-        out = reverse_cotangents(kwargs, saved.ts, saved.ys, _is_batched(inputs))
+        out = reverse_cotangents(
+            kwargs, saved.ts, saved.ys, self.marked(wanted), _is_batched(inputs)
+        )
         return jax.tree.leaves(out)
+
+    def marked(self, wanted):
+        """A tree like the arguments of the loop, `True` where an input is wanted."""
+        marks = iter(wanted)
+        leaves = [next(marks) if diff else False for diff in self.inexact]
+        static = jax.tree.map(lambda _: False, self.static)
+        return eqx.combine(jax.tree.unflatten(self.treedef, leaves), static)
 
     def cotangent(self, adjoint, primals, others, cotangents):
         """Inputs' cotangents: the transposed Jacobian times `cotangents`."""
@@ -283,10 +298,10 @@ def _tangent_abstract(*inputs, solve):
 def _linear_jvp(primitive, map_of):
     """JVP of a primitive that is linear in its last inputs and depends on a solve's primals."""
 
-    def jvp(inputs, tangents, *, solve):
+    def jvp(inputs, tangents, *, solve, **params):
         primals, others, vectors = solve.split(inputs)
         primal_tangents, _, vector_tangents = solve.split(tangents)
-        out = primitive.bind(*inputs, solve=solve)
+        out = primitive.bind(*inputs, solve=solve, **params)
         total = None
         if not all(type(t) is ad.Zero for t in vector_tangents):
             total = primitive.bind(
@@ -294,6 +309,7 @@ def _linear_jvp(primitive, map_of):
                 *others,
                 *_instantiate(vector_tangents, map(jax.typeof, vectors)),
                 solve=solve,
+                **params,
             )
         if not all(type(t) is ad.Zero for t in primal_tangents):
             function = lambda *x: list(map_of(solve, x, others, vectors))  # noqa: E731
@@ -312,19 +328,22 @@ def _tangent_transpose(cotangents, *inputs, solve):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.out_avals)
     cotangents = _batched_like(cotangents, [*primals, *others])
-    out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve)
-    return _for_linear(inputs, len(solve.inexact), out)
+    count = len(solve.inexact)
+    # Tangents that are known are zeros: those of what is not differentiated.
+    wanted = tuple(ad.is_undefined_primal(x) for x in inputs[count:])
+    out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve, wanted=wanted)
+    return _for_linear(inputs, count, out)
 
 
-def _cotangent_impl(*inputs, solve):
-    return solve.reverse_cotangent(inputs)
+def _cotangent_impl(*inputs, solve, wanted):
+    return solve.reverse_cotangent(inputs, wanted)
 
 
-def _cotangent_abstract(*inputs, solve):
+def _cotangent_abstract(*inputs, solve, wanted):
     return solve.in_avals
 
 
-def _cotangent_transpose(cotangents, *inputs, solve):
+def _cotangent_transpose(cotangents, *inputs, solve, wanted):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.in_avals)
     out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve)

@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import diffrax
 import equinox as eqx
@@ -22,6 +22,7 @@ class AbstractAfterStep(diffrax.AbstractWrappedSolver):
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
     model: eqx.AbstractVar[AbstractFormulation]
+    always: eqx.AbstractClassVar[bool]  # whether every step's end is replaced
 
     @abc.abstractmethod
     def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
@@ -79,11 +80,32 @@ class AbstractAfterStep(diffrax.AbstractWrappedSolver):
         """State of the wrapped solver, and whether the unknowns were replaced."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
+    def past(self, solver_state: Any) -> tuple[Any, Any]:
+        """As the wrapped solver."""
+        inner: Any = self.solver
+        return inner.past(solver_state[0])
+
+    def found(self, before: Any, after: Any) -> Any:
+        """As the wrapped solver; and whether the unknowns were replaced before the step."""
+        inner: Any = self.solver
+        return inner.found(before[0], after[0]), before[1]
+
+    def repeated(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """Step of the wrapped solver of which everything is known, its end replaced."""
+        inner: Any = self.solver
+        found, replaced = found
+        jump = True if self.always else made_jump | replaced
+        y1, dense_info, past = inner.repeated(terms, t0, t1, y0, args, past, found, jump)
+        return *self.finish(t1, y1, dense_info), past
+
     def replaced_step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         """Step of the wrapped solver, its end replaced; and the change of the end."""
         inner_state, replaced = solver_state
         # A plain `True` lets the wrapped solver know at compile time that nothing is kept.
-        jump = True if replaced is True else made_jump | replaced
+        jump = True if self.always else made_jump | replaced
         y1, error, dense_info, inner_state, result = self.solver.step(
             terms, t0, t1, y0, args, inner_state, jump
         )
@@ -104,6 +126,7 @@ class Projected(AbstractAfterStep):
     solver: diffrax.AbstractSolver
     model: AbstractFormulation
     projection: AbstractProjection
+    always: ClassVar[bool] = True
 
     @property
     def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -119,9 +142,8 @@ class Projected(AbstractAfterStep):
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
     ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
         """One step and its projection."""
-        inner_state, _ = solver_state
         y1, new_y1, error, dense_info, state, result = self.replaced_step(
-            terms, t0, t1, y0, args, (inner_state, True), made_jump
+            terms, t0, t1, y0, args, solver_state, made_jump
         )
         return new_y1, error, _with_change(dense_info, y1, new_y1), state, result
 
@@ -142,6 +164,7 @@ class Recharted(AbstractAfterStep):
 
     solver: diffrax.AbstractSolver
     model: AbstractFormulation
+    always: ClassVar[bool] = False
 
     @property
     def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -27,6 +27,30 @@ class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptive
     def evaluations(self, solver_state: Any) -> Any:
         """Evaluations of the equations in the last attempted step, Jacobian columns apart."""
 
+    # A step again, for the discrete adjoint (`rigidjax.reverse`).
+
+    @abc.abstractmethod
+    def past(self, solver_state: Any) -> tuple[Any, Any]:
+        """What of the solver's state the next step depends on.
+
+        Unknowns of earlier steps, and their lengths; `None`, `None` for a one-step method.
+        """
+
+    @abc.abstractmethod
+    def found(self, before: Any, after: Any) -> Any:
+        """What a step had to find out, from the solver's states before and after it."""
+
+    @abc.abstractmethod
+    def repeated(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """An accepted step of which everything that was iterated or chosen is known.
+
+        Its derivatives are those of `step`.
+        **Returns:** unknowns at the end, dense information, and the past of the next step.
+        """
+
 
 def check_problem(solver: AbstractDAESolver, terms: Any, y0: Any) -> None:
     """Raise for a problem that is not for this solver.

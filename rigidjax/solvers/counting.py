@@ -59,6 +59,21 @@ class CountingSolver(diffrax.AbstractWrappedSolver):
         """As the wrapped solver."""
         return self.solver.init(terms, t0, t1, y0, args)
 
+    def past(self, solver_state: Any) -> tuple[Any, Any]:
+        """As the wrapped solver."""
+        return self.solver.past(solver_state)
+
+    def found(self, before: Any, after: Any) -> Any:
+        """As the wrapped solver."""
+        return self.solver.found(before, after)
+
+    def repeated(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """As the wrapped solver."""
+        return self.solver.repeated(terms, t0, t1, y0, args, past, found, made_jump)
+
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
     ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .after_step import AbstractAfterStep
+from .terms import unwrapped
 
 
 class Unrolled(diffrax.AbstractWrappedSolver):
@@ -96,11 +97,11 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         dt = t1 - t0
         last = len(tableau.c) - 1
         if solver_state is None or made_jump is True:
-            f = terms.vf(t0, y0, args)
+            f = rate(terms, t0, y0, args)
         else:
             first, f = solver_state
             fresh = first | made_jump
-            f = jax.lax.cond(fresh, lambda: terms.vf(t0, y0, args), lambda: f)
+            f = jax.lax.cond(fresh, lambda: rate(terms, t0, y0, args), lambda: f)
         fs = [f]
         y = y0
         for i, (row, c) in enumerate(zip(tableau.a_lower, tableau.c, strict=True)):
@@ -108,12 +109,21 @@ class Unrolled(diffrax.AbstractWrappedSolver):
             t = t1 if c == 1 else t0 + float(c) * dt
             if i == last and tableau.ssal and not tableau.fsal:
                 break
-            fs.append(terms.vf(t, y, args))
+            fs.append(rate(terms, t, y, args))
         y1 = y if tableau.ssal else _combine(y0, dt, tableau.b_sol, fs)
         error = _combine(None, dt, tableau.b_error, fs)
         k = jax.tree.map(lambda *leaves: dt * jnp.stack(leaves), *fs)
         state = (jnp.array(False), fs[-1]) if tableau.fsal else None
         return y1, error, dict(y0=y0, y1=y1, k=k), state, diffrax.RESULTS.successful
+
+
+def rate(terms: Any, t: Any, y: Any, args: Any) -> Any:
+    """The vector field of a term as a rate in the direction of integration."""
+    _, direction = unwrapped(terms)
+    field = terms.vf(t, y, args)
+    if isinstance(direction, int):
+        return field
+    return jax.tree.map(lambda f: direction.astype(f.dtype) * f, field)
 
 
 # Beyond this many stages the compilation of written-out stages takes longer than it saves.

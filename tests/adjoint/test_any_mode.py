@@ -8,6 +8,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.reverse import is_supported
+from rigidjax.solvers import Radau5
 
 THETA = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0])
 WEIGHTS = jnp.array([1.0, -2.0, 3.0])
@@ -125,6 +126,30 @@ def test_closed_over_values_are_seen():
     expected = -np.exp(-1.5)
     np.testing.assert_allclose(jax.jit(jax.grad(solve))(1.5), expected, rtol=1e-7)
     np.testing.assert_allclose(jax.jit(jax.jacfwd(solve))(1.5), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "solver, closes", [(diffrax.Tsit5(), True), (diffrax.Tsit5(), False), (Radau5(), False)]
+)
+def test_backwards_in_time(solver, closes):
+    """Values and derivatives of a run from 0 to -1, alone and in a batch."""
+    ts = jnp.array([-0.3, -1.0])
+
+    def end(theta):
+        field = lambda t, y, args: -(theta if closes else args) * (1 + t) * y  # noqa: E731
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(field), solver, 0.0, -1.0, None, jnp.array([1.0]), theta,
+            stepsize_controller=diffrax.PIDController(rtol=1e-9, atol=1e-9),
+            saveat=diffrax.SaveAt(ts=ts), adjoint=rj.AnyMode(), max_steps=256,
+        ).ys[:, 0]  # fmt: skip
+
+    theta = jnp.array(1.5)
+    exponent = -(ts + ts * ts / 2)
+    value = np.exp(theta * exponent)
+    rates = jax.jit(lambda theta: (jax.jacrev(end)(theta), jax.jacfwd(end)(theta)))(theta)
+    values = jax.jit(jax.vmap(end))(theta[None])
+    np.testing.assert_allclose(values[0], value, rtol=1e-7)
+    np.testing.assert_allclose(rates, [exponent * value] * 2, rtol=1e-7)
 
 
 def test_what_the_discrete_adjoint_supports():

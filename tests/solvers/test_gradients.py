@@ -34,29 +34,85 @@ def test_tangent(name):
     assert np.max(np.abs(tangent(jnp.array(5.0)) / FIRST - 1.0)) < 1e-8
 
 
-@pytest.mark.parametrize("name", ["Radau5", "BDF"])
+@pytest.mark.parametrize("name", SOLVERS)
 def test_reverse(name):
-    """The transpose of the tangent, for a one-step and a multistep method."""
+    """The transpose of the tangent."""
     value = lambda mu: end(SOLVERS[name], mu)[0]  # noqa: E731
     gradient = jax.jit(jax.grad(value))(jnp.array(5.0))
     tangent = jax.jit(lambda mu: jax.jvp(value, (mu,), (1.0,))[1])(jnp.array(5.0))
     # Round-off of a run of some hundred steps, relative to a small slope.
     assert abs(gradient / tangent - 1.0) < 1e-11
+    assert abs(gradient / FIRST[0] - 1.0) < 1e-8
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_reverse_with_dense_output_and_times(name):
+    """All that a run between given times depends on, forwards and backwards."""
+    solver = SOLVERS[name]
+    weights = jnp.linspace(0.5, 1.0, 10).reshape(5, 2)
+
+    def value(mu, y0, t0, span, first, part):
+        return jnp.sum(weights * diffrax.diffeqsolve(
+            diffrax.ODETerm(cases.van_der_pol), solver, t0, t0 + span, first, y0, mu,
+            max_steps=100, stepsize_controller=solver.controller(1e-5, 1e-5, optx.rms_norm),
+            saveat=diffrax.SaveAt(ts=t0 + span * jnp.array([0.0, 0.3, 0.3, part]), t1=True),
+            adjoint=rj.AnyMode(),
+        ).ys)  # fmt: skip
+
+    numbers = tuple(map(jnp.array, (5.0, [2.0, 0.1], 0.1, 1.2, 1e-3, 0.9)))
+    every = range(len(numbers))
+    reverse = jax.jit(jax.grad(value, every))(*numbers)
+    forward = jax.jit(jax.jacfwd(value, every))(*numbers)
+    for a, b in zip(reverse, forward, strict=True):
+        # Derivatives of order one; those by the steps are small, of the order of the tolerance.
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_end_of_a_run_whose_last_step_is_rejected():
+    """The steps that replace it move with the end."""
+    field, solver = diffrax.ODETerm(cases.van_der_pol), Radau5()
+
+    def value(t1):
+        solution = diffrax.diffeqsolve(
+            field, solver, 0.0, t1, None, jnp.array([2.0, 0.0]), 5.0, max_steps=200,
+            stepsize_controller=solver.controller(1e-4, 1e-4, optx.rms_norm),
+            adjoint=rj.AnyMode(),
+        )  # fmt: skip
+        return solution.ys[-1, 0]
+
+    # Of 120 ends from 3 to 9 these make the difference; the others end without a rejection.
+    ends = jnp.array([5.57142857, 8.64705882, 8.69747899, 8.74789916])
+    reverse = jax.jit(jax.vmap(jax.grad(value)))(ends)
+    forward = jax.jit(jax.vmap(jax.jacfwd(value)))(ends)
+    np.testing.assert_allclose(reverse, forward, rtol=1e-11)
 
 
 def test_second_derivative():
     """Forward over forward, of steps chosen once."""
     slope = lambda mu: jax.jvp(lambda mu: end(Radau5(), mu)[0], (mu,), (1.0,))[1]  # noqa: E731
-    second = jax.jit(lambda mu: jax.jvp(slope, (mu,), (1.0,))[1])(jnp.array(5.0))
+    mu = jnp.array(5.0)
+    second = jax.jit(lambda mu: jax.jvp(slope, (mu,), (1.0,))[1])(mu)
     assert abs(second / SECOND - 1.0) < 1e-6
+
+
+def test_second_derivative_of_reverse_mode():
+    """Forward over reverse is forward over forward."""
+    value = lambda mu: end(Radau5(), mu, 1e-5, max_steps=64)[0]  # noqa: E731
+    mu = jnp.array(5.0)
+    mixed = jax.jit(jax.jacfwd(jax.grad(value)))(mu)
+    forward = jax.jit(jax.jacfwd(jax.jacfwd(value)))(mu)
+    assert abs(mixed / forward - 1.0) < 1e-10
 
 
 def test_batch_of_gradients():
     """Trajectories of a batch take steps of their own; those that are ready do not spoil others."""
     mus = jnp.array([0.5, 5.0, 60.0])
-    gradients = jax.jit(jax.vmap(jax.grad(lambda mu: end(BDF(), mu)[0])))(mus)
+    gradient = jax.grad(lambda mu: end(BDF(), mu)[0])
+    gradients = jax.jit(jax.vmap(gradient))(mus)
     assert abs(gradients[1] / FIRST[0] - 1.0) < 1e-8
-    assert np.all(np.isfinite(gradients))
+    # A batch makes the steps of each segment again; one trajectory has them recorded.
+    one = jax.jit(gradient)
+    np.testing.assert_allclose(gradients, [one(mu) for mu in mus], rtol=1e-9)
 
 
 def test_gradient_of_dae():
@@ -87,3 +143,33 @@ def test_gradient_of_dae():
     # Velocities of index 3 have errors by 1/h larger than positions.
     assert np.max(np.abs(got[:2] - expected[:2])) < 1e-8
     assert np.max(np.abs(got[2:4] - expected[2:])) < 1e-6
+    reverse = jax.jit(jax.jacrev(tension))(rate)
+    # Round-off grows by 1/h in velocities, and by 1/h^2, to 1e-6 in a last step of 1e-5, in the
+    # multiplier.
+    np.testing.assert_allclose(reverse[:4], got[:4], rtol=1e-9, atol=1e-9)
+
+
+CHARTS = {
+    "projected, multistep": (rj.Quaternion(), BDF()),
+    "moving charts": (rj.RodriguesParameters(), Radau5()),
+    "moving charts, multistep": (rj.RodriguesParameters(), BDF()),
+}
+
+
+@pytest.mark.parametrize("case", CHARTS)
+def test_reverse_of_what_follows_a_step(case):
+    """Projections and changes of charts."""
+    rotation, solver = CHARTS[case]
+
+    def value(theta):
+        body = rj.FixedPointBody(theta[:3], rj.AxialGravityPotential(theta[3]), physical=False)
+        start = rj.State(orientation=[0.8, 0.6, 0.0, 0.0], angular_velocity=theta[4:])
+        states = rj.simulate(
+            rj.NullSpace(body, rotation), start, 0.5, ts=[0.2, 0.5], solver=solver,
+            rtol=1e-5, atol=1e-5, max_steps=200,
+        ).states  # fmt: skip
+        return jnp.sum(states.angular_velocity[:, 0] @ jnp.array([1.0, -2.0, 3.0]))
+
+    theta = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0])
+    reverse, forward = jax.jit(jax.grad(value))(theta), jax.jit(jax.jacfwd(value))(theta)
+    np.testing.assert_allclose(reverse, forward, rtol=1e-10, atol=1e-11)

@@ -17,10 +17,8 @@ from ..proposed import ProposedStepController, proposal
 from ..terms import flattened
 from .history import (
     MAX_ORDER,
-    Correction,
     DifferenceState,
-    coefficients,
-    predicted,
+    correction,
     restarted,
     updated,
 )
@@ -119,23 +117,17 @@ class BDF(AbstractDAESolver):
         eqs = equations(terms, t0, y0, args)
         state: BDFState = solver_state
         h = length(t0, t1, y.dtype)
-        # A plain `True` is a projection, that is, a small change of the last value.
-        if made_jump is not False:
-            past = state.past.shifted(y)
-            if made_jump is not True:
-                fresh = lambda: _fresh(restarted(eqs, t0, h, y), y)  # noqa: E731
-                kept = state._replace(past=past)
-                state = jax.lax.cond(made_jump, fresh, lambda: kept)
-            else:
-                state = state._replace(past=past)
-        c = coefficients(state.past.psi, h)
+        past = _begun(eqs, t0, h, y, state.past, made_jump)
+        if isinstance(made_jump, bool):
+            state = state._replace(past=past)
+        else:
+            fresh, kept = _fresh(past, y), state._replace(past=past)
+            state = jax.tree.map(lambda a, b: jnp.where(made_jump, a, b), fresh, kept)
         # So short a step comes of several failures: then the past is of no use.
         again = h < _RESTART * state.h
         k = jnp.where(again, 1, state.order)
         rising = again | state.rising
-        cj = jnp.sum(jnp.where(jnp.arange(5) < k, 1.0 / jnp.arange(1, 6), 0.0)).astype(h.dtype) / h
-        phi, y_start, rate = predicted(state.past.phi, c, k)
-        problem = Correction(eqs, t1, y_start, rate, cj)
+        problem, phi, c = correction(eqs, t1, h, state.past, k)
 
         fixed, fixed_state, fixed_phi, fixed_c = frozen((problem, state, phi, c))
         finder, index = self.root_finder, index_of(terms)
@@ -169,15 +161,51 @@ class BDF(AbstractDAESolver):
         result = newton_result(okay, fixed_state.K, fixed_state.inverse)
         error, result = ended(frozen(t0), frozen(t1), size, error, result)
 
-        E = solved(problem, E, okay)
-        past = DifferenceState(updated(phi, E, k), c.psi)
-        inside = (jnp.arange(phi.shape[0]) <= k)[:, None]
-        dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, past.phi, 0.0)), psi=c.psi)
+        y1, dense, past = _concluded(problem, phi, c, E, okay, k, unravel)
         state = fixed_state._replace(
             past=past, order=choice.order, rising=choice.rising, last_order=k, h=frozen(h),
-            cj=frozen(cj), equal=equal, eta=outcome.eta,
+            cj=fixed.cj, equal=equal, eta=outcome.eta,
         )  # fmt: skip
-        return unravel(y_start + E), unravel(error), dense, state, result
+        return y1, unravel(error), dense, state, result
+
+    def past(self, solver_state: BDFState) -> tuple[Any, Any]:
+        """The differences, and sums of steps."""
+        return solver_state.past.phi, solver_state.past.psi
+
+    def found(self, before: BDFState, after: BDFState) -> Any:
+        """Correction and order."""
+        return after.past.phi[after.last_order + 1], after.last_order
+
+    def repeated(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """A step of known order and correction."""
+        y, unravel = flattened(y0)
+        eqs = equations(terms, t0, y0, args)
+        h = length(t0, t1, y.dtype)
+        E, k = found
+        past = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump)
+        y1, dense, past = _concluded(*correction(eqs, t1, h, past, k), E, True, k, unravel)
+        return y1, dense, (past.phi, past.psi)
+
+
+def _begun(eqs, t0, h, y, past, made_jump):
+    """The past at the start of a step, behind a jump (`True` for a projection, a small one)."""
+    if made_jump is False:
+        return past
+    if made_jump is True:
+        return past.shifted(y)
+    return jax.lax.cond(made_jump, lambda: restarted(eqs, t0, h, y), lambda: past.shifted(y))
+
+
+def _concluded(problem, phi, c, E, okay, k, unravel):
+    """End, dense information and past of a step."""
+    E = solved(problem, E, okay)
+    past = DifferenceState(updated(phi, E, k), c.psi)
+    inside = (jnp.arange(phi.shape[0]) <= k)[:, None]
+    dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, past.phi, 0.0)), psi=c.psi)
+    return unravel(problem.y + E), dense, past
 
 
 def _fresh(past, y):

@@ -88,6 +88,17 @@ class Correction(AbstractImplicitStep):
         return self.cj * M + K
 
 
+def correction(
+    equations: AbstractEquations, t1: Any, h: Any, past: "DifferenceState", order: Any
+) -> tuple[Correction, Any, Coefficients]:
+    """The equations of a step of length `h` to `t1`, and differences and coefficients for it."""
+    c = coefficients(past.psi, h)
+    i = jnp.arange(1, MAX_ORDER + 1)
+    cj = jnp.sum(jnp.where(i <= order, 1.0 / i, 0.0)).astype(h.dtype) / h
+    phi, y, rate = predicted(past.phi, c, order)
+    return Correction(equations, t1, y, rate, cj), phi, c
+
+
 def start(equations: AbstractEquations, t0: Any, h: Any, y: Any) -> Any:
     r"""Rate $\dot y$ at the start, (n,), by a short linearly implicit step of Euler's method.
 

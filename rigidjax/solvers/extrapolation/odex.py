@@ -15,16 +15,18 @@ from ..outcome import RESULTS, ended
 from ..proposed import ProposedStepController, proposal
 from ..terms import flattened
 from .interpolation import HermiteInterpolation
-from .table import Sequence, choose, extrapolate
+from .table import Sequence, choose, combined, extrapolate
 
 _NUMBERS = (2, 4, 6, 8, 10, 12, 14, 16)
 _SEQUENCE = Sequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
 
 
 class ExtrapolationState(NamedTuple):
-    """The expected number of columns of the next step, and evaluations of the last attempt."""
+    """The expected number of columns of the next step, those of the last attempt and its
+    evaluations."""
 
     target: Any
+    columns: Any
     evaluations: Any
 
 
@@ -71,7 +73,7 @@ class Odex(AbstractDAESolver):
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
-        return ExtrapolationState(first_target(self.root_finder, len(_NUMBERS)), jnp.array(0))
+        return first_state(self.root_finder, len(_NUMBERS))
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
@@ -83,21 +85,8 @@ class Odex(AbstractDAESolver):
         h = length(t0, t1, y.dtype)
         finder = self.root_finder
         scale = finder.scale(unravel(frozen(y)), None, h)
-        f0 = eqs.f(t0, y)
-
-        def substep(carry, i, n, first):
-            # At the i-th point, from 1: on by a double step, or at the last one smoothed.
-            old, now = carry
-            short = h / n
-            old, now = jnp.where(first, y, old), jnp.where(first, y + short * f0, now)
-            t = t0 + ((i + 1) * (t1 - t0)) / n
-            f = eqs.f(t, now)
-            last = i == n - 1
-            smooth = 0.5 * (old + now + short * f)
-            return jnp.where(last, smooth, now), jnp.where(last, smooth, old + 2.0 * short * f)
-
         e = extrapolate(
-            _SEQUENCE, solver_state.target, (y, y), substep, lambda carry: carry[1][None],
+            _SEQUENCE, solver_state.target, (y, y), _substep(eqs, t0, t1, y, h), _value,
             lambda v: finder.norm(unravel(v / scale)).astype(y.dtype),
         )  # fmt: skip
         y1 = jnp.where(jnp.isfinite(e.error), e.value[0], y)
@@ -105,22 +94,71 @@ class Odex(AbstractDAESolver):
             _SEQUENCE, e, solver_state.target, scale, t0, t1, y0, finder
         )
 
-        def derivatives(t, y):
-            rate = eqs.f(t, y)
-            one = jnp.ones_like(t)
-            _, second = jax.jvp(eqs.f, (t, y), (one, rate))
-            return jax.vmap(unravel)(jnp.stack([y, h * rate, h * h * second]))
-
-        dense = dict(left=derivatives(t0, y), right=derivatives(t1, y1))
-        state = ExtrapolationState(target, e.count + 1)
+        dense = _dense(eqs, t0, t1, y, y1, h, unravel)
+        state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
+    def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
+        """None: a one-step method."""
+        return None, None
 
-def first_target(finder: Any, columns: int) -> Any:
-    """Number of columns to start with, as in the codes ODEX and SEULEX."""
+    def found(self, before: ExtrapolationState, after: ExtrapolationState) -> Any:
+        """The number of columns."""
+        return after.columns
+
+    def repeated(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """A step of a known number of columns."""
+        y, unravel = flattened(y0)
+        eqs = equations(terms, t0, y0, args)
+        h = length(t0, t1, y.dtype)
+        substep = _substep(eqs, t0, t1, y, h)
+        y1 = combined(_SEQUENCE, found, (y, y), substep, _value, y[None])[0]
+        return unravel(y1), _dense(eqs, t0, t1, y, y1, h, unravel), (None, None)
+
+
+def _substep(eqs, t0, t1, y, h):
+    """The substeps of the explicit midpoint rule, smoothed."""
+    f0 = eqs.f(t0, y)
+
+    def substep(carry, i, n, first):
+        # At the i-th point, from 1: on by a double step, or at the last one smoothed.
+        old, now = carry
+        short = h / n
+        old, now = jnp.where(first, y, old), jnp.where(first, y + short * f0, now)
+        t = t0 + ((i + 1) * (t1 - t0)) / n
+        f = eqs.f(t, now)
+        last = i == n - 1
+        smooth = 0.5 * (old + now + short * f)
+        return jnp.where(last, smooth, now), jnp.where(last, smooth, old + 2.0 * short * f)
+
+    return substep
+
+
+def _value(carry):
+    """What is extrapolated."""
+    return carry[1][None]
+
+
+def _dense(eqs, t0, t1, y0, y1, h, unravel):
+    """Dense information: two derivatives at both ends."""
+
+    def derivatives(t, y):
+        rate = eqs.f(t, y)
+        _, second = jax.jvp(eqs.f, (t, y), (jnp.ones_like(t), rate))
+        return jax.vmap(unravel)(jnp.stack([y, h * rate, h * h * second]))
+
+    return dict(left=derivatives(t0, y0), right=derivatives(t1, y1))
+
+
+def first_state(finder: Any, columns: int) -> ExtrapolationState:
+    """With the number of columns to start with, as in the codes ODEX and SEULEX."""
     rtol = jnp.max(jnp.asarray(finder.rtol, float)) + 1e-40
     guess = jnp.round(-0.6 * jnp.log10(rtol) + 1.5).astype(jnp.result_type(1))
-    return jnp.clip(guess, 2, columns - 2)
+    zero = jnp.zeros_like(guess)
+    return ExtrapolationState(jnp.clip(guess, 2, columns - 2), zero + 1, zero)
 
 
 def conclude(

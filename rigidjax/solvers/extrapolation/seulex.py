@@ -15,8 +15,8 @@ from ..newton import default_newton
 from ..proposed import ProposedStepController
 from ..terms import flattened
 from .interpolation import HermiteInterpolation
-from .odex import ExtrapolationState, conclude, first_target
-from .table import Sequence, extrapolate
+from .odex import ExtrapolationState, conclude, first_state
+from .table import Sequence, combined, extrapolate
 
 _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
 # A Jacobian counts as one evaluation and a factorisation, as in the code SEULEX, as another.
@@ -73,7 +73,7 @@ class Seulex(AbstractDAESolver):
                 "`Seulex` takes a `diffrax.ODETerm` or a `MassMatrixTerm` with a constant matrix; "
                 "use `Radau5` or `BDF` for other equations."
             )
-        return ExtrapolationState(first_target(self.root_finder, len(_NUMBERS)), jnp.array(0))
+        return first_state(self.root_finder, len(_NUMBERS))
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
@@ -84,32 +84,66 @@ class Seulex(AbstractDAESolver):
         h = length(t0, t1, y.dtype)
         finder = self.root_finder
         scale = finder.scale(unravel(frozen(y)), None, h)
-        zero = jnp.zeros_like(y)
-        _, M, K = eqs.linearize(t0, y, zero)
-
-        def substep(carry, i, n, first):
-            inverse, values, _ = carry
-            short = h / n
-            inverse = jax.lax.cond(first, lambda: inverse_of(M / short + K), lambda: inverse)
-            values = jnp.where(first, y, values)
-            t = t0 + ((i + 1) * (t1 - t0)) / n
-            new = values[0] - inverse @ eqs.residual(t, values[0], zero)
-            # The last three values, and with them two differences over the whole step.
-            return inverse, jnp.stack([new, values[0], values[1]]), n.astype(y.dtype)
-
-        def quantities(carry):
-            _, (last, before, first), n = carry
-            return jnp.stack([last, n * (last - before), n * n * (last - 2.0 * before + first)])
-
-        start = jnp.zeros_like(M), jnp.stack([y, y, y]), jnp.ones((), y.dtype)
         e = extrapolate(
-            _SEQUENCE, solver_state.target, start, substep, quantities,
+            _SEQUENCE, solver_state.target, *_substeps(eqs, t0, t1, y, h), _quantities,
             lambda v: finder.norm(unravel(v / scale)).astype(y.dtype),
         )  # fmt: skip
-        right = jnp.where(jnp.isfinite(e.error), e.value, jnp.stack([y, zero, zero]))
+        right = jnp.where(jnp.isfinite(e.error), e.value, _base(y))
         target, error, result = conclude(
             _SEQUENCE, e, solver_state.target, scale, t0, t1, y0, finder
         )
-        dense = dict(left=jax.vmap(unravel)(y[None]), right=jax.vmap(unravel)(right))
-        state = ExtrapolationState(target, e.count + 1)
-        return unravel(right[0]), unravel(error), dense, state, result
+        state = ExtrapolationState(target, e.columns, e.count + 1)
+        return unravel(right[0]), unravel(error), _dense(y, right, unravel), state, result
+
+    def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
+        """None: a one-step method."""
+        return None, None
+
+    def found(self, before: ExtrapolationState, after: ExtrapolationState) -> Any:
+        """The number of columns."""
+        return after.columns
+
+    def repeated(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """A step of a known number of columns."""
+        y, unravel = flattened(y0)
+        eqs = equations(terms, t0, y0, args)
+        substeps = _substeps(eqs, t0, t1, y, length(t0, t1, y.dtype))
+        right = combined(_SEQUENCE, found, *substeps, _quantities, _base(y))
+        return unravel(right[0]), _dense(y, right, unravel), (None, None)
+
+
+def _substeps(eqs, t0, t1, y, h):
+    """What a column starts with, and its substeps."""
+    zero = jnp.zeros_like(y)
+    _, M, K = eqs.linearize(t0, y, zero)
+
+    def substep(carry, i, n, first):
+        inverse, values, _ = carry
+        short = h / n
+        inverse = jax.lax.cond(first, lambda: inverse_of(M / short + K), lambda: inverse)
+        values = jnp.where(first, y, values)
+        t = t0 + ((i + 1) * (t1 - t0)) / n
+        new = values[0] - inverse @ eqs.residual(t, values[0], zero)
+        # The last three values, and with them two differences over the whole step.
+        return inverse, jnp.stack([new, values[0], values[1]]), n.astype(y.dtype)
+
+    return (jnp.zeros_like(M), jnp.stack([y, y, y]), jnp.ones((), y.dtype)), substep
+
+
+def _quantities(carry):
+    """What is extrapolated: the unknowns and two differences over the whole step."""
+    _, (last, before, first), n = carry
+    return jnp.stack([last, n * (last - before), n * n * (last - 2.0 * before + first)])
+
+
+def _base(y):
+    """The same for a step that does not move."""
+    return jnp.stack([y, jnp.zeros_like(y), jnp.zeros_like(y)])
+
+
+def _dense(y, right, unravel):
+    """Dense information: the start, and what is extrapolated at the end."""
+    return dict(left=jax.vmap(unravel)(y[None]), right=jax.vmap(unravel)(right))

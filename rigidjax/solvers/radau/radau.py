@@ -140,9 +140,31 @@ class AbstractRadau(AbstractDAESolver):
             eta=outcome.eta,
             evaluations=state.evaluations + more,
         )
-        Z = solved(step, Z, okay)
-        dense = dict(y0=y0, z=jax.vmap(unravel)(Z))
-        return unravel(y + Z[-1]), unravel(error), dense, state, result
+        y1, dense = _concluded(step, Z, okay, unravel)
+        return y1, unravel(error), dense, state, result
+
+    def past(self, solver_state: RadauState) -> tuple[None, None]:
+        """None: a one-step method."""
+        return None, None
+
+    def found(self, before: RadauState, after: RadauState) -> Any:
+        """The stages."""
+        return after.Z
+
+    def repeated(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """A step of known stages."""
+        y, unravel = flattened(y0)
+        step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
+        return *_concluded(step, found, True, unravel), (None, None)
+
+
+def _concluded(step, Z, okay, unravel):
+    """End and dense information of a step."""
+    Z = solved(step, Z, okay)
+    return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(Z))
 
 
 def _solve(step, state, h, tolerance, norm, limit, tableau):

@@ -35,30 +35,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .record import put, recorded, take
-from .solvers.after_step import AbstractAfterStep, Projected, Recharted
-from .solvers.unrolled import MAX_STAGES, Unrolled, is_small
-
-_SAVE_Y = diffrax.SubSaveAt(t1=True).fn
+from ..solvers.after_step import AbstractAfterStep, Projected, Recharted
+from ..solvers.terms import unwrapped
+from ..solvers.unrolled import MAX_STAGES, Unrolled, is_small, rate
+from .boundaries import behind, do_move
+from .record import is_recordable, put, recorded, take
 
 
 def is_supported(kwargs: dict[str, Any]) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
-    saveat, subs = kwargs["saveat"], kwargs["saveat"].subs
-    terms = kwargs["terms"]
-    # diffrax wraps a term to let time run backwards; the wrapper has no public name.
-    field = terms.term if type(terms).__name__ == "WrapTerm" else terms
     return (
         _tableau(kwargs["solver"]) is not None
-        and type(field) is diffrax.ODETerm
+        and type(unwrapped(kwargs["terms"])[0]) is diffrax.ODETerm
         and type(kwargs["stepsize_controller"]) in (diffrax.PIDController, diffrax.ConstantStepSize)
-        and kwargs["event"] is None
-        and kwargs["max_steps"] is not None
-        and not (saveat.dense or saveat.solver_state or saveat.controller_state)
-        and type(subs) is diffrax.SubSaveAt
-        and subs.steps == 0
-        and not subs.t0
-        and subs.fn is _SAVE_Y
+        and not kwargs["saveat"].controller_state
+        and is_recordable(kwargs)
     )
 
 
@@ -71,16 +62,16 @@ def _tableau(solver: Any) -> diffrax.ButcherTableau | None:
     return tableau if isinstance(tableau, diffrax.ButcherTableau) else None
 
 
-def cotangents(kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, batched: bool) -> dict[str, Any]:
+def cotangents(
+    kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, wanted: dict[str, Any], batched: bool
+) -> dict[str, Any]:
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
-    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `ct_ts`, `ct_ys`, as `save_state.ts` and
-    `save_state.ys`; `batched`, whether there are many trajectories.
-    **Returns:** the inexact arrays of `kwargs` replaced by their cotangents, the rest by `None`.
+    Arguments and result as in `rigidjax.reverse.cotangents`.
     """
-    run = _Run(kwargs, batched)
-    record = recorded(kwargs, run.segment)
-    return run.collect(run.backward(record, ct_ys), record, ct_ts)
+    run = _Run(kwargs, do_move(wanted), batched)
+    record = recorded(kwargs, run.segment, lambda _, new: ravel_pytree(new[0])[0], run.moves)
+    return run.collect(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 
 def _finish(solver, t, end, dense):
@@ -93,8 +84,9 @@ def _finish(solver, t, end, dense):
 class _Run:
     """One run: flattened unknowns, parameters of the field and of the solver."""
 
-    def __init__(self, kwargs, batched):
+    def __init__(self, kwargs, moves, batched):
         self.kwargs = kwargs
+        self.moves = moves
         state, solver = kwargs["init_state"], kwargs["solver"]
         self.y0, self.unravel = ravel_pytree(state.y)
         self.theta, self.theta_static = eqx.partition(
@@ -125,7 +117,7 @@ class _Run:
 
     def field(self, theta, t, y):
         terms, args = eqx.combine(theta, self.theta_static)
-        return ravel_pytree(terms.vf(t, self.unravel(y), args))[0]
+        return ravel_pytree(rate(terms, t, self.unravel(y), args))[0]
 
     def loop(self, body, val):
         """A loop over the stages, written out if there are few; `i` is a number or an array."""
@@ -182,42 +174,32 @@ class _Run:
 
     # Backward.
 
-    def backward(self, record, ct_ys):
+    def backward(self, record, ct_ts, ct_ys):
         n, dtype, C = self.y0.size, self.y0.dtype, self.segment
         ct_ys = jax.vmap(lambda y: ravel_pytree(y)[0])(ct_ys)
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
         # `SaveAt(t1=True)` writes the end behind the other times.
-        end = ct_ys[-1] if self.kwargs["saveat"].subs.t1 else jnp.zeros(n, dtype)
-        zero = jnp.zeros_like(record.end)
+        end, t = jnp.zeros(n, dtype), jnp.zeros_like(record.end)
+        if self.kwargs["saveat"].subs.t1:
+            end, t = ct_ys[-1], ct_ts[-1]
         carry = dict(
             y=end,
             theta=jax.tree.map(jnp.zeros_like, self.theta),
             phi=jax.tree.map(jnp.zeros_like, self.phi),
-            first=zero,  # of the first boundary
-            last=zero,  # of the last boundary
-            inner=zero,  # of those between, weighted as they move with the first step
-            later=zero,  # of the boundary after the step in hand
+            boundaries=behind(t),
         )
         # Apart from the rest, so that steps of length zero need not copy the buffer of times.
         outputs = dict(
-            ts=jnp.zeros(num_ts, zero.dtype),
+            ts=jnp.zeros(num_ts, record.end.dtype),
             next=jnp.asarray(num_ts - 1),
             phi=jax.tree.map(jnp.zeros_like, self.phi),
         )
 
-        def transpose_step(times, step, bars, start):
-            tb = times[1]
+        def transpose_step(times, motion, step, bars, start):
             carry, bar_a, bar_b = self.transpose_method(times, step, bars, start)
-            after = bar_b + start["later"]
-            is_inner = tb < record.end
-            inner = jnp.where(is_inner, after, 0.0)
-            return {
-                **carry,
-                "last": jnp.where(is_inner, start["last"], after),
-                "inner": start["inner"] + inner * ((tb - record.start) / record.span),
-                "first": start["first"] + inner,
-                "later": bar_a,
-            }
+            if not self.moves:
+                return carry
+            return {**carry, "boundaries": start["boundaries"].before(motion, bar_a, bar_b)}
 
         def transpose_segment(val):
             c, outputs, carry = val
@@ -239,7 +221,7 @@ class _Run:
                 outputs, bars = self.transpose_outputs(record, times, step, ct_ys, outputs)
                 carry = jax.lax.cond(
                     times[1] > times[0], transpose_step, lambda *args: args[-1],
-                    times, step, bars, carry,
+                    times, take(record.motions, m + 1), step, bars, carry,
                 )  # fmt: skip
                 return m - 1, outputs, carry
 
@@ -333,34 +315,17 @@ class _Run:
         carry = {**carry, "y": bar_y, "theta": theta, "phi": phi}
         return carry, bar_a - bar_dt, bar_b + bar_dt
 
-    def collect(self, carry, record, ct_ts):
+    def collect(self, carry, ct_ts):
         """The cotangents as a tree like the arguments."""
         kwargs = self.kwargs
-        state = kwargs["init_state"]
         out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
         out["terms"], out["args"] = carry["theta"]
         out["solver"] = carry["phi"]
-        end = carry["last"]
-        ts = carry["ts"]
-        if kwargs["saveat"].subs.t1:
-            end = end + ct_ts[-1]
-            ct_ts = ct_ts[:-1]
         if self.saved_ts is not None:
-            out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], ts + ct_ts)
-        # Boundaries move with the first one, and apart in proportion to the first step; the last
-        # one is `t1`, unless it is the end of the first step already.
-        single = record.span == record.end - record.start
-        out["t1"] = out["t1"] + jnp.where(single, 0.0, end)
-        step = carry["inner"] + jnp.where(single, end, 0.0)
-        # A first step that was rejected shrank in proportion.
-        planned = state.tnext - state.tprev
-        step = step * jnp.where(single, 1.0, record.span / planned)
-        out["init_state"] = eqx.tree_at(
-            lambda s: (s.y, s.tprev, s.tnext),
-            out["init_state"],
-            (self.unravel(carry["y"]), carry["first"] + carry["later"] - step, step),
-        )
-        return out
+            ts = carry["ts"] + ct_ts[: len(self.saved_ts)]
+            out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], ts)
+        out["init_state"] = eqx.tree_at(lambda s: s.y, out["init_state"], self.unravel(carry["y"]))
+        return carry["boundaries"].collected(out)
 
 
 def _combine(y, dt, weights, vectors):

@@ -1,0 +1,41 @@
+"""How the boundaries of the steps move, backwards."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+
+def do_move(wanted: dict[str, Any]) -> bool:
+    """Whether cotangents of times are wanted: of start, first step, end or what is saved."""
+    state = wanted["init_state"]
+    return any([state.tprev, state.tnext, wanted["t1"]]) or wanted["saveat"].subs.ts is True
+
+
+class Boundaries(NamedTuple):
+    """Cotangents of times, while a run is walked backwards.
+
+    **Attributes:** `sources`, (3,), of the start of the run, the planned end of its first step and
+    its own end, by which all boundaries move (see `record.Record.motions`); `later`, of the
+    boundary behind the step in hand.
+    """
+
+    sources: Any
+    later: Any
+
+    def before(self, motion: Any, bar_start: Any, bar_end: Any) -> "Boundaries":
+        """With the cotangents of the start and the end of a step, whose end moves by `motion`."""
+        return Boundaries(self.sources + (bar_end + self.later) * motion, bar_start)
+
+    def collected(self, out: dict[str, Any]) -> dict[str, Any]:
+        """The cotangents `out` of the arguments with those of their times."""
+        start, planned, end = self.sources
+        state = eqx.tree_at(
+            lambda s: (s.tprev, s.tnext), out["init_state"], (start + self.later, planned)
+        )
+        return {**out, "t1": end, "init_state": state}
+
+
+def behind(end: Any) -> Boundaries:
+    """Behind the last step, with the cotangent of its end."""
+    return Boundaries(jnp.zeros(3, end.dtype), end)

@@ -1,0 +1,150 @@
+"""The steps of a run, recorded for the discrete adjoint."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+
+
+class Record(NamedTuple):
+    """What is kept of a run; all trajectories of a batch share its indices."""
+
+    boundaries: Any  # of the steps; a step of length zero is none
+    count: Any  # number of steps, the longest of a batch
+    start: Any  # first boundary
+    end: Any  # last boundary
+    motions: Any  # derivatives of the boundaries by start, planned end of the first step, and end
+    states: Any  # at the start of every segment
+
+
+_SAVE_Y = diffrax.SubSaveAt(t1=True).fn
+
+
+def is_recordable(kwargs: dict[str, Any]) -> bool:
+    """Whether `recorded` makes the run of these arguments, and all of what it saves."""
+    saveat, subs = kwargs["saveat"], kwargs["saveat"].subs
+    return (
+        kwargs["event"] is None
+        and kwargs["max_steps"] is not None
+        and not (saveat.dense or saveat.solver_state)
+        and type(subs) is diffrax.SubSaveAt
+        and subs.steps == 0
+        and not subs.t0
+        and subs.fn is _SAVE_Y
+    )
+
+
+def recorded(
+    kwargs: dict[str, Any], segment: int, state_of: Callable[[Any, Any], Any], moves: bool
+) -> Record:
+    """The run again, with its step boundaries and every `segment`-th state.
+
+    This is the loop of diffrax with what `is_recordable` leaves of it. (That loop itself
+    can save all of this as well, but writes to its buffers at an index for each trajectory, and
+    copied one of them in every step: 7.7 ms instead of 2.7 ms for the heavy top.)
+
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state;
+    `state_of`, what to record, from unknowns and state of the solver before and after a step;
+    `moves`, whether to record how boundaries move.
+    **Returns:** the record.
+    """
+    solver, controller, terms, args, t1 = (
+        kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
+    )
+    init, C, max_steps = kwargs["init_state"], segment, kwargs["max_steps"]
+    # Where diffrax rounds the end of a step to `t1`.
+    clip_floor = t1
+    for _ in range(100):
+        clip_floor = eqxi.prevbefore(clip_floor)
+
+    by_start, by_step, by_end = jnp.eye(3, dtype=init.tprev.dtype)
+
+    def is_running(run):
+        return (run["t"] < t1) & run["ok"] & (run["tries"] < max_steps)
+
+    def attempt(run):
+        t, t_next, y = run["t"], run["t_next"], run["y"]
+        length = t_next - t
+        y_new, error, _, solver_state, result = solver.step(
+            terms, t, t_next, y, args, run["solver"], init.made_jump
+        )
+        error = jax.tree.map(lambda x: jnp.where(jnp.isnan(x), jnp.inf, x), error)
+        keep, t, t_next, _, controller_state, outcome = controller.adapt_step_size(
+            t, t_next, y, y_new, args, error, solver.error_order(terms), run["controller"]
+        )
+        motion = jnp.where(keep, run["motion_next"], run["motion"])
+        # The controller's factor of the step is a constant.
+        factor = (t_next - t) / jnp.where(length > 0, length, 1.0)
+        motion_next = motion + factor * (run["motion_next"] - run["motion"])
+        t = jnp.minimum(t, t1)
+        part = jnp.where(keep, 1.0, 0.5).astype(t.dtype)
+        clips = t_next > clip_floor
+        return dict(
+            t=t,
+            t_next=jnp.where(clips, jnp.where(keep, t1, t + part * (t1 - t)), t_next),
+            motion=motion,
+            motion_next=jnp.where(clips, motion + part * (by_end - motion), motion_next),
+            y=_where(keep, y_new, y),
+            solver=_where(keep, solver_state, run["solver"]),
+            controller=controller_state,
+            ok=(diffrax.is_successful(result) | ~jnp.asarray(keep))
+            & diffrax.is_successful(outcome),
+            tries=run["tries"] + 1,
+        )
+
+    def turn(val):
+        k, boundaries, motions, states, run = val
+        new = jax.lax.cond(is_running(run), attempt, lambda run: run, run)
+        # A step that all trajectories reject is written over by the next one.
+        k_new = k + eqxi.unvmap_any(new["t"] > run["t"])
+        boundaries = put(boundaries, k + 1, new["t"])
+        motions = put(motions, k + 1, new["motion"]) if moves else None
+        # The last state written to an entry is the one that starts a segment.
+        i = k if C == 1 else jax.lax.div(k + C, C)
+        states = put(states, i, state_of(_state(run), _state(new)))
+        return k_new, boundaries, motions, states, new
+
+    run = dict(
+        t=init.tprev, t_next=init.tnext, y=init.y, solver=init.solver_state,
+        controller=init.controller_state, ok=jnp.array(True), tries=jnp.array(0),
+        motion=by_start, motion_next=by_step,
+    )  # fmt: skip
+    boundaries = jnp.full(max_steps + 1, init.tprev)
+    motions = jnp.broadcast_to(by_start, (max_steps + 1, 3)) if moves else None
+    states = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (max_steps // C + 2, *jnp.shape(x))),
+        state_of(*2 * [(init.y, init.solver_state)]),
+    )
+    val = jnp.array(0), boundaries, motions, states, run
+    count, boundaries, motions, states, run = jax.lax.while_loop(
+        lambda val: eqxi.unvmap_any(is_running(val[-1])), turn, val
+    )
+    return Record(boundaries, count, init.tprev, run["t"], motions, states)
+
+
+def put(buffers: Any, i: Any, tree: Any) -> Any:
+    """`buffer.at[i].set(x)`, leaf by leaf, for an index within bounds.
+
+    The check of the bounds makes it a scatter otherwise.
+    """
+    return jax.tree.map(
+        lambda buffer, x: jax.lax.dynamic_update_index_in_dim(buffer, x, i, 0), buffers, tree
+    )
+
+
+def take(buffers: Any, i: Any) -> Any:
+    """`buffer[i]`, leaf by leaf, for an index within bounds."""
+    return jax.tree.map(
+        lambda buffer: jax.lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False), buffers
+    )
+
+
+def _state(run):
+    return run["y"], run["solver"]
+
+
+def _where(condition, new, old):
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
