@@ -1,7 +1,7 @@
 """Drift off the constraints: Lang's Figure 6, and the ways to reduce the index side by side.
 
-Example A, in quaternions if not said otherwise, without projection, with Radau5 at 1e-9 (Lang's setting): the largest
-violation of the constraint and of its derivative so far, at the steps.
+Example A with Radau5 at 1e-9 (Lang's setting) and without projection, in quaternions if not said
+otherwise: the largest violation of the constraint and of its derivative so far, at the steps.
 """
 
 from typing import Any
