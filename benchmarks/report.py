@@ -15,7 +15,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from operation_counts import lu_operations
-from work_precision import claims
+from work_precision import SIX, claims
 
 README = common.HERE / "README.md"
 
@@ -256,6 +256,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "throughput": ("throughput", throughput_table),
     "gradients": ("gradients", gradient_table),
     "two_bodies": ("two_bodies", two_bodies_table),
+    "drift": ("drift", drift_table),
+    "six_solvers": ("six_solvers", six_table),
     "multibody": ("multibody", multibody_table),
     "chains": ("chains", chain_table),
 }
@@ -348,6 +350,48 @@ def throughput_figure() -> Figure:
     return figure
 
 
+def drift_figure() -> Figure:
+    """Drift of position and velocity over time."""
+    figure, grid = plt.subplots(1, 2, figsize=(9, 3.8))
+    for axes, name, unit in zip(grid, ("position", "velocity"), ("g", "dg/dt"), strict=True):
+        for row in common.read("drift"):
+            drift = [max(x, 1e-16) for x in row[f"{name}_drift"]]
+            axes.semilogy(row["ts"], drift, lw=1, label=row["formulation"])
+        axes.set(xlabel="t / s", title=f"largest {unit} so far")
+    grid[1].legend(fontsize=6)
+    figure.tight_layout()
+    return figure
+
+
+def drift_table() -> str:
+    """Drifts at the end, and exponents of their growth in time."""
+    rows = common.read("drift")
+    body = [
+        [
+            row["formulation"],
+            f"{row['position_drift_end']:.1e}",
+            f"{row['position_growth']:.2f}",
+            f"{row['velocity_drift_end']:.1e}",
+            f"{row['velocity_growth']:.2f}",
+            f"{row['num_rhs']:,}",
+        ]
+        for row in rows
+    ]
+    head = ["form", "position", "grows as t to the", "velocity", "as t to the", "evaluations"]
+    return table(head, body) + "\n\n" + measured(rows)
+
+
+def six_table() -> str:
+    """Ratios of evaluations for the six solvers."""
+    rows = common.read("six_solvers")
+    return _claims_table(rows) + "\n\n" + measured(rows)
+
+
+def six_figure(case: str) -> Figure:
+    """Error against evaluations of one example, one panel for each solver."""
+    return work_figure([(case, solver) for solver in SIX], common.read("six_solvers"))
+
+
 FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     "figure_08_step_sizes_A": ("step_sizes", lambda: step_figure("A")),
     "figure_09_step_sizes_B": ("step_sizes", lambda: step_figure("B, 0.1")),
@@ -375,6 +419,10 @@ FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
             common.read("two_bodies"),
         ),
     ),
+    "figure_06_drift": ("drift", drift_figure),
+    "six_solvers_A": ("six_solvers", lambda: six_figure("A")),
+    "six_solvers_B": ("six_solvers", lambda: six_figure("B, 0.1")),
+    "six_solvers_C": ("six_solvers", lambda: six_figure("C slow, 4 s")),
     "throughput": ("throughput", throughput_figure),
 }
 

@@ -11,7 +11,7 @@ import _common as common
 import jax
 import jax.numpy as jnp
 import numpy as np
-from work_precision import PAIRS, TOLERANCES, explicit_run, print_claims
+from work_precision import PAIRS, TOLERANCES, compiled_run, print_claims
 
 from rigidjax import problems
 from rigidjax.problems.exact import two_bodies as exact
@@ -36,7 +36,7 @@ def measure(label, case, reference, name, solver, projection, tolerance) -> dict
     """One row."""
     problem, t1 = case[0](), case[1]
     model = common.FORMULATIONS[name](problem.system)
-    states, stats, ok, energy, drift = explicit_run(
+    states, stats, ok, energy, drift = compiled_run(
         model, problem.state0, jnp.asarray(tolerance), t1=t1, solver=solver, projection=projection
     )
     x, p, _, omega = reference.numbers()
