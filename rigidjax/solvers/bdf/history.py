@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from ...linalg import inverse as inverse_of
 from ..equations import AbstractEquations
 from ..implicit import AbstractImplicitStep
+from .formulas import MAX_ORDER
 
-MAX_ORDER = 5
 ROWS = MAX_ORDER + 2
 
 
