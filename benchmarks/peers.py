@@ -1,8 +1,9 @@
 """Implicit solvers against SciPy, scipy_dae and SUNDIALS IDA: work, error and time.
 
-All get the same right-hand side and Jacobian, compiled by JAX, and run on one core, by processor time, since the machine may be shared. Peers are
-optional: `pip install scipy scipy_dae scikit-sundae`. Errors are the largest ones at the end,
-over 1 + |y| (smaller absolute parts where the problem says so). SciPy counts accepted steps.
+All get the same right-hand side and Jacobian, compiled by JAX, and run on one core, by processor
+time, since the machine may be shared. Peers are optional: `pip install scipy scipy_dae
+scikit-sundae`. Errors are the largest ones at the end, over 1 + |y| (smaller absolute parts where
+the problem says so). SciPy counts accepted steps.
 """
 
 import os

@@ -214,7 +214,7 @@ class Radau5(AbstractRadau):
 
 
 class Radau1(AbstractRadau):
-    """Radau IIA with one stage, order 1: the implicit Euler method, with error estimate and step control; see `AbstractRadau`."""
+    """Radau IIA with one stage, order 1: the implicit Euler method; see `AbstractRadau`."""
 
     stages: ClassVar[int] = 1
     root_finder: Any = eqx.field(default_factory=default_newton)
