@@ -15,6 +15,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from operation_counts import lu_operations
+from peers import ratios
 from work_precision import SIX, claims
 
 README = common.HERE / "README.md"
@@ -248,6 +249,43 @@ def chain_table() -> str:
     return table(header, body) + "\n\n" + measured(rows)
 
 
+def peers_table() -> str:
+    """Implicit solvers: work at equal error over that of the peers, and how much faster."""
+    rows = common.read("peers")
+    found = ratios(rows)
+    errors = sorted({f["error"] for f in found}, reverse=True)
+    body = []
+    for case, against in dict.fromkeys((f["case"], f["against"]) for f in found):
+        group = {f["error"]: f for f in found if (f["case"], f["against"]) == (case, against)}
+        cells = [
+            f"{group[e]['num_rhs']:.2f}; {1 / group[e]['cpu_seconds']:.0f}" if e in group else ""
+            for e in errors
+        ]
+        body.append([f"{case}; {against}", *cells])
+    header = ["case; against", *(f"{e:.0e}" for e in errors)]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
+def peer_runs_table() -> str:
+    """The runs behind it, at three tolerances."""
+    body = []
+    for r in common.read("peers"):
+        if r["tolerance"] not in (1e-4, 1e-7, 1e-10):
+            continue
+        steps = "" if r["num_steps"] is None else str(r["num_steps"])
+        body.append(
+            [
+                f"{r['case']}; {r['program']} {r['method']}; {r['tolerance']:.0e}",
+                f"{r['error']:.1e}" if r["successful"] else "failed",
+                steps,
+                str(r["num_rhs"]),
+                "" if r["num_jacobians"] is None else str(r["num_jacobians"]),
+                f"{1e3 * r['cpu_seconds']:.3g}",
+            ]
+        )
+    return table(["case; solver; tolerance", "error", "steps", "rhs", "Jacobians", "CPU ms"], body)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "operations": ("operation_counts", operation_table),
     "claims": ("work_precision", claims_table),
@@ -260,6 +298,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "six_solvers": ("six_solvers", six_table),
     "multibody": ("multibody", multibody_table),
     "chains": ("chains", chain_table),
+    "peers": ("peers", peers_table),
+    "peer_runs": ("peers", peer_runs_table),
 }
 
 

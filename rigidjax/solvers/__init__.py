@@ -14,7 +14,13 @@ from .unrolled import Unrolled as Unrolled, unrolled as unrolled
 if TYPE_CHECKING:
     from .bdf import BDF as BDF
     from .extrapolation import Odex as Odex, Seulex as Seulex
-    from .radau import AbstractRadau as AbstractRadau, Radau5 as Radau5
+    from .radau import (
+        AbstractRadau as AbstractRadau,
+        Radau1 as Radau1,
+        Radau5 as Radau5,
+        Radau9 as Radau9,
+        Radau13 as Radau13,
+    )
 
 # Imported when they are first asked for.
 _HOMES = {
@@ -22,7 +28,10 @@ _HOMES = {
     "Odex": "extrapolation",
     "Seulex": "extrapolation",
     "AbstractRadau": "radau",
+    "Radau1": "radau",
     "Radau5": "radau",
+    "Radau9": "radau",
+    "Radau13": "radau",
 }
 
 

@@ -160,3 +160,39 @@ def test_rows_say_where_they_were_measured():
     for path in files:
         for row in json.loads(path.read_text()):
             assert row.keys() >= {"case", "device", "jax", "diffrax", "rigidjax", "commit"}, path
+
+
+def test_work_at_equal_error_of_peers(bench):
+    """Between runs on logarithmic scales, over the runs that no other beats, never outside."""
+    peers = bench("peers")
+
+    def row(program, method, error, work, ok=True):
+        return {
+            "case": "x", "program": program, "method": method, "error": error, "successful": ok,
+            "num_steps": work, "num_rhs": work, "cpu_seconds": 1.0 * work,
+        }  # fmt: skip
+
+    mine = [row("rigidjax", "BDF", 1e-3, 10), row("rigidjax", "Radau5", 1e-5, 1000)]
+    # Of these the second needs more for less, the third failed.
+    theirs = [
+        row("SciPy", "BDF", 1e-3, 20), row("SciPy", "Radau", 1e-2, 50),
+        row("SciPy", "BDF", 1e-9, 1, ok=False), row("SciPy", "Radau", 1e-7, 2000),
+    ]  # fmt: skip
+    assert peers.work_at(mine, "num_rhs", 1e-4) == pytest.approx(100.0)
+    assert np.isnan(peers.work_at(mine, "num_rhs", 1e-6))
+    found = {f["error"]: f for f in peers.ratios(mine + theirs)}
+    assert sorted(found) == pytest.approx([1e-5, 1e-4, 1e-3])
+    assert found[1e-3]["num_rhs"] == pytest.approx(0.5)
+    assert found[1e-5]["cpu_seconds"] == pytest.approx(5.0)
+
+
+def test_problems_of_peers_start_consistently(bench):
+    ivp, andrews = bench("_ivp"), bench("_andrews").andrews
+    found = [ivp.robertson_dae(), ivp.akzo(), ivp.arevalo(), ivp.knife_edge(), ivp.car_axis()]
+    for problem in [*found, *map(ivp.pendulum, (1, 2, 3)), *map(andrews, (1, 2, 3))]:
+        algebraic = problem.mass == 0
+        start = np.asarray(problem.field(problem.t0, jnp.asarray(problem.y0)))[algebraic]
+        end = np.asarray(problem.field(problem.t1, jnp.asarray(problem.end)))[algebraic]
+        assert np.max(np.abs(start)) < 1e-12
+        # Of terms up to 1e6 in Andrews' constraints on accelerations.
+        assert np.max(np.abs(end)) < 1e-8

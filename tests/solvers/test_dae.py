@@ -14,8 +14,8 @@ CASES = [
     (Radau5(), 2, (1.0, 1.0, 100.0)),
     # One order of the tolerance less for velocities, two for the multiplier, and a little.
     (Radau5(), 3, (10.0, 300.0, 3e4)),
-    (BDF(), 1, (100.0, 500.0, 1000.0)),
-    (BDF(), 2, (100.0, 500.0, 1000.0)),
+    (BDF(), 1, (10.0, 30.0, 30.0)),
+    (BDF(), 2, (10.0, 30.0, 100.0)),
 ]
 
 

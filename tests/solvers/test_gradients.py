@@ -1,5 +1,6 @@
 """Derivatives through adaptive steps, against complex steps and each other."""
 
+import _ivp as ivp
 import diffrax
 import jax
 import jax.numpy as jnp
@@ -128,7 +129,7 @@ def test_gradient_of_dae():
         ).ys[-1]  # fmt: skip
 
     def angle(rate):
-        field = lambda t, y, args: jnp.stack([y[1], -cases.GRAVITY * jnp.cos(y[0])])  # noqa: E731
+        field = lambda t, y, args: jnp.stack([y[1], -ivp.GRAVITY * jnp.cos(y[0])])  # noqa: E731
         y = diffrax.diffeqsolve(
             diffrax.ODETerm(field), diffrax.Dopri8(), 0.0, 0.6, 1e-3, jnp.stack([0.0, rate]),
             max_steps=1000, stepsize_controller=diffrax.PIDController(rtol=1e-12, atol=1e-12),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from solvers import cases
 
-from rigidjax.solvers import BDF, Odex, Radau5, Seulex
+from rigidjax.solvers import BDF, Odex, Radau1, Radau5, Radau9, Radau13, Seulex
 from rigidjax.solvers.bdf.history import ROWS, DifferenceState
 
 
@@ -82,3 +82,28 @@ def test_order(name, problem):
         middles.append(np.max(np.abs(y_middle - middle)))
     assert np.log2(ends[0] / ends[1]) == pytest.approx(order, abs=0.2)
     assert np.log2(middles[0] / middles[1]) > dense_order - 0.2
+
+
+# Linear, so that Newton's iteration converges in the long steps whose errors can be seen.
+LINEAR = {
+    "oscillator": (
+        lambda t, y, args: jnp.stack([-y[1], y[0]]),
+        lambda t: jnp.stack([jnp.cos(t), jnp.sin(t)], axis=-1),
+    ),
+    "spiral": (
+        lambda t, y, args: jnp.stack([-0.05 * y[0] - 1.2 * y[1], 1.2 * y[0] - 0.05 * y[1]]),
+        lambda t: jnp.exp(-0.05 * t) * jnp.stack([jnp.cos(1.2 * t), jnp.sin(1.2 * t)], axis=-1),
+    ),
+}
+
+
+@pytest.mark.parametrize("problem", LINEAR)
+@pytest.mark.parametrize("solver,count", [(Radau1(), 2000), (Radau9(), 24), (Radau13(), 10)])
+def test_order_of_other_radau_methods(solver, count, problem):
+    field, solution = LINEAR[problem]
+    solver, errors = cases.with_tolerance(solver, 1e-15), []
+    for k in (1, 2):
+        steps = jnp.asarray(k * count)
+        y, end, _, _ = march(solver, field, solution, 20.0 / steps, steps, lambda state: state)
+        errors.append(np.max(np.abs(y - end)))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(solver.order(None), abs=0.2)

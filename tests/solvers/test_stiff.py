@@ -38,8 +38,8 @@ def test_against_reference(name, problem):
     field, y0, t1, absolute, end = cases.STIFF[problem]
     args = 1e3 if field is cases.van_der_pol else None
     term = diffrax.ODETerm(field)
-    # BDF and Seulex control the error per step; over a run their tolerances lose up to two digits.
-    bound = {"Radau5": 3.0, "BDF": 150.0, "Seulex": 20.0}[name]
+    # Errors per step add up, in HIRES by a factor of ten.
+    bound = {"Radau5": 3.0, "BDF": 20.0, "Seulex": 20.0}[name]
     for rtol in TOLERANCES:
         atol = absolute * rtol
         solution, count = cases.solve(solver, term, jnp.asarray(y0), t1, rtol, atol, args=args)
@@ -51,12 +51,15 @@ def test_against_reference(name, problem):
         if name != "Seulex":
             assert count < {"Radau5": 10.0, "BDF": 3.7}[name] * steps
         if method is not None and field is not cases.hires and rtol == TOLERANCES[0]:
-            y, scipy_steps = scipy_run(field, y0, t1, method, rtol, atol, args)
+            # Our BDF lets a step take a tenth of the tolerance.
+            share = 0.1 if name == "BDF" else 1.0
+            y, scipy_steps = scipy_run(field, y0, t1, method, share * rtol, share * atol, args)
             scipy_error = np.max(np.abs(y - end) / (atol + rtol * np.abs(end)))
             assert error < 3.0 * max(scipy_error, 1.0)
-            # DASSL's rules, which double steps or leave them, take up to 1.35 times the steps of
-            # SciPy's BDF where solutions are rough (van der Pol).
-            assert steps < {"Radau5": 1.2, "BDF": 1.4}[name] * scipy_steps
+            # At these coarse tolerances BDF takes up to 1.3 times the steps, but 0.85 times the
+            # evaluations of SciPy's (`benchmarks/peers.py`); from 1e-6 on, as many steps.
+            bound_steps = {"Radau5": 1.2, "BDF": 1.3}[name] * scipy_steps
+            assert int(solution.stats["num_accepted_steps"]) < bound_steps
 
 
 def test_time_runs_backwards():

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from ...linalg import inverse as inverse_of
 from ..equations import AbstractEquations
 from ..implicit import AbstractImplicitStep
+from .formulas import LEADING, MAX_ORDER
 
-MAX_ORDER = 5
 ROWS = MAX_ORDER + 2
 
 
@@ -93,8 +93,7 @@ def correction(
 ) -> tuple[Correction, Any, Coefficients]:
     """The equations of a step of length `h` to `t1`, and differences and coefficients for it."""
     c = coefficients(past.psi, h)
-    i = jnp.arange(1, MAX_ORDER + 1)
-    cj = jnp.sum(jnp.where(i <= order, 1.0 / i, 0.0)).astype(h.dtype) / h
+    cj = jnp.asarray(LEADING, h.dtype)[order] / h
     phi, y, rate = predicted(past.phi, c, order)
     return Correction(equations, t1, y, rate, cj), phi, c
 

@@ -1,3 +1,9 @@
 """Radau IIA methods for stiff and differential-algebraic equations."""
 
-from .radau import AbstractRadau as AbstractRadau, Radau5 as Radau5
+from .radau import (
+    AbstractRadau as AbstractRadau,
+    Radau1 as Radau1,
+    Radau5 as Radau5,
+    Radau9 as Radau9,
+    Radau13 as Radau13,
+)

@@ -233,3 +233,27 @@ class Radau5(AbstractRadau):
     stages: ClassVar[int] = 3
     root_finder: Any = eqx.field(default_factory=default_newton)
     root_find_max_steps: int = eqx.field(static=True, default=8)
+
+
+class Radau1(AbstractRadau):
+    """Radau IIA with one stage, order 1: the implicit Euler method; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 1
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=8)
+
+
+class Radau9(AbstractRadau):
+    """Radau IIA with five stages, order 9; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 5
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=8)
+
+
+class Radau13(AbstractRadau):
+    """Radau IIA with seven stages, order 13; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 7
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=8)

@@ -1,0 +1,63 @@
+"""Differential-algebraic problems with known ends: errors there in units of the tolerance.
+
+Positions within 10, what the issue of every solver is; rates and multipliers as the index allows.
+"""
+
+import diffrax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from _andrews import andrews
+from _ivp import akzo, arevalo, car_axis, knife_edge, pendulum, scaled_errors
+from solvers import cases
+
+from rigidjax.solvers import BDF, MassMatrixTerm, Radau5
+
+R, B = Radau5(), BDF()
+
+# Solver, problem, numbers of positions and of rates, bounds for positions, rates, multipliers.
+# Of Radau IIA rates converge at index 3 with order 3 and multipliers with 2 (at index 2 with 3),
+# positions with 5: in these steps, from positions and tolerance, the others get what is left.
+# At index 3 BDF steps add to rates what they add to positions over h, and rates to positions.
+CASES = [
+    (R, pendulum(0), 2, 2, (10, 10, 0)),
+    (R, pendulum(1), 2, 2, (10, 10, 10)),
+    (R, pendulum(2), 2, 2, (10, 10, 100)),
+    (R, pendulum(3), 2, 2, (10, 300, 2e4)),
+    (R, arevalo(), 2, 2, (10, 1e3, 2e5)),
+    (R, knife_edge(), 3, 3, (10, 10, 10)),
+    (R, akzo(), 6, 0, (10, 0, 0)),
+    (R, car_axis(), 4, 4, (10, 100, 5e3)),
+    (R, andrews(1), 7, 7, (10, 10, 10)),
+    # The first column of rates: of 1e3 rad/s.
+    (R, andrews(3), 7, 7, (10, 3e4, 2e6)),
+    (B, pendulum(0), 2, 2, (10, 30, 0)),
+    (B, pendulum(1), 2, 2, (10, 30, 30)),
+    (B, pendulum(2), 2, 2, (10, 30, 100)),
+    (B, knife_edge(), 3, 3, (10, 10, 100)),
+    (B, akzo(), 6, 0, (10, 0, 0)),
+    (B, andrews(1), 7, 7, (10, 300, 500)),
+    (B, car_axis(), 4, 4, (1e3, 1e4, 1e5)),
+]
+
+
+@pytest.mark.parametrize(
+    "solver,problem,positions,rates,bounds",
+    CASES,
+    ids=[f"{type(s).__name__}, {p.name}" for s, p, *_ in CASES],
+)
+def test_error_at_the_end(solver, problem, positions, rates, bounds):
+    field = lambda t, y, args: problem.field(t, y)  # noqa: E731
+    if problem.mass is None:
+        term = diffrax.ODETerm(field)
+    else:
+        term = MassMatrixTerm(field, np.diag(problem.mass), problem.index)
+    for tolerance in (1e-6, 1e-9):
+        solution, _ = cases.solve(
+            solver, term, jnp.asarray(problem.y0), problem.t1, tolerance, tolerance, t0=problem.t0
+        )
+        assert solution.result == diffrax.RESULTS.successful
+        errors = scaled_errors(problem, solution.ys[-1]) / tolerance
+        parts = np.split(errors, [positions, positions + rates])
+        for part, bound in zip(parts, bounds, strict=True):
+            assert np.max(part, initial=0.0) <= bound
