@@ -1,9 +1,9 @@
 """Implicit solvers against SciPy, scipy_dae and SUNDIALS IDA: work, error and time.
 
 All get the same right-hand side and Jacobian, compiled by JAX, and run on one core; the machine may
-be shared: least of 20 wall times of ours, processor time of the slower others. Peers are optional: `pip install scipy scipy_dae
-scikit-sundae`. Errors are the largest ones at the end, over 1 + |y| (smaller absolute parts where
-the problem says so). SciPy counts accepted steps.
+be shared: least of 20 wall times of ours, processor time of the slower others. Peers are optional:
+`pip install scipy scipy_dae scikit-sundae`. Errors are the largest ones at the end, over 1 + |y|
+(smaller absolute parts where the problem says so). SciPy counts accepted steps.
 """
 
 import os
@@ -305,7 +305,9 @@ def front(rows: list[dict[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]
 def work_at(rows: list[dict[str, Any]], key: str, error: float) -> float:
     """The least work for an error, between runs on logarithmic scales; nan outside of them."""
     errors, work = front(rows, key)
-    if not len(errors) or not errors[0] <= error <= errors[-1]:
+    largest = max((r["error"] for r in rows if r["successful"]), default=0.0)
+    # Beyond the end of the front are runs with larger errors and more work.
+    if not len(errors) or not errors[0] <= error <= largest:
         return float("nan")
     return float(np.exp(np.interp(np.log(error), np.log(errors), np.log(work))))
 
@@ -332,7 +334,7 @@ def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     found[key] = work_at(mine, key, found["error"]) / work_at(
                         theirs, key, found["error"]
                     )
-                if np.isfinite(found["num_rhs"]):
+                if np.isfinite(found["num_rhs"]) and np.isfinite(found["seconds"]):
                     out.append(found)
     return out
 
