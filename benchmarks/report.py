@@ -15,7 +15,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from operation_counts import lu_operations
-from peers import ratios
+from peers import ratios, with_seconds
 from work_precision import SIX, claims
 
 README = common.HERE / "README.md"
@@ -258,7 +258,7 @@ def peers_table() -> str:
     for case, against in dict.fromkeys((f["case"], f["against"]) for f in found):
         group = {f["error"]: f for f in found if (f["case"], f["against"]) == (case, against)}
         cells = [
-            f"{group[e]['num_rhs']:.2f}; {1 / group[e]['cpu_seconds']:.0f}" if e in group else ""
+            f"{group[e]['num_rhs']:.2f}; {1 / group[e]['seconds']:.0f}" if e in group else ""
             for e in errors
         ]
         body.append([f"{case}; {against}", *cells])
@@ -280,10 +280,10 @@ def peer_runs_table() -> str:
                 steps,
                 str(r["num_rhs"]),
                 "" if r["num_jacobians"] is None else str(r["num_jacobians"]),
-                f"{1e3 * r['cpu_seconds']:.3g}",
+                f"{1e3 * with_seconds(r)['seconds']:.3g}",
             ]
         )
-    return table(["case; solver; tolerance", "error", "steps", "rhs", "Jacobians", "CPU ms"], body)
+    return table(["case; solver; tolerance", "error", "steps", "rhs", "Jacobians", "ms"], body)
 
 
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
