@@ -286,6 +286,30 @@ def peer_runs_table() -> str:
     return table(["case; solver; tolerance", "error", "steps", "rhs", "Jacobians", "ms"], body)
 
 
+def drift_table() -> str:
+    """Drifts at the end, and exponents of their growth in time."""
+    rows = common.read("drift")
+    body = [
+        [
+            row["formulation"],
+            f"{row['position_drift_end']:.1e}",
+            f"{row['position_growth']:.2f}",
+            f"{row['velocity_drift_end']:.1e}",
+            f"{row['velocity_growth']:.2f}",
+            f"{row['num_rhs']:,}",
+        ]
+        for row in rows
+    ]
+    head = ["form", "position", "grows as t to the", "velocity", "as t to the", "evaluations"]
+    return table(head, body) + "\n\n" + measured(rows)
+
+
+def six_table() -> str:
+    """Ratios of evaluations for the six solvers."""
+    rows = common.read("six_solvers")
+    return _claims_table(rows) + "\n\n" + measured(rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "operations": ("operation_counts", operation_table),
     "claims": ("work_precision", claims_table),
@@ -401,30 +425,6 @@ def drift_figure() -> Figure:
     grid[1].legend(fontsize=6)
     figure.tight_layout()
     return figure
-
-
-def drift_table() -> str:
-    """Drifts at the end, and exponents of their growth in time."""
-    rows = common.read("drift")
-    body = [
-        [
-            row["formulation"],
-            f"{row['position_drift_end']:.1e}",
-            f"{row['position_growth']:.2f}",
-            f"{row['velocity_drift_end']:.1e}",
-            f"{row['velocity_growth']:.2f}",
-            f"{row['num_rhs']:,}",
-        ]
-        for row in rows
-    ]
-    head = ["form", "position", "grows as t to the", "velocity", "as t to the", "evaluations"]
-    return table(head, body) + "\n\n" + measured(rows)
-
-
-def six_table() -> str:
-    """Ratios of evaluations for the six solvers."""
-    rows = common.read("six_solvers")
-    return _claims_table(rows) + "\n\n" + measured(rows)
 
 
 def six_figure(case: str) -> Figure:
