@@ -46,6 +46,8 @@ class JointBlocks(eqx.Module):
     def padded(self, values: Float[Array, " M"]) -> Float[Array, "J m"]:
         """Values in the order of `JointedMechanics.constraint`, one row for each joint."""
         start = np.concatenate([[0], np.cumsum(self.counts)])
+        if len(values) != start[-1]:
+            raise ValueError(f"Expected {start[-1]} constraints of tree joints, got {len(values)}.")
         m = self.on_child.shape[1]
         rows = np.array(
             [
@@ -104,19 +106,21 @@ def _outer(A, B):
 
 
 def joint_blocks(mechanics: JointedMechanics, t, places) -> JointBlocks:
-    """The gradients of all joints in a pose."""
-    counts = [group.joint.num_constraints for group in mechanics.groups]
+    """The gradients of all tree joints in a pose."""
+    # Groups that close loops stand behind the others.
+    groups = [group for group in mechanics.groups if not group.closes_loops]
+    counts = [group.joint.num_constraints for group in groups]
     m = 3 if max(counts) <= 3 else 6
     parts = []
-    for group, place in zip(mechanics.groups, places, strict=True):
+    for group, place in zip(groups, places[: len(groups)], strict=True):
         pad = ((0, 0), (0, m - group.joint.num_constraints), (0, 0))
         parts.append([jnp.pad(block, pad) for block in group.jacobians(place, t)])
     on_parent, on_child = (jnp.concatenate(blocks) for blocks in zip(*parts, strict=True))
     return JointBlocks(
         on_parent,
         on_child,
-        tuple(i for group in mechanics.groups for i in group.parents),
-        tuple(i for group in mechanics.groups for i in group.children),
-        tuple(n for n, group in zip(counts, mechanics.groups, strict=True) for _ in group.indices),
+        tuple(i for group in groups for i in group.parents),
+        tuple(i for group in groups for i in group.children),
+        tuple(n for n, group in zip(counts, groups, strict=True) for _ in group.indices),
         mechanics.num_bodies,
     )
