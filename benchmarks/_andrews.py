@@ -1,6 +1,6 @@
 """Andrews' squeezer in its seven angles: the problem of the Test Set for IVP Solvers."""
 
-import jax  # noqa: I001
+import jax  # noqa: I001 (the sorter would give each constant a line of its own)
 import jax.numpy as jnp
 import numpy as np
 from _ivp import Problem
@@ -112,7 +112,10 @@ def level(index, q, v, w):
     """The constraint (6,) or its derivative by time of order 3 - `index`."""
     if index == 3:
         return closure(q)
-    rate = lambda q, v: jax.jvp(closure, (q,), (v,))[1]  # noqa: E731
+
+    def rate(q, v):
+        return jax.jvp(closure, (q,), (v,))[1]
+
     if index == 2:
         return rate(q, v)
     return jax.jvp(rate, (q, v), (v, w))[1]

@@ -23,7 +23,10 @@ def one_by_one(function: Callable[..., Array]) -> Callable[..., Array]:
             array if batched else jnp.broadcast_to(array, (axis_size, *array.shape))
             for array, batched in zip(arrays, in_batched, strict=True)
         ]
-        in_turn = lambda *arrays: jax.lax.map(lambda one: mapped(*one), arrays)  # noqa: E731
+
+        def in_turn(*arrays):
+            return jax.lax.map(lambda one: mapped(*one), arrays)
+
         at_once = jax.vmap(function)
         return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=at_once), True
 

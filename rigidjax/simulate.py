@@ -1,6 +1,5 @@
 """The entry point: a formulation, a state and an end time in, a `Solution` out."""
 
-import functools
 from typing import Any
 
 import diffrax
@@ -8,21 +7,28 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optimistix as optx
 from jaxtyping import ArrayLike
 
 from .adjoint import AnyMode
-from .checks import check, finite, float_array, is_traced, is_tracing
+from .arguments import (
+    after_step,
+    check_index,
+    checked_solver,
+    save_at,
+    step_control,
+    times,
+    with_tolerances,
+)
+from .checks import is_traced, is_tracing
 from .evaluations import (
     Counted,
     explicit_evaluations,
     finish_count,
-    is_after_step,
     start_count,
 )
-from .formulations import Absolute, AbstractFormulation, Charted
+from .formulations import Absolute, AbstractFormulation
 from .formulations.charts import split_chart
-from .projection import AbstractProjection, Explicit
+from .projection import AbstractProjection
 from .results import RESULTS, SimulationError
 from .solution import Solution
 from .solvers import Projected, Recharted, dae_term
@@ -92,16 +98,16 @@ def simulate(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
-    method = _solver(solver)
-    _check_index(model, method)
+    method = checked_solver(solver)
+    check_index(model, method)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
-    t0, t1 = _check_times(t0, t1, dtype)
+    t0, t1 = times(t0, t1, dtype)
     state0 = model.check_state(state0, t0)
-    saveat = _save_at(saveat, ts, t0, t1, dtype)
-    controller, dt0 = _controller(method, stepsize_controller, rtol, atol, dt, dtype)
-    method = _with_tolerances(method, controller, rtol, atol)
-    after_step = _projection(projection)
+    saveat = save_at(saveat, ts, t0, t1, dtype)
+    controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
+    method = with_tolerances(method, controller, rtol, atol)
+    projected = after_step(projection)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _ANY_MODE if adjoint is None else adjoint
@@ -112,7 +118,7 @@ def simulate(
     count = explicit_evaluations(method) is None and not counts_itself and not traced
     number = start_count() if count else None
     solution, okay = _solve(
-        model, state0, t0, t1, dt0, saveat, controller, method, after_step, adjoint, event,
+        model, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
         progress, max_steps, args, number,
     )  # fmt: skip
     if number is not None:
@@ -123,10 +129,7 @@ def simulate(
 
 # Made once: building modules costs more than a short run.
 _ANY_MODE = AnyMode()
-_DOPRI8 = diffrax.Dopri8()
-_EXPLICIT = Explicit()
 _NO_METER = diffrax.NoProgressMeter()
-_SAVE_END = diffrax.SaveAt(t1=True)
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
@@ -264,155 +267,6 @@ def _cut_at_crossing(model, y0, ts, ys):
     return jnp.where(crossed, jnp.inf, ts), jnp.where(crossed[:, None], jnp.inf, ys)
 
 
-def _check_times(t0, t1, dtype):
-    t0, t1 = (_as_time(t, f"simulate({name}=...)", dtype) for name, t in (("t0", t0), ("t1", t1)))
-    if is_traced((t0, t1)):
-        t1 = check(jnp.asarray(t1), lambda t1: t1 > t0, "`simulate` needs t1 > t0.")
-    elif not t1 > t0:
-        raise ValueError(
-            f"`simulate` needs t1 > t0; got t0 = {float(t0)}, t1 = {float(t1)}. To run backwards, "
-            "reverse the velocities or use diffrax directly."
-        )
-    return t0, t1
-
-
-def _as_time(t, argument, dtype):
-    """A checked time in the precision of the run."""
-    t = finite(float_array(t, argument, ()), argument)
-    return jnp.asarray(t, dtype) if is_traced(t) else t.astype(dtype)
-
-
-def _save_at(saveat, ts, t0, t1, dtype):
-    if saveat is not None:
-        if ts is not None:
-            raise ValueError("Give `simulate` either `ts=` or `saveat=`, not both.")
-        if not isinstance(saveat, diffrax.SaveAt):
-            raise TypeError(f"`simulate(saveat=...)` takes a `diffrax.SaveAt`; got {saveat!r}.")
-        only_dense = saveat.subs is None and saveat.dense
-        if not (only_dense or isinstance(saveat.subs, diffrax.SubSaveAt)):
-            raise ValueError(
-                "`simulate(saveat=...)` takes one set of times, not `SaveAt(subs=...)`; for "
-                "several use `diffrax.diffeqsolve` with `model.vector_field`."
-            )
-        subs: Any = saveat.subs
-        if only_dense or subs.ts is None:
-            return saveat
-        return eqx.tree_at(lambda s: s.subs.ts, saveat, jnp.asarray(subs.ts, dtype))
-    if ts is None:
-        return _SAVE_END
-    ts = float_array(ts, "simulate(ts=...)")
-    if ts.ndim != 1 or ts.size == 0:
-        raise ValueError(f"`simulate(ts=...)` must have shape (T,); got shape {ts.shape}.")
-    if not is_traced(ts):
-        # Rounded like t0 and t1 before anything is compared.
-        ts = finite(ts, "simulate(ts=...)").astype(dtype)
-        if not np.all(np.diff(ts) > 0):
-            raise ValueError(f"`simulate(ts=...)` must be strictly increasing in {dtype}.")
-        if not is_traced((t0, t1)) and (ts[0] < t0 or ts[-1] > t1):
-            raise ValueError(
-                f"`simulate(ts=...)` must lie between t0 = {float(t0)} and t1 = {float(t1)}; got "
-                f"times from {ts[0]} to {ts[-1]}."
-            )
-    return diffrax.SaveAt(ts=jnp.asarray(ts, dtype))
-
-
-def _controller(solver, controller, rtol, atol, dt, dtype):
-    if controller is not None:
-        if not isinstance(controller, diffrax.AbstractStepSizeController):
-            raise TypeError(
-                "`simulate(stepsize_controller=...)` takes a diffrax controller such as "
-                f"`diffrax.PIDController(rtol=..., atol=...)`; got {controller!r}."
-            )
-        return controller, None if dt is None else _step(dt, dtype)
-    floor = 10 * float(jnp.finfo(dtype).eps)
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        known = float_array(value, f"simulate({name}=...)", ())
-        if not is_traced(value) and not known >= 0:
-            raise ValueError(f"`simulate({name}=...)` must be a number >= 0; got {value!r}.")
-    if not is_traced((rtol, atol)) and rtol < floor and atol < floor:
-        raise ValueError(
-            f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
-            f"reaches. Give `simulate` at least {floor:.1g}"
-            + (
-                ", or use double precision: `jax.config.update('jax_enable_x64', True)`."
-                if dtype == jnp.float32
-                else "."
-            )
-        )
-    if dt is not None:
-        return diffrax.ConstantStepSize(), _step(dt, dtype)
-    if isinstance(solver, AbstractDAESolver):
-        rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
-        return solver.controller(rtol, atol, _norm), None
-    if is_traced((rtol, atol)):
-        return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
-    return _pid(float(rtol), float(atol), dtype), None
-
-
-def _step(dt, dtype):
-    name = "simulate(dt=...)"
-    return check(_as_time(dt, name, dtype), lambda h: h > 0, f"`{name}` must be positive.")
-
-
-@functools.lru_cache(maxsize=64)
-def _pid(rtol, atol, dtype):
-    # Arrays: numbers would be constants of the compiled program.
-    rtol, atol = np.asarray(rtol, dtype), np.asarray(atol, dtype)
-    return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm)
-
-
-def _norm(y):
-    """Root mean square over the unknowns proper; the references of charts have no error."""
-    if isinstance(y, Charted):
-        y = y.values
-    return optx.rms_norm(y)
-
-
-def _check_index(model, solver):
-    """Raise for equations of an index that the solver does not integrate."""
-    if not isinstance(model, Absolute) or model.index == 0:
-        return
-    name = f"`{type(model).__name__}(index={model.index})`"
-    if not isinstance(solver, AbstractDAESolver) or solver.max_index == 0:
-        raise ValueError(
-            f"{name} is a differential-algebraic equation, which `{type(solver).__name__}` does "
-            "not integrate. Use `solver=rj.solvers.Radau5()` or `rj.solvers.BDF()`, or an ordinary "
-            "differential equation: `Absolute(..., index=0)` or `NullSpace`."
-        )
-    if max(model.indices) > solver.max_index:
-        raise ValueError(
-            f"`{type(solver).__name__}` integrates equations of index up to {solver.max_index}; "
-            f"got {name}. Use `solver=rj.solvers.Radau5()` or a lower index."
-        )
-
-
-def _solver(solver):
-    if solver is None:
-        return _DOPRI8
-    if not isinstance(solver, diffrax.AbstractSolver):
-        raise TypeError(
-            "`simulate(solver=...)` takes a diffrax solver such as `diffrax.Dopri5()`, an instance "
-            f"and not a class; got {solver!r}."
-        )
-    if is_after_step(solver):
-        raise TypeError(
-            "`simulate` wraps the solver itself: give it the solver inside "
-            f"{type(solver).__name__} and `projection=`."
-        )
-    return solver
-
-
-def _projection(projection):
-    if projection is True:
-        return _EXPLICIT
-    if projection is False or isinstance(projection, AbstractProjection):
-        return projection or None
-    raise TypeError(
-        "`simulate(projection=...)` takes True, False or a projection such as "
-        f"`rj.projection.MassMetric()`; got {projection!r}."
-    )
-
-
 def _wrapped(solver, model, projection):
     """The solver with what follows each of its steps."""
     constrained = model.rotation.num_constraints > 0 or model.jointed is not None
@@ -421,37 +275,13 @@ def _wrapped(solver, model, projection):
     return Recharted(solver, model) if model.recharting else solver
 
 
-def _with_tolerances(solver, controller, rtol, atol):
-    """An implicit solver whose root finder knows its tolerances, also at a fixed step.
-
-    In the place of diffrax's default, `VeryChord`, comes optimistix's `Chord`. The former reports
-    divergence whenever two iterations do not suffice, which makes fixed steps fail and adaptive
-    steps ten times shorter than the error allows (heavy top, Kvaerno5 at 1e-8: 1733 steps for 187).
-    """
-    if not isinstance(solver, diffrax.AbstractImplicitSolver):
-        return solver
-    if isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
-        rtol, atol = controller.rtol, controller.atol
-    finder = solver.root_finder
-    norm = _norm if isinstance(solver, AbstractDAESolver) else optx.rms_norm
-    values = {"rtol": rtol, "atol": atol, "norm": norm}
-    placeholder = diffrax.with_stepsize_controller_tols(optx.Newton)().rtol
-    missing = [name for name in values if getattr(finder, name, None) is placeholder]
-    if not missing:
-        return solver
-    if type(finder) is diffrax.VeryChord and len(missing) == len(values):
-        return eqx.tree_at(lambda s: s.root_finder, solver, optx.Chord(**values))
-    return eqx.tree_at(
-        lambda s: tuple(getattr(s.root_finder, name) for name in missing),
-        solver,
-        tuple(values[name] for name in missing),
-    )
-
-
 def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:
     result = solution.result
     if traced:
-        parts = lambda s: (s.ts, s.ys, s.interpolation)  # noqa: E731
+
+        def parts(s):
+            return s.ts, s.ys, s.interpolation
+
         checked = result.error_if(parts(solution), ~okay)
         return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)
     if not np.asarray(okay).all():

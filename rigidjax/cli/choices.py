@@ -7,6 +7,7 @@ from typing import Any
 
 import diffrax
 
+from .. import solvers
 from ..formulations import Absolute, AbstractFormulation, EulerParameters, NullSpace
 from ..problems import Problem, find
 from ..rotations import (
@@ -44,6 +45,12 @@ SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
     "kvaerno4": diffrax.Kvaerno4,
     "kvaerno5": diffrax.Kvaerno5,
     "implicit-euler": diffrax.ImplicitEuler,
+    "radau5": solvers.Radau5,
+    "radau9": solvers.Radau9,
+    "radau13": solvers.Radau13,
+    "bdf": solvers.BDF,
+    "odex": solvers.Odex,
+    "seulex": solvers.Seulex,
 }
 
 FORMULATIONS = ("null-space", "absolute", "euler-parameters")
@@ -101,11 +108,13 @@ def describe(model: AbstractFormulation) -> str:
     words = [type(model).__name__, rotation]
     if isinstance(model, NullSpace):
         words.append(f"{model.rates} rates")
+    if isinstance(model, Absolute):
+        words.append(f"index {model.index}")
     return ", ".join(words)
 
 
 def formulation(
-    system: Any, name: str, rotation: str, rates: str, recharting: bool
+    system: Any, name: str, rotation: str, rates: str, recharting: bool, index: int = 0
 ) -> AbstractFormulation:
     """The formulation `name` of a system.
 
@@ -118,11 +127,13 @@ def formulation(
         raise ValueError(
             "`--rates space` goes with `--formulation null-space`: others take coordinate rates."
         )
+    if index and name != "absolute":
+        raise ValueError(f"`--index {index}` goes with `--formulation absolute`.")
     if name == "euler-parameters":
         if rotation != "quaternion":
             raise ValueError("`--formulation euler-parameters` goes with `--rotation quaternion`.")
         return EulerParameters(system)
     built = ROTATIONS[rotation]()
     if name == "absolute":
-        return Absolute(system, built, recharting=recharting)
+        return Absolute(system, built, index, recharting=recharting)
     return NullSpace(system, built, "space" if rates == "space" else "body", recharting)

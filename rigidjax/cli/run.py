@@ -36,6 +36,10 @@ def run(
     rates: Annotated[
         str, typer.Option(help="Angular velocity as an unknown: body or space components.")
     ] = "body",
+    index: Annotated[
+        int,
+        typer.Option(help="Differentiation index 0 to 3 of --formulation absolute."),
+    ] = 0,
     solver: Annotated[str, typer.Option(help=f"{', '.join(choices.SOLVERS)}.")] = "dopri8",
     rtol: Annotated[float, typer.Option(help="Relative tolerance of the step size.")] = 1e-9,
     atol: Annotated[
@@ -81,10 +85,12 @@ def run(
     `rigidjax run tennis_racket --set disturbance=1e-5 --solver dopri5 --rtol 1e-7`
 
     `rigidjax run free_body --formulation absolute --dt 1e-3 --no-projection`
+
+    `rigidjax run heavy_top --formulation absolute --index 3 --solver radau5 --rtol 1e-7`
     """
     with bad_input():
         example = choices.problem(problem, setting or ())
-        model = choices.formulation(example.system, formulation, rotation, rates, recharting)
+        model = choices.formulation(example.system, formulation, rotation, rates, recharting, index)
         method = choices.solver(solver)
         rtol = checks.tolerance("--rtol", rtol)
         atol = rtol if atol is None else checks.tolerance("--atol", atol)
@@ -103,7 +109,7 @@ def run(
             raise ValueError(f"`--samples {samples}` must be 2 or more.")
         checks.output(out, force)
         checks.figure(plot, force)
-    with progress_bar(example.name, progress) as meter:
+    with bad_input(), progress_bar(example.name, progress) as meter:
         try:
             solution = simulate(
                 model,

@@ -9,7 +9,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..solution import Solution
-from ..system import System
+from .names import body_names, unknown_names
 
 if TYPE_CHECKING:
     import xarray
@@ -53,58 +53,9 @@ def to_dataset(
     times = ts[0] if batch else ts
     reached = np.isfinite(times)
     model = solution.model
-    states, momenta = solution.states, (solution.linear_momentum, solution.angular_momentum)
-    unknowns, reference = split_chart(solution.ys)
-
-    def along(values: Any, dims: tuple[str, ...], units: str, text: str, **more: str):
-        kept = np.compress(reached, np.asarray(values), axis=len(batch))
-        return (*batch, "time", *dims), kept, {"long_name": text, "units": units, **more}
-
-    space, body = {"frame": "space"}, {"frame": "body"}
     variables = {
-        "position": along(
-            states.position, ("body", "space"), "m", "position of the reference point", **space
-        ),
-        "orientation": along(
-            states.orientation,
-            ("body", "quaternion"),
-            "1",
-            "unit quaternion, scalar first, body to space; the sign is arbitrary",
-        ),
-        "velocity": along(
-            states.velocity, ("body", "space"), "m s-1", "velocity of the reference point", **space
-        ),
-        "angular_velocity": along(
-            states.angular_velocity, ("body", "axis"), "rad s-1", "angular velocity", **body
-        ),
-        "energy": along(solution.energy, (), "J", "kinetic and potential energy"),
-        "linear_momentum": along(
-            momenta[0], ("space",), "kg m s-1", "linear momentum of all bodies", **space
-        ),
-        "angular_momentum": along(
-            momenta[1], ("space",), "kg m2 s-1", "angular momentum about the origin", **space
-        ),
-        "position_drift": along(
-            solution.position_drift, (), "1", "largest violation of the internal constraints"
-        ),
-        "velocity_drift": along(
-            solution.velocity_drift, (), "s-1", "largest violation of their time derivatives"
-        ),
-        "unknowns": along(
-            unknowns,
-            ("unknown",),
-            "",
-            "unknowns of the formulation: positions x, rotation coordinates a, velocities v, "
-            "rotational velocities w",
-        ),
+        name: _kept(variable, reached, batch) for name, variable in _histories(solution).items()
     }
-    if reference is not None:
-        variables["chart"] = along(
-            reference,
-            ("body", "quaternion"),
-            "1",
-            "reference rotation of the moving chart, a unit quaternion, a factor on the left",
-        )
     variables |= _mass_properties(model, batch)
     stats = {}
     for name, value in solution.stats.items():
@@ -114,18 +65,9 @@ def to_dataset(
             stats[name] = int(value)
     if not batch:
         stats["result"] = RESULTS[solution.result] or "successful"
-    coordinates = {
-        "time": ("time", times[reached], {"long_name": "time", "units": "s"}),
-        "body": ("body", np.array(_body_names(model))),
-        "space": ("space", np.array(["x", "y", "z"])),
-        "axis": ("axis", np.array([1, 2, 3])),
-        "quaternion": ("quaternion", np.array(["p0", "p1", "p2", "p3"])),
-        "axis_2": ("axis_2", np.array([1, 2, 3])),
-        "unknown": ("unknown", np.array(_unknown_names(model))),
-    }
     return xarray.Dataset(
         variables,
-        coordinates,
+        {"time": ("time", times[reached], {"long_name": "time", "units": "s"}), **_axes(model)},
         {
             "formulation": type(model).__name__,
             **_static_fields(model),
@@ -135,6 +77,89 @@ def to_dataset(
             "rigidjax_version": _version(),
         },
     )
+
+
+def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict[str, str]]]:
+    """What changes with time: values, their dimensions behind time, and attributes."""
+    states = solution.states
+    unknowns, reference = split_chart(solution.ys)
+
+    def entry(values: Any, dims: tuple[str, ...], units: str, text: str, frame: str = ""):
+        attributes = {"long_name": text, "units": units}
+        return values, dims, attributes | ({"frame": frame} if frame else {})
+
+    histories = {
+        "position": entry(
+            states.position, ("body", "space"), "m", "position of the reference point", "space"
+        ),
+        "orientation": entry(
+            states.orientation,
+            ("body", "quaternion"),
+            "1",
+            "unit quaternion, scalar first, body to space; the sign is arbitrary",
+        ),
+        "velocity": entry(
+            states.velocity, ("body", "space"), "m s-1", "velocity of the reference point", "space"
+        ),
+        "angular_velocity": entry(
+            states.angular_velocity, ("body", "axis"), "rad s-1", "angular velocity", "body"
+        ),
+        "energy": entry(solution.energy, (), "J", "kinetic and potential energy"),
+        "linear_momentum": entry(
+            solution.linear_momentum,
+            ("space",),
+            "kg m s-1",
+            "linear momentum of all bodies",
+            "space",
+        ),
+        "angular_momentum": entry(
+            solution.angular_momentum,
+            ("space",),
+            "kg m2 s-1",
+            "angular momentum about the origin",
+            "space",
+        ),
+        "position_drift": entry(
+            solution.position_drift, (), "1", "largest violation of the constraints"
+        ),
+        "velocity_drift": entry(
+            solution.velocity_drift, (), "s-1", "largest violation of their time derivatives"
+        ),
+        "unknowns": entry(
+            unknowns,
+            ("unknown",),
+            "",
+            "unknowns of the formulation: positions x, rotation coordinates a, velocities v, "
+            "rotational velocities w, rates and angles of joints, multipliers",
+        ),
+    }
+    if reference is not None:
+        histories["chart"] = entry(
+            reference,
+            ("body", "quaternion"),
+            "1",
+            "reference rotation of the moving chart, a unit quaternion, a factor on the left",
+        )
+    return histories
+
+
+def _kept(variable, reached, batch: tuple[str, ...]):
+    """A history at the times that were reached, as xarray wants it."""
+    values, dims, attributes = variable
+    kept = np.compress(reached, np.asarray(values), axis=len(batch))
+    return (*batch, "time", *dims), kept, attributes
+
+
+def _axes(model: AbstractFormulation) -> dict[str, Any]:
+    """Coordinates of the dimensions besides time."""
+    return {
+        "body": ("body", np.array(body_names(model))),
+        "space": ("space", np.array(["x", "y", "z"])),
+        "axis": ("axis", np.array([1, 2, 3])),
+        "quaternion": ("quaternion", np.array(["p0", "p1", "p2", "p3"])),
+        "axis_2": ("axis_2", np.array([1, 2, 3])),
+        "unknown": ("unknown", np.array(unknown_names(model))),
+    }
 
 
 def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict[str, Any]:
@@ -160,25 +185,6 @@ def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict
             {"long_name": "mass", "units": "kg"},
         )
     return variables
-
-
-def _body_names(model: AbstractFormulation) -> list[str]:
-    if isinstance(model.system, System):
-        return [body.name for body in model.system.bodies]
-    return ["body"]
-
-
-def _unknown_names(model: AbstractFormulation) -> list[str]:
-    """Names in the order of the layout: x1 x2 x3 a1 ... v1 v2 v3 w1 ..."""
-    layout = model.layout
-    names = []
-    for shift, turn, count in (("x", "a", layout.num_coordinates), ("v", "w", layout.num_rates)):
-        for body in _body_names(model):
-            prefix = f"{body}." if layout.num_bodies > 1 else ""
-            own = [f"{shift}{i + 1}" for i in range(3)] if layout.translates else []
-            own += [f"{turn}{i + 1}" for i in range(count)]
-            names += [prefix + name for name in own]
-    return names
 
 
 def _static_fields(model: AbstractFormulation) -> dict[str, str]:

@@ -73,6 +73,11 @@ def _state(before, after):
     return after
 
 
+def _parts(kwargs):
+    """What of the arguments a step depends on, beside its start."""
+    return kwargs["terms"], kwargs["args"], kwargs["solver"]
+
+
 class _Run:
     """One run, and the maps that make up its steps.
 
@@ -84,8 +89,7 @@ class _Run:
         self.kwargs = kwargs
         self.init = kwargs["init_state"]
         self.solver = kwargs["solver"]
-        parts = lambda tree: (tree["terms"], tree["args"], tree["solver"])  # noqa: E731
-        self.theta, self.theta_static = eqx.partition(parts(kwargs), parts(wanted))
+        self.theta, self.theta_static = eqx.partition(_parts(kwargs), _parts(wanted))
         self.saved_ts = kwargs["saveat"].subs.ts
         self.moves = do_move(wanted)
         self.state = self.init.y, self.init.solver_state

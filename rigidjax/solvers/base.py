@@ -6,7 +6,8 @@ from typing import Any
 import diffrax
 import equinox as eqx
 
-from .equations import index_of
+from .equations import equations, index_of
+from .proposed import ProposedStepController
 from .terms import AbstractDAETerm, check_unknowns, flattened, unwrapped
 
 
@@ -23,9 +24,14 @@ class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptive
     def controller(self, rtol: Any, atol: Any, norm: Any) -> diffrax.AbstractStepSizeController:
         """The step-size controller to use with this solver."""
 
-    @abc.abstractmethod
     def evaluations(self, solver_state: Any) -> Any:
         """Evaluations of the equations in the last attempted step, Jacobian columns apart."""
+        return solver_state.evaluations
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
+        y, unravel = flattened(y0)
+        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
 
     # A step again, for the discrete adjoint (`rigidjax.reverse`).
 
@@ -50,6 +56,18 @@ class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptive
         Its derivatives are those of `step`.
         **Returns:** unknowns at the end, dense information, and the past of the next step.
         """
+
+
+class AbstractProposingSolver(AbstractDAESolver):
+    """A method of variable order that proposes its own steps."""
+
+    def error_order(self, terms: Any) -> int:
+        """1: the step that the method proposes is inversely proportional to what it returns."""
+        return 1
+
+    def controller(self, rtol: Any, atol: Any, norm: Any) -> ProposedStepController:
+        """The steps that the method proposes."""
+        return ProposedStepController(rtol=rtol, atol=atol, norm=norm)
 
 
 def check_problem(solver: AbstractDAESolver, terms: Any, y0: Any) -> None:

@@ -28,7 +28,10 @@ class JointBlocks(eqx.Module):
     def apply(self, w: Float[Array, "L 6"]) -> Float[Array, "J m"]:
         r"""$G\,w$."""
         w = jnp.concatenate([w, jnp.zeros((1, 6), w.dtype)])
-        on = lambda block, rows: short_sum(block, take(w, rows)[:, None], axis=2)  # noqa: E731
+
+        def on(block, rows):
+            return short_sum(block, take(w, rows)[:, None], axis=2)
+
         return on(self.on_parent, self.parents) + on(self.on_child, self.children)
 
     def transpose(self, lam: Float[Array, "J m"]) -> Float[Array, "L 6"]:

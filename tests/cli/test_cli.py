@@ -26,7 +26,7 @@ def good(*arguments):
     return result.stdout
 
 
-def refuse(*arguments, code=2):
+def refusal(*arguments, code=2):
     """What is said on the error stream; nothing may be printed or raised besides."""
     result = call(*arguments)
     assert isinstance(result.exception, SystemExit), repr(result.exception)
@@ -37,8 +37,8 @@ def refuse(*arguments, code=2):
     return " ".join(result.stderr.split())
 
 
-def refuses(message, *arguments, code=2):
-    assert re.search(message, refuse(*arguments, code=code))
+def assert_refused(message, *arguments, code=2):
+    assert re.search(message, refusal(*arguments, code=code))
 
 
 # --- help, version, list
@@ -108,7 +108,7 @@ def test_run_reports_the_end():
         (("--rates", "space"), "NullSpace, Quaternion, space rates; 7 unknowns"),
         (
             ("--formulation", "absolute", "--rotation", "directors", "--no-projection"),
-            "Absolute, Directors; 18 unknowns",
+            "Absolute, Directors, index 0; 18 unknowns",
         ),
         (("--formulation", "euler_parameters"), "EulerParameters, Quaternion; 8 unknowns"),
         (("--solver", "dopri5", "--dt", "1e-3"), "dopri5, step 0.001 s"),
@@ -197,7 +197,7 @@ def test_progress_can_be_asked_for():
     ],
 )
 def test_bad_input(command, arguments, message):
-    refuses(message, command, *arguments)
+    assert_refused(message, command, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,9 @@ def test_bad_input(command, arguments, message):
             ("--formulation", "euler-parameters", "--rotation", "linear"),
             "goes with `--rotation quaternion`",
         ),
+        (("--index", "3"), "`--index 3` goes with `--formulation absolute`"),
+        (("--index", "5", "--formulation", "absolute"), r"must be 0, 1, 2 or 3; got 5"),
+        (("--index", "3", "--formulation", "absolute"), r"Use `solver=rj.solvers.Radau5\(\)`"),
         (("--atol", "0"), "`--atol 0` is below what double precision reaches"),
         (("--dt", "0"), "`--dt 0` must be positive"),
         (("--dt", "1e-9"), "`--dt 1e-09` is more than 10000000 steps"),
@@ -221,7 +224,7 @@ def test_bad_input(command, arguments, message):
     ],
 )
 def test_bad_input_of_run(arguments, message):
-    refuses(message, "run", "free_body", *arguments)
+    assert_refused(message, "run", "free_body", *arguments)
 
 
 def test_missing_argument_and_text_for_a_number():
@@ -244,29 +247,33 @@ def test_missing_argument_and_text_for_a_number():
 def test_existing_output_is_kept_without_force(tmp_path, arguments):
     path = tmp_path / "precious.png"
     path.write_text("old")
-    assert "precious.png exists; give --force to overwrite it." in refuse(*arguments, path)
+    assert "precious.png exists; give --force to overwrite it." in refusal(*arguments, path)
     assert path.read_text() == "old"
 
 
 def test_nothing_is_written_where_input_is_bad(tmp_path):
-    refuse("run", "free_body", "--out", tmp_path / "a.nc", "--plot", tmp_path / "no" / "a.png")
+    refusal("run", "free_body", "--out", tmp_path / "a.nc", "--plot", tmp_path / "no" / "a.png")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_figures_without_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     path = tmp_path / "a.png"
-    refuses(r'Figures need matplotlib: pip install "rigidjax\[plot\]"', *QUICK, "--plot", path)
+    assert_refused(
+        r'Figures need matplotlib: pip install "rigidjax\[plot\]"', *QUICK, "--plot", path
+    )
 
 
 def test_run_that_fails_ends_with_code_one():
     arguments = ("--solver", "euler", "--dt", "0.01", "--no-projection", "--samples", "11")
-    refuses("The state is no longer finite", "run", "heavy_top_fast", *arguments, code=1)
+    assert_refused("The state is no longer finite", "run", "heavy_top_fast", *arguments, code=1)
 
 
 def test_run_ends_at_a_singularity_by_name():
     arguments = ("--rotation", "rodrigues", "--no-recharting", "--samples", "11")
-    refuses("came to a singularity of its parametrization", "run", "heavy_top", *arguments, code=1)
+    assert_refused(
+        "came to a singularity of its parametrization", "run", "heavy_top", *arguments, code=1
+    )
 
 
 # --- compare
@@ -304,14 +311,14 @@ def test_compare_without_projection_shows_the_drift():
 
 def test_compare_knows_its_formulations():
     message = "No formulation has 'octonion' in its name. There are: null space, quaternion;"
-    refuses(message, "compare", "free_body", "--only", "octonion")
+    assert_refused(message, "compare", "free_body", "--only", "octonion")
 
 
 # --- fit and demo
 
 
 def test_fit_refuses_what_it_does_not_know():
-    refuses("no data set 'raket'. Did you mean 'racket'", "fit", "raket")
+    assert_refused("no data set 'raket'. Did you mean 'racket'", "fit", "raket")
 
 
 @pytest.mark.parametrize(
@@ -323,7 +330,7 @@ def test_fit_refuses_what_it_does_not_know():
     ],
 )
 def test_bad_input_of_fit(arguments, message):
-    refuses(message, "fit", "racket", *arguments)
+    assert_refused(message, "fit", "racket", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +349,7 @@ def test_bad_measurements_name_the_line(tmp_path, change, message):
     assert change[0] in text
     path = tmp_path / "bad.csv"
     path.write_text(text.replace(*change, 1))
-    refuses(message, "fit", "racket", "--data", path)
+    assert_refused(message, "fit", "racket", "--data", path)
 
 
 def test_demo_twice_over(tmp_path):
@@ -375,8 +382,27 @@ def test_demo_twice_over(tmp_path):
 
 def test_demo_without_a_folder_to_write_to(tmp_path):
     (tmp_path / "out").write_text("a file")
-    refuses("Cannot make the folder .*out: File exists", "demo", "--out", tmp_path / "out")
-    refuses("There is no file nothing.csv", "demo", "--data", "nothing.csv")
+    assert_refused("Cannot make the folder .*out: File exists", "demo", "--out", tmp_path / "out")
+    assert_refused("There is no file nothing.csv", "demo", "--data", "nothing.csv")
+
+
+@pytest.mark.parametrize("solver", ["radau5", "bdf", "odex", "seulex"])
+def test_run_with_solvers_of_our_own(solver):
+    text = good("run", "free_body", "--t1", 0.1, "--solver", solver, "--rtol", 1e-6)
+    error = re.search(r"error at the end\s+(\S+)", text)
+    assert float(error[1]) < 1e-4
+
+
+def test_run_of_a_descriptor_form(tmp_path):
+    """Index 3, with its multipliers in the file."""
+    how = ("--formulation", "absolute", "--index", 3, "--solver", "radau5", "--rtol", 1e-6)
+    text = good("run", "heavy_top", "--t1", 0.1, "--out", tmp_path / "a.nc", *how)
+    assert "Absolute, Quaternion, index 3" in " ".join(text.split())
+    data = rj.io.load(tmp_path / "a.nc")
+    assert data.attrs["index"] == "3"
+    names = list(data.unknown.values)
+    assert len(names) == len(set(names)) == data.sizes["unknown"]
+    assert names[-1].endswith("lambda1")
 
 
 # --- systems of several bodies
@@ -392,8 +418,8 @@ def test_run_of_several_bodies(tmp_path):
     assert "and 1 more bodies; --out has all" in text
     assert "no reference" in text
     assert path.stat().st_size > 10_000
-    refuses("must be 1 or more; got 0", "run", "chain", "--set", "n=0")
-    refuses("takes a number \\(int\\); got 'two'", "run", "chain", "--set", "n=two")
+    assert_refused("must be 1 or more; got 0", "run", "chain", "--set", "n=0")
+    assert_refused("takes a number \\(int\\); got 'two'", "run", "chain", "--set", "n=two")
 
 
 def test_run_says_how_far_positions_are_off():

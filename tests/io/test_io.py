@@ -12,6 +12,7 @@ import xarray
 
 import rigidjax as rj
 from rigidjax import io, problems
+from rigidjax.io.names import unknown_names
 
 TS = np.linspace(0.0, 0.4, 5)
 
@@ -114,6 +115,50 @@ def test_bodies_that_translate_have_names_and_masses():
     assert len(names) == sol.model.num_unknowns
     assert names[:4] == ["hammer.x1", "hammer.x2", "hammer.x3", "hammer.a1"]
     assert names[-6:] == ["nail.v1", "nail.v2", "nail.v3", "nail.w1", "nail.w2", "nail.w3"]
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (
+            rj.NullSpace,
+            [
+                *["crank.x1", "crank.x2", "crank.x3", "crank.a1", "crank.a2", "crank.a3"],
+                *["crank.a4", "rod.x1", "rod.x2", "rod.x3", "rod.a1", "rod.a2", "rod.a3", "rod.a4"],
+                *["pin.rate1", "knee.rate1", "pin.angle"],
+            ],
+        ),
+        (
+            lambda system: rj.Absolute(system, rj.RotationVector(), index=3),
+            [
+                *["crank.x1", "crank.x2", "crank.x3", "crank.a1", "crank.a2", "crank.a3"],
+                *["rod.x1", "rod.x2", "rod.x3", "rod.a1", "rod.a2", "rod.a3"],
+                *["crank.v1", "crank.v2", "crank.v3", "crank.w1", "crank.w2", "crank.w3"],
+                *["rod.v1", "rod.v2", "rod.v3", "rod.w1", "rod.w2", "rod.w3", "pin.angle"],
+                *["pin.lambda1", "pin.lambda2", "pin.lambda3", "pin.lambda4", "pin.lambda5"],
+                *["knee.lambda1", "knee.lambda2", "knee.lambda3", "knee.lambda4", "knee.lambda5"],
+            ],
+        ),
+        (
+            lambda system: rj.Absolute(system, index=2, stabilized=True),
+            "knee.mu5",
+        ),
+    ],
+    ids=["null space", "index 3", "stabilized"],
+)
+def test_unknowns_of_systems_with_joints_have_names(model, names):
+    bodies = [
+        rj.Body("crank", 1.0, (1e-3, 1e-2, 1e-2), position=(0.5, 0.0, 0.0)),
+        rj.Body("rod", 1.0, (1e-3, 1e-2, 1e-2), position=(1.5, 0.0, 0.0)),
+    ]
+    joints = [
+        rj.Revolute("ground", "crank", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="pin"),
+        rj.Revolute("crank", "rod", (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="knee"),
+    ]
+    built = model(rj.System(bodies, joints, rj.TorsionSpring("pin", 1.0)))
+    found = unknown_names(built)
+    assert len(found) == len(set(found)) == built.num_unknowns
+    assert names in (found, found[-1])
 
 
 @pytest.fixture(scope="module")

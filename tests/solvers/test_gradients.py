@@ -38,7 +38,10 @@ def test_tangent(name):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_reverse(name):
     """The transpose of the tangent."""
-    value = lambda mu: end(SOLVERS[name], mu)[0]  # noqa: E731
+
+    def value(mu):
+        return end(SOLVERS[name], mu)[0]
+
     gradient = jax.jit(jax.grad(value))(jnp.array(5.0))
     tangent = jax.jit(lambda mu: jax.jvp(value, (mu,), (1.0,))[1])(jnp.array(5.0))
     # Round-off of a run of some hundred steps, relative to a small slope.
@@ -90,7 +93,10 @@ def test_end_of_a_run_whose_last_step_is_rejected():
 
 def test_second_derivative():
     """Forward over forward, of steps chosen once."""
-    slope = lambda mu: jax.jvp(lambda mu: end(Radau5(), mu)[0], (mu,), (1.0,))[1]  # noqa: E731
+
+    def slope(mu):
+        return jax.jvp(lambda mu: end(Radau5(), mu)[0], (mu,), (1.0,))[1]
+
     mu = jnp.array(5.0)
     second = jax.jit(lambda mu: jax.jvp(slope, (mu,), (1.0,))[1])(mu)
     assert abs(second / SECOND - 1.0) < 1e-6
@@ -98,7 +104,10 @@ def test_second_derivative():
 
 def test_second_derivative_of_reverse_mode():
     """Forward over reverse is forward over forward."""
-    value = lambda mu: end(Radau5(), mu, 1e-5, max_steps=64)[0]  # noqa: E731
+
+    def value(mu):
+        return end(Radau5(), mu, 1e-5, max_steps=64)[0]
+
     mu = jnp.array(5.0)
     mixed = jax.jit(jax.jacfwd(jax.grad(value)))(mu)
     forward = jax.jit(jax.jacfwd(jax.jacfwd(value)))(mu)
@@ -129,7 +138,9 @@ def test_gradient_of_dae():
         ).ys[-1]  # fmt: skip
 
     def angle(rate):
-        field = lambda t, y, args: jnp.stack([y[1], -ivp.GRAVITY * jnp.cos(y[0])])  # noqa: E731
+        def field(t, y, args):
+            return jnp.stack([y[1], -ivp.GRAVITY * jnp.cos(y[0])])
+
         y = diffrax.diffeqsolve(
             diffrax.ODETerm(field), diffrax.Dopri8(), 0.0, 0.6, 1e-3, jnp.stack([0.0, rate]),
             max_steps=1000, stepsize_controller=diffrax.PIDController(rtol=1e-12, atol=1e-12),

@@ -47,7 +47,9 @@ CASES = [
     ids=[f"{type(s).__name__}, {p.name}" for s, p, *_ in CASES],
 )
 def test_error_at_the_end(solver, problem, positions, rates, bounds):
-    field = lambda t, y, args: problem.field(t, y)  # noqa: E731
+    def field(t, y, args):
+        return problem.field(t, y)
+
     if problem.mass is None:
         term = diffrax.ODETerm(field)
     else:

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from ...linalg import inverse as inverse_of
-from ..base import AbstractDAESolver, check_problem
+from ..base import AbstractProposingSolver, check_problem
 from ..equations import equations, frozen, index_of, length
 from ..implicit import solved
 from ..newton import Outcome, SimplifiedNewton, iterate
 from ..outcome import ended, newton_result
-from ..proposed import ProposedStepController, proposal
+from ..proposed import proposal
 from ..terms import flattened
 from .formulas import MAX_ORDER
 from .history import (
@@ -63,7 +63,7 @@ def _newton() -> Any:
     return make(kappa=0.1)
 
 
-class BDF(AbstractDAESolver):
+class BDF(AbstractProposingSolver):
     r"""BDF of variable order 1 to 5 and variable step, with a fixed leading coefficient.
 
     In the form with smaller error constants, see `formulas`. Takes a `diffrax.ODETerm`, a
@@ -99,23 +99,6 @@ class BDF(AbstractDAESolver):
     def order(self, terms: Any) -> int:
         """The largest order."""
         return self.max_order
-
-    def error_order(self, terms: Any) -> int:
-        """1: the step that the method proposes is inversely proportional to what it returns."""
-        return 1
-
-    def controller(self, rtol: Any, atol: Any, norm: Any) -> ProposedStepController:
-        """The steps that the method proposes."""
-        return ProposedStepController(rtol=rtol, atol=atol, norm=norm)
-
-    def evaluations(self, solver_state: BDFState) -> Any:
-        """Evaluations in the last attempted step, Jacobian columns apart."""
-        return solver_state.evaluations
-
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
-        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
-        y, unravel = flattened(y0)
-        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
 
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> BDFState:
         """The start with order 1."""

@@ -3,19 +3,15 @@
 from typing import Any, ClassVar
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ...linalg import inverse as inverse_of
-from ..base import AbstractDAESolver, check_problem
+from ..base import check_problem
 from ..equations import ConstantMass, Explicit, equations, frozen, length
-from ..newton import default_newton
-from ..proposed import ProposedStepController
 from ..terms import flattened
-from .interpolation import HermiteInterpolation
-from .odex import ExtrapolationState, conclude, first_state
+from .base import AbstractExtrapolation, ExtrapolationState, conclude, first_state
 from .table import Sequence, combined, extrapolate
 
 _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
@@ -23,7 +19,7 @@ _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
 _SEQUENCE = Sequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
 
 
-class Seulex(AbstractDAESolver):
+class Seulex(AbstractExtrapolation):
     r"""Extrapolation of the linearly implicit Euler method, of variable order and step.
 
     For stiff equations; takes a `diffrax.ODETerm`, or a `MassMatrixTerm` with a constant matrix, of
@@ -37,33 +33,11 @@ class Seulex(AbstractDAESolver):
     Hairer-Ostermann (1990).
     """
 
-    root_finder: Any = eqx.field(default_factory=default_newton)
-    root_find_max_steps: int = eqx.field(static=True, default=0)
-
     max_index: ClassVar[int] = 1
-    term_structure: ClassVar = diffrax.AbstractTerm
-    interpolation_cls: ClassVar = HermiteInterpolation  # pyright: ignore
 
     def order(self, terms: Any) -> int:
         """The largest order."""
         return len(_NUMBERS) - 1
-
-    def error_order(self, terms: Any) -> int:
-        """1: the step that the method proposes is inversely proportional to what it returns."""
-        return 1
-
-    def controller(self, rtol: Any, atol: Any, norm: Any) -> ProposedStepController:
-        """The steps that the method proposes."""
-        return ProposedStepController(rtol=rtol, atol=atol, norm=norm)
-
-    def evaluations(self, solver_state: ExtrapolationState) -> Any:
-        """Evaluations in the last attempted step, Jacobian columns apart."""
-        return solver_state.evaluations
-
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
-        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
-        y, unravel = flattened(y0)
-        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
 
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
@@ -94,14 +68,6 @@ class Seulex(AbstractDAESolver):
         )
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(right[0]), unravel(error), _dense(y, right, unravel), state, result
-
-    def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
-        """None: a one-step method."""
-        return None, None
-
-    def found(self, before: ExtrapolationState, after: ExtrapolationState) -> Any:
-        """The number of columns."""
-        return after.columns
 
     def repeated(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,

@@ -59,8 +59,8 @@ class AbstractRadau(AbstractDAESolver):
     """
 
     stages: eqx.AbstractClassVar[int]
-    root_finder: eqx.AbstractVar[Any]
-    root_find_max_steps: eqx.AbstractVar[int]
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=8)
 
     max_index: ClassVar[int] = 3
     term_structure: ClassVar = diffrax.AbstractTerm
@@ -77,15 +77,6 @@ class AbstractRadau(AbstractDAESolver):
     def controller(self, rtol: Any, atol: Any, norm: Any) -> PredictiveController:
         """Gustafsson's predictive control."""
         return PredictiveController(rtol=rtol, atol=atol, norm=norm)
-
-    def evaluations(self, solver_state: RadauState) -> Any:
-        """Evaluations in the last attempted step, Jacobian columns apart."""
-        return solver_state.evaluations
-
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
-        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
-        y, unravel = flattened(y0)
-        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
 
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> RadauState:
         """Nothing is known yet."""
@@ -231,29 +222,21 @@ class Radau5(AbstractRadau):
     """Radau IIA with three stages, order 5; see `AbstractRadau`."""
 
     stages: ClassVar[int] = 3
-    root_finder: Any = eqx.field(default_factory=default_newton)
-    root_find_max_steps: int = eqx.field(static=True, default=8)
 
 
 class Radau1(AbstractRadau):
     """Radau IIA with one stage, order 1: the implicit Euler method; see `AbstractRadau`."""
 
     stages: ClassVar[int] = 1
-    root_finder: Any = eqx.field(default_factory=default_newton)
-    root_find_max_steps: int = eqx.field(static=True, default=8)
 
 
 class Radau9(AbstractRadau):
     """Radau IIA with five stages, order 9; see `AbstractRadau`."""
 
     stages: ClassVar[int] = 5
-    root_finder: Any = eqx.field(default_factory=default_newton)
-    root_find_max_steps: int = eqx.field(static=True, default=8)
 
 
 class Radau13(AbstractRadau):
     """Radau IIA with seven stages, order 13; see `AbstractRadau`."""
 
     stages: ClassVar[int] = 7
-    root_finder: Any = eqx.field(default_factory=default_newton)
-    root_find_max_steps: int = eqx.field(static=True, default=8)

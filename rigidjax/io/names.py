@@ -1,0 +1,86 @@
+"""Names of bodies and of unknowns, for files and tables."""
+
+from ..formulations import Absolute, AbstractFormulation, NullSpace
+from ..system import System, has_joints
+from ..system.jointed import JointedMechanics
+
+
+def body_names(model: AbstractFormulation) -> list[str]:
+    """Names of the bodies; `"body"` for a `FixedPointBody`, which has none."""
+    if isinstance(model.system, System):
+        return [body.name for body in model.system.bodies]
+    return ["body"]
+
+
+def unknown_names(model: AbstractFormulation) -> list[str]:
+    """Names of the unknowns, in their order, each once.
+
+    Positions `x1` to `x3` and rotation coordinates `a1` ... of every body; velocities `v1` to `v3`
+    and rotational velocities `w1` ..., behind the name of the body if there are several. In
+    null-space coordinates a body that hangs on a joint has the rates of that joint, such as
+    `hinge.rate1`. Then the angles of joints whose turns are counted, `hinge.angle`; the multipliers
+    of a descriptor form, `lambda1` ... of bodies (internal constraints) and of joints; and those of
+    its stabilisation, `mu1` ...
+
+    **Returns:** `model.num_unknowns` names.
+    """
+    return [
+        *_positions(model),
+        *_velocities(model),
+        *_angles(model),
+        *_multipliers(model),
+    ]
+
+
+def _prefixes(model: AbstractFormulation) -> list[str]:
+    names = body_names(model)
+    return [f"{name}." for name in names] if len(names) > 1 else [""]
+
+
+def _positions(model: AbstractFormulation) -> list[str]:
+    layout = model.layout
+    own = _numbered("x", 3) if layout.translates else []
+    own += _numbered("a", layout.num_coordinates)
+    return [prefix + name for prefix in _prefixes(model) for name in own]
+
+
+def _velocities(model: AbstractFormulation) -> list[str]:
+    layout, prefixes = model.layout, _prefixes(model)
+    free = _numbered("v", 3) if layout.translates else []
+    free += _numbered("w", layout.num_rates)
+    names = []
+    for body, prefix in enumerate(prefixes):
+        joint = None
+        if isinstance(model, NullSpace) and has_joints(model.system):
+            joint = model.system.topology.joints[body]
+        if joint is None:
+            names += [prefix + name for name in free]
+        else:
+            count = model.system.rates_of_bodies[body]
+            names += _numbered(f"{model.system.joints[joint].name}.rate", count)
+    return names
+
+
+def _angles(model: AbstractFormulation) -> list[str]:
+    if model.layout.num_angles == 0:
+        return []
+    return [f"{model.system.joints[j].name}.angle" for j in model.system.tracked_joints]
+
+
+def _multipliers(model: AbstractFormulation) -> list[str]:
+    if model.num_algebraic == 0:
+        return []
+    names = []
+    for kind in ("lambda", "mu")[: 2 if isinstance(model, Absolute) and model.stabilized else 1]:
+        for prefix in _prefixes(model):
+            names += _numbered(prefix + kind, model.rotation.num_constraints)
+        if has_joints(model.system):
+            joints = model.system.joints
+            for group in JointedMechanics(model.system).groups:
+                for j in group.indices:
+                    names += _numbered(f"{joints[j].name}.{kind}", joints[j].num_constraints)
+    return names
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}{i + 1}" for i in range(count)]

@@ -1,0 +1,66 @@
+"""What the extrapolation methods have in common."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..base import AbstractProposingSolver
+from ..equations import frozen
+from ..newton import default_newton
+from ..outcome import RESULTS, ended
+from ..proposed import proposal
+from .interpolation import HermiteInterpolation
+from .table import Sequence, choose
+
+
+class ExtrapolationState(NamedTuple):
+    """The expected number of columns of the next step, those of the last attempt and its
+    evaluations."""
+
+    target: Any
+    columns: Any
+    evaluations: Any
+
+
+class AbstractExtrapolation(AbstractProposingSolver):
+    """A one-step method whose order is the number of columns of its table, chosen for each step."""
+
+    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=0)
+
+    term_structure: ClassVar = diffrax.AbstractTerm
+    interpolation_cls: ClassVar = HermiteInterpolation  # pyright: ignore
+
+    def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
+        """None: a one-step method."""
+        return None, None
+
+    def found(self, before: ExtrapolationState, after: ExtrapolationState) -> Any:
+        """The number of columns."""
+        return after.columns
+
+
+def first_state(finder: Any, columns: int) -> ExtrapolationState:
+    """With the number of columns to start with, as in the codes ODEX and SEULEX."""
+    rtol = jnp.max(jnp.asarray(finder.rtol, float)) + 1e-40
+    guess = jnp.round(-0.6 * jnp.log10(rtol) + 1.5).astype(jnp.result_type(1))
+    zero = jnp.zeros_like(guess)
+    return ExtrapolationState(jnp.clip(guess, 2, columns - 2), zero + 1, zero)
+
+
+def conclude(
+    sequence: Sequence, e: Any, target: Any, scale: Any, t0: Any, t1: Any, y0: Any, finder: Any
+) -> tuple[Any, Any, Any]:
+    """Next target, error estimate for the controller and result of an extrapolated step."""
+    best, factor = choose(sequence, e, target)
+    ones = finder.norm(jax.tree.map(jnp.ones_like, y0))
+    size = jnp.where(e.accepted, 0.5, jnp.inf)
+    finite = jnp.isfinite(e.error)
+    error = proposal(scale / ones, e.accepted, jnp.maximum(factor, 0.02))
+    error = jnp.where(finite, error, jnp.inf)
+    result = RESULTS.where(finite, RESULTS.successful, RESULTS.nonfinite)
+    error, result = ended(frozen(t0), frozen(t1), size, error, result)
+    return best, error, result
