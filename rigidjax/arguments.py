@@ -14,6 +14,7 @@ from .evaluations import is_after_step
 from .formulations import Absolute, Charted
 from .projection import AbstractProjection, Explicit
 from .solvers.base import AbstractDAESolver
+from .solvers.structure import AbstractStructureSolver
 
 # Made once: building modules costs more than a short run.
 _DOPRI8 = diffrax.Dopri8()
@@ -132,6 +133,8 @@ def check_index(model, solver):
     """Raise for equations of an index that the solver does not integrate."""
     if not isinstance(model, Absolute) or model.index == 0:
         return
+    if isinstance(solver, AbstractStructureSolver):
+        return  # It says by itself which ones it takes.
     name = f"`{type(model).__name__}(index={model.index})`"
     if not isinstance(solver, AbstractDAESolver) or solver.max_index == 0:
         raise ValueError(
@@ -144,6 +147,24 @@ def check_index(model, solver):
             f"`{type(solver).__name__}` integrates equations of index up to {solver.max_index}; "
             f"got {name}. Use `solver=rj.solvers.Radau5()` or a lower index."
         )
+
+
+def check_structure(model, solver, projection, controller, dt):
+    """Raise for what a structure-preserving solver does not take."""
+    if not isinstance(solver, AbstractStructureSolver):
+        return
+    name = f"`{type(solver).__name__}`"
+    solver.check_model(model)
+    if isinstance(projection, AbstractProjection):
+        raise ValueError(
+            f"{name} keeps by itself what it keeps; a projection after its steps would change the "
+            "energy and the momentum. Leave `simulate(projection=...)` out."
+        )
+    adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController) or (
+        controller is None and dt is None
+    )
+    if adaptive and not solver.is_adaptive:
+        raise ValueError(f"{name} has steps of a fixed length: give `simulate(dt=...)`, in s.")
 
 
 def checked_solver(solver):
@@ -163,10 +184,10 @@ def checked_solver(solver):
     return solver
 
 
-def after_step(projection):
+def after_step(projection, solver):
     """The projection, or `None`."""
     if projection is True:
-        return _EXPLICIT
+        return None if isinstance(solver, AbstractStructureSolver) else _EXPLICIT
     if projection is False or isinstance(projection, AbstractProjection):
         return projection or None
     raise TypeError(

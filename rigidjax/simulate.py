@@ -13,6 +13,7 @@ from .adjoint import AnyMode
 from .arguments import (
     after_step,
     check_index,
+    check_structure,
     checked_solver,
     save_at,
     step_control,
@@ -34,6 +35,7 @@ from .solution import Solution
 from .solvers import Projected, Recharted, dae_term
 from .solvers.base import AbstractDAESolver
 from .solvers.counting import CountingController, CountingSolver
+from .solvers.structure import AbstractStructureSolver, ModelTerm
 from .state import State
 
 # A run without re-charting ends this close to a singularity, in rad.
@@ -79,7 +81,7 @@ def simulate(
     - `dt`: a fixed step, s; the tolerances then serve implicit solvers only.
     - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
       none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
-      between steps.
+      between steps. Structure-preserving solvers run without any.
     - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any
       order.
     - `event`: a `diffrax.Event`; its functions get the unknowns `y`, see `model.decode`.
@@ -100,6 +102,7 @@ def simulate(
         )
     method = checked_solver(solver)
     check_index(model, method)
+    check_structure(model, method, projection, stepsize_controller, dt)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
     t0, t1 = times(t0, t1, dtype)
@@ -107,14 +110,14 @@ def simulate(
     saveat = save_at(saveat, ts, t0, t1, dtype)
     controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
     method = with_tolerances(method, controller, rtol, atol)
-    projected = after_step(projection)
+    projected = after_step(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _ANY_MODE if adjoint is None else adjoint
     known = (model, state0, t0, t1, dt0, saveat, controller, method, args)
     traced = is_traced(known) or is_tracing()
     # A host counter needs a run of its own: under a transformation nobody reads it.
-    counts_itself = isinstance(method, AbstractDAESolver)
+    counts_itself = isinstance(method, AbstractDAESolver | AbstractStructureSolver)
     count = explicit_evaluations(method) is None and not counts_itself and not traced
     number = start_count() if count else None
     solution, okay = _solve(
@@ -139,7 +142,8 @@ def _solve(
     meter, max_steps, args, number,
 ):  # fmt: skip
     asked = saveat
-    counts_itself = isinstance(solver, AbstractDAESolver)
+    structured = isinstance(solver, AbstractStructureSolver)
+    counts_itself = structured or isinstance(solver, AbstractDAESolver)
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
@@ -147,7 +151,9 @@ def _solve(
     state0 = state0.normalized()
     y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
     count = (lambda field: field) if number is None else lambda field: Counted(field, number)
-    if isinstance(model, Absolute) and model.index > 0:
+    if structured:
+        terms = ModelTerm(model)
+    elif isinstance(model, Absolute) and model.index > 0:
         terms = dae_term(model)
         terms = eqx.tree_at(lambda term: term.vector_field, terms, replace_fn=count)
     else:

@@ -1,7 +1,7 @@
 """Names of bodies and of unknowns, for files and tables."""
 
 from ..formulations import Absolute, AbstractFormulation, NullSpace
-from ..system import System, has_joints
+from ..system import System
 from ..system.jointed import JointedMechanics
 
 
@@ -45,26 +45,27 @@ def _positions(model: AbstractFormulation) -> list[str]:
 
 
 def _velocities(model: AbstractFormulation) -> list[str]:
-    layout, prefixes = model.layout, _prefixes(model)
+    layout, prefixes, system = model.layout, _prefixes(model), model.system
     free = _numbered("v", 3) if layout.translates else []
     free += _numbered("w", layout.num_rates)
     names = []
     for body, prefix in enumerate(prefixes):
         joint = None
-        if isinstance(model, NullSpace) and has_joints(model.system):
-            joint = model.system.topology.joints[body]
+        if isinstance(model, NullSpace) and isinstance(system, System) and system.joints:
+            joint = system.topology.joints[body]
+            if joint is not None:
+                name = system.joints[joint].name
+                names += _numbered(f"{name}.rate", system.rates_of_bodies[body])
         if joint is None:
             names += [prefix + name for name in free]
-        else:
-            count = model.system.rates_of_bodies[body]
-            names += _numbered(f"{model.system.joints[joint].name}.rate", count)
     return names
 
 
 def _angles(model: AbstractFormulation) -> list[str]:
-    if model.layout.num_angles == 0:
+    system = model.system
+    if not isinstance(system, System) or not system.joints:
         return []
-    return [f"{model.system.joints[j].name}.angle" for j in model.system.tracked_joints]
+    return [f"{system.joints[j].name}.angle" for j in system.tracked_joints]
 
 
 def _multipliers(model: AbstractFormulation) -> list[str]:
@@ -74,9 +75,10 @@ def _multipliers(model: AbstractFormulation) -> list[str]:
     for kind in ("lambda", "mu")[: 2 if isinstance(model, Absolute) and model.stabilized else 1]:
         for prefix in _prefixes(model):
             names += _numbered(prefix + kind, model.rotation.num_constraints)
-        if has_joints(model.system):
-            joints = model.system.joints
-            for group in JointedMechanics(model.system).groups:
+        system = model.system
+        if isinstance(system, System) and system.joints:
+            joints = system.joints
+            for group in JointedMechanics(system).groups:
                 for j in group.indices:
                     names += _numbered(f"{joints[j].name}.{kind}", joints[j].num_constraints)
     return names

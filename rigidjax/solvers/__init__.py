@@ -21,6 +21,10 @@ if TYPE_CHECKING:
         Radau9 as Radau9,
         Radau13 as Radau13,
     )
+    from .structure import (
+        AbstractStructureSolver as AbstractStructureSolver,
+        ModelTerm as ModelTerm,
+    )
 
 # Imported when they are first asked for.
 _HOMES = {
@@ -32,6 +36,8 @@ _HOMES = {
     "Radau5": "radau",
     "Radau9": "radau",
     "Radau13": "radau",
+    "AbstractStructureSolver": "structure",
+    "ModelTerm": "structure",
 }
 
 

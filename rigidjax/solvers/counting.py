@@ -11,12 +11,17 @@ import diffrax
 import jax.numpy as jnp
 
 from .base import AbstractDAESolver
+from .structure import AbstractStructureSolver
 
 
 class CountingSolver(diffrax.AbstractWrappedSolver):
     """Hands the evaluations of each step of `solver` to a `CountingController`."""
 
-    solver: AbstractDAESolver
+    solver: AbstractDAESolver | AbstractStructureSolver
+
+    @property
+    def _dae(self) -> Any:
+        return self.solver
 
     @property
     def term_structure(self) -> Any:
@@ -61,18 +66,18 @@ class CountingSolver(diffrax.AbstractWrappedSolver):
 
     def past(self, solver_state: Any) -> tuple[Any, Any]:
         """As the wrapped solver."""
-        return self.solver.past(solver_state)
+        return self._dae.past(solver_state)
 
     def found(self, before: Any, after: Any) -> Any:
         """As the wrapped solver."""
-        return self.solver.found(before, after)
+        return self._dae.found(before, after)
 
     def repeated(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
         made_jump: Any,
     ) -> tuple[Any, Any, Any]:  # fmt: skip
         """As the wrapped solver."""
-        return self.solver.repeated(terms, t0, t1, y0, args, past, found, made_jump)
+        return self._dae.repeated(terms, t0, t1, y0, args, past, found, made_jump)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any

@@ -1,0 +1,58 @@
+"""What the structure-preserving integrators have in common."""
+
+import abc
+from typing import Any, ClassVar
+
+import diffrax
+import equinox as eqx
+import jax
+
+from ...formulations import AbstractFormulation
+
+
+class ModelTerm(diffrax.AbstractTerm):
+    """A formulation as a term of diffrax: for solvers that need more than a vector field.
+
+    They ask the model for its masses, inertias, potentials and constraints:
+    `diffrax.diffeqsolve(ModelTerm(model), solver, t0, t1, dt0, model.encode(state))`.
+
+    **Arguments:** `model`, such as `rj.NullSpace(system)`.
+    """
+
+    model: AbstractFormulation
+
+    def vf(self, t: Any, y: Any, args: Any) -> Any:
+        """The vector field of the model, where it has one."""
+        return self.model.vector_field(t, y, args)
+
+    def contr(self, t0: Any, t1: Any, **kwargs: Any) -> Any:
+        """The length of the step."""
+        return t1 - t0
+
+    def prod(self, vf: Any, control: Any) -> Any:
+        """Their product."""
+        return jax.tree.map(lambda f: control * f, vf)
+
+
+class AbstractStructureSolver(diffrax.AbstractSolver):
+    """A solver that steps a formulation as a whole, by its structure.
+
+    It takes a `ModelTerm`. Its unknowns are those of the model, so that whatever reads a solution
+    goes on to work. `simulate` runs it without projection: what the scheme keeps it keeps itself.
+
+    **Attributes:** `is_adaptive`, whether its error estimate can choose the step.
+    """
+
+    is_adaptive: eqx.AbstractClassVar[bool]
+    term_structure: ClassVar = ModelTerm
+
+    @abc.abstractmethod
+    def check_model(self, model: AbstractFormulation) -> None:
+        """Raise for a model that the scheme is not defined on.
+
+        **Raises:** `ValueError` that says what the scheme needs and which one to use instead.
+        """
+
+    @abc.abstractmethod
+    def evaluations(self, solver_state: Any) -> Any:
+        """Evaluations of the forces in the last attempted step, Jacobian columns apart."""
