@@ -1,0 +1,1 @@
+"""Structure-preserving steps of systems with joints."""
