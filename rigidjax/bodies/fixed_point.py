@@ -83,13 +83,25 @@ class FixedPointBody(eqx.Module):
             if self.potential is None:
                 return jnp.zeros_like(omega)
             return self.potential.moment(R)
+        extra = self.extra_moment(t, R, omega)
+        return extra if self.potential is None else self.potential.moment(R) + extra
+
+    def extra_moment(
+        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
+    ) -> Float[Array, "3"]:
+        r"""The `moment` alone, without that of the potential, body components, N m.
+
+        **Arguments, errors:** as `applied_moment`; zero without a `moment`.
+        """
+        if self.moment is None:
+            return jnp.zeros_like(omega)
         extra = jnp.asarray(self.moment(t, R, omega))
         if extra.shape != (3,):
             raise ValueError(
                 f"`moment(t, R, omega)` must return shape (3,), body components; got shape "
                 f"{extra.shape}."
             )
-        return extra if self.potential is None else self.potential.moment(R) + extra
+        return extra
 
     def kinetic_energy(self, omega: Float[Array, "3"]) -> Float[Array, ""]:
         r"""Kinetic energy $\frac12 \Omega \cdot I \Omega$, J; `omega` in body components, rad/s."""

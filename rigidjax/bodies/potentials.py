@@ -19,6 +19,14 @@ class AbstractPotential(eqx.Module):
     $\mu = -T(d)^T \nabla_d V$ with the null-space matrix $T$ of Lang (24).
     """
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether $V$ is a linear function of the entries of $R$; no unless it says so.
+
+        Steps that conserve energy then need no discrete derivative.
+        """
+        return False
+
     @abc.abstractmethod
     def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
         r"""Potential energy $V(R)$, J."""
@@ -75,6 +83,10 @@ class GravityPotential(AbstractPotential):
         name = "GravityPotential(gravity=...)"
         self.gravity = as_leaf(finite(float_array(gravity, name, (3,)), name))
 
+    @property
+    def is_linear(self) -> bool:
+        return True
+
     def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
         b1, b2, b3 = self._gravity_in_body(R)
         c = self.first_moment
@@ -107,6 +119,10 @@ class AxialGravityPotential(AbstractPotential):
     def __init__(self, weight_moment: ArrayInput):
         name = "AxialGravityPotential(weight_moment=...)"
         self.weight_moment = as_leaf(finite(float_array(weight_moment, name, ()), name))
+
+    @property
+    def is_linear(self) -> bool:
+        return True
 
     def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
         return self.weight_moment * R[2, 2]

@@ -60,6 +60,14 @@ class AbstractForce(eqx.Module):
     def body_names(self) -> tuple[str, ...]:
         """Names of the bodies that the force refers to; checked when a `System` is built."""
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether the potential energy is linear in the positions, or zero; no unless it says so.
+
+        Steps that conserve energy then need no discrete derivative.
+        """
+        return False
+
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints whose coordinates the force depends on; none unless it says so."""
         return ()

@@ -67,6 +67,10 @@ class Drag(AbstractForce):
                 "`angular_quadratic`; got none."
             )
 
+    @property
+    def is_linear(self) -> bool:
+        return True
+
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 

@@ -22,6 +22,10 @@ class Gravity(AbstractForce):
     def __init__(self, vector: ArrayInput):
         self.vector = vector_leaf(vector, "Gravity(vector=...)")
 
+    @property
+    def is_linear(self) -> bool:
+        return True
+
     def body_names(self) -> tuple[str, ...]:
         return ()
 

@@ -57,6 +57,10 @@ class PointForce(AbstractForce):
         self.force = vector_law(force, "PointForce(force=...)")
         self.frame = frame
 
+    @property
+    def is_linear(self) -> bool:
+        return True
+
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 

@@ -51,6 +51,10 @@ class Torque(AbstractForce):
         self.moment = vector_law(moment, "Torque(moment=...)")
         self.frame = frame
 
+    @property
+    def is_linear(self) -> bool:
+        return True
+
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     )
     from .structure import (
         AbstractStructureSolver as AbstractStructureSolver,
+        EnergyMidpoint as EnergyMidpoint,
+        EnergyMomentum as EnergyMomentum,
         ModelTerm as ModelTerm,
+        SimoWong as SimoWong,
+        Variational as Variational,
     )
 
 # Imported when they are first asked for.
@@ -37,7 +41,11 @@ _HOMES = {
     "Radau9": "radau",
     "Radau13": "radau",
     "AbstractStructureSolver": "structure",
+    "EnergyMidpoint": "structure",
+    "EnergyMomentum": "structure",
     "ModelTerm": "structure",
+    "SimoWong": "structure",
+    "Variational": "structure",
 }
 
 

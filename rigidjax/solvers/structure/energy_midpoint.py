@@ -1,0 +1,209 @@
+"""Geradin and Rixen's mid-point scheme for tops."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...bodies.euler_equations import angular_momentum, solve_inertia
+from ...checks import check, is_traced
+from ...forces.base import to_body, to_space
+from ...formulations import Absolute, AbstractFormulation
+from ...joints import Spherical
+from ...rotations.base import AbstractRotation
+from ...rotations.euler_map import euler_map
+from ...rotations.quaternion import Quaternion
+from ...rotations.so3 import cross, normalize
+from ...system import AbstractMechanics, System, has_joints
+from .free_bodies import AbstractFreeBodySolver
+from .increments import conformal, rotated, sine
+from .midpoint_loads import MidPoint, mean_loads
+from .model_checks import check_form, check_free_bodies
+from .motion import Motion, motion_of, turned
+from .motion_step import AbstractMotionStep
+
+# Largest relative difference of two moments of inertia that count as equal.
+_EQUAL = 1e-9
+
+
+class EnergyMidpoint(AbstractFreeBodySolver):
+    r"""The mid-point scheme for the top in descriptor form, $(x, R, \lambda)$.
+
+    $R_n^T R_{n+1} = F^2$ with the half rotation $F$, $\Omega_{n+1/2} = \frac2h \mathrm{vect}(F)$,
+    the mean of the angular momenta $R_{n+1/2} J \Omega_{n+1/2}$, and the constraint $x = R X$ on
+    velocities in the middle: $x_{n+1} - x_n = h R_{n+1/2} (\Omega_{n+1/2} \times X)$, so that the
+    position drifts off by a little. $\Omega_{n+1}$ is found from the angular momentum.
+
+    **Energy is conserved only for a symmetric body, two equal moments of inertia** (free rotation
+    with J = (6, 8, 3), h = 0.1 is off by 1.5e-3); therefore others are refused unless asked for.
+    For any inertia take `EnergyMomentum()` or `SimoWong(conserve="energy")`.
+
+    For `Absolute(index=0)` in `Quaternion()` of a `System` of one body on one `Spherical` joint to
+    the ground (its unknowns have the velocity of the centre of mass, which the constraint in the
+    middle does not tie to $\Omega$), and for `NullSpace` and `Absolute(index=0)` of a
+    `FixedPointBody`, where no constraint is left. Rotations below pi a step.
+
+    **Arguments:** `half_rotation`: `"euler-parameters"` or `"conformal"`, the unknowns of $F$; the
+    steps are the same; `any_inertia`: admit bodies whose energy is not conserved; `max_iterations`
+    of Newton's method.
+    **Raises:** `ValueError` for another `half_rotation`, three different moments, or a model that
+    the scheme is not defined on.
+    **Source:** Geradin-Rixen, sections 11.1 to 11.5, (306) with the sign of (301), (341).
+    """
+
+    half_rotation: Literal["euler-parameters", "conformal"] = eqx.field(
+        static=True, default="euler-parameters"
+    )
+    any_inertia: bool = eqx.field(static=True, default=False)
+    max_iterations: int = eqx.field(static=True, default=30)
+
+    def __check_init__(self):
+        if self.half_rotation not in ("euler-parameters", "conformal"):
+            raise ValueError(
+                '`EnergyMidpoint(half_rotation=...)` must be "euler-parameters" or "conformal"; '
+                f"got {self.half_rotation!r}."
+            )
+
+    def check_model(self, model: AbstractFormulation) -> None:
+        if has_joints(model.system):
+            check_form(self, model, (Quaternion,))
+            _check_top(model)
+        else:
+            check_free_bodies(self, model, (Quaternion,))
+            if isinstance(model.system, System):
+                raise ValueError(
+                    "`EnergyMidpoint` is for one body with a fixed point; got a `System` without "
+                    "joints. Use `rj.solvers.EnergyMomentum()`."
+                )
+        inertia = model.mechanics.inertias()[0]
+        if not self.any_inertia and not is_traced(inertia):
+            check(inertia, _is_symmetric, _SYMMETRIC)
+
+    def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
+        arm = _arm(model.system) if has_joints(model.system) else None
+        return TopStep(
+            model.mechanics, model.rotation, t0, h, start, arm, self.half_rotation == "conformal"
+        )
+
+    def reaction(
+        self, model: AbstractFormulation, t0: Any, y0: Any, t1: Any, y1: Any
+    ) -> Float[Array, "3"]:
+        r"""Reaction $\lambda_{n+1/2}$ on the body in the step from `y0` to `y1`, shape (3,), N.
+
+        Space components, at the joint. **Source:** Geradin-Rixen (309).
+        """
+        start, end, h = motion_of(model, y0), motion_of(model, y1), t1 - t0
+        mean = normalize(start.coordinates[0] + end.coordinates[0])
+        body = model.mechanics
+        increments = [conformal(jnp.zeros(3, y0.dtype))]
+        point = MidPoint(
+            model.rotation, 0.5 * (t0 + t1), jnp.zeros_like(h),
+            Motion([0.5 * (start.positions[0] + end.positions[0])], [mean], (), ()),
+            [(end.positions[0] - start.positions[0]) / h],
+            [0.5 * (start.omegas[0] + end.omegas[0])], increments,
+        )  # fmt: skip
+        force, _ = mean_loads(body, point, False)[0]
+        gain = body.masses()[0] * (end.velocities[0] - start.velocities[0]) / h
+        return gain if force is None else gain - force
+
+
+class TopStep(AbstractMotionStep):
+    r"""$W$, with the velocity of the centre of mass and the reaction eliminated.
+
+    **Attributes:** `arm`, $X$, from the joint to the centre of mass, (3,) m, body components;
+    `None` for a body with a fixed point; `conformal`, whether $h W$ is a conformal rotation vector,
+    else twice the vector part of Euler parameters.
+    """
+
+    mechanics: AbstractMechanics
+    rotation: AbstractRotation
+    t0: Float[Array, ""]
+    h: Float[Array, ""]
+    start: Motion
+    arm: Float[Array, "3"] | None
+    conformal: bool = eqx.field(static=True)
+
+    def guess(self):
+        return self.start.omegas[0]
+
+    def residual(self, Z):
+        one, mean, V, point = self._middle(Z)
+        inertia, h = self.mechanics.inertias()[0], self.h
+        force, moment = mean_loads(self.mechanics, point, False)[0]
+        m0 = angular_momentum(inertia, self.start.omegas[0])
+        r = angular_momentum(inertia, mean) - rotated(one, m0, back=True)
+        if V is not None:
+            assert self.arm is not None
+            # The reaction, (309), at -X from the centre of mass.
+            reaction = self.mechanics.masses()[0] * (2.0 / h) * (V - self.start.velocities[0])
+            reaction = reaction if force is None else reaction - force
+            R = point.kinematics().rotations[0]
+            r = r + 0.5 * h * cross(self.arm, to_body(R, reaction))
+        return r if moment is None else r - 0.5 * h * moment
+
+    def end(self, Z):
+        one, mean, V, _ = self._middle(Z)
+        inertia, start = self.mechanics.inertias()[0], self.start
+        m0 = angular_momentum(inertia, start.omegas[0])
+        twice = 2.0 * angular_momentum(inertia, mean) - rotated(one, m0, back=True)
+        omega = solve_inertia(inertia, rotated(one, twice, back=True))
+        coordinates = [turned(self.rotation, start.coordinates[0], one.whole)]
+        if V is None:
+            return Motion((), coordinates, (), [omega])
+        position = start.positions[0] + self.h * V
+        return Motion([position], coordinates, [2.0 * V - start.velocities[0]], [omega])
+
+    def _middle(self, Z):
+        """Rotation, mean rate, mean velocity of the centre of mass, and the middle of the step."""
+        rule = conformal if self.conformal else sine
+        one = rule(self.h * Z)
+        mean = one.chord * Z  # 2/h vect(F)
+        V = None
+        if self.arm is not None:
+            a = turned(self.rotation, self.start.coordinates[0], one.half)
+            V = to_space(self.rotation.to_matrix(a) / one.square, cross(mean, self.arm))
+        t = self.t0 + 0.5 * self.h
+        point = MidPoint(
+            self.rotation, t, self.h, self.start, [] if V is None else [V], [mean], [one]
+        )
+        return one, mean, V, point
+
+
+_SYMMETRIC = (
+    "`EnergyMidpoint` conserves energy only for a body with two equal moments of inertia. Use "
+    '`rj.solvers.EnergyMomentum()` or `SimoWong(conserve="energy")`, which do for every body, or '
+    "ask for it with `EnergyMidpoint(any_inertia=True)`."
+)
+
+
+def _is_symmetric(inertia):
+    """Whether two principal moments are equal; for known values."""
+    moments = np.sort(inertia if inertia.ndim == 1 else np.linalg.eigvalsh(inertia))
+    return np.min(np.diff(moments)) <= _EQUAL * moments[-1]
+
+
+def _check_top(model: AbstractFormulation) -> None:
+    """Raise for a system with joints that is not a top on a ball joint."""
+    system: Any = model.system
+    joint = system.joints[0]
+    one = len(system.bodies) == 1 and len(system.joints) == 1
+    if not one or not isinstance(joint, Spherical) or "ground" not in (joint.parent, joint.child):
+        raise ValueError(
+            "`EnergyMidpoint` is for one body on one `Spherical` joint to the ground; got "
+            f"{len(system.bodies)} bodies and "
+            f"{[type(joint).__name__ for joint in system.joints]}. Use `NullSpace` with "
+            "`diffrax.Dopri8()` or `rj.solvers.Radau5()`."
+        )
+    if not isinstance(model, Absolute):
+        raise ValueError(
+            "`EnergyMidpoint` has the velocity of the centre of mass as an unknown, which is not a "
+            "function of the joint rates. Use `rj.Absolute(system, rj.Quaternion(), index=0)`."
+        )
+
+
+def _arm(system: Any) -> Float[Array, "3"]:
+    """From the joint to the centre of mass, body components."""
+    body = system.bodies[0]
+    return to_body(euler_map(body.orientation), body.position - system.joints[0].point)

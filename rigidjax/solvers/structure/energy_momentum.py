@@ -1,0 +1,84 @@
+"""Energy-momentum schemes in quaternions and directors."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ...bodies.fixed_point import FixedPointBody
+from ...formulations import Absolute, AbstractFormulation
+from ...rotations.directors import Directors
+from .director_step import DirectorStep
+from .free_bodies import AbstractFreeBodySolver
+from .increments import cayley, conformal
+from .mean_twist import TrapezoidalStep
+from .model_checks import check_free_bodies
+from .motion import Motion
+from .saddle_point import SaddlePointStep
+
+
+class EnergyMomentum(AbstractFreeBodySolver):
+    r"""Energy-momentum conserving steps: QUAT.EM in quaternions, DIR.EM in directors.
+
+    Conserves the energy (where no force takes any), the length of the quaternion, its tangency
+    $q \cdot p = 0$, and whatever angular momentum the potentials leave alone, for steps of every
+    length. Potentials enter by Gonzalez' discrete derivative, exactly for every potential; forces
+    without potential and dampers at the mid-point, where they do the work $h\,P$ with their power
+    $P$ at the mean twist.
+
+    - `Quaternion()`, QUAT.EM. The equations (51) for $(q_{n+1}, p_{n+1})$ with the non-singular
+      mass matrix, radial inertia $\frac12\mathrm{tr}\,I$, have $p = 2\,q \circ I\Omega$ and
+      the solution $q_{n+1} - q_n = \frac h2 q_{n+1/2} \circ W$, $W = \frac12 (\Omega_n +
+      \Omega_{n+1})$, on the unit sphere: $h W$ is the conformal rotation vector of the step. So
+      three unknowns for each body are left of the seven of (52)-(54), with (53) the balance of
+      angular momentum in the frame of the mid-point.
+    - `Directors()` in `Absolute(index=0)`, DIR.EM. The rates $\dot d$ are tangent at the start,
+      but not after a step (the constraint on them holds in the middle): what is conserved is
+      `director_energy` and `director_momentum`, with the whole of $\dot d$, while `Solution.energy`
+      and `angular_momentum` see its tangent part alone.
+    - `Directors()` in `NullSpace`: the same mean of the directors, $d_{n+1} - d_n =
+      h\,T(d_{n+1/2})\,W$, with rates that stay tangent. All invariants are those of `Solution`.
+
+    For `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System` without joints.
+    The moment of an internal force (one that names two bodies) leaves total momentum and angular
+    momentum alone; that of any other nonlinear potential conserves energy exactly, and momentum to
+    third order in the step.
+
+    **Arguments:** `form`: `"reduced"`, or `"saddle-point"` for the nine equations (51) as they
+    stand, with the multiplier (a `FixedPointBody` in quaternions; the same steps at several times
+    the cost); `max_iterations` of Newton's method.
+    **Raises:** `ValueError` for another `form`, and from `check_model`.
+    **Source:** Betsch-Siebert (51)-(54), remark 4.3, section 3; Gonzalez, J. Nonlinear Sci. 6
+    (1996) 449; Betsch, Steinmann, CMAME 191 (2001) 467.
+    """
+
+    form: Literal["reduced", "saddle-point"] = eqx.field(static=True, default="reduced")
+    max_iterations: int = eqx.field(static=True, default=30)
+
+    def __check_init__(self):
+        if self.form not in ("reduced", "saddle-point"):
+            raise ValueError(
+                '`EnergyMomentum(form=...)` must be "reduced" or "saddle-point"; got '
+                f"{self.form!r}."
+            )
+
+    def check_model(self, model: AbstractFormulation) -> None:
+        check_free_bodies(self, model)
+        if self.form == "saddle-point" and (
+            not isinstance(model.system, FixedPointBody) or isinstance(model.rotation, Directors)
+        ):
+            raise ValueError(
+                '`EnergyMomentum(form="saddle-point")` is for comparison: it takes a '
+                "`FixedPointBody` in `rj.Quaternion()`. Use `EnergyMomentum()`."
+            )
+
+    def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
+        if self.form == "saddle-point":
+            return SaddlePointStep(
+                model.system, jnp.asarray(t0), h, start.coordinates[0], start.omegas[0]
+            )
+        directors = isinstance(model.rotation, Directors)
+        if directors and isinstance(model, Absolute):
+            return DirectorStep(model.mechanics, model.rotation, t0, h, start)
+        rule = cayley if directors else conformal
+        return TrapezoidalStep(model.mechanics, model.rotation, t0, h, start, rule, True)

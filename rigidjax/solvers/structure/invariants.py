@@ -1,0 +1,122 @@
+r"""What is conserved, in quaternions and their momenta, and in directors and their rates.
+
+$q$ is a unit quaternion, $p = M_4(q)\,\dot q$ its momentum with $q \cdot p = 0$, kg m^2/s; $d$ the
+directors stacked, (9,), and $\dot d$ their rates, 1/s. Inertias are (3,) or (3, 3), kg m^2.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...bodies.euler_equations import angular_momentum, solve_inertia
+from ...bodies.inertia import euler_tensor
+from ...rotations.guarded import safe_divide
+from ...rotations.matrix import product
+from ...rotations.so3 import conjugate, multiply, unskew
+
+Inertia = Float[Array, "3"] | Float[Array, "3 3"]
+
+
+def quaternion_momentum(
+    inertia: Inertia, q: Float[Array, "4"], omega: Float[Array, "3"]
+) -> Float[Array, "4"]:
+    r"""$p = 2\,q \circ (0, I\Omega)$, shape (4,), kg m^2/s; `omega` in body components, rad/s.
+
+    $M_4(q)\,\dot q$ for $\dot q = \frac12 q \circ \Omega$, whatever the radial inertia.
+
+    **Source:** Betsch-Siebert (3), (32).
+    """
+    m = angular_momentum(inertia, omega)
+    return 2.0 * multiply(q, jnp.stack([jnp.zeros_like(m[0]), m[0], m[1], m[2]]))
+
+
+def invariants(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "4"]:
+    r"""$\pi = \bar q \circ p = (q \cdot p,\ G(q)\,p)$, shape (4,): $(0, 2 I\Omega)$.
+
+    **Source:** Betsch-Siebert (46).
+    """
+    return multiply(conjugate(q), p)
+
+
+def length_invariant(q: Float[Array, "4"]) -> Float[Array, ""]:
+    r"""$\eta = q \cdot q$. **Source:** Betsch-Siebert (47)."""
+    return jnp.sum(q * q)
+
+
+def momentum_map(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "3"]:
+    r"""Angular momentum $J = \frac12 E(q)\,p$, shape (3,), space components, kg m^2/s.
+
+    **Source:** Betsch-Siebert (35), after (45).
+    """
+    return 0.5 * multiply(p, conjugate(q))[1:]
+
+
+def kinetic_energy(
+    inertia: Inertia, q: Float[Array, "4"], p: Float[Array, "4"]
+) -> Float[Array, ""]:
+    r"""$T = \frac18 \pi \cdot \mathrm{diag}(I_0, I)^{-1} \pi$, J, with $I_0 = \frac12 \mathrm{tr} I$.
+
+    **Source:** Betsch-Siebert (48).
+    """
+    pi = invariants(q, p)
+    radial = 0.5 * (jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia))
+    return 0.125 * (pi[0] * pi[0] / radial + jnp.sum(pi[1:] * solve_inertia(inertia, pi[1:])))
+
+
+def discrete_gradient(
+    function: Callable[[Float[Array, " n"]], Float[Array, ""]],
+    q0: Float[Array, " n"],
+    q1: Float[Array, " n"],
+) -> Float[Array, " n"]:
+    r"""Gonzalez' discrete derivative: $\bar\nabla V \cdot (q_1 - q_0) = V(q_1) - V(q_0)$, shape (n,).
+
+    The gradient in the middle and what it misses, along $q_1 - q_0$; nothing where they coincide.
+
+    **Source:** Betsch-Siebert (50); Gonzalez (1996).
+    """
+    step = q1 - q0
+    slope = jax.grad(function)(0.5 * (q0 + q1))
+    defect = function(q1) - function(q0) - jnp.sum(slope * step)
+    return slope + safe_divide(defect, jnp.sum(step * step)) * step
+
+
+def discrete_multiplier(
+    potential: Callable[[Float[Array, "4"]], Float[Array, ""]],
+    q0: Float[Array, "4"],
+    q1: Float[Array, "4"],
+) -> Float[Array, ""]:
+    r"""Multiplier $\lambda$ of QUAT.EM in the step from `q0` to `q1`, J.
+
+    **Arguments:** `potential(q)`, such as `lambda q: body.potential(euler_map(q))`, J.
+    **Source:** Betsch-Siebert, remark 4.3.
+    """
+    q = 0.5 * (q0 + q1)
+    return -jnp.sum(q * discrete_gradient(potential, q0, q1)) / jnp.sum(q * q)
+
+
+def director_energy(inertia: Inertia, d_dot: Float[Array, "9"]) -> Float[Array, ""]:
+    r"""Kinetic energy $\frac12 \dot d \cdot M_9 \dot d$, J, of rates that need not be tangent.
+
+    **Source:** Betsch-Siebert (18), (19).
+    """
+    D = d_dot.reshape(3, 3)
+    return 0.5 * jnp.sum(D * _weighted(inertia, D))
+
+
+def director_momentum(
+    inertia: Inertia, d: Float[Array, "9"], d_dot: Float[Array, "9"]
+) -> Float[Array, "3"]:
+    r"""Angular momentum $\sum_i E_i\,d_i \times \dot d_i$, shape (3,), space components, kg m^2/s.
+
+    **Source:** Betsch-Siebert (23).
+    """
+    D = d_dot.reshape(3, 3)
+    return 2.0 * unskew(product(_weighted(inertia, D).T, d.reshape(3, 3)))
+
+
+def _weighted(inertia, D):
+    """Rows of `D` weighted by the Euler tensor."""
+    E = euler_tensor(inertia)
+    return D * E[:, None] if E.ndim == 1 else product(E, D)

@@ -1,0 +1,51 @@
+"""What the schemes for bodies without joints ask of a model."""
+
+from typing import Any
+
+from ...formulations import Absolute, AbstractFormulation, NullSpace
+from ...rotations.directors import Directors
+from ...rotations.quaternion import Quaternion
+from ...system import has_joints
+
+
+def check_form(solver: Any, model: AbstractFormulation, rotations: tuple[type, ...]) -> None:
+    """Raise for a formulation or a rotation that a scheme is not defined on."""
+    name = f"`{type(solver).__name__}`"
+    wanted = " or ".join(f"`rj.{kind.__name__}()`" for kind in rotations)
+    if not isinstance(model.rotation, rotations):
+        raise ValueError(
+            f"{name} is written in the coordinates of {wanted}; got "
+            f"`{type(model.rotation).__name__}`. Build the formulation with one of them, or "
+            "integrate it with an explicit solver such as `diffrax.Dopri8()`."
+        )
+    if not isinstance(model, NullSpace | Absolute):
+        raise ValueError(
+            f"{name} takes `rj.NullSpace` or `rj.Absolute(index=0)`; got `{type(model).__name__}`."
+        )
+    if isinstance(model, Absolute) and model.index != 0:
+        raise ValueError(
+            f"{name} finds the multipliers of its own equations; got `Absolute(index="
+            f"{model.index})`. Use `Absolute(..., index=0)` or `NullSpace`, or for this index "
+            "`rj.solvers.Radau5()`."
+        )
+    if isinstance(model, NullSpace) and model.rates != "body":
+        raise ValueError(
+            f'{name} has the angular velocity in body components; got `NullSpace(rates="'
+            f'{model.rates}")`. Use rates="body".'
+        )
+
+
+def check_free_bodies(
+    solver: Any,
+    model: AbstractFormulation,
+    rotations: tuple[type, ...] = (Quaternion, Directors),
+) -> None:
+    """Raise for a model that a scheme for bodies without joints is not defined on."""
+    check_form(solver, model, rotations)
+    if has_joints(model.system):
+        raise ValueError(
+            f"`{type(solver).__name__}` is for bodies without joints: a `FixedPointBody`, or a "
+            f"`System` of free bodies; got {len(model.system.joints)} joint(s). Use `NullSpace` "
+            "with `diffrax.Dopri8()` or `rj.solvers.Radau5()`; for a top on a ball joint "
+            "`rj.solvers.EnergyMidpoint()`."
+        )

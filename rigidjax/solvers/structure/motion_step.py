@@ -1,0 +1,30 @@
+"""The equations of one step from a motion to a motion."""
+
+import abc
+from typing import Any
+
+import jax
+
+from ..implicit import AbstractImplicitStep
+from .motion import Motion
+
+
+class AbstractMotionStep(AbstractImplicitStep):
+    """Equations whose solution `Z` leads from the motion at the start of a step to that at its end.
+
+    Everything that the solution depends on is a leaf.
+    """
+
+    @abc.abstractmethod
+    def guess(self) -> Any:
+        """Where Newton's method starts."""
+
+    @abc.abstractmethod
+    def end(self, Z: Any) -> Motion:
+        """The motion at the end."""
+
+    def jacobian(self, Z: Any) -> Any:
+        def flat(z):
+            return self.residual(z.reshape(Z.shape)).ravel()
+
+        return jax.jacfwd(flat)(Z.ravel())

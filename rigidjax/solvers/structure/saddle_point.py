@@ -1,0 +1,63 @@
+"""The equations of QUAT.EM as they stand, nine of them, with the multiplier."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...bodies.euler_equations import solve_inertia
+from ...bodies.fixed_point import FixedPointBody
+from ...rotations.euler_map import euler_map
+from ...rotations.so3 import conjugate, multiply
+from .invariants import discrete_gradient, invariants, quaternion_momentum
+from .motion import Motion
+from .motion_step import AbstractMotionStep
+
+
+class SaddlePointStep(AbstractMotionStep):
+    r"""Unknowns $(q_{n+1}, p_{n+1}, \lambda)$ of a body with a fixed point.
+
+    **Source:** Betsch-Siebert (51).
+    """
+
+    body: FixedPointBody
+    t0: Float[Array, ""]
+    h: Float[Array, ""]
+    q0: Float[Array, "4"]
+    omega0: Float[Array, "3"]
+
+    @property
+    def p0(self) -> Float[Array, "4"]:
+        """Momentum at the start."""
+        return quaternion_momentum(self.body.inertia, self.q0, self.omega0)
+
+    def guess(self) -> Float[Array, "9"]:
+        """The start."""
+        return jnp.concatenate([self.q0, self.p0, jnp.zeros(1, self.q0.dtype)])
+
+    def residual(self, Z: Float[Array, "9"]) -> Float[Array, "9"]:
+        body, h, q0, p0 = self.body, self.h, self.q0, self.p0
+        q1, p1, lam = Z[:4], Z[4:8], Z[8]
+        q, p = 0.5 * (q0 + q1), 0.5 * (p0 + p1)
+        total = invariants(q0, p0) + invariants(q1, p1)
+        trace = jnp.sum(body.inertia) if body.inertia.ndim == 1 else jnp.trace(body.inertia)
+        radial = total[0] / (0.5 * trace)
+        across = solve_inertia(body.inertia, total[1:])
+        rate = jnp.concatenate([radial[None], across])
+        # [p  -G(p)^T] x = p o conj(x)
+        move = q1 - q0 - 0.125 * h * multiply(q, rate)
+        push = p1 - p0 + 0.125 * h * multiply(p, conjugate(rate)) + h * lam * q
+        if body.potential is not None:
+            potential = body.potential
+            push = push + h * discrete_gradient(lambda q: potential(euler_map(q)), q0, q1)
+        if body.moment is not None:
+            square = jnp.sum(q * q)
+            omega = 0.25 * solve_inertia(body.inertia, total[1:])
+            moment = body.extra_moment(self.t0 + 0.5 * h, euler_map(q) / square, omega)
+            pure = jnp.concatenate([jnp.zeros_like(moment[:1]), moment])
+            push = push - 2.0 * h * multiply(q, pure) / square
+        return jnp.concatenate([move, push, 0.5 * (jnp.sum(q1 * q1) - 1.0)[None]])
+
+    def end(self, Z: Float[Array, "9"]) -> Motion:
+        """The motion at the end."""
+        q1, p1 = Z[:4], Z[4:8]
+        omega = 0.5 * solve_inertia(self.body.inertia, invariants(q1, p1)[1:])
+        return Motion((), [q1], (), [omega])
