@@ -8,16 +8,18 @@ import jax.numpy as jnp
 from ...bodies.fixed_point import FixedPointBody
 from ...formulations import Absolute, AbstractFormulation
 from ...rotations.directors import Directors
+from ...rotations.quaternion import Quaternion
+from ...system import has_joints
 from .director_step import DirectorStep
-from .free_bodies import AbstractFreeBodySolver
 from .increments import cayley, conformal
+from .jointed import AbstractSystemSolver, energy_momentum_step
 from .mean_twist import TrapezoidalStep
-from .model_checks import check_free_bodies
+from .model_checks import check_form, check_free_bodies
 from .motion import Motion
 from .saddle_point import SaddlePointStep
 
 
-class EnergyMomentum(AbstractFreeBodySolver):
+class EnergyMomentum(AbstractSystemSolver):
     r"""Energy-momentum conserving steps: QUAT.EM in quaternions, DIR.EM in directors.
 
     Conserves the energy (where no force takes any), the length of the quaternion, its tangency
@@ -39,7 +41,12 @@ class EnergyMomentum(AbstractFreeBodySolver):
     - `Directors()` in `NullSpace`: the same mean of the directors, $d_{n+1} - d_n =
       h\,T(d_{n+1/2})\,W$, with rates that stay tangent. All invariants are those of `Solution`.
 
-    For `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System` without joints.
+    For `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System`, closed loops and
+    redundant constraints included. With joints, `Absolute` holds the velocities of the scheme and
+    their energy, conserved to round-off; their constraints hold in the middle of a step, and at its
+    ends to second order. `NullSpace` has the nearest velocities that the joints allow, with an
+    energy that oscillates about the conserved one to fourth order in the step.
+
     The moment of an internal force (one that names two bodies) leaves total momentum and angular
     momentum alone; that of any other nonlinear potential conserves energy exactly, and momentum to
     third order in the step.
@@ -63,6 +70,13 @@ class EnergyMomentum(AbstractFreeBodySolver):
             )
 
     def check_model(self, model: AbstractFormulation) -> None:
+        if has_joints(model.system):
+            if self.form != "reduced":
+                raise ValueError(
+                    f'`EnergyMomentum(form="{self.form}")` takes no joints. Use `EnergyMomentum()`.'
+                )
+            check_form(self, model, (Quaternion, Directors))
+            return
         check_free_bodies(self, model)
         if self.form == "saddle-point" and (
             not isinstance(model.system, FixedPointBody) or isinstance(model.rotation, Directors)
@@ -71,6 +85,9 @@ class EnergyMomentum(AbstractFreeBodySolver):
                 '`EnergyMomentum(form="saddle-point")` is for comparison: it takes a '
                 "`FixedPointBody` in `rj.Quaternion()`. Use `EnergyMomentum()`."
             )
+
+    def step_of_joints(self, model, t0, h, start, multipliers):
+        return energy_momentum_step(model, t0, h, start, multipliers)
 
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         if self.form == "saddle-point":

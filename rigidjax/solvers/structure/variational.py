@@ -12,17 +12,17 @@ from ...formulations import AbstractFormulation
 from ...rotations.base import AbstractRotation
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import cross
-from ...system import AbstractMechanics, System
+from ...system import AbstractMechanics, System, has_joints
 from ...system.fixed_point import FixedPointMechanics
-from .free_bodies import AbstractFreeBodySolver
 from .increments import conformal
+from .jointed import AbstractSystemSolver, variational_step
 from .mean_twist import AbstractMeanTwistStep
 from .midpoint_loads import MidPoint
-from .model_checks import check_free_bodies
+from .model_checks import check_form, check_free_bodies
 from .motion import Motion
 
 
-class Variational(AbstractFreeBodySolver):
+class Variational(AbstractSystemSolver):
     r"""QUAT.VI, the variational integrator of the discrete Lagrangian at the mid-point.
 
     Symplectic; conserves the momentum that belongs to a symmetry exactly, the energy to second
@@ -39,8 +39,9 @@ class Variational(AbstractFreeBodySolver):
 
     Forces without potential enter by the discrete principle of d'Alembert at the mid-point.
 
-    For `Quaternion()` in `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System`
-    without joints.
+    For `Quaternion()` in `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System`.
+    With joints, closed loops and redundant constraints included, positions and velocities at the
+    ends of steps satisfy all constraints to round-off; potentials then act at the ends.
 
     **Arguments:** `max_iterations` of Newton's method.
     **Source:** Betsch-Siebert, Appendix E.
@@ -49,7 +50,11 @@ class Variational(AbstractFreeBodySolver):
     max_iterations: int = eqx.field(static=True, default=30)
 
     def check_model(self, model: AbstractFormulation) -> None:
-        check_free_bodies(self, model, (Quaternion,))
+        check = check_form if has_joints(model.system) else check_free_bodies
+        check(self, model, (Quaternion,))
+
+    def step_of_joints(self, model, t0, h, start, multipliers):
+        return variational_step(model, t0, h, start, multipliers)
 
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         return VariationalStep(model.mechanics, model.rotation, t0, h, start)

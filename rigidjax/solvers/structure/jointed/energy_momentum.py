@@ -35,8 +35,8 @@ def energy_momentum_step(
     $g(q_1) = 0$, to round-off; the rates of their constraints hold in the mean, and are of second
     order in $h$ at the ends.
 
-    **Arguments:** `model`, checked by `check_jointed`; `multipliers`, the guess, those of the step
-    before.
+    **Arguments:** `model`, with joints, in quaternions or directors; `multipliers`, the guess, those
+    of the step before.
     **Returns:** the end, and the root: increments $h\,\bar w$ and multipliers $h^2\lambda/2$.
     **Source:** discrete null-space method: Betsch, Leyendecker, Int. J. Numer. Meth. Engng 67
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993).

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....forces import Gravity
 from ....rotations.matrix import product
 from ....rotations.so3 import skew
 from ....system.attachment import Poses
@@ -39,7 +38,7 @@ def conserving_wrenches(
     (L, 6).
     """
     forces = applied(mechanics, t, middle, change / h)
-    if all(isinstance(force, Gravity) for force in mechanics.system.forces):
+    if all(force.is_linear for force in mechanics.system.forces):
         return forces
     before, after = (potential_energy(mechanics, t, poses) for poses in (start, end))
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....formulations import Absolute, AbstractFormulation, NullSpace
-from ....rotations import Directors, Quaternion
+from ....formulations import AbstractFormulation, NullSpace
+from ....rotations import Directors
 from ....rotations.euler_map import euler_map
 from ....rotations.so3 import multiply, normalize
 from ....system.attachment import Poses
@@ -29,18 +29,6 @@ class Phase(eqx.Module):
         """Poses with the ground, as joints see them."""
         rotations = jax.vmap(euler_map)(self.quaternions)
         return mechanics.poses(self.positions, rotations, self.angles)
-
-
-def check_jointed(model: AbstractFormulation, name: str) -> None:
-    """Raise for a formulation whose unknowns do not hold a `Phase`."""
-    good = isinstance(model, NullSpace) or (isinstance(model, Absolute) and model.index == 0)
-    if not good or not isinstance(model.rotation, Quaternion | Directors):
-        raise ValueError(
-            f"`{name}` moves systems with joints in quaternions or directors: use "
-            "`NullSpace(system, rotation)` or `Absolute(system, rotation, index=0)` with "
-            f"`Quaternion()` or `Directors()`; got {type(model).__name__} with "
-            f"{type(model.rotation).__name__}."
-        )
 
 
 def phase_of(model: AbstractFormulation, t: Any, y: Float[Array, " N"]) -> Phase:

@@ -30,7 +30,7 @@ def variational_step(
     holds is conserved, the energy oscillates without drift. Forces that depend on velocities take
     the mean one of the step.
 
-    **Arguments:** `model`, checked by `check_jointed`; `multipliers`, the guess, those of the step
+    **Arguments:** `model`, with joints, in quaternions; `multipliers`, the guess, those of the step
     before.
     **Returns:** the end, and the root: $h\,\bar v$, $2e$ and multipliers $h^2\lambda/2$.
     **Source:** Betsch-Siebert, Appendix E; joints as in RATTLE (Andersen 1983; Leimkuhler, Skeel).
