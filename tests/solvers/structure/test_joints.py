@@ -1,0 +1,222 @@
+"""Structure-preserving steps of systems with joints: invariants, order, damping, derivatives."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import problems
+from rigidjax.solvers import EnergyMomentum, ModelTerm, Variational
+
+T1, STEPS = 0.2, 100
+
+
+def pair(stiffness=0.0, damping=0.0):
+    """Two bodies on a ball joint, free in space, with a spring and a damper between them."""
+    bodies = [
+        rj.Body("a", 1.0, (0.02, 0.05, 0.06), velocity=(0.0, 0.3, 0.0)),
+        rj.Body("b", 2.0, (0.05, 0.04, 0.02), position=(0.5, 0.1, 0.0)),
+    ]
+    joints = [rj.Spherical("a", "b", (0.25, 0.05, 0.0))]
+    spring = rj.Spring("a", "b", (-0.1, 0.2, 0.1), (0.6, 0.3, 0.1), stiffness, 0.5, damping)
+    system = rj.System(bodies, joints, [spring])
+    spins = np.array([[2.0, -1.0, 3.0], [-1.0, 2.0, 0.5]])
+    state = eqx.tree_at(lambda s: s.angular_velocity, system.reference_state(), spins)
+    return system, rj.consistent_state(system, state)
+
+
+MODELS = {
+    "four-bar": lambda: (rj.NullSpace(problems.four_bar().system), problems.four_bar().state0),
+    "bricard": lambda: (rj.NullSpace(problems.bricard().system), problems.bricard().state0),
+    "slider-crank, directors": lambda: (
+        rj.Absolute(problems.slider_crank().system, rj.Directors()),
+        problems.slider_crank().state0,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Runs with the same shapes are compiled once."""
+
+    @eqx.filter_jit
+    def compiled(model, state0, solver, dt, t1):
+        return rj.simulate(
+            model, state0, t1, solver=solver, dt=dt, ts=jnp.linspace(0.0, t1, 5), max_steps=4096
+        )
+
+    return compiled
+
+
+@pytest.fixture(scope="module")
+def references():
+    """The motions of the models at the end, by an adaptive method of order 8."""
+    return {
+        name: rj.simulate(*build(), T1, rtol=1e-10, atol=1e-10).states
+        for name, build in MODELS.items()
+    }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_energy_momentum(name, run, references):
+    model, state0 = MODELS[name]()
+    errors = []
+    for steps in (STEPS, 2 * STEPS):
+        sol = run(model, state0, EnergyMomentum(), T1 / steps, T1)
+        scale = float(jnp.max(jnp.abs(sol.energy)))
+        if isinstance(model, rj.Absolute):
+            assert np.ptp(sol.energy) < 1e-11 * scale
+        assert float(jnp.max(sol.position_drift)) < 1e-13
+        error = sol.states.position[-1] - references[name].position[-1]
+        errors.append(float(jnp.max(jnp.abs(error))))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "bricard"])
+def test_variational(name, run, references):
+    """All constraints at the ends of steps; the energy comes back."""
+    model, state0 = MODELS[name]()
+    errors, changes = [], []
+    for steps in (STEPS, 2 * STEPS):
+        sol = run(model, state0, Variational(), T1 / steps, T1)
+        assert float(jnp.max(sol.position_drift)) < 1e-13
+        assert float(jnp.max(sol.velocity_drift)) < 1e-12
+        changes.append(float(np.ptp(sol.energy)))
+        error = sol.states.position[-1] - references[name].position[-1]
+        errors.append(float(jnp.max(jnp.abs(error))))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
+    assert changes[0] / changes[1] == pytest.approx(4.0, rel=0.1)
+
+
+def test_energy_in_null_space_is_of_fourth_order(run):
+    """There the velocities are those that the joints allow, next to those of the scheme."""
+    model, state0 = MODELS["four-bar"]()
+    changes = [
+        abs(float(np.diff(run(model, state0, EnergyMomentum(), T1 / n, T1).energy[jnp.array([0, -1])])[0]))
+        for n in (STEPS, 2 * STEPS)
+    ]
+    print(changes)
+    assert changes[0] / changes[1] == pytest.approx(16.0, rel=0.1)
+
+
+@pytest.mark.parametrize("solver", [EnergyMomentum(), Variational()], ids=["energy", "variation"])
+def test_momentum_of_free_systems(run, solver):
+    system, state0 = pair(stiffness=200.0)
+    sol = run(rj.Absolute(system), state0, solver, 0.01, 1.0)
+    for momentum in (sol.linear_momentum, sol.angular_momentum):
+        assert float(np.ptp(momentum, axis=0).max()) < 1e-12
+    if isinstance(solver, EnergyMomentum):
+        assert np.ptp(sol.energy) < 1e-11
+
+
+def test_damping_takes_what_it_should(run):
+    """The loss of energy converges to that of the exact motion, with order 2."""
+    system, state0 = pair(stiffness=200.0, damping=3.0)
+    model = rj.Absolute(system)
+    exact = rj.simulate(model, state0, 1.0, ts=[0.0, 1.0], rtol=1e-10, atol=1e-10).energy
+    errors = []
+    for dt in (0.01, 0.005):
+        energy = run(model, state0, EnergyMomentum(), dt, 1.0).energy
+        errors.append(abs(float(energy[-1] - exact[-1])))
+    assert exact[0] - exact[-1] > 0.1
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("solver", [EnergyMomentum(), Variational()], ids=["energy", "variation"])
+def test_derivatives(solver):
+    """Forward, reverse and second derivatives agree; and with differences of the same steps."""
+    problem = problems.four_bar()
+
+    @jax.jit
+    def angle(mass):
+        system = eqx.tree_at(lambda s: s.bodies[1].mass, problem.system, mass)
+        sol = rj.simulate(
+            rj.NullSpace(system), problem.state0, 0.1, solver=solver, dt=0.005, max_steps=20
+        )
+        return sol.states.position[-1, 1, 0]
+
+    mass = jnp.asarray(problem.system.bodies[1].mass)
+    forward, reverse = jax.jvp(angle, (mass,), (1.0,))[1], jax.grad(angle)(mass)
+    assert abs(forward / reverse - 1.0) < 1e-10
+    step = 1e-3
+    f = [float(angle(mass + k * step)) for k in (-2, -1, 1, 2)]
+    difference = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
+    assert float(forward) == pytest.approx(difference, rel=1e-8)
+    second = jax.jacfwd(jax.grad(angle))(mass)
+    slopes = [float(jax.grad(angle)(mass + k * step)) for k in (-2, -1, 1, 2)]
+    difference = (slopes[0] - 8 * slopes[1] + 8 * slopes[2] - slopes[3]) / (12 * step)
+    assert float(second) == pytest.approx(difference, rel=1e-7)
+
+
+def test_prescribed_motion(run):
+    """A driven turntable: the angle is the given one, the rest converges with order 2."""
+    problem = problems.turntable()
+    model = rj.NullSpace(problem.system)
+    exact = rj.simulate(model, problem.state0, T1, rtol=1e-10, atol=1e-10).states
+    errors = []
+    for steps in (50, 100):
+        sol = run(model, problem.state0, EnergyMomentum(), T1 / steps, T1)
+        assert float(jnp.max(sol.position_drift)) < 1e-12
+        errors.append(float(jnp.max(jnp.abs(sol.states.position[-1] - exact.position[-1]))))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
+
+
+def test_with_diffrax_alone(run):
+    model, state0 = MODELS["four-bar"]()
+    solver = EnergyMomentum()
+    sol = diffrax.diffeqsolve(
+        ModelTerm(model), solver, 0.0, T1, T1 / STEPS, model.encode(state0),
+        stepsize_controller=diffrax.ConstantStepSize(),
+    )  # fmt: skip
+    same = run(model, state0, solver, T1 / STEPS, T1)
+    np.testing.assert_allclose(sol.ys[-1], same.ys[-1], rtol=0, atol=1e-12)
+
+
+def test_batch():
+    problem = problems.four_bar()
+
+    def end(mass):
+        system = eqx.tree_at(lambda s: s.bodies[1].mass, problem.system, mass)
+        sol = rj.simulate(
+            rj.NullSpace(system), problem.state0, 0.02, solver=EnergyMomentum(), dt=0.005
+        )
+        return sol.states.position[-1]
+
+    masses = jnp.array([0.9, 1.8])
+    np.testing.assert_allclose(jax.vmap(end)(masses)[1], end(masses[1]), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("model", "solver", "message"),
+    [
+        (lambda s: rj.NullSpace(s, rj.RotationVector()), EnergyMomentum(), "Quaternion"),
+        (lambda s: rj.NullSpace(s, rj.Directors()), Variational(), "Quaternion"),
+        (lambda s: rj.Absolute(s, index=3), EnergyMomentum(), "index=0"),
+        (rj.NullSpace, EnergyMomentum(form="saddle-point"), "takes no joints"),
+    ],
+)
+def test_bad_models(model, solver, message):
+    system, state0 = pair()
+    with pytest.raises(ValueError, match=message):
+        rj.simulate(model(system), state0, 0.1, solver=solver, dt=0.01)
+
+
+def test_needs_a_step_and_takes_no_projection():
+    model, state0 = MODELS["four-bar"]()
+    with pytest.raises(ValueError, match="simulate\\(dt=...\\)"):
+        rj.simulate(model, state0, 0.1, solver=EnergyMomentum())
+    with pytest.raises(ValueError, match="keeps by itself"):
+        rj.simulate(
+            model, state0, 0.1, solver=EnergyMomentum(), dt=0.01,
+            projection=rj.projection.MassMetric(),
+        )  # fmt: skip
+
+
+def test_a_step_that_is_too_long_ends_by_name(run):
+    """No discrete momentum is as large as that of a crank that turns by 5 rad in a step."""
+    model, state0 = MODELS["four-bar"]()
+    sol = rj.simulate(model, state0, 1.0, solver=Variational(), dt=0.5, throw=False)
+    assert "nonlinear" in str(rj.RESULTS[sol.result]).lower() or "diverge" in rj.RESULTS[sol.result]
