@@ -91,9 +91,8 @@ class EnergyMomentum(AbstractSystemSolver):
 
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         if self.form == "saddle-point":
-            return SaddlePointStep(
-                model.system, jnp.asarray(t0), h, start.coordinates[0], start.omegas[0]
-            )
+            body: Any = model.system
+            return SaddlePointStep(body, jnp.asarray(t0), h, start.coordinates[0], start.omegas[0])
         directors = isinstance(model.rotation, Directors)
         if directors and isinstance(model, Absolute):
             return DirectorStep(model.mechanics, model.rotation, t0, h, start)

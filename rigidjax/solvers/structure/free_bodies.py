@@ -72,4 +72,4 @@ class AbstractFreeBodySolver(AbstractStructureSolver):
         y1 = unknowns_of(model, equations.end(root.Z))
         dense = dict(y0=y0, y1=y1, k=h * jnp.stack([term.vf(t0, y0, args), term.vf(t1, y1, args)]))
         result = RESULTS.where(root.okay, RESULTS.successful, RESULTS.nonlinear_divergence)
-        return y1, None, dense, root.count, result
+        return y1, None, dense, root.iterations, result

@@ -56,7 +56,7 @@ def momentum_map(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "3"
 def kinetic_energy(
     inertia: Inertia, q: Float[Array, "4"], p: Float[Array, "4"]
 ) -> Float[Array, ""]:
-    r"""$T = \frac18 \pi \cdot \mathrm{diag}(I_0, I)^{-1} \pi$, J, with $I_0 = \frac12 \mathrm{tr} I$.
+    r"""$T = \frac18 \pi \cdot \mathrm{diag}(I_0, I)^{-1} \pi$, J; $I_0 = \frac12 \mathrm{tr} I$.
 
     **Source:** Betsch-Siebert (48).
     """
@@ -70,7 +70,7 @@ def discrete_gradient(
     q0: Float[Array, " n"],
     q1: Float[Array, " n"],
 ) -> Float[Array, " n"]:
-    r"""Gonzalez' discrete derivative: $\bar\nabla V \cdot (q_1 - q_0) = V(q_1) - V(q_0)$, shape (n,).
+    r"""Gonzalez' discrete derivative, (n,): $\bar\nabla V \cdot (q_1 - q_0) = V(q_1) - V(q_0)$.
 
     The gradient in the middle and what it misses, along $q_1 - q_0$; nothing where they coincide.
 

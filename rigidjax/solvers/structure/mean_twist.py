@@ -110,9 +110,10 @@ class TrapezoidalStep(AbstractMeanTwistStep):
         return self.map(psi)
 
     def conclude(self, V, W, increments, coordinates):
-        return *self._twists(V, W), None
+        v1, w1 = self._twists(V, W)
+        return v1, w1, None
 
-    def _twists(self, V, W):
+    def _twists(self, V: Any, W: Any) -> tuple[list[Any], list[Any]]:
         start = self.start
         return (
             [2.0 * mean - v for mean, v in zip(V, start.velocities, strict=True)],

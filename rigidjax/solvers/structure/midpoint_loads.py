@@ -7,6 +7,7 @@ mid-point misses that by a defect of third order (none if the potential is linea
 along the motion makes up for.
 """
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -59,28 +60,24 @@ class MidPoint(NamedTuple):
     def ends(self, middle: Kinematics) -> tuple[Kinematics, Kinematics]:
         """Poses at start and end, with the twists of the middle, for potentials."""
         start = self.start
-        ends = Motion(
-            [x + self.h * v for x, v in zip(start.positions, self.velocities, strict=True)],
-            [
-                turned(self.rotation, a, one.whole)
-                for a, one in zip(start.coordinates, self.increments, strict=True)
-            ],
-            (),
-            (),
-        )
-        return tuple(
-            Kinematics(
-                tuple(motion.positions),
-                tuple(self.rotation.to_matrix(a) for a in motion.coordinates),
-                middle.velocities,
-                middle.angular_velocities,
+        positions = [x + self.h * v for x, v in zip(start.positions, self.velocities, strict=True)]
+        coordinates = [
+            turned(self.rotation, a, one.whole)
+            for a, one in zip(start.coordinates, self.increments, strict=True)
+        ]
+
+        def kinematics(positions, coordinates):
+            rotations = tuple(self.rotation.to_matrix(a) for a in coordinates)
+            return Kinematics(
+                tuple(positions), rotations, middle.velocities, middle.angular_velocities
             )
-            for motion in (start, ends)
-        )
+
+        first = kinematics(start.positions, start.coordinates)
+        return first, kinematics(positions, coordinates)
 
 
 @singledispatch
-def mean_loads(mechanics: AbstractMechanics, point: MidPoint, conserves: bool) -> list[Wrench]:
+def mean_loads(mechanics: AbstractMechanics, point: MidPoint, conserves: bool) -> Sequence[Wrench]:
     """Force (space) and moment (frame of the mid-point) on each body over a step.
 
     **Arguments:** `mechanics`; `point`; `conserves`, whether the potentials do exactly the work
@@ -199,7 +196,8 @@ def _relative(bodies, middle, velocities, omegas):
     mass = sum(bodies[i].mass for i in rows)
     center = sum(bodies[i].mass * middle.positions[i] for i in rows) / mass
     drift = sum(bodies[i].mass * velocities[i] for i in rows) / mass
-    spin, locked = jnp.zeros_like(center), jnp.zeros((3, 3), center.dtype)
+    spin = jnp.zeros_like(velocities[rows[0]])
+    locked = jnp.zeros((3, 3), spin.dtype)
     for i in rows:
         body, R, arm = bodies[i], middle.rotations[i], middle.positions[i] - center
         spin = spin + to_space(R, angular_momentum(body.inertia, omegas[i]))

@@ -12,12 +12,12 @@ from ..implicit import AbstractImplicitStep, solved
 
 
 class Root(NamedTuple):
-    """`Z`, solution with the derivatives of the solution; `okay`, whether it is one; `count`, of
-    iterations."""
+    """`Z`, solution with the derivatives of the solution; `okay`, whether it is one; number of
+    `iterations`."""
 
     Z: Any
     okay: Bool[Array, ""]
-    count: Int[Array, ""]
+    iterations: Int[Array, ""]
 
 
 def find_root(step: AbstractImplicitStep, Z: Any, limit: int) -> Root:

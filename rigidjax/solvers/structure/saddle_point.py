@@ -7,6 +7,7 @@ from ...bodies.euler_equations import solve_inertia
 from ...bodies.fixed_point import FixedPointBody
 from ...rotations.euler_map import euler_map
 from ...rotations.so3 import conjugate, multiply
+from .increments import conformal
 from .invariants import discrete_gradient, invariants, quaternion_momentum
 from .motion import Motion
 from .motion_step import AbstractMotionStep
@@ -30,8 +31,10 @@ class SaddlePointStep(AbstractMotionStep):
         return quaternion_momentum(self.body.inertia, self.q0, self.omega0)
 
     def guess(self) -> Float[Array, "9"]:
-        """The start."""
-        return jnp.concatenate([self.q0, self.p0, jnp.zeros(1, self.q0.dtype)])
+        """What goes on with the angular velocity of the start."""
+        q1 = multiply(self.q0, conformal(self.h * self.omega0).whole)
+        p1 = quaternion_momentum(self.body.inertia, q1, self.omega0)
+        return jnp.concatenate([q1, p1, jnp.zeros(1, q1.dtype)])
 
     def residual(self, Z: Float[Array, "9"]) -> Float[Array, "9"]:
         body, h, q0, p0 = self.body, self.h, self.q0, self.p0

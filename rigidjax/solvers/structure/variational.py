@@ -26,16 +26,17 @@ class Variational(AbstractSystemSolver):
     r"""QUAT.VI, the variational integrator of the discrete Lagrangian at the mid-point.
 
     Symplectic; conserves the momentum that belongs to a symmetry exactly, the energy to second
-    order without drift. Each step starts from the discrete momentum
-    $p_n = -D_1 L_d(q_n, q_{n+1}) + \frac h2 q_n \lambda_n$, which is also how the scheme of the paper
-    is started, and ends with $p_{n+1} = D_2 L_d$: the discrete Euler-Lagrange equations (E1) say
-    that both agree. The unknowns are those momenta turned into $\Omega = I^{-1}\,\frac12 G(q)\,p$.
+    order without drift (exactly in free rotation). A step starts from the discrete momentum
+    $p_n = -D_1 L_d(q_n, q_{n+1}) + \frac h2 q_n \lambda_n$, as the scheme of the paper is started,
+    and ends with $p_{n+1} = D_2 L_d$: the discrete Euler-Lagrange equations (E1) say that both
+    agree. The unknowns are those momenta turned into $\Omega = I^{-1}\,\frac12 G(q)\,p$.
 
-    In the frame of the body, with $(c, e) = \bar q_n \circ q_{n+1}$, and without forces, a step is
-    $I\Omega_n = \frac2h (c\,I e + e \times I e)$, $I\Omega_{n+1} = \frac2h (c\,I e - e \times I e)$.
-    Its right-hand side is bounded: about a principal axis it is $\frac1h I \sin\varphi$. **No step
-    exists for $h |\Omega|$ above 1 or so**, and the run ends with `nonlinear_divergence`: the steady
-    top of the paper has $\Omega_3 = 140.6$ rad/s, so that $h = 0.007$ s works and 0.01 s cannot.
+    In the frame of the body, with $(c, e) = \bar q_n \circ q_{n+1}$ and without forces, a step is
+    $I\Omega_n = \frac2h (c\,I e + e \times I e)$ and
+    $I\Omega_{n+1} = \frac2h (c\,I e - e \times I e)$. The right-hand side is bounded: about a
+    principal axis it is $\frac1h I \sin\varphi$. **No step exists for $h |\Omega|$ above 1 or so**,
+    and the run ends with `nonlinear_divergence`: the steady top of the paper has
+    $\Omega_3 = 140.6$ rad/s, so that $h = 0.007$ s works and 0.01 s cannot.
 
     Forces without potential enter by the discrete principle of d'Alembert at the mid-point.
 
@@ -61,7 +62,7 @@ class Variational(AbstractSystemSolver):
 
 
 class VariationalStep(AbstractMeanTwistStep):
-    r"""$q_{n+1}$ from the discrete momentum at the start; $h W$ is its conformal rotation vector."""
+    r"""$q_{n+1}$ from the discrete momentum at the start, by its conformal vector $h W$."""
 
     mechanics: AbstractMechanics
     rotation: AbstractRotation
@@ -153,7 +154,7 @@ def _of_fixed_point(mechanics: FixedPointMechanics, point: MidPoint):
     return [(None, before - stretch, after + stretch)]
 
 
-def _both(moment, u):
+def _both(moment: Any, u: Float[Array, "3"]) -> tuple[Any, Any]:
     if moment is None:
         return None, None
     turned = cross(u, moment)
