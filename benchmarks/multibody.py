@@ -155,7 +155,7 @@ def main() -> None:
     if args.smoke:
         rows = a02(1, 0.5)
     else:
-        rows = [*a01(2000.0), *a02(2, 20.0), *a02(40, 20.0), *a03(), *a04(), *a05(10.0)]
+        rows = [*a01(2000.0), *a02(2, 20.0), *a02(40, 10.0), *a03(), *a04(), *a05(10.0)]
     common.write("multibody", rows, args.smoke)
 
 

@@ -11,24 +11,21 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...bodies.euler_equations import angular_momentum, solve_inertia
-from ...bodies.inertia import inertia_tensor
 from ...bodies.potentials import AbstractPotential
-from ...forces.base import AbstractForce, Kinematics, Wrench, body_index, to_space
+from ...forces.base import Kinematics, Wrench
 from ...rotations.base import AbstractRotation
 from ...rotations.directors import Directors
 from ...rotations.euler_map import euler_map
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product
 from ...rotations.quaternion import Quaternion
-from ...rotations.so3 import cross, dot, skew, unskew
+from ...rotations.so3 import dot, unskew
 from ...system import AbstractMechanics, System
 from ...system.fixed_point import FixedPointMechanics
 from ...system.mechanics import add
+from .discrete_gradient import correction
 from .increments import Increment
 from .motion import Motion, turned
 
@@ -142,71 +139,14 @@ def _of_system(mechanics: System, point: MidPoint, conserves: bool):
     if not conserves or all(force.is_linear for force in mechanics.forces):
         return loads
     first, last = point.ends(middle)
+
+    def kinematics_of(positions, rotations):
+        return Kinematics(positions, rotations, middle.velocities, middle.angular_velocities)
+
     for force in mechanics.forces:
         if not force.is_linear:
-            more = _correction(mechanics, force, point, middle, first, last)
+            more = correction(
+                mechanics.bodies, (), force, point.t, point.h, kinematics_of, first, middle, last
+            )
             loads = [(add(f, df), add(m, dm)) for (f, m), (df, dm) in zip(loads, more, strict=True)]
     return loads
-
-
-def _correction(
-    mechanics: System, force: AbstractForce, point: MidPoint, middle, first, last
-) -> list[Wrench]:
-    """What makes up for the defect of one force, along the motion of the bodies that it acts on.
-
-    Between bodies, where nothing but their relative motion matters, along that alone: total
-    momentum and angular momentum are not touched.
-    """
-    bodies, h = mechanics.bodies, point.h
-
-    def energy(positions, rotations):
-        kinematics = Kinematics(positions, rotations, middle.velocities, middle.angular_velocities)
-        return force.potential_energy(point.t, bodies, kinematics)
-
-    steps = (
-        tuple(h * v for v in middle.velocities),
-        tuple(
-            product(R, skew(h * w))
-            for R, w in zip(middle.rotations, middle.angular_velocities, strict=True)
-        ),
-    )
-    _, slope = jax.jvp(energy, (middle.positions, middle.rotations), steps)
-    gain = energy(last.positions, last.rotations) - energy(first.positions, first.rotations)
-    names = force.body_names()
-    rows = [body_index(bodies, name) for name in names] or list(range(len(bodies)))
-    velocities = {i: middle.velocities[i] for i in rows}
-    omegas = {i: middle.angular_velocities[i] for i in rows}
-    if len(names) > 1:
-        velocities, omegas = _relative(bodies, middle, velocities, omegas)
-    momenta = {
-        i: (bodies[i].mass * velocities[i], angular_momentum(bodies[i].inertia, omegas[i]))
-        for i in rows
-    }
-    twice = sum(dot(momenta[i][0], velocities[i]) + dot(momenta[i][1], omegas[i]) for i in rows)
-    factor = -safe_divide(gain - slope, h * twice)
-    return [
-        (factor * momenta[i][0], factor * momenta[i][1]) if i in momenta else (None, None)
-        for i in range(len(bodies))
-    ]
-
-
-def _relative(bodies, middle, velocities, omegas):
-    """Twists less the rigid motion that has their momentum and angular momentum."""
-    rows = list(velocities)
-    mass = sum(bodies[i].mass for i in rows)
-    center = sum(bodies[i].mass * middle.positions[i] for i in rows) / mass
-    drift = sum(bodies[i].mass * velocities[i] for i in rows) / mass
-    spin = jnp.zeros_like(velocities[rows[0]])
-    locked = jnp.zeros((3, 3), spin.dtype)
-    for i in rows:
-        body, R, arm = bodies[i], middle.rotations[i], middle.positions[i] - center
-        spin = spin + to_space(R, angular_momentum(body.inertia, omegas[i]))
-        spin = spin + body.mass * cross(arm, velocities[i] - drift)
-        locked = locked + product(product(R, inertia_tensor(body.inertia)), R.T)
-        S = skew(arm)
-        locked = locked - body.mass * product(S, S)
-    turn = solve_inertia(locked, spin)
-    return (
-        {i: velocities[i] - drift - cross(turn, middle.positions[i] - center) for i in rows},
-        {i: omegas[i] - to_space(middle.rotations[i].T, turn) for i in rows},
-    )

@@ -40,7 +40,7 @@ class Variational(AbstractSystemSolver):
 
     Forces without potential enter by the discrete principle of d'Alembert at the mid-point.
 
-    For `Quaternion()` in `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System`.
+    For `Quaternion()` in `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or a `System`.
     With joints, closed loops and redundant constraints included, positions and velocities at the
     ends of steps satisfy all constraints to round-off; potentials then act at the ends.
 

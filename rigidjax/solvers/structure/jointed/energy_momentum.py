@@ -8,8 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ....formulations import AbstractFormulation
-from ....rotations import Directors
-from ....rotations.euler_map import euler_map
 from ....rotations.matrix import cross, to_body, to_space
 from ....system.attachment import Poses
 from ....system.jointed import JointedMechanics
@@ -29,21 +27,18 @@ def energy_momentum_step(
     $M(w_1 - w_0)$, with angular momenta in space components, equals the impulse of the applied
     forces and of the joints, $-\bar G^T h\lambda$, where $\bar G\,\bar w\,h = g(q_1) - g(q_0)$
     exactly: constraints are of second degree in $x$ and $R$, so that their gradient at the mean
-    pose is a discrete one. On rotations it acts through $\omega^\wedge\bar R$ in directors, and
-    through $\omega^\wedge$ times the matrix of the mean quaternion in quaternions: for the motion
-    of the step both are $(R_1 - R_0)/h$, for others they differ. All joints hold at the end,
-    $g(q_1) = 0$, to round-off; the rates of their constraints hold in the mean, and are of second
-    order in $h$ at the ends.
+    pose is a discrete one, and one that commutes with rotations of the whole. (The gradient by
+    quaternions at the mean quaternion conserves energy as well, but not angular momentum.) All
+    joints hold at the end, $g(q_1) = 0$, to round-off; the rates of their constraints hold in the
+    mean, and are of second order in $h$ at the ends. Quaternions and directors make the same steps.
 
-    **Arguments:** `model`, with joints, in quaternions or directors; `multipliers`, the guess, those
-    of the step before.
+    **Arguments:** `model`, with joints; `multipliers`, the guess, those of the step before.
     **Returns:** the end, and the root: increments $h\,\bar w$ and multipliers $h^2\lambda/2$.
     **Source:** discrete null-space method: Betsch, Leyendecker, Int. J. Numer. Meth. Engng 67
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993).
     """
     jointed: Any = model.jointed
-    in_directors = isinstance(model.rotation, Directors)
-    equations = _Equations(jointed.mechanics, t0, h, start, in_directors)
+    equations = _Equations(jointed.mechanics, t0, h, start)
     guess = jnp.concatenate([h * start.twists.ravel(), multipliers])
     root = saddle_root(equations, guess)
     twists = 2.0 / h * root.increments - start.twists
@@ -56,7 +51,6 @@ class _Equations(AbstractSaddle):
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Phase
-    in_directors: bool = eqx.field(static=True)
 
     def end(self, change) -> Phase:
         """Poses after the increments; twists are still those of the start."""
@@ -81,11 +75,11 @@ class _Equations(AbstractSaddle):
         spin = _carried(after[:, 3:], last.rotations[:L], frames)
         gain = jnp.concatenate([after[:, :3], spin], axis=1) - before
         impulse = 0.5 * h * h * jnp.concatenate([wrench[:, :3], moment], axis=1)
-        reaction = self._reaction(t, first, last, mean, mu)
+        reaction = self._reaction(t, first, last, mu)
         gap = mechanics.constraint(self.t0 + h, mechanics.place(last))
         return jnp.concatenate([(gain - impulse + reaction).ravel(), gap])
 
-    def _reaction(self, t, first: Poses, last: Poses, mean, mu):
+    def _reaction(self, t, first: Poses, last: Poses, mu):
         r"""$\bar G^T \mu$, moments in body components at the start."""
         mechanics = self.mechanics
         x, R = (
@@ -98,19 +92,9 @@ class _Equations(AbstractSaddle):
             return mu @ mechanics.constraint(t, mechanics.place(poses))
 
         force, gradient = jax.grad(work, argnums=(0, 1))(x[:-1], R[:-1])
-        moved = R[:-1] if self.in_directors else _by_mean_quaternion(mean)
-        moment = jnp.sum(jax.vmap(jax.vmap(cross))(_columns(moved), _columns(gradient)), axis=1)
+        columns, slopes = (jnp.swapaxes(A, 1, 2) for A in (R[:-1], gradient))
+        moment = jnp.sum(jax.vmap(jax.vmap(cross))(columns, slopes), axis=1)
         return jnp.concatenate([force, jax.vmap(to_body)(first.rotations[:-1], moment)], axis=1)
-
-
-def _by_mean_quaternion(mean):
-    r"""$R(\bar p)$, scaled such that $R_1 - R_0$ is it times the rotation of the step.
-
-    $p_1 - p_0 = \bar p\,\theta/(1 + s)$ for $\theta$ of the Cayley map, $s^2 = 1 + \theta^2/4$, and
-    $\bar p \cdot \bar p = (1 + s)/(2 s)$.
-    """
-    square = jnp.sum(mean * mean, axis=1)
-    return (2.0 - 1.0 / square)[:, None, None] * jax.vmap(euler_map)(mean)
 
 
 def _middle(mechanics, start: Phase, end: Phase, mean) -> Poses:
@@ -119,10 +103,6 @@ def _middle(mechanics, start: Phase, end: Phase, mean) -> Poses:
     positions = 0.5 * (start.positions + end.positions)
     half_way = Phase(positions, mean / lengths, start.twists, start.angles)
     return half_way.poses(mechanics)
-
-
-def _columns(R):
-    return jnp.swapaxes(R, 1, 2)
 
 
 def _carried(vectors, here, there):

@@ -1,65 +1,55 @@
-"""Forces of a step that change the energy by exactly what the potential changes."""
+"""Applied forces of a step of systems with joints."""
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....rotations.matrix import product
-from ....rotations.so3 import skew
+from ....forces.base import Kinematics
 from ....system.attachment import Poses
-from ....system.jointed import JointedMechanics, Twists
-from .phase import as_twists, momenta
-
-
-def potential_energy(mechanics: JointedMechanics, t, poses: Poses) -> Float[Array, ""]:
-    """Potential energy in a pose, J."""
-    L = mechanics.num_bodies
-    rest = jnp.zeros((L, 3), poses.positions.dtype)
-    kinematics = mechanics.kinematics(poses, mechanics.place(poses), Twists(rest, rest))
-    return jnp.asarray(mechanics.potential_energy(t, kinematics))
+from ....system.jointed import JointedMechanics
+from ..discrete_gradient import correction
+from .phase import as_twists
 
 
 def applied(mechanics: JointedMechanics, t, poses: Poses, twists) -> Float[Array, "L 6"]:
     """Applied wrenches: forces in space, moments in body components."""
-    at = mechanics.place(poses)
-    return mechanics.applied(t, mechanics.kinematics(poses, at, as_twists(twists)))
+    return mechanics.applied(t, _kinematics(mechanics, poses, twists))
 
 
 def conserving_wrenches(
-    mechanics: JointedMechanics, t, start: Poses, middle: Poses, end: Poses, change, h
+    mechanics: JointedMechanics, t, first: Poses, middle: Poses, last: Poses, change, h
 ) -> Float[Array, "L 6"]:
-    r"""Wrenches at the mid-point, corrected along the motion so that their work is right.
+    r"""Wrenches in the middle of a step whose conservative part does the work $-(V_1 - V_0)$.
 
-    The work of the conservative part over the step is $-(V_1 - V_0)$ exactly, whatever $V$
-    is: Gonzalez' discrete gradient in the metric of kinetic energy. Other forces are those of the
-    mid-point. Nothing is corrected for uniform gravity, which needs none.
-
-    **Arguments:** `change`, displacements and rotations (body axes of the middle) of the step,
-    (L, 6).
+    **Arguments:** poses at start, middle and end; `change`, displacements and rotations (body axes
+    of the middle) of the step, (L, 6).
     """
-    forces = applied(mechanics, t, middle, change / h)
-    if all(force.is_linear for force in mechanics.system.forces):
-        return forces
-    before, after = (potential_energy(mechanics, t, poses) for poses in (start, end))
+    twists = change / h
+    start, half_way, end = (_kinematics(mechanics, p, twists) for p in (first, middle, last))
+    system = mechanics.system
 
-    def moved(poses):
-        return potential_energy(mechanics, t, poses)
+    def kinematics_of(positions, rotations):
+        poses = Poses(
+            middle.positions.at[:-1].set(jnp.stack(positions)),
+            middle.rotations.at[:-1].set(jnp.stack(rotations)),
+            middle.turns,
+        )
+        return _kinematics(mechanics, poses, twists)
 
-    R = middle.rotations
-    turn = jnp.concatenate([change[:, 3:], jnp.zeros((1, 3), R.dtype)])
-    shift = jnp.concatenate([change[:, :3], jnp.zeros((1, 3), R.dtype)])
-    rate = Poses(
-        shift,
-        jax.vmap(lambda R, w: product(R, skew(w)))(R, turn),
-        jnp.zeros_like(middle.turns),
-    )
-    value, slope = jax.jvp(moved, (middle,), (rate,))
-    missing = after - before - slope
-    along = momenta(mechanics, change)
-    square = jnp.sum(along * change)
-    # Below round-off there is nothing to correct, and no direction to do it in.
-    eps = jnp.finfo(square.dtype).eps
-    noise = 8 * eps * (jnp.abs(before) + jnp.abs(after) + jnp.abs(value))
-    needed = jnp.abs(missing) > noise
-    factor = jnp.where(needed, missing / jnp.where(needed, square, 1.0), 0.0)
-    return forces - factor * along
+    total = mechanics.applied(t, half_way)
+    zero = jnp.zeros(3, total.dtype)
+    for force in system.forces:
+        if not force.is_linear:
+            more = correction(
+                system.bodies, system.joints, force, t, h, kinematics_of, start, half_way, end
+            )
+            total = total + jnp.stack(
+                [
+                    jnp.concatenate([zero if f is None else f, zero if m is None else m])
+                    for f, m in more
+                ]
+            )
+    return total
+
+
+def _kinematics(mechanics: JointedMechanics, poses: Poses, twists) -> Kinematics:
+    return mechanics.kinematics(poses, mechanics.place(poses), as_twists(twists))
