@@ -72,6 +72,9 @@ class EnergyMomentum(AbstractFreeBodySolver):
                 "`FixedPointBody` in `rj.Quaternion()`. Use `EnergyMomentum()`."
             )
 
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        return value
+
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         if self.form == "saddle-point":
             body: Any = model.system

@@ -52,6 +52,9 @@ class Variational(AbstractFreeBodySolver):
     def check_model(self, model: AbstractFormulation) -> None:
         check_free_bodies(self, model, (Quaternion,))
 
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        return value
+
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         return VariationalStep(model.mechanics, model.rotation, t0, h, start)
 
@@ -64,6 +67,10 @@ class VariationalStep(AbstractMeanTwistStep):
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Motion
+
+    @property
+    def mean_directors(self):
+        return False
 
     def increment(self, psi):
         return conformal(psi)
