@@ -29,6 +29,10 @@ class DirectorStep(AbstractMeanTwistStep):
     h: Float[Array, ""]
     start: Motion
 
+    @property
+    def mean_directors(self):
+        return True
+
     def increment(self, psi):
         return cayley(psi)
 

@@ -53,7 +53,13 @@ def correction(
     )
     here = tuple(middle.positions), tuple(middle.rotations)
     value, slope = jax.jvp(energy, here, steps)
-    start, end = (energy(tuple(k.positions), tuple(k.rotations)) for k in (first, last))
+    # Both ends at once: half of what there is to compile.
+    ends = jax.tree.map(
+        lambda a, b: jnp.stack([a, b]),
+        (tuple(first.positions), tuple(first.rotations)),
+        (tuple(last.positions), tuple(last.rotations)),
+    )
+    start, end = jnp.unstack(jax.vmap(energy)(*ends))
     defect = end - start - slope
     # Below round-off there is nothing to make up for.
     noise = 8 * jnp.finfo(defect.dtype).eps * (jnp.abs(start) + jnp.abs(end) + jnp.abs(value))

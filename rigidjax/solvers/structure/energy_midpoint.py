@@ -12,6 +12,7 @@ from ...checks import check, is_traced
 from ...forces.base import to_body, to_space
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
+from ...linalg import one_by_one
 from ...rotations.base import AbstractRotation
 from ...rotations.euler_map import euler_map
 from ...rotations.quaternion import Quaternion
@@ -93,9 +94,21 @@ class EnergyMidpoint(AbstractFreeBodySolver):
                     "joints. Use `rj.solvers.EnergyMomentum()`."
                 )
         inertia = model.mechanics.inertias()[0]
-        conserves = self.any_inertia or self.mean == "angular-velocity"
-        if not conserves and not is_traced(inertia):
-            check(inertia, _is_symmetric, _SYMMETRIC)
+        if self._needs_symmetry and not is_traced(inertia):
+            known = np.asarray(inertia)
+            moments = known if known.ndim == 1 else np.linalg.eigvalsh(known)
+            check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
+
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        inertia = model.mechanics.inertias()[0]
+        if not self._needs_symmetry or not is_traced(inertia):
+            return value
+        moments = inertia if inertia.ndim == 1 else _eigenvalues(inertia)
+        return eqx.error_if(value, ~(_difference(moments) <= _EQUAL), _SYMMETRIC)
+
+    @property
+    def _needs_symmetry(self):
+        return not self.any_inertia and self.mean == "angular-momentum"
 
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         arm = _arm(model.system) if has_joints(model.system) else None
@@ -200,16 +213,21 @@ class TopStep(AbstractMotionStep):
 
 
 _SYMMETRIC = (
-    "`EnergyMidpoint` conserves energy only for a body with two equal moments of inertia. Use "
-    '`rj.solvers.EnergyMomentum()` or `SimoWong(conserve="energy")`, which do for every body, or '
-    "ask for it with `EnergyMidpoint(any_inertia=True)`."
+    "`EnergyMidpoint` needs a body with two equal moments of inertia to conserve energy. Use "
+    '`EnergyMidpoint(mean="angular-velocity")`, `EnergyMomentum()` or '
+    '`SimoWong(conserve="energy")`, which do for every body, or ask for it with '
+    "`EnergyMidpoint(any_inertia=True)`."
 )
 
 
-def _is_symmetric(inertia):
-    """Whether two principal moments are equal; for known values."""
-    moments = np.sort(inertia if inertia.ndim == 1 else np.linalg.eigvalsh(inertia))
-    return np.min(np.diff(moments)) <= _EQUAL * moments[-1]
+_eigenvalues = one_by_one(jnp.linalg.eigvalsh)
+
+
+def _difference(moments):
+    """Smallest difference of two of three numbers, relative to the largest."""
+    a, b, c = moments[0], moments[1], moments[2]
+    least = jnp.minimum(jnp.minimum(jnp.abs(a - b), jnp.abs(b - c)), jnp.abs(c - a))
+    return least / jnp.max(jnp.abs(jnp.stack([a, b, c])))
 
 
 def _check_top(model: AbstractFormulation) -> None:

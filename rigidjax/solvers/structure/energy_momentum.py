@@ -89,6 +89,9 @@ class EnergyMomentum(AbstractSystemSolver):
     def step_of_joints(self, model, t0, h, start, multipliers):
         return energy_momentum_step(model, t0, h, start, multipliers)
 
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        return value
+
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         if self.form == "saddle-point":
             body: Any = model.system

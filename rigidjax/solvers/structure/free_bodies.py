@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import diffrax
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from ...formulations import AbstractFormulation
@@ -52,8 +53,13 @@ class AbstractFreeBodySolver(AbstractStructureSolver):
 
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
         """No step has been made; raises for a model that the scheme is not defined on."""
-        self.check_model(unwrapped(terms)[0].model)
-        return jnp.array(0)
+        model = unwrapped(terms)[0].model
+        self.check_model(model)
+        return self.checked(model, jnp.array(0))
+
+    @abc.abstractmethod
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        """`value`, with a check of those numbers of the model that are not known before."""
 
     def evaluations(self, solver_state: Any) -> Any:
         """Newton iterations of the last step."""
@@ -70,6 +76,7 @@ class AbstractFreeBodySolver(AbstractStructureSolver):
         equations = self.equations(model, t0, h, motion_of(model, y0))
         root = find_root(equations, equations.guess(), self.max_iterations)
         y1 = unknowns_of(model, equations.end(root.Z))
-        dense = dict(y0=y0, y1=y1, k=h * jnp.stack([term.vf(t0, y0, args), term.vf(t1, y1, args)]))
+        rates = jax.vmap(lambda t, y: term.vf(t, y, args))(jnp.stack([t0, t1]), jnp.stack([y0, y1]))
+        dense = dict(y0=y0, y1=y1, k=h * rates)
         result = RESULTS.where(root.okay, RESULTS.successful, RESULTS.nonlinear_divergence)
         return y1, None, dense, root.iterations, result

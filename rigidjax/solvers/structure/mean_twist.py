@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ...bodies.euler_equations import angular_momentum
 from ...rotations.base import AbstractRotation
 from ...system import AbstractMechanics
-from .increments import Increment, Map, rotated
+from .increments import Increment, Map, cayley, rotated
 from .midpoint_loads import MidPoint, mean_loads
 from .motion import Motion, polished, turned
 from .motion_step import AbstractMotionStep
@@ -31,6 +31,11 @@ class AbstractMeanTwistStep(AbstractMotionStep):
     t0: eqx.AbstractVar[Float[Array, ""]]
     h: eqx.AbstractVar[Float[Array, ""]]
     start: eqx.AbstractVar[Motion]
+
+    @property
+    @abc.abstractmethod
+    def mean_directors(self) -> bool:
+        """As in `MidPoint`."""
 
     @abc.abstractmethod
     def balance(self, V: Any, W: Any, increments: list[Increment]) -> tuple[list[Any], list[Any]]:
@@ -83,7 +88,7 @@ class AbstractMeanTwistStep(AbstractMotionStep):
     def middle(self, V: Any, W: Any, increments: list[Increment]) -> MidPoint:
         """The middle of the step."""
         t = self.t0 + 0.5 * self.h
-        return MidPoint(self.rotation, t, self.h, self.start, V, W, increments)
+        return MidPoint(self.rotation, t, self.h, self.start, V, W, increments, self.mean_directors)
 
 
 class TrapezoidalStep(AbstractMeanTwistStep):
@@ -105,6 +110,10 @@ class TrapezoidalStep(AbstractMeanTwistStep):
     start: Motion
     map: Map = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
+
+    @property
+    def mean_directors(self):
+        return self.map is cayley
 
     def increment(self, psi):
         return self.map(psi)
@@ -143,10 +152,11 @@ def momentum_gains(mechanics: AbstractMechanics, before: Any, after: Any) -> lis
 
 def less_impulses(linear: list[Any], angular: list[Any], h: Any, loads: Any) -> Any:
     """Gains of momentum and of angular momentum less the impulses of the loads."""
-    linear = [
-        p if force is None else p - h * force
-        for p, (force, _) in zip(linear, loads if linear else (), strict=True)
-    ]
+    if linear:
+        linear = [
+            p if force is None else p - h * force
+            for p, (force, _) in zip(linear, loads, strict=True)
+        ]
     angular = [
         m if moment is None else m - h * moment
         for m, (_, moment) in zip(angular, loads, strict=True)

@@ -16,11 +16,9 @@ from jaxtyping import Array, Float
 from ...bodies.potentials import AbstractPotential
 from ...forces.base import Kinematics, Wrench
 from ...rotations.base import AbstractRotation
-from ...rotations.directors import Directors
 from ...rotations.euler_map import euler_map
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product
-from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import dot, unskew
 from ...system import AbstractMechanics, System
 from ...system.fixed_point import FixedPointMechanics
@@ -31,7 +29,10 @@ from .motion import Motion, turned
 
 
 class MidPoint(NamedTuple):
-    """The middle of a step of length `h` that ends where `velocities`, `omegas` (means) lead."""
+    """The middle of a step of length `h` that ends where `velocities`, `omegas` (means) lead.
+
+    `mean_directors`: potentials of orientation act where the directors are the means of both ends.
+    """
 
     rotation: AbstractRotation
     t: Float[Array, ""]
@@ -40,6 +41,7 @@ class MidPoint(NamedTuple):
     velocities: Any
     omegas: Any
     increments: list[Increment]
+    mean_directors: bool = False
 
     def kinematics(self) -> Kinematics:
         """Poses and twists in the middle."""
@@ -89,7 +91,7 @@ def _of_fixed_point(mechanics: FixedPointMechanics, point: MidPoint, conserves: 
     if body.is_free:
         return [(None, None)]
     middle = point.kinematics()
-    R, W, one = middle.rotations[0], middle.angular_velocities[0], point.increments[0]
+    R, W = middle.rotations[0], middle.angular_velocities[0]
     total = None
     if body.moment is not None:
         total = body.extra_moment(point.t, R, W)
@@ -97,7 +99,7 @@ def _of_fixed_point(mechanics: FixedPointMechanics, point: MidPoint, conserves: 
         return [(None, total)]
     if not conserves:
         return [(None, add(total, body.potential.moment(R)))]
-    moment = mean_moment(point.rotation, body.potential, R, one)
+    moment = _mean_moment(point, body.potential, R)
     if not body.potential.is_linear:
         first, last = point.ends(middle)
         gain = body.potential(last.rotations[0]) - body.potential(first.rotations[0])
@@ -106,27 +108,18 @@ def _of_fixed_point(mechanics: FixedPointMechanics, point: MidPoint, conserves: 
     return [(None, add(total, moment))]
 
 
-@singledispatch
-def mean_moment(
-    rotation: AbstractRotation, potential: AbstractPotential, R: Float[Array, "3 3"], one: Increment
+def _mean_moment(
+    point: MidPoint, potential: AbstractPotential, R: Float[Array, "3 3"]
 ) -> Float[Array, "3"]:
-    """Moment of a potential where the coordinates are the means of those at both ends.
+    """Moment of a potential that does the right work if that is linear in the rotation matrix.
 
-    In components of the frame of the mid-point, `R`. It does the right work if the potential is
-    linear in the rotation matrix.
+    In components of the frame of the mid-point, `R`.
     """
-    raise NotImplementedError
-
-
-@mean_moment.register
-def _of_mean_quaternion(rotation: Quaternion, potential, R, one):
-    # A stretched rotation.
-    return potential.moment(one.chord * R)
-
-
-@mean_moment.register
-def _of_mean_directors(rotation: Directors, potential, R, one):
-    # (R_n + R_{n+1}) / 2 = R (F + F^T) / 2.
+    one = point.increments[0]
+    if not point.mean_directors:
+        # With the mean quaternion: a stretched rotation.
+        return potential.moment(one.chord * R)
+    # With the mean directors: (R_n + R_{n+1}) / 2 = R (F + F^T) / 2.
     F = euler_map(one.half) / one.square
     mean = product(R, 0.5 * (F + F.T))
     return -2.0 * unskew(product(product(R.T, potential.gradient(mean)), product(mean.T, R)))

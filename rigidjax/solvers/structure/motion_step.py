@@ -23,8 +23,15 @@ class AbstractMotionStep(AbstractImplicitStep):
     def end(self, Z: Any) -> Motion:
         """The motion at the end."""
 
-    def jacobian(self, Z: Any) -> Any:
-        def flat(z):
-            return self.residual(z.reshape(Z.shape)).ravel()
+    def linearized(self, Z: Any) -> tuple[Any, Any]:
+        """The residual, flattened, and its derivative."""
 
-        return jax.jacfwd(flat)(Z.ravel())
+        def flat(z):
+            r = self.residual(z.reshape(Z.shape)).ravel()
+            return r, r
+
+        J, r = jax.jacfwd(flat, has_aux=True)(Z.ravel())
+        return r, J
+
+    def jacobian(self, Z: Any) -> Any:
+        return self.linearized(Z)[1]

@@ -8,7 +8,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ...linalg import inverse
 from ...rotations.so3 import cross, dot
-from ..implicit import AbstractImplicitStep, solved
+from ..implicit import solved
+from .motion_step import AbstractMotionStep
 
 
 class Root(NamedTuple):
@@ -20,7 +21,7 @@ class Root(NamedTuple):
     iterations: Int[Array, ""]
 
 
-def find_root(step: AbstractImplicitStep, Z: Any, limit: int) -> Root:
+def find_root(step: AbstractMotionStep, Z: Any, limit: int) -> Root:
     r"""Newton iterations from `Z` to round-off, with a Jacobian for each.
 
     It ends when an increment is below $\epsilon^{5/8}$ of the largest unknown (1.6e-10 in double
@@ -48,12 +49,12 @@ def find_root(step: AbstractImplicitStep, Z: Any, limit: int) -> Root:
     return Root(solved(step, Z, okay), okay, count)
 
 
-def newton_increment(step: AbstractImplicitStep, Z: Any) -> Any:
+def newton_increment(step: AbstractMotionStep, Z: Any) -> Any:
     """What a Newton step adds to `Z`."""
-    r, J = step.residual(Z), step.jacobian(Z)
+    r, J = step.linearized(Z)
     if Z.size == 3:
-        return -solve_three(J, r.ravel()).reshape(Z.shape)
-    return -(inverse(J) @ r.ravel()).reshape(Z.shape)
+        return -solve_three(J, r).reshape(Z.shape)
+    return -(inverse(J) @ r).reshape(Z.shape)
 
 
 def solve_three(A: Float[Array, "3 3"], b: Float[Array, "3"]) -> Float[Array, "3"]:

@@ -43,6 +43,9 @@ class SimoWong(AbstractFreeBodySolver):
     def check_model(self, model: AbstractFormulation) -> None:
         check_free_bodies(self, model)
 
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        return value
+
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         return TrapezoidalStep(
             model.mechanics, model.rotation, t0, h, start, exponential, self.conserve == "energy"

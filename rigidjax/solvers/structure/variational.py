@@ -57,6 +57,9 @@ class Variational(AbstractSystemSolver):
     def step_of_joints(self, model, t0, h, start, multipliers):
         return variational_step(model, t0, h, start, multipliers)
 
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        return value
+
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         return VariationalStep(model.mechanics, model.rotation, t0, h, start)
 
@@ -69,6 +72,10 @@ class VariationalStep(AbstractMeanTwistStep):
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Motion
+
+    @property
+    def mean_directors(self):
+        return False
 
     def increment(self, psi):
         return conformal(psi)

@@ -1,0 +1,105 @@
+"""What the conserving schemes refuse, and what they say to use instead."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from solvers.structure import models
+
+import rigidjax as rj
+from rigidjax.solvers import EnergyMidpoint, EnergyMomentum, SimoWong, Variational
+
+BODY = models.FREE.system
+STATE0 = models.FREE.state0
+TWO = models.tethered_pair()
+CHAIN = rj.problems.chain(2)
+
+
+def refused(model, state0, solver, message, **options):
+    with pytest.raises(ValueError, match=message):
+        rj.simulate(model, state0, 1.0, solver=solver, **{"dt": 0.1, **options})
+
+
+@pytest.mark.parametrize("solver", [EnergyMomentum(), SimoWong(), Variational(), EnergyMidpoint()])
+def test_models(solver):
+    name = type(solver).__name__
+    refused(
+        rj.NullSpace(BODY, rj.RotationVector()), STATE0, solver,
+        rf"`{name}` is written in the coordinates of `rj.Quaternion\(\)`.*`RotationVector`.*Dopri8",
+    )  # fmt: skip
+    refused(
+        rj.Absolute(BODY, index=3), STATE0, solver,
+        rf"`{name}` finds the multipliers.*index=3.*`rj.solvers.Radau5\(\)`",
+    )  # fmt: skip
+    refused(rj.NullSpace(BODY, rates="space"), STATE0, solver, rf'`{name}` .*Use rates="body"')
+    refused(rj.EulerParameters(BODY), STATE0, solver, rf"`{name}` takes .*; got `EulerParameters`")
+
+
+@pytest.mark.parametrize("solver", [EnergyMomentum(), SimoWong(), Variational()])
+def test_joints(solver):
+    refused(
+        rj.NullSpace(CHAIN.system), CHAIN.state0, solver,
+        r"is for bodies without joints.*got 2 joint\(s\).*EnergyMidpoint",
+    )  # fmt: skip
+
+
+def test_variational_in_directors():
+    refused(
+        rj.NullSpace(BODY, rj.Directors()), STATE0, Variational(),
+        r"coordinates of `rj.Quaternion\(\)`; got `Directors`",
+    )  # fmt: skip
+
+
+def test_energy_midpoint():
+    refused(
+        rj.NullSpace(BODY), STATE0, EnergyMidpoint(),
+        r'two equal moments.*mean="angular-velocity".*any_inertia=True.*Got',
+    )  # fmt: skip
+    refused(
+        rj.NullSpace(TWO), TWO.reference_state(), EnergyMidpoint(), "one body with a fixed point"
+    )
+    refused(
+        rj.Absolute(CHAIN.system), CHAIN.state0, EnergyMidpoint(),
+        "one body on one `Spherical` joint to the ground; got 2 bodies",
+    )  # fmt: skip
+    top = rj.System(
+        rj.Body("top", 1.0, (1.0, 1.0, 1.0), (0.0, 0.0, 1.0)),
+        [rj.Spherical("ground", "top", (0.0, 0.0, 0.0))],
+    )
+    refused(
+        rj.NullSpace(top), top.reference_state(), EnergyMidpoint(),
+        r"velocity of the centre of mass.*Use `rj.Absolute\(system, rj.Quaternion\(\), index=0\)`",
+    )  # fmt: skip
+
+    def traced(inertia):
+        body = rj.FixedPointBody(inertia)
+        return rj.simulate(rj.NullSpace(body), STATE0, 0.1, solver=EnergyMidpoint(), dt=0.1).ys
+
+    with pytest.raises(Exception, match="two equal moments"):
+        jax.jit(traced)(jnp.array([6.0, 8.0, 3.0])).block_until_ready()
+    assert jnp.all(jnp.isfinite(jax.jit(traced)(jnp.array([6.0, 6.0, 3.0]))))
+
+
+def test_saddle_point_form():
+    solver = EnergyMomentum(form="saddle-point")
+    for model in (rj.NullSpace(BODY, rj.Directors()), rj.NullSpace(TWO)):
+        state0 = STATE0 if model.system is BODY else TWO.reference_state()
+        refused(model, state0, solver, r"`FixedPointBody` in `rj.Quaternion\(\)`")
+
+
+def test_options():
+    with pytest.raises(ValueError, match=r'form=...\)` must be "reduced" or "saddle-point"; got'):
+        EnergyMomentum(form="full")
+    with pytest.raises(ValueError, match=r'conserve=...\)` must be "momentum" or "energy"; got'):
+        SimoWong(conserve="all")
+    with pytest.raises(ValueError, match=r"half_rotation=...\)` must be .*; got 'half'"):
+        EnergyMidpoint(half_rotation="half")
+    with pytest.raises(ValueError, match=r"mean=...\)` must be .*; got 'momentum'"):
+        EnergyMidpoint(mean="momentum")
+
+
+def test_steps_are_fixed():
+    refused(rj.NullSpace(BODY), STATE0, EnergyMomentum(), r"give `simulate\(dt=...\)`", dt=None)
+    refused(
+        rj.NullSpace(BODY), STATE0, EnergyMomentum(), "keeps by itself",
+        projection=rj.projection.MassMetric(),
+    )  # fmt: skip
