@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
+from _conservation_figures import CONSERVATION
 from matplotlib.figure import Figure
 from work_precision import SIX
 
@@ -161,4 +162,5 @@ FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     "six_solvers_B": ("six_solvers", lambda: six_figure("B, 0.1")),
     "six_solvers_C": ("six_solvers", lambda: six_figure("C slow, 4 s")),
     "throughput": ("throughput", throughput_figure),
+    **CONSERVATION,
 }

@@ -55,7 +55,7 @@ class AbstractFreeBodySolver(AbstractStructureSolver):
         """No step has been made; raises for a model that the scheme is not defined on."""
         model = unwrapped(terms)[0].model
         self.check_model(model)
-        return self.checked(model, jnp.array(0))
+        return jnp.array(0), self.checked(model, jnp.array(True))
 
     @abc.abstractmethod
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
@@ -63,7 +63,7 @@ class AbstractFreeBodySolver(AbstractStructureSolver):
 
     def evaluations(self, solver_state: Any) -> Any:
         """Newton iterations of the last step."""
-        return solver_state
+        return solver_state[0]
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
@@ -78,5 +78,6 @@ class AbstractFreeBodySolver(AbstractStructureSolver):
         y1 = unknowns_of(model, equations.end(root.Z))
         rates = jax.vmap(lambda t, y: term.vf(t, y, args))(jnp.stack([t0, t1]), jnp.stack([y0, y1]))
         dense = dict(y0=y0, y1=y1, k=h * rates)
-        result = RESULTS.where(root.okay, RESULTS.successful, RESULTS.nonlinear_divergence)
-        return y1, None, dense, root.iterations, result
+        _, valid = solver_state
+        result = RESULTS.where(root.okay & valid, RESULTS.successful, RESULTS.nonlinear_divergence)
+        return y1, None, dense, (root.iterations, valid), result

@@ -75,18 +75,22 @@ def test_steady_top(scheme, rotation):
         assert 1e-6 < change < 1e-2
 
 
-@pytest.mark.parametrize("form", ["reduced", "saddle-point"])
-@pytest.mark.parametrize("make", [rj.NullSpace, rj.Absolute])
-def test_any_potential(form, make):
-    """The discrete derivative conserves what the gradient in the middle does not."""
+@pytest.mark.parametrize(
+    "solver", [EnergyMomentum(), EnergyMomentum(form="saddle-point"), SimoWong(conserve="energy")]
+)
+def test_any_potential(solver):
+    """The discrete derivative conserves the energy of every potential."""
     body, state0 = models.quartic_body()
-    model = make(body)
-    sol = models.run(model, state0, 0.2, 400, EnergyMomentum(form=form))
+    make = rj.Absolute if solver == EnergyMomentum() else rj.NullSpace
+    sol = models.run(make(body), state0, 0.2, 400, solver)
     assert models.change(sol.energy) < 1e-12
-    plain = models.run(model, state0, 0.2, 400, SimoWong())
-    assert models.change(plain.energy) > 1e-3
-    companion = models.run(model, state0, 0.2, 400, SimoWong(conserve="energy"))
-    assert models.change(companion.energy) < 1e-12
+
+
+def test_gradient_in_the_middle():
+    """Which the gradient in the middle alone does not."""
+    body, state0 = models.quartic_body()
+    sol = models.run(rj.NullSpace(body), state0, 0.2, 400, SimoWong())
+    assert models.change(sol.energy) > 1e-3
 
 
 def test_any_potential_in_directors():
@@ -108,7 +112,7 @@ def test_reduced_and_saddle_point_agree():
     assert np.max(np.abs(reduced.ys - full.ys)) < 1e-12
 
 
-@pytest.mark.parametrize("scheme", models.SCHEMES)
+@pytest.mark.parametrize("scheme", ["EnergyMomentum", "Variational"])
 def test_free_systems(scheme):
     """Internal forces leave momentum and angular momentum alone, whatever the scheme."""
     system = models.tethered_pair()
@@ -121,11 +125,10 @@ def test_free_systems(scheme):
     assert change < 1e-12 if "nergy" in scheme else 1e-6 < change < 1e-2
 
 
-@pytest.mark.parametrize("make", [rj.NullSpace, rj.Absolute])
-def test_systems_under_gravity(make):
+def test_systems_under_gravity():
     """Energy stays; the momentum grows as gravity says."""
     system = models.tethered_pair(gravity=True)
-    model = make(system, rj.Directors() if make is rj.NullSpace else rj.Quaternion())
+    model = rj.NullSpace(system, rj.Directors())
     sol = models.run(model, system.reference_state(), 0.02, 100, EnergyMomentum())
     assert models.change(sol.energy) < 1e-12
     gain = sol.linear_momentum - sol.linear_momentum[0]
