@@ -144,6 +144,7 @@ def _solve(
     asked = saveat
     structured = isinstance(solver, AbstractStructureSolver)
     counts_itself = structured or isinstance(solver, AbstractDAESolver)
+    failure = getattr(RESULTS, solver.failure) if structured else RESULTS.nonlinear_divergence
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
@@ -181,6 +182,7 @@ def _solve(
     if isinstance(projected, Projected) and saveat.subs is not None and ys is not None:
         ys = _project_saved(projected, solution.ts, ys, saveat)
     result = RESULTS.promote(solution.result)
+    result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     mask: Any = solution.event_mask
     if watch:
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))

@@ -11,6 +11,7 @@ No other file divides by an angle or takes the root of something that can be zer
 """
 
 import math
+from fractions import Fraction
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -127,6 +128,24 @@ def dexp_inverse_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
     large = jnp.where(small, _DEXP_INVERSE_THRESHOLD, x)
     half = 0.5 * jnp.sqrt(large)
     return jnp.where(small, value, (1.0 - half / jnp.tan(half)) / large)
+
+
+def dexp_inverse_polynomial(x: Float[Array, "..."], terms: int) -> Float[Array, "..."]:
+    r"""The first terms of the power series of `dexp_inverse_ratio`, $\sum_k |B_{2k}| x^{k-1}/(2k)!$.
+
+    None of them, 0, for `terms=0`.
+    """
+    coefficients = [float(abs(b) / math.factorial(2 * k)) for k, b in _even_bernoulli(terms)]
+    return _polynomial(tuple(coefficients), x) if coefficients else jnp.zeros_like(x)
+
+
+def _even_bernoulli(count: int) -> list[tuple[int, Fraction]]:
+    """The Bernoulli numbers $B_{2k}$, k = 1, ..., `count`."""
+    numbers = [Fraction(1)]
+    for n in range(1, 2 * count + 1):
+        total = sum(math.comb(n + 1, j) * b for j, b in enumerate(numbers))
+        numbers.append(-total / (n + 1))
+    return [(k, numbers[2 * k]) for k in range(1, count + 1)]
 
 
 def arctangent_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
         AbstractStructureSolver as AbstractStructureSolver,
         ModelTerm as ModelTerm,
     )
+    from .structure.lie import (
+        RK4 as RK4,
+        MuntheKaas as MuntheKaas,
+    )
 
 # Imported when they are first asked for.
 _HOMES = {
@@ -38,6 +42,8 @@ _HOMES = {
     "Radau13": "radau",
     "AbstractStructureSolver": "structure",
     "ModelTerm": "structure",
+    "MuntheKaas": "structure.lie",
+    "RK4": "structure.lie",
 }
 
 

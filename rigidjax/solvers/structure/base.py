@@ -40,10 +40,13 @@ class AbstractStructureSolver(diffrax.AbstractSolver):
     It takes a `ModelTerm`. Its unknowns are those of the model, so that whatever reads a solution
     goes on to work. `simulate` runs it without projection: what the scheme keeps it keeps itself.
 
-    **Attributes:** `is_adaptive`, whether its error estimate can choose the step.
+    **Attributes:** `is_adaptive`, whether its error estimate can choose the step; `failure`, the
+    name in `rj.RESULTS` of a step that cannot be made (diffrax knows it as
+    `nonlinear_divergence`).
     """
 
     is_adaptive: eqx.AbstractClassVar[bool]
+    failure: ClassVar[str] = "nonlinear_divergence"
     term_structure: ClassVar = ModelTerm
 
     @abc.abstractmethod

@@ -1,0 +1,4 @@
+"""Integrators on the rotation group."""
+
+from .munthe_kaas import MuntheKaas as MuntheKaas
+from .tableau import RK4 as RK4
