@@ -28,6 +28,14 @@ _SINE = tuple((-1.0) ** j / math.factorial(2 * j + 1) for j in range(_TERMS))
 _SINE_EXCESS = tuple((-1.0) ** j / math.factorial(2 * j + 3) for j in range(17))
 _ARCTANGENT = tuple((-1.0) ** j / (2 * j + 1) for j in range(15))
 
+# Half angles within the chart of the rotation vector, up to 2 pi. Where a step of an integrator
+# lies inside of it, a series takes a tenth of the time of `where`, sine and cosine in a batch.
+_HALF_SINE = tuple(0.5 * (-0.25) ** j / math.factorial(2 * j + 1) for j in range(_TERMS))
+_HALF_VERSINE = tuple(0.25 * (-0.25) ** j / math.factorial(2 * j + 2) for j in range(_TERMS))
+_HALF_DEFECT = tuple(
+    (j + 1) * (-0.25) ** j / (4 * math.factorial(2 * j + 3)) for j in range(_TERMS)
+)
+
 # The function of `dexp_inverse` is meromorphic with simple poles at 2 pi k: the first three are
 # split off, the rest, 2 (zeta(2 j + 2) - 1 - 2^(-2 j - 2) - 3^(-2 j - 2)) / (2 pi)^(2 j + 2), is a
 # power series that converges up to 8 pi. No cancellation anywhere below the third pole, and
@@ -130,8 +138,24 @@ def dexp_inverse_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.where(small, value, (1.0 - half / jnp.tan(half)) / large)
 
 
+def half_sine_series(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""$\sin(\phi/2) / \phi$ of $x = \phi^2$ for $\phi \le 2\pi$, a series alone."""
+    return _polynomial(_HALF_SINE, x)
+
+
+def half_versine_series(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""$(1 - \cos(\phi/2)) / \phi^2$ of $x = \phi^2$ for $\phi \le 2\pi$, a series alone."""
+    return _polynomial(_HALF_VERSINE, x)
+
+
+def dexp_inverse_series(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""`dexp_inverse_ratio` for $\phi < 2\pi$, as $(\sin\frac\phi2 - \frac\phi2\cos\frac\phi2) /
+    (\phi^2 \sin\frac\phi2)$: two series, of which `half_sine_series` is one."""
+    return _polynomial(_HALF_DEFECT, x) / half_sine_series(x)
+
+
 def dexp_inverse_polynomial(x: Float[Array, "..."], terms: int) -> Float[Array, "..."]:
-    r"""The first terms of the power series of `dexp_inverse_ratio`, $\sum_k |B_{2k}| x^{k-1}/(2k)!$.
+    r"""The first terms $|B_{2k}|\,x^{k-1} / (2k)!$ of the power series of `dexp_inverse_ratio`.
 
     None of them, 0, for `terms=0`.
     """

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from .structure.lie import (
         RK4 as RK4,
+        CommutatorFree4 as CommutatorFree4,
         MuntheKaas as MuntheKaas,
     )
 
@@ -44,6 +45,7 @@ _HOMES = {
     "ModelTerm": "structure",
     "MuntheKaas": "structure.lie",
     "RK4": "structure.lie",
+    "CommutatorFree4": "structure.lie",
 }
 
 

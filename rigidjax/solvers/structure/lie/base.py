@@ -17,7 +17,8 @@ _LIMIT = (2.0 * 3.141592653589793) ** 2
 class AbstractGroupSolver(AbstractStructureSolver):
     """An explicit method that moves unit quaternions by their exponential map.
 
-    On `NullSpace(system, Quaternion())`, with and without joints; the solver has no state.
+    On `NullSpace(system, Quaternion())`, with and without joints. The state of the solver is what
+    rounding took from the unknowns: it is added to the next step (compensated summation).
     """
 
     def check_model(self, model: AbstractFormulation) -> None:
@@ -42,9 +43,10 @@ class AbstractGroupSolver(AbstractStructureSolver):
                 "Runge-Kutta method of diffrax for this parametrization."
             )
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> None:
-        """No state."""
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
+        """Nothing was rounded yet."""
         self.check_model(unwrapped(terms)[0].model)
+        return jnp.zeros_like(y0)
 
     def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
         """Vector field at a point."""

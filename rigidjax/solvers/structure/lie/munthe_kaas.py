@@ -13,7 +13,7 @@ from ...unrolled import MAX_STAGES, is_small, rate
 from .base import AbstractGroupSolver, chart_of, is_inside
 from .chart import velocity
 from .interpolation import InChart
-from .tableau import combined, stages, tableau_of, weighted
+from .tableau import stacked, stages, tableau_of, weighted
 
 RESULTS: Any = diffrax.RESULTS
 
@@ -93,28 +93,19 @@ class MuntheKaas(AbstractGroupSolver):
 
         in_line = len(tableau.c) <= MAX_STAGES and is_small(terms, t0, y0, args)
         rates, turns = stages(field, tableau, t0, t1, zero, in_line)
-        u1 = _sum(h, tableau.b, rates, in_line, zero)
-        y1 = chart.point(u1)
+        u1 = weighted(h, tableau.b, rates)
+        y1, low = chart.end(u1, solver_state)
         inside = is_inside(turns) & is_inside(u1.turn)
-        error, result = None, RESULTS.where(
-            inside, RESULTS.successful, RESULTS.nonlinear_divergence
+        error, result = (
+            None,
+            RESULTS.where(inside, RESULTS.successful, RESULTS.nonlinear_divergence),
         )
         if tableau.error is not None:
-            error = chart.tangent(y1, _sum(h, tableau.error, rates, in_line, zero))
+            error = chart.tangent(y1, weighted(h, tableau.error, rates))
             error = jnp.where(inside, error, jnp.inf)
             size = jnp.where(inside, 0.0, jnp.inf)
             error, result = ended(t0, t1, size, error, result)
         inner = dict(y0=zero, y1=u1)
         if type(self.solver) is not diffrax.Euler:
-            inner["k"] = jax.tree.map(lambda k: h.astype(k.dtype) * k, rates)
-        return y1, error, dict(chart=chart, inner=inner), None, result
-
-
-def _sum(h, weights, rates, in_line, zero):
-    """`h` times the weighted sum of stacked rates."""
-    if not in_line:
-        return weighted(h, weights, rates)
-    parts = [jax.tree.map(lambda k, i=i: k[i], rates) for i in range(len(weights))]
-    return combined(h, weights, parts, zero)
-
-
+            inner["k"] = jax.tree.map(lambda k: h.astype(k.dtype) * k, stacked(rates))
+        return y1, error, dict(chart=chart, inner=inner), low, result

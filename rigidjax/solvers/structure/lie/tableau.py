@@ -32,9 +32,9 @@ class RK4(diffrax.AbstractERK):
     """
 
     tableau: ClassVar[diffrax.ButcherTableau] = _RK4
-    interpolation_cls: ClassVar[
-        Callable[..., diffrax.ThirdOrderHermitePolynomialInterpolation]
-    ] = diffrax.ThirdOrderHermitePolynomialInterpolation.from_k
+    interpolation_cls: ClassVar[Callable[..., diffrax.ThirdOrderHermitePolynomialInterpolation]] = (
+        diffrax.ThirdOrderHermitePolynomialInterpolation.from_k
+    )
 
     def order(self, terms: Any) -> int:
         """4."""
@@ -84,17 +84,18 @@ def stages(
 
     **Arguments:** `field(t, u)`, a pytree like `zero`, and anything else that is to be collected;
     `in_line`, written out instead of in a loop.
-    **Returns:** the rates and what was collected, stacked.
+    **Returns:** the rates, stacked or, in line, a list, and what was collected, stacked.
     """
     A, c = tableau.A, tableau.c
     h = t1 - t0
     if in_line:
-        found: list[Any] = []
+        rates, more = [], []
         for i, row in enumerate(A):
             t = t1 if c[i] == 1 else t0 + float(c[i]) * h
-            u = combined(h, row[:i], [rate for rate, _ in found], zero)
-            found.append(field(t, u))
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+            rate, one = field(t, weighted(h, row[:i], rates, zero))
+            rates.append(rate)
+            more.append(one)
+        return rates, stacked(more)
 
     def turn(rates, inputs):
         i, row, node = inputs
@@ -109,14 +110,11 @@ def stages(
     return jax.lax.scan(turn, rates, inputs)
 
 
-def weighted(h: Any, weights: Any, rates: Any) -> Any:
-    """`h` times the weighted sum of stacked rates."""
-    weights = h * jnp.asarray(weights, jnp.result_type(h))
-    return jax.tree.map(lambda k: jnp.tensordot(weights.astype(k.dtype), k, axes=1), rates)
-
-
-def combined(h: Any, weights: Any, rates: list[Any], zero: Any) -> Any:
-    """The same for a list of rates, without the zeros among the weights."""
+def weighted(h: Any, weights: Any, rates: Any, zero: Any = None) -> Any:
+    """`h` times the weighted sum of rates, stacked or a list (without the zeros among weights)."""
+    if not isinstance(rates, list):
+        weights = h * jnp.asarray(weights, jnp.result_type(h))
+        return jax.tree.map(lambda k: jnp.tensordot(weights.astype(k.dtype), k, axes=1), rates)
     used = [(float(w), rate) for w, rate in zip(weights, rates, strict=True) if w != 0]
     if not used:
         return zero
@@ -125,3 +123,10 @@ def combined(h: Any, weights: Any, rates: list[Any], zero: Any) -> Any:
         return h * sum(w * k for (w, _), k in zip(used, leaves, strict=True))
 
     return jax.tree.map(leaf, *(rate for _, rate in used))
+
+
+def stacked(rates: Any) -> Any:
+    """Rates in a list, stacked."""
+    if not isinstance(rates, list):
+        return rates
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rates)
