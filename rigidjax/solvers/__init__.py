@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .structure.lie import (
         RK4 as RK4,
         CommutatorFree4 as CommutatorFree4,
+        GeneralizedAlpha as GeneralizedAlpha,
         MuntheKaas as MuntheKaas,
     )
 
@@ -46,6 +47,7 @@ _HOMES = {
     "MuntheKaas": "structure.lie",
     "RK4": "structure.lie",
     "CommutatorFree4": "structure.lie",
+    "GeneralizedAlpha": "structure.lie",
 }
 
 

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import diffrax
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
-from ...formulations import AbstractFormulation
+from ...formulations import Absolute, AbstractFormulation
 
 
 class ModelTerm(diffrax.AbstractTerm):
@@ -22,7 +23,9 @@ class ModelTerm(diffrax.AbstractTerm):
     model: AbstractFormulation
 
     def vf(self, t: Any, y: Any, args: Any) -> Any:
-        """The vector field of the model, where it has one."""
+        """The vector field of the model, where it has one; zero for equations of index 1 to 3."""
+        if isinstance(self.model, Absolute) and self.model.index > 0:
+            return jax.tree.map(jnp.zeros_like, y)
         return self.model.vector_field(t, y, args)
 
     def contr(self, t0: Any, t1: Any, **kwargs: Any) -> Any:
