@@ -160,7 +160,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         dense = dict(
             y0=y0, y1=y1, h=h, w=w, w_rate=solver_state.rate, end=state.rate, unknowns=unknowns
         )
-        return y1, None, dense, state._replace(low=low), result
+        return y1, None, dense, state, result
 
 
 def _times(direction, *ts):
