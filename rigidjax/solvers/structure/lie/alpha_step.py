@@ -88,10 +88,8 @@ class AlphaStep(AbstractImplicitStep):
     def residual(self, Z):
         pose, w, rate, _ = self.end(Z)
         lam = self.split(Z)[1]
-        d, t = self.dynamics, self.t1
-        G = d.constraint_jacobian(t, pose)
-        balance = self.scale * (d.momenta(rate) - d.forces(t, pose, w)).ravel() + lam @ G
-        gap = d.constraint(t, pose)
+        forces, gap, G = self.dynamics.evaluate(self.t1, pose, w)
+        balance = self.scale * (self.dynamics.momenta(rate) - forces).ravel() + lam @ G
         if self.idle is not None:
             gap = gap + self.idle @ lam
         return jnp.concatenate([balance, gap])
@@ -133,4 +131,7 @@ def newton(step: AlphaStep, start: Any) -> tuple[Any, Any, Any]:
     carry = jnp.array(0), start, jnp.array(jnp.inf, dtype), jnp.array(True), empty, jnp.array(False)
     count, z, size, _, _, _ = jax.lax.while_loop(running, turn, carry)
     okay = (size <= noise) & jnp.all(jnp.isfinite(z))
+    if step.idle is not None:
+        # What multipliers cannot do must be satisfied by itself, or the constraints contradict.
+        okay = okay & (jnp.max(jnp.abs(step.idle @ step.split(z)[1]), initial=0.0) <= noise)
     return jnp.where(okay, z, start), okay, count

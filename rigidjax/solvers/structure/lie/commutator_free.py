@@ -29,7 +29,7 @@ class CommutatorFree4(AbstractGroupSolver):
     quaternions keep their length to round-off. Fixed steps. Dense output is a cubic Hermite
     polynomial in the chart of the step.
 
-    A stage that turns a body by 2 pi or more ends the run with `rj.RESULTS.chart_left`.
+    A step or stage that turns a body by 2 pi or more ends the run with `rj.RESULTS.chart_left`.
 
     **Source:** Celledoni, Marthinsen, Owren (2003), section 3.
     """
@@ -70,9 +70,8 @@ class CommutatorFree4(AbstractGroupSolver):
         first, second = weighted(h, _FIRST, rates), weighted(h, _SECOND, rates)
         halfway, low = chart.end(first, solver_state)
         y1, low = at(halfway).end(second, low)
-        turns = jnp.stack(
-            [first.turn, second.turn, last.turn, 0.5 * h * k1.turn, 0.5 * h * k2.turn]
-        )
+        ends = [h * 0.5 * k1.turn, h * 0.5 * k2.turn, last.turn, first.turn + second.turn]
+        turns = jnp.stack([first.turn, second.turn, *ends])
         result = RESULTS.where(is_inside(turns), RESULTS.successful, RESULTS.nonlinear_divergence)
         return y1, None, _dense(chart, k1, field(t1, y1), y1, h, first, second), low, result
 

@@ -42,16 +42,13 @@ class AbstractDynamics(eqx.Module):
         r"""$M w$."""
 
     @abc.abstractmethod
-    def forces(self, t, pose: Pose, w) -> Float[Array, "L k"]:
-        r"""$f$, applied and gyroscopic."""
+    def evaluate(self, t, pose: Pose, w) -> tuple[Array, Array, Array]:
+        r"""Applied and gyroscopic forces $f$, (L, k), constraints $g(q, t)$, (m,), and $G$,
+        (m, L k)."""
 
     @abc.abstractmethod
     def accelerations(self, t, pose: Pose, w) -> Float[Array, "L k"]:
         r"""$\dot w$ of a consistent state."""
-
-    @abc.abstractmethod
-    def constraint(self, t, pose: Pose) -> Float[Array, " m"]:
-        r"""$g(q, t)$."""
 
     @abc.abstractmethod
     def constraint_rate(self, t, pose: Pose, w) -> Float[Array, " m"]:
@@ -114,15 +111,15 @@ class SystemDynamics(AbstractDynamics):
     def momenta(self, w):
         return self.mechanics.momenta(w[:, :3], w[:, 3:])
 
-    def forces(self, t, pose, w):
-        kinematics = self.mechanics.kinematics(*self._placed(pose), _twists(w))
-        return self.mechanics.free_forces(t, kinematics)
+    def evaluate(self, t, pose, w):
+        poses, places = self._placed(pose)
+        mechanics = self.mechanics
+        forces = mechanics.free_forces(t, mechanics.kinematics(poses, places, _twists(w)))
+        G = flat(mechanics.constraint_jacobian(t, places))
+        return forces, mechanics.constraint(t, places), G
 
     def accelerations(self, t, pose, w):
         return constrained_accelerations(self.mechanics, t, *self._placed(pose), _twists(w))
-
-    def constraint(self, t, pose):
-        return self.mechanics.constraint(t, self._placed(pose)[1])
 
     def constraint_rate(self, t, pose, w):
         return self.mechanics.constraint_rate(t, self._placed(pose)[1], _twists(w))
@@ -186,14 +183,12 @@ class FixedPointDynamics(AbstractDynamics):
     def momenta(self, w):
         return angular_momentum(self.body.inertia, w[0])[None]
 
-    def forces(self, t, pose, w):
-        return self.momenta(self.accelerations(t, pose, w))
+    def evaluate(self, t, pose, w):
+        forces = self.momenta(self.accelerations(t, pose, w))
+        return forces, jnp.zeros(0, w.dtype), self.constraint_jacobian(t, pose)
 
     def accelerations(self, t, pose, w):
         return euler_equations(self.body.inertia, w[0], self._moment(t, pose, w))[None]
-
-    def constraint(self, t, pose):
-        return jnp.zeros(0, pose.p.dtype)
 
     def constraint_rate(self, t, pose, w):
         return jnp.zeros(0, w.dtype)

@@ -53,8 +53,8 @@ class GeneralizedAlpha(AbstractStructureSolver):
 
     Joints are satisfied on positions, to round-off; quaternions keep their length by themselves,
     and their multipliers follow from the others. Second order in positions, velocities and
-    multipliers, from the first step on: the start has $a_0 = \dot w(t_0 + (\alpha_m - \alpha_f)h)$
-    and, in the directions that the joints forbid, the velocity that the errors of a step ask for.
+    multipliers, from the first step on: in the directions that the joints forbid the start has
+    $a_0 = \dot w(t_0 + (\alpha_m - \alpha_f)h)$ and the velocity that the errors of a step ask for.
     Velocities violate the joints by the error of the method.
 
     Takes `Absolute(system, Quaternion(), index=3)`, with joints, closed loops, redundant
@@ -130,15 +130,19 @@ class GeneralizedAlpha(AbstractStructureSolver):
         c, (t0, t1) = coefficients(self.spectral_radius), _times(direction, t0, t1)
         h = t1 - t0
         pose, w = unknowns.pose(y0), unknowns.twists(y0)
+        if unknowns.num_multipliers == 0:
+            rate = dynamics.accelerations(t0, pose, w)
+            return AlphaState(rate, rate, jnp.zeros_like(w), h, jnp.zeros_like(y0), jnp.array(0))
         rate, jerk = _acceleration_and_jerk(dynamics, t0, pose, w)
         # Of the error of the positions of a step, divided by its length, what the joints see.
         error = (1 / 6 - c.beta - 0.5 * c.lead) * jerk
         error = error.at[:, -3:].add(each(cross, w[:, -3:], rate[:, -3:]) / 12)
         G = dynamics.constraint_jacobian(t0, pose)
         extra = dynamics.normal(t0, pose, h**2 * (G @ error.ravel()))
-        return AlphaState(
-            rate + c.lead * h * jerk, rate, extra, h, jnp.zeros_like(y0), jnp.array(0)
-        )
+        # Where forces alone decide, the pseudo-acceleration may start with an error of order h. An
+        # extrapolation there would throw stiff springs far off.
+        lead = dynamics.normal(t0, pose, c.lead * h * (G @ jerk.ravel()))
+        return AlphaState(rate + lead, rate, extra, h, jnp.zeros_like(y0), jnp.array(0))
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
