@@ -144,7 +144,7 @@ def _solve(
     asked = saveat
     structured = isinstance(solver, AbstractStructureSolver)
     counts_itself = structured or isinstance(solver, AbstractDAESolver)
-    failure = getattr(RESULTS, solver.failure) if structured else RESULTS.nonlinear_divergence
+    failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)

@@ -167,7 +167,7 @@ def _even_bernoulli(count: int) -> list[tuple[int, Fraction]]:
     """The Bernoulli numbers $B_{2k}$, k = 1, ..., `count`."""
     numbers = [Fraction(1)]
     for n in range(1, 2 * count + 1):
-        total = sum(math.comb(n + 1, j) * b for j, b in enumerate(numbers))
+        total = sum((math.comb(n + 1, j) * b for j, b in enumerate(numbers)), Fraction(0))
         numbers.append(-total / (n + 1))
     return [(k, numbers[2 * k]) for k in range(1, count + 1)]
 

@@ -2,8 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
-from solvers.structure.lie_cases import accurate, at_steps, attitude_errors
+from solvers.structure.lie_cases import accurate, at_steps, attitude_errors, matrices, slope
 
 import rigidjax as rj
 from rigidjax import problems
@@ -25,10 +24,7 @@ def _rk4(f, y, h):
 
 
 def formulation_1(J, p, omega, h, count):
-    """(C.1) to (C.8): accelerations of the quaternion from the bordered matrix of five equations.
-
-    As printed, (C.1) has the sign of the velocity-dependent term right and no moment here.
-    """
+    """(C.1) to (C.8) without a moment."""
 
     def f(y):
         q, v = y[:4], y[4:]
@@ -59,18 +55,48 @@ def formulation_2(J, p, omega, h, count):
     return y[:4], y[4:]
 
 
-@pytest.mark.parametrize(
-    "paper, make", [(formulation_1, rj.Absolute), (formulation_2, rj.NullSpace)], ids=["I", "II"]
-)
-def test_formulations_of_the_paper(paper, make):
-    """They are `Absolute` and `NullSpace` with the projection of `simulate`, to round-off."""
-    J, omega = np.diag([6.0, 8.0, 3.0]), np.array([2.0, -4.0, 3.0])
-    p = np.array([0.5, 0.5, -0.5, 0.5])
-    expected = paper(J, p, omega, 0.05, 20)
-    model = make(rj.FixedPointBody(np.diag(J)))
-    states = rj.simulate(model, rj.State(None, p, None, omega), 1.0, solver=RK4(), dt=0.05).states
-    np.testing.assert_allclose(states.orientation[0, 0], expected[0], atol=1e-13)
-    np.testing.assert_allclose(states.angular_velocity[0, 0], expected[1], atol=1e-12)
+J, OMEGA, P = np.diag([6.0, 8.0, 3.0]), np.array([2.0, -4.0, 3.0]), np.array([0.5, 0.5, -0.5, 0.5])
+
+
+def _ours(make, counts):
+    """Quaternions after 1 s in so many steps, normalised after each of them."""
+    model, state0 = make(rj.FixedPointBody(np.diag(J))), rj.State(None, P, None, OMEGA)
+    states = at_steps(model, state0, 1.0, RK4(), counts)
+    return np.asarray(states.orientation[:, 0]), np.asarray(states.angular_velocity[:, 0])
+
+
+def test_formulation_2_of_the_paper():
+    """It is `NullSpace` with the projection of `simulate`, to round-off."""
+    p, omega = _ours(rj.NullSpace, (20,))
+    expected = formulation_2(J, P, OMEGA, 0.05, 20)
+    np.testing.assert_allclose(p[0], expected[0], atol=1e-13)
+    np.testing.assert_allclose(omega[0], expected[1], atol=1e-12)
+
+
+def test_formulation_1_of_the_paper():
+    """It is `Absolute` with the projection of `simulate`, but for stages off the unit sphere.
+
+    There our closed form is that of the sphere, so that they agree to the order of the method.
+    """
+    counts = (20, 40, 80)
+    p, _ = _ours(rj.Absolute, counts)
+    expected = np.array([formulation_1(J, P, OMEGA, 1 / n, n)[0] for n in counts])
+    gap = np.max(np.abs(p - expected), axis=1)
+    assert slope(counts, gap) > 3.7 and gap[0] < 1e-4
+
+
+def test_long_steps_without_moment():
+    """A fast body in steps of 1.25 rad, against the formulations as printed."""
+    inertia, omega, t1 = np.diag([50.0, 42.0, 10.0]), np.array([5.0, 3.0, 500.0]), 0.1
+    p = np.array([1.0, 0.0, 0.0, 0.0])
+    model = rj.NullSpace(rj.FixedPointBody(np.diag(inertia)))
+    state0 = rj.State(None, p, None, omega)
+    end = accurate(model, state0, t1)
+    (lie,) = attitude_errors(at_steps(model, state0, t1, MuntheKaas(RK4()), (40,)), end)
+    for formulation in (formulation_1, formulation_2):
+        q, _ = formulation(inertia, p, omega, t1 / 40, 40)
+        error = jnp.max(jnp.abs(matrices(jnp.asarray(q)) - matrices(end.orientation)))
+        assert lie < error
 
 
 def test_long_steps():

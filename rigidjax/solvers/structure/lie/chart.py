@@ -94,7 +94,9 @@ class Chart(eqx.Module):
             # Beyond pi the logarithm is the shorter way back.
             far = relative[0] < 0
             angle = safe_sqrt(dot(psi, psi))
-            return jnp.where(far, psi - safe_divide(2 * jnp.pi, angle) * psi, psi)
+            return jnp.where(
+                far, psi - safe_divide(jnp.full_like(angle, 2 * jnp.pi), angle) * psi, psi
+            )
 
         return each(turn, p, q)
 

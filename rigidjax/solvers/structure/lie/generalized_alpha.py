@@ -225,8 +225,8 @@ def _concluded(unknowns, step: AlphaStep, z, state: AlphaState, count):
     pose, w, rate, pseudo = step.end(z)
     lam = dynamics.least_norm(step.t1, pose, step.split(z)[1] / step.scale)
     y, low = step.chart.end(step.increment(z), state.low)
-    pose = Pose(*layout.poses(y), step.angles)
-    pose = pose._replace(angles=dynamics.angles(pose))
+    x, p = layout.poses(y)
+    pose = Pose(x, p, dynamics.angles(Pose(x, p, step.angles)))
     internal = jnp.zeros(0)
     if unknowns.is_absolute:
         internal = dynamics.virials(step.t1, pose, w, lam) + _twice_energy(unknowns, w)

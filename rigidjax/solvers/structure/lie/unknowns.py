@@ -35,7 +35,8 @@ class Unknowns(eqx.Module):
     def pose(self, y: Float[Array, " N"]) -> Pose:
         """Configuration."""
         layout = self.model.layout
-        return Pose(*layout.poses(y), layout.angles(y))
+        x, p = layout.poses(y)
+        return Pose(x, p, layout.angles(y))
 
     def twists(self, y: Float[Array, " N"]) -> Float[Array, "L k"]:
         """Velocities, space components, and angular velocities, body components."""
