@@ -14,6 +14,7 @@ from jax.interpreters import ad
 
 from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
+from .solvers.structure.base import ModelTerm
 from .solvers.terms import AbstractDAETerm, unwrapped
 from .solvers.unrolled import is_small, rate
 
@@ -71,11 +72,11 @@ def _expose_closure(kwargs):
     a closure over the direction of time.
     """
     state, args = kwargs["init_state"], kwargs["args"]
-    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm):
+    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
         raise ValueError(
-            "`AnyMode` cannot see what the functions of a `MassMatrixTerm` or an `ImplicitTerm` "
-            "close over while it is traced. Pass such values through `args` or in an Equinox "
-            "module, or choose one of diffrax's adjoints."
+            "`AnyMode` cannot see what the functions of a model, a `MassMatrixTerm` or an "
+            "`ImplicitTerm` close over while it is traced. Pass such values through `args` or in "
+            "an Equinox module, or choose one of diffrax's adjoints."
         )
 
     def exposed(function):
@@ -219,6 +220,8 @@ class _Solve:
 
 
 def _is_small(kwargs):
+    if isinstance(unwrapped(kwargs["terms"])[0], ModelTerm):
+        return False  # Its solvers know by themselves; equations of index 3 have no vector field.
     state = kwargs["init_state"]
     return is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
 

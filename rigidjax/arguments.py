@@ -14,7 +14,7 @@ from .evaluations import is_after_step
 from .formulations import Absolute, Charted
 from .projection import AbstractProjection, Explicit
 from .solvers.base import AbstractDAESolver
-from .solvers.structure import AbstractStructureSolver
+from .solvers.structure.base import AbstractStructureSolver
 
 # Made once: building modules costs more than a short run.
 _DOPRI8 = diffrax.Dopri8()

@@ -4,11 +4,15 @@ import diffrax
 
 
 class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
-    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these two."""
+    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these three."""
 
     singular_parametrization = (
         "The rotation came to a singularity of its parametrization. Let the formulation move its "
         "reference on (`recharting=True`), or use `rj.Quaternion()`, which has no singularity."
+    )
+    chart_left = (
+        "A body turned by 2 pi or more within one step: it left the chart of the rotation group in "
+        "which a Lie-group method makes its steps. Take shorter steps or an adaptive step size."
     )
     nonfinite_state = (
         "The state is no longer finite. Take smaller steps or an adaptive step size, or check the "

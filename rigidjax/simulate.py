@@ -35,7 +35,7 @@ from .solution import Solution
 from .solvers import Projected, Recharted, dae_term
 from .solvers.base import AbstractDAESolver
 from .solvers.counting import CountingController, CountingSolver
-from .solvers.structure import AbstractStructureSolver, ModelTerm
+from .solvers.structure.base import AbstractStructureSolver, ModelTerm
 from .state import State
 
 # A run without re-charting ends this close to a singularity, in rad.
@@ -144,6 +144,7 @@ def _solve(
     asked = saveat
     structured = isinstance(solver, AbstractStructureSolver)
     counts_itself = structured or isinstance(solver, AbstractDAESolver)
+    failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
@@ -181,6 +182,7 @@ def _solve(
     if isinstance(projected, Projected) and saveat.subs is not None and ys is not None:
         ys = _project_saved(projected, solution.ts, ys, saveat)
     result = RESULTS.promote(solution.result)
+    result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     mask: Any = solution.event_mask
     if watch:
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))

@@ -11,6 +11,7 @@ No other file divides by an angle or takes the root of something that can be zer
 """
 
 import math
+from fractions import Fraction
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -26,6 +27,14 @@ _COSINE = tuple((-1.0) ** j / math.factorial(2 * j) for j in range(_TERMS + 1))
 _SINE = tuple((-1.0) ** j / math.factorial(2 * j + 1) for j in range(_TERMS))
 _SINE_EXCESS = tuple((-1.0) ** j / math.factorial(2 * j + 3) for j in range(17))
 _ARCTANGENT = tuple((-1.0) ** j / (2 * j + 1) for j in range(15))
+
+# Half angles within the chart of the rotation vector, up to 2 pi. Where a step of an integrator
+# lies inside of it, a series takes a tenth of the time of `where`, sine and cosine in a batch.
+_HALF_SINE = tuple(0.5 * (-0.25) ** j / math.factorial(2 * j + 1) for j in range(_TERMS))
+_HALF_VERSINE = tuple(0.25 * (-0.25) ** j / math.factorial(2 * j + 2) for j in range(_TERMS))
+_HALF_DEFECT = tuple(
+    (j + 1) * (-0.25) ** j / (4 * math.factorial(2 * j + 3)) for j in range(_TERMS)
+)
 
 # The function of `dexp_inverse` is meromorphic with simple poles at 2 pi k: the first three are
 # split off, the rest, 2 (zeta(2 j + 2) - 1 - 2^(-2 j - 2) - 3^(-2 j - 2)) / (2 pi)^(2 j + 2), is a
@@ -127,6 +136,40 @@ def dexp_inverse_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
     large = jnp.where(small, _DEXP_INVERSE_THRESHOLD, x)
     half = 0.5 * jnp.sqrt(large)
     return jnp.where(small, value, (1.0 - half / jnp.tan(half)) / large)
+
+
+def half_sine_series(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""$\sin(\phi/2) / \phi$ of $x = \phi^2$ for $\phi \le 2\pi$, a series alone."""
+    return _polynomial(_HALF_SINE, x)
+
+
+def half_versine_series(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""$(1 - \cos(\phi/2)) / \phi^2$ of $x = \phi^2$ for $\phi \le 2\pi$, a series alone."""
+    return _polynomial(_HALF_VERSINE, x)
+
+
+def dexp_inverse_series(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""`dexp_inverse_ratio` for $\phi < 2\pi$, as $(\sin\frac\phi2 - \frac\phi2\cos\frac\phi2) /
+    (\phi^2 \sin\frac\phi2)$: two series, of which `half_sine_series` is one."""
+    return _polynomial(_HALF_DEFECT, x) / half_sine_series(x)
+
+
+def dexp_inverse_polynomial(x: Float[Array, "..."], terms: int) -> Float[Array, "..."]:
+    r"""The first terms $|B_{2k}|\,x^{k-1} / (2k)!$ of the power series of `dexp_inverse_ratio`.
+
+    None of them, 0, for `terms=0`.
+    """
+    coefficients = [float(abs(b) / math.factorial(2 * k)) for k, b in _even_bernoulli(terms)]
+    return _polynomial(tuple(coefficients), x) if coefficients else jnp.zeros_like(x)
+
+
+def _even_bernoulli(count: int) -> list[tuple[int, Fraction]]:
+    """The Bernoulli numbers $B_{2k}$, k = 1, ..., `count`."""
+    numbers = [Fraction(1)]
+    for n in range(1, 2 * count + 1):
+        total = sum((math.comb(n + 1, j) * b for j, b in enumerate(numbers)), Fraction(0))
+        numbers.append(-total / (n + 1))
+    return [(k, numbers[2 * k]) for k in range(1, count + 1)]
 
 
 def arctangent_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:

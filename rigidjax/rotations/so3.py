@@ -211,15 +211,25 @@ def dexp(psi: Float[Array, "3"], v: Float[Array, "3"], rates: Rates = "body") ->
 
 
 def dexp_inv(
-    psi: Float[Array, "3"], v: Float[Array, "3"], rates: Rates = "body"
+    psi: Float[Array, "3"],
+    v: Float[Array, "3"],
+    rates: Rates = "body",
+    truncated: int | None = None,
 ) -> Float[Array, "3"]:
     r"""Rate $\dot\psi$ with which $\exp(\tilde\psi)$ has the angular velocity $v$, shape (3,).
 
-    The inverse of `dexp`; singular at angle 2 pi.
+    The inverse of `dexp`; singular at angle 2 pi. With `truncated=k` the series
+    $\sum_j (B_j / j!)\,(\mp\mathrm{ad}_\psi)^j v$ ends behind the power $k$ of the commutator,
+    which is an error of order $|\psi|^{k+1}$ (odd powers above the first are zero).
 
-    **Source:** inverse of Geradin-Rixen (171); Terze (B.1), which prints `dexp` for its inverse.
+    **Source:** inverse of Geradin-Rixen (171); Terze (A.4) and (B.1), which prints `dexp` for its
+    inverse.
     """
     check_rates(rates)
     x = dot(psi, psi)
-    e = guarded.dexp_inverse_ratio(x)
-    return axial_product(1.0 - e * x, 0.5 if rates == "body" else -0.5, e, psi, v)
+    if truncated is None:
+        e = guarded.dexp_inverse_ratio(x)
+    else:
+        e = guarded.dexp_inverse_polynomial(x, truncated // 2)
+    s = 0.5 if truncated is None or truncated > 0 else 0.0
+    return axial_product(1.0 - e * x, s if rates == "body" else -s, e, psi, v)

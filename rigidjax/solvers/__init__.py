@@ -21,14 +21,20 @@ if TYPE_CHECKING:
         Radau9 as Radau9,
         Radau13 as Radau13,
     )
-    from .structure import (
+    from .structure.base import (
         AbstractStructureSolver as AbstractStructureSolver,
-        EnergyMidpoint as EnergyMidpoint,
-        EnergyMomentum as EnergyMomentum,
         ModelTerm as ModelTerm,
-        SimoWong as SimoWong,
-        Variational as Variational,
     )
+    from .structure.energy_midpoint import EnergyMidpoint as EnergyMidpoint
+    from .structure.energy_momentum import EnergyMomentum as EnergyMomentum
+    from .structure.lie import (
+        RK4 as RK4,
+        CommutatorFree4 as CommutatorFree4,
+        GeneralizedAlpha as GeneralizedAlpha,
+        MuntheKaas as MuntheKaas,
+    )
+    from .structure.simo_wong import SimoWong as SimoWong
+    from .structure.variational import Variational as Variational
 
 # Imported when they are first asked for.
 _HOMES = {
@@ -40,12 +46,16 @@ _HOMES = {
     "Radau5": "radau",
     "Radau9": "radau",
     "Radau13": "radau",
-    "AbstractStructureSolver": "structure",
-    "EnergyMidpoint": "structure",
-    "EnergyMomentum": "structure",
-    "ModelTerm": "structure",
-    "SimoWong": "structure",
-    "Variational": "structure",
+    "AbstractStructureSolver": "structure.base",
+    "EnergyMidpoint": "structure.energy_midpoint",
+    "EnergyMomentum": "structure.energy_momentum",
+    "ModelTerm": "structure.base",
+    "SimoWong": "structure.simo_wong",
+    "Variational": "structure.variational",
+    "MuntheKaas": "structure.lie",
+    "RK4": "structure.lie",
+    "CommutatorFree4": "structure.lie",
+    "GeneralizedAlpha": "structure.lie",
 }
 
 

@@ -11,7 +11,7 @@ import diffrax
 import jax.numpy as jnp
 
 from .base import AbstractDAESolver
-from .structure import AbstractStructureSolver
+from .structure.base import AbstractStructureSolver
 
 
 class CountingSolver(diffrax.AbstractWrappedSolver):

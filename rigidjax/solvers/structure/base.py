@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import diffrax
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
-from ...formulations import AbstractFormulation
+from ...formulations import Absolute, AbstractFormulation
 
 
 class ModelTerm(diffrax.AbstractTerm):
@@ -22,7 +23,9 @@ class ModelTerm(diffrax.AbstractTerm):
     model: AbstractFormulation
 
     def vf(self, t: Any, y: Any, args: Any) -> Any:
-        """The vector field of the model, where it has one."""
+        """The vector field of the model, where it has one; zero for equations of index 1 to 3."""
+        if isinstance(self.model, Absolute) and self.model.index > 0:
+            return jax.tree.map(jnp.zeros_like, y)
         return self.model.vector_field(t, y, args)
 
     def contr(self, t0: Any, t1: Any, **kwargs: Any) -> Any:
@@ -40,10 +43,13 @@ class AbstractStructureSolver(diffrax.AbstractSolver):
     It takes a `ModelTerm`. Its unknowns are those of the model, so that whatever reads a solution
     goes on to work. `simulate` runs it without projection: what the scheme keeps it keeps itself.
 
-    **Attributes:** `is_adaptive`, whether its error estimate can choose the step.
+    **Attributes:** `is_adaptive`, whether its error estimate can choose the step; `failure`, the
+    name in `rj.RESULTS` of a step that cannot be made (diffrax knows it as
+    `nonlinear_divergence`).
     """
 
     is_adaptive: eqx.AbstractClassVar[bool]
+    failure: ClassVar[str] = "nonlinear_divergence"
     term_structure: ClassVar = ModelTerm
 
     @abc.abstractmethod

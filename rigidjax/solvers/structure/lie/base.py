@@ -1,0 +1,63 @@
+"""What the explicit Lie-group methods have in common."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ....formulations import Absolute, AbstractFormulation, NullSpace
+from ....rotations.quaternion import Quaternion
+from ...terms import unwrapped
+from ..base import AbstractStructureSolver
+from .chart import Chart
+
+# A chart ends at rotation vectors of this length, squared.
+_LIMIT = (2.0 * 3.141592653589793) ** 2
+
+
+class AbstractGroupSolver(AbstractStructureSolver):
+    """An explicit method that moves unit quaternions by their exponential map.
+
+    On `NullSpace(system, Quaternion())`, with and without joints. The state of the solver is what
+    rounding took from the unknowns: it is added to the next step (compensated summation).
+    """
+
+    def check_model(self, model: AbstractFormulation) -> None:
+        """Raise unless it is `NullSpace` in quaternions.
+
+        **Raises:** `ValueError` that says what to use instead.
+        """
+        name = type(self).__name__
+        if not isinstance(model, NullSpace):
+            kind = type(model).__name__
+            kind += f"(index={model.index})" if isinstance(model, Absolute) else ""
+            raise ValueError(
+                f"`{name}` moves unit quaternions by the angular velocities of the bodies: it "
+                f"needs `rj.NullSpace(system, rj.Quaternion())`; got `{kind}`. For positions and "
+                "multipliers of index 3 use `rj.solvers.GeneralizedAlpha()`, for rates of "
+                "quaternions a Runge-Kutta method of diffrax."
+            )
+        if not isinstance(model.rotation, Quaternion):
+            raise ValueError(
+                f"`{name}` moves unit quaternions: it needs `rj.NullSpace(system, "
+                f"rj.Quaternion())`; got `{type(model.rotation).__name__}`. Use that one, or a "
+                "Runge-Kutta method of diffrax for this parametrization."
+            )
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
+        """Nothing was rounded yet."""
+        self.check_model(unwrapped(terms)[0].model)
+        return jnp.zeros_like(y0)
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        """Vector field at a point."""
+        return terms.vf(t0, y0, args)
+
+
+def chart_of(model: NullSpace, y: Any) -> Chart:
+    """The chart at the unknowns `y`; with joints, rotations are turned by body rates."""
+    return Chart(y, model.layout, model.rates)
+
+
+def is_inside(turns: Any) -> Any:
+    """Whether all rotation vectors are inside the chart."""
+    return jnp.all(jnp.sum(turns * turns, axis=-1) < _LIMIT)

@@ -1,0 +1,91 @@
+"""Dense output on the group: that of a Runge-Kutta method, in the chart of its step."""
+
+import dataclasses
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+
+from .chart import Chart
+from .dynamics import Pose
+
+
+@dataclasses.dataclass(frozen=True)
+class InChart:
+    """Makes a `ChartInterpolation` of an interpolation class; compares by that class."""
+
+    inner: Any
+
+    def __call__(self, *, t0: Any, t1: Any, chart: Chart, inner: Any) -> "ChartInterpolation":
+        return ChartInterpolation(t0, t1, chart, self.inner(t0=t0, t1=t1, **inner))
+
+
+class ChartInterpolation(diffrax.AbstractLocalInterpolation):
+    """Dense output of the coordinates in a chart, as unknowns: quaternions stay of unit length."""
+
+    t0: Any
+    t1: Any
+    chart: Chart
+    inner: diffrax.AbstractLocalInterpolation
+
+    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
+        """Value at `t0`, or the increment from `t0` to `t1`."""
+        if t1 is not None:
+            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
+            return jax.tree.map(lambda a, b: b - a, first, second)
+        return self.chart.point(self.inner.evaluate(t0))
+
+
+class PoseInterpolation(diffrax.AbstractLocalInterpolation):
+    """Cubic Hermite polynomials of poses, in the chart of the step, and of twists.
+
+    Joint angles and multipliers are linear in time. `h` is the length of the step, negative in a
+    run backwards.
+    """
+
+    t0: Any
+    t1: Any
+    y0: Any
+    y1: Any
+    h: Any
+    w: Any
+    w_rate: Any
+    end: Any
+    unknowns: Any
+
+    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
+        """Value at `t0`, or the increment from `t0` to `t1`."""
+        if t1 is not None:
+            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
+            return second - first
+        unknowns, layout = self.unknowns, self.unknowns.model.layout
+        chart, h = Chart(self.y0, layout, "body"), self.h
+        w1, (x0, _), (x1, _) = (
+            unknowns.twists(self.y1),
+            layout.poses(self.y0),
+            layout.poses(self.y1),
+        )
+        turn = chart.turn_between(self.y1)
+        last = chart.rate(chart.zero._replace(turn=turn), _velocity(chart, w1))
+        zero = jnp.zeros_like(turn)
+        polynomial = diffrax.ThirdOrderHermitePolynomialInterpolation(
+            t0=self.t0,
+            t1=self.t1,
+            y0=(x0, zero, self.w),
+            y1=(x1, turn, w1),
+            k0=(h * self.w[:, :-3], h * self.w[:, -3:], h * self.w_rate),
+            k1=(h * w1[:, :-3], h * last.turn, h * self.end),
+        )
+        x, psi, w = polynomial.evaluate(t0)
+        _, p = layout.poses(chart.point(chart.zero._replace(turn=psi)))
+        s = (t0 - self.t0) / jnp.where(h == 0, 1.0, jnp.abs(h))
+        rest = self.y0 + s * (self.y1 - self.y0)
+        algebraic = rest[layout.size :]
+        count = algebraic.size - unknowns.num_multipliers
+        pose = Pose(x, p, layout.angles(rest))
+        return unknowns.join(pose, w, algebraic[:count], algebraic[count:])
+
+
+def _velocity(chart, w):
+    return chart.zero._replace(shift=w[:, :-3], turn=w[:, -3:])

@@ -1,0 +1,132 @@
+"""Explicit Runge-Kutta tableaux, and their stages."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_RK4 = diffrax.ButcherTableau(
+    c=np.array([0.5, 0.5, 1.0, 1.0]),
+    b_sol=np.array([1 / 6, 1 / 3, 1 / 3, 1 / 6, 0.0]),
+    b_error=np.array([0.0, 0.0, 0.0, 0.1, -0.1]),
+    a_lower=(
+        np.array([0.5]),
+        np.array([0.0, 0.5]),
+        np.array([0.0, 0.0, 1.0]),
+        np.array([1 / 6, 1 / 3, 1 / 3, 1 / 6]),
+    ),
+)
+
+
+class RK4(diffrax.AbstractERK):
+    """The classical Runge-Kutta method of order 4, with an error estimate of order 3.
+
+    The estimate takes the vector field at the end of the step, which is the first stage of the
+    next one: a tenth of its difference from the last stage.
+
+    **Source:** Hairer-Norsett-Wanner I, II.1, Table 1.2; weights of the estimate from the order
+    conditions up to order 3.
+    """
+
+    tableau: ClassVar[diffrax.ButcherTableau] = _RK4
+    interpolation_cls: ClassVar[Callable[..., diffrax.ThirdOrderHermitePolynomialInterpolation]] = (
+        diffrax.ThirdOrderHermitePolynomialInterpolation.from_k
+    )
+
+    def order(self, terms: Any) -> int:
+        """4."""
+        return 4
+
+
+class Tableau(NamedTuple):
+    """Coefficients of an explicit Runge-Kutta method with s stages, NumPy arrays.
+
+    **Attributes:** `A`, (s, s), strictly lower triangular; `b`, `c`, (s,); `error`, (s,), weights
+    of the error estimate, or `None`.
+    """
+
+    A: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    error: np.ndarray | None
+
+
+def tableau_of(solver: diffrax.AbstractSolver) -> Tableau:
+    """The tableau of an explicit Runge-Kutta solver of diffrax, `Euler` included.
+
+    **Raises:** `TypeError` for any other solver.
+    """
+    if type(solver) is diffrax.Euler:
+        return Tableau(np.zeros((1, 1)), np.ones(1), np.zeros(1), None)
+    tableau: Any = getattr(type(solver), "tableau", None)
+    if not isinstance(solver, diffrax.AbstractERK) or not isinstance(
+        tableau, diffrax.ButcherTableau
+    ):
+        raise TypeError(
+            "`MuntheKaas(solver=...)` takes an explicit Runge-Kutta method of diffrax, such as "
+            f"`diffrax.Dopri5()`, `diffrax.Euler()` or `rj.solvers.RK4()`; got {solver!r}."
+        )
+    s = len(tableau.c) + 1
+    A = np.zeros((s, s))
+    for i, row in enumerate(tableau.a_lower):
+        A[i + 1, : i + 1] = row
+    c = np.concatenate([[0.0 if tableau.c1 is None else tableau.c1], tableau.c])
+    return Tableau(A, np.asarray(tableau.b_sol), c, np.asarray(tableau.b_error))
+
+
+def stages(
+    field: Callable[[Any, Any], Any], tableau: Tableau, t0: Any, t1: Any, zero: Any, in_line: bool
+) -> tuple[Any, Any]:
+    """All stages of a step from `zero`.
+
+    **Arguments:** `field(t, u)`, a pytree like `zero`, and anything else that is to be collected;
+    `in_line`, written out instead of in a loop.
+    **Returns:** the rates, stacked or, in line, a list, and what was collected, stacked.
+    """
+    A, c = tableau.A, tableau.c
+    h = t1 - t0
+    if in_line:
+        rates, more = [], []
+        for i, row in enumerate(A):
+            t = t1 if c[i] == 1 else t0 + float(c[i]) * h
+            rate, one = field(t, weighted(h, row[:i], rates, zero))
+            rates.append(rate)
+            more.append(one)
+        return rates, stacked(more)
+
+    def turn(rates, inputs):
+        i, row, node = inputs
+        t = jnp.where(node == 1, t1, t0 + node * h)
+        rate, more = field(t, weighted(h, row, rates))
+        return jax.tree.map(lambda all, one: all.at[i].set(one), rates, rate), more
+
+    s = len(c)
+    rates = jax.tree.map(lambda x: jnp.zeros((s, *x.shape), x.dtype), zero)
+    dtype = jnp.result_type(h)
+    inputs = jnp.arange(s), jnp.asarray(A, dtype), jnp.asarray(c, dtype)
+    return jax.lax.scan(turn, rates, inputs)
+
+
+def weighted(h: Any, weights: Any, rates: Any, zero: Any = None) -> Any:
+    """`h` times the weighted sum of rates, stacked or a list (without the zeros among weights)."""
+    if not isinstance(rates, list):
+        weights = h * jnp.asarray(weights, jnp.result_type(h))
+        return jax.tree.map(lambda k: jnp.tensordot(weights.astype(k.dtype), k, axes=1), rates)
+    used = [(float(w), rate) for w, rate in zip(weights, rates, strict=True) if w != 0]
+    if not used:
+        return zero
+
+    def leaf(*leaves):
+        return h * sum(w * k for (w, _), k in zip(used, leaves, strict=True))
+
+    return jax.tree.map(leaf, *(rate for _, rate in used))
+
+
+def stacked(rates: Any) -> Any:
+    """Rates in a list, stacked."""
+    if not isinstance(rates, list):
+        return rates
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rates)

@@ -1,0 +1,303 @@
+"""Munthe-Kaas and commutator-free methods: orders, the group, joints, error control, failures."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+from solvers.structure.lie_cases import accurate, at_steps, attitude_errors, slope, state_errors
+
+import rigidjax as rj
+from rigidjax import problems
+from rigidjax.solvers import RK4, CommutatorFree4, ModelTerm, MuntheKaas
+
+# Moderate rates: every method is in its asymptotic range with few steps.
+STATE = problems.free_body().state0
+INERTIA = np.array([6.0, 8.0, 3.0])
+
+
+@pytest.fixture(scope="module")
+def slow_body():
+    """The free body at a tenth of the rates, its exact end after 2 s."""
+    problem = problems.free_body()
+    state0 = rj.State(None, STATE.orientation, None, 0.1 * STATE.angular_velocity)
+    end = problem.solution(problem.system, state0, jnp.array([2.0]))
+    return problem.system, state0, jax.tree.map(lambda leaf: leaf[0], end)
+
+
+ORDERS = {
+    "Euler": (MuntheKaas(diffrax.Euler()), 1, (400, 800, 1600)),
+    "Heun": (MuntheKaas(diffrax.Heun()), 2, (50, 100, 200)),
+    "RK4": (MuntheKaas(RK4()), 4, (40, 80, 160)),
+    "Dopri5": (MuntheKaas(diffrax.Dopri5()), 5, (20, 40, 80)),
+    "Dopri8": (MuntheKaas(diffrax.Dopri8()), 8, (8, 12, 18)),
+    "CF4": (CommutatorFree4(), 4, (40, 80, 160)),
+    "truncated 0": (MuntheKaas(diffrax.Dopri5(), truncated=0), 2, (20, 40, 80)),
+    "truncated 1": (MuntheKaas(diffrax.Dopri5(), truncated=1), 3, (20, 40, 80)),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_order(name, slow_body):
+    """The order of the tableau, or what a truncated series leaves of it."""
+    system, state0, end = slow_body
+    solver, order, counts = ORDERS[name]
+    assert solver.order(None) == order
+    states = at_steps(rj.NullSpace(system), state0, 2.0, solver, counts)
+    assert slope(counts, attitude_errors(states, end)) == pytest.approx(order, abs=0.25)
+
+
+def test_estimate_of_the_classical_method():
+    """RK4's embedded weights satisfy the conditions of order 3, and not that of order 4."""
+    tableau = RK4.tableau
+    A = np.zeros((5, 5))
+    for i, row in enumerate(tableau.a_lower):
+        A[i + 1, : i + 1] = row
+    for b, order in ((tableau.b_sol, 4), (tableau.b_sol + tableau.b_error, 3)):
+        c = A.sum(axis=1)
+        assert np.isclose(b.sum(), 1) and np.isclose(b @ c, 1 / 2)
+        assert np.isclose(b @ c**2, 1 / 3) and np.isclose(b @ A @ c, 1 / 6)
+        assert np.isclose(b @ A @ A @ c, 1 / 24) == (order == 4)
+
+
+def _euler(omega):
+    return np.cross(INERTIA * omega, omega) / INERTIA
+
+
+def _skew(v):
+    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+
+
+def _dexp_inv(psi, omega):
+    """By its series, whose terms are matrices: nothing in common with the closed form."""
+    ad, term, total = _skew(psi), np.array(omega), np.array(omega)
+    for j, b in enumerate(scipy.special.bernoulli(30)[1:], start=1):
+        term = -ad @ term / j
+        total = total + b * term
+    return total
+
+
+def _one_step(solver, dt, omega):
+    model = rj.NullSpace(rj.FixedPointBody(INERTIA))
+    state0 = rj.State(orientation=[[1.0, 0, 0, 0]], angular_velocity=[omega])
+    states = rj.simulate(model, state0, dt, solver=solver, dt=dt).states
+    R = rj.Quaternion().to_matrix(states.orientation[0, 0])
+    return np.asarray(R), np.asarray(states.angular_velocity[0, 0])
+
+
+def test_a_step_is_that_of_the_paper():
+    """Terze (B.1) with dexp^-1 for `dexp`, written with matrix exponentials and the series."""
+    h, w0 = 0.1, np.array([2.0, -1.0, 3.0])
+    K1, k1 = h * w0, h * _euler(w0)
+    K2, k2 = h * _dexp_inv(K1 / 2, w0 + k1 / 2), h * _euler(w0 + k1 / 2)
+    K3, k3 = h * _dexp_inv(K2 / 2, w0 + k2 / 2), h * _euler(w0 + k2 / 2)
+    K4, k4 = h * _dexp_inv(K3, w0 + k3), h * _euler(w0 + k3)
+    R, omega = _one_step(MuntheKaas(RK4()), h, w0)
+    expected = scipy.linalg.expm(_skew((K1 + 2 * K2 + 2 * K3 + K4) / 6))
+    np.testing.assert_allclose(R, expected, atol=1e-15)
+    np.testing.assert_allclose(omega, w0 + (k1 + 2 * k2 + 2 * k3 + k4) / 6, atol=1e-15)
+
+
+def test_a_commutator_free_step_is_that_of_the_paper():
+    """Celledoni-Marthinsen-Owren, with matrix exponentials, acting from the right."""
+    h, w0 = 0.1, np.array([2.0, -1.0, 3.0])
+    # No moment: angular velocities do not see the attitudes of the stages.
+    w2 = w0 + h / 2 * _euler(w0)
+    w3 = w0 + h / 2 * _euler(w2)
+    w4 = w0 + h * _euler(w3)
+    exp = lambda v: scipy.linalg.expm(h * _skew(v))  # noqa: E731
+    first = exp((3 * w0 + 2 * w2 + 2 * w3 - w4) / 12)
+    expected = first @ exp((-w0 + 2 * w2 + 2 * w3 + 3 * w4) / 12)
+    R, _ = _one_step(CommutatorFree4(), h, w0)
+    np.testing.assert_allclose(R, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("solver", [MuntheKaas(), CommutatorFree4()], ids=["MK", "CF4"])
+def test_length_of_quaternions(solver):
+    """1e5 steps of 0.3 rad: off by less than 1e-14, and nothing is normalised."""
+    problem, dt, count = problems.free_body(), 0.01, 100_000
+    ts = np.linspace(0, dt * count, 51)[1:]
+    solution = rj.simulate(
+        rj.NullSpace(problem.system), problem.state0, ts[-1], ts=ts, solver=solver, dt=dt,
+        max_steps=count + 10,
+    )  # fmt: skip
+    assert int(solution.stats["num_steps"]) == count
+    lengths = np.linalg.norm(np.asarray(solution.ys[:, :4]), axis=1)
+    assert np.max(np.abs(lengths - 1)) < 1e-14
+
+
+MODELS = {
+    "space rates": lambda: (problems.heavy_top(), "space", 0.3, MuntheKaas(RK4())),
+    "space rates, CF4": lambda: (problems.heavy_top(), "space", 0.3, CommutatorFree4()),
+    "joints": lambda: (problems.chain(2), "body", 0.3, MuntheKaas(RK4())),
+    "joints, CF4": lambda: (problems.chain(2), "body", 0.3, CommutatorFree4()),
+    "loop": lambda: (problems.four_bar(), "body", 0.1, MuntheKaas(RK4())),
+    "prescribed motion": lambda: (problems.turntable(), "body", 0.3, MuntheKaas(RK4())),
+    "free bodies": lambda: (_two_free_bodies(), "body", 0.5, CommutatorFree4()),
+}
+
+
+def _two_free_bodies():
+    """Two bodies, joined by a spring between points off their centres."""
+    bodies = [
+        rj.Body("a", 1.0, (0.2, 0.3, 0.4)),
+        rj.Body("b", 2.0, (0.5, 0.3, 0.4), position=(1.0, 0.2, 0.0)),
+    ]
+    spring = rj.Spring("a", "b", (0.1, 0.2, 0.0), (0.9, 0.1, 0.3), stiffness=20.0, length=0.5)
+    system = rj.System(bodies, (), [rj.Gravity((0.0, 0.0, -9.81)), spring])
+    state0 = rj.State(
+        system.reference_state().position,
+        None,
+        [[0.1, 0.2, 0.3], [0.0, -0.5, 0.2]],
+        [[1.0, 2.0, -1.0], [0.5, -1.0, 2.0]],
+    )
+    return problems.Problem("two", "", system, state0, 0.5, "")
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def moving(request):
+    """A model of each kind, a state in three-dimensional motion, and its accurate end."""
+    problem, rates, t1, solver = MODELS[request.param]()
+    model, state0 = rj.NullSpace(problem.system, rates=rates), problem.state0
+    if request.param.startswith("joints"):
+        rates = np.random.default_rng(1).normal(size=(2, 2, 3))
+        state0 = rj.consistent_state(
+            problem.system, rj.State(state0.position, state0.orientation, *rates)
+        )
+    return model, state0, t1, accurate(model, state0, t1), solver
+
+
+def test_models(moving):
+    """Order 4 in everything on every kind of model, against diffrax's Dopri8."""
+    model, state0, t1, end, solver = moving
+    counts = (32, 64, 128)
+    errors = state_errors(at_steps(model, state0, t1, solver, counts), end)
+    assert slope(counts, errors) == pytest.approx(4, abs=0.35)
+    assert errors[-1] < 2e-5
+
+
+def test_error_control_and_dense_output():
+    """Errors follow the tolerance, at steps and between them; quaternions stay of unit length."""
+    problem = problems.heavy_top()
+    model, ts = rj.NullSpace(problem.system), np.linspace(0.0, 1.0, 38)[1:]
+    reference = rj.simulate(model, problem.state0, 1.0, ts=ts, rtol=1e-13, atol=1e-13).states
+
+    @jax.jit
+    @jax.vmap
+    def run(tolerance):
+        return rj.simulate(
+            model, problem.state0, 1.0, ts=ts, solver=MuntheKaas(diffrax.Tsit5()), rtol=tolerance,
+            atol=tolerance, max_steps=2000,
+        )  # fmt: skip
+
+    solution = run(jnp.array([1e-6, 1e-8, 1e-10]))
+    errors = attitude_errors(solution.states, reference)
+    assert np.all(errors < 200 * np.array([1e-6, 1e-8, 1e-10])) and np.all(errors > 1e-12)
+    lengths = np.linalg.norm(np.asarray(solution.ys)[..., :4], axis=-1)
+    np.testing.assert_allclose(lengths, 1, atol=1e-14)
+    np.testing.assert_array_equal(solution.stats["num_rhs"], 7 * solution.stats["num_steps"])
+    steps = np.asarray(solution.stats["num_steps"], float)
+    assert 0.1 < np.log10(steps[2] / steps[0]) / 4 < 0.3
+
+
+@pytest.mark.parametrize("solver", [MuntheKaas(RK4()), CommutatorFree4()], ids=["RK4", "CF4"])
+def test_dense_output_between_steps(solver, slow_body):
+    """Cubic: an error of order 4 between steps; at the ends the steps themselves."""
+    system, state0, _ = slow_body
+    exact = problems.free_body().solution
+    model, errors = rj.NullSpace(system), []
+    ts = np.linspace(0.0, 2.0, 64)[1:]
+    for count in (20, 40):
+        solution = rj.simulate(model, state0, 2.0, ts=ts, solver=solver, dt=2.0 / count)
+        one_run = jax.tree.map(lambda leaf: leaf[None], solution.states)
+        errors.append(attitude_errors(one_run, exact(system, state0, jnp.asarray(ts)))[0])
+    assert 3.5 < np.log2(errors[0] / errors[1]) < 5
+
+
+def test_backwards_with_diffrax(slow_body):
+    """Forth and back with `diffrax.diffeqsolve`: at the start again, by the order of the method."""
+    system, state0, _ = slow_body
+    model = rj.NullSpace(system)
+    y0 = model.encode(state0)
+
+    def run(t0, t1, y):
+        dt = (t1 - t0) / 100
+        return diffrax.diffeqsolve(ModelTerm(model), MuntheKaas(), t0, t1, dt, y).ys[-1]
+
+    there = run(0.0, 2.0, y0)
+    assert np.max(np.abs(there - y0)) > 0.1
+    np.testing.assert_allclose(run(2.0, 0.0, there), y0, atol=1e-8)
+
+
+def test_many_bodies():
+    """A batch of 1,024 bodies is as many single runs."""
+    problem = problems.heavy_top()
+    model = rj.NullSpace(problem.system)
+    spins = jnp.linspace(10.0, 30.0, 1024)
+
+    def run(spin):
+        state0 = rj.State(None, problem.state0.orientation, None, jnp.stack([0 * spin, 0, spin]))
+        return rj.simulate(model, state0, 0.2, solver=MuntheKaas(), dt=0.01).ys[0]
+
+    many = jax.jit(jax.vmap(run))(spins)
+    some = np.array([0, 511, 1023])
+    np.testing.assert_allclose(many[some], jnp.stack([run(spins[i]) for i in some]), atol=1e-13)
+
+
+# Failures and what is not taken.
+
+
+@pytest.mark.parametrize("solver", [MuntheKaas(), CommutatorFree4()], ids=["MK", "CF4"])
+def test_chart_left(solver):
+    """A fixed step of more than a turn ends with a named result."""
+    problem = problems.heavy_top_fast()
+    settings = dict(solver=solver, dt=0.02, max_steps=20)
+    model = rj.NullSpace(problem.system)
+    solution = rj.simulate(model, problem.state0, 0.1, throw=False, **settings)
+    assert solution.result == rj.RESULTS.chart_left
+    assert int(solution.stats["num_steps"]) == 1
+    with pytest.raises(rj.SimulationError, match="turned by 2 pi or more within one step"):
+        rj.simulate(model, problem.state0, 0.1, **settings)
+
+
+def test_adaptive_steps_stay_in_the_chart():
+    """A first step of many turns is made shorter until it is good."""
+    problem = problems.heavy_top_fast()
+    model = rj.NullSpace(problem.system)
+    controller = diffrax.PIDController(rtol=1e-8, atol=1e-8)
+    solution = rj.simulate(
+        model, problem.state0, 0.05, solver=MuntheKaas(), dt=0.05, stepsize_controller=controller
+    )
+    assert int(solution.stats["num_rejected_steps"]) > 0
+    end = accurate(model, problem.state0, 0.05)
+    assert np.max(np.abs(solution.states.angular_velocity[0] - end.angular_velocity)) < 1e-4
+
+
+@pytest.mark.parametrize("solver", [MuntheKaas(), CommutatorFree4()], ids=["MK", "CF4"])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda s: rj.Absolute(s), "NullSpace\\(system, rj.Quaternion.*got `Absolute\\(index=0"),
+        (lambda s: rj.Absolute(s, index=3), "index 3 use `rj.solvers.GeneralizedAlpha"),
+        (lambda s: rj.NullSpace(s, rj.Directors()), "got `Directors`"),
+        (lambda s: rj.NullSpace(s, rj.RotationVector()), "got `RotationVector`"),
+    ],
+)
+def test_other_models(solver, make, message):
+    problem = problems.heavy_top()
+    with pytest.raises(ValueError, match=message):
+        rj.simulate(make(problem.system), problem.state0, 0.1, solver=solver, dt=0.01)
+
+
+def test_arguments():
+    problem = problems.heavy_top()
+    with pytest.raises(TypeError, match="takes an explicit Runge-Kutta method of diffrax"):
+        MuntheKaas(diffrax.Kvaerno5())
+    with pytest.raises(TypeError, match="takes an explicit Runge-Kutta method of diffrax"):
+        MuntheKaas(diffrax.Dopri5)
+    with pytest.raises(ValueError, match="largest power of commutators, an integer >= 0"):
+        MuntheKaas(truncated=-1)
+    for solver in (CommutatorFree4(), MuntheKaas(diffrax.Euler())):
+        with pytest.raises(ValueError, match="steps of a fixed length: give `simulate\\(dt="):
+            rj.simulate(rj.NullSpace(problem.system), problem.state0, 0.1, solver=solver)

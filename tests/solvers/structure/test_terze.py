@@ -1,0 +1,124 @@
+"""Terze's comparison: the Lie-group form against Formulations I and II at the same tableau."""
+
+import jax.numpy as jnp
+import numpy as np
+from solvers.structure.lie_cases import accurate, at_steps, attitude_errors, matrices, slope
+
+import rigidjax as rj
+from rigidjax import problems
+from rigidjax.solvers import RK4, MuntheKaas
+
+
+def _L(p):
+    """Terze (C.3)."""
+    p0, p1, p2, p3 = p
+    return np.array([[-p1, p0, p3, -p2], [-p2, -p3, p0, p1], [-p3, p2, -p1, p0]])
+
+
+def _rk4(f, y, h):
+    k1 = h * f(y)
+    k2 = h * f(y + k1 / 2)
+    k3 = h * f(y + k2 / 2)
+    k4 = h * f(y + k3)
+    return y + (k1 + 2 * k2 + 2 * k3 + k4) / 6
+
+
+def formulation_1(J, p, omega, h, count):
+    """(C.1) to (C.8) without a moment."""
+
+    def f(y):
+        q, v = y[:4], y[4:]
+        L, L_dot = _L(q), _L(v)
+        matrix = np.block([[4 * L.T @ J @ L, q[:, None]], [q[None], np.zeros((1, 1))]])
+        right = -np.concatenate([2 * 4 * L_dot.T @ J @ L @ v, [v @ v]])
+        return np.concatenate([v, np.linalg.solve(matrix, right)[:4]])
+
+    y = np.concatenate([p, 0.5 * _L(p).T @ omega])
+    for _ in range(count):
+        y = _rk4(f, y, h)
+        q = y[:4] / np.sqrt(y[:4] @ y[:4])
+        y = np.concatenate([q, y[4:] - (y[4:] @ q) * q])
+    return y[:4], 2 * _L(y[:4]) @ y[4:]
+
+
+def formulation_2(J, p, omega, h, count):
+    """(C.9) to (C.11) and (C.7): quaternion and Euler's equations, normalised."""
+
+    def f(y):
+        q, w = y[:4], y[4:]
+        return np.concatenate([0.5 * _L(q).T @ w, np.linalg.solve(J, np.cross(J @ w, w))])
+
+    y = np.concatenate([p, omega])
+    for _ in range(count):
+        y = _rk4(f, y, h)
+        y[:4] /= np.sqrt(y[:4] @ y[:4])
+    return y[:4], y[4:]
+
+
+J, OMEGA, P = np.diag([6.0, 8.0, 3.0]), np.array([2.0, -4.0, 3.0]), np.array([0.5, 0.5, -0.5, 0.5])
+
+
+def _ours(make, counts):
+    """Quaternions after 1 s in so many steps, normalised after each of them."""
+    model, state0 = make(rj.FixedPointBody(np.diag(J))), rj.State(None, P, None, OMEGA)
+    states = at_steps(model, state0, 1.0, RK4(), counts)
+    return np.asarray(states.orientation[:, 0]), np.asarray(states.angular_velocity[:, 0])
+
+
+def test_formulation_2_of_the_paper():
+    """It is `NullSpace` with the projection of `simulate`, to round-off."""
+    p, omega = _ours(rj.NullSpace, (20,))
+    expected = formulation_2(J, P, OMEGA, 0.05, 20)
+    np.testing.assert_allclose(p[0], expected[0], atol=1e-13)
+    np.testing.assert_allclose(omega[0], expected[1], atol=1e-12)
+
+
+def test_formulation_1_of_the_paper():
+    """It is `Absolute` with the projection of `simulate`, but for stages off the unit sphere.
+
+    There our closed form is that of the sphere, so that they agree to the order of the method.
+    """
+    counts = (20, 40, 80)
+    p, _ = _ours(rj.Absolute, counts)
+    expected = np.array([formulation_1(J, P, OMEGA, 1 / n, n)[0] for n in counts])
+    gap = np.max(np.abs(p - expected), axis=1)
+    assert slope(counts, gap) > 3.7 and gap[0] < 1e-4
+
+
+def test_long_steps_without_moment():
+    """A fast body in steps of 1.25 rad, against the formulations as printed."""
+    inertia, omega, t1 = np.diag([50.0, 42.0, 10.0]), np.array([5.0, 3.0, 500.0]), 0.1
+    p = np.array([1.0, 0.0, 0.0, 0.0])
+    model = rj.NullSpace(rj.FixedPointBody(np.diag(inertia)))
+    state0 = rj.State(None, p, None, omega)
+    end = accurate(model, state0, t1)
+    (lie,) = attitude_errors(at_steps(model, state0, t1, MuntheKaas(RK4()), (40,)), end)
+    for formulation in (formulation_1, formulation_2):
+        q, _ = formulation(inertia, p, omega, t1 / 40, 40)
+        error = jnp.max(jnp.abs(matrices(jnp.asarray(q)) - matrices(end.orientation)))
+        assert lie < error
+
+
+def test_long_steps():
+    """A fast top in steps of 1.25 rad: ten times as accurate as either, or more, and order 4."""
+    problem = problems.heavy_top_fast()
+    counts = (40, 80, 160)
+    end = accurate(rj.NullSpace(problem.system), problem.state0, 0.1)
+
+    def errors(model, solver):
+        return attitude_errors(at_steps(model, problem.state0, 0.1, solver, counts), end)
+
+    first = errors(rj.Absolute(problem.system), RK4())
+    second = errors(rj.NullSpace(problem.system), RK4())
+    lie = errors(rj.NullSpace(problem.system), MuntheKaas(RK4()))
+    assert np.all(lie < 0.1 * first) and np.all(lie < 0.1 * second)
+    assert np.all(lie < [2e-4, 2e-5, 2e-6])
+
+
+def test_steady_rotation_is_exact():
+    """A body that spins about a principal axis at 3 rad a step: no error at all."""
+    model = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 3.0)))
+    state0 = rj.State(orientation=[[1.0, 0, 0, 0]], angular_velocity=[[0, 0, 30.0]])
+    p = rj.simulate(model, state0, 1.0, solver=MuntheKaas(), dt=0.1).states.orientation[0, 0]
+    expected = jnp.array([jnp.cos(15.0), 0, 0, jnp.sin(15.0)])
+    np.testing.assert_allclose(p, expected, atol=1e-14)
