@@ -1,4 +1,4 @@
-"""Derivatives through the steps of the Lie-group methods: all modes, against differences."""
+"""Derivatives through the steps of the Lie-group methods: both modes, against differences."""
 
 import diffrax
 import equinox as eqx
@@ -78,24 +78,3 @@ def test_first_derivatives(name):
     scale = float(jnp.max(jnp.abs(forward)))
     np.testing.assert_allclose(reverse, forward, atol=1e-10 * scale, rtol=1e-10)
     np.testing.assert_allclose(forward, differences(final, x, size), atol=1e-8 * scale)
-
-
-@pytest.mark.parametrize(
-    "solver", [MuntheKaas(), GeneralizedAlpha()], ids=["MuntheKaas", "GeneralizedAlpha"]
-)
-def test_second_derivatives(solver):
-    """The Hessian is symmetric, and the derivative of the gradient."""
-    final, x = _top(solver, 4)
-    chosen = jnp.array([0, 4, 8])
-
-    def reduced(z):
-        return final(x.at[chosen].set(z))
-
-    z = x[chosen]
-    hessian = jax.jit(jax.hessian(reduced))(z)
-    scale = float(jnp.max(jnp.abs(hessian)))
-    np.testing.assert_allclose(hessian, hessian.T, atol=1e-9 * scale)
-    slopes = jax.jit(jax.grad(reduced))
-    h = 1e-4
-    columns = [(slopes(z + h * e) - slopes(z - h * e)) / (2 * h) for e in jnp.eye(3)]
-    np.testing.assert_allclose(hessian, jnp.stack(columns), atol=1e-6 * scale)
