@@ -33,7 +33,7 @@ ROTATIONS: dict[str, Callable[[], AbstractRotation]] = {
     **{sequence.lower(): lambda s=sequence: EulerAngles(s) for sequence in _SEQUENCES},
 }
 
-SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
+SOLVERS: dict[str, Callable[[], Any]] = {
     "dopri8": diffrax.Dopri8,
     "dopri5": diffrax.Dopri5,
     "tsit5": diffrax.Tsit5,
@@ -51,7 +51,22 @@ SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
     "bdf": solvers.BDF,
     "odex": solvers.Odex,
     "seulex": solvers.Seulex,
+    "energy-momentum": solvers.EnergyMomentum,
+    "variational": solvers.Variational,
+    "simo-wong": solvers.SimoWong,
+    "energy-midpoint": solvers.EnergyMidpoint,
+    "munthe-kaas": lambda: solvers.MuntheKaas(),
+    "commutator-free": solvers.CommutatorFree4,
+    "generalized-alpha": solvers.GeneralizedAlpha,
 }
+
+
+def is_adaptive(method: diffrax.AbstractSolver) -> bool:
+    """Whether a solver has an error estimate to choose its steps by."""
+    if isinstance(method, solvers.AbstractStructureSolver):
+        return method.is_adaptive
+    return isinstance(method, diffrax.AbstractAdaptiveSolver)
+
 
 FORMULATIONS = ("null-space", "absolute", "euler-parameters")
 

@@ -5,7 +5,6 @@ import pathlib
 from collections.abc import Sequence
 from typing import Annotated
 
-import diffrax
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -60,7 +59,7 @@ def compare(
     with bad_input():
         example = choices.problem(problem, setting or ())
         method = choices.solver(solver)
-        if not isinstance(method, diffrax.AbstractAdaptiveSolver):
+        if not choices.is_adaptive(method):
             raise ValueError(
                 f"`--solver {solver}` has no error estimate; a comparison is made at tolerances."
             )

@@ -3,7 +3,6 @@
 import pathlib
 from typing import Annotated
 
-import diffrax
 import jax
 import numpy as np
 import typer
@@ -87,6 +86,8 @@ def run(
     `rigidjax run free_body --formulation absolute --dt 1e-3 --no-projection`
 
     `rigidjax run heavy_top --formulation absolute --index 3 --solver radau5 --rtol 1e-7`
+
+    `rigidjax run four_bar --solver energy-momentum --dt 1e-3`
     """
     with bad_input():
         example = choices.problem(problem, setting or ())
@@ -101,7 +102,7 @@ def run(
                 raise ValueError(
                     f"`--dt {dt:g}` is more than {_MAX_STEPS} steps; take a larger one."
                 )
-        elif not isinstance(method, diffrax.AbstractAdaptiveSolver):
+        elif not choices.is_adaptive(method):
             raise ValueError(
                 f"`--solver {solver}` has no error estimate: give it a step with --dt."
             )

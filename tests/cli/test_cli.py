@@ -393,6 +393,14 @@ def test_run_with_solvers_of_our_own(solver):
     assert float(error[1]) < 1e-4
 
 
+def test_run_with_a_structure_preserving_solver():
+    text = good("run", "free_body", "--t1", 0.1, "--solver", "energy-momentum", "--dt", 1e-3)
+    change = re.search(r"change of energy\s+(\S+) of", text)
+    assert float(change[1]) < 1e-10
+    how = ("run", "free_body", "--solver", "energy-momentum")
+    assert_refused("has no error estimate: give it a step with --dt", *how)
+
+
 def test_run_of_a_descriptor_form(tmp_path):
     """Index 3, with its multipliers in the file."""
     how = ("--formulation", "absolute", "--index", 3, "--solver", "radau5", "--rtol", 1e-6)

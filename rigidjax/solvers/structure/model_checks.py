@@ -45,7 +45,7 @@ def check_free_bodies(
     if has_joints(model.system):
         raise ValueError(
             f"`{type(solver).__name__}` is for bodies without joints: a `FixedPointBody`, or a "
-            f"`System` of free bodies; got {len(model.system.joints)} joint(s). Use `NullSpace` "
-            "with `diffrax.Dopri8()` or `rj.solvers.Radau5()`; for a top on a ball joint "
-            "`rj.solvers.EnergyMidpoint()`."
+            f"`System` of free bodies; got {len(model.system.joints)} joint(s). Use "
+            "`rj.solvers.EnergyMomentum()` or `rj.solvers.Variational()`; for a top on a ball "
+            "joint `rj.solvers.EnergyMidpoint()`."
         )

@@ -79,7 +79,9 @@ class AbstractSystemSolver(AbstractFreeBodySolver):
 
     def evaluations(self, solver_state: Any) -> Any:
         """Newton iterations of the last step."""
-        return solver_state.count if isinstance(solver_state, Memory) else solver_state
+        if isinstance(solver_state, Memory):
+            return solver_state.count
+        return super().evaluations(solver_state)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
