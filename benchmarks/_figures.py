@@ -130,7 +130,35 @@ def six_figure(case: str) -> Figure:
     return work_figure([(case, solver) for solver in SIX], common.read("six_solvers"))
 
 
+def lie_group_figure() -> Figure:
+    """Error of the attitude against the step, and against the time of the run's steps."""
+    rows = common.read("lie_group")
+    cases = list(dict.fromkeys(r["case"] for r in rows))
+    styles = dict(zip(dict.fromkeys(r["method"] for r in rows), (":", "-", "--"), strict=False))
+    colors = dict(zip(dict.fromkeys(r["form"] for r in rows), ("C0", "C1", "C2"), strict=False))
+    figure, grid = plt.subplots(2, len(cases), figsize=(9, 6), sharey=True, squeeze=False)
+    for column, case in enumerate(cases):
+        for method, style in styles.items():
+            for form, color in colors.items():
+                points = [
+                    (r["step"], r["step_seconds"] / r["step"], r["error"])
+                    for r in rows
+                    if (r["case"], r["method"], r["form"]) == (case, method, form)
+                ]
+                steps, cost, errors = zip(*points, strict=True)
+                label = f"{method}, {form}"
+                grid[0, column].loglog(steps, errors, style, color=color, lw=0.9, label=label)
+                grid[1, column].loglog(cost, errors, style, color=color, lw=0.9)
+        grid[0, column].set(title=case, xlabel="step / s")
+        grid[1, column].set(xlabel="run time / simulated time")
+    for line in grid:
+        line[0].set(ylabel="error of the rotation matrix")
+    grid[0, 0].legend(fontsize=5)
+    return figure
+
+
 FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
+    "lie_group": ("lie_group", lie_group_figure),
     "figure_08_step_sizes_A": ("step_sizes", lambda: step_figure("A")),
     "figure_09_step_sizes_B": ("step_sizes", lambda: step_figure("B, 0.1")),
     "figure_10_energy": ("energy", energy_figure),

@@ -295,6 +295,25 @@ def six_table() -> str:
     return _claims_table(rows) + "\n\n" + measured(rows)
 
 
+def lie_group_table() -> str:
+    """Errors at long and short steps, and the time of a step."""
+    rows = common.read("lie_group")
+    body = []
+    for case, method in dict.fromkeys((r["case"], r["method"]) for r in rows):
+        mine = [r for r in rows if (r["case"], r["method"]) == (case, method)]
+        for step in sorted({r["step"] for r in mine}, reverse=True)[1::3]:
+            at = {r["form"]: r for r in mine if r["step"] == step}
+            times = [r["step_seconds"] for r in at.values()]
+            body.append(
+                [f"{case}, {method}, {step:.2g} s"]
+                + [f"{r['error']:.1e}" for r in at.values()]
+                + [f"{1e6 * seconds:.2f}" for seconds in times]
+            )
+    forms = list(dict.fromkeys(r["form"] for r in rows))
+    head = ["case, method, step", *forms, *(f"us: {form}" for form in forms)]
+    return table(head, body) + "\n\n" + measured(rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "operations": ("operation_counts", operation_table),
     "claims": ("work_precision", claims_table),
@@ -305,6 +324,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "two_bodies": ("two_bodies", two_bodies_table),
     "drift": ("drift", drift_table),
     "six_solvers": ("six_solvers", six_table),
+    "lie_group": ("lie_group", lie_group_table),
     "multibody": ("multibody", multibody_table),
     "chains": ("chains", chain_table),
     "peers": ("peers", peers_table),

@@ -33,7 +33,10 @@ ROTATIONS: dict[str, Callable[[], AbstractRotation]] = {
     **{sequence.lower(): lambda s=sequence: EulerAngles(s) for sequence in _SEQUENCES},
 }
 
-SOLVERS: dict[str, Callable[[], Any]] = {
+# The type checker takes the property `MuntheKaas.is_adaptive` for a field.
+_MuntheKaas: Any = solvers.MuntheKaas
+
+SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
     "dopri8": diffrax.Dopri8,
     "dopri5": diffrax.Dopri5,
     "tsit5": diffrax.Tsit5,
@@ -55,7 +58,7 @@ SOLVERS: dict[str, Callable[[], Any]] = {
     "variational": solvers.Variational,
     "simo-wong": solvers.SimoWong,
     "energy-midpoint": solvers.EnergyMidpoint,
-    "munthe-kaas": lambda: solvers.MuntheKaas(),
+    "munthe-kaas": _MuntheKaas,
     "commutator-free": solvers.CommutatorFree4,
     "generalized-alpha": solvers.GeneralizedAlpha,
 }

@@ -136,7 +136,7 @@ def test_damping_takes_what_it_should(run):
 
 @pytest.mark.parametrize("solver", [EnergyMomentum(), Variational()], ids=["energy", "variation"])
 def test_derivatives(solver):
-    """Forward and reverse mode agree, also in second order; and with differences of the steps."""
+    """Forward and reverse mode agree, and with differences of the same steps."""
     problem = problems.chain(2)
     mass = jnp.asarray(problem.system.bodies[1].mass)
 
@@ -146,18 +146,13 @@ def test_derivatives(solver):
         sol = rj.simulate(model, problem.state0, 0.1, solver=solver, dt=0.02, max_steps=8)
         return sol.states.position[-1, 1, 2]
 
-    def slope(mass):
-        return jax.jvp(height, (mass,), (1.0,))[1]
-
-    value, second = jax.jit(lambda mass: (slope(mass), jax.grad(slope)(mass)))(mass)
-    reverse = jax.jit(jax.grad(height))(mass)
-    assert abs(value / reverse - 1.0) < 1e-10
+    both = jax.jit(lambda mass: jax.jvp(height, (mass,), (1.0,)))
+    forward = both(mass)[1]
+    assert abs(jax.jit(jax.grad(height))(mass) / forward - 1.0) < 1e-10
     step = 1e-2
-    near = jax.jit(jax.vmap(lambda mass: (height(mass), slope(mass))))
-    heights, slopes = near(mass + step * jnp.array([-3, -2, -1, 1, 2, 3]))
-    weights = np.array([-1, 9, -45, 45, -9, 1]) / (60 * step)
-    assert float(value) == pytest.approx(float(weights @ heights), rel=1e-8)
-    assert float(second) == pytest.approx(float(weights @ slopes), rel=1e-7)
+    near = np.array([both(mass + k * step)[0] for k in (-3, -2, -1, 1, 2, 3)])
+    difference = np.array([-1, 9, -45, 45, -9, 1]) @ near / (60 * step)
+    assert float(forward) == pytest.approx(difference, rel=1e-8)
 
 
 def test_prescribed_motion(run):

@@ -1,0 +1,91 @@
+"""Terze's comparison: attitude errors of quaternions integrated on the group and off it.
+
+The same explicit tableaux at the same fixed steps, on a free body, Lang's heavy top and a top that
+spins fast: on the group (`MuntheKaas`), as an ordinary differential equation of a quaternion that
+is projected after every step (Terze's Formulation II) and with the constraint in the accelerations
+(Formulation I). Errors are the largest entries of the difference of rotation matrices at the end;
+cost is the time of a step.
+"""
+
+from typing import Any
+
+import _common as common
+import diffrax
+import jax
+import jax.numpy as jnp
+
+import rigidjax as rj
+from rigidjax.problems import free_body, heavy_top, heavy_top_fast
+
+CASES: dict[str, tuple[Any, float]] = {
+    "free body": (free_body, 1.0),
+    "heavy top": (heavy_top, 1.0),
+    "fast top": (heavy_top_fast, 0.1),
+}
+METHODS: dict[str, Any] = {
+    "Heun": diffrax.Heun(),
+    "RK4": rj.solvers.RK4(),
+    "Dopri5": diffrax.Dopri5(),
+}
+FORMS = ("group", "Formulation II", "Formulation I")
+STEPS = (20, 40, 80, 160, 320, 640)
+
+
+def formulated(form: str, system: Any, method: Any) -> tuple[Any, Any]:
+    """A formulation and a solver."""
+    if form == "group":
+        return rj.NullSpace(system), rj.solvers.MuntheKaas(method)
+    return (rj.NullSpace if form == "Formulation II" else rj.Absolute)(system), method
+
+
+def rows_of(case: str, counts: tuple[int, ...], methods: dict[str, Any]) -> list[dict[str, Any]]:
+    """Errors and times of one case."""
+    build, end = CASES[case]
+    problem = build()
+    to_matrix = rj.Quaternion().to_matrix
+    exact = rj.simulate(
+        rj.NullSpace(problem.system), problem.state0, end, rtol=1e-13, atol=1e-13
+    ).states.orientation[-1, 0]  # fmt: skip
+    out = []
+    for name, method in methods.items():
+        for form in FORMS:
+            model, solver = formulated(form, problem.system, method)
+
+            @jax.jit
+            def run(dt, model=model, solver=solver):
+                states = rj.simulate(
+                    model, problem.state0, end, solver=solver, dt=dt, max_steps=1000, throw=False
+                ).states
+                difference = to_matrix(states.orientation[-1, 0]) - to_matrix(exact)
+                return jnp.max(jnp.abs(difference))
+
+            for count in counts:
+                dt = jnp.asarray(end / count)
+                error = float(run(dt))
+                seconds = min(common.seconds(lambda dt=dt: run(dt)) for _ in range(5))
+                out.append(
+                    {
+                        "case": case,
+                        "method": name,
+                        "form": form,
+                        "step": end / count,
+                        "error": error,
+                        "step_seconds": seconds / count,
+                    }
+                )
+                print(out[-1], flush=True)
+    return out
+
+
+def main() -> None:
+    args = common.arguments(__doc__ or "")
+    common.double_precision()
+    if args.smoke:
+        rows = rows_of("free body", (20, 40), {"RK4": METHODS["RK4"]})
+    else:
+        rows = [row for case in CASES for row in rows_of(case, STEPS, METHODS)]
+    common.write("lie_group", rows, args.smoke)
+
+
+if __name__ == "__main__":
+    main()
