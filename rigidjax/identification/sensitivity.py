@@ -21,7 +21,7 @@ from ..state import State
 from .parameters import Experiment, Parameter, check_leaves
 from .sensors import AbstractSensor, tracking
 
-# A reverse sweep costs about as much as so many forward directions (see the tests).
+# A reverse sweep is taken to cost as much as so many forward directions.
 _REVERSE_COST = 4
 
 
