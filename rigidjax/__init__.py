@@ -64,13 +64,21 @@ from .system import System as System
 if TYPE_CHECKING:
     from . import io as io, plotting as plotting, problems as problems
     from .identification import (
+        Accelerometer as Accelerometer,
         Attitude as Attitude,
         Fit as Fit,
         Gyroscope as Gyroscope,
         IdentificationError as IdentificationError,
+        JointCoordinate as JointCoordinate,
+        JointRate as JointRate,
+        JointTorque as JointTorque,
         Measurements as Measurements,
         Parameter as Parameter,
+        Position as Position,
+        ReactionForce as ReactionForce,
+        ReactionMoment as ReactionMoment,
         identify as identify,
+        sensitivity as sensitivity,
     )
 
 __version__ = "0.1.0"
@@ -78,13 +86,21 @@ __version__ = "0.1.0"
 # Imported when they are first asked for: half of the time of `import rigidjax`.
 _MODULES = ("identification", "io", "plotting", "problems")
 _OF_IDENTIFICATION = (
+    "Accelerometer",
     "Attitude",
     "Fit",
     "Gyroscope",
     "IdentificationError",
+    "JointCoordinate",
+    "JointRate",
+    "JointTorque",
     "Measurements",
     "Parameter",
+    "Position",
+    "ReactionForce",
+    "ReactionMoment",
     "identify",
+    "sensitivity",
 )
 
 

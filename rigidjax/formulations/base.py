@@ -15,6 +15,7 @@ from ..rotations.euler_map import euler_map
 from ..rotations.so3 import multiply
 from ..state import State
 from ..system import AbstractMechanics, System, as_mechanics
+from ..system.jointed import Twists
 from ..system.reactions import Reaction
 from .charts import (
     Charted,
@@ -240,6 +241,18 @@ class AbstractFormulation(eqx.Module):
         those of the multipliers of least norm.
         """
         return {} if self.jointed is None else self.jointed.reactions(t, y)
+
+    def accelerations(self, t: Float[Array, ""], y: Unknowns) -> Twists:
+        r"""Accelerations of all bodies, joints included.
+
+        **Returns:** `linear`, of the centres of mass (of the fixed point, zero), space components,
+        (L, 3) m/s^2; `angular`, $\dot\Omega$, body components, (L, 3) rad/s^2.
+        """
+        if self.jointed is not None:
+            return self.jointed.accelerations(t, y)
+        linear, angular = self.mechanics.accelerations(t, self.kinematics(t, y))
+        turning = jnp.stack(angular)
+        return Twists(jnp.stack(linear) if linear else jnp.zeros_like(turning), turning)
 
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""

@@ -5,10 +5,18 @@ from .identifiability import Combination as Combination, Identifiability as Iden
 from .identify import identify as identify
 from .measurements import Measurements as Measurements
 from .parameters import Experiment as Experiment, Parameter as Parameter
+from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .sensors import (
     AbstractSensor as AbstractSensor,
+    Accelerometer as Accelerometer,
     Attitude as Attitude,
     Gyroscope as Gyroscope,
+    JointCoordinate as JointCoordinate,
+    JointRate as JointRate,
+    JointTorque as JointTorque,
+    Position as Position,
+    ReactionForce as ReactionForce,
+    ReactionMoment as ReactionMoment,
 )
 from .transforms import (
     AbstractTransform as AbstractTransform,

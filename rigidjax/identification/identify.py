@@ -18,6 +18,7 @@ from .least_squares import Minimum, minimise
 from .measurements import Measurements, Runs, stack_runs
 from .parameters import Parameter
 from .problem import Problem, Simulation, component_table, make_problem
+from .sensors import tracking
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
 _MISFIT = 2.0
@@ -50,7 +51,7 @@ def identify(
     - `measurements`: one run or several, of any lengths, with the same sensors.
     - `parameters`: what is fitted, each a `Parameter`; everything else is held fixed.
     - `state0`: state at the first sample, one for all runs or one for each. If left out: the
-      reference state, with the first sample of every sensor put into it.
+      reference state, with the first sample of every gyroscope and attitude sensor put into it.
     - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`; the default solver
       is `diffrax.Dopri5()`.
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
@@ -85,6 +86,7 @@ def identify(
     runs = stack_runs(measurements)
     for sensor in runs.sensors:
         sensor.check(model)
+    model = tracking(model, runs.sensors)
     states = _start_states(model, runs, state0)
     solver = diffrax.Dopri5() if solver is None else solver
     how = Simulation(solver, rtol, atol, projection, max_steps)

@@ -1,9 +1,11 @@
 """Which leaves of an experiment are fitted, and in which coordinates."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
@@ -152,3 +154,25 @@ def start_leaf(
         found.append(moved)
         notes += [f"{which}: {note}."] if note else []
     return (np.stack(found) if parameter.per_run else found[0]), notes
+
+
+def check_leaves(parameters: Sequence[Parameter], experiment: Experiment) -> None:
+    """Raise `ValueError` unless every parameter picks a leaf of its own, as it is stored."""
+    numbers = itertools.count()
+    marked = jax.tree.map(lambda _: next(numbers), experiment)
+    picked = {}
+    for p in parameters:
+        p.leaf(experiment)
+        try:
+            mark = p.where(marked)
+        except TypeError:
+            mark = None
+        if not isinstance(mark, int):
+            raise ValueError(
+                f"`Parameter({p.name!r}, where=...)` must pick an array as it is stored, not a "
+                "part or a function of it. For a part use `which=` or `fixed=` of the "
+                "transformation."
+            )
+        other = picked.setdefault(mark, p.name)
+        if other != p.name:
+            raise ValueError(f"Parameters {other!r} and {p.name!r} pick the same leaf.")

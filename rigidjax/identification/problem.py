@@ -1,6 +1,5 @@
 """A least-squares problem: experiments, data, and parameters as one vector of coordinates."""
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..results import RESULTS
 from ..simulate import simulate
 from ..state import State
 from .measurements import Runs
-from .parameters import Experiment, Parameter, start_leaf
+from .parameters import Experiment, Parameter, check_leaves, start_leaf
 
 
 class Simulation(eqx.Module):
@@ -35,8 +34,7 @@ class _Readings(eqx.Module):
     sensors: tuple[Any, ...]
 
     def __call__(self, t: Any, y: Any, args: Any) -> tuple[Array, ...]:
-        state = self.model.decode(t, y)
-        return tuple(sensor.predict(self.model, t, state) for sensor in self.sensors)
+        return tuple(sensor.predict(self.model, t, y) for sensor in self.sensors)
 
 
 class Run(eqx.Module):
@@ -203,7 +201,7 @@ def make_problem(
         )
     experiments = [Experiment(model, state, runs.sensors) for state in states]
     ordered = tuple(sorted(parameters, key=lambda p: p.per_run))
-    _check_leaves(ordered, experiments[0])
+    check_leaves(ordered, experiments[0])
     shared, own, notes = [], [], []
     for p in ordered:
         leaf, moved = start_leaf(p, experiments, runs.names)
@@ -221,28 +219,6 @@ def make_problem(
         eqx.tree_at(lambda p: p.start, p, None, is_leaf=lambda x: x is None) for p in ordered
     )
     return Problem(model, runs.sensors, run, ordered, tuple(shared), simulation), notes
-
-
-def _check_leaves(parameters, experiment):
-    """Every parameter must pick a leaf of its own, as it is stored."""
-    numbers = itertools.count()
-    marked = jax.tree.map(lambda _: next(numbers), experiment)
-    picked = {}
-    for p in parameters:
-        p.leaf(experiment)
-        try:
-            mark = p.where(marked)
-        except TypeError:
-            mark = None
-        if not isinstance(mark, int):
-            raise ValueError(
-                f"`Parameter({p.name!r}, where=...)` must pick an array as it is stored, not a "
-                "part or a function of it. For a part use `which=` or `fixed=` of the "
-                "transformation."
-            )
-        other = picked.setdefault(mark, p.name)
-        if other != p.name:
-            raise ValueError(f"Parameters {other!r} and {p.name!r} pick the same leaf.")
 
 
 def component_table(problem: Problem, runs: Runs) -> tuple[list[str], list[str], np.ndarray]:

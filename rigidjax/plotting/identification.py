@@ -55,9 +55,7 @@ def _draw_run(
     ts, measured = np.asarray(run.ts), np.asarray(run.values[0])
     fine = np.linspace(ts[0], ts[-1], _POINTS)
     solution = simulate(fit.models[b], fit.states[b], fine[-1], t0=fine[0], ts=fine)
-    predicted = jax.vmap(lambda t, state: sensor.predict(fit.models[b], t, state))(
-        solution.ts, solution.states
-    )
+    predicted = jax.vmap(lambda t, y: sensor.predict(fit.models[b], t, y))(solution.ts, solution.ys)
     for k, channel in enumerate(sensor.channels):
         color = AXES[k % len(AXES)]
         above.plot(ts, measured[:, k], ".", color=color, ms=4, alpha=0.5, mew=0)

@@ -1,5 +1,6 @@
 """Systems of rigid bodies and the forces on them."""
 
+import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -42,6 +43,7 @@ class System(AbstractMechanics):
     forces: tuple[AbstractForce, ...]
     topology: Topology = eqx.field(static=True)
     has_all_mass: bool = eqx.field(static=True)
+    tracked: tuple[str, ...] = eqx.field(static=True)
     translates: bool = eqx.field(static=True)
 
     def __init__(
@@ -88,6 +90,7 @@ class System(AbstractMechanics):
         self.forces = forces
         self.topology = find_topology(names, joints)
         self.has_all_mass = all(_has_all_mass(body) for body in bodies)
+        self.tracked = ()
         self.translates = True
 
     @property
@@ -124,8 +127,8 @@ class System(AbstractMechanics):
 
     @property
     def tracked_joints(self) -> tuple[int, ...]:
-        """Joints whose whole turns matter: those with an angle that a force sees."""
-        wanted = self.force_joints
+        """Joints whose whole turns matter: those with an angle that a force or `tracked` names."""
+        wanted = {*self.force_joints, *map(self.joint_index, self.tracked)}
         return tuple(j for j, joint in enumerate(self.joints) if j in wanted and joint.has_angle)
 
     def joint_index(self, name: str) -> int:
@@ -136,6 +139,26 @@ class System(AbstractMechanics):
             hint = f" Did you mean {near[0]!r}?" if near else f" The joints are {names}."
             raise ValueError(f"There is no joint called {name!r}.{hint}")
         return names.index(name)
+
+    def tracking(self, names: Iterable[str]) -> "System":
+        """The same system, with the angles of these joints followed beyond pi.
+
+        Their angles become unknowns of a formulation, as those are on which a force depends.
+
+        **Errors:** `ValueError` for an unknown name, or a joint without an angle of its own.
+        """
+        for name in names:
+            joint = self.joints[self.joint_index(name)]
+            if not joint.has_angle or joint.num_rates == 0:
+                raise ValueError(
+                    f"`System.tracking` follows free angles; the {type(joint).__name__} {name!r} "
+                    "has none."
+                )
+        clone = object.__new__(type(self))
+        new = {"tracked": tuple(sorted({*self.tracked, *names}))}
+        for field in dataclasses.fields(self):
+            object.__setattr__(clone, field.name, new.get(field.name, getattr(self, field.name)))
+        return clone
 
     def __repr__(self) -> str:
         names = [body.name for body in self.bodies]

@@ -1,5 +1,11 @@
-"""What is measured, and how a state predicts it: one file for each sensor."""
+"""What is measured, and how the unknowns of a model predict it: one file for each sensor."""
 
+from .accelerometer import Accelerometer as Accelerometer
 from .attitude import Attitude as Attitude
-from .base import AbstractSensor as AbstractSensor, body_row as body_row
+from .base import AbstractSensor as AbstractSensor, body_row as body_row, tracking as tracking
 from .gyroscope import Gyroscope as Gyroscope
+from .joint_coordinate import JointCoordinate as JointCoordinate
+from .joint_rate import JointRate as JointRate
+from .joint_torque import JointTorque as JointTorque
+from .position import Position as Position
+from .reaction import ReactionForce as ReactionForce, ReactionMoment as ReactionMoment

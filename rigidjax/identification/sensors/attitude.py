@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
 from ...rotations import so3
 from ...state import State
 from .base import AbstractSensor, body_row
@@ -45,9 +46,9 @@ class Attitude(AbstractSensor):
         return values / norm[..., None]
 
     def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], state: State
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "4"]:
-        return state.orientation[body_row(model, self.body, "Attitude")]
+        return model.decode(t, y).orientation[body_row(model, self.body, "Attitude")]
 
     def residual(
         self, predicted: Float[Array, "4"], measured: Float[Array, "4"]

@@ -1,13 +1,16 @@
 """What every sensor provides."""
 
 import abc
+from collections.abc import Sequence
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from ...bodies.fixed_point import FixedPointBody
+from ...checks import ArrayInput, as_leaf, finite, float_array
 from ...forces.base import body_index
 from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
 from ...state import State
 
 
@@ -15,7 +18,7 @@ class AbstractSensor(eqx.Module):
     """A measured quantity, as a function of time and state.
 
     Arrays in a sensor (a bias, a mounting) are parameters that can be fitted. Sensors are keys of
-    dictionaries, so what is not an array must be hashable.
+    dictionaries: equal ones have the same kind, name and arrays.
     """
 
     channels: eqx.AbstractClassVar[tuple[str, ...]]
@@ -39,10 +42,10 @@ class AbstractSensor(eqx.Module):
         """Measured values (T, *value_shape) as they are used, or `ValueError`."""
 
     @abc.abstractmethod
-    def predict(self, model: AbstractFormulation, t: Float[Array, ""], state: State) -> Array:
+    def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
         """Value at one time, shape `value_shape`.
 
-        **Arguments:** `model`, the formulation; `t`, s; `state`, the physical state at `t`.
+        **Arguments:** `model`, the formulation; `t`, s; `y`, its unknowns at `t`.
         """
 
     @abc.abstractmethod
@@ -51,7 +54,49 @@ class AbstractSensor(eqx.Module):
 
     @abc.abstractmethod
     def start(self, model: AbstractFormulation, state: State, measured: Array) -> State:
-        """The start state improved by the first sample, as a start value of a fit."""
+        """The start state improved by the first sample, as a start value of a fit.
+
+        As it is where the sample does not determine a part of the state.
+        """
+
+    def tracked_joints(self, model: AbstractFormulation) -> tuple[str, ...]:
+        """Joints whose angle is measured beyond pi; none unless the sensor says so."""
+        return ()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and bool(eqx.tree_equal(self, other))
+
+
+class AbstractReading(AbstractSensor):
+    """A sensor whose residual is a difference, and from which no start state follows."""
+
+    def check_values(self, values: Array, argument: str) -> Array:
+        return values
+
+    def residual(self, predicted: Array, measured: Array) -> Float[Array, " C"]:
+        return (predicted - measured).reshape(len(self.channels))
+
+    def start(self, model: AbstractFormulation, state: State, measured: Array) -> State:
+        return state
+
+
+def tracking(model: AbstractFormulation, sensors: Sequence[AbstractSensor]) -> AbstractFormulation:
+    """The model with the angles among its unknowns that sensors measure beyond pi."""
+    names = [name for sensor in sensors for name in sensor.tracked_joints(model)]
+    system = model.system
+    if not names or isinstance(system, FixedPointBody):
+        return model
+    return eqx.tree_at(lambda m: m.system, model, system.tracking(names))
+
+
+def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
+    """A checked vector (3,) as a part of a sensor."""
+    return as_leaf(finite(float_array(value, argument, (3,)), argument))
 
 
 def body_row(model: AbstractFormulation, body: str | None, sensor: str) -> int:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
 from ...state import State
 from .base import AbstractSensor, body_row
 
@@ -33,9 +34,9 @@ class Gyroscope(AbstractSensor):
         return values
 
     def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], state: State
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
-        return state.angular_velocity[body_row(model, self.body, "Gyroscope")]
+        return model.decode(t, y).angular_velocity[body_row(model, self.body, "Gyroscope")]
 
     def residual(
         self, predicted: Float[Array, "3"], measured: Float[Array, "3"]

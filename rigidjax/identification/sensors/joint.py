@@ -1,0 +1,83 @@
+"""What the sensors of joints have in common."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
+from ...joints.base import AbstractJoint, Relative
+from ...system import System, has_joints
+from .base import AbstractReading
+
+
+class AbstractJointSensor(AbstractReading):
+    """A sensor on one coordinate of a joint, given by its name."""
+
+    joint: eqx.AbstractVar[str]
+    component: eqx.AbstractVar[int | None]
+
+    def check(self, model: AbstractFormulation) -> None:
+        measured_coordinate(model, self.joint, self.component, type(self).__name__)
+
+
+def sensor_name(quantity: str, joint: str, component: int | None) -> str:
+    """Name of a sensor on a joint."""
+    return f"{quantity} of {joint}" + ("" if component is None else f" [{component}]")
+
+
+def jointed_system(model: AbstractFormulation, sensor: str) -> System:
+    """The system of a model with joints; `ValueError` for one without."""
+    system = model.system
+    if not has_joints(system):
+        raise ValueError(f"`{sensor}` measures a joint; this model has no joints.")
+    return system
+
+
+def measured_coordinate(
+    model: AbstractFormulation, name: str, component: int | None, sensor: str
+) -> tuple[AbstractJoint, int]:
+    """The joint called `name` and the number of its coordinate.
+
+    **Errors:** `ValueError` for an unknown name (with the nearest one), a joint without length or
+    angle, a component that is missing or that there is not.
+    """
+    system = jointed_system(model, sensor)
+    joint = system.joints[system.joint_index(name)]
+    of = f"the {type(joint).__name__} {name!r}"
+    if joint.num_translations == 0 and not joint.has_angle:
+        raise ValueError(f"`{sensor}` measures a length or an angle; {of} has none.")
+    count = num_coordinates(joint)
+    if component is None and count > 1:
+        raise ValueError(
+            f"`{sensor}(component=...)` is needed: {of} has {count} coordinates, numbered from 0, "
+            "lengths before angles."
+        )
+    if component is not None and component >= count:
+        raise ValueError(
+            f"`{sensor}(component=...)` must be below {count}, the number of coordinates of {of}; "
+            f"got {component}."
+        )
+    return joint, component or 0
+
+
+def num_coordinates(joint: AbstractJoint) -> int:
+    """Number of coordinates of a joint, prescribed ones included."""
+    at = jax.eval_shape(lambda: Relative(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
+    return jax.eval_shape(joint.coordinates, at).shape[0]
+
+
+def joint_motion(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
+) -> tuple[Relative, Float[Array, "6"]]:
+    """Relative pose and twist of a joint, in its frame."""
+    jointed = model.jointed
+    assert jointed is not None
+    mechanics = jointed.mechanics
+    _, places, twists = jointed.motion(t, y)
+    relative = mechanics.joint_twists(places, twists)
+    index = mechanics.system.joint_index(name)
+    group = next(g for g, group in enumerate(mechanics.groups) if index in group.indices)
+    k = mechanics.groups[group].indices.index(index)
+    return jax.tree.map(lambda leaf: leaf[k], (places[group].relative, relative[group]))

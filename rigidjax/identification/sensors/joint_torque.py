@@ -1,0 +1,80 @@
+"""What an actuator exerts on the coordinate of a joint."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...forces import Motor
+from ...forces.joint_force import checked_component, joint_name
+from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
+from ...joints.base import AbstractJoint
+from .joint import AbstractJointSensor, measured_coordinate, sensor_name
+
+
+class JointTorque(AbstractJointSensor):
+    r"""The moment, N m, or force, N, of the actuator of a joint, on the child.
+
+    - A joint with a prescribed motion: what drives it, the multiplier of the driving constraint
+      (`Reaction.drive`): all that the motion needs against inertia, gravity and springs elsewhere.
+    - Else the sum of the `Motor`s on this coordinate, as their laws command at this time,
+      coordinate and rate. Springs and dampers on the joint (`TorsionSpring`, `Bushing`) are not
+      part of it.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name; it may close a loop.
+    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
+
+    **Errors:** `ValueError` for an unknown joint, a wrong component, a joint that has neither a
+    motor on this coordinate nor a prescribed motion.
+    """
+
+    joint: str = eqx.field(static=True)
+    component: int | None = eqx.field(static=True)
+    channels: ClassVar[tuple[str, ...]] = ("tau",)
+    unit: ClassVar[str] = "N m or N"
+    value_shape: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, joint: str | AbstractJoint, component: int | None = None):
+        self.joint = joint_name(joint, "JointTorque")
+        self.component = checked_component(component, "JointTorque")
+
+    @property
+    def name(self) -> str:
+        return sensor_name("torque", self.joint, self.component)
+
+    def check(self, model: AbstractFormulation) -> None:
+        joint, k = measured_coordinate(model, self.joint, self.component, "JointTorque")
+        if getattr(joint, "motion", None) is None and not self._motors(model, k):
+            raise ValueError(
+                f"`JointTorque({self.joint!r})` measures an actuator; this coordinate has neither "
+                "an `rj.Motor` nor a prescribed motion."
+            )
+
+    def predict(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> Float[Array, ""]:
+        joint, k = measured_coordinate(model, self.joint, self.component, "JointTorque")
+        if getattr(joint, "motion", None) is not None:
+            drive = model.reactions(t, y)[self.joint].drive
+            assert drive is not None
+            return drive
+        seen = model.kinematics(t, y).joints[self.joint]
+        t = jnp.asarray(t, seen.rates.dtype)
+        torques = [
+            motor.generalised_force(t, seen.coordinates[k], seen.rates[k])
+            for motor in self._motors(model, k)
+        ]
+        return sum(torques, jnp.zeros_like(seen.rates[k]))
+
+    def _motors(self, model, k):
+        return [
+            force
+            for force in model.system.forces
+            if isinstance(force, Motor)
+            and force.joint == self.joint
+            and (force.component or 0) == k
+        ]

@@ -1,0 +1,60 @@
+"""Position of a point of a body."""
+
+from typing import ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ...checks import ArrayInput
+from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
+from ...rotations import so3
+from .base import AbstractReading, body_row, vector_leaf
+
+
+class Position(AbstractReading):
+    r"""The position $x + R\,u$ of a point of a body, (3,) m, space components.
+
+    **Arguments:**
+
+    - `body`, its name; `None` if there is only one.
+    - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point), (3,) m,
+      body components. It can be fitted.
+    - `name`, in place of "position of ...", where a body has several.
+
+    **Errors:** `ValueError` for a wrong shape or an unknown body.
+    """
+
+    body: str | None = eqx.field(static=True)
+    point: Float[Array, "3"]
+    label: str | None = eqx.field(static=True)
+    channels: ClassVar[tuple[str, ...]] = ("x1", "x2", "x3")
+    unit: ClassVar[str] = "m"
+    value_shape: ClassVar[tuple[int, ...]] = (3,)
+
+    def __init__(
+        self,
+        body: str | None = None,
+        point: ArrayInput = (0.0, 0.0, 0.0),
+        name: str | None = None,
+    ):
+        self.body = body
+        self.point = vector_leaf(point, "Position(point=...)")
+        self.label = name
+
+    @property
+    def name(self) -> str:
+        if self.label is not None:
+            return self.label
+        return "position" if self.body is None else f"position of {self.body}"
+
+    def check(self, model: AbstractFormulation) -> None:
+        body_row(model, self.body, "Position")
+
+    def predict(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> Float[Array, "3"]:
+        row = body_row(model, self.body, "Position")
+        state = model.decode(t, y)
+        point = self.point.astype(state.position.dtype)
+        return state.position[row] + so3.rotate(state.orientation[row], point)

@@ -1,0 +1,75 @@
+"""Reaction of a joint."""
+
+from typing import ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ...forces.joint_force import joint_name
+from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
+from ...joints.base import AbstractJoint
+from .base import AbstractReading
+from .joint import jointed_system, sensor_name
+
+
+class ReactionForce(AbstractReading):
+    """The reaction force of a joint on its child, (3,) N, space components.
+
+    What the constraints of the joint exert; forces on its coordinates (`Motor`, `TorsionSpring`)
+    are not part of it, the drive of a prescribed motion is. With redundant constraints it is that
+    of the multipliers of least norm.
+
+    **Arguments:** `joint`: a joint of the system, or its name; it may close a loop.
+    **Errors:** `ValueError` for an unknown joint.
+    """
+
+    joint: str = eqx.field(static=True)
+    channels: ClassVar[tuple[str, ...]] = ("F1", "F2", "F3")
+    unit: ClassVar[str] = "N"
+    value_shape: ClassVar[tuple[int, ...]] = (3,)
+
+    def __init__(self, joint: str | AbstractJoint):
+        self.joint = joint_name(joint, "ReactionForce")
+
+    @property
+    def name(self) -> str:
+        return sensor_name("reaction force", self.joint, None)
+
+    def check(self, model: AbstractFormulation) -> None:
+        jointed_system(model, "ReactionForce").joint_index(self.joint)
+
+    def predict(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> Float[Array, "3"]:
+        return model.reactions(t, y)[self.joint].force
+
+
+class ReactionMoment(AbstractReading):
+    """The reaction moment of a joint on its child, (3,) N m, about the joint point of the child.
+
+    Space components; otherwise as `ReactionForce`.
+
+    **Arguments:** `joint`: a joint of the system, or its name; it may close a loop.
+    **Errors:** `ValueError` for an unknown joint.
+    """
+
+    joint: str = eqx.field(static=True)
+    channels: ClassVar[tuple[str, ...]] = ("M1", "M2", "M3")
+    unit: ClassVar[str] = "N m"
+    value_shape: ClassVar[tuple[int, ...]] = (3,)
+
+    def __init__(self, joint: str | AbstractJoint):
+        self.joint = joint_name(joint, "ReactionMoment")
+
+    @property
+    def name(self) -> str:
+        return sensor_name("reaction moment", self.joint, None)
+
+    def check(self, model: AbstractFormulation) -> None:
+        jointed_system(model, "ReactionMoment").joint_index(self.joint)
+
+    def predict(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> Float[Array, "3"]:
+        return model.reactions(t, y)[self.joint].moment
