@@ -54,7 +54,10 @@ def exact(model, state, sensors):
     solution = rj.simulate(
         model, state, TS[-1], ts=TS, solver=diffrax.Dopri5(), rtol=1e-11, atol=1e-11
     )
-    read = lambda t, y: tuple(s.predict(model, t, y) for s in sensors)  # noqa: E731
+
+    def read(t, y):
+        return tuple(s.predict(model, t, y) for s in sensors)
+
     return jax.jit(jax.vmap(read))(solution.ts, solution.ys)
 
 

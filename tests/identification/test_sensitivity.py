@@ -139,10 +139,13 @@ def test_reverse_mode_is_chosen_for_many_parameters():
         return e.state0.position
 
     many = [Parameter("I", inertia), Parameter("v", velocity), Parameter("x", position)]
-    run = lambda sensors, mode=None: rj.sensitivity(  # noqa: E731
-        model, rj.State(velocity=(1.0, 2.0, 3.0)), 0.5, many, sensors=sensors, mode=mode,
-        solver=diffrax.Euler(), dt=0.5,
-    )  # fmt: skip
+
+    def run(sensors, mode=None):
+        return rj.sensitivity(
+            model, rj.State(velocity=(1.0, 2.0, 3.0)), 0.5, many, sensors=sensors, mode=mode,
+            solver=diffrax.Euler(), dt=0.5,
+        )  # fmt: skip
+
     chosen = run(rj.Position("a"))
     assert chosen.mode == "reverse" and len(chosen.labels) == 15
     J = chosen.jacobian["position of a"][0]

@@ -113,7 +113,8 @@ def rates(model, unknowns):
         found = {key: SENSORS[key].predict(model, t, y) for key in COORDINATES}
         return {"energy": model.energy(t, y), "linear": linear, "angular": angular, **found}
 
-    point = lambda t, y: SENSORS["point"].predict(model, t, y)  # noqa: E731
+    def point(t, y):
+        return SENSORS["point"].predict(model, t, y)
 
     @jax.jit
     def all_of(y):
@@ -251,7 +252,10 @@ def test_joints_that_close_loops():
         [euler_map(p) @ w for p, w in zip(problem.state0.orientation,
                                          problem.state0.angular_velocity, strict=True)]
     )  # fmt: skip
-    of = lambda body: jnp.zeros(3) if body == "ground" else omega[rows[body]]  # noqa: E731
+
+    def of(body):
+        return jnp.zeros(3) if body == "ground" else omega[rows[body]]
+
     axis = joint.axis / jnp.sqrt(jnp.sum(joint.axis**2))
     expected = axis @ (of(joint.child) - of(joint.parent))
     assert abs(float(expected)) > 0.1

@@ -46,5 +46,8 @@ class JointRate(AbstractJointSensor):
         relative, twist = joint_motion(model, t, y, self.joint)
         zero = jnp.zeros((), twist.dtype)
         # Not `joint.rates`, which has none for a prescribed motion.
-        along = lambda s: joint.coordinates(moved(relative, s * twist))  # noqa: E731
+
+        def along(s):
+            return joint.coordinates(moved(relative, s * twist))
+
         return jax.jvp(along, (zero,), (jnp.ones_like(zero),))[1][k]

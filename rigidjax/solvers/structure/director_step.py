@@ -1,17 +1,12 @@
 """One step of the energy-momentum scheme in directors."""
 
-from jaxtyping import Array, Float
-
 from ...bodies.inertia import euler_tensor
-from ...rotations.base import AbstractRotation
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import product
 from ...rotations.so3 import unskew
-from ...system import AbstractMechanics
 from .increments import cayley
 from .mean_twist import AbstractMeanTwistStep, less_impulses, momentum_gains
 from .midpoint_loads import mean_loads
-from .motion import Motion
 
 
 class DirectorStep(AbstractMeanTwistStep):
@@ -22,12 +17,6 @@ class DirectorStep(AbstractMeanTwistStep):
     a part that is not tangent, and the energy that is conserved is $\frac12 \dot d^T M_9 \dot d$
     with it.
     """
-
-    mechanics: AbstractMechanics
-    rotation: AbstractRotation
-    t0: Float[Array, ""]
-    h: Float[Array, ""]
-    start: Motion
 
     @property
     def mean_directors(self):

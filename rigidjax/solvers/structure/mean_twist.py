@@ -26,11 +26,11 @@ class AbstractMeanTwistStep(AbstractMotionStep):
     motion there.
     """
 
-    mechanics: eqx.AbstractVar[AbstractMechanics]
-    rotation: eqx.AbstractVar[AbstractRotation]
-    t0: eqx.AbstractVar[Float[Array, ""]]
-    h: eqx.AbstractVar[Float[Array, ""]]
-    start: eqx.AbstractVar[Motion]
+    mechanics: AbstractMechanics
+    rotation: AbstractRotation
+    t0: Float[Array, ""]
+    h: Float[Array, ""]
+    start: Motion
 
     @property
     @abc.abstractmethod
@@ -103,11 +103,6 @@ class TrapezoidalStep(AbstractMeanTwistStep):
     they lose.
     """
 
-    mechanics: AbstractMechanics
-    rotation: AbstractRotation
-    t0: Float[Array, ""]
-    h: Float[Array, ""]
-    start: Motion
     map: Map = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
 

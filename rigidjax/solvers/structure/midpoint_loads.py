@@ -82,7 +82,7 @@ def mean_loads(mechanics: AbstractMechanics, point: MidPoint, conserves: bool) -
     **Arguments:** `mechanics`; `point`; `conserves`, whether the potentials do exactly the work
     that they lose.
     """
-    raise NotImplementedError
+    raise NotImplementedError(f"There is no loads for `{type(mechanics).__name__}`.")
 
 
 @mean_loads.register

@@ -88,7 +88,7 @@ def turned(
     rotation: AbstractRotation, a: Float[Array, " n"], p: Float[Array, "4"]
 ) -> Float[Array, " n"]:
     """Coordinates of the rotation `a` followed by `p`, a unit quaternion in body components."""
-    raise NotImplementedError
+    raise NotImplementedError(f"There is no update for `{type(rotation).__name__}`.")
 
 
 @turned.register

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...formulations import AbstractFormulation
-from ...rotations.base import AbstractRotation
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import cross
 from ...system import AbstractMechanics, System, has_joints
@@ -67,12 +66,6 @@ class Variational(AbstractSystemSolver):
 class VariationalStep(AbstractMeanTwistStep):
     r"""$q_{n+1}$ from the discrete momentum at the start, by its conformal vector $h W$."""
 
-    mechanics: AbstractMechanics
-    rotation: AbstractRotation
-    t0: Float[Array, ""]
-    h: Float[Array, ""]
-    start: Motion
-
     @property
     def mean_directors(self):
         return False
@@ -128,7 +121,7 @@ def split_loads(mechanics: AbstractMechanics, point: MidPoint) -> list[Any]:
     What virtual rotations of the ends do to the middle: with $u = h W/4$ and the moment $\mu$ in
     the frame of the mid-point $\tau^\mp = \mu \pm u \times \mu$.
     """
-    raise NotImplementedError
+    raise NotImplementedError(f"There is no loads for `{type(mechanics).__name__}`.")
 
 
 @split_loads.register

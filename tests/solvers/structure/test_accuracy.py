@@ -142,7 +142,10 @@ def test_discrete_multiplier():
     step = SaddlePointStep(body, jnp.array(0.0), jnp.array(0.1), q0, omega0)
     root = jax.jit(lambda step: find_root(step, step.guess(), 30))(step)
     assert root.okay
-    potential = lambda q: body.potential(euler_map(q))  # noqa: E731
+
+    def potential(q):
+        return body.potential(euler_map(q))
+
     lam = invariants.discrete_multiplier(potential, q0, root.Z[:4])
     assert abs(root.Z[8] - lam) < 1e-11 * abs(lam)
     gain = potential(root.Z[:4]) - potential(q0)

@@ -126,7 +126,10 @@ def test_redundant_constraints():
     """A four-bar linkage in space, three constraints too many: closed to round-off, order 2."""
     problem = problems.four_bar()
     # `Absolute` needs inertia about every axis, the thin rods of the problem have none.
-    inertias = lambda s: [body.inertia for body in s.bodies]  # noqa: E731
+
+    def inertias(s):
+        return [body.inertia for body in s.bodies]
+
     system = eqx.tree_at(inertias, problem.system, replace_fn=lambda I: I + 0.01)
     model, t1, counts = rj.Absolute(system, index=3), 0.1, (20, 40, 80)
     assert model.num_multipliers == 3 + 20
@@ -152,7 +155,10 @@ def test_redundant_constraints():
 
 def test_prescribed_motion():
     """A driven rod is where it has to be; the moment that drives it is of second order."""
-    motion = lambda t: 0.8 * jnp.sin(3.0 * t)  # noqa: E731
+
+    def motion(t):
+        return 0.8 * jnp.sin(3.0 * t)
+
     rod = rj.Body("rod", 2.0, (0.1, 0.2, 0.15), position=(0.5, 0.0, 0.0))
     joint = rj.Revolute("ground", "rod", (0, 0, 0), (0, 1.0, 0), motion=motion)
     system = rj.System(rod, [joint], rj.Gravity((0.0, 0.0, -9.81)))

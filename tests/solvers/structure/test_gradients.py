@@ -53,7 +53,10 @@ def test_thousand_steps():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_modes_agree(form):
-    function = lambda x: attitude(x, form)  # noqa: E731
+
+    def function(x):
+        return attitude(x, form)
+
     forward = jax.jit(jax.jacfwd(function))(X0)
     w = jnp.linspace(-1.0, 1.0, 9)
     reverse = jax.jit(jax.grad(lambda x: w @ function(x)))(X0)
@@ -105,9 +108,12 @@ def test_plain_diffrax():
     body, state0 = models.quartic_body()
     model = rj.NullSpace(body)
     y0 = model.encode(state0)
-    solve = lambda y, t0, t1, dt: diffrax.diffeqsolve(  # noqa: E731
-        ModelTerm(model), EnergyMomentum(), t0, t1, dt, y, max_steps=100
-    ).ys[-1]
+
+    def solve(y, t0, t1, dt):
+        return diffrax.diffeqsolve(
+            ModelTerm(model), EnergyMomentum(), t0, t1, dt, y, max_steps=100
+        ).ys[-1]
+
     end = solve(y0, 0.0, 1.0, 0.05)
     ours = models.run(model, state0, 0.05, 20, EnergyMomentum(), 1)
     assert np.max(np.abs(end - ours.ys[-1])) < 1e-13

@@ -14,7 +14,7 @@ TWO = models.tethered_pair()
 CHAIN = rj.problems.chain(2)
 
 
-def refused(model, state0, solver, message, **options):
+def assert_refused(model, state0, solver, message, **options):
     with pytest.raises(ValueError, match=message):
         rj.simulate(model, state0, 1.0, solver=solver, **{"dt": 0.1, **options})
 
@@ -22,41 +22,45 @@ def refused(model, state0, solver, message, **options):
 @pytest.mark.parametrize("solver", [EnergyMomentum(), SimoWong(), Variational(), EnergyMidpoint()])
 def test_models(solver):
     name = type(solver).__name__
-    refused(
+    assert_refused(
         rj.NullSpace(BODY, rj.RotationVector()), STATE0, solver,
         rf"`{name}` is written in the coordinates of `rj.Quaternion\(\)`.*`RotationVector`.*Dopri8",
     )  # fmt: skip
-    refused(
+    assert_refused(
         rj.Absolute(BODY, index=3), STATE0, solver,
         rf"`{name}` finds the multipliers.*index=3.*`rj.solvers.Radau5\(\)`",
     )  # fmt: skip
-    refused(rj.NullSpace(BODY, rates="space"), STATE0, solver, rf'`{name}` .*Use rates="body"')
-    refused(rj.EulerParameters(BODY), STATE0, solver, rf"`{name}` takes .*; got `EulerParameters`")
+    assert_refused(
+        rj.NullSpace(BODY, rates="space"), STATE0, solver, rf'`{name}` .*Use rates="body"'
+    )
+    assert_refused(
+        rj.EulerParameters(BODY), STATE0, solver, rf"`{name}` takes .*; got `EulerParameters`"
+    )
 
 
 def test_joints():
-    refused(
+    assert_refused(
         rj.NullSpace(CHAIN.system), CHAIN.state0, SimoWong(),
         r"is for bodies without joints.*got 2 joint\(s\).*EnergyMomentum.*EnergyMidpoint",
     )  # fmt: skip
 
 
 def test_variational_in_directors():
-    refused(
+    assert_refused(
         rj.NullSpace(BODY, rj.Directors()), STATE0, Variational(),
         r"coordinates of `rj.Quaternion\(\)`; got `Directors`",
     )  # fmt: skip
 
 
 def test_energy_midpoint():
-    refused(
+    assert_refused(
         rj.NullSpace(BODY), STATE0, EnergyMidpoint(),
         r'two equal moments.*mean="angular-velocity".*any_inertia=True.*Got',
     )  # fmt: skip
-    refused(
+    assert_refused(
         rj.NullSpace(TWO), TWO.reference_state(), EnergyMidpoint(), "one body with a fixed point"
     )
-    refused(
+    assert_refused(
         rj.Absolute(CHAIN.system), CHAIN.state0, EnergyMidpoint(),
         "one body on one `Spherical` joint to the ground; got 2 bodies",
     )  # fmt: skip
@@ -64,7 +68,7 @@ def test_energy_midpoint():
         rj.Body("top", 1.0, (1.0, 1.0, 1.0), (0.0, 0.0, 1.0)),
         [rj.Spherical("ground", "top", (0.0, 0.0, 0.0))],
     )
-    refused(
+    assert_refused(
         rj.NullSpace(top), top.reference_state(), EnergyMidpoint(),
         r"velocity of the centre of mass.*Use `rj.Absolute\(system, rj.Quaternion\(\), index=0\)`",
     )  # fmt: skip
@@ -84,7 +88,7 @@ def test_saddle_point_form():
     solver = EnergyMomentum(form="saddle-point")
     for model in (rj.NullSpace(BODY, rj.Directors()), rj.NullSpace(TWO)):
         state0 = STATE0 if model.system is BODY else TWO.reference_state()
-        refused(model, state0, solver, r"`FixedPointBody` in `rj.Quaternion\(\)`")
+        assert_refused(model, state0, solver, r"`FixedPointBody` in `rj.Quaternion\(\)`")
 
 
 def test_options():
@@ -99,8 +103,10 @@ def test_options():
 
 
 def test_steps_are_fixed():
-    refused(rj.NullSpace(BODY), STATE0, EnergyMomentum(), r"give `simulate\(dt=...\)`", dt=None)
-    refused(
+    assert_refused(
+        rj.NullSpace(BODY), STATE0, EnergyMomentum(), r"give `simulate\(dt=...\)`", dt=None
+    )
+    assert_refused(
         rj.NullSpace(BODY), STATE0, EnergyMomentum(), "keeps by itself",
         projection=rj.projection.MassMetric(),
     )  # fmt: skip

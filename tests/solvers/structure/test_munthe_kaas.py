@@ -106,7 +106,10 @@ def test_a_commutator_free_step_is_that_of_the_paper():
     w2 = w0 + h / 2 * _euler(w0)
     w3 = w0 + h / 2 * _euler(w2)
     w4 = w0 + h * _euler(w3)
-    exp = lambda v: scipy.linalg.expm(h * _skew(v))  # noqa: E731
+
+    def exp(v):
+        return scipy.linalg.expm(h * _skew(v))
+
     first = exp((3 * w0 + 2 * w2 + 2 * w3 - w4) / 12)
     expected = first @ exp((-w0 + 2 * w2 + 2 * w3 + 3 * w4) / 12)
     R, _ = _one_step(CommutatorFree4(), h, w0)
