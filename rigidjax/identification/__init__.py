@@ -3,6 +3,12 @@
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability
 from .identify import identify as identify
+from .losses import (
+    AbstractLoss as AbstractLoss,
+    Cauchy as Cauchy,
+    Huber as Huber,
+    Squares as Squares,
+)
 from .measurements import Measurements as Measurements
 from .parameters import Experiment as Experiment, Parameter as Parameter
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity

@@ -35,7 +35,8 @@ class Fit:
     - `ts`: times of each run; `run_names`.
     - `num_residuals`, the number of scalar samples; `noise_is_known`, whether it was given;
       `noise`, the standard deviation of a weighted residual: 1 if it is known, else estimated from
-      the residuals, in the sensor's unit. `chi_square`: sum of squares of the weighted residuals
+      the residuals, in the sensor's unit; `noise_by_sensor`, that of each sensor where it was
+      estimated, in its unit. `chi_square`: sum of squares of the weighted residuals
       over the degrees of freedom.
     - `identifiability`: the verdict; `print(fit.identifiability)`.
     - `result`: "converged", or what went wrong; `converged`. `notes`: what was changed or
@@ -60,6 +61,7 @@ class Fit:
     num_residuals: int
     noise_is_known: bool
     noise: float
+    noise_by_sensor: dict[str, float]
     chi_square: float
     identifiability: Identifiability
     result: str

@@ -1,6 +1,7 @@
 """The entry point of identification."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import diffrax
 import jax
@@ -14,8 +15,11 @@ from ..system import System
 from .evaluation import Evaluation
 from .fit import Fit, IdentificationError
 from .identifiability import judge
-from .least_squares import Minimum, minimise
+from .least_squares import Minimum, Search, minimise
+from .losses import AbstractLoss, Squares
 from .measurements import Measurements, Runs, stack_runs
+from .multi_start import best_start
+from .noise import settle
 from .parameters import Parameter
 from .problem import Problem, Simulation, component_table, make_problem
 from .sensors import tracking
@@ -36,6 +40,11 @@ def identify(
     projection: bool | AbstractProjection = True,
     max_steps: int = 4096,
     horizons: Sequence[float] = (0.1, 0.3, 1.0),
+    method: Literal["levenberg-marquardt", "gauss-newton"] = "levenberg-marquardt",
+    loss: AbstractLoss | None = None,
+    starts: int = 1,
+    start_spread: float = 0.5,
+    seed: int = 0,
     max_iterations: int = 200,
     tolerance: float | None = None,
     throw: bool = True,
@@ -43,7 +52,8 @@ def identify(
     r"""Fit parameters of a model to measurements by weighted least squares.
 
     Levenberg-Marquardt with exact Jacobians, forward mode through the adaptive solve, all runs at
-    once by `vmap`. A trial whose simulation fails is rejected and counted.
+    once by `vmap`. A trial whose simulation fails is rejected and counted. Noise that is not given
+    is estimated from the residuals, sensor by sensor, in turn with the fit.
 
     **Arguments:**
 
@@ -56,6 +66,13 @@ def identify(
       is `diffrax.Dopri5()`.
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
       Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
+    - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line
+      search; it needs a good start, and data that determine all parameters.
+    - `loss`: of a residual in units of the noise; `Huber()` or `Cauchy()` against outliers. `None`
+      for least squares.
+    - `starts`: more than one minimises from as many starts at once, under `vmap`, and goes on from
+      the lowest minimum: the given one, and others drawn around it with `seed`, within
+      `start_spread` of the natural scale of each coordinate (logarithms, angles) or of its value.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
     - `tolerance`: of the minimisation, relative change of coordinates and residuals; or a hundred
       times that as the distance to the optimum in standard deviations. `None` for 1e-8, or 1e-4
@@ -79,10 +96,7 @@ def identify(
                 f"{type(parameter).__name__}."
             )
     stages = _checked_horizons(horizons)
-    if max_iterations < 4:
-        raise ValueError(
-            f"`identify(max_iterations=...)` must be at least 4; got {max_iterations}."
-        )
+    loss = _checked_search(method, loss, starts, start_spread, max_iterations)
     runs = stack_runs(measurements)
     for sensor in runs.sensors:
         sensor.check(model)
@@ -95,16 +109,70 @@ def identify(
     dtype = runs.ts.dtype
     if tolerance is None:
         tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
-    minimum = minimise(
-        problem, jnp.asarray(stages, dtype), jnp.asarray(tolerance, dtype), max_iterations
-    )
+    search = Search(
+        jnp.asarray(stages, dtype), jnp.asarray(tolerance, dtype), max_iterations, loss,
+        method == "levenberg-marquardt",
+    )  # fmt: skip
+    if starts > 1:
+        problem, note = best_start(problem, search, starts, start_spread, seed)
+        notes = [*notes, note]
+    estimated = {}
+    if runs.noise_is_known or (len(runs.sensors) == 1 and isinstance(loss, Squares)):
+        minimum = minimise(problem, search)
+    else:
+        count = int(np.count_nonzero(component_table(problem, runs)[2]))
+        problem, runs, minimum, settled = settle(problem, runs, search, count)
+        estimated = _noise_of_sensors(runs)
+        notes = [*notes, _noise_note(runs, estimated, settled)]
     _check_start(problem, runs, minimum.first)
-    fit = _make_fit(problem, runs, minimum, notes, max_iterations)
+    fit = _make_fit(problem, runs, minimum, notes, search, estimated)
     if throw and not fit.converged:
         raise IdentificationError(
             f"The fit did not converge: {fit.result}. `throw=False` returns what was reached."
         )
     return fit
+
+
+def _checked_search(method, loss, starts, start_spread, max_iterations):
+    if method not in ("levenberg-marquardt", "gauss-newton"):
+        raise ValueError(
+            '`identify(method=...)` must be "levenberg-marquardt" or "gauss-newton"; got '
+            f"{method!r}."
+        )
+    loss = Squares() if loss is None else loss
+    if not isinstance(loss, AbstractLoss):
+        raise TypeError(
+            "`identify(loss=...)` must be a loss such as `rj.identification.Huber()`; got "
+            f"{loss!r}."
+        )
+    if not isinstance(starts, int) or starts < 1 or not start_spread > 0:
+        raise ValueError(
+            "`identify(starts=...)` must be a number of starts, at least 1, with a positive "
+            f"`start_spread`; got {starts!r} and {start_spread!r}."
+        )
+    if max_iterations < 4:
+        raise ValueError(
+            f"`identify(max_iterations=...)` must be at least 4; got {max_iterations}."
+        )
+    return loss
+
+
+def _noise_of_sensors(runs: Runs) -> dict[str, float]:
+    """Noise of each sensor, from weights that are equal within a sensor."""
+    return {
+        sensor.name: 1.0 / float(np.asarray(w).max())
+        for sensor, w in zip(runs.sensors, runs.weights, strict=True)
+    }
+
+
+def _noise_note(runs: Runs, noise: dict[str, float], settled: bool) -> str:
+    """What was estimated, in words."""
+    found = ", ".join(f"{s.name} {noise[s.name]:.4g} {s.unit}" for s in runs.sensors)
+    if settled:
+        return f"The noise was estimated from the residuals: {found}."
+    return (
+        f"The noise of the sensors did not settle (last: {found}): give `Measurements(noise=...)`."
+    )
 
 
 def _checked_horizons(horizons):
@@ -178,7 +246,8 @@ def _make_fit(
     runs: Runs,
     minimum: Minimum,
     notes: list[str],
-    max_iterations: int,
+    search: Search,
+    estimated: dict[str, float],
 ) -> Fit:
     first, last = minimum.first, minimum.last
     labels, units, fitted = component_table(problem, runs)
@@ -186,7 +255,13 @@ def _make_fit(
     samples = runs.num_samples
     freedom = samples - int(np.count_nonzero(fitted))
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
-    variance = 1.0 if runs.noise_is_known else chi_square
+    if not isinstance(search.loss, Squares):
+        used = np.concatenate([np.asarray(w).reshape(len(w), -1) for w in runs.weights], axis=1)
+        variance = search.loss.variance(
+            np.asarray(last.residuals)[used > 0], int(np.count_nonzero(fitted))
+        )
+    else:
+        variance = 1.0 if runs.noise_is_known else chi_square
     epsilon = float(jnp.finfo(runs.ts.dtype).eps)
     spectrum, verdict = judge(
         labels,
@@ -202,11 +277,11 @@ def _make_fit(
     if bool(minimum.converged):
         result = "converged"
     else:
-        result = f"no optimum within {max_iterations} iterations"
+        result = f"no optimum within {search.max_iterations} iterations"
     failures = int(minimum.failures)
     if failures:
         notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
-    if runs.noise_is_known and chi_square > _MISFIT:
+    if runs.noise_is_known and isinstance(search.loss, Squares) and chi_square > _MISFIT:
         ratio = np.sqrt(chi_square)
         notes = [
             *notes,
@@ -249,6 +324,7 @@ def _make_fit(
         num_residuals=samples,
         noise_is_known=runs.noise_is_known,
         noise=float(np.sqrt(variance)),
+        noise_by_sensor=estimated or _pooled_noise(runs, chi_square),
         chi_square=chi_square,
         identifiability=verdict,
         result=result,
@@ -258,6 +334,11 @@ def _make_fit(
         offset=float(minimum.offset),
         cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
     )
+
+
+def _pooled_noise(runs, chi_square):
+    """The noise of a single sensor, where it was not given."""
+    return {} if runs.noise_is_known else {runs.sensors[0].name: float(np.sqrt(chi_square))}
 
 
 def _components(evaluation):

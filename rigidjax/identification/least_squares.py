@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from .evaluation import Evaluation, evaluate
+from .losses import AbstractLoss
 from .problem import Problem
-from .trust_region import FAILED, has_failed, levenberg_marquardt
+from .trust_region import FAILED, has_failed, least_squares_solver
 
 # Tolerance of the stages before the last.
 _COARSE = 1e-3
@@ -44,14 +45,30 @@ class Minimum(eqx.Module):
     cost: Float[Array, "K M"]
 
 
+class Search(eqx.Module):
+    """How the minimum is searched for.
+
+    **Attributes:** `horizons`, increasing to 1; `tolerance`, relative, of the last stage;
+    `max_iterations` of a stage; `loss`; `damped`, Levenberg-Marquardt, else Gauss-Newton.
+    """
+
+    horizons: Float[Array, " K"]
+    tolerance: Float[Array, ""]
+    max_iterations: int = eqx.field(static=True)
+    loss: AbstractLoss
+    damped: bool = eqx.field(static=True, default=True)
+
+
 @eqx.filter_jit
-def minimise(
-    problem: Problem,
-    horizons: Float[Array, " K"],
-    tolerance: Float[Array, ""],
-    max_iterations: int,
+def minimise(problem: Problem, search: Search) -> Minimum:
+    """Minimise the sum of the losses of the weighted residuals, from the start of the problem."""
+    return minimise_from(problem, *problem.start(), search)
+
+
+def minimise_from(
+    problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"], search: Search
 ) -> Minimum:
-    """Minimise the sum of squares of the weighted residuals.
+    """Minimise the sum of the losses of the weighted residuals.
 
     In stage k only samples in the first `horizons[k]` of each run count: over a short time a
     trajectory depends on its parameters almost linearly, over a long one there are local minima.
@@ -60,10 +77,9 @@ def minimise(
     `max_iterations`. The last stage has no such prior. If the simulation fails at the start,
     nothing is done.
 
-    **Arguments:** `problem`; `horizons`, increasing to 1; `tolerance`, relative, of the last stage;
-    `max_iterations` of a stage.
+    **Arguments:** `problem`; `shared`, `own`, start coordinates; `search`.
     """
-    shared, own = problem.start()
+    horizons, max_iterations = search.horizons, search.max_iterations
     x = jnp.concatenate([shared, own.reshape(-1)])
     count = horizons.shape[0]
     # Before the first stage, one iteration: the problem evaluated at the start.
@@ -75,9 +91,9 @@ def minimise(
         x, evaluation, feasible, failures, _, _ = carry
         horizon, last, limit = inputs
         limit = jnp.where(feasible, limit, 0)
-        coarse = jnp.where(last, tolerance, _COARSE)
+        coarse = jnp.where(last, search.tolerance, _COARSE)
         x, evaluation, failed, converged, offset, iterations, cost = _stage(
-            problem, x, evaluation, horizon, last, coarse, limit, max_iterations
+            problem, search, x, evaluation, horizon, last, coarse, limit
         )
         carry = (x, evaluation, jnp.all(evaluation.okay), failures + failed)
         return (*carry, converged, offset), (evaluation, iterations, cost)
@@ -105,7 +121,7 @@ def _shape(problem):
     return eqx.filter_eval_shape(lambda: evaluate(problem, *problem.start()))
 
 
-def _stage(problem, start, before, horizon, last, tolerance, limit, max_iterations):
+def _stage(problem, search, start, before, horizon, last, tolerance, limit):
     """One horizon, from the coordinates `start`, at which the problem was evaluated `before`."""
     num_runs, size = problem.num_runs, before.shared_chain.shape[1]
     elapsed = problem.runs.ts - problem.runs.ts[:, :1]
@@ -114,7 +130,8 @@ def _stage(problem, start, before, horizon, last, tolerance, limit, max_iteratio
     weighs = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
     counts = jnp.concatenate(within, axis=1) & jnp.concatenate(weighs, axis=1)
     # In the early stages a change by `spread` costs as much as one sample is off at their start.
-    square = jnp.sum(jnp.where(counts, before.residuals, 0.0) ** 2) / jnp.maximum(counts.sum(), 1)
+    roots = jnp.where(counts, search.loss.root(before.residuals), 0.0)
+    square = jnp.sum(roots**2) / jnp.maximum(counts.sum(), 1)
     spread = problem.spread()
     prior = jnp.where(last, 0.0, jnp.sqrt(square)) / jnp.concatenate(
         [spread[0], jnp.tile(spread[1], num_runs)]
@@ -123,9 +140,11 @@ def _stage(problem, start, before, horizon, last, tolerance, limit, max_iteratio
     def linearise(x):
         found = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1))
         okay = jnp.all(found.okay)
-        r = jnp.where(okay, jnp.where(counts, found.residuals, 0.0), FAILED)
+        used = jnp.where(counts, found.residuals, 0.0)
+        r = jnp.where(okay, search.loss.root(used), FAILED)
         use = okay & counts.reshape(-1, 1)
-        J = jnp.where(use, found.by_coordinates(), 0.0)
+        slopes = search.loss.slope(used).reshape(-1, 1)
+        J = jnp.where(use, slopes * found.by_coordinates(), 0.0)
         r = jnp.concatenate([r.reshape(-1), prior * (x - start)])
         return r, jnp.concatenate([J, jnp.diag(prior)]), found
 
@@ -140,7 +159,7 @@ def _stage(problem, start, before, horizon, last, tolerance, limit, max_iteratio
         r, J, found = linearise(*primals)
         return (r, found), (J @ tangents[0], jax.tree.map(_zero, found))
 
-    return _iterate(lambda x, args: residual(x), start, before, tolerance, limit, max_iterations)
+    return _iterate(lambda x, args: residual(x), search, start, before, tolerance, limit)
 
 
 def _zero(leaf):
@@ -149,9 +168,9 @@ def _zero(leaf):
     return jnp.zeros(leaf.shape, leaf.dtype if differentiable else jax.dtypes.float0)
 
 
-def _iterate(function, x, before, tolerance, limit, max_iterations):
+def _iterate(function, search, x, before, tolerance, limit):
     """optimistix's solver, stepped here so that failures and costs are recorded."""
-    solver = levenberg_marquardt(tolerance)
+    solver = least_squares_solver(tolerance, search.damped)
     shape, aux_shape = jax.eval_shape(function, x, None)
     first = solver.init(function, x, None, {}, shape, aux_shape, frozenset())
     dynamic, static = eqx.partition(first, eqx.is_array)
@@ -170,7 +189,7 @@ def _iterate(function, x, before, tolerance, limit, max_iterations):
         done = cauchy | (offset < _OFFSET * tolerance)
         return x, eqx.filter(state, eqx.is_array), iterations + 1, done, offset, cost
 
-    cost = jnp.full(max_iterations, jnp.inf, x.dtype)
+    cost = jnp.full(search.max_iterations, jnp.inf, x.dtype)
     start = (x, dynamic, jnp.array(0), jnp.array(False), jnp.zeros_like(x[0]), cost)
     x, dynamic, iterations, done, offset, cost = jax.lax.while_loop(unfinished, body, start)
     state = eqx.combine(dynamic, static)

@@ -20,8 +20,8 @@ class Measurements(eqx.Module):
     - `ts`: times of the samples, strictly increasing, shape (T,), s. The run starts at `ts[0]`.
     - `values`: for each sensor its samples, shape (T, *sensor.value_shape), in the sensor's unit.
     - `noise`: standard deviation of a sensor's noise, one number, one for each channel (C,), or
-      one for each sample and channel (T, C). For a single sensor it may be left out: it is then
-      estimated from the residuals.
+      one for each sample and channel (T, C). It may be left out for all sensors: it is then
+      estimated from the residuals, one number for each sensor.
     - `mask`: for a sensor with gaps, where its samples count, shape (T,) or (T, C).
     - `name`: of the run, for reports.
 
@@ -121,10 +121,10 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
                 f"{[s.name for s in first.sensors]} and {[s.name for s in run.sensors]}."
             )
     given = [noise is not None for run in runs for noise in run.noise]
-    if any(given) != all(given) or (not any(given) and len(first.sensors) > 1):
+    if any(given) != all(given):
         raise ValueError(
-            "`Measurements(noise=...)` must be given for every sensor of every run, so that their "
-            "units can be compared. Only for a single sensor may it be left out altogether."
+            "`Measurements(noise=...)` must be given for every sensor of every run, or for none: "
+            "it is then estimated from the residuals of each sensor."
         )
     length = max(len(run.ts) for run in runs)
 

@@ -1,4 +1,4 @@
-"""Pieces for optimistix's Levenberg-Marquardt: scaled damping, and trials that fail."""
+"""Pieces for optimistix's least squares: scaled damping, and trials that fail."""
 
 from typing import Any
 
@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import lineax as lx
 import optimistix as optx
 from jaxtyping import Array, Float
+
+from ..linalg import one_by_one
 
 # Residual (in units of the noise) of a trial whose simulation fails: more than any that succeeds.
 # Its square times the number of samples is still finite in single precision.
@@ -40,10 +42,7 @@ class Linearisation(eqx.Module):
         eps, tiny = jnp.finfo(self.size.dtype).eps, jnp.finfo(self.size.dtype).tiny
         count = self.size.shape[0]
         R = self.factor / jnp.where(self.size > 0, self.size, 1.0)
-        U, values, _ = jnp.linalg.svd(R)
-        known = values > 100 * eps * values[0]
-        along = jnp.where(known, U.T @ self.projection, 0.0)
-        removable = jnp.sum(along**2)
+        removable = _square_in_range(R, self.projection)
         left = jnp.sum(self.projection**2) - removable + self.rest**2
         left = jnp.maximum(jnp.maximum(left, eps * removable), tiny)
         freedom = max(num_residuals - count, 1)
@@ -53,10 +52,13 @@ class Linearisation(eqx.Module):
 class ScaledDampedNewton(optx.AbstractDescent):
     r"""The step $\min |J\delta + r|^2 + \lambda |D\delta|^2$, $D$ the norms of the columns of $J$.
 
-    optimistix damps with $D = 1$, which depends on the units of the parameters.
+    optimistix damps with $D = 1$, which depends on the units of the parameters. Without damping
+    (Gauss-Newton) $\lambda$ is that of round-off, and the step is shortened instead.
 
     **Source:** Moré, in Lecture Notes in Mathematics 630 (1978) 105.
     """
+
+    damped: bool = eqx.field(static=True, default=True)
 
     def init(self, y: Array, f_info_struct: Any) -> Linearisation:
         zeros = jnp.zeros_like(y)
@@ -73,18 +75,21 @@ class ScaledDampedNewton(optx.AbstractDescent):
         eps, tiny = jnp.finfo(state.size.dtype).eps, jnp.finfo(state.size.dtype).tiny
         floor = jnp.maximum(jnp.max(state.size) * eps, tiny)
         size = jnp.maximum(state.size, floor)
-        damping = jnp.sqrt(_DAMPING / jnp.maximum(step_size, eps))
+        if self.damped:
+            damping, length = jnp.sqrt(_DAMPING / jnp.maximum(step_size, eps)), 1.0
+        else:
+            damping, length = jnp.sqrt(eps), step_size
         identity = jnp.eye(size.shape[0], dtype=size.dtype)
-        rows = lx.MatrixLinearOperator(jnp.concatenate([state.factor / size, damping * identity]))
+        rows = jnp.concatenate([state.factor / size, damping * identity])
         right = jnp.concatenate([-state.projection, jnp.zeros_like(size)])
-        solution = lx.linear_solve(rows, right, lx.QR(), throw=False)
-        return solution.value / size, optx.RESULTS.promote(solution.result)
+        # A step that is not finite gives a trial that fails, and is rejected.
+        return length * _least_squares(rows, right) / size, optx.RESULTS.successful
 
 
-class CountingTrustRegion(optx.AbstractSearch):
-    """optimistix's trust region, which also counts the trials that failed."""
+class CountingSearch(optx.AbstractSearch):
+    """A search of optimistix that also counts the trials that failed."""
 
-    inner: optx.ClassicalTrustRegion
+    inner: optx.AbstractSearch
 
     def init(self, y: Any, f_info_struct: Any) -> Any:
         return self.inner.init(y, f_info_struct), jnp.array(0)
@@ -103,16 +108,35 @@ def has_failed(cost: Float[Array, ""]) -> Any:
     return cost >= 0.25 * FAILED**2
 
 
-def levenberg_marquardt(tolerance: Any) -> optx.LevenbergMarquardt:
-    """optimistix's Levenberg-Marquardt with the pieces above."""
+def least_squares_solver(tolerance: Any, damped: bool) -> optx.LevenbergMarquardt:
+    """optimistix's Levenberg-Marquardt with the pieces above, or Gauss-Newton with a line search.
+
+    Both are the same method of optimistix but for the search and the descent.
+    """
     solver = optx.LevenbergMarquardt(tolerance, tolerance)
+    search = solver.search if damped else optx.BacktrackingArmijo()
     return eqx.tree_at(
         lambda s: (s.search, s.descent),
         solver,
-        (CountingTrustRegion(solver.search), ScaledDampedNewton()),
+        (CountingSearch(search), ScaledDampedNewton(damped)),
     )
 
 
+@one_by_one
+def _square_in_range(R: Float[Array, "U U"], r: Float[Array, " U"]) -> Float[Array, ""]:
+    """Square of the part of a vector that lies in the range of a matrix."""
+    U, values, _ = jnp.linalg.svd(R)
+    known = values > 100 * jnp.finfo(R.dtype).eps * values[0]
+    return jnp.sum(jnp.where(known, U.T @ r, 0.0) ** 2)
+
+
+@one_by_one
+def _least_squares(rows: Float[Array, "M U"], right: Float[Array, " M"]) -> Float[Array, " U"]:
+    """The solution of a tall linear system of full rank."""
+    return lx.linear_solve(lx.MatrixLinearOperator(rows), right, lx.QR(), throw=False).value
+
+
+@one_by_one
 def triangular_factor(matrix: Float[Array, "M N"]) -> Float[Array, "N N"]:
     """The triangular factor $R$ of a tall matrix, by blocks of rows whose factors are stacked.
 

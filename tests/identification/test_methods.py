@@ -1,0 +1,171 @@
+"""Robust losses, noise that is estimated, several starts, Gauss-Newton."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+
+import rigidjax as rj
+from rigidjax.identification import Cauchy, Huber, Measurements, Parameter, Positive, identify
+
+STIFFNESS, DAMPING = 4.0, 0.3
+TS = np.linspace(0.0, 3.0, 61)
+ANGLE, RATE = rj.JointCoordinate("hinge"), rj.JointRate("hinge")
+NOISE = {ANGLE: 2e-3, RATE: 3e-2}
+
+
+def stiffness_of(experiment):
+    return experiment.model.system.forces[0].stiffness
+
+
+def damping_of(experiment):
+    return experiment.model.system.forces[0].damping
+
+
+def model(stiffness=STIFFNESS, damping=DAMPING):
+    body = rj.Body("bob", 1.0, (0.3, 0.3, 0.5), (0.5, 0.0, 0.0))
+    hinge = rj.Revolute("ground", "bob", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="hinge")
+    return rj.NullSpace(rj.System(body, [hinge], [rj.TorsionSpring("hinge", stiffness, damping)]))
+
+
+STATE0 = rj.consistent_state(
+    model().system,
+    rj.State((0.5, 0.0, 0.0), velocity=(0.0, 1.0, 0.0), angular_velocity=(0.0, 0.0, 2.0)),
+)
+PARAMETERS = (
+    Parameter("stiffness", stiffness_of, Positive(), unit="N m"),
+    Parameter("damping", damping_of, Positive(), unit="N m s"),
+)
+
+
+def closed_form(stiffness=STIFFNESS, damping=DAMPING):
+    """Angle and rate of the hinge: a damped oscillator about the joint."""
+    inertia = 0.5 + 1.0 * 0.25
+    root = np.sqrt(stiffness / inertia - (0.5 * damping / inertia) ** 2)
+    decay = 0.5 * damping / inertia
+    angle = 2.0 / root * np.exp(-decay * TS) * np.sin(root * TS)
+    rate = 2.0 * np.exp(-decay * TS) * (np.cos(root * TS) - decay / root * np.sin(root * TS))
+    return angle[:, None], rate[:, None]
+
+
+def measured(noise=None, outliers=0, seed=0):
+    rng = np.random.default_rng(seed)
+    values = {
+        s: v + NOISE[s] * rng.standard_normal(v.shape)
+        for s, v in zip((ANGLE, RATE), closed_form(), strict=True)
+    }
+    for k in rng.choice(len(TS), outliers, replace=False):
+        values[ANGLE][k] += 0.5
+    return Measurements(TS, {s: v.reshape(-1, *s.value_shape) for s, v in values.items()}, noise)
+
+
+def start(stiffness=3.0, damping=0.5):
+    return model(stiffness, damping)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return identify(start(), measured(NOISE), PARAMETERS, state0=STATE0, horizons=(1.0,))
+
+
+def test_estimates(plain):
+    """Those of SciPy's least squares on the closed form."""
+
+    def residual(p):
+        angle, rate = closed_form(*p)
+        values = measured().values
+        return np.concatenate(
+            [
+                ((angle.ravel() - np.asarray(values[0]).ravel()) / NOISE[ANGLE]),
+                ((rate.ravel() - np.asarray(values[1]).ravel()) / NOISE[RATE]),
+            ]
+        )
+
+    other = scipy.optimize.least_squares(residual, (3.0, 0.5), xtol=1e-12, ftol=1e-12)
+    covariance = np.linalg.inv(other.jac.T @ other.jac)
+    assert np.allclose(plain.values, other.x, rtol=1e-6)
+    assert np.allclose(plain.covariance, covariance, rtol=1e-4)
+
+
+def test_gauss_newton(plain):
+    fit = identify(
+        start(), measured(NOISE), PARAMETERS, state0=STATE0, horizons=(1.0,),
+        method="gauss-newton",
+    )  # fmt: skip
+    assert np.allclose(fit.values, plain.values, rtol=1e-6)
+    assert sum(fit.iterations) <= sum(plain.iterations)
+
+
+def test_noise_of_each_sensor(plain):
+    """Both are found to the accuracy of 60 samples, and with them the estimates and their std."""
+    fit = identify(start(), measured(), PARAMETERS, state0=STATE0, horizons=(1.0,))
+    assert any(note.startswith("The noise was estimated from the residuals") for note in fit.notes)
+    found = list(fit.noise_by_sensor.values())
+    assert np.allclose(found, list(NOISE.values()), rtol=0.25)
+    assert fit.chi_square == pytest.approx(1.0, abs=0.02)
+    assert not fit.noise_is_known
+    std = np.array(list(plain.std.values()))
+    assert np.all(np.abs(fit.values - plain.values) < std)
+    assert np.allclose(list(fit.std.values()), std, rtol=0.25)
+
+
+@pytest.mark.parametrize("loss", [Huber(), Cauchy()])
+def test_outliers(plain, loss):
+    """One sample in ten is far off: least squares is led astray, robust losses are not."""
+    std = np.array(list(plain.std.values()))
+    true = np.array([STIFFNESS, DAMPING])
+    data = measured(NOISE, outliers=6)
+    squares = identify(start(), data, PARAMETERS, state0=STATE0, horizons=(1.0,))
+    robust = identify(start(), data, PARAMETERS, state0=STATE0, horizons=(1.0,), loss=loss)
+    assert np.max(np.abs(squares.values - true) / std) > 10
+    assert np.max(np.abs(robust.values - true) / std) < 4
+    assert any("times as large as the noise" in note for note in squares.notes)
+    # No more uncertain than without outliers, but for those that were lost.
+    assert np.all(np.array(list(robust.std.values())) < 1.6 * std)
+
+
+@pytest.mark.parametrize("loss", [Huber(1.2), Cauchy(1.7)])
+def test_losses(loss):
+    """The root squared is twice the loss, whose derivative is the influence."""
+    r = jnp.array([-30.0, -2.0, -1e-3, 0.0, 1e-6, 0.3, 1.2, 5.0])
+    psi, derivative = loss.influence(np.asarray(r))
+
+    def rho(r):
+        return 0.5 * loss.root(r) ** 2
+
+    assert np.allclose(jax.vmap(jax.grad(rho))(r), psi, rtol=1e-9, atol=1e-15)
+    smooth = np.abs(np.abs(np.asarray(r)) - 1.2) > 1e-6
+    second = jax.vmap(jax.grad(jax.grad(rho)))(r)
+    assert np.allclose(second[smooth], derivative[smooth], rtol=1e-6, atol=1e-12)
+    assert np.allclose(loss.slope(jnp.zeros(1)), 1.0)
+
+
+def test_several_starts():
+    """From an eighth of the stiffness one start ends in another minimum; of 24 many do not."""
+    data = measured(NOISE)
+    far = start(0.4, 0.5)
+    alone = identify(far, data, PARAMETERS, state0=STATE0, horizons=(1.0,), throw=False)
+    many = identify(
+        far, data, PARAMETERS, state0=STATE0, horizons=(1.0,), starts=24, start_spread=2.5
+    )
+    assert many.chi_square < 1.5 < alone.chi_square
+    assert any("of 24 starts came to the lowest minimum" in note for note in many.notes)
+
+
+def test_messages():
+    data = measured(NOISE)
+    with pytest.raises(ValueError, match=r"method=...\).*gauss-newton.*got 'newton'"):
+        identify(start(), data, PARAMETERS, state0=STATE0, method="newton")  # pyright: ignore
+    with pytest.raises(TypeError, match=r"loss=...\)` must be a loss .*Huber.*got 'huber'"):
+        identify(start(), data, PARAMETERS, state0=STATE0, loss="huber")  # pyright: ignore
+    with pytest.raises(ValueError, match=r"starts=...\)` must be a number of starts.*got 0"):
+        identify(start(), data, PARAMETERS, state0=STATE0, starts=0)
+    with pytest.raises(ValueError, match=r"Huber\(k=...\)` must be positive"):
+        Huber(0.0)
+    with pytest.raises(ValueError, match=r"Cauchy\(k=...\)` must be positive"):
+        Cauchy(-1.0)
+    one = Measurements(TS, {ANGLE: closed_form()[0][:, 0]}, {ANGLE: 1e-3})
+    other = Measurements(TS, {ANGLE: closed_form()[0][:, 0]})
+    with pytest.raises(ValueError, match=r"for every sensor of every run, or for none"):
+        identify(start(), [one, other], PARAMETERS, state0=STATE0)
