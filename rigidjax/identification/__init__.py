@@ -1,9 +1,11 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
+from .csv import read_csv as read_csv
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability
 from .identify import identify as identify
 from .measurements import Measurements as Measurements
+from .netcdf import read_netcdf as read_netcdf
 from .parameters import Experiment as Experiment, Parameter as Parameter
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .sensors import (
@@ -27,3 +29,4 @@ from .transforms import (
     Positive as Positive,
     PrincipalInertia as PrincipalInertia,
 )
+from .whiteness import Whiteness as Whiteness, ljung_box as ljung_box
