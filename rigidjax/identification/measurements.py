@@ -94,7 +94,7 @@ class Measurements(eqx.Module):
         **Arguments:** `series`: for each sensor its times (T,), strictly increasing, s, and its
         samples (T, *sensor.value_shape); `noise`, `mask` and `name` as in `Measurements`, by the
         sensor's own samples.
-        **Errors:** those of `Measurements`; `ValueError` for different numbers of times and samples.
+        **Errors:** those of `Measurements`; `ValueError` for other numbers of times than samples.
         """
         parts = merge(series, noise, mask)
         return cls(parts.ts, parts.values, parts.noise, mask=parts.mask, name=name)
