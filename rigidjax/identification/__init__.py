@@ -7,6 +7,7 @@ from .identify import identify as identify
 from .measurements import Measurements as Measurements
 from .netcdf import read_netcdf as read_netcdf
 from .parameters import Experiment as Experiment, Parameter as Parameter
+from .predictions import predictions as predictions
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .sensors import (
     AbstractSensor as AbstractSensor,

@@ -67,15 +67,11 @@ def as_quaternions(
         R = rows.reshape(-1, 3, 3)
         wrong = np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2), initial=0.0)
         wrong, what = np.where(np.linalg.det(R) > 0, wrong, np.inf), "a rotation matrix"
-        found = (
-            jax.vmap(Quaternion().from_matrix)(jnp.asarray(R)) if len(rows) else np.zeros((0, 4))
-        )
+        found = jax.vmap(Quaternion().from_matrix)(jnp.asarray(R))
     else:
         wrong, what = np.zeros(len(rows)), ""
         rotation = EulerAngles(convention)
-        found = (
-            jax.vmap(rotation.to_quaternion)(jnp.asarray(rows)) if len(rows) else np.zeros((0, 4))
-        )
+        found = jax.vmap(rotation.to_quaternion)(jnp.asarray(rows))
     bad = np.flatnonzero(wrong > _TOLERANCE)
     if bad.size:
         k = int(np.flatnonzero(there)[bad[0]])

@@ -59,7 +59,7 @@ def as_text(fit: Fit) -> str:
             fit.labels, fit.values, fit.starts, fit.units, strict=True
         )
     ]
-    lines += ["", "Standard deviations assume independent residuals" + _noise_text(fit), ""]
+    lines += ["", "Standard deviations assume independent residuals" + noise_text(fit), ""]
     for sentence in dependence_texts(fit, "**not**"):
         lines += [sentence, ""]
     pairs = strongest_correlations(fit)
@@ -201,7 +201,8 @@ def strongest_correlations(
     return out
 
 
-def _noise_text(fit):
+def noise_text(fit: Fit) -> str:
+    """How a sentence on the standard deviations goes on: where the noise is from."""
     if not fit.noise_is_known:
         return f", with the noise estimated from them ({fit.noise:.4g} {fit.sensors[0].unit})."
     return f" with the noise that was given; chi square per degree of freedom {fit.chi_square:.4g}."

@@ -1,4 +1,4 @@
-"""Tables of a case file, read key by key: what is missing, misspelled or of a wrong kind is said."""
+"""Tables of a case file, read key by key: what is missing, misspelled or of a wrong kind."""
 
 import difflib
 import inspect
@@ -110,7 +110,9 @@ class Table:
             known += _POSE
         for name in skip:
             if name in self.values:
-                self.fail(f"`{name}` is a function, which a file cannot hold: write this in Python.")
+                self.fail(
+                    f"`{name}` is a function, which a file cannot hold: write this in Python."
+                )
         known = [name for name in known if name not in skip]
         needed = [n for n in known if n in parameters and parameters[n].default is inspect._empty]
         self.asked.update(known)
