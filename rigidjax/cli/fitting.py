@@ -41,7 +41,8 @@ def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> 
 def working(text: str) -> Progress:
     """A context in which a spinner and a clock say on the error stream what is being done."""
     columns = SpinnerColumn(), TextColumn(text), TimeElapsedColumn()
-    progress = Progress(*columns, console=errors(), transient=True)
+    stream = errors()
+    progress = Progress(*columns, console=stream, transient=True, disable=not stream.is_terminal)
     progress.add_task(text, total=None)
     return progress
 

@@ -37,6 +37,9 @@ def plot_predictions(
         for b in range(count):
             above, below = parts[b].subplots(2, 1, sharex=True, height_ratios=(3, 1))
             _draw_run(above, below, fit, measurements[b], predictions[b], sensor, b)
+        figure.suptitle(" ", fontsize=10)
+        lines, labels = parts[0].axes[1].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="upper right", ncols=len(labels), markerscale=3)
     return figure
 
 
@@ -63,8 +66,6 @@ def _draw_run(above: Any, below: Any, fit, run, predicted, k, b):
     above.set_title(f"run {name}: rms {fit.rms_by_run[sensor.name][name]:.3g} {sensor.unit}")
     above.set_ylabel("unit quaternion" if sensor.value_shape == (4,) else sensor.unit)
     below.set_ylabel("residual")
-    if b == 0 and len(sensor.channels) > 1:
-        below.legend(ncols=3, loc="upper right", markerscale=3, handletextpad=0.1)
 
 
 def plot_autocorrelation(fit: Fit) -> "Figure":

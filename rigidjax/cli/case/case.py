@@ -15,6 +15,21 @@ from .model import read_model
 from .parameters import read_parameters
 from .table import Table
 
+_TABLES = (
+    "title",
+    "model",
+    "fixed_point_body",
+    "body",
+    "joint",
+    "force",
+    "state",
+    "data",
+    "sensor",
+    "parameter",
+    "method",
+    "output",
+)
+
 
 class Case(NamedTuple):
     """The arguments of `rj.identify`, with the title and the text of the file they are from.
@@ -49,16 +64,19 @@ def read_case(path: str | os.PathLike[str]) -> Case:
         raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}.") from error
+    top.asked |= set(_TABLES)
+    top.done()
     title = top.text("title", path.stem)
     model = read_model(top)
     options, outputs = read_method(top), read_outputs(top, path.parent)
-    _ask_for_the_rest(top)
     data = read_data(top, path.parent)
     sensors = data.runs[0].sensors
     for sensor in sensors:
         top.checked(sensor.check, model.formulation)
     experiment = Experiment(model.formulation, _start(model), sensors)
     parameters = read_parameters(top, experiment)
+    for key in top.values:
+        top.fail(f"[{key}] does not go with this kind of model, which has none; leave it out.")
     return Case(
         title,
         text,
@@ -70,14 +88,6 @@ def read_case(path: str | os.PathLike[str]) -> Case:
         outputs,
         data.files,
     )
-
-
-def _ask_for_the_rest(top: Table) -> None:
-    """A misspelled table is said before data are read."""
-    top.asked |= {"data", "sensor", "parameter", "body", "joint", "force", "fixed_point_body"}
-    left = Table({k: v for k, v in top.values.items()}, top.where)
-    left.asked = top.asked
-    left.done()
 
 
 def _start(model) -> State:

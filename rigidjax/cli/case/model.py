@@ -57,11 +57,13 @@ _MOMENTS = {
 
 
 class Model(NamedTuple):
-    """A formulation, the state at the first sample (`None` for the reference state), a name."""
+    """A formulation and the state at the first sample.
+
+    Without a state it is the reference state, with the first samples of sensors put into it.
+    """
 
     formulation: AbstractFormulation
     state0: State | None
-    name: str
 
 
 def read_model(top: Table) -> Model:
@@ -70,12 +72,12 @@ def read_model(top: Table) -> Model:
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("model", {})
-    state0, name = None, "model"
+    state0: State | None = None
     given = [k for k in ("fixed_point_body", "body") if top.has(k)]
     if table.has("problem"):
         if given:
             table.fail(f"`problem` is a whole model; leave out `problem`, or [{given[0]}].")
-        system, state0, name = _problem(table)
+        system, state0 = _problem(table)
     elif given == ["fixed_point_body"]:
         system = _fixed_point_body(top.table("fixed_point_body"))
     elif given == ["body"]:
@@ -97,9 +99,11 @@ def read_model(top: Table) -> Model:
     )
     table.done()
     if top.has("state"):
-        state = top.table("state")
-        state0 = formulation_state(formulation, state)
-    return Model(formulation, state0, name)
+        state0 = formulation_state(formulation, top.table("state"))
+    elif state0 is None and isinstance(system, System) and system.joints:
+        # First samples of gyroscopes, put into it, would violate the joints by their noise.
+        state0 = system.reference_state()
+    return Model(formulation, state0)
 
 
 def formulation_state(formulation: AbstractFormulation, table: Table) -> State:
@@ -120,7 +124,7 @@ def _problem(table):
     build = table.checked(find, table.text("problem"))
     arguments = table.table("arguments", {})
     problem = arguments.build(build)
-    return problem.system, problem.state0, problem.name
+    return problem.system, problem.state0
 
 
 def _fixed_point_body(table):

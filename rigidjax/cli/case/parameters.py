@@ -43,6 +43,11 @@ def _parameter(table: Table, experiment: Experiment) -> Parameter:
     where = table.checked(find_leaf, table.text("path"), experiment)
     transform = _transform(table)
     per_run = table.take("per_run", "true or false", False)
+    if per_run and where.steps[0] == "sensors":
+        table.fail(
+            "a parameter of a sensor cannot be `per_run` here: a `Fit` holds the sensors of the "
+            "first run only. Give every run a case of its own, or write this in Python."
+        )
     start = table.numbers("start", None)
     unit, labels = table.text("unit", ""), table.texts("labels", None)
     table.done()

@@ -27,8 +27,9 @@ class LeafPath:
 def find_leaf(path: str, experiment: Any) -> LeafPath:
     """The array that a path such as `model.system.bodies.arm.mass` names.
 
-    A part is a field of what is before it, or the number (from 0) or the name of a body, joint or
-    sensor; a name that is no word is written `bodies["rod 1"]`.
+    A part is a field of what is before it; or of several bodies, joints, forces or sensors one, by
+    its number (from 0) or its name (of a force: its type, if there is only one such). A name that
+    is no word is written `bodies["rod 1"]`.
 
     **Errors:** `ValueError` for a path that cannot be read, leads nowhere (with what there is, and
     the nearest name), or does not end at an array of numbers.
@@ -69,9 +70,14 @@ def _step(found, part, path, before) -> str | int:
     if isinstance(found, tuple | list):
         if part.isdigit() and int(part) < len(found):
             return int(part)
-        called = [k for k, item in enumerate(found) if _name(item) == part]
+        called = [k for k, name in enumerate(names) if name == part]
         if len(called) == 1:
             return called[0]
+        if called:
+            raise ValueError(
+                f"`path = {path!r}`: {before} has {len(called)} called {part!r}; take one by its "
+                f"number, {' or '.join(map(str, called))}."
+            )
     elif part in names:
         return part
     near = difflib.get_close_matches(part, names, n=1)
@@ -85,16 +91,17 @@ def _step(found, part, path, before) -> str | int:
 def _names(found: Any) -> list[str]:
     """What can be named inside of something: fields with arrays in them, or names of items."""
     if isinstance(found, tuple | list):
-        return [_name(item) or str(k) for k, item in enumerate(found)]
+        return [_name(item) for item in found]
     if not isinstance(found, eqx.Module):
         return []
     fields = [f.name for f in dataclasses.fields(found)]
     return [name for name in fields if _has_arrays(getattr(found, name))]
 
 
-def _name(item: Any) -> str | None:
+def _name(item: Any) -> str:
+    """The name of a body, joint or sensor; of a force its type."""
     name = getattr(item, "name", None)
-    return name if isinstance(name, str) else None
+    return name if isinstance(name, str) else type(item).__name__
 
 
 def _has_arrays(value):

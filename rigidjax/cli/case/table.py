@@ -45,7 +45,8 @@ class Table:
         if key not in self.values:
             if default is _REQUIRED:
                 near = difflib.get_close_matches(key, self.values, n=1)
-                self.fail(f"`{key}` is missing{_meant(key, near)}; it is {kind}.")
+                hint = f" Did you write `{near[0]}` for it?" if near else ""
+                self.fail(f"`{key}` is missing; it is {kind}.{hint}")
             return default
         value = self.values.pop(key)
         wrong = not isinstance(value, _KINDS[kind])
@@ -80,7 +81,7 @@ class Table:
 
     def table(self, key: str, default: Any = _REQUIRED) -> "Table":
         """A table inside this one."""
-        return Table(self.take(key, "a table", default), f"{self.where}, `{key}`")
+        return Table(self.take(key, "a table", default), f"{self.where}, [{key}]")
 
     def pick(self, key: str, names: Mapping[str, Any], default: Any = _REQUIRED) -> Any:
         """What the text of a key stands for."""
@@ -128,8 +129,9 @@ class Table:
         for key in self.values:
             if key not in self.asked:
                 near = difflib.get_close_matches(key, self.asked, n=1)
-                hint = _meant(key, near) or f"; there are {', '.join(sorted(self.asked))}"
-                self.fail(f"there is no `{key}` here{hint}.")
+                known = ", ".join(sorted(self.asked))
+                hint = f"Did you mean `{near[0]}`?" if near else f"There are {known}."
+                self.fail(f"there is no `{key}` here. {hint}")
 
     def _all(self, key, default, kind, kinds):
         values = self.take(key, "an array", default)
@@ -152,10 +154,6 @@ def array_of_tables(top: Table, key: str) -> Iterator[Table]:
         name = values.get("name")
         called = f" ({name!r})" if isinstance(name, str) else ""
         yield Table(values, f"{top.where}, [[{key}]] {number}{called}")
-
-
-def _meant(key, near):
-    return f". Did you write `{near[0]}` for it?" if near and near[0] != key else ""
 
 
 def _is_numeric(value):

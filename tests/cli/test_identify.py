@@ -1,0 +1,539 @@
+"""Cases of identification in files: what is fitted, what is written, and what is refused."""
+
+import json
+import pathlib
+import re
+import shutil
+
+import numpy as np
+import pytest
+from cli.program import assert_refused, call, good
+
+import rigidjax as rj
+from rigidjax.cli.case import read_case
+from rigidjax.cli.case.paths import find_leaf
+from rigidjax.identification import Experiment, racket
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PENDULUM = ROOT / "examples" / "pendulum"
+RACKET = ROOT / "examples" / "racket" / "racket.toml"
+TEXT = (PENDULUM / "pendulum.toml").read_text()
+# A free body, its rates and orientations, and too few iterations to come to an optimum.
+FREE = """
+title = "Free <body>"
+[fixed_point_body]
+inertia = [2.0, 1.5, 1.0]
+[data]
+file = "free.csv"
+run = "toss"
+[[sensor]]
+type = "Gyroscope"
+columns = ["a", "b", "c"]
+noise = 0.01
+[[sensor]]
+type = "Attitude"
+columns = ["q1", "q2", "q3", "q0"]
+orientation = "xyzw"
+noise = 0.01
+[[parameter]]
+name = "inertia"
+path = "model.system.inertia"
+transform = "principal-inertia"
+fixed = ["I1"]
+[[parameter]]
+name = "rates"
+path = "state0.angular_velocity"
+per_run = true
+[method]
+horizons = [1.0]
+max_iterations = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """The example of the repository, run with everything that it can write."""
+    folder = tmp_path_factory.mktemp("pendulum")
+    paths = [folder / name for name in ("fit.nc", "fit.html", "fit.json")]
+    options = [x for pair in zip(("--out", "--html", "--report"), paths, strict=True) for x in pair]
+    return good("identify", PENDULUM / "pendulum.toml", *options), *paths
+
+
+def test_table_is_printed(fitted):
+    text, *_ = fitted
+    assert "Arm on a damped hinge, 1 run: 330 numbers, 2 parameters; converged" in text
+    estimates = {k: float(v) for k, v in re.findall(r"^ (I3|damping) +(\S+) ", text, re.M)}
+    # Simulated with 0.06 and 0.12; the tolerance is four standard deviations.
+    assert estimates["I3"] == pytest.approx(0.06, abs=1.3e-4)
+    assert estimates["damping"] == pytest.approx(0.12, abs=5e-4)
+    assert "95 % interval" in text and "All 2 fitted parameters are determined" in text
+    assert "nothing speaks against white noise" in text
+
+
+def test_everything_is_in_the_netcdf_file(fitted):
+    _, path, _, report = fitted
+    data, record = rj.io.load(path), json.loads(report.read_text())
+    assert data.attrs["converged"] == 1 and data.attrs["warning"] == ""
+    assert list(data.parameter.values) == ["I3", "damping"]
+    assert list(data.unit.values) == ["kg m^2", "N m s/rad"]
+    parameters = record["parameters"]
+    np.testing.assert_allclose(data.estimate, [p["estimate"] for p in parameters], rtol=1e-12)
+    np.testing.assert_allclose(data.interval, [p["interval"] for p in parameters], rtol=1e-12)
+    np.testing.assert_allclose(data.covariance, record["covariance"], rtol=1e-12)
+    assert data.attrs["case"] == TEXT and "angle.csv" in data.attrs["data_files"]
+    assert "Dopri5" in data.attrs["settings"] and data.attrs["rigidjax_version"] == rj.__version__
+    assert data.attrs["jax_version"] and data.attrs["diffrax_version"]
+
+
+def test_predictions_agree_with_the_residuals(fitted):
+    """Residuals come from the fit, predictions from a simulation of its result."""
+    _, path, *_ = fitted
+    data = rj.io.load(path)
+    assert data.sizes["sample"] == 180  # 150 + 60, of which 30 coincide
+    for name in ("coordinate_of_hinge", "gyroscope_of_arm"):
+        measured, predicted = (
+            data[f"{name}_{kind}"].values.reshape(180, -1) for kind in ("measured", "predicted")
+        )
+        residual = data[f"{name}_residual"].values.reshape(180, -1)
+        assert np.isfinite(predicted).all()
+        np.testing.assert_array_equal(np.isfinite(residual), np.isfinite(measured))
+        there = np.isfinite(measured)
+        np.testing.assert_allclose((predicted - measured)[there], residual[there], atol=1e-7)
+    raw = np.loadtxt(PENDULUM / "angle.csv", delimiter=",", skiprows=1)
+    angle = data["coordinate_of_hinge_measured"].values.ravel()
+    np.testing.assert_allclose(angle[np.isfinite(angle)], np.radians(raw[:, 1]), rtol=1e-12)
+    np.testing.assert_allclose(data["gyroscope_of_arm_noise"][0, 1], np.radians([1.0] * 3))
+
+
+def test_page_needs_nothing_besides_itself(fitted):
+    page = fitted[2].read_text()
+    assert page.count("<img ") == page.count('src="data:image/png;base64,') == 5
+    assert not re.search(r'(src|href)="(?!data:)|https?://|<script|@import|url\(', page)
+    assert "did not converge" not in page
+    for text in ("Arm on a damped hinge", "95 % interval", "All 2 fitted parameters are deter"):
+        assert text in page
+    assert "type = &quot;TorsionSpring&quot;" in page
+
+
+def test_existing_files_are_kept(fitted):
+    _, *paths = fitted
+    for option, path in zip(("--out", "--html", "--report"), paths, strict=True):
+        before = path.read_bytes()
+        assert_refused("exists; give --force to overwrite it", "identify", RACKET, option, path)
+        assert path.read_bytes() == before
+
+
+# --- a fit that does not converge
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("free")
+    (folder / "free.toml").write_text(FREE)
+    ts = np.linspace(0.0, 6.0, 25)
+    lines = ["toss,time_s,a,b,c,q0,q1,q2,q3"]
+    model = rj.NullSpace(rj.FixedPointBody([2.0, 1.2, 0.9]))
+    for toss, rates in (("one", (1.0, 2.0, 0.5)), ("two", (-0.5, 1.0, 2.0))):
+        state = rj.State(angular_velocity=rates)
+        states = rj.simulate(model, state, ts[-1], ts=ts).states
+        table = np.column_stack([ts, states.angular_velocity[:, 0], states.orientation[:, 0]])
+        # Not the motion of this body: measured backwards.
+        table[:, 1:] = table[::-1, 1:]
+        lines += [",".join([toss, *(f"{x:.6f}" for x in row)]) for row in table]
+    (folder / "free.csv").write_text("\n".join(lines) + "\n")
+    paths = [folder / "fit.nc", folder / "fit.html", folder / "fit.md"]
+    result = call(
+        "identify",
+        folder / "free.toml",
+        "--out",
+        paths[0],
+        "--html",
+        paths[1],
+        "--report",
+        paths[2],
+    )
+    return result, *paths
+
+
+def test_no_optimum_is_said_everywhere(unfinished):
+    result, netcdf, html, report = unfinished
+    assert result.exit_code == 1
+    assert "Error: The fit did not converge: no optimum within 4 iterations" in result.stderr
+    data = rj.io.load(netcdf)
+    assert data.attrs["converged"] == 0
+    assert "did not converge" in data.attrs["warning"]
+    page = html.read_text()
+    assert '<p class="failed">This fit did not converge: no optimum within 4 iterations' in page
+    assert "**This fit did not converge" in report.read_text()
+
+
+def test_page_escapes_and_shows_orientations(unfinished):
+    page, data = unfinished[2].read_text(), rj.io.load(unfinished[1])
+    assert "<h1>Free &lt;body&gt;</h1>" in page and page.count("<img ") == 5
+    assert data["attitude_measured"].attrs["units"] == "1"
+    assert data["attitude_residual"].shape == (2, 25, 3)
+    np.testing.assert_allclose(np.linalg.norm(data["attitude_predicted"], axis=2), 1.0, rtol=1e-9)
+
+
+# --- what a case becomes
+
+
+def test_racket_is_the_case_of_the_package():
+    case, expected = read_case(RACKET), racket.racket_case()
+    assert case.state0 is None and case.options == {}
+    assert [m.name for m in case.measurements] == [m.name for m in expected.measurements]
+    for run, other in zip(case.measurements, expected.measurements, strict=True):
+        np.testing.assert_array_equal(run.values[0], other.values[0])
+        np.testing.assert_array_equal(run.ts, other.ts)
+    np.testing.assert_array_equal(case.model.system.inertia, expected.model.system.inertia)
+    experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)
+    for p, q in zip(case.parameters, expected.parameters, strict=True):
+        assert (p.name, p.labels, p.unit, p.per_run) == (q.name, q.labels, q.unit, q.per_run)
+        assert p.transform == q.transform and p.leaf(experiment) is q.leaf(experiment)
+
+
+def case_of(tmp_path, text):
+    """The pendulum's case with another text, beside its data."""
+    for name in ("angle.csv", "rates.csv"):
+        shutil.copy(PENDULUM / name, tmp_path / name)
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    return path
+
+
+def replaced(old, new):
+    assert old in TEXT
+    return TEXT.replace(old, new, 1)
+
+
+def test_a_problem_is_a_model(tmp_path):
+    text = TEXT[TEXT.index("[data]") : TEXT.index("[[parameter]]")]
+    text = (
+        '[model]\nproblem = "four-bar"\narguments = { rate = 5.0 }\nformulation = "absolute"\n'
+        + text.replace('"hinge"', '"revolute ground-crank"').replace('"arm"', '"crank"')
+        + '[[parameter]]\nname = "m"\npath = "model.system.bodies.crank.mass"\n'
+        'transform = "bounded"\nlower = 0.1\nupper = 1.0\nstart = 0.4\n'
+    )
+    case = read_case(case_of(tmp_path, text))
+    assert type(case.model) is rj.Absolute
+    np.testing.assert_array_equal(case.state0.angular_velocity[0], [0, 0, 5.0])
+    assert float(case.parameters[0].start) == 0.4
+
+
+def test_every_kind_of_body_joint_and_force(tmp_path):
+    text = """
+[[body]]
+name = "box"
+shape = "box"
+size = [0.1, 0.2, 0.3]
+density = 1000.0
+position = [1.0, 0.0, 0.0]
+[[body]]
+name = "rod 1"
+mass = 1.0
+inertia = [[0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, 0.1]]
+position = [2.0, 0.0, 0.0]
+velocity = [1.0, 0.0, 0.0]
+[[joint]]
+type = "Universal"
+parent = "ground"
+child = "box"
+point = [0.5, 0.0, 0.0]
+axis1 = [0.0, 1.0, 0.0]
+axis2 = [0.0, 0.0, 1.0]
+[[joint]]
+type = "prismatic"
+parent = "box"
+child = "rod 1"
+axis = [1.0, 0.0, 0.0]
+[[force]]
+type = "Spring"
+a = "ground"
+b = "rod 1"
+a_point = [0.0, 0.0, 0.0]
+b_point = [2.0, 0.0, 0.0]
+stiffness = 10.0
+[[force]]
+type = "Drag"
+body = "box"
+linear = 0.1
+[state]
+velocity = [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]
+[[sensor]]
+type = "Position"
+body = "rod 1"
+point = [0.1, 0.0, 0.0]
+file = "rates.csv"
+time = "t_ms"
+columns = ["gx", "gy", "gz"]
+[[parameter]]
+name = "k"
+path = "model.system.forces.Spring.stiffness"
+[[parameter]]
+name = "m"
+path = 'model.system.bodies["rod 1"].mass'
+[[parameter]]
+name = "c"
+path = "model.system.forces[1].linear"
+"""
+    case = read_case(case_of(tmp_path, text))
+    system = case.model.system
+    np.testing.assert_allclose(system.bodies[0].mass, 6.0)
+    assert [type(j).__name__ for j in system.joints] == ["Universal", "Prismatic"]
+    np.testing.assert_array_equal(case.state0.velocity[1], [0.5, 0, 0])
+    np.testing.assert_array_equal(case.state0.position, system.reference_state().position)
+    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    assert [float(p.leaf(experiment)) for p in case.parameters] == [10.0, 1.0, 0.1]
+
+
+def test_equal_paths_are_equal_functions():
+    case = read_case(RACKET)
+    experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)
+    first, second = (find_leaf("model.system.inertia", experiment) for _ in range(2))
+    assert first == second and hash(first) == hash(second)
+
+
+# --- bad cases
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title = ", "title : ", r"case\.toml is not TOML: .*line 5"),
+        ("[method]", "[methods]", r"there is no `methods` here. Did you mean `method`"),
+        ('title = "Arm on a damped hinge"', "title = 3", r"`title` must be a text; got 3"),
+        ('rotation = "q', 'rotation = "k', r"\[model\]: There is no rotation 'kuaterni"),
+        ("[model]", '[model]\nproblem = "four_bar"', r"a whole model; leave out `problem`, or \["),
+        (
+            "mass = 1.3 ",
+            "mas = 1.3 ",
+            r"\[\[body\]\] 1 \('arm'\): there is no `mas` here. Did you mean `mass`",
+        ),
+        ("mass = 1.3 ", "", r"\[\[body\]\] 1 \('arm'\): `mass` is missing, of Body"),
+        ("mass = 1.3 ", "mass = -1.3 ", r"\[\[body\]\] 1 \('arm'\): `Body\(mass"),
+        ("mass = 1.3 ", 'mass = "heavy" ', r"`Body\(mass=...\)` must be real numbers; got 'heavy'"),
+        (
+            '"Revolute"',
+            '"Revolut"',
+            r"\[\[joint\]\] 1 .'hinge'.: There is no `type` 'Revolut'. Did",
+        ),
+        ('child = "arm"', 'child = "arn"', r"case\.toml: .*'arn'.* Did you mean 'arm'"),
+        (
+            "axis = [0.0, 0.0, 1.0]",
+            "axis = [0.0, 0.0, 0.0]",
+            r"1 .'hinge'.: `Revolute\(axis=...\)`",
+        ),
+        (
+            "axis = [0.0, 0.0, 1.0]",
+            'axis = [0.0, 0.0, 1.0]\nmotion = "sin(t)"',
+            r"`motion` is a function, which a file cannot hold",
+        ),
+        (
+            'joint = "hinge"\nst',
+            'joint = "hing"\nst',
+            r"no joint called 'hing'. Did you mean 'hinge'",
+        ),
+        ("[[body]]", "[[bodies]]", r"there is no `bodies` here. Did you mean `body`"),
+        ("[data]", "[state]\nvelocity = [1.0]\n[data]", r"\[state\]: `State\(velocity=...\)` must"),
+        # data
+        ('"angle.csv"', '"angles.csv"', r"There is no file .*angles\.csv"),
+        ('file = "angle.csv"\n', "", r"\[\[sensor\]\] 1: `file` is missing, here or in \[data\]"),
+        ('"angle_deg"', '"angle"', r"angle\.csv, line 1: there is no column 'angle'.*'angle_deg'"),
+        ('["angle_deg"]', '["angle_deg", "t_ms"]', r"must name 1 columns for the sensor 'coordina"),
+        ('unit = "deg"\n', 'unit = "degr"\n', r"sensor\]\] 1: The unit 'degr' is not known. Did"),
+        (
+            'unit = "deg/s"\nnoise',
+            'unit = "deg"\nnoise',
+            r"Column 'gx' of the gyroscope of arm: The",
+        ),
+        ('noise_unit = "deg"\n', "", r"\[\[sensor\]\] 1: say in which unit `noise` is"),
+        (
+            'noise_unit = "deg"\n',
+            'noise_unit = "mm/s"\n',
+            r"sensor\]\] 1: The unit 'mm/s' is one of",
+        ),
+        (
+            "noise = 0.2\n",
+            "noise = -0.2\n",
+            r"noise of the sensor 'coordinate of hinge' must be pos",
+        ),
+        (
+            "noise = 0.2\n",
+            'noise = "2"\n',
+            r"`noise` must be a number or an array of them; got '2'",
+        ),
+        ('time = "t_ms"', 'time = "t"', r"line 1: there is no column 't'"),
+        ('time_unit = "ms"', 'time_unit = "mm"', r"Column 't_ms': The unit 'mm' is one of length"),
+        ('time_unit = "ms"', 'run = "toss"', r"line 1: there is no column 'toss'"),
+        ('time_unit = "ms"', 'gaps = "skip"', r"must be \"raise\" or \"mask\"; got 'skip'"),
+        ('"Gyroscope"\nbody = "arm"', '"Gyroscope"\nbody = "ar"', r"Did you mean 'arm'"),
+        (
+            'type = "Gyroscope"',
+            'type = "Gyro"',
+            r"\[\[sensor\]\] 2: There is no `type` 'Gyro'. Did",
+        ),
+        (
+            TEXT[TEXT.index('type = "Gyroscope"') : TEXT.index("[[parameter]]")],
+            'type = "Attitude"\nbody = "arm"\nfile = "rates.csv"\ncolumns = ["gx", "gy", "gz"]\n',
+            r"Say how the columns of the attitude of arm write an orientation",
+        ),
+        (
+            'unit = "deg"\n',
+            'unit = "deg"\nunits = ["deg"]\n',
+            r"give `unit` for all columns, or `un",
+        ),
+        ('unit = "deg"\n', 'units = ["deg", "m"]\n', r"`units` must have 1 entries"),
+        # parameters
+        ("forces.Tor", "force.Tor", r"model\.system has no 'force'; .* Did you mean 'forces'"),
+        (
+            "bodies.arm.",
+            "bodies.arn.",
+            r"1 \('inertia'\): .*model.system.bodies has no 'arn'; there",
+        ),
+        (
+            "arm.inertia",
+            "arm",
+            r"must end at an array of numbers; model.system.bodies.arm is Body. G",
+        ),
+        ("arm.inertia", "arm.inertia.T", r"model.system.bodies.arm.inertia has no 'T'; nothing is"),
+        ("arm.inertia", "arm.__init__", r"cannot be read at '.__init__'"),
+        (
+            "arm.inertia",
+            "arm.kinetic_energy",
+            r"bodies.arm has no 'kinetic_energy'; there are: mass",
+        ),
+        ("model.system.b", "(model).system.b", r"cannot be read at '\(model"),
+        (
+            "which = [2]",
+            "which = [3]",
+            r"1 \('inertia'\): .*`which` must be between 0 and 2; got 3",
+        ),
+        ("which = [2]", "which = [2.5]", r"`which` must be an array of whole numbers; got \[2.5"),
+        ("which = [2]", 'fixed = ["I3"]', r"there is no `fixed` here"),
+        ('transform = "positive"', 'transform = "log"', r"There is no `transform` 'log'"),
+        ("lower = 0.0\n", "", r"2 \('damping'\): `lower` is missing.*; it is a number"),
+        ("lower = 0.0\n", "lower = 2.0\n", r"2 \('damping'\): `Bounded"),
+        (
+            "lower = 0.0\n",
+            "lower = 0.5\n",
+            r"The start of damping cannot be used: .* must start between",
+        ),
+        ('unit = "kg m^2"', 'unit = "mm"', r"`unit` is a label.*write 'm' for 'mm'"),
+        (
+            'labels = ["I1", "I2", "I3"]',
+            'labels = ["I"]',
+            r"must have 3 entries, one for each comp",
+        ),
+        ('path = "model.system.bodies.arm.inertia"\n', "", r"1 \('inertia'\): `path` is missing"),
+        # method
+        ('"dopri5"', '"dopri6"', r"\[method\]: There is no solver 'dopri6'. Did you mean 'dopri"),
+        ('"dopri5"', '"euler"', r"`solver` must choose its own steps"),
+        ("rtol = 1e-8", "rtol = 0", r"\[method\]: `rtol 0` is below what double precision reaches"),
+        ("rtol = 1e-8", "rtoll = 1e-8", r"there is no `rtoll` here. Did you mean `rtol`"),
+        ("horizons = [0.3, 1.0]", "horizons = [0.3]", r"must increase, from above 0, to 1"),
+        (
+            "horizons = [0.3, 1.0]",
+            "max_iterations = 0",
+            r"`max_iterations` must be 1 or more; got 0",
+        ),
+        ("horizons = [0.3, 1.0]", "max_iterations = 2", r"must be at least 4; got 2"),
+        ("[method]", '[output]\nnetcdf = "no/a.nc"\n[method]', r"Cannot write .*no/a\.nc"),
+        ("[method]", '[output]\nreport = "a.pdf"\n[method]', r"writes .md, .txt or .json; got"),
+        ("[method]", '[output]\nnetcdf = "a.md"\nreport = "a.md"\n[method]', r"must be different"),
+    ],
+)
+def test_bad_cases(tmp_path, old, new, message):
+    assert_refused(message, "identify", case_of(tmp_path, replaced(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("angle.csv", "20,-0.158", "20,", r"line 3: column 'angle_deg' is empty.*gaps=\"mask\""),
+        ("angle.csv", "20,-0.158", "20,nan", r"line 3: column 'angle_deg' must be finite"),
+        ("angle.csv", "20,-0.158", "0,-0.158", r"line 3: the times must increase"),
+        ("angle.csv", "20,-0.158", "-20,-0.158", r"line 3: .* goes from 0 \(line 2\) to -20"),
+        ("rates.csv", "gx,gy,gz", "gx,gx,gz", r"line 1: there are 2 columns called 'gx'"),
+    ],
+)
+def test_bad_data(tmp_path, file, old, new, message):
+    path = case_of(tmp_path, TEXT)
+    data = (tmp_path / file).read_text()
+    assert old in data
+    (tmp_path / file).write_text(data.replace(old, new, 1))
+    assert_refused(message, "identify", path)
+
+
+def test_files_of_sensors_have_the_same_runs(tmp_path):
+    path = case_of(tmp_path, TEXT.replace('time_unit = "ms"', 'run = "toss"'))
+    (tmp_path / "angle.csv").write_text("toss,t_ms,angle_deg\na,0,1\na,1,1\nb,0,1\nb,1,1\n")
+    (tmp_path / "rates.csv").write_text("toss,t_ms,gx,gy,gz\na,0,1,1,1\na,1,1,1,1\n")
+    message = r"the same runs in the same order; angle\.csv: \['a', 'b'\]; rates\.csv: \['a'\]"
+    assert_refused(message, "identify", path)
+
+
+def test_fewer_data_than_parameters(tmp_path):
+    text = RACKET.read_text().replace("../../datasets/racket_flips/flips.csv", "few.csv")
+    (tmp_path / "few.csv").write_text(
+        "trial,time_s,omega1_rad_s,omega2_rad_s,omega3_rad_s\n1,0,1,2,3\n1,0.1,1,2,3\n"
+    )
+    text += '\n[[parameter]]\nname = "start"\npath = "state0.orientation"\n'
+    text += 'transform = "orientation"\nper_run = true\n'
+    assert_refused(
+        "There are 6 scalar samples for 9 parameters", "identify", case_of(tmp_path, text)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[model]", r"a model is one of: `problem`, the name of a problem"),
+        ('[model]\nproblem = "fourbar"', r"\[model\]: There is no problem 'fourbar'. Did you mean"),
+        (
+            RACKET.read_text().replace("../..", str(ROOT)) + '[[joint]]\ntype = "Weld"',
+            r"\[joint\] does not go with this kind of model",
+        ),
+        (
+            '[model]\nproblem = "four_bar"\narguments = { n = 2 }',
+            r"\[arguments\]: there is no `n` here",
+        ),
+        ("body = 3", r"`body` must be an array; got 3"),
+        ("body = [3]", r"`body` must be written as tables `\[\[body\]\]`; got 3"),
+        ('[model]\nproblem = "four_bar"', r"there is no \[\[sensor\]\]"),
+    ],
+)
+def test_bad_models(tmp_path, text, message):
+    assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_a_sensor_of_every_run(tmp_path):
+    text = TEXT.replace('type = "Gyroscope"', 'type = "Accelerometer"').replace('"deg/s"', '"g"')
+    text += '\n[[parameter]]\nname = "bias"\npath = "sensors[1].bias"\nper_run = true\n'
+    message = r"3 \('bias'\): a parameter of a sensor cannot be `per_run` here"
+    text = text.replace("[method]", "").replace("horizons", "#").replace("solver", "#")
+    text = text.replace("rtol", "#").replace("atol", "#")
+    assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_parameters_are_needed(tmp_path):
+    text = TEXT[: TEXT.index("[[parameter]]")]
+    assert_refused(r"there is no \[\[parameter\]\]", "identify", case_of(tmp_path, text))
+
+
+def test_forces_of_one_type_are_taken_by_number(tmp_path):
+    text = replaced(
+        "[data]", '[[force]]\ntype = "TorsionSpring"\njoint = "hinge"\nstiffness = 1.0\n[data]'
+    )
+    message = r"forces has 2 called 'TorsionSpring'; take one by its number, 1 or 2"
+    assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_a_case_that_is_not_there(tmp_path):
+    assert_refused(r"There is no case .*nothing\.toml", "identify", tmp_path / "nothing.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"title = '\xff'")
+    assert_refused(r"bytes\.toml is not text in UTF-8", "identify", tmp_path / "bytes.toml")
+
+
+def test_a_page_without_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    assert_refused(r"Figures need matplotlib", "identify", RACKET, "--html", tmp_path / "a.html")
