@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from .identification import (
         Accelerometer as Accelerometer,
         Attitude as Attitude,
+        Delayed as Delayed,
         Fit as Fit,
         Gyroscope as Gyroscope,
         IdentificationError as IdentificationError,
@@ -88,6 +89,7 @@ _MODULES = ("identification", "io", "plotting", "problems")
 _OF_IDENTIFICATION = (
     "Accelerometer",
     "Attitude",
+    "Delayed",
     "Fit",
     "Gyroscope",
     "IdentificationError",

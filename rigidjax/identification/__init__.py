@@ -13,6 +13,7 @@ from .sensors import (
     AbstractSensor as AbstractSensor,
     Accelerometer as Accelerometer,
     Attitude as Attitude,
+    Delayed as Delayed,
     Gyroscope as Gyroscope,
     JointCoordinate as JointCoordinate,
     JointRate as JointRate,

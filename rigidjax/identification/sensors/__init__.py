@@ -3,6 +3,7 @@
 from .accelerometer import Accelerometer as Accelerometer
 from .attitude import Attitude as Attitude
 from .base import AbstractSensor as AbstractSensor, body_row as body_row, tracking as tracking
+from .delay import Delayed as Delayed
 from .gyroscope import Gyroscope as Gyroscope
 from .joint_coordinate import JointCoordinate as JointCoordinate
 from .joint_rate import JointRate as JointRate

@@ -13,9 +13,8 @@ from ...forces import Gravity
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
-from .base import AbstractReading, body_row, vector_leaf
-
-_ZERO = (0.0, 0.0, 0.0)
+from .base import AbstractReading, body_row, scale_leaf, vector_leaf
+from .calibration import ONE, ZERO, reading
 
 
 class Accelerometer(AbstractReading):
@@ -36,8 +35,8 @@ class Accelerometer(AbstractReading):
       takes body axes to sensor axes, (3,) rad. They and `point` can be fitted.
     - `name`, in place of "accelerometer of ...", where a body has several.
 
-    **Errors:** `ValueError` for a wrong shape, an unknown body, or a `FixedPointBody` with a
-    potential that does not say what the acceleration of gravity is.
+    **Errors:** `ValueError` for a wrong shape, a scale of zero, an unknown body, or a
+    `FixedPointBody` with a potential that does not say what the acceleration of gravity is.
     """
 
     body: str | None = eqx.field(static=True)
@@ -53,16 +52,16 @@ class Accelerometer(AbstractReading):
     def __init__(
         self,
         body: str | None = None,
-        point: ArrayInput = _ZERO,
-        bias: ArrayInput = _ZERO,
-        scale: ArrayInput = (1.0, 1.0, 1.0),
-        misalignment: ArrayInput = _ZERO,
+        point: ArrayInput = ZERO,
+        bias: ArrayInput = ZERO,
+        scale: ArrayInput = ONE,
+        misalignment: ArrayInput = ZERO,
         name: str | None = None,
     ):
         self.body = body
         self.point = vector_leaf(point, "Accelerometer(point=...)")
         self.bias = vector_leaf(bias, "Accelerometer(bias=...)")
-        self.scale = vector_leaf(scale, "Accelerometer(scale=...)")
+        self.scale = scale_leaf(scale, "Accelerometer(scale=...)")
         self.misalignment = vector_leaf(misalignment, "Accelerometer(misalignment=...)")
         self.label = name
 
@@ -81,16 +80,13 @@ class Accelerometer(AbstractReading):
     ) -> Float[Array, "3"]:
         row = body_row(model, self.body, "Accelerometer")
         state, rates = model.decode(t, y), model.accelerations(t, y)
-        dtype = state.orientation.dtype
-        point, bias, scale, turn = (
-            v.astype(dtype) for v in (self.point, self.bias, self.scale, self.misalignment)
-        )
+        point = self.point.astype(state.orientation.dtype)
         upwards = rates.linear[row] - gravity(model)
         force = so3.rotate(so3.conjugate(state.orientation[row]), upwards)
         omega = state.angular_velocity[row]
         force = force + so3.cross(rates.angular[row], point)
         force = force + so3.cross(omega, so3.cross(omega, point))
-        return scale * so3.rotate(so3.exp_quaternion(-turn), force) + bias
+        return reading(force, self.bias, self.scale, self.misalignment)
 
 
 def gravity(model: AbstractFormulation) -> Float[Array, "3"]:

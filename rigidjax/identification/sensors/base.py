@@ -4,10 +4,11 @@ import abc
 from collections.abc import Sequence
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.fixed_point import FixedPointBody
-from ...checks import ArrayInput, as_leaf, finite, float_array
+from ...checks import ArrayInput, as_leaf, finite, float_array, is_traced
 from ...forces.base import body_index
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
@@ -97,6 +98,14 @@ def tracking(model: AbstractFormulation, sensors: Sequence[AbstractSensor]) -> A
 def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
     """A checked vector (3,) as a part of a sensor."""
     return as_leaf(finite(float_array(value, argument, (3,)), argument))
+
+
+def scale_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
+    """Checked scale factors (3,), none of them zero."""
+    scale = vector_leaf(value, argument)
+    if not is_traced(scale) and not np.all(np.asarray(scale)):
+        raise ValueError(f"`{argument}` must not be zero; got {scale}.")
+    return scale
 
 
 def body_row(model: AbstractFormulation, body: str | None, sensor: str) -> int:

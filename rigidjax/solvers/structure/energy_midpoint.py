@@ -37,7 +37,7 @@ class EnergyMidpoint(AbstractFreeBodySolver):
     the constraint on velocities there, $x_{n+1} - x_n = h R_{n+1/2} (\Omega_{n+1/2} \times X)$,
     which with this $\Omega_{n+1/2}$ is that on positions: no drift but round-off.
 
-    - `mean="angular-momentum"`, the scheme of the paper: the mean of the angular momenta is
+    - `mean="angular-momentum"`, the scheme as printed: the mean of the angular momenta is
       $R_{n+1/2} J \Omega_{n+1/2}$, (310), and $\Omega_{n+1}$ follows from the angular momentum.
       **Energy is conserved only for a body with two equal moments of inertia, J11 = J22, and only
       without moments** (free rotation with J = (6, 8, 3), h = 0.1 is off by 1.5e-3). Under gravity
@@ -46,6 +46,9 @@ class EnergyMidpoint(AbstractFreeBodySolver):
       refused unless asked for.
     - `mean="angular-velocity"`: the mean of the angular velocities is $\Omega_{n+1/2}$, (326), as
       the proof of conservation (334) has it. Energy is conserved exactly, for every inertia.
+    - left out: what the paper says of its scheme. Bodies with two equal moments take the mean of
+      (334), their energy is constant, with moments too; others are refused, or, with
+      `any_inertia=True`, take the scheme as printed.
 
     For `Absolute(index=0)` in `Quaternion()` of a `System` of one body on one `Spherical` joint to
     the ground (its unknowns have the velocity of the centre of mass, which the constraint in the
@@ -64,8 +67,8 @@ class EnergyMidpoint(AbstractFreeBodySolver):
     half_rotation: Literal["euler-parameters", "conformal"] = eqx.field(
         static=True, default="euler-parameters"
     )
-    mean: Literal["angular-momentum", "angular-velocity"] = eqx.field(
-        static=True, default="angular-momentum"
+    mean: Literal["angular-momentum", "angular-velocity"] | None = eqx.field(
+        static=True, default=None
     )
     any_inertia: bool = eqx.field(static=True, default=False)
     max_iterations: int = eqx.field(static=True, default=30)
@@ -76,7 +79,7 @@ class EnergyMidpoint(AbstractFreeBodySolver):
                 '`EnergyMidpoint(half_rotation=...)` must be "euler-parameters" or "conformal"; '
                 f"got {self.half_rotation!r}."
             )
-        if self.mean not in ("angular-momentum", "angular-velocity"):
+        if self.mean not in (None, "angular-momentum", "angular-velocity"):
             raise ValueError(
                 '`EnergyMidpoint(mean=...)` must be "angular-momentum" or "angular-velocity"; got '
                 f"{self.mean!r}."
@@ -108,13 +111,19 @@ class EnergyMidpoint(AbstractFreeBodySolver):
 
     @property
     def _needs_symmetry(self):
-        return not self.any_inertia and self.mean == "angular-momentum"
+        return not self.any_inertia and self.mean != "angular-velocity"
+
+    @property
+    def _trapezoidal(self):
+        if self.mean is None:
+            return not self.any_inertia
+        return self.mean == "angular-velocity"
 
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
         arm = _arm(model.system) if has_joints(model.system) else None
         return TopStep(
             model.mechanics, model.rotation, t0, h, start, arm,
-            self.half_rotation == "conformal", self.mean == "angular-velocity",
+            self.half_rotation == "conformal", self._trapezoidal,
         )  # fmt: skip
 
     def reaction(

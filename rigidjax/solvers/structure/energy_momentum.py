@@ -44,8 +44,10 @@ class EnergyMomentum(AbstractSystemSolver):
     For `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System`, closed loops and
     redundant constraints included. With joints, `Absolute` holds the velocities of the scheme and
     their energy, conserved to round-off; their constraints hold in the middle of a step, and at its
-    ends to second order. `NullSpace` has the nearest velocities that the joints allow, with an
-    energy that oscillates about the conserved one to fourth order in the step.
+    ends to second order. `NullSpace` has the nearest velocities that the joints allow, lengthened
+    to have that energy too. In systems with bodies free in space, whose momentum it keeps, and with
+    prescribed motions it does not lengthen them: their energy oscillates about the conserved one to
+    fourth order in the step.
 
     The moment of an internal force (one that names two bodies) leaves total momentum and angular
     momentum alone; that of any other nonlinear potential conserves energy exactly, and momentum to

@@ -45,7 +45,7 @@ def test_order(name, slow_body):
     solver, order, counts = ORDERS[name]
     assert solver.order(None) == order
     states = at_steps(rj.NullSpace(system), state0, 2.0, solver, counts)
-    assert slope(counts, attitude_errors(states, end)) == pytest.approx(order, abs=0.25)
+    assert slope(counts, attitude_errors(states, end)) == pytest.approx(order, abs=0.2)
 
 
 def test_estimate_of_the_classical_method():

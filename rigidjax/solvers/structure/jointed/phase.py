@@ -15,6 +15,9 @@ from ....system.attachment import Poses
 from ....system.constraints import project_twists
 from ....system.jointed import JointedMechanics, Twists
 
+# Twists are given the energy of others if it differs by less than this part of it.
+_CLOSE = 0.1
+
 
 class Phase(eqx.Module):
     r"""Positions $x$ (L, 3), unit quaternions (L, 4), velocities and angular velocities (body
@@ -44,7 +47,7 @@ def phase_of(model: AbstractFormulation, t: Any, y: Float[Array, " N"]) -> Phase
 
 
 def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array, " N"]:
-    """The unknowns of a phase; minimal velocities are those nearest to its twists."""
+    """The unknowns of a phase; minimal velocities are those next to its twists."""
     jointed: Any = model.jointed
     mechanics, layout = jointed.mechanics, jointed.layout
     a = phase.quaternions
@@ -54,10 +57,38 @@ def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array
     twists = as_twists(phase.twists)
     places = mechanics.place(poses)
     if isinstance(model, NullSpace):
-        twists = project_twists(mechanics, t, poses, places, twists)
+        allowed = project_twists(mechanics, t, poses, places, twists)
+        twists = _with_energy_of(twists, allowed, mechanics) if _is_held(mechanics) else allowed
     velocities = jointed.velocities_of(t, poses, places, a, twists)
     angles = mechanics.angles(poses) if phase.angles.size else phase.angles
     return layout.join_all(phase.positions, a, velocities, angles)
+
+
+def _is_held(mechanics: JointedMechanics) -> bool:
+    """Whether the velocities that the joints allow are any multiple of themselves, without loss.
+
+    That is not so for prescribed motions, nor for bodies free in space, whose momentum counts.
+    """
+    system = mechanics.system
+    driven = any(getattr(joint, "motion", None) is not None for joint in system.joints)
+    return not driven and None not in system.topology.joints
+
+
+def _with_energy_of(twists: Twists, allowed: Twists, mechanics: JointedMechanics) -> Twists:
+    """The allowed twists, made longer to have the kinetic energy of others.
+
+    The energy of both differs by an amount of fourth order in the step, which would show as a swing
+    of an energy that the scheme keeps. Left as they are where they have next to no energy.
+    """
+    ours, theirs = (
+        jnp.vdot(w, momenta(mechanics, w))
+        for w in (
+            jnp.concatenate([pair.linear, pair.angular], axis=1) for pair in (allowed, twists)
+        )
+    )
+    close = jnp.abs(theirs - ours) < _CLOSE * ours
+    scale = jnp.sqrt(jnp.where(close, theirs, 1.0) / jnp.where(close, ours, 1.0))
+    return Twists(scale * allowed.linear, scale * allowed.angular)
 
 
 def turned(

@@ -1,0 +1,110 @@
+"""Sensors that are not ideal: bias, scale, misalignment, delay."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.rotations import so3
+
+INERTIA = (2.0, 3.0, 4.0)
+BIAS, SCALE, TURN, DELAY = (0.03, -0.02, 0.01), (1.02, 0.97, 1.01), (0.02, -0.03, 0.01), 0.013
+NOISE = 1e-4
+TS = np.linspace(0.0, 4.0, 81)
+
+
+def torque(t, R, omega):
+    """A known moment, which makes all of it observable."""
+    return jnp.stack([jnp.sin(2.0 * t), 1.5 * jnp.cos(3.0 * t), -1.0 + jnp.sin(t)])
+
+
+MODEL = rj.NullSpace(rj.FixedPointBody(INERTIA, moment=torque))
+EARLY = rj.State(angular_velocity=(0.5, -0.8, 1.0))
+TRUE = rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN, delay=DELAY)
+PARAMETERS = (
+    rj.Parameter("bias", lambda e: e.sensors[0].bias, unit="rad/s"),
+    rj.Parameter("scale", lambda e: e.sensors[0].scale),
+    rj.Parameter("misalignment", lambda e: e.sensors[0].misalignment, unit="rad"),
+    rj.Parameter("delay", lambda e: e.sensors[0].delay, unit="s"),
+)
+
+
+@pytest.fixture(scope="module")
+def start():
+    """The state at t = 0 of a motion that is known since one delay before."""
+    run = rj.simulate(MODEL, EARLY, 0.0, t0=-DELAY, rtol=1e-12, atol=1e-12)
+    return jax.tree.map(lambda leaf: leaf[-1], run.states)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """Readings by their definition, from a run at the shifted times."""
+    run = rj.simulate(MODEL, EARLY, 4.0 - DELAY, t0=-DELAY, ts=TS - DELAY, rtol=1e-11, atol=1e-11)
+    omega = np.asarray(run.states.angular_velocity[:, 0])
+    C = np.asarray(rj.Quaternion().to_matrix(so3.exp_quaternion(jnp.array(TURN)))).T
+    return SCALE * (omega @ C.T) + np.array(BIAS)
+
+
+def test_reading(start, exact):
+    """The delay by one step back agrees with the motion at the shifted time."""
+    run = rj.simulate(MODEL, start, 4.0, ts=TS, rtol=1e-11, atol=1e-11)
+    found = jax.vmap(lambda t, y: TRUE.predict(MODEL, t, y))(run.ts, run.ys)
+    assert np.max(np.abs(found - exact)) < 1e-9
+    late = rj.Delayed(rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN), DELAY)
+    again = jax.vmap(lambda t, y: late.predict(MODEL, t, y))(run.ts, run.ys)
+    assert np.array_equal(again, found)
+    assert late.name == "delayed gyroscope" and late.channels == TRUE.channels
+
+
+def test_order_of_the_delay():
+    """The error of the step back is of order five."""
+    run = rj.simulate(MODEL, EARLY, 1.0, ts=[0.0, 1.0], rtol=1e-12, atol=1e-12)
+    errors = []
+    for delay in (0.2, 0.1):
+        sensor = rj.Delayed(rj.Gyroscope(), delay)
+        true = rj.simulate(MODEL, EARLY, 1.0 - delay, rtol=1e-12, atol=1e-12)
+        found = sensor.predict(MODEL, run.ts[-1], run.ys[-1])
+        errors.append(np.max(np.abs(found - true.states.angular_velocity[-1, 0])))
+    assert 4.5 < np.log2(errors[0] / errors[1]) < 5.5
+
+
+def test_fit(start, exact):
+    """All ten numbers of the sensor are found within three standard deviations."""
+    noisy = exact + NOISE * np.random.default_rng(0).standard_normal(exact.shape)
+    sensor = rj.Gyroscope(delay=0.0)
+    measured = rj.Measurements(TS, {sensor: noisy}, {sensor: NOISE})
+    fit = rj.identify(MODEL, measured, PARAMETERS, state0=start)
+    true = np.concatenate([BIAS, SCALE, TURN, [DELAY]])
+    std = np.array(list(fit.std.values()))
+    assert fit.identifiability.identifiable and fit.chi_square < 1.3
+    assert np.all(np.abs(fit.values - true) < 3.5 * std)
+    assert np.all(std < 1e-3)
+    assert np.allclose(fit.sensors[0].bias, fit.values[:3])
+
+
+def test_start_from_a_reading():
+    """The start state undoes what the sensor does."""
+    ideal = EARLY.angular_velocity[0]
+    sensor = rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN)
+    y = MODEL.encode(EARLY)
+    found = sensor.start(MODEL, rj.State(), sensor.predict(MODEL, jnp.array(0.0), y))
+    assert np.allclose(found.angular_velocity[0], ideal, atol=1e-14)
+
+
+def test_sensors_are_keys():
+    assert rj.Gyroscope() == rj.Gyroscope() and rj.Gyroscope(bias=BIAS) != rj.Gyroscope()
+    assert rj.Gyroscope(name="spare").name == "spare"
+    assert eqx.tree_equal(rj.Delayed(rj.Gyroscope(), 0.1), rj.Delayed(rj.Gyroscope(), 0.1))
+
+
+def test_messages():
+    with pytest.raises(ValueError, match=r"Gyroscope\(scale=...\)` must not be zero"):
+        rj.Gyroscope(scale=(1.0, 0.0, 1.0))
+    with pytest.raises(TypeError, match=r"Delayed\(sensor, delay\)` takes a sensor; got 3"):
+        rj.Delayed(3, 0.1)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"Absolute\(index=3\)` has no vector field.*NullSpace"):
+        rj.Delayed(rj.Gyroscope("bob"), 0.1).check(
+            rj.Absolute(rj.problems.simple_pendulum().system, index=3)
+        )
