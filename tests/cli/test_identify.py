@@ -507,12 +507,25 @@ def test_bad_models(tmp_path, text, message):
 
 
 def test_a_sensor_of_every_run(tmp_path):
-    text = TEXT.replace('type = "Gyroscope"', 'type = "Accelerometer"').replace('"deg/s"', '"g"')
-    text += '\n[[parameter]]\nname = "bias"\npath = "sensors[1].bias"\nper_run = true\n'
+    text = TEXT[: TEXT.index("[method]")]
+    text += '[[parameter]]\nname = "bias"\npath = "sensors[1].bias"\nper_run = true\n'
     message = r"3 \('bias'\): a parameter of a sensor cannot be `per_run` here"
-    text = text.replace("[method]", "").replace("horizons", "#").replace("solver", "#")
-    text = text.replace("rtol", "#").replace("atol", "#")
     assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_sensors_have_their_errors_as_parameters(tmp_path):
+    text = replaced('joint = "hinge"\nfile', 'joint = "hinge"\ndelay = 0.01\nfile')
+    text = text.replace(
+        'body = "arm"\nfile', 'body = "arm"\ndelay = 0.02\nbias = [0, 0, 0.1]\nfile'
+    )
+    text = text[: text.index("[method]")]
+    for path in ("sensors[0].delay", 'sensors["gyroscope of arm"].bias', "sensors[1].delay"):
+        text += f"[[parameter]]\nname = {path!r}\npath = {path!r}\n"
+    case = read_case(case_of(tmp_path, text))
+    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    assert float(case.parameters[2].leaf(experiment)) == 0.01
+    np.testing.assert_array_equal(case.parameters[3].leaf(experiment), [0, 0, 0.1])
+    assert float(case.parameters[4].leaf(experiment)) == 0.02
 
 
 def test_parameters_are_needed(tmp_path):

@@ -1,5 +1,6 @@
 """The measurements of a case: `[data]` and `[[sensor]]`."""
 
+import inspect
 import pathlib
 from typing import Any, NamedTuple
 
@@ -106,7 +107,7 @@ def _channel(table: Table, folder, common: _Source) -> _Channel:
     unit, units = table.text("unit", None), table.texts("units", None)
     orientation = table.text("orientation", None)
     noise, noise_unit = table.numbers("noise", None), table.text("noise_unit", None)
-    sensor = table.build(kind)
+    sensor = _sensor(table, kind)
     if unit is not None and units is not None:
         table.fail("give `unit` for all columns, or `units` for each of them.")
     of_columns: dict[Any, str] = {} if unit is None else {sensor: unit}
@@ -125,6 +126,15 @@ def _channel(table: Table, folder, common: _Source) -> _Channel:
         scale = 1.0 if noise_unit is None else table.checked(factor, noise_unit, *quantities)
         noise = np.asarray(noise, float) * scale
     return _Channel(sensor, source, columns, of_columns, orientation, noise)
+
+
+def _sensor(table: Table, kind: Any) -> Any:
+    """A sensor from the keys that are left; `delay` is one of any of them."""
+    if "delay" in inspect.signature(kind).parameters:
+        return table.build(kind)
+    delay = table.number("delay", None)
+    sensor = table.build(kind)
+    return sensor if delay is None else table.checked(identification.Delayed, sensor, delay)
 
 
 def _read(top: Table, source: _Source, group: list[_Channel]) -> list[Measurements]:
