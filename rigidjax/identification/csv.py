@@ -22,12 +22,13 @@ def read_csv(
     units: Mapping[Any, str] | None = None,
     orientation: Mapping[Any, str] | None = None,
     gaps: Gaps = "raise",
+    delimiter: str = ",",
 ) -> list[Measurements]:
     """Read one or several runs from a file with a header line.
 
     **Arguments:**
 
-    - `path`: the file, UTF-8, comma-separated.
+    - `path`: the file, UTF-8, with a `delimiter` between cells and a decimal point in numbers.
     - `sensors`: for each sensor the names of its columns, in the order of its values.
     - `time`: column of the times, strictly increasing within a run.
     - `run`: column that says which run a line belongs to (any text); `None` for a single run.
@@ -47,9 +48,11 @@ def read_csv(
     in numbers, numbers that are not finite, and times out of order; for unknown units and an
     orientation whose convention is not stated; `OSError` if there is no file.
     """
+    if len(delimiter) != 1:
+        raise ValueError(f"`read_csv(delimiter=...)` must be one character; got {delimiter!r}.")
     layout = make_layout(sensors, time, units, orientation, gaps, "read_csv")
     groups: dict[str, list[tuple[int, list[float]]]] = {}
-    for line, key, values in _rows(path, layout.names, run, gaps):
+    for line, key, values in _rows(path, layout.names, run, gaps, delimiter):
         groups.setdefault(key, []).append((line, values))
     out = []
     for key, rows in groups.items():
@@ -63,10 +66,10 @@ def _places(path, lines):
     return lambda k: f"{path}, line {lines[k]}"
 
 
-def _rows(path, numbers, run, gaps):
+def _rows(path, numbers, run, gaps, delimiter):
     """Line number, run and numbers of every line after the header."""
     with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
             where = [_column(path, header, name) for name in numbers]
@@ -100,6 +103,11 @@ def _column(path, header, name):
     found = [k for k, column in enumerate(header) if column == name]
     if len(found) > 1:
         raise ValueError(f"{path}, line 1: there are {len(found)} columns called {name!r}.")
+    if len(header) == 1 and header != [name]:
+        raise ValueError(
+            f"{path}, line 1: there is one column only, {header[0]!r}. Say what is between "
+            'columns, such as `delimiter=";"`.'
+        )
     if not found:
         near = difflib.get_close_matches(name, header, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""

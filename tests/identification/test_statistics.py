@@ -9,7 +9,8 @@ import scipy.signal
 import scipy.stats
 from identification import cases
 
-from rigidjax.identification import identify
+import rigidjax as rj
+from rigidjax.identification import identify, predictions
 from rigidjax.identification.distributions import (
     chi_square_tail,
     normal_quantile,
@@ -131,3 +132,32 @@ def test_report_says_what_is_not_white(fits):
     assert "not white in omega1, omega2, omega3" in text and "are **not** independent" in text
     short = [{"gyroscope": np.ones((1, 3))}] * 3
     assert "too few residuals" in dataclasses.replace(fit, residuals=tuple(short)).report()
+
+
+def test_page_and_dataset_of_what_is_not_determined(fits, tmp_path):
+    """Infinite intervals are said to be such; an existing page is kept."""
+    fit, data = fits[1], cases.measurements(cases.NOISE)
+    covariance = fit.covariance.copy()
+    covariance[0, 0] = np.inf
+    fit = dataclasses.replace(fit, covariance=covariance, notes=("<moved>",))
+    predicted = [
+        {"gyroscope": np.asarray(run.values[0]) + r["gyroscope"]}
+        for run, r in zip(data, fit.residuals, strict=True)
+    ]
+    path = tmp_path / "fit.html"
+    rj.plotting.write_fit_page(fit, data, predicted, path, title="Not determined")
+    page = path.read_text()
+    assert "<td>inf</td><td>not determined</td>" in page and "<li>&lt;moved&gt;</li>" in page
+    with pytest.raises(FileExistsError, match=r"fit.html exists"):
+        rj.plotting.write_fit_page(fit, data, predicted, path)
+    rj.io.save(rj.io.fit_to_dataset(fit, data, predicted), tmp_path / "fit.nc")
+    found = rj.io.load(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(found["interval"][0], [-np.inf, np.inf])
+    assert list(found.run.values) == ["run0", "run1", "run2"]
+    assert np.isnan(found["gyroscope_measured"][2, cases.LENGTHS[2] :]).all()
+    assert "gyroscope_noise" not in found
+
+
+def test_predictions_are_those_of_the_same_runs(fits):
+    with pytest.raises(ValueError, match=r"takes the runs of the fit, \('run0', 'run1', 'run2'\)"):
+        predictions(fits[0], cases.measurements()[:2])

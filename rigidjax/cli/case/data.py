@@ -36,6 +36,7 @@ class _Source(NamedTuple):
     time_unit: str
     run: str | None
     gaps: str
+    delimiter: str
 
 
 class _Channel(NamedTuple):
@@ -92,6 +93,7 @@ def _source(table: Table, folder, common: _Source | None) -> _Source:
         table.text("time_unit", common.time_unit if common else ""),
         table.text("run", common.run if common else None),
         table.text("gaps", common.gaps if common else "raise"),
+        table.text("delimiter", common.delimiter if common else ","),
     )
 
 
@@ -152,8 +154,11 @@ def _read(top: Table, source: _Source, group: list[_Channel]) -> list[Measuremen
         "orientation": {c.sensor: c.orientation for c in group if c.orientation is not None},
         "gaps": source.gaps,
     }
-    read = read_netcdf if source.file.suffix.lower() in (".nc", ".nc4", ".h5") else read_csv
-    return table.checked(read, source.file, {c.sensor: c.columns for c in group}, **options)
+    columns = {c.sensor: c.columns for c in group}
+    if source.file.suffix.lower() in (".nc", ".nc4", ".h5"):
+        return table.checked(read_netcdf, source.file, columns, **options)
+    options["delimiter"] = source.delimiter
+    return table.checked(read_csv, source.file, columns, **options)
 
 
 def _merged(top: Table, sources, parts, order) -> list[Measurements]:
