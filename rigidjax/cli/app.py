@@ -8,6 +8,7 @@ import typer
 from .compare import compare
 from .demo import demo
 from .fit import fit
+from .identify import identify_case
 from .listing import list_problems
 from .run import run
 
@@ -47,6 +48,7 @@ app.command("list")(list_problems)
 app.command("run")(run)
 app.command("compare")(compare)
 app.command("fit")(fit)
+app.command("identify")(identify_case)
 app.command("demo")(demo)
 
 

@@ -1,22 +1,17 @@
 """`rigidjax fit`."""
 
 import pathlib
-import time
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from ..identification import Fit, IdentificationError, identify
+from ..identification import Fit
 from ..identification.racket import COLUMNS, PENDULUM_INERTIA, RacketCase, racket_case
 from . import checks, choices
-from .messages import bad_input, console, errors, fail
-
-# A correlation of successive residuals above this is worth a sentence.
-_DEPENDENT = 0.3
+from .fitting import print_residuals, print_summary, print_verdict, run_identification
+from .messages import bad_input, console
 
 # Of the pendulum values, by their authors, kg m^2.
 PENDULUM_DEVIATION = (3.8e-3, 5.7e-3, 0.076e-3)
@@ -81,17 +76,13 @@ def fit(
 
 def run_fit(target: Console, case: RacketCase) -> Fit:
     """Fit, and print what came out."""
-    begin = time.monotonic()
-    try:
-        with errors().status("fitting"):
-            found = identify(*case)
-    except IdentificationError as error:
-        fail(str(error), code=1)
-    except ValueError as error:
-        # What the data themselves do not allow: too few samples for the parameters.
-        fail(str(error))
-    _print(target, found, time.monotonic() - begin)
-    return found
+    timed = run_identification(case, {})
+    print_summary(target, "Racket", timed, runs="toss")
+    _print_moments(target, timed.fit)
+    print_residuals(target, timed.fit)
+    target.print(f"correlation of I1 and I2: {timed.fit.correlation('I1', 'I2'):+.5f}")
+    print_verdict(target, timed.fit)
+    return timed.fit
 
 
 def draw(found: Fit, case: RacketCase, inertia: tuple[float, float, float]):
@@ -108,13 +99,8 @@ def draw(found: Fit, case: RacketCase, inertia: tuple[float, float, float]):
     )
 
 
-def _print(target: Console, found: Fit, seconds: float) -> None:
-    count = len(found.run_names)
-    target.print(
-        f"[bold]Racket, {count} {'toss' if count == 1 else 'tosses'}[/]: {found.num_residuals} "
-        f"numbers, {len(found.labels)} parameters; {found.result} after "
-        f"{sum(found.iterations)} iterations, {seconds:.1f} s"
-    )
+def _print_moments(target: Console, found: Fit) -> None:
+    """Moments and drag in g m^2, without the start rates."""
     table = Table(box=None, header_style="bold")
     table.add_column("parameter")
     for heading in ("estimate", "std", "started from"):
@@ -127,18 +113,3 @@ def _print(target: Console, found: Fit, seconds: float) -> None:
             values = (f"{1e3 * x:.4g}" for x in (value, std[label], start))
             table.add_row(label, *values, "g m^2")
     target.print(table)
-    sensor = found.sensors[0]
-    by_run = found.rms_by_run[sensor.name]
-    target.print(
-        f"residual: {found.rms[sensor.name]:.5f} {sensor.unit} rms over all; "
-        + ", ".join(f"{name}: {value:.3f}" for name, value in by_run.items())
-    )
-    target.print(f"correlation of I1 and I2: {found.correlation('I1', 'I2'):+.5f}")
-    r = found.autocorrelation[sensor.name]
-    if r > _DEPENDENT:
-        target.print(
-            f"- Successive residuals are correlated ({r:.2f}): these standard deviations are too "
-            f"small, by a factor of about {np.sqrt((1 + r) / (1 - r)):.0f}."
-        )
-    for message in (*found.identifiability.messages, *found.notes):
-        target.print(f"- {escape(message)}")

@@ -1,5 +1,6 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
+from .csv import read_csv as read_csv
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability
 from .identify import identify as identify
@@ -10,7 +11,9 @@ from .losses import (
     Squares as Squares,
 )
 from .measurements import Measurements as Measurements
+from .netcdf import read_netcdf as read_netcdf
 from .parameters import Experiment as Experiment, Parameter as Parameter
+from .predictions import predictions as predictions
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .sensors import (
     AbstractSensor as AbstractSensor,
@@ -34,3 +37,4 @@ from .transforms import (
     Positive as Positive,
     PrincipalInertia as PrincipalInertia,
 )
+from .whiteness import Whiteness as Whiteness, ljung_box as ljung_box

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .measurements import Measurements
+from .reading import Gaps, make_layout, make_run
 
 
 def read_csv(
@@ -18,42 +19,57 @@ def read_csv(
     time: str = "time_s",
     run: str | None = None,
     noise: Mapping[Any, Any] | None = None,
+    units: Mapping[Any, str] | None = None,
+    orientation: Mapping[Any, str] | None = None,
+    gaps: Gaps = "raise",
+    delimiter: str = ",",
 ) -> list[Measurements]:
     """Read one or several runs from a file with a header line.
 
     **Arguments:**
 
-    - `path`: the file, UTF-8, comma-separated.
+    - `path`: the file, UTF-8, with a `delimiter` between cells and a decimal point in numbers.
     - `sensors`: for each sensor the names of its columns, in the order of its values.
-    - `time`: column of the times, s, strictly increasing within a run.
+    - `time`: column of the times, strictly increasing within a run.
     - `run`: column that says which run a line belongs to (any text); `None` for a single run.
-    - `noise`: as in `Measurements`.
+    - `noise`: as in `Measurements`, in the units of the sensors.
+    - `units`: of columns, or of all columns of a sensor, such as `{"t": "ms", gyro: "deg/s"}`
+      (`"time"` also names the column of times); the units of the sensors, and seconds, if left
+      out. Known are those in `rigidjax.identification.units.UNITS`.
+    - `orientation`: how each `Attitude` is written: `"wxyz"` or `"xyzw"`, a quaternion with the
+      scalar first or last; `"matrix"`, nine columns R11, R12, ..., R33; or an intrinsic Euler
+      sequence such as `"ZYX"`, three angles in its order. All of them body to space.
+    - `gaps`: `"raise"`, or `"mask"` to take empty cells and `nan` as samples that were not taken.
 
-    Numbers must be in the units of the sensors. Columns that are not named are not read.
+    Columns that are not named are not read.
 
     **Returns:** the runs, in the order in which they begin in the file.
     **Errors:** `ValueError`, with the file and the line, for missing or doubled columns, gaps, text
-    in numbers, numbers that are not finite, and times out of order; `OSError` if there is no file.
+    in numbers, numbers that are not finite, and times out of order; for unknown units and an
+    orientation whose convention is not stated; `OSError` if there is no file.
     """
-    for sensor, columns in sensors.items():
-        size = int(np.prod(sensor.value_shape))
-        if isinstance(columns, str) or len(columns) != size:
-            raise ValueError(
-                f"`read_csv(sensors=...)` must name {size} columns for the sensor "
-                f"{sensor.name!r}; got {columns!r}."
-            )
-    numbers = [time, *(name for columns in sensors.values() for name in columns)]
-    rows = _rows(path, numbers, run)
+    if len(delimiter) != 1:
+        raise ValueError(f"`read_csv(delimiter=...)` must be one character; got {delimiter!r}.")
+    layout = make_layout(sensors, time, units, orientation, gaps, "read_csv")
     groups: dict[str, list[tuple[int, list[float]]]] = {}
-    for line, key, values in rows:
+    for line, key, values in _rows(path, layout.names, run, gaps, delimiter):
         groups.setdefault(key, []).append((line, values))
-    return [_one_run(path, key, rows, sensors, time, noise) for key, rows in groups.items()]
+    out = []
+    for key, rows in groups.items():
+        lines = [line for line, _ in rows]
+        table = np.array([values for _, values in rows])
+        out.append(make_run(layout, table, _places(path, lines), noise, key))
+    return out
 
 
-def _rows(path, numbers, run):
+def _places(path, lines):
+    return lambda k: f"{path}, line {lines[k]}"
+
+
+def _rows(path, numbers, run, gaps, delimiter):
     """Line number, run and numbers of every line after the header."""
     with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
             where = [_column(path, header, name) for name in numbers]
@@ -68,7 +84,7 @@ def _rows(path, numbers, run):
                         f"{path}, line {line}: {len(cells)} cells under {len(header)} names."
                     )
                 values = [
-                    _number(path, line, name, cells[k])
+                    _number(path, line, name, cells[k], gaps)
                     for name, k in zip(numbers, where, strict=True)
                 ]
                 out.append((line, "" if key is None else cells[key].strip(), values))
@@ -87,6 +103,11 @@ def _column(path, header, name):
     found = [k for k, column in enumerate(header) if column == name]
     if len(found) > 1:
         raise ValueError(f"{path}, line 1: there are {len(found)} columns called {name!r}.")
+    if len(header) == 1 and header != [name]:
+        raise ValueError(
+            f"{path}, line 1: there is one column only, {header[0]!r}. Say what is between "
+            'columns, such as `delimiter=";"`.'
+        )
     if not found:
         near = difflib.get_close_matches(name, header, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -96,10 +117,13 @@ def _column(path, header, name):
     return found[0]
 
 
-def _number(path, line, column, cell):
+def _number(path, line, column, cell, gaps):
     text = cell.strip()
+    if gaps == "mask" and text.lower() in ("", "nan"):
+        return float("nan")
+    hint = ' For a sample that was not taken, read with `gaps="mask"`.'
     if not text:
-        raise ValueError(f"{path}, line {line}: column {column!r} is empty.")
+        raise ValueError(f"{path}, line {line}: column {column!r} is empty.{hint}")
     try:
         value = float(text)
     except ValueError:
@@ -107,26 +131,8 @@ def _number(path, line, column, cell):
             f"{path}, line {line}: column {column!r} must be a number; got {text!r}."
         ) from None
     if not np.isfinite(value):
-        raise ValueError(f"{path}, line {line}: column {column!r} must be finite; got {text!r}.")
-    return value
-
-
-def _one_run(path, key, rows, sensors, time, noise):
-    lines = [line for line, _ in rows]
-    table = np.array([values for _, values in rows])
-    of_run = f" of run {key}" if key else ""
-    if len(table) < 2:
-        raise ValueError(f"{path}, line {lines[0]}: there is only one sample{of_run}.")
-    late = np.flatnonzero(np.diff(table[:, 0]) <= 0)
-    if late.size:
-        k = late[0] + 1
+        hint = hint if np.isnan(value) else ""
         raise ValueError(
-            f"{path}, line {lines[k]}: the times{of_run} must increase, column {time!r} goes from "
-            f"{table[k - 1, 0]:g} (line {lines[k - 1]}) to {table[k, 0]:g}."
+            f"{path}, line {line}: column {column!r} must be finite; got {text!r}.{hint}"
         )
-    values, begin = {}, 1
-    for sensor, columns in sensors.items():
-        part = table[:, begin : begin + len(columns)]
-        values[sensor] = part.reshape(len(table), *sensor.value_shape)
-        begin += len(columns)
-    return Measurements(table[:, 0], values, noise, name=key)
+    return value

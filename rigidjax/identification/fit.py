@@ -8,8 +8,10 @@ import numpy as np
 
 from ..formulations import AbstractFormulation
 from ..state import State
+from .distributions import check_level, normal_quantile, student_quantile
 from .identifiability import Identifiability
 from .sensors import AbstractSensor
+from .whiteness import Whiteness, ljung_box, successive_correlation
 
 
 class IdentificationError(RuntimeError):
@@ -94,6 +96,36 @@ class Fit:
         """Standard deviations by label; infinite for what is not determined."""
         return dict(zip(self.labels, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
 
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number of residuals less that of parameters."""
+        return self.num_residuals - len(self.labels)
+
+    def confidence_intervals(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
+        r"""Confidence intervals by label, in physical units: $\hat\theta \pm q\,\sigma$.
+
+        `q` is the quantile of Student's distribution with `degrees_of_freedom` if the noise was
+        estimated, the normal one if it was given. They hold as far as `covariance` does: for
+        independent residuals, and where the model is linear over their width. Infinite for what
+        is not determined, and where as many parameters as residuals leave no noise to estimate.
+
+        **Arguments:** `level`, the probability that an interval covers the truth, in (0, 1).
+        **Errors:** `ValueError` for another level.
+        **Source:** Seber and Wild, *Nonlinear Regression* (1989), Section 5.1.
+        """
+        check_level(level)
+        if self.noise_is_known:
+            factor = normal_quantile(level)
+        elif self.degrees_of_freedom < 1:
+            factor = float("inf")
+        else:
+            factor = student_quantile(level, self.degrees_of_freedom)
+        std = self.std
+        return {
+            label: (value - factor * std[label], value + factor * std[label])
+            for label, value in self.estimates.items()
+        }
+
     def correlation(self, first: str, second: str) -> float:
         """Correlation of two estimates, by label."""
         return float(self.correlations[self.labels.index(first), self.labels.index(second)])
@@ -127,7 +159,20 @@ class Fit:
         Near zero for independent ones, as the covariance assumes. With correlation r and
         r^k over k samples, standard deviations are too small by about sqrt((1 + r) / (1 - r)).
         """
-        return {s.name: _lag_one(self._by_run(s.name)) for s in self.sensors}
+        return {s.name: successive_correlation(self._by_run(s.name)) for s in self.sensors}
+
+    @property
+    def whiteness(self) -> dict[str, dict[str, Whiteness | None]]:
+        """Test of Ljung and Box on the residuals of each channel, by sensor and channel.
+
+        `None` where there are too few. A small `p_value` says that residuals are not independent,
+        as the covariance assumes; see `ljung_box`.
+        """
+        out = {}
+        for s in self.sensors:
+            runs = self._by_run(s.name)
+            out[s.name] = {c: ljung_box([r[:, k] for r in runs]) for k, c in enumerate(s.channels)}
+        return out
 
     def report(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
         """The fit as text (Markdown), also written to `path` if given; `.json` writes JSON.
@@ -145,10 +190,3 @@ class Fit:
 
 def _rms(values: Any) -> float:
     return float(np.sqrt(np.nanmean(np.square(values))))
-
-
-def _lag_one(runs: list[np.ndarray]) -> float:
-    products = [np.nansum(r[1:] * r[:-1]) for r in runs]
-    squares = [0.5 * (np.nansum(r[1:] ** 2) + np.nansum(r[:-1] ** 2)) for r in runs]
-    total = float(np.sum(squares))
-    return float(np.sum(products)) / total if total > 0 else 0.0

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ..checks import float_array
+from .merging import merge
 from .sensors import AbstractSensor
 
 
@@ -75,6 +76,28 @@ class Measurements(eqx.Module):
         )
         self.noise = tuple(_noise(s, noise.get(s), len(self.ts)) for s in values)
         self.name = name
+
+    @classmethod
+    def merged(
+        cls,
+        series: Mapping[Any, tuple[ArrayLike, ArrayLike]],
+        noise: Mapping[Any, ArrayLike] | None = None,
+        *,
+        mask: Mapping[Any, ArrayLike] | None = None,
+        name: str = "",
+    ) -> "Measurements":
+        """One run of sensors that were read at different times, such as at different rates.
+
+        Its times are the union of theirs, with gaps where a sensor was not read; times that differ
+        by less than 1e-9 of the run are one. All clocks must agree.
+
+        **Arguments:** `series`: for each sensor its times (T,), strictly increasing, s, and its
+        samples (T, *sensor.value_shape); `noise`, `mask` and `name` as in `Measurements`, by the
+        sensor's own samples.
+        **Errors:** those of `Measurements`; `ValueError` for other numbers of times than samples.
+        """
+        parts = merge(series, noise, mask)
+        return cls(parts.ts, parts.values, parts.noise, mask=parts.mask, name=name)
 
 
 class Runs(eqx.Module):

@@ -1,5 +1,6 @@
 """A fit as text or JSON."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -12,6 +13,10 @@ from .fit import Fit
 
 # A correlation of successive residuals above this is worth a sentence.
 _DEPENDENT = 0.3
+# Residuals that would be as far from white this rarely are said not to be.
+_SIGNIFICANT = 0.01
+# Of the intervals in reports.
+LEVEL = 0.95
 
 
 def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
@@ -43,26 +48,20 @@ def as_text(fit: Fit) -> str:
         f"{fit.result} after {' + '.join(map(str, fit.iterations))} iterations "
         f"({fit.failed_evaluations} failed trials).",
         "",
-        "| parameter | estimate | std | start | unit |",
-        "|---|---|---|---|---|",
+        f"| parameter | estimate | std | {100 * LEVEL:g} % interval | start | unit |",
+        "|---|---|---|---|---|---|",
     ]
-    std = fit.std
+    std, intervals = fit.std, fit.confidence_intervals(LEVEL)
     lines += [
-        f"| {label} | {value:.6g} | {std[label]:.2g} | {start:.6g} | {unit} |"
+        f"| {label} | {value:.6g} | {std[label]:.2g} | {interval_text(intervals[label])} "
+        f"| {start:.6g} | {unit} |"
         for label, value, start, unit in zip(
             fit.labels, fit.values, fit.starts, fit.units, strict=True
         )
     ]
-    lines += ["", "Standard deviations assume independent residuals" + _noise_text(fit), ""]
-    for name, r in fit.autocorrelation.items():
-        if r > _DEPENDENT:
-            factor = np.sqrt((1 + r) / (1 - r)) if r < 1 else np.inf
-            lines += [
-                f"Residuals of the {name} are **not** independent: successive ones have a "
-                f"correlation of {r:.2f}, so that these standard deviations are too small, by a "
-                f"factor of about {factor:.1f}.",
-                "",
-            ]
+    lines += ["", "Standard deviations assume independent residuals" + noise_text(fit), ""]
+    for sentence in dependence_texts(fit, "**not**"):
+        lines += [sentence, ""]
     pairs = strongest_correlations(fit)
     if pairs:
         lines += [
@@ -87,6 +86,8 @@ def as_text(fit: Fit) -> str:
             + ", ".join(f"{run} {x:.4g}" for run, x in by_run.items())
             + "."
         ]
+    lines += ["", "## Whiteness of the residuals (test of Ljung and Box)", ""]
+    lines += [f"- {sentence}" for sentence in whiteness_texts(fit)]
     if fit.notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in fit.notes)]
     return "\n".join(lines) + "\n"
@@ -105,13 +106,23 @@ def as_record(fit: Fit) -> dict[str, Any]:
         "noise_is_known": fit.noise_is_known,
         "noise": fit.noise,
         "chi_square": fit.chi_square,
+        "degrees_of_freedom": fit.degrees_of_freedom,
+        "level": LEVEL,
         "parameters": [
-            {"label": label, "unit": unit, "estimate": value, "std": _plain(std), "start": start}
-            for label, unit, value, std, start in zip(
+            {
+                "label": label,
+                "unit": unit,
+                "estimate": value,
+                "std": _plain(std),
+                "interval": [_plain(x) for x in interval],
+                "start": start,
+            }
+            for label, unit, value, std, interval, start in zip(
                 fit.labels,
                 fit.units,
                 fit.values.tolist(),
                 fit.std.values(),
+                fit.confidence_intervals(LEVEL).values(),
                 fit.starts.tolist(),
                 strict=True,
             )
@@ -129,8 +140,52 @@ def as_record(fit: Fit) -> dict[str, Any]:
         "autocorrelation": fit.autocorrelation,
         "rms_by_run": fit.rms_by_run,
         "rms_by_channel": fit.rms_by_channel,
+        "whiteness": {
+            sensor: {c: None if w is None else dataclasses.asdict(w) for c, w in channels.items()}
+            for sensor, channels in fit.whiteness.items()
+        },
         "notes": list(fit.notes),
     }
+
+
+def interval_text(interval: tuple[float, float]) -> str:
+    """An interval in few digits, such as `0.0177 to 0.01999`."""
+    low, high = interval
+    if not np.isfinite([low, high]).all():
+        return "not determined"
+    return f"{low:.4g} to {high:.4g}"
+
+
+def dependence_texts(fit: Fit, no: str = "not") -> list[str]:
+    """A sentence for each sensor whose successive residuals are correlated."""
+    out = []
+    for name, r in fit.autocorrelation.items():
+        if r > _DEPENDENT:
+            factor = np.sqrt((1 + r) / (1 - r)) if r < 1 else np.inf
+            out.append(
+                f"Residuals of the {name} are {no} independent: successive ones have a "
+                f"correlation of {r:.2f}, so that these standard deviations are too small, by a "
+                f"factor of about {factor:.1f}."
+            )
+    return out
+
+
+def whiteness_texts(fit: Fit) -> list[str]:
+    """For each sensor what the test of Ljung and Box says of its channels."""
+    out = []
+    for name, channels in fit.whiteness.items():
+        tested = {c: w for c, w in channels.items() if w is not None}
+        if not tested:
+            out.append(f"{name}: too few residuals for a test.")
+            continue
+        parts = ", ".join(
+            f"{c} p = {w.p_value:.2g} (Q = {w.statistic:.4g}, {w.lags} lags)"
+            for c, w in tested.items()
+        )
+        bad = [c for c, w in tested.items() if w.p_value < _SIGNIFICANT]
+        verdict = f"not white in {', '.join(bad)}" if bad else "nothing speaks against white noise"
+        out.append(f"{name}: {parts}; {verdict}.")
+    return out
 
 
 def strongest_correlations(
@@ -146,7 +201,8 @@ def strongest_correlations(
     return out
 
 
-def _noise_text(fit):
+def noise_text(fit: Fit) -> str:
+    """How a sentence on the standard deviations goes on: where the noise is from."""
     if not fit.noise_is_known:
         return f", with the noise estimated from them ({fit.noise:.4g} {fit.sensors[0].unit})."
     return f" with the noise that was given; chi square per degree of freedom {fit.chi_square:.4g}."

@@ -2,4 +2,5 @@
 
 from .dataset import to_dataset as to_dataset
 from .files import check_target as check_target, replacing as replacing
+from .fit_dataset import fit_to_dataset as fit_to_dataset
 from .netcdf import load as load, save as save

@@ -5,7 +5,13 @@ They need matplotlib: `pip install "rigidjax[plot]"`.
 
 from .attitude import draw_attitude as draw_attitude
 from .comparison import plot_comparison as plot_comparison
+from .estimates import plot_correlations as plot_correlations, plot_intervals as plot_intervals
+from .fit_page import write_fit_page as write_fit_page
 from .identification import plot_fit as plot_fit
+from .residuals import (
+    plot_autocorrelation as plot_autocorrelation,
+    plot_predictions as plot_predictions,
+)
 from .style import save_figure as save_figure, style as style
 from .topology import plot_topology as plot_topology
 from .trajectory import (

@@ -63,6 +63,17 @@ def test_errors_name_the_line(tmp_path, old, new, message):
         read(tmp_path, GOOD.replace(old, new, 1))
 
 
+def test_other_delimiters(tmp_path):
+    text = GOOD.replace("two, or so", "two or so").replace(",", ";")
+    a, b = read(tmp_path, text, delimiter=";")
+    np.testing.assert_array_equal(a.ts, [0.0, 0.1])
+    np.testing.assert_array_equal(b.values[0][2], [3, 3, 3])
+    with pytest.raises(ValueError, match=r"line 1: there is one column only, 'run;t;w1;w2;w3;rem"):
+        read(tmp_path, text)
+    with pytest.raises(ValueError, match=r"must be one character; got ', '"):
+        read(tmp_path, text, delimiter=", ")
+
+
 def test_other_errors(tmp_path):
     with pytest.raises(ValueError, match=r"must name 3 columns for the sensor 'gyroscope'"):
         read_csv(tmp_path / "x.csv", {Gyroscope(): "w1"})

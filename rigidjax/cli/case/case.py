@@ -1,0 +1,97 @@
+"""A case file as a whole."""
+
+import os
+import pathlib
+import tomllib
+from typing import Any, NamedTuple
+
+from ...formulations import AbstractFormulation
+from ...identification import Experiment, Measurements, Parameter
+from ...state import State
+from ...system import System
+from .data import read_data
+from .method import Outputs, read_method, read_outputs
+from .model import read_model
+from .parameters import read_parameters
+from .table import Table
+
+_TABLES = (
+    "title",
+    "model",
+    "fixed_point_body",
+    "body",
+    "joint",
+    "force",
+    "state",
+    "data",
+    "sensor",
+    "parameter",
+    "method",
+    "output",
+)
+
+
+class Case(NamedTuple):
+    """The arguments of `rj.identify`, with the title and the text of the file they are from.
+
+    `files` are those with the measurements.
+    """
+
+    title: str
+    text: str
+    model: AbstractFormulation
+    measurements: list[Measurements]
+    parameters: tuple[Parameter, ...]
+    state0: State | None
+    options: dict[str, Any]
+    outputs: Outputs
+    files: tuple[str, ...]
+
+
+def read_case(path: str | os.PathLike[str]) -> Case:
+    """Read a case from a file in TOML; nothing in it is evaluated.
+
+    **Errors:** `ValueError` with the file and the table (or the line, of the case or of the data);
+    `OSError` for files that cannot be read.
+    """
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no case {path}.")
+    try:
+        text = path.read_text(encoding="utf-8")
+        top = Table(tomllib.loads(text), str(path))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}.") from error
+    top.asked |= set(_TABLES)
+    top.done()
+    title = top.text("title", path.stem)
+    model = read_model(top)
+    options, outputs = read_method(top), read_outputs(top, path.parent)
+    data = read_data(top, path.parent)
+    sensors = data.runs[0].sensors
+    for sensor in sensors:
+        top.checked(sensor.check, model.formulation)
+    experiment = Experiment(model.formulation, _start(model), sensors)
+    parameters = read_parameters(top, experiment)
+    for key in top.values:
+        top.fail(f"[{key}] does not go with this kind of model, which has none; leave it out.")
+    return Case(
+        title,
+        text,
+        model.formulation,
+        data.runs,
+        parameters,
+        model.state0,
+        options,
+        outputs,
+        data.files,
+    )
+
+
+def _start(model) -> State:
+    if model.state0 is not None:
+        return model.state0
+    system = model.formulation.system
+    return system.reference_state() if isinstance(system, System) else State()

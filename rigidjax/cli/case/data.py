@@ -1,0 +1,180 @@
+"""The measurements of a case: `[data]` and `[[sensor]]`."""
+
+import inspect
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import identification
+from ...identification import Measurements, read_csv, read_netcdf
+from ...identification.units import factor, quantities_of
+from .. import checks
+from .table import Table, array_of_tables
+
+_SENSORS = {
+    kind.__name__.lower(): kind
+    for kind in (
+        identification.Accelerometer,
+        identification.Attitude,
+        identification.Gyroscope,
+        identification.JointCoordinate,
+        identification.JointRate,
+        identification.JointTorque,
+        identification.Position,
+        identification.ReactionForce,
+        identification.ReactionMoment,
+    )
+}
+
+
+class _Source(NamedTuple):
+    """Where samples are: sensors of one source are read together, on the same times."""
+
+    file: pathlib.Path
+    time: str
+    time_unit: str
+    run: str | None
+    gaps: str
+    delimiter: str
+
+
+class _Channel(NamedTuple):
+    """One sensor, how it is written, and its noise in its own unit (`None` if not known)."""
+
+    sensor: Any
+    source: _Source
+    columns: str | tuple[str, ...]
+    units: dict[Any, str]
+    orientation: str | None
+    noise: Any
+
+
+class Data(NamedTuple):
+    """The runs, and the files that they are from."""
+
+    runs: list[Measurements]
+    files: tuple[str, ...]
+
+
+def read_data(top: Table, folder: pathlib.Path) -> Data:
+    """The runs of a case; sensors that are in different files are merged run by run.
+
+    **Arguments:** `folder`, to which file names are relative.
+    **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
+    """
+    table = top.table("data", {})
+    common = _source(table, folder, None)
+    table.done()
+    channels = [_channel(t, folder, common) for t in array_of_tables(top, "sensor")]
+    if not channels:
+        top.fail("there is no [[sensor]]: what was measured, and in which columns it is.")
+    sources: dict[_Source, list[_Channel]] = {}
+    for channel in channels:
+        sources.setdefault(channel.source, []).append(channel)
+    parts = [_read(top, source, group) for source, group in sources.items()]
+    files = tuple(dict.fromkeys(str(source.file) for source in sources))
+    if len(parts) == 1:
+        return Data(parts[0], files)
+    order = [channel.sensor for channel in channels]
+    return Data(_merged(top, list(sources), parts, order), files)
+
+
+def _source(table: Table, folder, common: _Source | None) -> _Source:
+    file = table.text("file", None)
+    if file is None and common is None:
+        # Every sensor may name a file of its own.
+        path = pathlib.Path()
+    else:
+        path = folder / file if file is not None else common.file  # pyright: ignore[reportOptionalMemberAccess]
+    return _Source(
+        path,
+        table.text("time", common.time if common else "time_s"),
+        table.text("time_unit", common.time_unit if common else ""),
+        table.text("run", common.run if common else None),
+        table.text("gaps", common.gaps if common else "raise"),
+        table.text("delimiter", common.delimiter if common else ","),
+    )
+
+
+def _channel(table: Table, folder, common: _Source) -> _Channel:
+    kind = table.pick("type", _SENSORS)
+    source = _source(table, folder, common)
+    if source.file == pathlib.Path():
+        table.fail("`file` is missing, here or in [data]: where the samples are.")
+    if table.has("columns") and isinstance(table.values["columns"], str):
+        columns: Any = table.text("columns")
+    else:
+        columns = table.texts("columns")
+    unit, units = table.text("unit", None), table.texts("units", None)
+    orientation = table.text("orientation", None)
+    noise, noise_unit = table.numbers("noise", None), table.text("noise_unit", None)
+    sensor = _sensor(table, kind)
+    if unit is not None and units is not None:
+        table.fail("give `unit` for all columns, or `units` for each of them.")
+    of_columns: dict[Any, str] = {} if unit is None else {sensor: unit}
+    if units is not None:
+        if len(units) != len(columns):
+            table.fail(f"`units` must have {len(columns)} entries, one for each column.")
+        of_columns = dict(zip(columns, units, strict=True))
+    foreign = any(table.checked(factor, u) != 1.0 for u in of_columns.values())
+    if noise is not None and noise_unit is None and foreign:
+        table.fail(
+            f"say in which unit `noise` is: `noise_unit`, such as {unit!r} or the sensor's own, "
+            f"{sensor.unit!r}."
+        )
+    if noise is not None:
+        quantities = quantities_of(sensor.unit)
+        scale = 1.0 if noise_unit is None else table.checked(factor, noise_unit, *quantities)
+        noise = np.asarray(noise, float) * scale
+    return _Channel(sensor, source, columns, of_columns, orientation, noise)
+
+
+def _sensor(table: Table, kind: Any) -> Any:
+    """A sensor from the keys that are left; `delay` is one of any of them."""
+    if "delay" in inspect.signature(kind).parameters:
+        return table.build(kind)
+    delay = table.number("delay", None)
+    sensor = table.build(kind)
+    return sensor if delay is None else table.checked(identification.Delayed, sensor, delay)
+
+
+def _read(top: Table, source: _Source, group: list[_Channel]) -> list[Measurements]:
+    table = Table({}, f"{top.where}, [data]")
+    checks.readable(source.file)
+    units = {key: unit for channel in group for key, unit in channel.units.items()}
+    if source.time_unit:
+        units["time"] = source.time_unit
+    noise = {c.sensor: c.noise for c in group if c.noise is not None}
+    options: dict[str, Any] = {
+        "time": source.time,
+        "run": source.run,
+        "noise": noise or None,
+        "units": units,
+        "orientation": {c.sensor: c.orientation for c in group if c.orientation is not None},
+        "gaps": source.gaps,
+    }
+    columns = {c.sensor: c.columns for c in group}
+    if source.file.suffix.lower() in (".nc", ".nc4", ".h5"):
+        return table.checked(read_netcdf, source.file, columns, **options)
+    options["delimiter"] = source.delimiter
+    return table.checked(read_csv, source.file, columns, **options)
+
+
+def _merged(top: Table, sources, parts, order) -> list[Measurements]:
+    names = [[run.name for run in runs] for runs in parts]
+    if any(found != names[0] for found in names):
+        listed = "; ".join(f"{s.file.name}: {n}" for s, n in zip(sources, names, strict=True))
+        top.fail(f"the files of the sensors must have the same runs in the same order; {listed}.")
+    out = []
+    for runs in zip(*parts, strict=True):
+        series, noise, mask = {}, {}, {}
+        for run in runs:
+            for k, sensor in enumerate(run.sensors):
+                series[sensor] = (run.ts, run.values[k])
+                mask[sensor] = run.mask[k]
+                if run.noise[k] is not None:
+                    noise[sensor] = run.noise[k]
+        series = {sensor: series[sensor] for sensor in order}
+        out.append(Measurements.merged(series, noise or None, mask=mask, name=runs[0].name))
+    return out

@@ -1,0 +1,55 @@
+"""How a case is fitted, and where the results go: `[method]` and `[output]`."""
+
+import pathlib
+from typing import Any, NamedTuple
+
+from .. import checks, choices
+from .table import Table
+
+
+class Outputs(NamedTuple):
+    """Files to be written; `None` for none."""
+
+    netcdf: pathlib.Path | None
+    html: pathlib.Path | None
+    report: pathlib.Path | None
+
+
+def read_method(top: Table) -> dict[str, Any]:
+    """Options of `rj.identify` from `[method]`.
+
+    **Errors:** `ValueError` naming the table.
+    """
+    table = top.table("method", {})
+    options: dict[str, Any] = {}
+    if table.has("solver"):
+        solver = table.checked(choices.solver, table.text("solver"))
+        if not choices.is_adaptive(solver):
+            table.fail("`solver` must choose its own steps: one with an error estimate.")
+        options["solver"] = solver
+    for key in ("rtol", "atol"):
+        if table.has(key):
+            options[key] = table.checked(checks.tolerance, key, table.number(key))
+    if table.has("tolerance"):
+        options["tolerance"] = table.checked(
+            checks.positive, "tolerance", table.number("tolerance")
+        )
+    if table.has("horizons"):
+        options["horizons"] = table.take("horizons", "an array")
+    for key in ("max_iterations", "max_steps"):
+        if table.has(key):
+            options[key] = table.take(key, "a whole number")
+            if options[key] < 1:
+                table.fail(f"`{key}` must be 1 or more; got {options[key]}.")
+    if table.has("projection"):
+        options["projection"] = table.take("projection", "true or false")
+    table.done()
+    return options
+
+
+def read_outputs(top: Table, folder: pathlib.Path) -> Outputs:
+    """Files from `[output]`, relative to the folder of the case."""
+    table = top.table("output", {})
+    paths = [table.text(key, None) for key in Outputs._fields]
+    table.done()
+    return Outputs(*(None if path is None else folder / path for path in paths))

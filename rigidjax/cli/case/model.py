@@ -1,0 +1,157 @@
+"""The model of a case: a problem of the package, or bodies, joints and forces in tables."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ... import bodies, forces, joints
+from ...bodies import Body, FixedPointBody
+from ...formulations import AbstractFormulation
+from ...problems import find
+from ...state import State
+from ...system import System
+from .. import choices
+from .table import Table, array_of_tables
+
+_JOINTS = {
+    kind.__name__.lower(): kind
+    for kind in (
+        joints.Cylindrical,
+        joints.Distance,
+        joints.Planar,
+        joints.Prismatic,
+        joints.Revolute,
+        joints.Screw,
+        joints.Spherical,
+        joints.Universal,
+        joints.Weld,
+    )
+}
+_FORCES = {
+    kind.__name__.lower(): kind
+    for kind in (
+        forces.Bushing,
+        forces.Drag,
+        forces.Gravity,
+        forces.Motor,
+        forces.PointForce,
+        forces.Spring,
+        forces.Torque,
+        forces.TorsionSpring,
+    )
+}
+_SHAPES: dict[str, Callable[..., Any]] = {
+    "box": Body.box,
+    "cylinder": Body.cylinder,
+    "sphere": Body.sphere,
+    "cone": Body.cone,
+    "rod": Body.rod,
+    "ellipsoid": Body.ellipsoid,
+}
+_POTENTIALS = {
+    kind.__name__.lower(): kind for kind in (bodies.AxialGravityPotential, bodies.GravityPotential)
+}
+_MOMENTS = {
+    kind.__name__.lower(): kind
+    for kind in (bodies.ConstantMoment, bodies.LinearDrag, bodies.QuadraticDrag)
+}
+
+
+class Model(NamedTuple):
+    """A formulation and the state at the first sample.
+
+    Without a state it is the reference state, with the first samples of sensors put into it.
+    """
+
+    formulation: AbstractFormulation
+    state0: State | None
+
+
+def read_model(top: Table) -> Model:
+    """The tables `[model]`, `[state]`, `[fixed_point_body]`, `[[body]]`, `[[joint]]`, `[[force]]`.
+
+    **Errors:** `ValueError` naming the table.
+    """
+    table = top.table("model", {})
+    state0: State | None = None
+    given = [k for k in ("fixed_point_body", "body") if top.has(k)]
+    if table.has("problem"):
+        if given:
+            table.fail(f"`problem` is a whole model; leave out `problem`, or [{given[0]}].")
+        system, state0 = _problem(table)
+    elif given == ["fixed_point_body"]:
+        system = _fixed_point_body(top.table("fixed_point_body"))
+    elif given == ["body"]:
+        system = _system(top)
+    else:
+        table.fail(
+            "a model is one of: `problem`, the name of a problem (`rigidjax list`); "
+            "[fixed_point_body]; or [[body]] tables with [[joint]] and [[force]]"
+            + (", and not two of them." if given else ".")
+        )
+    formulation = table.checked(
+        choices.formulation,
+        system,
+        table.text("formulation", "null-space"),
+        table.text("rotation", "quaternion"),
+        table.text("rates", "body"),
+        table.take("recharting", "true or false", True),
+        table.take("index", "a whole number", 0),
+    )
+    table.done()
+    if top.has("state"):
+        state0 = formulation_state(formulation, top.table("state"))
+    elif state0 is None and isinstance(system, System) and system.joints:
+        # First samples of gyroscopes, put into it, would violate the joints by their noise.
+        state0 = system.reference_state()
+    return Model(formulation, state0)
+
+
+def formulation_state(formulation: AbstractFormulation, table: Table) -> State:
+    """The table `[state]`; what it leaves out is as in the reference configuration."""
+    reference = State()
+    if isinstance(formulation.system, System):
+        reference = formulation.system.reference_state()
+    parts = {}
+    for key in ("position", "orientation", "velocity", "angular_velocity"):
+        parts[key] = table.numbers(key, None)
+        if parts[key] is None:
+            parts[key] = getattr(reference, key)
+    table.done()
+    return table.checked(lambda: formulation.check_state(State(**parts)))
+
+
+def _problem(table):
+    build = table.checked(find, table.text("problem"))
+    arguments = table.table("arguments", {})
+    problem = arguments.build(build)
+    return problem.system, problem.state0
+
+
+def _fixed_point_body(table):
+    parts = {}
+    for key, kinds in (("potential", _POTENTIALS), ("moment", _MOMENTS)):
+        if table.has(key):
+            part = table.table(key)
+            kind = part.pick("type", kinds)
+            parts[key] = part.build(kind, skip=("function",))
+    return table.build(FixedPointBody, **parts)
+
+
+def _system(top):
+    built = [_body(table) for table in array_of_tables(top, "body")]
+    links = [
+        table.build(table.pick("type", _JOINTS), skip=("motion",))
+        for table in array_of_tables(top, "joint")
+    ]
+    loads = [_force(table) for table in array_of_tables(top, "force")]
+    return top.checked(System, built, links, loads)
+
+
+def _body(table):
+    if table.has("shape"):
+        return table.build(table.pick("shape", _SHAPES))
+    return table.build(Body)
+
+
+def _force(table):
+    return table.build(table.pick("type", _FORCES))

@@ -1,0 +1,102 @@
+"""What the commands that fit have in common: progress, endings, and what is printed."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from ..identification import Fit, IdentificationError, identify
+from ..identification.report import LEVEL, dependence_texts, interval_text, whiteness_texts
+from .messages import errors, fail
+
+
+class Timed(NamedTuple):
+    """A fit, and how long it took, s."""
+
+    fit: Fit
+    seconds: float
+
+
+def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> Timed:
+    """Call `rj.identify` with a clock on the error stream; end the program if it refuses.
+
+    **Arguments:** `arguments` and `options` of `rj.identify`.
+    """
+    begin = time.monotonic()
+    try:
+        with working("compiling and fitting"):
+            found = identify(*arguments, **options)
+    except IdentificationError as error:
+        fail(str(error), code=1)
+    except ValueError as error:
+        # What the data themselves do not allow: too few samples for the parameters.
+        fail(str(error))
+    return Timed(found, time.monotonic() - begin)
+
+
+def working(text: str) -> Progress:
+    """A context in which a spinner and a clock say on the error stream what is being done."""
+    columns = SpinnerColumn(), TextColumn(text), TimeElapsedColumn()
+    stream = errors()
+    progress = Progress(*columns, console=stream, transient=True, disable=not stream.is_terminal)
+    progress.add_task(text, total=None)
+    return progress
+
+
+def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") -> None:
+    """One line: how much data, how many parameters, how it ended."""
+    found = timed.fit
+    count = len(found.run_names)
+    plural = {"run": "runs", "toss": "tosses"}[runs]
+    target.print(
+        f"[bold]{escape(title)}, {count} {runs if count == 1 else plural}[/]: "
+        f"{found.num_residuals} numbers, {len(found.labels)} parameters; {escape(found.result)} "
+        f"after {sum(found.iterations)} iterations, {timed.seconds:.1f} s"
+    )
+
+
+def print_estimates(target: Console, found: Fit) -> None:
+    """A table of all estimates with their intervals."""
+    table = Table(box=None, header_style="bold")
+    table.add_column("parameter")
+    for heading in ("estimate", "std", f"{100 * LEVEL:g} % interval", "started from"):
+        table.add_column(heading, justify="right")
+    table.add_column("unit")
+    std, intervals = found.std, found.confidence_intervals(LEVEL)
+    for label, value, start, unit in zip(
+        found.labels, found.values, found.starts, found.units, strict=True
+    ):
+        table.add_row(
+            escape(label),
+            f"{value:.6g}",
+            f"{std[label]:.2g}",
+            interval_text(intervals[label]),
+            f"{start:.6g}",
+            escape(unit),
+        )
+    target.print(table)
+
+
+def print_residuals(target: Console, found: Fit) -> None:
+    """Root mean squares of every sensor, over all and by run."""
+    for sensor in found.sensors:
+        by_run = found.rms_by_run[sensor.name]
+        of = "" if len(found.sensors) == 1 else f" of the {sensor.name}"
+        target.print(
+            escape(
+                f"residual{of}: {found.rms[sensor.name]:.5f} {sensor.unit} rms over all; "
+                + ", ".join(f"{name}: {value:.3f}" for name, value in by_run.items())
+            )
+        )
+
+
+def print_verdict(target: Console, found: Fit, whiteness: bool = False) -> None:
+    """What the data determine, and what was noted on the way."""
+    tests = whiteness_texts(found) if whiteness else []
+    messages = (*tests, *dependence_texts(found), *found.identifiability.messages, *found.notes)
+    for message in messages:
+        target.print(f"- {escape(message)}")

@@ -1,0 +1,92 @@
+"""Series with times of their own on one axis of time."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Times closer than this part of the whole span are one time, written with round-off.
+_SAME = 1e-9
+
+
+class Merged(NamedTuple):
+    """Arguments of `Measurements`: `ts` and, by sensor, `values`, `noise` and `mask`."""
+
+    ts: np.ndarray
+    values: dict[Any, np.ndarray]
+    noise: dict[Any, Any] | None
+    mask: dict[Any, np.ndarray]
+
+
+def merge(
+    series: Mapping[Any, tuple[Any, Any]],
+    noise: Mapping[Any, Any] | None,
+    mask: Mapping[Any, Any] | None,
+) -> Merged:
+    """Put series of sensors on the union of their times, with gaps where one has no sample.
+
+    **Arguments, errors:** as `Measurements.merged`.
+    """
+    if not isinstance(series, Mapping) or not series:
+        raise ValueError(
+            "`Measurements.merged(series)` takes a dictionary such as {rj.Gyroscope(): (ts, "
+            f"samples)}}; got {series!r}."
+        )
+    noise, mask = dict(noise or {}), dict(mask or {})
+    own = {sensor: _own_times(sensor, pair) for sensor, pair in series.items()}
+    ts = np.unique(np.concatenate([times for times, _ in own.values()]))
+    same = np.diff(ts, prepend=-np.inf) <= _SAME * (ts[-1] - ts[0])
+    ts = ts[~same]
+    merged = Merged(ts, {}, {} if noise else None, {})
+    for sensor, (times, values) in own.items():
+        rows = np.searchsorted(ts, times, side="right") - 1
+        merged.values[sensor] = _spread(values, rows, len(ts), np.nan)
+        there = np.asarray(mask.pop(sensor, np.ones(len(times), bool)))
+        merged.mask[sensor] = _spread(there, rows, len(ts), False)
+        given = noise.pop(sensor, None)
+        if merged.noise is not None and given is not None:
+            given = np.asarray(given, float)
+            merged.noise[sensor] = _spread(given, rows, len(ts), 1.0) if given.ndim == 2 else given
+    for argument, rest in (("noise", noise), ("mask", mask)):
+        if rest:
+            names = [getattr(sensor, "name", sensor) for sensor in rest]
+            raise ValueError(
+                f"`Measurements.merged({argument}=...)` names {names}, which have no values."
+            )
+    return merged
+
+
+def _own_times(sensor, pair):
+    name = getattr(sensor, "name", sensor)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ValueError(
+            f"`Measurements.merged(series)` takes a pair (ts, values) for the sensor {name!r}; got "
+            f"{type(pair).__name__}."
+        )
+    times, values = np.asarray(pair[0], float), np.asarray(pair[1], float)
+    if times.ndim != 1 or len(times) == 0 or len(values) != len(times):
+        raise ValueError(
+            f"The sensor {name!r} needs as many times, shape (T,), as values; got {times.shape} "
+            f"and {values.shape}."
+        )
+    if not np.isfinite(times).all():
+        raise ValueError(f"The times of the sensor {name!r} must be finite numbers, s.")
+    late = np.flatnonzero(np.diff(times) <= 0)
+    if late.size:
+        k = int(late[0])
+        raise ValueError(
+            f"The times of the sensor {name!r} must be strictly increasing; sample {k + 1} is at "
+            f"{times[k + 1]} s after {times[k]} s."
+        )
+    return times, values
+
+
+def _spread(values, rows, length, fill):
+    if len(values) != len(rows):
+        raise ValueError(
+            f"Noise and mask of a series with {len(rows)} samples must have as many rows; got "
+            f"{len(values)}."
+        )
+    out = np.full((length, *values.shape[1:]), fill, values.dtype)
+    out[rows] = values
+    return out

@@ -1,0 +1,177 @@
+"""Measurements from NetCDF files, with the units that their variables state."""
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .measurements import Measurements
+from .reading import Gaps, Layout, make_layout, make_run
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def read_netcdf(
+    path: str | os.PathLike[str],
+    sensors: Mapping[Any, str | Sequence[str]],
+    *,
+    time: str = "time",
+    run: str | None = None,
+    noise: Mapping[Any, Any] | None = None,
+    units: Mapping[Any, str] | None = None,
+    orientation: Mapping[Any, str] | None = None,
+    gaps: Gaps = "raise",
+) -> list[Measurements]:
+    """Read one or several runs from a NetCDF 4 file.
+
+    **Arguments:**
+
+    - `path`: the file.
+    - `sensors`: for each sensor the variable with its samples, along time and one more dimension
+      (none for a sensor with one value), or the names of one variable for each component.
+    - `time`: the variable with the times, along one dimension, or along `run` and another one,
+      then padded with NaN at the end of shorter runs.
+    - `run`: the dimension along which there are several runs; `None` for a single run.
+    - `units`: in place of the attribute `units` of variables, by their names, or by sensor;
+      every variable must have one or the other.
+    - `noise`, `orientation`, `gaps`: as in `read_csv`; NaN are gaps.
+
+    **Returns:** the runs.
+    **Errors:** `ValueError`, with the file and the variable, for missing variables, wrong
+    dimensions, missing or unknown units, gaps, values that are not finite, times out of order, and
+    an orientation whose convention is not stated; `OSError` for a file that cannot be read.
+    """
+    import xarray
+
+    # Times stay numbers: their unit is converted here, with that of the other variables.
+    with xarray.open_dataset(
+        path, engine="h5netcdf", decode_times=False, decode_timedelta=False
+    ) as opened:
+        data = opened.load()
+    names = {
+        sensor: (_variable(path, data, name),) if isinstance(name, str) else tuple(name)
+        for sensor, name in sensors.items()
+    }
+    for name in (time, *(name for group in names.values() for name in group)):
+        _variable(path, data, name)
+    units = dict(units or {})
+    if run is not None and run not in data.dims:
+        raise ValueError(
+            f"{path}: there is no dimension {run!r} of runs; there are {list(map(str, data.dims))}."
+        )
+    axis = [d for d in data[time].dims if d != run]
+    if len(axis) != 1:
+        raise ValueError(
+            f"{path}: the variable {time!r} must have one dimension"
+            f"{'' if run is None else f' besides {run!r}'}; it has {data[time].dims}."
+        )
+    blocks = {
+        sensor: _samples(path, data, group, sensor, run, axis[0]) for sensor, group in names.items()
+    }
+    parts = {
+        sensor: [f"{group[0]}[{k}]" for k in range(blocks[sensor].shape[2])]
+        if len(group) == 1 and blocks[sensor].shape[2] > 1
+        else list(group)
+        for sensor, group in names.items()
+    }
+    stated = {time: _unit(path, data, time, units.pop("time", units.pop(time, None)))}
+    for sensor, group in names.items():
+        for k, part in enumerate(parts[sensor]):
+            name = group[0] if len(group) == 1 else group[k]
+            stated[part] = _unit(path, data, name, units.get(name, units.get(sensor)))
+    unread = [k for k in units if k not in names and not any(k in g for g in names.values())]
+    if unread:
+        raise ValueError(f"`read_netcdf(units=...)` names {unread}, which are not read.")
+    layout = make_layout(parts, time, stated, orientation, gaps, "read_netcdf")
+    return _runs(path, data, layout, blocks, run, noise)
+
+
+def _runs(path, data, layout: Layout, blocks, run, noise):
+    times = _numbers(path, data, layout.time)
+    count = 1 if run is None else data.sizes[run]
+    if run is not None and run in data[layout.time].dims:
+        times = np.moveaxis(times, data[layout.time].dims.index(run), 0)
+    else:
+        times = np.broadcast_to(times, (count, *times.shape))
+    labels = [""] if run is None else [str(x) for x in np.asarray(data[run])]
+    out = []
+    for b in range(count):
+        # Shorter runs are padded at the end.
+        there = np.flatnonzero(np.isfinite(times[b]))
+        end = there[-1] + 1 if there.size else 0
+        if end == 0:
+            raise ValueError(f"{path}: the variable {layout.time!r} has no finite time.")
+        table = np.concatenate(
+            [times[b, :end, None], *(blocks[c.sensor][b, :end] for c in layout.sensors)], axis=1
+        )
+        of_run = f"{path}, run {labels[b]}" if run is not None else str(path)
+        if layout.gaps == "raise":
+            _refuse_gaps(of_run, table, layout.names)
+        out.append(make_run(layout, table, _places(of_run), noise, labels[b]))
+    return out
+
+
+def _places(where):
+    return lambda k: f"{where}, sample {k}"
+
+
+def _refuse_gaps(where, table, names):
+    rows, columns = np.nonzero(~np.isfinite(table))
+    if len(rows):
+        raise ValueError(
+            f"{where}, sample {rows[0]}: {names[columns[0]]!r} must be finite; got "
+            f'{table[rows[0], columns[0]]}. For a sample that was not taken, read with gaps="mask".'
+        )
+
+
+def _variable(path, data: "xarray.Dataset", name: str) -> str:
+    if name in data.variables:
+        return name
+    known = [str(variable) for variable in data.variables]
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{path}: there is no variable {name!r}; the variables are {known}.{hint}")
+
+
+def _numbers(path, data, name) -> np.ndarray:
+    values = np.asarray(data[name].values)
+    if not (np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)):
+        raise ValueError(
+            f"{path}: the variable {name!r} must hold real numbers; it has {values.dtype}."
+        )
+    values = values.astype(float)
+    if np.isinf(values).any():
+        raise ValueError(f"{path}: the variable {name!r} holds infinite numbers.")
+    return values
+
+
+def _samples(path, data, group, sensor, run, axis) -> np.ndarray:
+    """Samples of a sensor, (runs, T, components)."""
+    blocks = []
+    for name in group:
+        dims = list(data[name].dims)
+        lead = [axis] if run is None else [run, axis]
+        rest = [d for d in dims if d not in lead]
+        if any(d not in dims for d in lead) or len(rest) > (len(group) == 1):
+            raise ValueError(
+                f"{path}: the variable {name!r} of the {sensor.name} must have the dimensions "
+                f"{lead}{' and at most one more' if len(group) == 1 else ''}; it has {dims}."
+            )
+        values = np.transpose(_numbers(path, data, name), [dims.index(d) for d in (*lead, *rest)])
+        values = values if rest else values[..., None]
+        blocks.append(values if run is not None else values[None])
+    return np.concatenate(blocks, axis=2)
+
+
+def _unit(path, data, name, given: str | None) -> str:
+    unit = data[name].attrs.get("units") if given is None else given
+    if unit is None:
+        raise ValueError(
+            f"{path}: the variable {name!r} has no attribute `units`. State it with "
+            f'`units={{{name!r}: "..."}}`.'
+        )
+    # "seconds since 2024-01-01" counts seconds.
+    return str(unit).partition(" since ")[0]

@@ -1,0 +1,112 @@
+"""Units in which data files are written, and what they are in SI units and radians."""
+
+import difflib
+import math
+import re
+
+_TURN = 2 * math.pi
+
+# By quantity; the first of each is the unit that sensors use.
+UNITS: dict[str, dict[str, float]] = {
+    "angle": {"rad": 1.0, "mrad": 1e-3, "deg": _TURN / 360, "rev": _TURN},
+    "angular velocity": {
+        "rad/s": 1.0,
+        "mrad/s": 1e-3,
+        "deg/s": _TURN / 360,
+        "rev/s": _TURN,
+        "rpm": _TURN / 60,
+    },
+    "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "km": 1e3, "in": 0.0254},
+    "velocity": {"m/s": 1.0, "cm/s": 1e-2, "mm/s": 1e-3, "km/h": 1 / 3.6},
+    "acceleration": {
+        "m/s^2": 1.0,
+        "cm/s^2": 1e-2,
+        "mm/s^2": 1e-3,
+        "g": 9.80665,
+        "mg": 9.80665e-3,
+    },
+    "force": {"N": 1.0, "mN": 1e-3, "kN": 1e3},
+    "moment": {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2, "mN m": 1e-3, "kN m": 1e3},
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
+    "number": {"1": 1.0},
+}
+
+_SPELLINGS = {
+    "radian": "rad",
+    "radians": "rad",
+    "degree": "deg",
+    "degrees": "deg",
+    "°": "deg",
+    "°/s": "deg/s",
+    "dps": "deg/s",
+    "rev/min": "rpm",
+    "r/min": "rpm",
+    "metre": "m",
+    "meter": "m",
+    "meters": "m",
+    "metres": "m",
+    "second": "s",
+    "seconds": "s",
+    "sec": "s",
+    "millisecond": "ms",
+    "milliseconds": "ms",
+    "microseconds": "us",
+    "nanoseconds": "ns",
+    "µm": "um",
+    "μm": "um",
+    "µs": "us",
+    "μs": "us",
+    "Nm": "N m",
+    "Nmm": "N mm",
+    "Ncm": "N cm",
+    "mNm": "mN m",
+    "kNm": "kN m",
+    "": "1",
+}
+
+
+def factor(unit: str, *quantities: str) -> float:
+    """What one `unit` is in SI units and radians.
+
+    Spelled as in `UNITS`, or with usual variants: `m/s2`, `m s-2`, `N*m`, `Nm`, `degrees`.
+
+    **Arguments:** `unit`; `quantities`, those that it may measure, such as "angle"; none for any.
+    **Errors:** `ValueError` for an unknown unit, with those that are known, and for one of another
+    quantity.
+    """
+    name = canonical(unit)
+    for quantity, units in UNITS.items():
+        if name in units:
+            if quantities and quantity not in quantities:
+                wanted = " or ".join(quantities)
+                raise ValueError(
+                    f"The unit {unit!r} is one of {quantity}, where one of {wanted} is needed: "
+                    f"{known_units(*quantities)}."
+                )
+            return units[name]
+    near = difflib.get_close_matches(name, [u for units in UNITS.values() for u in units], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"The unit {unit!r} is not known.{hint} There are {known_units(*quantities)}.")
+
+
+def canonical(unit: str) -> str:
+    """A unit as it is spelled in `UNITS`, if it is there; any other text comes back cleaned."""
+    if not isinstance(unit, str):
+        raise ValueError(f'A unit is a text such as "deg/s"; got {unit!r}.')
+    name = unit.strip().replace("**", "^").replace("²", "^2").replace("⁻¹", "-1")
+    name = re.sub(r"\s*[*·⋅]\s*", " ", name)
+    name = re.sub(r"\s+s\^?-1$", "/s", name)
+    name = re.sub(r"(\s+s\^?-2|/s2|/s/s)$", "/s^2", name)
+    return _SPELLINGS.get(name, name)
+
+
+def quantities_of(unit: str) -> tuple[str, ...]:
+    """What a unit of a sensor, such as "rad or m", measures."""
+    names = [canonical(part) for part in unit.split(" or ")]
+    return tuple(q for q, units in UNITS.items() if any(units.get(name) == 1.0 for name in names))
+
+
+def known_units(*quantities: str) -> str:
+    """The units of some quantities, or of all, as text."""
+    chosen = quantities or tuple(UNITS)
+    return "; ".join(f"{q}: {', '.join(UNITS[q])}" for q in chosen)

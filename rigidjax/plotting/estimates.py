@@ -1,0 +1,72 @@
+"""Figures of estimates: their intervals, and how they depend on each other."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..identification import Fit
+from .style import GREY, PALETTE, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# With more parameters, numbers in a matrix cannot be read.
+_NUMBERS = 10
+
+
+def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
+    """Confidence intervals of all parameters relative to the estimates, in percent, and the starts.
+
+    **Arguments:** `fit`; `level`, of the intervals.
+    **Returns:** a matplotlib `Figure`; see `save_figure`.
+    """
+    count = len(fit.labels)
+    with style():
+        figure = new_figure(6.4, 1.0 + 0.26 * count)
+        ax = figure.subplots()
+        intervals = fit.confidence_intervals(level)
+        for row, (label, value) in enumerate(fit.estimates.items()):
+            half = intervals[label][1] - value
+            if not np.isfinite(half) or value == 0:
+                text = "not determined" if not np.isfinite(half) else f"0 ± {half:.2g}"
+                ax.text(0, row, text, va="center", ha="center", color=GREY, fontsize=8)
+                continue
+            percent = 100 * half / abs(value)
+            ax.errorbar(0, row, xerr=percent, fmt="o", color=PALETTE[0], ms=4, capsize=3, lw=1.3)
+            ax.text(1.01, row, f"± {percent:.2g} %", va="center", transform=_beside(ax), fontsize=8)
+        ax.axvline(0.0, color=GREY, lw=0.7)
+        ax.set_yticks(range(count), list(fit.labels))
+        ax.set_ylim(count - 0.5, -0.5)
+        ax.set_xscale("symlog", linthresh=1.0)
+        ax.set_xlabel("relative to the estimate (%; linear within ± 1 %, logarithmic beyond)")
+        ax.set_title(f"{100 * level:g} % confidence intervals")
+    return figure
+
+
+def _beside(ax):
+    return ax.get_yaxis_transform()
+
+
+def plot_correlations(fit: Fit) -> "Figure":
+    """Correlations of all estimates as a matrix of colours.
+
+    **Returns:** a matplotlib `Figure`; see `save_figure`.
+    """
+    count = len(fit.labels)
+    with style():
+        size = 2.2 + 0.28 * max(count, 5)
+        figure = new_figure(size + 0.6, size)
+        ax = figure.subplots()
+        image = ax.imshow(fit.correlations, cmap="RdBu_r", vmin=-1, vmax=1)
+        ax.grid(False)
+        ax.set_xticks(range(count), list(fit.labels), rotation=90)
+        ax.set_yticks(range(count), list(fit.labels))
+        if count <= _NUMBERS:
+            for i in range(count):
+                for j in range(count):
+                    c = fit.correlations[i, j]
+                    color = "white" if abs(c) > 0.6 else "black"
+                    ax.text(j, i, f"{c:.2f}", ha="center", va="center", color=color, fontsize=7)
+        figure.colorbar(image, ax=ax, shrink=0.8)
+        ax.set_title("Correlations of the estimates")
+    return figure

@@ -1,0 +1,23 @@
+"""The example cases of the repository, and changed copies of one of them."""
+
+import pathlib
+import shutil
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PENDULUM = ROOT / "examples" / "pendulum"
+RACKET = ROOT / "examples" / "racket" / "racket.toml"
+TEXT = (PENDULUM / "pendulum.toml").read_text()
+
+
+def case_of(tmp_path, text):
+    """The pendulum's case with another text, beside its data."""
+    for name in ("angle.csv", "rates.csv"):
+        shutil.copy(PENDULUM / name, tmp_path / name)
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    return path
+
+
+def replaced(old, new):
+    assert old in TEXT
+    return TEXT.replace(old, new, 1)

@@ -1,0 +1,32 @@
+"""The command line, called as a program would be, and what it says to bad input."""
+
+import re
+
+from typer.testing import CliRunner
+
+from rigidjax.cli import app
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def good(*arguments):
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result.stdout
+
+
+def refusal(*arguments, code=2):
+    """What is said on the error stream; nothing may be printed or raised besides."""
+    result = call(*arguments)
+    assert isinstance(result.exception, SystemExit), repr(result.exception)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("Error: ")
+    return " ".join(result.stderr.split())
+
+
+def assert_refused(message, *arguments, code=2):
+    assert re.search(message, refusal(*arguments, code=code))

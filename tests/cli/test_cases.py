@@ -1,0 +1,389 @@
+"""Cases of identification in files: what they become, and what is refused."""
+
+import numpy as np
+import pytest
+import xarray
+from cli.case_files import PENDULUM, RACKET, ROOT, TEXT, case_of, replaced
+from cli.program import assert_refused
+
+import rigidjax as rj
+from rigidjax.cli.case import read_case
+from rigidjax.cli.case.paths import find_leaf
+from rigidjax.identification import Experiment, racket
+
+
+def test_racket_is_the_case_of_the_package():
+    case, expected = read_case(RACKET), racket.racket_case()
+    assert case.state0 is None and case.options == {}
+    assert [m.name for m in case.measurements] == [m.name for m in expected.measurements]
+    for run, other in zip(case.measurements, expected.measurements, strict=True):
+        np.testing.assert_array_equal(run.values[0], other.values[0])
+        np.testing.assert_array_equal(run.ts, other.ts)
+    np.testing.assert_array_equal(case.model.system.inertia, expected.model.system.inertia)
+    experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)
+    for p, q in zip(case.parameters, expected.parameters, strict=True):
+        assert (p.name, p.labels, p.unit, p.per_run) == (q.name, q.labels, q.unit, q.per_run)
+        assert p.transform == q.transform and p.leaf(experiment) is q.leaf(experiment)
+
+
+def test_a_problem_is_a_model(tmp_path):
+    text = TEXT[TEXT.index("[data]") : TEXT.index("[[parameter]]")]
+    text = (
+        '[model]\nproblem = "four-bar"\narguments = { rate = 5.0 }\nformulation = "absolute"\n'
+        + text.replace('"hinge"', '"revolute ground-crank"').replace('"arm"', '"crank"')
+        + '[[parameter]]\nname = "m"\npath = "model.system.bodies.crank.mass"\n'
+        'transform = "bounded"\nlower = 0.1\nupper = 1.0\nstart = 0.4\n'
+    )
+    case = read_case(case_of(tmp_path, text))
+    assert type(case.model) is rj.Absolute
+    np.testing.assert_array_equal(case.state0.angular_velocity[0], [0, 0, 5.0])
+    assert float(case.parameters[0].start) == 0.4
+
+
+def test_every_kind_of_body_joint_and_force(tmp_path):
+    text = """
+[[body]]
+name = "box"
+shape = "box"
+size = [0.1, 0.2, 0.3]
+density = 1000.0
+position = [1.0, 0.0, 0.0]
+[[body]]
+name = "rod 1"
+mass = 1.0
+inertia = [[0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, 0.1]]
+position = [2.0, 0.0, 0.0]
+velocity = [1.0, 0.0, 0.0]
+[[joint]]
+type = "Universal"
+parent = "ground"
+child = "box"
+point = [0.5, 0.0, 0.0]
+axis1 = [0.0, 1.0, 0.0]
+axis2 = [0.0, 0.0, 1.0]
+[[joint]]
+type = "prismatic"
+parent = "box"
+child = "rod 1"
+axis = [1.0, 0.0, 0.0]
+[[force]]
+type = "Spring"
+a = "ground"
+b = "rod 1"
+a_point = [0.0, 0.0, 0.0]
+b_point = [2.0, 0.0, 0.0]
+stiffness = 10.0
+[[force]]
+type = "Drag"
+body = "box"
+linear = 0.1
+[state]
+velocity = [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]
+[[sensor]]
+type = "Position"
+body = "rod 1"
+point = [0.1, 0.0, 0.0]
+file = "rates.csv"
+time = "t_ms"
+columns = ["gx", "gy", "gz"]
+[[parameter]]
+name = "k"
+path = "model.system.forces.Spring.stiffness"
+[[parameter]]
+name = "m"
+path = 'model.system.bodies["rod 1"].mass'
+[[parameter]]
+name = "c"
+path = "model.system.forces[1].linear"
+"""
+    case = read_case(case_of(tmp_path, text))
+    system = case.model.system
+    np.testing.assert_allclose(system.bodies[0].mass, 6.0)
+    assert [type(j).__name__ for j in system.joints] == ["Universal", "Prismatic"]
+    np.testing.assert_array_equal(case.state0.velocity[1], [0.5, 0, 0])
+    np.testing.assert_array_equal(case.state0.position, system.reference_state().position)
+    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    assert [float(p.leaf(experiment)) for p in case.parameters] == [10.0, 1.0, 0.1]
+
+
+def test_equal_paths_are_equal_functions():
+    case = read_case(RACKET)
+    experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)
+    first, second = (find_leaf("model.system.inertia", experiment) for _ in range(2))
+    assert first == second and hash(first) == hash(second)
+
+
+# --- bad cases
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title = ", "title : ", r"case\.toml is not TOML: .*line 5"),
+        ("[method]", "[methods]", r"there is no `methods` here. Did you mean `method`"),
+        ('title = "Arm on a damped hinge"', "title = 3", r"`title` must be a text; got 3"),
+        ('rotation = "q', 'rotation = "k', r"\[model\]: There is no rotation 'kuaterni"),
+        ("[model]", '[model]\nproblem = "four_bar"', r"a whole model; leave out `problem`, or \["),
+        (
+            "mass = 1.3 ",
+            "mas = 1.3 ",
+            r"\[\[body\]\] 1 \('arm'\): there is no `mas` here. Did you mean `mass`",
+        ),
+        ("mass = 1.3 ", "", r"\[\[body\]\] 1 \('arm'\): `mass` is missing, of Body"),
+        ("mass = 1.3 ", "mass = -1.3 ", r"\[\[body\]\] 1 \('arm'\): `Body\(mass"),
+        ("mass = 1.3 ", 'mass = "heavy" ', r"`Body\(mass=...\)` must be real numbers; got 'heavy'"),
+        (
+            '"Revolute"',
+            '"Revolut"',
+            r"\[\[joint\]\] 1 .'hinge'.: There is no `type` 'Revolut'. Did",
+        ),
+        ('child = "arm"', 'child = "arn"', r"case\.toml: .*'arn'.* Did you mean 'arm'"),
+        (
+            "axis = [0.0, 0.0, 1.0]",
+            "axis = [0.0, 0.0, 0.0]",
+            r"1 .'hinge'.: `Revolute\(axis=...\)`",
+        ),
+        (
+            "axis = [0.0, 0.0, 1.0]",
+            'axis = [0.0, 0.0, 1.0]\nmotion = "sin(t)"',
+            r"`motion` is a function, which a file cannot hold",
+        ),
+        (
+            'joint = "hinge"\nst',
+            'joint = "hing"\nst',
+            r"no joint called 'hing'. Did you mean 'hinge'",
+        ),
+        ("[[body]]", "[[bodies]]", r"there is no `bodies` here. Did you mean `body`"),
+        ("[data]", "[state]\nvelocity = [1.0]\n[data]", r"\[state\]: `State\(velocity=...\)` must"),
+        # data
+        ('"angle.csv"', '"angles.csv"', r"There is no file .*angles\.csv"),
+        ('file = "angle.csv"\n', "", r"\[\[sensor\]\] 1: `file` is missing, here or in \[data\]"),
+        ('"angle_deg"', '"angle"', r"angle\.csv, line 1: there is no column 'angle'.*'angle_deg'"),
+        ('["angle_deg"]', '["angle_deg", "t_ms"]', r"must name 1 columns for the sensor 'coordina"),
+        ('unit = "deg"\n', 'unit = "degr"\n', r"sensor\]\] 1: The unit 'degr' is not known. Did"),
+        (
+            'unit = "deg/s"\nnoise',
+            'unit = "deg"\nnoise',
+            r"Column 'gx' of the gyroscope of arm: The",
+        ),
+        ('noise_unit = "deg"\n', "", r"\[\[sensor\]\] 1: say in which unit `noise` is"),
+        (
+            'noise_unit = "deg"\n',
+            'noise_unit = "mm/s"\n',
+            r"sensor\]\] 1: The unit 'mm/s' is one of",
+        ),
+        (
+            "noise = 0.2\n",
+            "noise = -0.2\n",
+            r"noise of the sensor 'coordinate of hinge' must be pos",
+        ),
+        (
+            "noise = 0.2\n",
+            'noise = "2"\n',
+            r"`noise` must be a number or an array of them; got '2'",
+        ),
+        ('time = "t_ms"', 'time = "t"', r"line 1: there is no column 't'"),
+        ('time_unit = "ms"', 'time_unit = "mm"', r"Column 't_ms': The unit 'mm' is one of length"),
+        ('time_unit = "ms"', 'run = "toss"', r"line 1: there is no column 'toss'"),
+        ('time_unit = "ms"', 'gaps = "skip"', r"must be \"raise\" or \"mask\"; got 'skip'"),
+        ('"Gyroscope"\nbody = "arm"', '"Gyroscope"\nbody = "ar"', r"Did you mean 'arm'"),
+        (
+            'type = "Gyroscope"',
+            'type = "Gyro"',
+            r"\[\[sensor\]\] 2: There is no `type` 'Gyro'. Did",
+        ),
+        (
+            TEXT[TEXT.index('type = "Gyroscope"') : TEXT.index("[[parameter]]")],
+            'type = "Attitude"\nbody = "arm"\nfile = "rates.csv"\ncolumns = ["gx", "gy", "gz"]\n',
+            r"Say how the columns of the attitude of arm write an orientation",
+        ),
+        (
+            'unit = "deg"\n',
+            'unit = "deg"\nunits = ["deg"]\n',
+            r"give `unit` for all columns, or `un",
+        ),
+        ('unit = "deg"\n', 'units = ["deg", "m"]\n', r"`units` must have 1 entries"),
+        # parameters
+        ("forces.Tor", "force.Tor", r"model\.system has no 'force'; .* Did you mean 'forces'"),
+        (
+            "bodies.arm.",
+            "bodies.arn.",
+            r"1 \('inertia'\): .*model.system.bodies has no 'arn'; there",
+        ),
+        (
+            "arm.inertia",
+            "arm",
+            r"must end at an array of numbers; model.system.bodies.arm is Body. G",
+        ),
+        ("arm.inertia", "arm.inertia.T", r"model.system.bodies.arm.inertia has no 'T'; nothing is"),
+        ("arm.inertia", "arm.__init__", r"cannot be read at '.__init__'"),
+        (
+            "arm.inertia",
+            "arm.kinetic_energy",
+            r"bodies.arm has no 'kinetic_energy'; there are: mass",
+        ),
+        ("model.system.b", "(model).system.b", r"cannot be read at '\(model"),
+        (
+            "which = [2]",
+            "which = [3]",
+            r"1 \('inertia'\): .*`which` must be between 0 and 2; got 3",
+        ),
+        ("which = [2]", "which = [2.5]", r"`which` must be an array of whole numbers; got \[2.5"),
+        ("which = [2]", 'fixed = ["I3"]', r"there is no `fixed` here"),
+        ('transform = "positive"', 'transform = "log"', r"There is no `transform` 'log'"),
+        ("lower = 0.0\n", "", r"2 \('damping'\): `lower` is missing.*; it is a number"),
+        ("lower = 0.0\n", "lower = 2.0\n", r"2 \('damping'\): `Bounded"),
+        (
+            "lower = 0.0\n",
+            "lower = 0.5\n",
+            r"The start of damping cannot be used: .* must start between",
+        ),
+        ('unit = "kg m^2"', 'unit = "mm"', r"`unit` is a label.*write 'm' for 'mm'"),
+        (
+            'labels = ["I1", "I2", "I3"]',
+            'labels = ["I"]',
+            r"must have 3 entries, one for each comp",
+        ),
+        ('path = "model.system.bodies.arm.inertia"\n', "", r"1 \('inertia'\): `path` is missing"),
+        # method
+        ('"dopri5"', '"dopri6"', r"\[method\]: There is no solver 'dopri6'. Did you mean 'dopri"),
+        ('"dopri5"', '"euler"', r"`solver` must choose its own steps"),
+        ("rtol = 1e-8", "rtol = 0", r"\[method\]: `rtol 0` is below what double precision reaches"),
+        ("rtol = 1e-8", "rtoll = 1e-8", r"there is no `rtoll` here. Did you mean `rtol`"),
+        ("horizons = [0.3, 1.0]", "horizons = [0.3]", r"must increase, from above 0, to 1"),
+        (
+            "horizons = [0.3, 1.0]",
+            "max_iterations = 0",
+            r"`max_iterations` must be 1 or more; got 0",
+        ),
+        ("horizons = [0.3, 1.0]", "max_iterations = 2", r"must be at least 4; got 2"),
+        ("[method]", '[output]\nnetcdf = "no/a.nc"\n[method]', r"Cannot write .*no/a\.nc"),
+        ("[method]", '[output]\nreport = "a.pdf"\n[method]', r"writes .md, .txt or .json; got"),
+        ("[method]", '[output]\nnetcdf = "a.md"\nreport = "a.md"\n[method]', r"must be different"),
+    ],
+)
+def test_bad_cases(tmp_path, old, new, message):
+    assert_refused(message, "identify", case_of(tmp_path, replaced(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("angle.csv", "20,-0.158", "20,", r"line 3: column 'angle_deg' is empty.*gaps=\"mask\""),
+        ("angle.csv", "20,-0.158", "20,nan", r"line 3: column 'angle_deg' must be finite"),
+        ("angle.csv", "20,-0.158", "0,-0.158", r"line 3: the times must increase"),
+        ("angle.csv", "20,-0.158", "-20,-0.158", r"line 3: .* goes from 0 \(line 2\) to -20"),
+        ("rates.csv", "gx,gy,gz", "gx,gx,gz", r"line 1: there are 2 columns called 'gx'"),
+    ],
+)
+def test_bad_data(tmp_path, file, old, new, message):
+    path = case_of(tmp_path, TEXT)
+    data = (tmp_path / file).read_text()
+    assert old in data
+    (tmp_path / file).write_text(data.replace(old, new, 1))
+    assert_refused(message, "identify", path)
+
+
+def test_files_of_sensors_have_the_same_runs(tmp_path):
+    path = case_of(tmp_path, TEXT.replace('time_unit = "ms"', 'run = "toss"'))
+    (tmp_path / "angle.csv").write_text("toss,t_ms,angle_deg\na,0,1\na,1,1\nb,0,1\nb,1,1\n")
+    (tmp_path / "rates.csv").write_text("toss,t_ms,gx,gy,gz\na,0,1,1,1\na,1,1,1,1\n")
+    message = r"the same runs in the same order; angle\.csv: \['a', 'b'\]; rates\.csv: \['a'\]"
+    assert_refused(message, "identify", path)
+
+
+def test_fewer_data_than_parameters(tmp_path):
+    text = RACKET.read_text().replace("../../datasets/racket_flips/flips.csv", "few.csv")
+    (tmp_path / "few.csv").write_text(
+        "trial,time_s,omega1_rad_s,omega2_rad_s,omega3_rad_s\n1,0,1,2,3\n1,0.1,1,2,3\n"
+    )
+    text += '\n[[parameter]]\nname = "start"\npath = "state0.orientation"\n'
+    text += 'transform = "orientation"\nper_run = true\n'
+    assert_refused(
+        "There are 6 scalar samples for 9 parameters", "identify", case_of(tmp_path, text)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[model]", r"a model is one of: `problem`, the name of a problem"),
+        ('[model]\nproblem = "fourbar"', r"\[model\]: There is no problem 'fourbar'. Did you mean"),
+        (
+            RACKET.read_text().replace("../..", str(ROOT)) + '[[joint]]\ntype = "Weld"',
+            r"\[joint\] does not go with this kind of model",
+        ),
+        (
+            '[model]\nproblem = "four_bar"\narguments = { n = 2 }',
+            r"\[arguments\]: there is no `n` here",
+        ),
+        ("body = 3", r"`body` must be an array; got 3"),
+        ("body = [3]", r"`body` must be written as tables `\[\[body\]\]`; got 3"),
+        ('[model]\nproblem = "four_bar"', r"there is no \[\[sensor\]\]"),
+    ],
+)
+def test_bad_models(tmp_path, text, message):
+    assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_a_sensor_of_every_run(tmp_path):
+    text = TEXT[: TEXT.index("[method]")]
+    text += '[[parameter]]\nname = "bias"\npath = "sensors[1].bias"\nper_run = true\n'
+    message = r"3 \('bias'\): a parameter of a sensor cannot be `per_run` here"
+    assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_data_in_netcdf(tmp_path):
+    """The same rates from a NetCDF file, in one variable, with the unit that it states."""
+    path = case_of(
+        tmp_path,
+        replaced(
+            'file = "rates.csv"\ncolumns = ["gx", "gy", "gz"]\nunit = "deg/s"',
+            'file = "rates.nc"\ntime = "t"\ncolumns = "rates"\ntime_unit = "ms"',
+        ),
+    )
+    raw = np.loadtxt(PENDULUM / "rates.csv", delimiter=",", skiprows=1)
+    xarray.Dataset(
+        {"rates": (("t", "axis"), raw[:, 1:], {"units": "deg/s"}), "t": ("t", raw[:, 0])}
+    ).to_netcdf(tmp_path / "rates.nc", engine="h5netcdf")
+    (run,), (other,) = (
+        read_case(path).measurements,
+        read_case(PENDULUM / "pendulum.toml").measurements,
+    )
+    for k in range(2):
+        np.testing.assert_allclose(run.values[k], other.values[k], rtol=1e-12)
+        np.testing.assert_array_equal(run.mask[k], other.mask[k])
+
+
+def test_sensors_have_their_errors_as_parameters(tmp_path):
+    text = replaced('joint = "hinge"\nfile', 'joint = "hinge"\ndelay = 0.01\nfile')
+    text = text.replace(
+        'body = "arm"\nfile', 'body = "arm"\ndelay = 0.02\nbias = [0, 0, 0.1]\nfile'
+    )
+    text = text[: text.index("[method]")]
+    for path in ("sensors[0].delay", 'sensors["gyroscope of arm"].bias', "sensors[1].delay"):
+        text += f"[[parameter]]\nname = {path!r}\npath = {path!r}\n"
+    case = read_case(case_of(tmp_path, text))
+    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    assert float(case.parameters[2].leaf(experiment)) == 0.01
+    np.testing.assert_array_equal(case.parameters[3].leaf(experiment), [0, 0, 0.1])
+    assert float(case.parameters[4].leaf(experiment)) == 0.02
+
+
+def test_parameters_are_needed(tmp_path):
+    text = TEXT[: TEXT.index("[[parameter]]")]
+    assert_refused(r"there is no \[\[parameter\]\]", "identify", case_of(tmp_path, text))
+
+
+def test_forces_of_one_type_are_taken_by_number(tmp_path):
+    text = replaced(
+        "[data]", '[[force]]\ntype = "TorsionSpring"\njoint = "hinge"\nstiffness = 1.0\n[data]'
+    )
+    message = r"forces has 2 called 'TorsionSpring'; take one by its number, 1 or 2"
+    assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_a_case_that_is_not_there(tmp_path):
+    assert_refused(r"There is no case .*nothing\.toml", "identify", tmp_path / "nothing.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"title = '\xff'")
+    assert_refused(r"bytes\.toml is not text in UTF-8", "identify", tmp_path / "bytes.toml")

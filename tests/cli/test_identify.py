@@ -1,0 +1,173 @@
+"""`rigidjax identify`: what is printed and written, also where there is no optimum."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from cli.case_files import PENDULUM, RACKET, TEXT
+from cli.program import assert_refused, call, good
+
+import rigidjax as rj
+
+# A free body, its rates and orientations, and too few iterations to come to an optimum.
+FREE = """
+title = "Free <body>"
+[fixed_point_body]
+inertia = [2.0, 1.5, 1.0]
+[data]
+file = "free.csv"
+run = "toss"
+[[sensor]]
+type = "Gyroscope"
+columns = ["a", "b", "c"]
+noise = 0.01
+[[sensor]]
+type = "Attitude"
+columns = ["q1", "q2", "q3", "q0"]
+orientation = "xyzw"
+noise = 0.01
+[[parameter]]
+name = "inertia"
+path = "model.system.inertia"
+transform = "principal-inertia"
+fixed = ["I1"]
+[[parameter]]
+name = "rates"
+path = "state0.angular_velocity"
+per_run = true
+[method]
+horizons = [1.0]
+max_iterations = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """The example of the repository, run with everything that it can write."""
+    folder = tmp_path_factory.mktemp("pendulum")
+    paths = [folder / name for name in ("fit.nc", "fit.html", "fit.json")]
+    options = [x for pair in zip(("--out", "--html", "--report"), paths, strict=True) for x in pair]
+    return good("identify", PENDULUM / "pendulum.toml", *options), *paths
+
+
+def test_table_is_printed(fitted):
+    text, *_ = fitted
+    assert "Arm on a damped hinge, 1 run: 330 numbers, 2 parameters; converged" in text
+    estimates = {k: float(v) for k, v in re.findall(r"^ (I3|damping) +(\S+) ", text, re.M)}
+    # Simulated with 0.06 and 0.12; the tolerance is four standard deviations.
+    assert estimates["I3"] == pytest.approx(0.06, abs=1.3e-4)
+    assert estimates["damping"] == pytest.approx(0.12, abs=5e-4)
+    assert "95 % interval" in text and "All 2 fitted parameters are determined" in text
+    assert "nothing speaks against white noise" in text
+
+
+def test_everything_is_in_the_netcdf_file(fitted):
+    _, path, _, report = fitted
+    data, record = rj.io.load(path), json.loads(report.read_text())
+    assert data.attrs["converged"] == 1 and data.attrs["warning"] == ""
+    assert list(data.parameter.values) == ["I3", "damping"]
+    assert list(data.unit.values) == ["kg m^2", "N m s/rad"]
+    parameters = record["parameters"]
+    np.testing.assert_allclose(data.estimate, [p["estimate"] for p in parameters], rtol=1e-12)
+    np.testing.assert_allclose(data.interval, [p["interval"] for p in parameters], rtol=1e-12)
+    np.testing.assert_allclose(data.covariance, record["covariance"], rtol=1e-12)
+    assert data.attrs["case"] == TEXT and "angle.csv" in data.attrs["data_files"]
+    assert "Dopri5" in data.attrs["settings"] and data.attrs["rigidjax_version"] == rj.__version__
+    assert data.attrs["jax_version"] and data.attrs["diffrax_version"]
+
+
+def test_predictions_agree_with_the_residuals(fitted):
+    """Residuals come from the fit, predictions from a simulation of its result."""
+    _, path, *_ = fitted
+    data = rj.io.load(path)
+    assert data.sizes["sample"] == 180  # 150 + 60, of which 30 coincide
+    for name in ("coordinate_of_hinge", "gyroscope_of_arm"):
+        measured, predicted = (
+            data[f"{name}_{kind}"].values.reshape(180, -1) for kind in ("measured", "predicted")
+        )
+        residual = data[f"{name}_residual"].values.reshape(180, -1)
+        assert np.isfinite(predicted).all()
+        np.testing.assert_array_equal(np.isfinite(residual), np.isfinite(measured))
+        there = np.isfinite(measured)
+        np.testing.assert_allclose((predicted - measured)[there], residual[there], atol=1e-7)
+    raw = np.loadtxt(PENDULUM / "angle.csv", delimiter=",", skiprows=1)
+    angle = data["coordinate_of_hinge_measured"].values.ravel()
+    np.testing.assert_allclose(angle[np.isfinite(angle)], np.radians(raw[:, 1]), rtol=1e-12)
+    np.testing.assert_allclose(data["gyroscope_of_arm_noise"][0, 1], np.radians([1.0] * 3))
+
+
+def test_page_needs_nothing_besides_itself(fitted):
+    page = fitted[2].read_text()
+    assert page.count("<img ") == page.count('src="data:image/png;base64,') == 5
+    assert not re.search(r'(src|href)="(?!data:)|https?://|<script|@import|url\(', page)
+    assert "did not converge" not in page
+    for text in ("Arm on a damped hinge", "95 % interval", "All 2 fitted parameters are deter"):
+        assert text in page
+    assert "type = &quot;TorsionSpring&quot;" in page
+
+
+def test_existing_files_are_kept(fitted):
+    _, *paths = fitted
+    for option, path in zip(("--out", "--html", "--report"), paths, strict=True):
+        before = path.read_bytes()
+        assert_refused("exists; give --force to overwrite it", "identify", RACKET, option, path)
+        assert path.read_bytes() == before
+
+
+# --- a fit that does not converge
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("free")
+    (folder / "free.toml").write_text(FREE)
+    ts = np.linspace(0.0, 6.0, 25)
+    lines = ["toss,time_s,a,b,c,q0,q1,q2,q3"]
+    model = rj.NullSpace(rj.FixedPointBody([2.0, 1.2, 0.9]))
+    for toss, rates in (("one", (1.0, 2.0, 0.5)), ("two", (-0.5, 1.0, 2.0))):
+        state = rj.State(angular_velocity=rates)
+        states = rj.simulate(model, state, ts[-1], ts=ts).states
+        table = np.column_stack([ts, states.angular_velocity[:, 0], states.orientation[:, 0]])
+        # Not the motion of this body: measured backwards.
+        table[:, 1:] = table[::-1, 1:]
+        lines += [",".join([toss, *(f"{x:.6f}" for x in row)]) for row in table]
+    (folder / "free.csv").write_text("\n".join(lines) + "\n")
+    paths = [folder / "fit.nc", folder / "fit.html", folder / "fit.md"]
+    result = call(
+        "identify",
+        folder / "free.toml",
+        "--out",
+        paths[0],
+        "--html",
+        paths[1],
+        "--report",
+        paths[2],
+    )
+    return result, *paths
+
+
+def test_no_optimum_is_said_everywhere(unfinished):
+    result, netcdf, html, report = unfinished
+    assert result.exit_code == 1
+    assert "Error: The fit did not converge: no optimum within 4 iterations" in result.stderr
+    data = rj.io.load(netcdf)
+    assert data.attrs["converged"] == 0
+    assert "did not converge" in data.attrs["warning"]
+    page = html.read_text()
+    assert '<p class="failed">This fit did not converge: no optimum within 4 iterations' in page
+    assert "**This fit did not converge" in report.read_text()
+
+
+def test_page_escapes_and_shows_orientations(unfinished):
+    page, data = unfinished[2].read_text(), rj.io.load(unfinished[1])
+    assert "<h1>Free &lt;body&gt;</h1>" in page and page.count("<img ") == 5
+    assert data["attitude_measured"].attrs["units"] == "1"
+    assert data["attitude_residual"].shape == (2, 25, 3)
+    np.testing.assert_allclose(np.linalg.norm(data["attitude_predicted"], axis=2), 1.0, rtol=1e-9)
+
+
+def test_a_page_without_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert_refused(r"Figures need matplotlib", "identify", RACKET, "--html", tmp_path / "a.html")

@@ -1,0 +1,163 @@
+"""Intervals and tests of residuals, against SciPy."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import scipy.signal
+import scipy.stats
+from identification import cases
+
+import rigidjax as rj
+from rigidjax.identification import identify, predictions
+from rigidjax.identification.distributions import (
+    chi_square_tail,
+    normal_quantile,
+    student_probability,
+    student_quantile,
+)
+from rigidjax.identification.whiteness import ljung_box, successive_correlation
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 10, 51, 1000])
+def test_distributions_against_scipy(freedom):
+    for x in (1e-3, 0.3, 1.0, 5.0, 30.0, 1100.0):
+        expected = scipy.stats.chi2.sf(x, freedom)
+        np.testing.assert_allclose(chi_square_tail(x, freedom), expected, rtol=1e-10, atol=1e-300)
+        expected = 1 - 2 * scipy.stats.t.sf(x, freedom)
+        np.testing.assert_allclose(student_probability(x, freedom), expected, rtol=1e-10)
+    for level in (0.5, 0.95, 0.999):
+        expected = scipy.stats.t.ppf(0.5 + 0.5 * level, freedom)
+        np.testing.assert_allclose(student_quantile(level, freedom), expected, rtol=1e-9)
+
+
+def test_degrees_of_freedom_are_checked():
+    for function in (chi_square_tail, student_probability):
+        with pytest.raises(ValueError, match=r"at least one degree of freedom; got 0"):
+            function(1.0, 0)
+
+
+def test_normal_quantile_is_the_limit():
+    np.testing.assert_allclose(normal_quantile(0.95), scipy.stats.norm.ppf(0.975), rtol=1e-14)
+    np.testing.assert_allclose(student_quantile(0.95, 200_001), normal_quantile(0.95), rtol=1e-5)
+
+
+def test_ljung_box_of_one_run_is_the_published_statistic(rng):
+    e = scipy.signal.lfilter([1.0], [1.0, -0.3], rng.normal(size=200))
+    n = len(e)
+    r = np.correlate(e, e, "full")[n : n + 7] / (e @ e)
+    q = n * (n + 2) * np.sum(r**2 / (n - np.arange(1, 8)))
+    found = ljung_box([e], lags=7)
+    np.testing.assert_allclose(found.statistic, q, rtol=1e-12)
+    np.testing.assert_allclose(found.p_value, scipy.stats.chi2.sf(q, 7), rtol=1e-10)
+    assert (found.lags, found.num_samples) == (7, 200) and found.p_value < 0.01
+
+
+def test_ljung_box_of_white_runs_with_gaps_is_uniform(rng):
+    """Short runs with gaps: the p-value is below 5 % in 5 % of the cases, its mean is 1/2."""
+    values = []
+    for _ in range(2000):
+        runs = [rng.normal(size=k) for k in (30, 12, 4)]
+        runs[0][5:9] = np.nan
+        values.append(ljung_box(runs).p_value)
+    # The standard deviations of mean and frequency over 2000 cases are 0.0065 and 0.005; chi-square
+    # itself is approximate for 40 samples.
+    assert abs(np.mean(values) - 0.5) < 0.03
+    assert abs(np.mean(np.array(values) < 0.05) - 0.05) < 0.02
+
+
+def test_ljung_box_without_enough_residuals():
+    assert ljung_box([np.ones(4)]) is None
+    assert ljung_box([np.zeros(100)]) is None
+    assert ljung_box([np.full(100, np.nan)]) is None
+    with pytest.raises(ValueError, match=r"must be 1 or more; got 0"):
+        ljung_box([np.ones(10)], lags=0)
+
+
+def test_successive_correlation_skips_gaps():
+    r = np.array([1.0, np.nan, -1.0, np.nan, 1.0, np.nan, -1.0])
+    assert successive_correlation([r[:, None]]) == -1.0
+    assert successive_correlation([np.zeros((3, 1))]) == 0.0
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """The same data with noise given and not given."""
+    start = cases.model((0.016, 0.015, 0.006), 4e-4)
+    return [
+        identify(start, cases.measurements(cases.NOISE, known=known), cases.parameters())
+        for known in (True, False)
+    ]
+
+
+def test_confidence_intervals(fits):
+    for fit, quantile in zip(fits, (scipy.stats.norm.ppf, None), strict=True):
+        freedom = fit.num_residuals - len(fit.labels)
+        assert fit.degrees_of_freedom == freedom
+        quantile = quantile or (lambda p, f=freedom: scipy.stats.t.ppf(p, f))
+        for level in (0.5, 0.95):
+            factor = quantile(0.5 + level / 2)
+            for label, (low, high) in fit.confidence_intervals(level).items():
+                centre, half = fit.estimates[label], factor * fit.std[label]
+                np.testing.assert_allclose([low, high], [centre - half, centre + half], rtol=1e-9)
+    for level in (0, 1, 95):
+        with pytest.raises(ValueError, match=r"between 0 and 1, such as 0.95 for 95 %; got"):
+            fits[0].confidence_intervals(level)
+    exhausted = dataclasses.replace(fits[1], num_residuals=len(fits[1].labels))
+    assert np.isinf(list(exhausted.confidence_intervals().values())).all()
+    assert "not determined" in exhausted.report()
+
+
+def test_reports_have_intervals_and_whiteness(fits, tmp_path):
+    fit = fits[1]
+    whiteness = fit.whiteness["gyroscope"]["omega2"]
+    runs = [r["gyroscope"][:, 1] for r in fit.residuals]
+    assert whiteness == ljung_box(runs) and whiteness.num_samples == sum(cases.LENGTHS)
+    low, high = fit.confidence_intervals()["I1"]
+    text = fit.report()
+    assert f"{low:.4g} to {high:.4g}" in text and "95 % interval" in text
+    assert f"omega2 p = {whiteness.p_value:.2g}" in text
+    assert "nothing speaks against white noise" in text
+    record = json.loads(fit.report(tmp_path / "fit.json"))
+    assert record["parameters"][0]["interval"] == [low, high]
+    assert record["whiteness"]["gyroscope"]["omega2"]["p_value"] == whiteness.p_value
+    assert record["degrees_of_freedom"] == fit.degrees_of_freedom
+
+
+def test_report_says_what_is_not_white(fits):
+    fit = fits[1]
+    wave = [{"gyroscope": np.sin(0.3 * np.arange(n))[:, None] * np.ones(3)} for n in cases.LENGTHS]
+    text = dataclasses.replace(fit, residuals=tuple(wave)).report()
+    assert "not white in omega1, omega2, omega3" in text and "are **not** independent" in text
+    short = [{"gyroscope": np.ones((1, 3))}] * 3
+    assert "too few residuals" in dataclasses.replace(fit, residuals=tuple(short)).report()
+
+
+def test_page_and_dataset_of_what_is_not_determined(fits, tmp_path):
+    """Infinite intervals are said to be such; an existing page is kept."""
+    fit, data = fits[1], cases.measurements(cases.NOISE)
+    covariance = fit.covariance.copy()
+    covariance[0, 0] = np.inf
+    fit = dataclasses.replace(fit, covariance=covariance, notes=("<moved>",))
+    predicted = [
+        {"gyroscope": np.asarray(run.values[0]) + r["gyroscope"]}
+        for run, r in zip(data, fit.residuals, strict=True)
+    ]
+    path = tmp_path / "fit.html"
+    rj.plotting.write_fit_page(fit, data, predicted, path, title="Not determined")
+    page = path.read_text()
+    assert "<td>inf</td><td>not determined</td>" in page and "<li>&lt;moved&gt;</li>" in page
+    with pytest.raises(FileExistsError, match=r"fit.html exists"):
+        rj.plotting.write_fit_page(fit, data, predicted, path)
+    rj.io.save(rj.io.fit_to_dataset(fit, data, predicted), tmp_path / "fit.nc")
+    found = rj.io.load(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(found["interval"][0], [-np.inf, np.inf])
+    assert list(found.run.values) == ["run0", "run1", "run2"]
+    assert np.isnan(found["gyroscope_measured"][2, cases.LENGTHS[2] :]).all()
+    assert "gyroscope_noise" not in found
+
+
+def test_predictions_are_those_of_the_same_runs(fits):
+    with pytest.raises(ValueError, match=r"takes the runs of the fit, \('run0', 'run1', 'run2'\)"):
+        predictions(fits[0], cases.measurements()[:2])
