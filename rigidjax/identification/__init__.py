@@ -1,5 +1,6 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
+from .batch import BatchFit as BatchFit, identify_batch as identify_batch
 from .csv import read_csv as read_csv
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability

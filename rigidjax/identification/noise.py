@@ -92,3 +92,21 @@ def _noise_of(runs: Runs, minimum: Minimum, loss: AbstractLoss, num_parameters: 
             out.append(np.median(np.abs(r)) / _MEDIAN / np.sqrt(max(1 - share, 1e-9)))
         begin = end
     return np.asarray(out)
+
+
+def noise_of_sensors(runs: Runs) -> dict[str, float]:
+    """Noise of each sensor, from weights that are equal within a sensor."""
+    return {
+        sensor.name: 1.0 / float(np.asarray(w).max())
+        for sensor, w in zip(runs.sensors, runs.weights, strict=True)
+    }
+
+
+def noise_note(runs: Runs, noise: dict[str, float], settled: bool) -> str:
+    """What was estimated, in words."""
+    found = ", ".join(f"{s.name} {noise[s.name]:.4g} {s.unit}" for s in runs.sensors)
+    if settled:
+        return f"The noise was estimated from the residuals: {found}."
+    return (
+        f"The noise of the sensors did not settle (last: {found}): give `Measurements(noise=...)`."
+    )

@@ -137,6 +137,15 @@ def _least_squares(rows: Float[Array, "M U"], right: Float[Array, " M"]) -> Floa
 
 
 @one_by_one
+def inverse_gram(matrix: Float[Array, "M U"]) -> Float[Array, "U U"]:
+    """$(A^T A)^{-1}$ of a tall matrix; not finite if it has none."""
+    size = jnp.sqrt(jnp.sum(matrix * matrix, axis=0))
+    R = jnp.linalg.qr(matrix / size, mode="r")
+    X = jax.scipy.linalg.solve_triangular(R, jnp.eye(R.shape[0], dtype=R.dtype)) / size[:, None]
+    return X @ X.T
+
+
+@one_by_one
 def triangular_factor(matrix: Float[Array, "M N"]) -> Float[Array, "N N"]:
     """The triangular factor $R$ of a tall matrix, by blocks of rows whose factors are stacked.
 
