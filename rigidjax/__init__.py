@@ -19,6 +19,7 @@ from .bodies import (
 from .forces import (
     Bushing as Bushing,
     Drag as Drag,
+    FourierSeries as FourierSeries,
     Gravity as Gravity,
     Motor as Motor,
     PointForce as PointForce,
@@ -66,6 +67,8 @@ if TYPE_CHECKING:
     from .identification import (
         Accelerometer as Accelerometer,
         Attitude as Attitude,
+        Design as Design,
+        Excitation as Excitation,
         Fit as Fit,
         Gyroscope as Gyroscope,
         IdentificationError as IdentificationError,
@@ -77,6 +80,8 @@ if TYPE_CHECKING:
         Position as Position,
         ReactionForce as ReactionForce,
         ReactionMoment as ReactionMoment,
+        design_experiment as design_experiment,
+        excitation as excitation,
         identify as identify,
         sensitivity as sensitivity,
     )
@@ -88,6 +93,8 @@ _MODULES = ("identification", "io", "plotting", "problems")
 _OF_IDENTIFICATION = (
     "Accelerometer",
     "Attitude",
+    "Design",
+    "Excitation",
     "Fit",
     "Gyroscope",
     "IdentificationError",
@@ -99,6 +106,8 @@ _OF_IDENTIFICATION = (
     "Position",
     "ReactionForce",
     "ReactionMoment",
+    "design_experiment",
+    "excitation",
     "identify",
     "sensitivity",
 )

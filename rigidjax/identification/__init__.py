@@ -1,5 +1,7 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
+from .design import Design as Design, design_experiment as design_experiment
+from .excitation import Excitation as Excitation, excitation as excitation
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability
 from .identify import identify as identify
