@@ -54,6 +54,11 @@ class Design:
             f"{label}: standard deviation {before:.2g} -> {self.after.std[label]:.2g}"
             for label, before in self.before.std.items()
         ]
+        if not self.converged:
+            rows.append(
+                "Not converged: the criterion was still growing after "
+                f"{len(self.history)} iterations, or is not smooth there."
+            )
         return "\n".join(rows)
 
 
@@ -88,7 +93,8 @@ def design_experiment(
 
     - `"D"`, $\frac{1}{2k}\log\det F$: the mean radius of the ellipsoid of uncertainty.
     - `"A"`, $-\frac12\log(\frac1k\mathrm{tr} F^{-1})$: the rms standard deviation.
-    - `"E"`, $\frac12\log\lambda_{\min}(F)$: the largest radius.
+    - `"E"`, $\frac12\log\lambda_{\min}(F)$: the largest radius. It is not smooth where the two
+      smallest eigenvalues meet, as they often do at the optimum: BFGS may then stop short of it.
 
     **Arguments:**
 

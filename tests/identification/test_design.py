@@ -1,5 +1,7 @@
 """Runs that are designed to tell much."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -83,6 +85,9 @@ def test_design_is_described(design):
     again = excitation(design.model, design.state0, TS, SENSORS, MOMENTS)
     np.testing.assert_allclose(again.information, design.after.information, rtol=1e-9)
     assert "start[0] = " in str(design) and "I1: standard deviation" in str(design)
+    assert "Not converged" not in str(design)
+    short = dataclasses.replace(design, converged=False)
+    assert "Not converged: the criterion was still growing after" in str(short)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
