@@ -19,6 +19,7 @@ from .bodies import (
 from .forces import (
     Bushing as Bushing,
     Drag as Drag,
+    FourierSeries as FourierSeries,
     Gravity as Gravity,
     Motor as Motor,
     PointForce as PointForce,
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
         Accelerometer as Accelerometer,
         Attitude as Attitude,
         Delayed as Delayed,
+        Design as Design,
+        Excitation as Excitation,
         Fit as Fit,
         Gyroscope as Gyroscope,
         IdentificationError as IdentificationError,
@@ -78,6 +81,8 @@ if TYPE_CHECKING:
         Position as Position,
         ReactionForce as ReactionForce,
         ReactionMoment as ReactionMoment,
+        design_experiment as design_experiment,
+        excitation as excitation,
         identify as identify,
         sensitivity as sensitivity,
     )
@@ -90,6 +95,8 @@ _OF_IDENTIFICATION = (
     "Accelerometer",
     "Attitude",
     "Delayed",
+    "Design",
+    "Excitation",
     "Fit",
     "Gyroscope",
     "IdentificationError",
@@ -101,6 +108,8 @@ _OF_IDENTIFICATION = (
     "Position",
     "ReactionForce",
     "ReactionMoment",
+    "design_experiment",
+    "excitation",
     "identify",
     "sensitivity",
 )

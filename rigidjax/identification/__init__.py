@@ -2,6 +2,8 @@
 
 from .batch import BatchFit as BatchFit, identify_batch as identify_batch
 from .csv import read_csv as read_csv
+from .design import Design as Design, design_experiment as design_experiment
+from .excitation import Excitation as Excitation, excitation as excitation
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability
 from .identify import identify as identify

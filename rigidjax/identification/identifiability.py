@@ -6,6 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from .covariance import Spectrum
+from .undetermined import (
+    Components,
+    describe,
+    directions,
+    is_common_scale,
+    listed,
+    relative_change,
+)
 
 # Parameters at least this correlated may have a combination that is much sharper than they are.
 _CORRELATED = 0.9
@@ -86,24 +94,12 @@ def judge(
     """
     scale = parameter_scale(values, np.asarray(groups))
     chosen = [int(k) for k in np.flatnonzero(fitted)]
+    every = Components(tuple(labels), tuple(units), values, tuple(groups))
     spectrum = Spectrum(jacobian[:, chosen], scale[chosen], tolerance)
     covariance = spectrum.covariance(variance)
-    messages, undetermined = [], []
-    for change in _directions(spectrum, labels, values, chosen):
-        undetermined.append(change)
-        messages.append(_undetermined_text(change))
-        if _is_common_scale(change):
-            members = [a for a, k in enumerate(chosen) if labels[k] in change]
-            # Related to the last of the same parameter as the first: moments to a moment.
-            first = groups[chosen[members[0]]]
-            base = [a for a in members if groups[chosen[a]] == first][-1]
-            messages.append(_ratios_text(members, base, spectrum, labels, values, chosen, variance))
+    undetermined, messages = describe(spectrum, _part(every, chosen), variance)
     if not messages:
-        everything = range(len(values))
-        whole = Spectrum(jacobian, scale, tolerance)
-        for change in _directions(whole, labels, values, everything):
-            held = [x for x in change if x not in {labels[i] for i in chosen}]
-            messages.append(_rests_on_text(change, held))
+        messages = _held_texts(Spectrum(jacobian, scale, tolerance), every, fitted)
     std = np.sqrt(np.diag(covariance))
     for i, k in enumerate(chosen):
         if np.isfinite(std[i]) and std[i] > _WEAK * scale[k]:
@@ -137,76 +133,42 @@ def parameter_scale(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return scale
 
 
-def _directions(spectrum, labels, values, chosen):
-    """What is not determined, as relative changes by label, each of as few as possible."""
-    # Reduced row echelon form with pivoting: sparse combinations are those with a meaning.
-    basis = spectrum.null.T.copy()
-    for row in range(len(basis)):
-        rest = np.abs(basis[row:])
-        i, j = np.unravel_index(np.argmax(rest), rest.shape)
-        basis[[row, row + i]] = basis[[row + i, row]]
-        basis[row] /= basis[row, j]
-        for other in range(len(basis)):
-            if other != row:
-                basis[other] -= basis[other, j] * basis[row]
-    out = []
-    for vector in basis:
-        change = {}
-        for part, k, size in zip(vector, chosen, spectrum.scale, strict=True):
-            if abs(part) > 1e-3:
-                # Relative to the value itself if it has one, else to the scale of its parameter.
-                own = values[k] if abs(values[k]) > 1e-6 * size else size
-                change[labels[k]] = float(part * size / own)
-        largest = max(change.values(), key=abs)
-        out.append({label: x / largest for label, x in change.items()})
-    return out
-
-
-def _is_common_scale(change):
-    return len(change) > 1 and all(abs(x - 1) < 1e-2 for x in change.values())
-
-
-def _undetermined_text(change):
-    names = _listed(list(change))
-    if len(change) == 1:
-        return f"{names} is not determined: it changes no prediction."
-    if _is_common_scale(change):
-        return (
-            f"The data determine only the ratios of {names}: multiplying all of them by one factor "
-            "changes no prediction. Hold one of them fixed at a known value."
-        )
-    parts = ", ".join(f"{label} by {100 * x:+.3g} %" for label, x in change.items())
-    return (
-        f"{names} are not determined each: changing them together ({parts}, to first order) "
-        "changes no prediction."
+def _part(of, chosen):
+    return Components(
+        tuple(of.labels[k] for k in chosen),
+        tuple(of.units[k] for k in chosen),
+        of.values[chosen],
+        tuple(of.groups[k] for k in chosen),
     )
 
 
-def _ratios_text(members, base, spectrum, labels, values, chosen, variance):
-    """The ratios of parameters to one of them, with their standard deviations."""
-    parts = []
-    for a in members:
-        if a == base:
-            continue
-        i, j = chosen[a], chosen[base]
-        ratio = values[i] / values[j]
-        gradient = np.zeros(len(chosen))
-        gradient[a], gradient[base] = 1 / values[j], -ratio / values[j]
-        std = spectrum.std_of(gradient, variance)
-        parts.append(f"{labels[i]}/{labels[j]} = {ratio:.6g} (standard deviation {std:.2g})")
-    return "Their ratios: " + ", ".join(parts) + "."
+def _held_texts(whole, of, fitted):
+    """What would not be determined without the values that are held fixed."""
+    held = {label for label, f in zip(of.labels, fitted, strict=True) if not f}
+    idle, messages = [], []
+    for row in directions(whole):
+        change = relative_change(row, whole, of)
+        if set(change) <= held:
+            idle += [label for label in change if label not in idle]
+        else:
+            messages.append(_rests_on_text(change, [x for x in change if x in held]))
+    if len(idle) == 1:
+        messages.append(f"The value at which {idle[0]} is held fixed has no effect.")
+    elif idle:
+        idle = sorted(idle, key=of.labels.index)
+        messages.append(f"The values at which {listed(idle)} are held fixed have no effect.")
+    return messages
 
 
 def _rests_on_text(change, held):
-    names, fixed = _listed(list(change)), _listed(held)
-    if set(change) == set(held):
-        return f"The value at which {fixed} is held fixed has no effect on any prediction."
-    if _is_common_scale(change):
+    fixed = listed(held)
+    if is_common_scale(change):
         return (
-            f"The data determine only the ratios of {names}: their common scale rests on {fixed}, "
-            "which is held fixed, and an error of it is not in the standard deviations."
+            f"The data determine only the ratios of {listed(list(change))}: their common scale "
+            f"rests on {fixed}, which is held fixed, and an error of it is not in the standard "
+            "deviations."
         )
-    fitted = _listed([label for label in change if label not in held])
+    fitted = listed([label for label in change if label not in held])
     return (
         f"{fitted}: without {fixed}, which is held fixed, not all of these would be determined; an "
         "error of it is not in the standard deviations."
@@ -242,9 +204,3 @@ def _sharp_combinations(labels, units, values, chosen, spectrum, variance):
                 )
             )
     return found
-
-
-def _listed(names):
-    if len(names) < 2:
-        return "".join(names)
-    return ", ".join(names[:-1]) + " and " + names[-1]

@@ -116,7 +116,7 @@ def sensitivity(
     at = subs.ts
     experiment = Experiment(model, model.check_state(state0, start), sensors)
     check_leaves(parameters, experiment)
-    leaves = [_leaf(p, experiment) for p in parameters]
+    leaves = [leaf_of(p, experiment) for p in parameters]
     labels, units, fitted = _components(parameters, leaves)
     count = _num_values(experiment) * at.shape[0]
     if mode is None:
@@ -128,7 +128,7 @@ def sensitivity(
         "solver": solver, "rtol": rtol, "atol": atol, "dt": dt, "projection": projection,
         "adjoint": adjoint, "max_steps": max_steps,
     }  # fmt: skip
-    run = _Run(experiment, parameters, tuple(leaves), start, end, at, options)
+    run = VariedRun(experiment, parameters, tuple(leaves), start, end, at, options)
     (values, result), derivatives = _differentiate(run, fitted, mode)
     okay = result == RESULTS.successful
     if throw and traced:
@@ -143,7 +143,7 @@ def sensitivity(
     return Sensitivity(at, None, readings, None, jacobian, labels, units, mode, result)
 
 
-class _Run(eqx.Module):
+class VariedRun(eqx.Module):
     """One run as a function of changes of its parameters."""
 
     experiment: Experiment
@@ -225,7 +225,7 @@ def _check(model, sensors, parameters):
         )
 
 
-def _leaf(parameter, experiment):
+def leaf_of(parameter, experiment):
     """Where the derivative is taken: the leaf, or `start` in its place."""
     leaf = parameter.leaf(experiment)
     if parameter.start is None:

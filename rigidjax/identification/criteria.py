@@ -1,0 +1,42 @@
+"""Criteria of optimal experiments: how much a run tells, as one number."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+
+def d_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
+    r"""$\frac{1}{2k} \log\det F$: minus the logarithm of the mean radius of the ellipsoid."""
+    return jnp.mean(jnp.log(jnp.abs(jnp.diag(R))))
+
+
+def a_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
+    r"""$-\frac12 \log(\frac1k \mathrm{tr}\,F^{-1})$: minus that of the rms standard deviation."""
+    inverse = solve_triangular(R, jnp.eye(len(R), dtype=R.dtype))
+    return -0.5 * jnp.log(jnp.sum(inverse**2) / len(R))
+
+
+def e_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
+    r"""$\frac12 \log\lambda_{\min}(F)$: minus that of the largest radius of the ellipsoid."""
+    return jnp.log(jnp.linalg.svd(R, compute_uv=False)[-1])
+
+
+# Each is minus the logarithm of a relative standard deviation of some kind: larger is better, and
+# one more means 2.7 times as sharp.
+CRITERIA: dict[str, Callable[[Array], Array]] = {
+    "D": d_criterion,
+    "A": a_criterion,
+    "E": e_criterion,
+}
+
+
+def information_factor(jacobian: Float[Array, "N p"], count: int) -> Float[Array, "k k"]:
+    r"""Triangular $R$ with $R^T R$ the information on the last `count` parameters.
+
+    The others are unknown too: what remains is the Schur complement, the inverse of the block of
+    the covariance, here without forming the information of all.
+    """
+    R = jnp.linalg.qr(jacobian, mode="r")
+    return R[-count:, -count:]

@@ -1,0 +1,245 @@
+"""Experiments whose identifiability is known beforehand, one builder for each family.
+
+Within a family only numbers differ from case to case, so that a family is compiled once.
+"""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+import rigidjax as rj
+from rigidjax.identification import Free, Positive, PrincipalInertia
+from rigidjax.identification.sensors.base import AbstractReading, tracking
+from rigidjax.rotations import so3
+
+TS = np.linspace(0.0, 1.5, 26)
+# As good as no measurement: a reading that is there, but with so much noise that it tells nothing.
+UNSEEN = 1e30
+LABELS = ("I1", "I2", "I3")
+
+
+MOMENT = "kg m^2"
+p = rj.Parameter
+
+
+def inertia_of(experiment):
+    return experiment.model.system.inertia
+
+
+@eqx.filter_jit
+def _readings(model, sensors, ts, ys):
+    return jax.vmap(lambda t, y: tuple(s.predict(model, t, y) for s in sensors))(ts, ys)
+
+
+def identified(experiment, parameters, seed=0, noise=1.0):
+    """A fit of simulated data, from the truth on, with `noise` times the noise that is stated."""
+    model, state, sensors = experiment
+    model = tracking(model, tuple(sensors))
+    run = rj.simulate(model, state, TS[-1], ts=TS)
+    exact = _readings(model, tuple(sensors), run.ts, run.ys)
+    rng = np.random.default_rng(seed)
+    data = {
+        sensor: values + noise * min(std, 1.0) * rng.normal(size=values.shape)
+        for (sensor, std), values in zip(sensors.items(), exact, strict=True)
+    }
+    measurements = rj.Measurements(TS, data, sensors)
+    return rj.identify(model, measurements, parameters, state0=state, horizons=(1.0,))
+
+
+# --- A free body with a known torque and unknown drag -------------------------------------------
+
+
+class Moment(eqx.Module):
+    """A known constant torque, and drag."""
+
+    torque: Array
+    drag: rj.QuadraticDrag
+
+    def __call__(self, t, R, omega):
+        return self.torque + self.drag(t, R, omega)
+
+
+def free_body(inertia, torque, rates):
+    moment = Moment(jnp.asarray(torque), rj.QuadraticDrag(2e-4))
+    model = rj.NullSpace(rj.FixedPointBody(inertia, moment=moment))
+    return model, rj.State(angular_velocity=rates), {rj.Gyroscope(): 0.01}
+
+
+FREE_BODY = (
+    p("inertia", inertia_of, PrincipalInertia(), labels=LABELS, unit=MOMENT),
+    p("drag", lambda e: e.model.system.moment.drag.coefficient, Positive(), unit=MOMENT),
+)
+
+
+# --- A gyroscope with bias and drift, mounted at an unknown angle about the third axis ----------
+
+
+class MountedGyroscope(AbstractReading):
+    r"""Reads $R_3(\alpha)^T \Omega + b + d\,t\,e_3$."""
+
+    bias: Float[Array, "3"]
+    drift: Float[Array, ""]
+    angle: Float[Array, ""]
+    channels: ClassVar[tuple[str, ...]] = ("omega1", "omega2", "omega3")
+    unit: ClassVar[str] = "rad/s"
+    value_shape: ClassVar[tuple[int, ...]] = (3,)
+
+    @property
+    def name(self):
+        return "mounted gyroscope"
+
+    def check(self, model):
+        rj.Gyroscope().check(model)
+
+    def predict(self, model, t, y):
+        w = model.decode(t, y).angular_velocity[0]
+        c, s = jnp.cos(self.angle), jnp.sin(self.angle)
+        third = w[2] + self.drift * t
+        return jnp.stack([c * w[0] + s * w[1], c * w[1] - s * w[0], third]) + self.bias
+
+
+def mounted(inertia, rates):
+    moment = rj.ConstantMoment((0.0, 0.0, 0.02))
+    model = rj.NullSpace(rj.FixedPointBody(inertia, moment=moment))
+    sensor = MountedGyroscope(jnp.array([0.3, -0.2, 0.1]), jnp.asarray(0.2), jnp.asarray(0.4))
+    return model, rj.State(angular_velocity=rates), {sensor: 0.01}
+
+
+MOUNTED = (
+    p("bias", lambda e: e.sensors[0].bias, unit="rad/s"),
+    p("drift", lambda e: e.sensors[0].drift, unit="rad/s^2"),
+    p("mounting", lambda e: e.sensors[0].angle, unit="rad"),
+    p("rate", lambda e: e.state0.angular_velocity, unit="rad/s"),
+    p(
+        "torque",
+        lambda e: e.model.system.moment.value,
+        Free(which=(2,)),
+        labels=("torque1", "torque2", "torque3"),
+        unit="N m",
+    ),
+)
+
+
+# --- A pendulum under gravity and a known torque ------------------------------------------------
+
+
+class Weight(eqx.Module):
+    """Potential energy of a weight at a distance from the fixed point."""
+
+    mass: Array
+    length: Array
+
+    def __call__(self, R):
+        return 9.81 * self.mass * self.length * R[2, 2]
+
+
+class Camera(AbstractReading):
+    """Sees where the weight is."""
+
+    channels: ClassVar[tuple[str, ...]] = ("x1", "x2", "x3")
+    unit: ClassVar[str] = "m"
+    value_shape: ClassVar[tuple[int, ...]] = (3,)
+
+    @property
+    def name(self):
+        return "camera"
+
+    def check(self, model):
+        assert isinstance(model.system.potential.function, Weight)
+
+    def predict(self, model, t, y):
+        length = model.system.potential.function.length
+        return length * so3.rotate(model.decode(t, y).orientation[0], jnp.array([0.0, 0.0, 1.0]))
+
+
+def pendulum(torque, camera_noise):
+    weight = Weight(jnp.asarray(1.3), jnp.asarray(0.7))
+    moment = rj.ConstantMoment((torque, 0.0, 0.0))
+    model = rj.NullSpace(rj.FixedPointBody((0.8, 0.8, 0.1), weight, moment))
+    sensors = {rj.Gyroscope(): 0.01, Camera(): camera_noise}
+    return model, rj.State(angular_velocity=(3.0, 0.0, 0.0)), sensors
+
+
+PENDULUM = (
+    p("mass", lambda e: e.model.system.potential.function.mass, Positive(), unit="kg"),
+    p("length", lambda e: e.model.system.potential.function.length, Positive(), unit="m"),
+    p("moment", inertia_of, Positive(which=(0,)), labels=LABELS, unit=MOMENT),
+)
+
+
+# --- A servo: a wheel with two springs, a damper and a motor with back-EMF ----------------------
+
+
+class Servo(eqx.Module):
+    r"""Springs, a damper, a motor at the voltage $R u$ and a known torque, about the third axis.
+
+    The motor has the torque $K u(t) - K^2 \dot q / R$.
+    """
+
+    k1: Array
+    k2: Array
+    rest: Array
+    c: Array
+    K: Array
+    voltage: Array
+    torque: Array
+
+    def __call__(self, t, R, omega):
+        angle = jnp.arctan2(R[1, 0], R[0, 0])
+        springs = -self.k1 * angle - self.k2 * (angle - self.rest)
+        motor = self.K * (self.voltage * jnp.sin(5 * t) - self.K * omega[2] / 2)
+        known = self.torque * jnp.cos(3 * t)
+        return jnp.zeros(3).at[2].set(springs - self.c * omega[2] + motor + known)
+
+
+def servo(voltage, torque, rest):
+    law = Servo(*(jnp.asarray(float(x)) for x in (2.0, 3.0, rest, 0.5, 0.8, voltage, torque)))
+    model = rj.NullSpace(rj.FixedPointBody((0.3, 0.3, 0.4), moment=law))
+    return model, rj.State(angular_velocity=(0.0, 0.0, 4.0)), {rj.Gyroscope(): 0.001}
+
+
+SERVO = (
+    p("inertia", inertia_of, Positive(which=(2,)), labels=LABELS, unit=MOMENT),
+    p("k1", lambda e: e.model.system.moment.k1, Positive(), unit="N m/rad"),
+    p("k2", lambda e: e.model.system.moment.k2, Positive(), unit="N m/rad"),
+    p("c", lambda e: e.model.system.moment.c, Positive(), unit="N m s/rad"),
+    p("K", lambda e: e.model.system.moment.K, Positive(), unit="N m/A"),
+)
+
+
+# --- An arm on a driven joint, with and without the torque that it takes ------------------------
+
+
+class Sway(eqx.Module):
+    """An angle that goes to and fro, from rest."""
+
+    amplitude: Array
+
+    def __call__(self, t):
+        return self.amplitude * (1 - jnp.cos(4 * t))
+
+
+def driven_arm(torque_noise):
+    body = rj.Body("arm", 1.3, (0.02, 0.05, 0.06), (0.7, 0.0, 0.0))
+    axis, motion = (0.0, 0.0, 1.0), Sway(jnp.asarray(0.6))
+    joint = rj.Revolute("ground", "arm", (0.0, 0.0, 0.0), axis, motion, name="hinge")
+    system = rj.System(body, [joint], rj.Gravity((0.0, -9.81, 0.0)))
+    sensors = {rj.JointRate("hinge"): 0.01, rj.JointTorque("hinge"): torque_noise}
+    return rj.NullSpace(system), system.reference_state(), sensors
+
+
+DRIVEN_ARM = (
+    p("mass", lambda e: e.model.system.bodies[0].mass, Positive(), unit="kg"),
+    p(
+        "moment",
+        lambda e: e.model.system.bodies[0].inertia,
+        Positive(which=(2,)),
+        labels=LABELS,
+        unit=MOMENT,
+    ),
+    p("amplitude", lambda e: e.model.system.joints[0].motion.amplitude, unit="rad"),
+)

@@ -1,0 +1,205 @@
+"""The verdict of a fit on experiments that were planted to determine something, or not."""
+
+import numpy as np
+import pytest
+from identification import planted
+from identification.planted import UNSEEN, identified
+
+from rigidjax.identification.identifiability import judge
+
+TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)
+TUMBLING, NO_TORQUE = (1.0, 9.0, -4.0), (0.0, 0.0, 0.0)
+
+
+def free_body(inertia, torque, rates=TUMBLING):
+    return planted.free_body(inertia, torque, rates), planted.FREE_BODY
+
+
+def mounted(inertia, rates=TUMBLING):
+    return planted.mounted(inertia, rates), planted.MOUNTED
+
+
+def pendulum(torque, camera):
+    return planted.pendulum(torque, camera), planted.PENDULUM
+
+
+def servo(voltage, torque, rest):
+    return planted.servo(voltage, torque, rest), planted.SERVO
+
+
+def driven_arm(torque_noise):
+    return planted.driven_arm(torque_noise), planted.DRIVEN_ARM
+
+
+# For each experiment: which parameters can change together without changing a prediction, and
+# what the verdict says about it.
+CASES = {
+    "torque-free body": (
+        lambda: free_body(TRIAXIAL, NO_TORQUE),
+        [{"I1", "I2", "I3", "drag"}],
+        ["only the ratios of I1, I2, I3 and drag", "I1/I3 = 3.3", "drag/I3 = 0.033"],
+    ),
+    "torque-free symmetric body": (
+        lambda: free_body(SYMMETRIC, NO_TORQUE),
+        [{"I1", "I2", "I3", "drag"}],
+        ["only the ratios of I1, I2, I3 and drag"],
+    ),
+    "a known torque fixes the scale": (
+        lambda: free_body(TRIAXIAL, (0.1, 0.0, 0.0)),
+        [],
+        ["All 4 fitted parameters are determined."],
+    ),
+    "a weak torque fixes it badly": (
+        lambda: free_body(TRIAXIAL, (2e-5, 0.0, 0.0)),
+        [],
+        ["All 4 fitted parameters are determined.", "I1 is hardly determined"],
+    ),
+    "mounting on a triaxial body": (lambda: mounted(TRIAXIAL), [], ["All 9"]),
+    "mounting on a symmetric body": (
+        lambda: mounted(SYMMETRIC),
+        [{"mounting", "rate[0]", "rate[1]"}],
+        ["mounting, rate[0] and rate[1] are not determined each: changing them together"],
+    ),
+    "bias and drift on a sphere": (
+        lambda: mounted(SPHERE),
+        [
+            {"bias[0]", "rate[0]", "rate[1]"},
+            {"bias[1]", "rate[0]", "rate[1]"},
+            {"bias[2]", "rate[2]"},
+            {"drift", "torque3"},
+            {"mounting", "rate[0]", "rate[1]"},
+        ],
+        ["bias[2] + rate[2] = -3.9", "drift and torque3 are not determined each"],
+    ),
+    "pendulum": (
+        lambda: pendulum(0.0, UNSEEN),
+        [{"length", "I1"}, {"mass", "I1"}],
+        ["only one combination of them: mass*length/I1 = 1.13", "Hold two of them"],
+    ),
+    "pendulum whose length is seen": (
+        lambda: pendulum(0.0, 0.001),
+        [{"mass", "I1"}],
+        ["only the ratios of mass and I1", "I1/mass = 0.61"],
+    ),
+    "pendulum with a known torque": (
+        lambda: pendulum(4.0, UNSEEN),
+        [{"mass", "length"}],
+        ["only one combination of them: mass*length = 0.9", "Hold one of them"],
+    ),
+    "pendulum with both": (
+        lambda: pendulum(4.0, 0.001),
+        [],
+        ["All 3", "The values at which I2 and I3 are held fixed have no effect."],
+    ),
+    "servo": (lambda: servo(2, 3, 0.5), [], ["All 5"]),
+    "damper and motor in parallel": (
+        lambda: servo(0, 3, 0.5),
+        [{"c", "K"}],
+        ["c and K are not determined each: changing them together"],
+    ),
+    "springs in parallel": (
+        lambda: servo(2, 3, 0),
+        [{"k1", "k2"}],
+        ["only one combination of them: k1 + k2 = 5.0"],
+    ),
+    "servo without a known torque": (
+        lambda: servo(2, 0, 0.5),
+        [{"I3", "k1", "k2", "c", "K"}],
+        ["I3, k1, k2, c and K are not determined each"],
+    ),
+    "oscillator": (
+        lambda: servo(0, 0, 0),
+        [{"c", "K"}, {"I3", "k1", "K"}, {"I3", "k2", "K"}],
+        ["I3, k1 and K are not determined each"],
+    ),
+    "masses on a driven joint": (
+        lambda: driven_arm(UNSEEN),
+        [{"mass"}, {"I3"}],
+        ["mass is not determined: it changes no prediction.", "I3 is not determined: it"],
+    ),
+    "a measured torque fixes the scale": (lambda: driven_arm(0.01), [], ["All 3"]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_planted_case(name):
+    case, undetermined, words = CASES[name]
+    fit = identified(*case())
+    verdict = fit.identifiability
+    assert fit.converged
+    assert verdict.num_parameters == len(fit.labels)
+    assert verdict.rank == len(fit.labels) - len(undetermined)
+    assert verdict.identifiable == (not undetermined)
+    assert sorted(map(sorted, verdict.undetermined)) == sorted(map(sorted, undetermined))
+    loose = set().union(*undetermined)
+    assert {label for label, std in fit.std.items() if np.isinf(std)} == loose
+    for text in words:
+        assert text in str(verdict)
+
+
+@pytest.mark.parametrize("seed, noise", [(1, 1.0), (2, 1.0), (0, 0.0)])
+@pytest.mark.parametrize("name", ["mounting on a symmetric body", "pendulum", "pendulum with both"])
+def test_noise_does_not_change_the_verdict(name, seed, noise):
+    case, undetermined, _ = CASES[name]
+    verdict = identified(*case(), seed=seed, noise=noise).identifiability
+    assert sorted(map(sorted, verdict.undetermined)) == sorted(map(sorted, undetermined))
+
+
+@pytest.mark.parametrize(
+    "case, names",
+    [
+        (lambda: free_body(TRIAXIAL, NO_TORQUE, (0.0, 0.0, 9.0)), "'I1', 'I2'"),
+        (lambda: mounted(TRIAXIAL, (0.0, 0.0, 9.0)), "'mounting'"),
+    ],
+)
+def test_what_acts_on_nothing_is_named(case, names):
+    with pytest.raises(ValueError, match=rf"parameters \[{names}\] act on nothing that is"):
+        identified(*case())
+
+
+def test_changes_are_those_of_the_equations_of_motion():
+    """By hand: what a drift adds a torque takes away, and a turned sensor turns the rates."""
+    fit = identified(*mounted(SPHERE))
+    value = fit.estimates
+    by_labels = {frozenset(c): c for c in fit.identifiability.undetermined}
+    change = by_labels[frozenset({"drift", "torque3"})]
+    # d + tau / I stays as it is.
+    drift, torque = change["drift"] * value["drift"], change["torque3"] * value["torque3"]
+    np.testing.assert_allclose(torque / SPHERE[2], -drift, rtol=1e-6)
+    change = by_labels[frozenset({"mounting", "rate[0]", "rate[1]"})]
+    angle = change["mounting"] * value["mounting"]
+    rates = [change[f"rate[{k}]"] * value[f"rate[{k}]"] for k in (0, 1)]
+    np.testing.assert_allclose(
+        rates, [-angle * value["rate[1]"], angle * value["rate[0]"]], rtol=1e-6
+    )
+
+
+def judged(jacobian, values, unit="N m/rad"):
+    labels = [f"k{i + 1}" for i in range(len(values))]
+    numbers = range(len(values))
+    fitted = np.ones(len(values), bool)
+    return judge(labels, [unit] * len(values), numbers, fitted, values, jacobian, 1.0, 1e-7)[1]
+
+
+def test_what_is_left_of_two_springs_is_their_sum():
+    """By hand: with equal columns the sum has the standard deviation of one of them alone."""
+    column = np.random.default_rng(0).normal(size=30)
+    column /= 8 * np.linalg.norm(column)
+    verdict = judged(np.stack([column, column], axis=1), np.array([2.0, 3.0]))
+    assert "k1 + k2 = 5 N m/rad (standard deviation 8)" in str(verdict)
+    verdict = judged(np.stack([column, -column], axis=1), np.array([2.0, 3.0]))
+    assert "k1 - k2 = -1 N m/rad (standard deviation 8)" in str(verdict)
+
+
+def test_what_is_left_of_powers_is_a_monomial():
+    """By hand: readings of a^2 b / c, 12 of them with a standard deviation of one."""
+    a, b, c = values = np.array([2.0, 3.0, 4.0])
+    gradient = a**2 * b / c * np.array([2 / a, 1 / b, -1 / c])
+    verdict = judged(np.tile(gradient, (12, 1)), values)
+    assert "k1^2*k2/k3 = 3 (standard deviation 0.29)" in str(verdict)
+    assert "Hold two of them fixed at known values." in str(verdict)
+
+
+def test_other_combinations_are_given_as_changes():
+    verdict = judged(np.tile([1.0, 0.7], (5, 1)), np.array([1.0, 1.0]))
+    assert "changing them together (k1 by -0.7 %, k2 by +1 %, to first order)" in str(verdict)
