@@ -1,10 +1,31 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
+from .base_parameters import (
+    BaseParameters as BaseParameters,
+    base_parameters as base_parameters,
+)
+from .consistent import (
+    ConsistencyError as ConsistencyError,
+    ConsistentRegression as ConsistentRegression,
+    consistent_regression as consistent_regression,
+)
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability
 from .identify import identify as identify
 from .measurements import Measurements as Measurements
 from .parameters import Experiment as Experiment, Parameter as Parameter
+from .regression import (
+    JointData as JointData,
+    Regression as Regression,
+    joint_data as joint_data,
+    regress as regress,
+)
+from .regressor import (
+    inertial_parameters as inertial_parameters,
+    parameter_labels as parameter_labels,
+    regressor as regressor,
+    with_inertial_parameters as with_inertial_parameters,
+)
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .sensors import (
     AbstractSensor as AbstractSensor,
