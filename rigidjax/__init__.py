@@ -31,6 +31,7 @@ from .formulations import (
     Absolute as Absolute,
     Charted as Charted,
     EulerParameters as EulerParameters,
+    JointStart as JointStart,
     NullSpace as NullSpace,
 )
 from .joints import (

@@ -1,14 +1,16 @@
 r"""Regression of inertial parameters that some distribution of mass has."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
 from ..bodies import MassProperties
+from ..forces.base import body_index
 from ..system import System
 from .base_parameters import base_parameters, triangle
 from .regression import JointData, Regression
-from .regressor import inertial_parameters, with_inertial_parameters
+from .regressor import with_inertial_parameters
 
 # Path of weights: each stage starts where the last ended, ten times closer to the data.
 _FACTOR = 10.0
@@ -67,7 +69,10 @@ class ConsistentRegression:
 
 
 def consistent_regression(
-    regression: Regression, *, prior: System | None = None, weight: float = 1.0
+    regression: Regression,
+    *,
+    prior: Mapping[str, MassProperties] | None = None,
+    weight: float = 1.0,
 ) -> ConsistentRegression:
     r"""The physically consistent parameters nearest to the torques and to a prior.
 
@@ -81,12 +86,13 @@ def consistent_regression(
     linear-matrix-inequality problem as $w \to 0$. (In log-Cholesky parameters the same minimum is
     found, by a problem that is not convex.)
 
-    **Arguments:** `regression`, with the noise that weighs the torques; `prior`, bodies by which
-    the model's own are replaced as prior, with the same frames (names, positions, orientations);
-    `weight`, $w$: one counts a body's prior as much as one measured torque.
-    **Errors:** `ValueError` for a weight that is not positive, a prior that is not the same system
-    or has a body without a positive definite pseudo-inertia (a point, a thin rod);
-    `ConsistencyError`.
+    **Arguments:** `regression`, with the noise that weighs the torques; `prior`, mass properties by
+    the name of the body, in the frame of that body (from a drawing: the centre of mass need not be
+    at its origin), the model's own for those left out; `weight`, $w$: one counts a prior as much
+    as one measured torque.
+    **Errors:** `ValueError` for a weight that is not positive, an unknown body, a prior without
+    positive definite pseudo-inertia (a point, a thin rod), parameters without prior of which the
+    data say nothing; `ConsistencyError`.
     **Source:** Lee, Wensing, Park, IEEE Trans. Robot. 36 (2020) 78, eq. (21), (28); Wensing, Kim,
     Slotine, IEEE Robot. Autom. Lett. 3 (2018) 60, eq. (12).
     """
@@ -96,7 +102,7 @@ def consistent_regression(
             "such as 1e-6, leaves the data alone wherever they say anything."
         )
     data = regression.data
-    start = _prior_parameters(regression, data.system if prior is None else prior)
+    start = _prior_parameters(regression, {} if prior is None else prior)
     barrier = _Barrier(start, data.positive, _names(data))
     W = (data.matrix / regression.noise[:, None]).reshape(-1, len(start))
     # Compressed to p + 1 rows.
@@ -124,25 +130,15 @@ def _names(data):
     return [body.name for body in data.system.bodies]
 
 
-def _prior_parameters(regression: Regression, prior: System) -> np.ndarray:
+def _prior_parameters(regression: Regression, prior: Mapping[str, MassProperties]) -> np.ndarray:
     data = regression.data
-    for given, own in zip(prior.bodies, data.system.bodies, strict=False):
-        same = np.allclose(given.position, own.position) and np.allclose(
-            given.orientation, own.orientation
-        )
-        if given.name != own.name or not same:
-            raise ValueError(
-                "`consistent_regression(prior=...)` must have the bodies of the model in the same "
-                f"frames; got {given.name!r} at {np.asarray(given.position)} for {own.name!r} at "
-                f"{np.asarray(own.position)}. Use `with_inertial_parameters` to make one."
-            )
-    if prior.num_bodies != data.system.num_bodies:
-        raise ValueError(
-            f"`consistent_regression(prior=...)` must have {data.system.num_bodies} bodies; got "
-            f"{prior.num_bodies}."
-        )
+    names = _names(data)
+    for name in prior:
+        body_index(data.system.bodies, name)
     values = np.zeros(len(data.labels))
-    values[: 10 * prior.num_bodies] = inertial_parameters(prior)
+    for i, body in enumerate(data.system.bodies):
+        of = prior.get(names[i], body.mass_properties)
+        values[10 * i : 10 * i + 10] = of.parameters()
     return np.where(data.positive, _sizes(regression), values)
 
 

@@ -38,11 +38,12 @@ def joint_states(
             f"`joint_states(coordinates, rates)` take shape ({count},) or (T, {count}), one column "
             f"for each of {list(rate_labels(system))}; got {q.shape} and {nu.shape}."
         )
-    one = _state if q.ndim == 1 else jax.vmap(_state, in_axes=(None, 0, 0))
+    one = state_of_joints if q.ndim == 1 else jax.vmap(state_of_joints, in_axes=(None, 0, 0))
     return jax.jit(one)(JointedMechanics(system), q, nu)
 
 
-def _state(mechanics: JointedMechanics, q, nu) -> State:
+def state_of_joints(mechanics: JointedMechanics, q, nu) -> State:
+    """As `joint_states`, of one state, unchecked."""
     poses = tree_poses(mechanics, q)
     twists = tree_twists(mechanics, jnp.zeros((), q.dtype), poses, mechanics.place(poses), nu)
     p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
@@ -88,9 +89,14 @@ def _check_joint(joint: AbstractJoint) -> None:
         raise ValueError(
             f"The motion of {kind} is prescribed; leave `motion` out where coordinates are given."
         )
-    q = jnp.linspace(0.3, 0.5, joint.num_rates)
-    at = _relative(joint, q, jnp.zeros(()))
-    found = np.asarray(joint.coordinates(at))
+    # This is a property of the kind of joint: any numbers will do in place of its own, which may
+    # be traced.
+    with jax.ensure_compile_time_eval():
+        any_of_its_kind = jax.tree.map(lambda leaf: jnp.full(leaf.shape, 0.7), joint)
+        q = jnp.linspace(0.3, 0.5, joint.num_rates)
+        found = np.asarray(
+            any_of_its_kind.coordinates(_relative(any_of_its_kind, q, jnp.zeros(())))
+        )
     if found.shape != q.shape or not np.allclose(found, q, atol=1e-5):
         raise ValueError(
             f"Coordinates of {kind} do not place its child: only lengths and one angle do. Give "
