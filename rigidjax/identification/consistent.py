@@ -12,9 +12,11 @@ from .base_parameters import base_parameters, triangle
 from .regression import JointData, Regression
 from .regressor import with_inertial_parameters
 
-# Path of weights: each stage starts where the last ended, ten times closer to the data.
-_FACTOR = 10.0
+# Path of weights: each stage starts where the last ended, a factor closer to the data.
+_FACTOR = 3.0
 _MAX_STEPS = 100
+# Part of the way to the boundary that a step may go: from next to it, it takes many steps back.
+_TO_BOUNDARY = 0.8
 # Half of Newton's decrement is the distance to the minimum, in units of the cost.
 _DECREMENT = 1e-12
 # Smallest eigenvalue of a prior's pseudo-inertia, of unit diagonal, that counts as positive.
@@ -105,22 +107,22 @@ def consistent_regression(
     start = _prior_parameters(regression, {} if prior is None else prior)
     barrier = _Barrier(start, data.positive, _names(data))
     W = (data.matrix / regression.noise[:, None]).reshape(-1, len(start))
-    # Compressed to p + 1 rows.
+    # Compressed to p rows; what the last row would add to the cost is constant.
     factor = triangle(np.column_stack([W, (data.torques / regression.noise).ravel()]))
-    A, b = factor[:, :-1], factor[:, -1]
+    A, b = factor[: len(start), :-1], factor[: len(start), -1]
     free = ~data.positive & (np.arange(len(start)) >= 10 * data.system.num_bodies)
     _check_free(A, free, data.labels)
     pi, steps = start, 0
-    rates = weight * _FACTOR ** np.arange(np.ceil(np.log10(max(len(W) / weight, 1.0))), -1, -1)
+    rates = weight * _FACTOR ** np.arange(
+        np.ceil(np.log(max(len(W) / weight, 1.0)) / np.log(_FACTOR)), -1, -1
+    )
     for rate in rates:
         pi, used = _newton(A, b, barrier, float(rate), pi)
         steps += used
-    _, hessian = barrier.derivatives(pi)
-    curvature = A.T @ A + weight * hessian
     return ConsistentRegression(
         data=data,
         parameters=pi,
-        covariance=_inverse(curvature),
+        covariance=_inverse(_stacked(A, b, barrier, weight, pi)[0]),
         divergence=barrier.value(pi),
         num_steps=steps,
     )
@@ -205,18 +207,28 @@ class _Barrier:
             total += log_det - 2 * np.sum(np.log(np.diag(factor))) + np.sum(inverse * block) - 4
         return float(total)
 
-    def derivatives(self, pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient (p,) and second derivatives (p, p) of the divergence."""
-        gradient, hessian = np.zeros(len(pi)), np.zeros((len(pi), len(pi)))
+    def rows(self, pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Matrix $C$ and vector $c$ with the gradient $C^T c$ and second derivatives $C^T C$."""
         k = np.flatnonzero(self.positive)
-        gradient[k] = 1 / self.prior[k] - 1 / pi[k]
-        hessian[k, k] = 1 / pi[k] ** 2
+        matrix, vector = np.zeros((len(k), len(pi))), pi[k] / self.prior[k] - 1
+        matrix[np.arange(len(k)), k] = 1 / pi[k]
+        matrices, vectors = [matrix], [vector]
         for i, (block, inverse) in enumerate(zip(self._blocks(pi), self.inverses, strict=True)):
-            turned = np.linalg.inv(block) @ _PSEUDO
-            rows = slice(10 * i, 10 * i + 10)
-            gradient[rows] = np.einsum("ij,kij->k", inverse, _PSEUDO) - np.einsum("kii->k", turned)
-            hessian[rows, rows] = np.einsum("kij,lji->kl", turned, turned)
-        return gradient, hessian
+            L = np.linalg.cholesky(block)
+            turned = np.linalg.solve(L, np.linalg.solve(L, _PSEUDO).swapaxes(1, 2))
+            matrix = np.zeros((16, len(pi)))
+            matrix[:, 10 * i : 10 * i + 10] = turned.reshape(10, 16).T
+            matrices.append(matrix)
+            vectors.append((L.T @ inverse @ L - np.eye(4)).ravel())
+        return np.concatenate(matrices), np.concatenate(vectors)
+
+    def distance(self, pi: np.ndarray, direction: np.ndarray) -> float:
+        """The multiple of a direction at which the first block stops being positive."""
+        relative = self.rows(pi)[0] @ direction
+        scalars = np.count_nonzero(self.positive)
+        blocks = relative[scalars:].reshape(-1, 4, 4)
+        least = min(relative[:scalars].min(initial=0.0), np.linalg.eigvalsh(blocks).min())
+        return -1 / least if least < 0 else np.inf
 
 
 def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.ndarray, int]:
@@ -230,13 +242,12 @@ def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.
 
     now = cost(pi)
     for step in range(_MAX_STEPS):
-        slope, hessian = barrier.derivatives(pi)
-        gradient = A.T @ (A @ pi - b) + weight * slope
-        direction = -_solve(A.T @ A + weight * hessian, gradient)
-        decrement = -gradient @ direction
-        if decrement < _DECREMENT * (1 + weight):
+        stack, right = _stacked(A, b, barrier, weight, pi)
+        direction = -_least_squares(stack, right)
+        decrement = float(np.sum((stack @ direction) ** 2))
+        if decrement < max(_DECREMENT * weight, 64 * np.finfo(float).eps * now):
             return pi, step
-        length = 1.0
+        length = min(1.0, _TO_BOUNDARY * barrier.distance(pi, direction))
         while True:
             new = pi + length * direction
             value = cost(new)
@@ -252,19 +263,24 @@ def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.
     raise ConsistencyError(f"No optimum within {_MAX_STEPS} steps at weight {weight:.3g}.")
 
 
-def _scaled(hessian):
-    size = np.sqrt(np.diag(hessian))
-    return hessian / np.outer(size, size), size
+def _stacked(A, b, barrier: _Barrier, weight: float, pi: np.ndarray):
+    """A Newton step as a least-squares problem: normal equations would lose half of the digits."""
+    C, c = barrier.rows(pi)
+    root = np.sqrt(weight)
+    return np.concatenate([A, root * C]), np.concatenate([A @ pi - b, root * c])
 
 
-def _solve(hessian, gradient):
-    scaled, size = _scaled(hessian)
-    return np.linalg.solve(scaled, gradient / size) / size
+def _least_squares(matrix, right):
+    size = np.linalg.norm(matrix, axis=0)
+    Q, R = np.linalg.qr(matrix / size)
+    return np.linalg.solve(R, Q.T @ right) / size
 
 
-def _inverse(hessian):
-    scaled, size = _scaled(hessian)
-    return np.linalg.inv(scaled) / np.outer(size, size)
+def _inverse(matrix):
+    """The inverse of the matrix' normal equations."""
+    size = np.linalg.norm(matrix, axis=0)
+    inverse = np.linalg.inv(triangle(matrix / size)) / size[:, None]
+    return inverse @ inverse.T
 
 
 def _pseudo_inertias() -> np.ndarray:
