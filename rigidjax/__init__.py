@@ -32,6 +32,7 @@ from .formulations import (
     Absolute as Absolute,
     Charted as Charted,
     EulerParameters as EulerParameters,
+    JointStart as JointStart,
     NullSpace as NullSpace,
 )
 from .joints import (
@@ -60,7 +61,7 @@ from .rotations import (
 from .simulate import simulate as simulate
 from .solution import Solution as Solution
 from .state import State as State
-from .system import System as System
+from .system import System as System, joint_states as joint_states, rate_labels as rate_labels
 
 if TYPE_CHECKING:
     from . import io as io, plotting as plotting, problems as problems

@@ -1,6 +1,15 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
+from .base_parameters import (
+    BaseParameters as BaseParameters,
+    base_parameters as base_parameters,
+)
 from .batch import BatchFit as BatchFit, identify_batch as identify_batch
+from .consistent import (
+    ConsistencyError as ConsistencyError,
+    ConsistentRegression as ConsistentRegression,
+    consistent_regression as consistent_regression,
+)
 from .csv import read_csv as read_csv
 from .design import Design as Design, design_experiment as design_experiment
 from .excitation import Excitation as Excitation, excitation as excitation
@@ -17,6 +26,18 @@ from .measurements import Measurements as Measurements
 from .netcdf import read_netcdf as read_netcdf
 from .parameters import Experiment as Experiment, Parameter as Parameter
 from .predictions import predictions as predictions
+from .regression import (
+    JointData as JointData,
+    Regression as Regression,
+    joint_data as joint_data,
+    regress as regress,
+)
+from .regressor import (
+    inertial_parameters as inertial_parameters,
+    parameter_labels as parameter_labels,
+    regressor as regressor,
+    with_inertial_parameters as with_inertial_parameters,
+)
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .sensors import (
     AbstractSensor as AbstractSensor,

@@ -5,6 +5,7 @@ from typing import TypeGuard
 from ..bodies.fixed_point import FixedPointBody
 from .fixed_point import FixedPointMechanics as FixedPointMechanics
 from .mechanics import AbstractMechanics as AbstractMechanics
+from .placing import joint_states as joint_states, rate_labels as rate_labels
 from .system import System as System
 
 

@@ -1,0 +1,106 @@
+"""Runs that start from the coordinates and rates of joints."""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..forces.base import Kinematics
+from ..rotations.base import AbstractRotation
+from ..state import State
+from ..system import System
+from ..system.jointed import JointedMechanics
+from ..system.placing import check_placeable, state_of_joints
+from .base import AbstractFormulation
+from .charts import Unknowns
+from .jointed import AbstractJointed
+from .layout import Layout
+from .null_space import NullSpace
+
+
+class JointStart(AbstractFormulation):
+    r"""Null-space coordinates of a tree that starts from given coordinates and rates of its joints.
+
+    The state that `simulate` or `identify` is given does not matter: the bodies are placed by the
+    joints. So the start can be fitted by as few numbers as there are degrees of freedom, and the
+    geometry (points of joints, positions of bodies in the reference configuration) can be fitted
+    too, because the start follows it.
+
+    **Arguments:** `system`, as `joint_states` takes it; `coordinates`, (f,) m and rad, in the order
+    of `rate_labels`; `rates`, (f,), zero if left out; both are leaves.
+    **Errors:** `ValueError` as `joint_states`.
+    """
+
+    model: NullSpace
+    coordinates: Float[Array, " f"]
+    rates: Float[Array, " f"]
+    recharting: ClassVar[bool] = False
+
+    def __init__(
+        self, system: System, coordinates: ArrayInput | None = None, rates: ArrayInput | None = None
+    ):
+        check_placeable(system)
+        self.model = NullSpace(system)
+        shape = (sum(system.rates_of_bodies),)
+        given = {"coordinates": coordinates, "rates": rates}
+        checked = {
+            name: as_leaf(
+                finite(
+                    float_array(
+                        jnp.zeros(shape) if value is None else value,
+                        f"JointStart({name}=...)",
+                        shape,
+                    ),
+                    f"JointStart({name}=...)",
+                )
+            )
+            for name, value in given.items()
+        }
+        self.coordinates, self.rates = checked["coordinates"], checked["rates"]
+
+    @property
+    def system(self) -> System:
+        assert isinstance(self.model.system, System)
+        return self.model.system
+
+    @property
+    def rotation(self) -> AbstractRotation:
+        return self.model.rotation
+
+    @property
+    def layout(self) -> Layout:
+        return self.model.layout
+
+    @property
+    def num_algebraic(self) -> int:
+        return 0
+
+    @property
+    def jointed(self) -> AbstractJointed | None:
+        return self.model.jointed
+
+    # The only place where a state comes in: it is replaced by that of the joints, which needs no
+    # check (and would not pass that of the base while the geometry is being fitted).
+    def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
+        return state_of_joints(JointedMechanics(self.system), self.coordinates, self.rates)
+
+    def pack(
+        self, state: State, reference: Float[Array, "L 4"] | None = None, t: ArrayInput = 0.0
+    ) -> Float[Array, " N"]:
+        return self.model.pack(state, reference, t)
+
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        return self.model.vector_field(t, y, args)
+
+    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
+        return self.model.kinematics(t, y)
+
+    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        return self.model.drift(t, y)
+
+    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        return self.model.project(t, y)
+
+    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+        return self.model.multipliers(t, y)

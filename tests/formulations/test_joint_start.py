@@ -1,0 +1,52 @@
+"""Runs that start from joint coordinates, also while the geometry is being fitted."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+
+
+def pendulum(length=0.5):
+    body = rj.Body("bob", 1.0, (0.01, 0.01, 0.01), (0, 0, -length))
+    hinge = rj.Revolute("ground", "bob", (0, 0, 0), (0, 1, 0), name="hinge")
+    return rj.System(body, [hinge], rj.Gravity((0, 0, -9.81)))
+
+
+def test_same_as_the_state_of_the_joints():
+    system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])
+    state = rj.joint_states(system, q, v)
+    model, plain = rj.JointStart(system, q, v), rj.NullSpace(system)
+    assert model.num_unknowns == plain.num_unknowns and model.layout == plain.layout
+    # Whatever state it is given.
+    y = model.encode(system.reference_state())
+    np.testing.assert_allclose(y, plain.encode(state), atol=1e-15)
+    np.testing.assert_allclose(model.vector_field(0.0, y), plain.vector_field(0.0, y), atol=1e-13)
+    position = 0.5 * np.array([-np.sin(0.7), 0, -np.cos(0.7)])
+    np.testing.assert_allclose(model.decode(0.0, y).position[0], position, atol=1e-15)
+
+
+def test_derivative_by_the_geometry():
+    """The start follows a change of geometry: energy by the length, against its closed form."""
+    system, v = pendulum(), 1.2
+    model = rj.JointStart(system, [0.4], [v])
+    where = lambda m: m.system.bodies[0].position  # noqa: E731
+
+    @jax.jit
+    def energy(length):
+        moved = eqx.tree_at(where, model, jnp.stack([0 * length, 0 * length, -length]))
+        return moved.energy(0.0, moved.encode(system.reference_state()))
+
+    expected = 0.5 * v * v - 9.81 * np.cos(0.4)  # by l: kinetic energy l v^2 at l = 0.5
+    np.testing.assert_allclose(jax.grad(energy)(0.5), expected, rtol=1e-12)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match=r"JointStart\(rates=...\)` must have shape \(1,\)"):
+        rj.JointStart(pendulum(), [0.0], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"JointStart\(coordinates=...\)` must be finite"):
+        rj.JointStart(pendulum(), [np.nan])
+    with pytest.raises(ValueError, match="'bob', which is free"):
+        rj.JointStart(rj.System(pendulum().bodies))
