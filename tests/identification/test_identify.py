@@ -26,8 +26,8 @@ from rigidjax.identification import (
     PrincipalInertia,
     identify,
 )
+from rigidjax.identification.arguments import prepare
 from rigidjax.identification.evaluation import evaluate
-from rigidjax.identification.identify import _start_states
 from rigidjax.identification.measurements import stack_runs
 from rigidjax.identification.problem import Simulation, make_problem
 from rigidjax.rotations import so3
@@ -45,7 +45,7 @@ def noisy_fit():
 @pytest.fixture(scope="module")
 def problem():
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
-    states = _start_states(START, runs, None)
+    _, states = prepare(START, runs, None)
     how = Simulation(diffrax.Dopri5(), 1e-10, 1e-10, True, 4096)
     return make_problem(START, runs, states, cases.parameters(), how)[0]
 
