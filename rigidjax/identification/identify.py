@@ -17,7 +17,7 @@ from .identifiability import judge
 from .least_squares import Minimum, minimise
 from .measurements import Measurements, Runs, stack_runs
 from .parameters import Parameter
-from .problem import Problem, Simulation, component_table, make_problem
+from .problem import Problem, Simulation, component_sizes, component_table, make_problem
 from .sensors import tracking
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
@@ -198,6 +198,7 @@ def _make_fit(
         variance,
         # Derivatives are those of the discrete trajectory, as accurate as it is.
         max(10 * problem.simulation.rtol, np.sqrt(epsilon)),
+        component_sizes(problem),
     )
     if bool(minimum.converged):
         result = "converged"
@@ -220,7 +221,7 @@ def _make_fit(
         run = jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), of_runs)
         experiment = problem.experiment(leaves, run)
         models.append(experiment.model)
-        states.append(experiment.state0)
+        states.append(experiment.started(run.ts[0])[0])
         sensors.append(experiment.sensors)
         for p, leaf in zip(problem.parameters, leaves, strict=True):
             reached = p.transform.bound(np.asarray(leaf))
