@@ -1,5 +1,7 @@
 r"""States near a given one that the joints allow, in as many coordinates as there are freedoms."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -86,6 +88,12 @@ def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
 
 
 @eqx.filter_jit
+def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
+    """Constraints of the loops on the minimal velocities in many states, (B, K) in front."""
+    return jax.vmap(jax.vmap(lambda state: _loop_rows(system, state)))(states)
+
+
+@eqx.filter_jit
 def _loop_rows(system, state):
     mechanics = JointedMechanics(system)
     poses = _poses(mechanics, state.position, state.orientation)
@@ -94,7 +102,7 @@ def _loop_rows(system, state):
     return loop_jacobian(mechanics, t, places, _moving(mechanics, poses, places))
 
 
-def selection(independent: tuple[int, ...], count: int, dtype=float) -> Directions:
+def selection(independent: tuple[int, ...], count: int, dtype: Any = float) -> Directions:
     """Directions whose coordinates are the changes of the minimal velocities `independent`."""
     unit = np.eye(count)
     rest = [i for i in range(count) if i not in independent]

@@ -19,6 +19,7 @@ from .measurements import Measurements, Runs, stack_runs
 from .parameters import Parameter
 from .problem import Problem, Simulation, component_sizes, component_table, make_problem
 from .sensors import tracking
+from .shooting import shoot, started_from
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
 _MISFIT = 2.0
@@ -36,6 +37,7 @@ def identify(
     projection: bool | AbstractProjection = True,
     max_steps: int = 4096,
     horizons: Sequence[float] = (0.1, 0.3, 1.0),
+    segments: int = 1,
     max_iterations: int = 200,
     tolerance: float | None = None,
     throw: bool = True,
@@ -56,6 +58,10 @@ def identify(
       is `diffrax.Dopri5()`.
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
       Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
+    - `segments`: multiple shooting, for runs that are too long or too chaotic for that. Each run is
+      cut into so many segments with starts of their own, the gaps between them are closed in
+      stages, and the fit goes on from there with the undivided runs, whatever `horizons` says.
+      Include `start_state` or other parameters of the start, unless it is known exactly.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
     - `tolerance`: of the minimisation, relative change of coordinates and residuals; or a hundred
       times that as the distance to the optimum in standard deviations. `None` for 1e-8, or 1e-4
@@ -79,6 +85,11 @@ def identify(
                 f"{type(parameter).__name__}."
             )
     stages = _checked_horizons(horizons)
+    if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
+        raise ValueError(
+            "`identify(segments=...)` must be a number of segments, 1 for undivided runs; got "
+            f"{segments!r}."
+        )
     if max_iterations < 4:
         raise ValueError(
             f"`identify(max_iterations=...)` must be at least 4; got {max_iterations}."
@@ -92,6 +103,10 @@ def identify(
     how = Simulation(solver, rtol, atol, projection, max_steps)
     problem, notes = make_problem(model, runs, states, parameters, how)
     _check_count(problem, runs)
+    given, shot = problem, None
+    if segments > 1:
+        shot = shoot(problem, runs, segments)
+        problem, stages = shot.problem, np.ones(1)
     dtype = runs.ts.dtype
     if tolerance is None:
         tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
@@ -99,6 +114,9 @@ def identify(
         problem, jnp.asarray(stages, dtype), jnp.asarray(tolerance, dtype), max_iterations
     )
     _check_start(problem, runs, minimum.first)
+    if shot is not None:
+        notes = [*notes, *shot.notes(bool(minimum.converged))]
+        minimum = started_from(given, minimum)
     fit = _make_fit(problem, runs, minimum, notes, max_iterations)
     if throw and not fit.converged:
         raise IdentificationError(
