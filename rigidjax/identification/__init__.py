@@ -52,6 +52,7 @@ from .sensors import (
     ReactionForce as ReactionForce,
     ReactionMoment as ReactionMoment,
 )
+from .start_state import start_state as start_state
 from .transforms import (
     AbstractTransform as AbstractTransform,
     Bounded as Bounded,

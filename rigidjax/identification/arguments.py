@@ -19,8 +19,11 @@ from .least_squares import Search
 from .losses import AbstractLoss, Squares
 from .measurements import Runs
 from .parameters import Parameter
-from .problem import Problem, Simulation, component_table
+from .problem import Problem, Simulation, component_sizes, component_table
 from .sensors import tracking
+
+# A parameter acts on nothing if it changes readings by less than this part of what others do.
+_IDLE = 1e-14
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +69,11 @@ class Options:
             )
 
     @property
+    def is_least_squares(self) -> bool:
+        """Whether the loss is the square."""
+        return self.loss is None or isinstance(self.loss, Squares)
+
+    @property
     def simulation(self) -> Simulation:
         """How trials are simulated."""
         solver = diffrax.Dopri5() if self.solver is None else self.solver
@@ -104,8 +112,13 @@ def check_parameters(
     return parameters
 
 
-def check_starts(starts: Any, start_spread: Any) -> None:
-    """Raise `ValueError` for arguments of several starts that make no sense."""
+def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
+    """Raise `ValueError` for numbers of starts or segments that make no sense."""
+    if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
+        raise ValueError(
+            "`identify(segments=...)` must be a number of segments, 1 for undivided runs; got "
+            f"{segments!r}."
+        )
     if not isinstance(starts, int) or starts < 1 or not start_spread > 0:
         raise ValueError(
             "`identify(starts=...)` must be a number of starts, at least 1, with a positive "
@@ -169,8 +182,12 @@ def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
             "truth, or allow more steps (`max_steps`)."
         )
     labels, _, fitted = component_table(problem, runs)
-    sensitivity = np.abs(np.asarray(first.by_components())).max(axis=0)
-    idle = [x for x, s, f in zip(labels, sensitivity, fitted, strict=True) if f and s == 0]
+    values = np.concatenate([np.asarray(first.shared), np.asarray(first.own).reshape(-1)])
+    scale = np.maximum(np.abs(values), component_sizes(problem))
+    scale = np.where(scale > 0, scale, 1.0)
+    sensitivity = np.abs(np.asarray(first.by_components())).max(axis=0) * scale
+    nothing = _IDLE * sensitivity.max()
+    idle = [x for x, s, f in zip(labels, sensitivity, fitted, strict=True) if f and s <= nothing]
     if idle:
         raise ValueError(
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "

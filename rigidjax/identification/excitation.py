@@ -139,7 +139,9 @@ def excitation_of(
     labels, units, groups, fitted = plan.components()
     scale = plan.scale() if scale is None else scale
     tolerance = max(10 * plan.options["rtol"], np.sqrt(np.finfo(jacobian.dtype).eps))
-    spectrum, verdict = judge(labels, units, groups, fitted, values, jacobian, 1.0, tolerance)
+    spectrum, verdict = judge(
+        labels, units, groups, fitted, values, jacobian, 1.0, tolerance, plan.sizes()
+    )
     chosen = np.flatnonzero(fitted)
     sizes = Spectrum(jacobian[:, chosen], scale[chosen], tolerance).values
     regular = spectrum.rank == len(chosen)

@@ -83,16 +83,17 @@ def judge(
     jacobian: np.ndarray,
     variance: float,
     tolerance: float,
+    sizes: np.ndarray,
 ) -> tuple[Spectrum, Identifiability]:
     """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
 
     **Arguments:** `labels`, `units`, `groups` (components of one parameter have one number),
     `fitted` and `values` of all components (K,); `jacobian` (M, K) of the weighted residuals;
     `variance` of a weighted residual; `tolerance`, singular values relative to the largest that
-    count as zero.
+    count as zero; `sizes`, `Parameter.size` of all components.
     **Returns:** the spectrum of the fitted ones, and the verdict.
     """
-    scale = parameter_scale(values, np.asarray(groups))
+    scale = parameter_scale(values, np.asarray(groups), sizes)
     chosen = [int(k) for k in np.flatnonzero(fitted)]
     every = Components(tuple(labels), tuple(units), values, tuple(groups))
     spectrum = Spectrum(jacobian[:, chosen], scale[chosen], tolerance)
@@ -123,14 +124,17 @@ def judge(
     )
 
 
-def parameter_scale(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Size of a large change of each component: the largest component of the same parameter."""
+def parameter_scale(values: np.ndarray, groups: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Size of a large change of each component: the largest component of the same parameter.
+
+    At least what `sizes` says.
+    """
     scale = np.ones_like(values)
     for group in np.unique(groups):
         members = groups == group
         size = np.abs(values[members]).max()
         scale[members] = size if size > 0 else 1.0
-    return scale
+    return np.where(sizes > 0, np.maximum(sizes, np.abs(values)), scale)
 
 
 def _part(of, chosen):

@@ -11,13 +11,14 @@ from ..state import State
 from .arguments import Options, check_parameters, check_start, check_starts, num_fitted, prepare
 from .fit import Fit, IdentificationError
 from .least_squares import minimise
-from .losses import AbstractLoss, Squares
+from .losses import AbstractLoss
 from .measurements import Measurements, stack_runs
 from .multi_start import best_start
-from .noise import noise_note, noise_of_sensors, settle
+from .noise import first_guess, noise_note, noise_of_sensors, settle
 from .outcome import make_fit
 from .parameters import Parameter
 from .problem import make_problem
+from .shooting import shoot, started_from
 
 
 def identify(
@@ -37,6 +38,7 @@ def identify(
     starts: int = 1,
     start_spread: float = 0.5,
     seed: int = 0,
+    segments: int = 1,
     max_iterations: int = 200,
     tolerance: float | None = None,
     throw: bool = True,
@@ -65,6 +67,10 @@ def identify(
     - `starts`: more than one minimises from as many starts at once, under `vmap`, and goes on from
       the lowest minimum: the given one, and others drawn around it with `seed`, within
       `start_spread` of the natural scale of each coordinate (logarithms, angles) or of its value.
+    - `segments`: multiple shooting, for runs that are too long or too chaotic for that. Each run is
+      cut into so many segments with starts of their own, the gaps between them are closed in
+      stages, and the fit goes on from there with the undivided runs, whatever `horizons` says.
+      Include `start_state` or other parameters of the start, unless it is known exactly.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
     - `tolerance`: of the minimisation, relative change of coordinates and residuals; or a hundred
       times that as the distance to the optimum in standard deviations. `None` for 1e-8, or 1e-4
@@ -79,23 +85,33 @@ def identify(
         solver, rtol, atol, projection, max_steps, horizons, method, loss, max_iterations, tolerance
     )
     parameters = check_parameters(model, parameters)
-    check_starts(starts, start_spread)
+    check_starts(starts, start_spread, segments)
     runs = stack_runs(measurements)
     model, states = prepare(model, runs, state0)
+    known = runs.noise_is_known or (len(runs.sensors) == 1 and options.is_least_squares)
+    if not known:
+        runs = first_guess(runs)
     problem, notes = make_problem(model, runs, states, parameters, options.simulation)
     count = num_fitted(problem, runs)
-    search = options.search(runs.ts.dtype)
+    given, search, shot = problem, options.search(runs.ts.dtype), None
     if starts > 1:
         problem, note = best_start(problem, search, starts, start_spread, seed)
         notes = [*notes, note]
+    if segments > 1:
+        shot = shoot(problem, runs, segments)
+        problem, search = shot.problem, search.undivided()
     noise = {}
-    if runs.noise_is_known or (len(runs.sensors) == 1 and isinstance(search.loss, Squares)):
+    if known:
         minimum = minimise(problem, search)
     else:
         problem, runs, minimum, settled = settle(problem, runs, search, count)
         noise = noise_of_sensors(runs)
         notes = [*notes, noise_note(runs, noise, settled)]
     check_start(problem, runs, minimum.first)
+    if shot is not None:
+        notes = [*notes, *shot.notes(bool(minimum.converged))]
+    if starts > 1 or shot is not None:
+        minimum = started_from(given, minimum)
     fit = make_fit(problem, runs, minimum, notes, search, noise)
     if throw and not fit.converged:
         raise IdentificationError(

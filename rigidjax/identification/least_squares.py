@@ -1,5 +1,7 @@
 """Least squares over all runs, with exact Jacobians and a growing horizon."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -57,6 +59,10 @@ class Search(eqx.Module):
     max_iterations: int = eqx.field(static=True)
     loss: AbstractLoss
     damped: bool = eqx.field(static=True, default=True)
+
+    def undivided(self) -> "Search":
+        """The same with the whole horizon at once."""
+        return dataclasses.replace(self, horizons=jnp.ones_like(self.horizons[:1]))
 
 
 @eqx.filter_jit

@@ -40,6 +40,8 @@ def settle(
 ) -> tuple[Problem, Runs, Minimum, bool]:
     r"""Fit and estimate the noise of each sensor in turn until it settles.
 
+    The first weights are those of `first_guess`.
+
     Alternating least squares for the variance of each sensor, corrected for the parameters in
     proportion to the samples; with a robust loss from the median of the absolute residuals.
 
@@ -48,8 +50,6 @@ def settle(
     **Source:** Bard, Nonlinear Parameter Estimation (1974), section 4-9, with the determinant of a
     diagonal covariance.
     """
-    runs = first_guess(runs)
-    problem = _weighted(problem, runs)
     minimum = minimise(problem, search)
     first = minimum.first
     again = eqx.tree_at(lambda s: s.horizons, search, jnp.ones_like(search.horizons))

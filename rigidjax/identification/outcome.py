@@ -9,7 +9,7 @@ from .identifiability import judge
 from .least_squares import Minimum, Search
 from .losses import Squares
 from .measurements import Runs
-from .problem import Problem, component_table
+from .problem import Problem, component_sizes, component_table
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
 _MISFIT = 2.0
@@ -48,6 +48,7 @@ def make_fit(
         variance,
         # Derivatives are those of the discrete trajectory, as accurate as it is.
         max(10 * problem.simulation.rtol, np.sqrt(epsilon)),
+        component_sizes(problem),
     )
     if bool(minimum.converged):
         result = "converged"
@@ -70,7 +71,7 @@ def make_fit(
         run = jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), of_runs)
         experiment = problem.experiment(leaves, run)
         models.append(experiment.model)
-        states.append(experiment.state0)
+        states.append(experiment.started(run.ts[0])[0])
         sensors.append(experiment.sensors)
         for p, leaf in zip(problem.parameters, leaves, strict=True):
             reached = p.transform.bound(np.asarray(leaf))

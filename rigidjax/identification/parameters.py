@@ -8,12 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ..checks import float_array
 from ..formulations import AbstractFormulation
 from ..state import State
 from .sensors import AbstractSensor
+from .start_state import StartChange
 from .transforms import AbstractTransform, Free
 
 
@@ -21,12 +22,19 @@ class Experiment(eqx.Module):
     """One run as it is simulated: everything in which there can be parameters.
 
     **Attributes:** `model`, a formulation; `state0`, the state at the first sample; `sensors`, in
-    the order of the measurements.
+    the order of the measurements; `start`, a change of `state0`, there if `start_state` is fitted.
     """
 
     model: AbstractFormulation
     state0: State
     sensors: tuple[AbstractSensor, ...]
+    start: StartChange | None = None
+
+    def started(self, t: Float[Array, ""]) -> tuple[State, Bool[Array, ""]]:
+        """The state at the first sample, changed as `start` says, and whether that succeeded."""
+        if self.start is None:
+            return self.state0, jnp.array(True)
+        return self.start.applied(self.model, self.state0, t)
 
 
 class Parameter(eqx.Module):
@@ -43,7 +51,10 @@ class Parameter(eqx.Module):
     - `per_run`, whether every run has its own.
     - `start`, start value, in the shape of the leaf, or with the runs in front; what the model
       holds if left out.
-    - `unit`, for reports; `labels`, names of the components in place of the name with an index.
+    - `unit`, for reports, one for all components or one for each; `labels`, names of the components
+      in place of the name with an index.
+    - `size` of a large change of a component, in its unit, where the values themselves do not tell
+      (zero is not a small angle): what the verdict on identifiability relates to.
 
     **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.
     """
@@ -53,8 +64,9 @@ class Parameter(eqx.Module):
     transform: AbstractTransform
     per_run: bool = eqx.field(static=True)
     start: Any
-    unit: str = eqx.field(static=True)
+    unit: str | tuple[str, ...] = eqx.field(static=True)
     labels: tuple[str, ...] | None = eqx.field(static=True)
+    size: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -64,8 +76,9 @@ class Parameter(eqx.Module):
         *,
         per_run: bool = False,
         start: ArrayLike | None = None,
-        unit: str = "",
+        unit: str | Sequence[str] = "",
         labels: Sequence[str] | None = None,
+        size: float = 0.0,
     ):
         if not isinstance(name, str) or not name:
             raise TypeError(f"`Parameter(name=...)` must be a non-empty string; got {name!r}.")
@@ -86,8 +99,9 @@ class Parameter(eqx.Module):
         self.per_run = per_run
         argument = f"Parameter({name!r}, start=...)"
         self.start = None if start is None else jnp.asarray(float_array(start, argument))
-        self.unit = unit
+        self.unit = unit if isinstance(unit, str) else tuple(unit)
         self.labels = None if labels is None else tuple(labels)
+        self.size = size
 
     def component_labels(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         """Labels of all components of a leaf of this shape."""
@@ -103,6 +117,18 @@ class Parameter(eqx.Module):
                 f"each component; got {self.labels}."
             )
         return self.labels
+
+    def component_units(self, shape: tuple[int, ...]) -> tuple[str, ...]:
+        """Units of all components of a leaf of this shape."""
+        count = len(self.component_labels(shape))
+        if isinstance(self.unit, str):
+            return (self.unit,) * count
+        if len(self.unit) != count:
+            raise ValueError(
+                f"`Parameter({self.name!r}, unit=...)` must be one unit or {count}, one for each "
+                f"component; got {self.unit}."
+            )
+        return self.unit
 
     def leaf(self, experiment: Experiment) -> Any:
         """The leaf of an experiment, checked to be one array of real numbers."""

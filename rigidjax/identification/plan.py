@@ -45,7 +45,7 @@ class Plan(eqx.Module):
             shape = p.leaf(self.experiment).shape
             names = p.component_labels(shape)
             labels += names
-            units += [p.unit] * len(names)
+            units += p.component_units(shape)
             groups += [number] * len(names)
             fitted += [i in p.transform.fitted(shape) for i in range(len(names))]
         return labels, units, groups, np.asarray(fitted)
@@ -59,7 +59,13 @@ class Plan(eqx.Module):
     def scale(self) -> np.ndarray:
         """Size of a large change of each component, (K,)."""
         _, _, groups, _ = self.components()
-        return parameter_scale(np.asarray(self.values(self.experiment)), np.asarray(groups))
+        values = np.asarray(self.values(self.experiment))
+        return parameter_scale(values, np.asarray(groups), self.sizes())
+
+    def sizes(self) -> np.ndarray:
+        """`Parameter.size` of all components, (K,)."""
+        counts = [len(p.component_labels(p.leaf(self.experiment).shape)) for p in self.parameters]
+        return np.repeat([p.size for p in self.parameters], counts)
 
     def jacobian(
         self, experiment: Experiment, chosen: Sequence[int] | None = None

@@ -15,6 +15,7 @@ from ..simulate import simulate
 from ..state import State
 from .measurements import Runs
 from .parameters import Experiment, Parameter, check_leaves, start_leaf
+from .start_state import StartChange, with_start
 
 
 class Simulation(eqx.Module):
@@ -55,7 +56,8 @@ class Problem(eqx.Module):
     directions as there are of these, whatever the number of runs.
 
     **Attributes:** `model` and `sensors`, as they were before the fit; `runs`; `parameters`, shared
-    ones first; `shared`, start values of the shared ones (those of the others are in `runs.own`).
+    ones first; `shared`, start values of the shared ones (those of the others are in `runs.own`);
+    `displacement`, the change of the start state, zero, if that is a parameter.
     """
 
     model: Any
@@ -64,6 +66,7 @@ class Problem(eqx.Module):
     parameters: tuple[Parameter, ...]
     shared: tuple[Array, ...]
     simulation: Simulation
+    displacement: StartChange | None
 
     @property
     def shared_parameters(self) -> tuple[Parameter, ...]:
@@ -129,7 +132,7 @@ class Problem(eqx.Module):
 
     def experiment(self, leaves: Sequence[Array], run: Run) -> Experiment:
         """The experiment of one run with these leaves in it."""
-        experiment = Experiment(self.model, run.state0, self.sensors)
+        experiment = Experiment(self.model, run.state0, self.sensors, self.displacement)
         if not leaves:
             return experiment
         return eqx.tree_at(lambda e: [p.where(e) for p in self.parameters], experiment, leaves)
@@ -139,11 +142,12 @@ class Problem(eqx.Module):
     ) -> tuple[tuple[Array, ...], Bool[Array, ""]]:
         """Predicted values of all sensors at the times of the samples, and success."""
         how = self.simulation
+        state0, closed = experiment.started(run.ts[0])
         # Sensors are read while integrating: what is saved costs memory traffic in every step.
         saveat = diffrax.SaveAt(ts=run.ts, fn=_Readings(experiment.model, experiment.sensors))
         solution = simulate(
             experiment.model,
-            experiment.state0,
+            state0,
             run.ts[-1],
             t0=run.ts[0],
             saveat=saveat,
@@ -155,7 +159,7 @@ class Problem(eqx.Module):
             adjoint=diffrax.ForwardMode(),
             throw=False,
         )
-        return solution.ys, solution.result == RESULTS.successful
+        return solution.ys, closed & (solution.result == RESULTS.successful)
 
     def residuals(
         self, leaves: Sequence[Array], run: Run
@@ -199,7 +203,9 @@ def make_problem(
         raise ValueError(
             f"`identify(parameters=...)` needs parameters of different names; got {names}."
         )
-    experiments = [Experiment(model, state, runs.sensors) for state in states]
+    experiments = [
+        with_start(Experiment(model, state, runs.sensors), parameters) for state in states
+    ]
     ordered = tuple(sorted(parameters, key=lambda p: p.per_run))
     check_leaves(ordered, experiments[0])
     shared, own, notes = [], [], []
@@ -218,7 +224,9 @@ def make_problem(
     ordered = tuple(
         eqx.tree_at(lambda p: p.start, p, None, is_leaf=lambda x: x is None) for p in ordered
     )
-    return Problem(model, runs.sensors, run, ordered, tuple(shared), simulation), notes
+    displacement = experiments[0].start
+    problem = Problem(model, runs.sensors, run, ordered, tuple(shared), simulation, displacement)
+    return problem, notes
 
 
 def component_table(problem: Problem, runs: Runs) -> tuple[list[str], list[str], np.ndarray]:
@@ -230,9 +238,9 @@ def component_table(problem: Problem, runs: Runs) -> tuple[list[str], list[str],
 
     def add(parameter, shape, suffix):
         chosen = parameter.transform.fitted(shape)
+        units.extend(parameter.component_units(shape))
         for i, label in enumerate(parameter.component_labels(shape)):
             labels.append(label + suffix)
-            units.append(parameter.unit)
             fitted.append(i in chosen)
 
     for p, leaf in zip(problem.shared_parameters, problem.shared, strict=True):
@@ -246,3 +254,16 @@ def component_table(problem: Problem, runs: Runs) -> tuple[list[str], list[str],
             f"Parameters and runs need different labels; got {doubled} more than once."
         )
     return labels, units, np.asarray(fitted)
+
+
+def component_sizes(problem: Problem) -> np.ndarray:
+    """`Parameter.size` of all components: shared, then run by run."""
+    shared = [
+        np.full(len(p.component_labels(leaf.shape)), p.size)
+        for p, leaf in zip(problem.shared_parameters, problem.shared, strict=True)
+    ]
+    own = [
+        np.full(len(p.component_labels(leaf.shape[1:])), p.size)
+        for p, leaf in zip(problem.own_parameters, problem.runs.own, strict=True)
+    ]
+    return np.concatenate([np.zeros(0), *shared, *(own * problem.num_runs)])

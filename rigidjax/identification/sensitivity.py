@@ -20,6 +20,7 @@ from ..simulate import simulate
 from ..state import State
 from .parameters import Experiment, Parameter, check_leaves
 from .sensors import AbstractSensor, tracking
+from .start_state import with_start
 
 # A reverse sweep is taken to cost as much as so many forward directions.
 _REVERSE_COST = 4
@@ -115,6 +116,7 @@ def sensitivity(
     subs: Any = save_at(None, [end] if ts is None else ts, start, end, dtype).subs
     at = subs.ts
     experiment = Experiment(model, model.check_state(state0, start), sensors)
+    experiment = with_start(experiment, parameters)
     check_leaves(parameters, experiment)
     leaves = [leaf_of(p, experiment) for p in parameters]
     labels, units, fitted = _components(parameters, leaves)
@@ -162,8 +164,9 @@ class VariedRun(eqx.Module):
             changed.append(p.transform.perturbed(leaf, change[begin:end]))
             begin = end
         at = eqx.tree_at(lambda e: [p.where(e) for p in self.parameters], self.experiment, changed)
+        state0, _ = at.started(self.t0)
         solution = simulate(
-            at.model, at.state0, self.t1, t0=self.t0, ts=self.ts, throw=False, **self.options
+            at.model, state0, self.t1, t0=self.t0, ts=self.ts, throw=False, **self.options
         )
         # Read after the solve: what is saved between steps is then projected.
         values = jax.vmap(lambda t, y: _read(at, t, y))(solution.ts, solution.ys)
@@ -245,7 +248,7 @@ def _components(parameters, leaves):
         names = p.component_labels(leaf.shape)
         chosen = p.transform.fitted(leaf.shape)
         labels += [names[i] for i in chosen]
-        units += [p.unit] * len(chosen)
+        units += [p.component_units(leaf.shape)[i] for i in chosen]
         fitted += [begin + i for i in chosen]
         begin += len(names)
     return tuple(labels), tuple(units), tuple(fitted)

@@ -311,7 +311,7 @@ STUDIES: dict[str, Callable[[], Study]] = {
 
 
 def main() -> None:
-    """Measure and write `results/identification.json`."""
+    """Measure and write `results/fits.json`."""
     smoke = common.arguments(__doc__).smoke
     common.double_precision()
     if smoke:
@@ -319,7 +319,7 @@ def main() -> None:
     else:
         rows = [speed_row(60.0, 5)]
         rows += [statistics_row(name, study(), 1000, 125) for name, study in STUDIES.items()]
-    common.write("identification", rows, smoke)
+    common.write("fits", rows, smoke)
 
 
 if __name__ == "__main__":

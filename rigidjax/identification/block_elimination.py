@@ -1,0 +1,85 @@
+r"""Least squares with the structure of segments in a row, at a cost linear in their number.
+
+Unknowns are the starts of the segments $s_1, \dots, s_K$ of every run, the parameters of every
+run, and those that all runs share. The rows of a segment contain its start and the parameters,
+those of a gap two starts. The starts are eliminated one after the other by orthogonal
+transformations, then the parameters of the runs, so that no product of the Jacobian with itself is
+formed.
+"""
+
+from typing import Any
+
+import numpy as np
+
+
+def solve(
+    data: tuple[np.ndarray, np.ndarray],
+    gaps: tuple[np.ndarray, np.ndarray, np.ndarray],
+    damping: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""The step $\min |J\delta + r|^2 + |D\delta|^2$.
+
+    **Arguments:**
+
+    - `data`: residuals (B, K, N) and their derivatives by (shared, own, start), (B, K, N, S+P+n).
+    - `gaps`: (B, K-1, G), their derivatives by what the segment before depends on and by what the
+      one behind does, (B, K-1, G, S+P+n).
+    - `damping`: the diagonal $D$ for shared (S,), own (B, P), starts (B, K, n).
+
+    **Returns:** the step in the shape of `damping`.
+    """
+    (r, J), (g, before, behind) = data, gaps
+    d_shared, d_own, d_start = damping
+    runs, count, n = d_start.shape
+    shared = d_shared.shape[0]
+    m = shared + d_own.shape[1]
+    # Columns: start, next start, (own, shared), right-hand side.
+    order = np.concatenate([np.arange(shared, m), np.arange(shared)])
+    carry, factors = np.zeros((runs, 0, n + m + 1)), []
+    for k in range(count):
+        nothing = np.zeros((runs, J.shape[2], n))
+        rows = [np.concatenate([J[:, k, :, m:], nothing, J[:, k][..., order], r[:, k, :, None]], 2)]
+        rows.append(_diagonal(d_start[:, k], 2 * n + m + 1))
+        rows.append(np.insert(carry, np.full(n, n), 0.0, axis=2))
+        if k + 1 < count:
+            both = before[:, k][..., order] + behind[:, k][..., order]
+            blocks = [before[:, k, :, m:], behind[:, k, :, m:], both, g[:, k, :, None]]
+            rows.append(np.concatenate(blocks, 2))
+        R = _triangular(np.concatenate(rows, axis=1))
+        factors.append(R[:, :n])
+        carry = R[:, n:, n:]
+    own = d_own.shape[1]
+    # There is no start behind the last segment.
+    R = np.concatenate([carry[:, :, n:], _diagonal(d_own, m + 1)], axis=1)
+    R = _triangular(R)
+    rest = R[:, own:, own:].reshape(-1, shared + 1)
+    rest = np.concatenate([rest, _diagonal(d_shared[None], shared + 1)[0]])
+    rest = _triangular(rest)
+    step_shared = _back(rest[None, :shared, :shared], rest[None, :shared, -1])[0]
+    right = R[:, :own, -1] + R[:, :own, own:-1] @ step_shared
+    step_own = _back(R[:, :own, :own], right)
+    parameters = np.concatenate([step_own, np.broadcast_to(step_shared, (runs, shared))], axis=1)
+    steps = np.zeros((runs, count + 1, n))
+    for k in reversed(range(count)):
+        F = factors[k]
+        known = np.concatenate([steps[:, k + 1], parameters, np.ones((runs, 1))], axis=1)
+        steps[:, k] = _back(F[:, :, :n], np.einsum("bij,bj->bi", F[:, :, n:], known))
+    return step_shared, step_own, steps[:, :-1]
+
+
+def _triangular(rows: np.ndarray) -> Any:
+    """The triangular factor of stacked matrices."""
+    return np.linalg.qr(rows, mode="r")
+
+
+def _diagonal(d: np.ndarray, columns: int) -> np.ndarray:
+    """Rows (B, n, columns) with `d` (B, n) on their diagonal."""
+    out = np.zeros((*d.shape, columns))
+    at = np.arange(d.shape[1])
+    out[:, at, at] = d
+    return out
+
+
+def _back(R: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The solution of R x = -right."""
+    return -np.linalg.solve(R, right[..., None])[..., 0]

@@ -1,0 +1,235 @@
+r"""States near a given one that the joints allow, in as many coordinates as there are freedoms."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..bodies.fixed_point import FixedPointBody
+from ..formulations import AbstractFormulation
+from ..formulations.joint_checks import TOLERANCE
+from ..rotations.euler_map import euler_map
+from ..rotations.so3 import exp_quaternion, multiply
+from ..state import State
+from ..system import System, has_joints
+from ..system.attachment import Poses
+from ..system.constraints import pose_correction
+from ..system.inverses import pseudo_inverse
+from ..system.jointed import JointedMechanics, Twists
+from ..system.trees import Screws, centres, loop_jacobian, screws, spread, tree_rates, tree_twists
+
+# Runge-Kutta steps of a displacement: a hinge turned by 1 rad is then off by 1e-7 rad.
+_STEPS = 8
+# Newton steps that close the joints afterwards, to round-off.
+_NEWTON_STEPS = 3
+# Relative violation of a joint above which a displacement has failed: half of what states may have.
+_OPEN = 0.5 * TOLERANCE
+# Part of the largest singular value below which the constraint of a loop counts as redundant.
+_REDUNDANT = 1e-8
+# Part of the largest pivot that is enough for a pivot which is preferred.
+_ENOUGH = 0.1
+
+
+class Directions(eqx.Module):
+    r"""How the minimal velocities $\nu = F d + C y$ follow from the coordinates $d$ of a change.
+
+    `free`, $F$ (f, k), one column for each coordinate; `rest`, $C$ (f, f - k), what the loops
+    determine: $J (F d + C y) = 0$.
+    """
+
+    free: Float[Array, "f k"]
+    rest: Float[Array, "f r"]
+
+    def completed(self, J, d, residual):
+        """$F d + C y$ with which the loops, whose rates are off by `residual`, stay closed."""
+        nu = self.free @ d
+        if self.rest.shape[1] == 0:
+            return nu
+        return nu - self.rest @ (pseudo_inverse(J @ self.rest) @ (J @ nu + residual))
+
+
+def num_rates(model: AbstractFormulation) -> int:
+    """Number of minimal velocities: those of the spanning trees, before loops are closed."""
+    if isinstance(model.system, FixedPointBody):
+        return 3
+    return sum(model.system.rates_of_bodies)
+
+
+def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ...]:
+    """Minimal velocities that determine all others in a state, as many as degrees of freedom.
+
+    Without loops these are all of them. Otherwise the others are found by elimination with
+    pivoting, the last of the tree first, if the loops act on them enough.
+    """
+    count = num_rates(model)
+    J = loop_rows(model, state)
+    left, dependent = J.copy(), []
+    size = np.abs(J).max(initial=0.0)
+    for _ in range(min(J.shape)):
+        norms = np.sqrt(np.sum(left**2, axis=0))
+        if not norms.max() > _REDUNDANT * size:
+            break
+        pivot = int(np.flatnonzero(norms > _ENOUGH * norms.max())[-1])
+        dependent.append(pivot)
+        along = left[:, pivot] / norms[pivot]
+        left = left - np.outer(along, along @ left)
+    return tuple(i for i in range(count) if i not in dependent)
+
+
+def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
+    """Constraints of the loops on the minimal velocities in a state, (m, f), on the host."""
+    system = model.system
+    if isinstance(system, FixedPointBody) or not system.topology.loops:
+        return np.zeros((0, num_rates(model)))
+    return np.asarray(_loop_rows(system, state))
+
+
+@eqx.filter_jit
+def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
+    """Constraints of the loops on the minimal velocities in many states, (B, K) in front."""
+    return jax.vmap(jax.vmap(lambda state: _loop_rows(system, state)))(states)
+
+
+@eqx.filter_jit
+def _loop_rows(system, state):
+    mechanics = JointedMechanics(system)
+    poses = _poses(mechanics, state.position, state.orientation)
+    places = mechanics.place(poses)
+    t = jnp.zeros((), state.position.dtype)
+    return loop_jacobian(mechanics, t, places, _moving(mechanics, poses, places))
+
+
+def selection(independent: tuple[int, ...], count: int, dtype: Any = float) -> Directions:
+    """Directions whose coordinates are the changes of the minimal velocities `independent`."""
+    unit = np.eye(count)
+    rest = [i for i in range(count) if i not in independent]
+    return Directions(
+        jnp.asarray(unit[:, list(independent)], dtype), jnp.asarray(unit[:, rest], dtype)
+    )
+
+
+def displaced(
+    model: AbstractFormulation,
+    state: State,
+    t: Float[Array, ""],
+    directions: Directions,
+    positions: Float[Array, " k"],
+    rates: Float[Array, " k"],
+) -> tuple[State, Bool[Array, ""]]:
+    r"""The state moved along the null space of the joints, and whether they could be closed.
+
+    The poses follow $q' = T(q)\,\nu$, with the free coordinates of $\nu$ constant, over one unit of
+    a time in which nothing else changes; then Newton steps close the joints. So the change of a
+    joint's coordinate is what was asked for, if it is one of `directions`. The minimal velocities
+    are those of the state, changed in the new pose.
+
+    **Arguments:** `state`, which the joints allow at `t`, s; `positions` and `rates`, changes in
+    rad or m, and rad/s or m/s.
+    **Source:** Lang (11) with (24), for the kinematics.
+    """
+    state = state.normalized()
+    system = model.system
+    if has_joints(system):
+        return _displaced_with_joints(system, state, t, directions, positions, rates)
+    change = directions.free @ positions
+    rate_change = directions.free @ rates
+    if isinstance(system, FixedPointBody):
+        change, rate_change = (jnp.pad(x, (3, 0)) for x in (change, rate_change))
+    change, rate_change = change.reshape(-1, 6), rate_change.reshape(-1, 6)
+    turned = jax.vmap(multiply)(state.orientation, jax.vmap(exp_quaternion)(change[:, 3:]))
+    moved = State(
+        state.position + change[:, :3],
+        turned,
+        state.velocity + rate_change[:, :3],
+        state.angular_velocity + rate_change[:, 3:],
+    )
+    return moved, jnp.array(True)
+
+
+def _displaced_with_joints(system: System, state, t, directions, positions, rates):
+    mechanics = JointedMechanics(system)
+    t = jnp.asarray(t, state.position.dtype)
+    poses = _poses(mechanics, state.position, state.orientation)
+    twists = Twists(state.velocity, state.angular_velocity)
+    nu = tree_rates(mechanics, t, mechanics.place(poses), twists)
+    x, p = _moved(mechanics, t, directions, positions, state.position, state.orientation)
+    x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, at: _closed(mechanics, t, *at), (x, p))
+    poses = _poses(mechanics, x, p)
+    places = mechanics.place(poses)
+    twists = tree_twists(mechanics, t, poses, places, nu)
+    J, residual = _loops(mechanics, t, poses, places, twists)
+    nu = nu + directions.completed(J, rates, residual)
+    twists = tree_twists(mechanics, t, poses, places, nu)
+    violation = jnp.max(jnp.abs(mechanics.constraint(t, places)), initial=0.0)
+    rate = jnp.max(jnp.abs(mechanics.constraint_rate(t, places, twists)), initial=0.0)
+    okay = jnp.maximum(violation / _scale(x), rate / _scale(twists)) < _OPEN
+    moved = State(x, p, twists.linear, twists.angular)
+    # A trial that cannot be closed starts where nothing raises; it counts as failed.
+    return jax.tree.map(lambda new, old: jnp.where(okay, new, old), moved, state), okay
+
+
+def _scale(values):
+    largest = [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(values)]
+    return jnp.maximum(1.0, jnp.max(jnp.stack(largest)))
+
+
+def _moved(mechanics, t, directions, positions, x, p):
+    """Poses after a displacement, by Runge-Kutta steps of order 4."""
+
+    def velocity(x, p):
+        poses = _poses(mechanics, x, p)
+        places = mechanics.place(poses)
+        moving = _moving(mechanics, poses, places)
+        J = loop_jacobian(mechanics, t, places, moving)
+        nu = directions.completed(J, positions, jnp.zeros(J.shape[0], J.dtype))
+        w = spread(mechanics, poses, moving, nu)
+        turn = jnp.pad(0.5 * w[:, 3:], ((0, 0), (1, 0)))
+        return w[:, :3], jax.vmap(multiply)(p, turn)
+
+    h = 1.0 / _STEPS
+    parts = jnp.array([0.0, 0.5, 0.5, 1.0], x.dtype)
+    weights = jnp.array([1 / 6, 1 / 3, 1 / 3, 1 / 6], x.dtype)
+
+    def step(_, at):
+        # The stages are a loop too: compiled once, not four times.
+        def stage(carry, coefficients):
+            total, slope = carry
+            part, weight = coefficients
+            slope = velocity(*jax.tree.map(lambda a, s: a + h * part * s, at, slope))
+            return (jax.tree.map(lambda a, s: a + h * weight * s, total, slope), slope), None
+
+        none = jax.tree.map(jnp.zeros_like, at)
+        ((x, p), _), _ = jax.lax.scan(stage, (at, none), (parts, weights))
+        return x, _unit(p)
+
+    return jax.lax.fori_loop(0, _STEPS, step, (x, p))
+
+
+def _closed(mechanics, t, x, p):
+    """One Newton step towards poses that the joints allow."""
+    poses = _poses(mechanics, x, p)
+    change = pose_correction(mechanics, t, poses, mechanics.place(poses))
+    turned = jax.vmap(multiply)(p, jax.vmap(exp_quaternion)(change[:, 3:]))
+    return x + change[:, :3], _unit(turned)
+
+
+def _loops(mechanics, t, poses, places, twists):
+    """Constraints of the loops on the minimal velocities, and their rates as they are."""
+    J = loop_jacobian(mechanics, t, places, _moving(mechanics, poses, places))
+    return J, mechanics.constraint_rate(t, places, twists, loops_only=True)
+
+
+def _unit(p):
+    return p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
+
+
+def _poses(mechanics, x, p) -> Poses:
+    return mechanics.poses(x, jax.vmap(euler_map)(_unit(p)), jnp.zeros(0))
+
+
+def _moving(mechanics, poses, places):
+    at = centres(mechanics, poses)
+    return Screws(screws(mechanics, poses, places, at), at)

@@ -1,0 +1,171 @@
+"""The start state of a run as a parameter, whatever the joints."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..bodies.fixed_point import FixedPointBody
+from ..formulations import AbstractFormulation
+from ..state import State
+from .displacement import Directions, displaced, independent_rates, num_rates, selection
+
+if TYPE_CHECKING:
+    from .parameters import Parameter
+
+
+class StartChange(eqx.Module):
+    """A change of the start state along what the joints allow.
+
+    **Attributes:** `change`, of the independent positions, then of the independent rates, zero at
+    the given start; `directions`, which these are; whether `positions` and `rates` are among them.
+    """
+
+    change: Float[Array, " n"]
+    directions: Directions
+    positions: bool = eqx.field(static=True)
+    rates: bool = eqx.field(static=True)
+
+    def applied(
+        self, model: AbstractFormulation, state: State, t: Float[Array, ""]
+    ) -> tuple[State, Bool[Array, ""]]:
+        """The changed state, and whether the joints could be closed."""
+        count = self.directions.free.shape[1]
+        none = jnp.zeros(count, self.change.dtype)
+        shift = self.change[:count] if self.positions else none
+        rate = self.change[-count:] if self.rates else none
+        return displaced(model, state, t, self.directions, shift, rate)
+
+
+@dataclasses.dataclass(frozen=True)
+class StartOf:
+    """Picks the change of the start state of an experiment; equal ones share compiled code."""
+
+    independent: tuple[int, ...]
+    num_rates: int
+    positions: bool
+    rates: bool
+
+    def __call__(self, experiment: Any) -> Any:
+        return experiment.start.change
+
+    def zero(self, model: AbstractFormulation, dtype: Any) -> StartChange:
+        """No change. **Errors:** `ValueError` for another system than that of `start_state`."""
+        count = num_rates(model)
+        if count != self.num_rates:
+            raise ValueError(
+                f"`start_state(model)` was made for a system with {self.num_rates} minimal "
+                f"velocities; this one has {count}. Make it from the model that is fitted."
+            )
+        size = len(self.independent) * (self.positions + self.rates)
+        return StartChange(
+            jnp.zeros(size, dtype),
+            selection(self.independent, count, dtype),
+            self.positions,
+            self.rates,
+        )
+
+
+def start_state(
+    model: AbstractFormulation,
+    state0: State | None = None,
+    *,
+    positions: bool = True,
+    rates: bool = True,
+    per_run: bool = True,
+    name: str = "start",
+) -> "Parameter":
+    r"""The start state as a parameter that no joint is violated by.
+
+    Its components are changes of the start state that `identify` is given, zero there: of the
+    coordinates that are free (rad or m), and of their rates (rad/s or m/s). For a joint of the
+    spanning tree these are its coordinates (for joints that turn about several axes, turns about
+    the axes of the joint); for a body that hangs on none, its position, space components, its
+    rotation about body axes, velocity and angular velocity. Of a closed loop only as many are
+    fitted as there are degrees of freedom; the others follow.
+
+    **Arguments:**
+
+    - `model`: the formulation that is fitted.
+    - `state0`: a state in which the independent coordinates of closed loops are chosen; the
+      reference state if left out. Choose one that is not singular.
+    - `positions`, `rates`: what is fitted of the start; the other part stays as it was given.
+    - `per_run`: whether every run has its own.
+    - `name`: for reports.
+
+    **Returns:** a `Parameter`; the fitted states are in `Fit.states`.
+    **Raises:** `TypeError` for what is no formulation; `ValueError` for nothing to fit.
+    **Source:** Lang (11): the null space of the joints gives the directions.
+    """
+    from .parameters import Parameter
+
+    if not isinstance(model, AbstractFormulation):
+        raise TypeError(
+            "`start_state(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
+            f"{type(model).__name__}."
+        )
+    if not (positions or rates):
+        raise ValueError("`start_state` needs `positions=True`, `rates=True` or both.")
+    system = model.system
+    if state0 is None:
+        state0 = State() if isinstance(system, FixedPointBody) else system.reference_state()
+    independent = independent_rates(model, model.check_state(state0))
+    if not independent:
+        raise ValueError(
+            "`start_state(model)`: the joints of this system leave no degree of freedom, so that "
+            "there is no start to fit."
+        )
+    names = _names(model)
+    chosen = [names[i] for i in independent]
+    labels, units = [], []
+    for used, part in ((positions, 0), (rates, 1)):
+        if used:
+            labels += [f"{name}: change of {entry[part]}" for entry in chosen]
+            units += [entry[2] + ("/s" if part else "") for entry in chosen]
+    return Parameter(
+        name,
+        StartOf(independent, len(names), positions, rates),
+        per_run=per_run,
+        unit=units,
+        labels=labels,
+        size=1.0,
+    )
+
+
+def with_start(experiment: Any, parameters: Sequence["Parameter"]) -> Any:
+    """The experiment with a change of its start in it, zero, if a parameter is one."""
+    specs = [p.where for p in parameters if isinstance(p.where, StartOf)]
+    if not specs:
+        return experiment
+    change = specs[0].zero(experiment.model, experiment.state0.position.dtype)
+    return eqx.tree_at(lambda e: e.start, experiment, change, is_leaf=lambda x: x is None)
+
+
+def _names(model: AbstractFormulation) -> list[tuple[str, str, str]]:
+    """Position, rate and unit of the position of every minimal velocity."""
+    system = model.system
+    if isinstance(system, FixedPointBody):
+        return [(f"phi{k}", f"omega{k}", "rad") for k in (1, 2, 3)]
+    out = []
+    for body, index in zip(system.bodies, system.topology.joints, strict=True):
+        if index is None:
+            of = f" of {body.name}"
+            out += [(f"x{k}{of}", f"v{k}{of}", "m") for k in (1, 2, 3)]
+            out += [(f"phi{k}{of}", f"omega{k}{of}", "rad") for k in (1, 2, 3)]
+        else:
+            out += _joint_names(system.joints[index])
+    return out
+
+
+def _joint_names(joint):
+    lengths, angles = joint.num_translations, joint.num_rates - joint.num_translations
+    out = []
+    for count, what, unit in ((lengths, "length", "m"), (angles, "angle", "rad")):
+        for k in range(count):
+            number = f" {k + 1}" if count > 1 else ""
+            of = f"{what}{number} of {joint.name}"
+            out.append((of, f"rate of {of}", unit))
+    return out

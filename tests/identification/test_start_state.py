@@ -1,0 +1,194 @@
+"""Start states of systems with joints as parameters."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.identification import Measurements, Parameter, Positive, identify, start_state
+from rigidjax.identification.displacement import displaced, independent_rates, selection
+
+CRANK = "revolute ground-crank"
+
+
+def coordinate(name):
+    """Coordinate and rate of a joint as functions of a state."""
+    sensors = (rj.JointCoordinate(name), rj.JointRate(name))
+
+    def read(model, state):
+        y = model.pack(state)
+        return jnp.stack([s.predict(model, jnp.zeros(()), y) for s in sensors])
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def four_bar():
+    problem = rj.problems.four_bar()
+    return rj.NullSpace(problem.system), problem.state0
+
+
+@pytest.fixture(scope="module")
+def moved(four_bar):
+    """Compiled displacement of the four-bar by changes of the crank's angle and rate."""
+    model, state = four_bar
+    directions = selection(independent_rates(model, state), 3)
+
+    def function(change):
+        return displaced(model, state, jnp.zeros(()), directions, change[:1], change[1:])
+
+    return jax.jit(function)
+
+
+def test_displaced_loop(four_bar, moved):
+    """The crank moves as asked, the loop stays closed, nothing asked for is nothing done."""
+    model, state = four_bar
+    change = jnp.array([0.7, 1.5])
+    new, okay = moved(change)
+    assert okay
+    assert max(map(float, model.drift(0.0, model.encode(new)))) < 1e-14
+    read = jax.jit(lambda s: coordinate(CRANK)(model, s))
+    # A Runge-Kutta step of 1/8 of 0.7 rad is off by (0.7/16)^5/60.
+    np.testing.assert_allclose(read(new) - read(state), change, atol=3e-7)
+    same, _ = moved(jnp.zeros(2))
+    for a, b in zip(jax.tree.leaves(same), jax.tree.leaves(state), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_derivatives_of_displacement(moved):
+    change, h = jnp.array([0.4, -0.8]), 1e-4
+    forward = jax.jacfwd(lambda c: moved(c)[0])(change)
+    for k in range(2):
+        step = jnp.zeros(2).at[k].set(h)
+        ends = [moved(change + s * step)[0] for s in (1, -1, 2, -2)]
+        for exact, *e in zip(*map(jax.tree.leaves, (forward, *ends)), strict=True):
+            found = (8 * (e[0] - e[1]) - (e[2] - e[3])) / (12 * h)
+            np.testing.assert_allclose(exact[..., k], found, atol=1e-9)
+
+
+def test_loop_that_cannot_be_closed_fails():
+    """A rocker that is asked to go where it cannot be fails by its flag, and stays."""
+    problem = rj.problems.four_bar()
+    model, state = rj.NullSpace(problem.system), problem.state0
+    far, okay = jax.jit(
+        lambda c: displaced(model, state, jnp.zeros(()), selection((2,), 3), c, 0 * c)
+    )(jnp.array([2.0]))
+    assert not okay
+    np.testing.assert_array_equal(far.position, state.position)
+
+
+def readings(model, state, sensors, ts, moved=None):
+    """Exact readings from a start that is moved by a change of the minimal velocities."""
+    if moved is not None:
+        count = len(moved) // 2
+        directions = selection(independent_rates(model, state), len(moved) // 2)
+        change = jnp.asarray(moved)
+        state, _ = jax.jit(displaced)(
+            model, state, jnp.zeros(()), directions, change[:count], change[count:]
+        )
+    solution = rj.simulate(model, state, ts[-1], ts=ts, rtol=1e-11, atol=1e-11)
+    read = jax.jit(jax.vmap(lambda t, y: tuple(s.predict(model, t, y) for s in sensors)))
+    return state, dict(zip(sensors, read(solution.ts, solution.ys), strict=True))
+
+
+def mass_of(experiment):
+    return experiment.model.system.bodies[2].mass
+
+
+def test_start_of_a_loop(four_bar, moved):
+    """Start of a closed loop and a mass in it, from one encoder."""
+    model, state = four_bar
+    true, _ = moved(jnp.array([0.3, 1.5]))
+    sensors = (rj.JointCoordinate("revolute ground-rocker"),)
+    ts = np.linspace(0.0, 0.5, 26)
+    _, values = readings(model, true, sensors, ts)
+    start = start_state(model)
+    assert start.labels == (
+        f"start: change of angle of {CRANK}",
+        f"start: change of rate of angle of {CRANK}",
+    )
+    heavier = Parameter("mass", mass_of, Positive(), start=1.0, unit="kg")
+    fit = identify(
+        model,
+        Measurements(ts, values, {sensors[0]: 1e-3}),
+        [start, heavier],
+        state0=state,
+        horizons=(1.0,),
+    )
+    assert fit.converged and fit.identifiability.identifiable
+    assert fit.units == ("kg", "rad", "rad/s")
+    np.testing.assert_allclose(fit.values, [0.7, 0.3, 1.5], rtol=1e-6)
+    np.testing.assert_allclose(fit.states[0].orientation, true.orientation, atol=1e-7)
+    np.testing.assert_allclose(fit.states[0].angular_velocity, true.angular_velocity, atol=1e-5)
+
+
+def test_start_of_a_free_body():
+    """All of the start of a tossed body, in absolute coordinates."""
+    body = rj.Body("brick", 1.2, (0.02, 0.03, 0.04))
+    model = rj.Absolute(rj.System(body, forces=rj.Gravity((0.0, 0.0, -9.81))))
+    sensors = (rj.Position(), rj.Attitude())
+    change = [0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 1.0, 2.0, 3.0, -2.0, 1.5, 4.0]
+    ts = np.linspace(0.0, 0.4, 9)
+    state = model.system.reference_state()
+    true, values = readings(model, state, sensors, ts, change)
+    fit = identify(
+        model,
+        Measurements(ts, values, {s: 1e-3 for s in sensors}, name="toss"),
+        start_state(model),
+        state0=state,
+        horizons=(1.0,),
+    )
+    assert fit.converged and fit.identifiability.identifiable
+    assert fit.labels[3] == "start: change of phi1 of brick[toss]"
+    np.testing.assert_allclose(fit.values, change, atol=1e-6)
+    np.testing.assert_allclose(fit.states[0].angular_velocity, true.angular_velocity, atol=1e-6)
+
+
+def test_rates_of_a_top():
+    """Rates alone, of a body with a fixed point; the turn stays as it is given."""
+    model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))
+    ts = np.linspace(0.0, 1.0, 21)
+    change = [0.0, 0.0, 0.0, 1.0, -2.0, 3.0]
+    _, values = readings(model, rj.State(), (rj.Attitude(),), ts, change)
+    fit = identify(
+        model,
+        Measurements(ts, values, {rj.Attitude(): 1e-3}),
+        start_state(model, positions=False, per_run=False),
+        state0=rj.State(),
+        horizons=(1.0,),
+    )
+    assert fit.units == ("rad/s",) * 3
+    assert fit.labels[0] == "start: change of omega1"
+    np.testing.assert_allclose(fit.values, change[3:], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda m: start_state(m, positions=False, rates=False), "needs `positions=True`"),
+        (lambda m: start_state(m.system), "takes a formulation such as"),
+        (lambda m: start_state(welded()), "leave no degree of freedom"),
+    ],
+)
+def test_errors(four_bar, call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(four_bar[0])
+
+
+def welded():
+    body = rj.Body("plate", 1.0, (0.1, 0.1, 0.1))
+    return rj.NullSpace(rj.System(body, [rj.Weld("ground", "plate")]))
+
+
+def test_start_of_another_system(four_bar):
+    model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))
+    run = Measurements([0.0, 1.0], {rj.Gyroscope(): np.zeros((2, 3))})
+    with pytest.raises(ValueError, match="made for a system with 3 minimal velocities"):
+        free = rj.NullSpace(rj.System(rj.Body("brick", 1.2, (0.02, 0.03, 0.04))))
+        identify(free, run, start_state(model))
+    with pytest.raises(ValueError, match="must be one unit or 3"):
+        unit = ("rad", "rad")
+        identify(
+            model, run, Parameter("r", lambda e: e.state0.angular_velocity, per_run=True, unit=unit)
+        )
