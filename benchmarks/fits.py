@@ -189,7 +189,7 @@ def statistics_row(name: str, study: Study, count: int, batch: int) -> dict[str,
     )
     seconds = time.perf_counter() - begin
     plan = excitation(study.model, study.state0, study.ts, study.noise, study.parameters)
-    bound, true = np.array(list(plan.std.values())), np.array(list(plan.values.values()))
+    bound, true = np.array(list(plan.std.values())), plan.values
     error = fit.values - true
     low, high = fit.values - 1.959964 * fit.std, fit.values + 1.959964 * fit.std
     covered = np.mean((low < true) & (true < high), axis=0)
