@@ -13,6 +13,7 @@ from .consistent import (
 from .csv import read_csv as read_csv
 from .design import Design as Design, design_experiment as design_experiment
 from .excitation import Excitation as Excitation, excitation as excitation
+from .first_order import FirstOrder as FirstOrder
 from .fit import Fit as Fit, IdentificationError as IdentificationError
 from .identifiability import Combination as Combination, Identifiability as Identifiability
 from .identify import identify as identify

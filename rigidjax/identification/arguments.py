@@ -14,6 +14,7 @@ from ..projection import AbstractProjection
 from ..state import State
 from ..system import System
 from .evaluation import Evaluation
+from .first_order import FirstOrder
 from .fit import IdentificationError
 from .least_squares import Search
 from .losses import AbstractLoss, Squares
@@ -24,6 +25,7 @@ from .sensors import tracking
 
 # A parameter acts on nothing if it changes readings by less than this part of what others do.
 _IDLE = 1e-14
+_METHODS = ("levenberg-marquardt", "gauss-newton")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Options:
     projection: bool | AbstractProjection = True
     max_steps: int = 4096
     horizons: Sequence[float] = (0.1, 0.3, 1.0)
-    method: Literal["levenberg-marquardt", "gauss-newton"] = "levenberg-marquardt"
+    method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt"
     loss: AbstractLoss | None = None
     max_iterations: int = 200
     tolerance: float | None = None
@@ -53,10 +55,10 @@ class Options:
                 "`identify(horizons=...)` must increase, from above 0, to 1, such as "
                 f"(0.1, 0.3, 1.0); got {self.horizons!r}."
             )
-        if self.method not in ("levenberg-marquardt", "gauss-newton"):
+        if not isinstance(self.method, FirstOrder) and self.method not in _METHODS:
             raise ValueError(
-                '`identify(method=...)` must be "levenberg-marquardt" or "gauss-newton"; got '
-                f"{self.method!r}."
+                '`identify(method=...)` must be "levenberg-marquardt", "gauss-newton" or '
+                f"`rj.identification.FirstOrder(...)`; got {self.method!r}."
             )
         if self.loss is not None and not isinstance(self.loss, AbstractLoss):
             raise TypeError(
@@ -89,7 +91,7 @@ class Options:
             jnp.asarray(tolerance, dtype),
             self.max_iterations,
             Squares() if self.loss is None else self.loss,
-            self.method == "levenberg-marquardt",
+            self.method != "gauss-newton",
         )
 
 

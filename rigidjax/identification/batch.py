@@ -14,6 +14,7 @@ from ..formulations import AbstractFormulation
 from ..state import State
 from .arguments import Options, check_parameters, prepare
 from .evaluation import Evaluation
+from .first_order import FirstOrder
 from .least_squares import Search, minimise_from
 from .measurements import Measurements, stack_runs
 from .parameters import Parameter
@@ -79,6 +80,8 @@ def identify_batch(
     **Raises:** `TypeError` and `ValueError` for arguments that do not fit.
     """
     how = Options(**options)
+    if isinstance(how.method, FirstOrder):
+        raise ValueError('`identify_batch` has no `FirstOrder`; use "levenberg-marquardt".')
     parameters = check_parameters(model, parameters)
     if not data:
         raise ValueError("`identify_batch(data=...)` needs at least one set of data; got none.")

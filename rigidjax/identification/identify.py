@@ -9,6 +9,7 @@ from ..formulations import AbstractFormulation
 from ..projection import AbstractProjection
 from ..state import State
 from .arguments import Options, check_parameters, check_start, check_starts, num_fitted, prepare
+from .first_order import FirstOrder, descend
 from .fit import Fit, IdentificationError
 from .least_squares import minimise
 from .losses import AbstractLoss
@@ -33,7 +34,7 @@ def identify(
     projection: bool | AbstractProjection = True,
     max_steps: int = 4096,
     horizons: Sequence[float] = (0.1, 0.3, 1.0),
-    method: Literal["levenberg-marquardt", "gauss-newton"] = "levenberg-marquardt",
+    method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt",
     loss: AbstractLoss | None = None,
     starts: int = 1,
     start_spread: float = 0.5,
@@ -61,7 +62,8 @@ def identify(
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
       Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
     - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line
-      search; it needs a good start, and data that determine all parameters.
+      search; it needs a good start, and data that determine all parameters. `FirstOrder(...)`
+      goes along gradients first, for large or stochastic problems.
     - `loss`: of a residual in units of the noise; `Huber()` or `Cauchy()` against outliers. `None`
       for least squares.
     - `starts`: more than one minimises from as many starts at once, under `vmap`, and goes on from
@@ -100,6 +102,9 @@ def identify(
     if segments > 1:
         shot = shoot(problem, runs, segments)
         problem, search = shot.problem, search.undivided()
+    if isinstance(options.method, FirstOrder):
+        problem, note = descend(problem, search.loss, options.method)
+        notes = [*notes, note]
     noise = {}
     if known:
         minimum = minimise(problem, search)
@@ -110,7 +115,7 @@ def identify(
     check_start(problem, runs, minimum.first)
     if shot is not None:
         notes = [*notes, *shot.notes(bool(minimum.converged))]
-    if starts > 1 or shot is not None:
+    if problem is not given:
         minimum = started_from(given, minimum)
     fit = make_fit(problem, runs, minimum, notes, search, noise)
     if throw and not fit.converged:

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..results import RESULTS
 from .criteria import CRITERIA, information_factor
-from .parameters import Experiment, Parameter
+from .parameters import Experiment, Parameter, with_leaves
 from .plan import Plan
 
 
@@ -35,9 +35,7 @@ class Designer(eqx.Module):
             size = len(p.transform.fitted(reference.shape))
             leaves.append(p.transform.leaf(u[:size], reference))
             u = u[size:]
-        return eqx.tree_at(
-            lambda e: [p.where(e) for p in self.inputs], self.plan.experiment, leaves
-        )
+        return with_leaves(self.inputs, self.plan.experiment, leaves)
 
     def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """The criterion, and whether the simulation succeeds."""

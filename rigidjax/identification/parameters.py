@@ -48,6 +48,8 @@ class Parameter(eqx.Module):
       share their compiled code.
     - `transform`, its coordinates: `Free()`, `Positive()`, `Bounded(a, b)`, `PrincipalInertia()`,
       `InertiaTensor()`, `Orientation()`; each can hold a part of the leaf fixed.
+    - `tied`, functions that pick other leaves of the same shape, which take the same value: two
+      equal springs, both wheels.
     - `per_run`, whether every run has its own.
     - `start`, start value, in the shape of the leaf, or with the runs in front; what the model
       holds if left out.
@@ -61,6 +63,7 @@ class Parameter(eqx.Module):
 
     name: str = eqx.field(static=True)
     where: Callable[[Experiment], Any] = eqx.field(static=True)
+    tied: tuple[Callable[[Experiment], Any], ...] = eqx.field(static=True)
     transform: AbstractTransform
     per_run: bool = eqx.field(static=True)
     start: Any
@@ -74,6 +77,7 @@ class Parameter(eqx.Module):
         where: Callable[[Experiment], Any],
         transform: AbstractTransform | None = None,
         *,
+        tied: Sequence[Callable[[Experiment], Any]] = (),
         per_run: bool = False,
         start: ArrayLike | None = None,
         unit: str | Sequence[str] = "",
@@ -87,6 +91,11 @@ class Parameter(eqx.Module):
                 f"`Parameter({name!r}, where=...)` must be a function of an `Experiment`, such as "
                 f"`lambda e: e.model.system.inertia`; got {where!r}."
             )
+        if callable(tied) or not all(map(callable, tied)):
+            raise TypeError(
+                f"`Parameter({name!r}, tied=...)` must be a list of functions of an `Experiment`; "
+                f"got {tied!r}."
+            )
         transform = Free() if transform is None else transform
         if not isinstance(transform, AbstractTransform):
             raise TypeError(
@@ -95,6 +104,7 @@ class Parameter(eqx.Module):
             )
         self.name = name
         self.where = where
+        self.tied = tuple(tied)
         self.transform = transform
         self.per_run = per_run
         argument = f"Parameter({name!r}, start=...)"
@@ -131,9 +141,23 @@ class Parameter(eqx.Module):
         return self.unit
 
     def leaf(self, experiment: Experiment) -> Any:
-        """The leaf of an experiment, checked to be one array of real numbers."""
+        """The leaf of an experiment, checked to be one array of real numbers, and those tied to it.
+
+        **Errors:** `ValueError` for another kind of leaf, or tied ones of another shape.
+        """
+        leaf = self._picked(self.where, experiment)
+        for where in self.tied:
+            other = self._picked(where, experiment)
+            if other.shape != leaf.shape:
+                raise ValueError(
+                    f"`Parameter({self.name!r}, tied=...)` must pick leaves of the same shape, "
+                    f"{leaf.shape}; got {other.shape}."
+                )
+        return leaf
+
+    def _picked(self, where: Callable[[Experiment], Any], experiment: Experiment) -> Any:
         try:
-            leaf = self.where(experiment)
+            leaf = where(experiment)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise ValueError(
                 f"`Parameter({self.name!r}, where=...)` finds nothing in this experiment: {error}."
@@ -144,6 +168,22 @@ class Parameter(eqx.Module):
                 f"{type(leaf).__name__}."
             )
         return leaf
+
+
+def with_leaves(
+    parameters: Sequence[Parameter], experiment: Experiment, leaves: Sequence[Any]
+) -> Experiment:
+    """The experiment with these leaves in place of those that the parameters pick."""
+    if not parameters:
+        return experiment
+    pairs = [
+        (where, leaf)
+        for p, leaf in zip(parameters, leaves, strict=True)
+        for where in (p.where, *p.tied)
+    ]
+    return eqx.tree_at(
+        lambda e: [where(e) for where, _ in pairs], experiment, [leaf for _, leaf in pairs]
+    )
 
 
 def start_leaf(
@@ -187,10 +227,10 @@ def check_leaves(parameters: Sequence[Parameter], experiment: Experiment) -> Non
     numbers = itertools.count()
     marked = jax.tree.map(lambda _: next(numbers), experiment)
     picked = {}
-    for p in parameters:
+    for p, where in ((each, where) for each in parameters for where in (each.where, *each.tied)):
         p.leaf(experiment)
         try:
-            mark = p.where(marked)
+            mark = where(marked)
         except TypeError:
             mark = None
         if not isinstance(mark, int):
@@ -199,6 +239,6 @@ def check_leaves(parameters: Sequence[Parameter], experiment: Experiment) -> Non
                 "part or a function of it. For a part use `which=` or `fixed=` of the "
                 "transformation."
             )
-        other = picked.setdefault(mark, p.name)
-        if other != p.name:
-            raise ValueError(f"Parameters {other!r} and {p.name!r} pick the same leaf.")
+        if mark in picked:
+            raise ValueError(f"Parameters {picked[mark]!r} and {p.name!r} pick the same leaf.")
+        picked[mark] = p.name

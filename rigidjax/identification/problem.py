@@ -14,18 +14,22 @@ from ..results import RESULTS
 from ..simulate import simulate
 from ..state import State
 from .measurements import Runs
-from .parameters import Experiment, Parameter, check_leaves, start_leaf
+from .parameters import Experiment, Parameter, check_leaves, start_leaf, with_leaves
 from .start_state import StartChange, with_start
 
 
 class Simulation(eqx.Module):
-    """How the trial experiments are simulated; the arguments of `rj.simulate`."""
+    """How the trial experiments are simulated; the arguments of `rj.simulate`.
+
+    `forward`: whether derivatives are taken in forward mode.
+    """
 
     solver: diffrax.AbstractSolver
     rtol: float = eqx.field(static=True)
     atol: float = eqx.field(static=True)
     projection: Any
     max_steps: int = eqx.field(static=True)
+    forward: bool = eqx.field(static=True, default=True)
 
 
 class _Readings(eqx.Module):
@@ -133,9 +137,7 @@ class Problem(eqx.Module):
     def experiment(self, leaves: Sequence[Array], run: Run) -> Experiment:
         """The experiment of one run with these leaves in it."""
         experiment = Experiment(self.model, run.state0, self.sensors, self.displacement)
-        if not leaves:
-            return experiment
-        return eqx.tree_at(lambda e: [p.where(e) for p in self.parameters], experiment, leaves)
+        return with_leaves(self.parameters, experiment, leaves)
 
     def predict(
         self, experiment: Experiment, run: Run
@@ -156,7 +158,7 @@ class Problem(eqx.Module):
             atol=how.atol,
             projection=how.projection,
             max_steps=how.max_steps,
-            adjoint=diffrax.ForwardMode(),
+            adjoint=diffrax.ForwardMode() if how.forward else None,
             throw=False,
         )
         return solution.ys, closed & (solution.result == RESULTS.successful)

@@ -18,7 +18,7 @@ from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError
 from ..simulate import simulate
 from ..state import State
-from .parameters import Experiment, Parameter, check_leaves
+from .parameters import Experiment, Parameter, check_leaves, with_leaves
 from .sensors import AbstractSensor, tracking
 from .start_state import with_start
 
@@ -163,7 +163,7 @@ class VariedRun(eqx.Module):
             end = begin + p.transform.estimates(leaf).shape[0]
             changed.append(p.transform.perturbed(leaf, change[begin:end]))
             begin = end
-        at = eqx.tree_at(lambda e: [p.where(e) for p in self.parameters], self.experiment, changed)
+        at = with_leaves(self.parameters, self.experiment, changed)
         state0, _ = at.started(self.t0)
         solution = simulate(
             at.model, state0, self.t1, t0=self.t0, ts=self.ts, throw=False, **self.options

@@ -3,8 +3,12 @@
 import pathlib
 from typing import Any, NamedTuple
 
+from ...identification import Cauchy, Huber, Squares
 from .. import checks, choices
 from .table import Table
+
+_METHODS = {name: name for name in ("levenberg-marquardt", "gauss-newton")}
+_LOSSES = {"squares": Squares, "huber": Huber, "cauchy": Cauchy}
 
 
 class Outputs(NamedTuple):
@@ -41,6 +45,21 @@ def read_method(top: Table) -> dict[str, Any]:
             options[key] = table.take(key, "a whole number")
             if options[key] < 1:
                 table.fail(f"`{key}` must be 1 or more; got {options[key]}.")
+    if table.has("method"):
+        options["method"] = table.pick("method", _METHODS)
+    if table.has("loss"):
+        options["loss"] = table.pick("loss", _LOSSES)()
+    for key in ("starts", "segments"):
+        if table.has(key):
+            options[key] = table.take(key, "a whole number")
+            if options[key] < 1:
+                table.fail(f"`{key}` must be 1 or more; got {options[key]}.")
+    if table.has("start_spread"):
+        options["start_spread"] = table.checked(
+            checks.positive, "start_spread", table.number("start_spread")
+        )
+    if table.has("seed"):
+        options["seed"] = table.take("seed", "a whole number")
     if table.has("projection"):
         options["projection"] = table.take("projection", "true or false")
     table.done()
