@@ -93,6 +93,21 @@ class Absolute(AbstractAbsolute):
         return internal + sum(joint.num_constraints for joint in joints)
 
     @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """What each of the constraints belongs to, for messages, in the order of `multipliers`."""
+        bodies = [getattr(body, "name", "") for body in getattr(self.system, "bodies", [None])]
+        internal = [
+            f"the rotation coordinates of the body {name!r}" if name else "the rotation coordinates"
+            for name in bodies
+            for _ in range(self.rotation.num_constraints)
+        ]
+        if self.jointed is None:
+            return tuple(internal)
+        joints = self.jointed.system.joints
+        owners = self.jointed.mechanics.constraint_owners()
+        return *internal, *(f"the joint {joints[i].name!r}" for i in owners)
+
+    @property
     def indices(self) -> tuple[int, ...]:
         r"""Differentiation index of each unknown, as solvers want it for their error estimate.
 

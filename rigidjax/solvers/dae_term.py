@@ -10,9 +10,11 @@ def dae_term(model: Absolute) -> MassMatrixTerm:
     """The term of a formulation with multipliers among its unknowns, for `diffrax.diffeqsolve`.
 
     **Arguments:** `model`, such as `rj.Absolute(system, index=2)`; start from
-    `model.encode(state)`.
+    `model.encode(state)`. If other unknowns violate a constraint, an error names its joint.
     """
-    return MassMatrixTerm(_RightHandSide(model), _Mass(model), model.indices)
+    levels = model.num_algebraic // max(model.num_multipliers, 1)
+    names = ("",) * model.layout.size + levels * model.constraint_names
+    return MassMatrixTerm(_RightHandSide(model), _Mass(model), model.indices, names=names)
 
 
 class _RightHandSide(eqx.Module):

@@ -22,6 +22,7 @@ from ..linear import (
 from ..newton import Outcome, SimplifiedNewton, iterate
 from ..outcome import ended, newton_result
 from ..proposed import proposal
+from ..start import checked_start
 from ..terms import flattened
 from .formulas import MAX_ORDER
 from .history import (
@@ -117,8 +118,9 @@ class BDF(AbstractProposingSolver):
         check_problem(self, terms, y0)
         y, _ = flattened(y0)
         h = length(t0, t1, y.dtype)
-        past = restarted(equations(terms, t0, y0, args), t0, h, y)
-        return _fresh(past, y, self.linear_solver)
+        eqs = equations(terms, t0, y0, args)
+        state = _fresh(restarted(eqs, t0, h, y), y, self.linear_solver)
+        return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any

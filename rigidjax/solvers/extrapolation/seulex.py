@@ -12,6 +12,7 @@ import numpy as np
 from ..base import check_problem
 from ..equations import ConstantMass, Explicit, equations, frozen, length
 from ..linear import Inverse, check_linear_solver, factored, solution, unfactored
+from ..start import checked_start
 from ..terms import flattened
 from .base import AbstractExtrapolation, ExtrapolationState, conclude, first_state
 from .table import Sequence, combined, extrapolate
@@ -50,12 +51,14 @@ class Seulex(AbstractExtrapolation):
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
-        if not isinstance(equations(terms, t0, y0, args), Explicit | ConstantMass):
+        eqs = equations(terms, t0, y0, args)
+        if not isinstance(eqs, Explicit | ConstantMass):
             raise TypeError(
                 "`Seulex` takes a `diffrax.ODETerm` or a `MassMatrixTerm` with a constant matrix; "
                 "use `Radau5` or `BDF` for other equations."
             )
-        return first_state(self.root_finder, len(_NUMBERS))
+        state = first_state(self.root_finder, len(_NUMBERS))
+        return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any

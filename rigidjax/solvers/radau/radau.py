@@ -15,6 +15,7 @@ from ..linear import Inverse, check_linear_solver, inverse_size, solution
 from ..newton import Outcome, default_newton, iterate
 from ..outcome import ended, newton_result
 from ..predictive import PredictiveController
+from ..start import checked_start
 from ..terms import flattened
 from .interpolation import CollocationInterpolation
 from .stages import Factors, Stages, extrapolated, factors, increments, no_factors
@@ -93,13 +94,15 @@ class AbstractRadau(AbstractDAESolver):
         y, _ = flattened(y0)
         n, s, dtype = y.size, self.stages, y.dtype
         square, zero = jnp.zeros((n, n), dtype), jnp.zeros((), dtype)
-        rate = frozen(equations(terms, t0, y0, args)).start_rate(*frozen((t0, y)))
-        return RadauState(
+        eqs = equations(terms, t0, y0, args)
+        rate = frozen(eqs).start_rate(*frozen((t0, y)))
+        state = RadauState(
             M=square, K=square, h_factors=zero,
             factors=no_factors(self.linear_solver, n, dtype, radau_tableau(s)),
             stale=jnp.array(True), Z=jnp.zeros((s, n), dtype), h=zero + 1,
             rate=rate, eta=zero + 1, evaluations=jnp.array(0),
         )  # fmt: skip
+        return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
