@@ -31,8 +31,9 @@ def ended(t0: Any, t1: Any, size: Any, error: Any, result: Any) -> tuple[Any, An
 
     **Arguments:** `t0`, `t1`; `size` of the error, below 1 if the step is good; `error`; `result`.
     """
-    eps = jnp.finfo(jnp.result_type(t0)).eps
-    least = 10 * eps * jnp.maximum(jnp.abs(t0), jnp.abs(t1))
+    info = jnp.finfo(jnp.result_type(t0))
+    # At t0 = 0 there is no round-off; steps must not come to nothing all the same.
+    least = jnp.maximum(10 * info.eps * jnp.maximum(jnp.abs(t0), jnp.abs(t1)), info.tiny**0.5)
     short = (t1 - t0 <= least) & ~(size < 1)
     reached = RESULTS.where(result == RESULTS.successful, RESULTS.dt_min_reached, result)
     return jnp.where(short, 0.0, error), RESULTS.where(short, reached, result)
