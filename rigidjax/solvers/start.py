@@ -30,14 +30,14 @@ def checked_start(solver: Any, terms: Any, t: Any, y0: Any, eqs: Any, state: Any
 
     **Raises:** an error of Equinox, with the equation and its residual.
     """
-    if not eqs.is_singular:
+    term, _ = unwrapped(terms)
+    if not (eqs.is_singular and term.check_start):
         return state
     y, unravel = flattened(y0)
     eqs, t, y = frozen((eqs, t, y))
     finder = solver.root_finder
     allowed = _TIMES * finder.scale(unravel(y), None, jnp.ones((), y.dtype))
     allowed = jnp.maximum(allowed, _TOLERANCE * jnp.maximum(jnp.abs(y), 1.0))
-    term, _ = unwrapped(terms)
     index = index_of(terms)
     levels = 2 if index is not None and max(index) == 3 else 1
     found = _violations(eqs, t, y, levels)

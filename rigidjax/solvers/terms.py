@@ -43,6 +43,7 @@ class MassMatrixTerm(AbstractDAETerm):
       automatic differentiation.
     - `names`: what to call each of the n equations if the start violates it; empty for those that
       are not algebraic.
+    - `check_start`: whether that is checked, which takes about half a second to compile.
 
     **Raises:** `ValueError` for an index other than 0 to 3 and for matrices of another shape; at
     run time an error for a start that violates an algebraic equation, with its number.
@@ -56,6 +57,7 @@ class MassMatrixTerm(AbstractDAETerm):
     )
     jacobian: Callable[[Any, Any, Any], Any] | None = None
     names: tuple[str, ...] | None = eqx.field(static=True, default=None)
+    check_start: bool = eqx.field(static=True, default=True)
 
     def vf(self, t: Any, y: Any, args: Any) -> Any:
         """The right-hand side $f$."""
@@ -75,7 +77,7 @@ class ImplicitTerm(AbstractDAETerm):
     - `index`: as in `MassMatrixTerm`.
     - `rate`: $\dot y$ at the start as a function of `(t, y, args)`; `None` for zero. It serves the
       first step of a multistep method and the first Jacobian of the others.
-    - `names`: as in `MassMatrixTerm`.
+    - `names`, `check_start`: as in `MassMatrixTerm`.
 
     **Raises:** `ValueError` for an index other than 0 to 3; at run time an error for a start that
     violates an algebraic equation, with its number.
@@ -88,6 +90,7 @@ class ImplicitTerm(AbstractDAETerm):
     )
     rate: Callable[[Any, Any, Any], Any] | None = None
     names: tuple[str, ...] | None = eqx.field(static=True, default=None)
+    check_start: bool = eqx.field(static=True, default=True)
 
     def vf(self, t: Any, y: Any, args: Any) -> Any:
         """The rate $\\dot y$ at the start, zero if unknown."""
