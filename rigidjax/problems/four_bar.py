@@ -20,8 +20,8 @@ def four_bar(rate: float = 10.0, thickness: float = 0.0) -> Problem:
 
     Uniform thin rods of 1 kg/m. The crank starts upright and goes round.
 
-    **Arguments:** `rate` of the crank at the start, rad/s; `thickness` of the rods (square section),
-    m; `Absolute` needs one.
+    **Arguments:** `rate` of the crank at the start, rad/s; `thickness` of the rods (square
+    section), m; `Absolute` needs one.
     """
     start, end = np.zeros(2), np.array([FRAME, 0.0])
     pin = np.array([0.0, CRANK])
