@@ -12,6 +12,11 @@ from ..implicit import AbstractImplicitStep
 from ..linear import Factored, Inverse, factored, solution
 from .tableau import Tableau, lagrange_basis, radau_tableau
 
+# Unknowns up to which the inverse is put together in the original basis. Radau5 at 1e-6, one core,
+# together and apart: HIRES (8) 1.77 and 2.17 ms, Example C (23) 104.1 and 99.4, Andrews (27) 33.5
+# and 33.1.
+_LARGEST_FULL = 16
+
 
 class Stages(AbstractImplicitStep):
     r"""The stage equations $F(t_i, y_0 + z_i, \sum_j (A^{-1})_{ij} z_j / h) = 0$, `Z` (s, n).
@@ -56,7 +61,7 @@ class Factors(NamedTuple):
 
     **Attributes:** `real`, of $\gamma/h\,M + K$; `pairs`, of the same with the complex eigenvalues,
     one for each pair; `full`, the inverse of $A^{-1} \otimes M / h + I \otimes K$, (s n, s n), in
-    the place of `pairs` if the linear solver is `Inverse`.
+    the place of `pairs` if the linear solver is `Inverse` and n small.
     """
 
     real: Factored
@@ -71,7 +76,7 @@ def factors(solver: lx.AbstractLinearSolver, M: Any, K: Any, h: Any, tableau: Ta
     """
     real = factored(solver, tableau.gamma / h * M + K)
     pairs = [factored(solver, complex(value) / h * M + K) for value in tableau.pairs]
-    if isinstance(solver, Inverse):
+    if isinstance(solver, Inverse) and len(M) <= _LARGEST_FULL:
         return Factors(real, None, _full_inverse(real.state, [p.state for p in pairs], tableau))
     return Factors(real, pairs, None)
 
