@@ -6,6 +6,7 @@ at once on two cores wait for ever. Derivatives are products of matrices.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Num
 
 
-def one_by_one(function: Callable[..., Array]) -> Callable[..., Array]:
+def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, applied to one matrix after another in batches on the CPU."""
     mapped = custom_vmap(function)
 
@@ -28,7 +29,8 @@ def one_by_one(function: Callable[..., Array]) -> Callable[..., Array]:
             return jax.lax.map(lambda one: mapped(*one), arrays)
 
         at_once = jax.vmap(function)
-        return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=at_once), True
+        out = jax.lax.platform_dependent(*arrays, cpu=in_turn, default=at_once)
+        return out, jax.tree.map(lambda _: True, out)
 
     return mapped
 

@@ -155,7 +155,8 @@ def _solve(
     if structured:
         terms = ModelTerm(model)
     elif isinstance(model, Absolute) and model.index > 0:
-        terms = dae_term(model)
+        # Consistent by what is checked above.
+        terms = dae_term(model, state0, t0, check_start=False)
         terms = eqx.tree_at(lambda term: term.vector_field, terms, replace_fn=count)
     else:
         terms = diffrax.ODETerm(count(model.vector_field))

@@ -14,6 +14,7 @@ from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
 from .internal import check_rotation, system_multipliers
+from .redundancy import least_norm
 
 
 class Absolute(AbstractAbsolute):
@@ -93,6 +94,26 @@ class Absolute(AbstractAbsolute):
         return internal + sum(joint.num_constraints for joint in joints)
 
     @property
+    def has_loops(self) -> bool:
+        """Whether joints close loops, so that constraints may be redundant."""
+        return has_joints(self.system) and bool(self.system.topology.loops)
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """What each of the constraints belongs to, for messages, in the order of `multipliers`."""
+        bodies = [getattr(body, "name", "") for body in getattr(self.system, "bodies", [None])]
+        internal = [
+            f"the rotation coordinates of the body {name!r}" if name else "the rotation coordinates"
+            for name in bodies
+            for _ in range(self.rotation.num_constraints)
+        ]
+        if self.jointed is None:
+            return tuple(internal)
+        joints = self.jointed.system.joints
+        owners = self.jointed.mechanics.constraint_owners()
+        return *internal, *(f"the joint {joints[i].name!r}" for i in owners)
+
+    @property
     def indices(self) -> tuple[int, ...]:
         r"""Differentiation index of each unknown, as solvers want it for their error estimate.
 
@@ -151,15 +172,20 @@ class Absolute(AbstractAbsolute):
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""Multipliers $\lambda$ of the internal constraints and of those of the joints.
 
-        In postprocessing for index 0, of least norm if constraints are redundant; a part of the
-        unknowns otherwise.
+        In postprocessing for index 0, a part of the unknowns otherwise; of least norm if
+        constraints are redundant.
         **Returns:** shape (m,): J for every body in the order of `rotation.constraint`, then the
         joints group by group (joints of the same kind together); see `reactions`.
         **Source:** Lang (6), (40).
         """
         values, _ = split_chart(y)
         if self.index != 0 and values.size == self.num_unknowns:
-            return values[self.layout.size :][: self.num_multipliers]
+            lam = values[self.layout.size :][: self.num_multipliers]
+            if not self.has_loops:
+                return lam
+            descriptor = Descriptor(self)
+            q, _, angles = descriptor.split(values[: self.layout.size])
+            return least_norm(descriptor.jacobian(jnp.asarray(t, q.dtype), q, angles), lam)
         if self.jointed is not None:
             if self.rotation.num_constraints == 0:
                 return self.jointed.multipliers(t, y)

@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 
 
 class Descriptor(eqx.Module):
-    """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$."""
+    """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$.
+
+    **Arguments:** `model`; `independent`, the projector onto independent constraints, (m, m), see
+    `redundancy`; `None` if they all are.
+    """
 
     model: "Absolute"
+    independent: Float[Array, "m m"] | None = None
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group."""
@@ -126,7 +131,8 @@ class Descriptor(eqx.Module):
         A = A.at[n : 2 * n, n : 2 * n].set(self.mass_matrix(q))
         A = A.at[2 * n : size, 2 * n : size].set(jnp.eye(size - 2 * n, dtype=y.dtype))
         if index == 1 and m:
-            A = A.at[size : size + m, n : 2 * n].set(self.jacobian(t, q, angles))
+            G, P = self.jacobian(t, q, angles), self.independent
+            A = A.at[size : size + m, n : 2 * n].set(G if P is None else P @ G)
         return A
 
     @eqx.filter_jit
@@ -145,6 +151,7 @@ class Descriptor(eqx.Module):
             alpha, beta = model.baumgarte
             level = level - 2.0 * alpha * self.constraint_rate(t, q, v, angles)
             level = level - beta**2 * self.constraint(t, q, angles)
+        level = self.determined(level, lam)
         _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
         balance = self.force(t, q, v, y0) - transpose(lam)[0]
         rates = jnp.zeros(0, y.dtype)
@@ -153,5 +160,11 @@ class Descriptor(eqx.Module):
             rates = model.jointed.angle_rates(places, twists)
         if model.stabilized:
             v = v - transpose(mu)[0]
-            level = jnp.concatenate([level, self.constraint(t, q, angles)])
+            positions = self.determined(self.constraint(t, q, angles), mu)
+            level = jnp.concatenate([level, positions])
         return jnp.concatenate([v, balance, rates, level])
+
+    def determined(self, level, multipliers) -> Float[Array, " m"]:
+        r"""Independent constraints, and in the place of the others that choose multipliers."""
+        P = self.independent
+        return level if P is None else P @ (level - multipliers) + multipliers

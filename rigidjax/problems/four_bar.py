@@ -15,12 +15,13 @@ CRANK, COUPLER, ROCKER, FRAME = 0.3, 0.9, 0.7, 1.0
 _AXIS = (0.0, 0.0, 1.0)
 
 
-def four_bar(rate: float = 10.0) -> Problem:
+def four_bar(rate: float = 10.0, thickness: float = 0.0) -> Problem:
     """Crank and rocker of 0.3 m and 0.7 m, 1 m apart, a coupler of 0.9 m; gravity; 2 s.
 
     Uniform thin rods of 1 kg/m. The crank starts upright and goes round.
 
-    **Arguments:** `rate` of the crank at the start, rad/s.
+    **Arguments:** `rate` of the crank at the start, rad/s; `thickness` of the rods (square
+    section), m; `Absolute` needs one.
     """
     start, end = np.zeros(2), np.array([FRAME, 0.0])
     pin = np.array([0.0, CRANK])
@@ -39,9 +40,9 @@ def four_bar(rate: float = 10.0) -> Problem:
     rates = np.array([rate, others[0], others[1]])
     spins = rates[:, None] * np.array(_AXIS)
     bodies = [
-        link("crank", points[0], points[1], CRANK),
-        link("coupler", points[1], points[2], COUPLER),
-        link("rocker", points[3], points[2], ROCKER),
+        link("crank", points[0], points[1], CRANK, thickness),
+        link("coupler", points[1], points[2], COUPLER, thickness),
+        link("rocker", points[3], points[2], ROCKER, thickness),
     ]
     arms = [points[1] / 2, (points[2] - points[1]) / 2, (points[2] - points[3]) / 2]
     bases = [np.zeros(3), np.cross(spins[0], points[1]), np.zeros(3)]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from .after_step import Projected as Projected, Recharted as Recharted
 from .dae_term import dae_term as dae_term
+from .linear import Inverse as Inverse
 from .newton import SimplifiedNewton as SimplifiedNewton
 from .predictive import PredictiveController as PredictiveController
 from .proposed import ProposedStepController as ProposedStepController

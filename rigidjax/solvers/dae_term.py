@@ -1,29 +1,57 @@
 """The differential-algebraic equations of a formulation as a term."""
 
+from typing import Any
+
 import equinox as eqx
+import jax.numpy as jnp
 
 from ..formulations import Absolute
+from ..formulations.descriptor import Descriptor
+from ..formulations.redundancy import independent_constraints
+from ..state import State
 from .terms import MassMatrixTerm
 
 
-def dae_term(model: Absolute) -> MassMatrixTerm:
+def dae_term(
+    model: Absolute, state: State | None = None, t: Any = 0.0, check_start: bool = True
+) -> MassMatrixTerm:
     """The term of a formulation with multipliers among its unknowns, for `diffrax.diffeqsolve`.
 
+    If joints close loops, constraints may be redundant: which ones hold the mechanism is decided
+    once, at `state`; multipliers of the others are chosen (`model.multipliers` gives those of least
+    norm). Where a mechanism comes to a position in which other ones are needed, the run ends with a
+    named result.
+
     **Arguments:** `model`, such as `rj.Absolute(system, index=2)`; start from
-    `model.encode(state)`.
+    `model.encode(state)`. If other unknowns violate a constraint, an error names its joint, unless
+    `check_start=False`. `state`, with unit quaternions, at `t`, s: the start; `None` for the
+    reference configuration.
     """
-    return MassMatrixTerm(_RightHandSide(model), _Mass(model), model.indices)
+    levels = model.num_algebraic // max(model.num_multipliers, 1)
+    names = ("",) * model.layout.size + levels * model.constraint_names
+    descriptor = Descriptor(model)
+    if model.has_loops:
+        state = model.system.reference_state() if state is None else state  # pyright: ignore
+        y0 = model.pack(state, None, t)
+        P = independent_constraints(descriptor, jnp.asarray(t, y0.dtype), y0)
+        descriptor = Descriptor(model, P)
+    right, mass = _RightHandSide(descriptor), _Mass(descriptor)
+    return MassMatrixTerm(right, mass, model.indices, None, names, check_start)
 
 
 class _RightHandSide(eqx.Module):
-    model: Absolute
+    descriptor: Descriptor
 
     def __call__(self, t, y, args):
-        return self.model.right_hand_side(t, y)
+        return self.descriptor.right_hand_side(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
 
 
 class _Mass(eqx.Module):
-    model: Absolute
+    descriptor: Descriptor
 
     def __call__(self, t, y, args):
-        return self.model.mass_matrix(t, y)
+        return self.descriptor.mass(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
+
+
+def _index(descriptor: Descriptor) -> int:
+    return descriptor.model.index

@@ -5,8 +5,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import lineax as lx
 
-from ..linalg import inverse as inverse_of
+from .linear import Inverse, factored, solution
 
 
 class AbstractImplicitStep(eqx.Module):
@@ -24,26 +25,33 @@ class AbstractImplicitStep(eqx.Module):
         """Derivative of the residual by `Z`, both flattened."""
 
 
+_INVERSE = Inverse()
+
+
 @eqx.filter_custom_jvp
-def solved(step: AbstractImplicitStep, Z: Any, okay: Any) -> Any:
+def solved(
+    step: AbstractImplicitStep, Z: Any, okay: Any, linear_solver: lx.AbstractLinearSolver = _INVERSE
+) -> Any:
     """The solution `Z` of the equations of a step, with the derivatives of the solution.
 
     Those of the iteration that found it are of no interest: `Z` itself counts as a constant. The
     rule applies to its own result, for derivatives of any order.
 
     **Arguments:** `step`; `Z`; `okay`, whether `Z` is a solution (if not, it has no derivatives,
-    and nothing singular is solved for them).
+    and nothing singular is solved for them); `linear_solver`, of the linear equations for them.
     """
     return Z
 
 
 @solved.def_jvp
 def _solved_jvp(primals, tangents):
-    step, Z, okay = primals
+    step, Z, okay, *chosen = primals
+    linear_solver = chosen[0] if chosen else _INVERSE
     d_step = tangents[0]
-    Z = solved(step, Z, okay)
+    Z = solved(step, Z, okay, linear_solver)
     _, change = eqx.filter_jvp(lambda step: step.residual(Z), (step,), (d_step,))
     J = step.jacobian(Z)
     J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))
     change = jnp.where(okay, change, 0.0)
-    return Z, -(inverse_of(J) @ change.ravel()).reshape(Z.shape)
+    system = factored(linear_solver, J)
+    return Z, -solution(linear_solver, system, change.ravel()).reshape(Z.shape)

@@ -8,22 +8,19 @@ import jax.numpy as jnp
 RESULTS: Any = diffrax.RESULTS
 
 
-def newton_result(okay: Any, K: Any, inverse: Any) -> Any:
+def newton_result(okay: Any, K: Any, size: Any) -> Any:
     """Result of a Newton iteration.
 
-    **Arguments:** `okay`, whether it converged; `K`, the Jacobian; `inverse`, of the Newton matrix.
+    **Arguments:** `okay`, whether it converged; `K`, the Jacobian; `size`, of the inverse of the
+    Newton matrix.
     **Returns:** a `diffrax.RESULTS`: `successful`, or `nonfinite` for a Jacobian that is not
     finite, `singular` for a matrix without inverse, `nonlinear_divergence` for anything else.
     """
     finite = jnp.all(jnp.isfinite(K))
-    singular = ~(jnp.all(jnp.isfinite(inverse)) & (jnp.max(jnp.abs(inverse)) < _limit(inverse)))
+    singular = ~(size < 1.0 / jnp.finfo(K.dtype).eps)
     failure = RESULTS.where(singular, RESULTS.singular, RESULTS.nonlinear_divergence)
     failure = RESULTS.where(finite, failure, RESULTS.nonfinite)
     return RESULTS.where(okay, RESULTS.successful, failure)
-
-
-def _limit(x):
-    return 1.0 / jnp.finfo(x.dtype).eps
 
 
 def ended(t0: Any, t1: Any, size: Any, error: Any, result: Any) -> tuple[Any, Any]:
@@ -34,8 +31,9 @@ def ended(t0: Any, t1: Any, size: Any, error: Any, result: Any) -> tuple[Any, An
 
     **Arguments:** `t0`, `t1`; `size` of the error, below 1 if the step is good; `error`; `result`.
     """
-    eps = jnp.finfo(jnp.result_type(t0)).eps
-    least = 10 * eps * jnp.maximum(jnp.abs(t0), jnp.abs(t1))
+    info = jnp.finfo(jnp.result_type(t0))
+    # At t0 = 0 there is no round-off; steps must not come to nothing all the same.
+    least = jnp.maximum(10 * info.eps * jnp.maximum(jnp.abs(t0), jnp.abs(t1)), info.tiny**0.5)
     short = (t1 - t0 <= least) & ~(size < 1)
     reached = RESULTS.where(result == RESULTS.successful, RESULTS.dt_min_reached, result)
     return jnp.where(short, 0.0, error), RESULTS.where(short, reached, result)

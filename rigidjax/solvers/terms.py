@@ -41,8 +41,12 @@ class MassMatrixTerm(AbstractDAETerm):
       increments are scaled ($h$ for 2, $h^2$ for 3); `None` if none is above 1.
     - `jacobian`: $\partial f/\partial y$ as a function of `(t, y, args)`, shape (n, n); `None` for
       automatic differentiation.
+    - `names`: what to call each of the n equations if the start violates it; empty for those that
+      are not algebraic.
+    - `check_start`: whether that is checked, which takes about half a second to compile.
 
-    **Raises:** `ValueError` for an index other than 0 to 3 and for matrices of another shape.
+    **Raises:** `ValueError` for an index other than 0 to 3 and for matrices of another shape; at
+    run time an error for a start that violates an algebraic equation, with its number.
     **Source:** Hairer-Wanner II, VI.1 and VII.1 (error scaling: the code RADAU5).
     """
 
@@ -52,6 +56,8 @@ class MassMatrixTerm(AbstractDAETerm):
         static=True, default=None, converter=lambda index: checked_index(index)
     )
     jacobian: Callable[[Any, Any, Any], Any] | None = None
+    names: tuple[str, ...] | None = eqx.field(static=True, default=None)
+    check_start: bool = eqx.field(static=True, default=True)
 
     def vf(self, t: Any, y: Any, args: Any) -> Any:
         """The right-hand side $f$."""
@@ -71,8 +77,10 @@ class ImplicitTerm(AbstractDAETerm):
     - `index`: as in `MassMatrixTerm`.
     - `rate`: $\dot y$ at the start as a function of `(t, y, args)`; `None` for zero. It serves the
       first step of a multistep method and the first Jacobian of the others.
+    - `names`, `check_start`: as in `MassMatrixTerm`.
 
-    **Raises:** `ValueError` for an index other than 0 to 3.
+    **Raises:** `ValueError` for an index other than 0 to 3; at run time an error for a start that
+    violates an algebraic equation, with its number.
     **Source:** Brenan-Campbell-Petzold (1.1).
     """
 
@@ -81,6 +89,8 @@ class ImplicitTerm(AbstractDAETerm):
         static=True, default=None, converter=lambda index: checked_index(index)
     )
     rate: Callable[[Any, Any, Any], Any] | None = None
+    names: tuple[str, ...] | None = eqx.field(static=True, default=None)
+    check_start: bool = eqx.field(static=True, default=True)
 
     def vf(self, t: Any, y: Any, args: Any) -> Any:
         """The rate $\\dot y$ at the start, zero if unknown."""

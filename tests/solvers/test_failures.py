@@ -35,10 +35,11 @@ def test_end_of_existence(solver):
 
 
 def troubled(t, y, args):
-    """Depending on `args`: 0 = 0, the root of a negative number, or 0 = y^2 + 1."""
+    """Depending on `args`: 0 = 0, the root of a negative number, or 0 = y^2 + 1 from t = 0 on."""
     nothing, root, square = args
     bad = jnp.sqrt(jnp.where(root > 0, -1.0 - y[1] ** 2, 1.0))
-    return jnp.stack([y[1], nothing * (y[0] - y[0]) + root * bad + square * (y[1] ** 2 + 1.0)])
+    none = y[1] ** 2 + jnp.where(t > 0, 1.0, -0.25)
+    return jnp.stack([y[1], nothing * (y[0] - y[0]) + root * bad + square * none])
 
 
 @pytest.mark.parametrize("solver", [Radau5(), BDF()], ids=lambda s: type(s).__name__)

@@ -18,12 +18,15 @@ R, B = Radau5(), BDF()
 # Solver, problem, numbers of positions and of rates, bounds for positions, rates, multipliers.
 # Of Radau IIA rates converge at index 3 with order 3 and multipliers with 2 (at index 2 with 3),
 # positions with 5: in these steps, from positions and tolerance, the others get what is left.
+# The multiplier of the pendulum of index 3 is a matter of luck below the tolerance over the square
+# of the step, 1e5 tolerances in 982 steps: at 1e-9 and a few per cent beside, it is off by 6e2 to
+# 3e4 tolerances.
 # At index 3 BDF steps add to rates what they add to positions over h, and rates to positions.
 CASES = [
     (R, pendulum(0), 2, 2, (10, 10, 0)),
     (R, pendulum(1), 2, 2, (10, 10, 10)),
     (R, pendulum(2), 2, 2, (10, 10, 100)),
-    (R, pendulum(3), 2, 2, (10, 300, 2e4)),
+    (R, pendulum(3), 2, 2, (10, 300, 1e5)),
     (R, arevalo(), 2, 2, (10, 1e3, 2e5)),
     (R, knife_edge(), 3, 3, (10, 10, 10)),
     (R, akzo(), 6, 0, (10, 0, 0)),

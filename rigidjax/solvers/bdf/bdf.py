@@ -6,14 +6,23 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import lineax as lx
 
-from ...linalg import inverse as inverse_of
 from ..base import AbstractProposingSolver, check_problem
 from ..equations import equations, frozen, index_of, length
 from ..implicit import solved
+from ..linear import (
+    Inverse,
+    check_linear_solver,
+    factored,
+    inverse_size,
+    solution,
+    unfactored,
+)
 from ..newton import Outcome, SimplifiedNewton, iterate
 from ..outcome import ended, newton_result
 from ..proposed import proposal
+from ..start import checked_start
 from ..terms import flattened
 from .formulas import MAX_ORDER
 from .history import (
@@ -37,8 +46,8 @@ class BDFState(NamedTuple):
 
     **Attributes:** `past`, the differences; `order` of the next step; `rising`, whether the order
     has never fallen; `last_order`, `h`, `cj`, `equal`: order, length and leading coefficient of the
-    last step and how many were like it; `inverse`, (n, n), of the Newton matrix for the coefficient
-    `cj_inverse`; `K`, (n, n), the Jacobian in it; `eta`, of the last iteration; `evaluations`, of
+    last step and how many were like it; `factors`, (n, n), of the Newton matrix for the coefficient
+    `cj_factors`; `K`, (n, n), the Jacobian in it; `eta`, of the last iteration; `evaluations`, of
     the last attempt.
     """
 
@@ -49,8 +58,8 @@ class BDFState(NamedTuple):
     h: Any
     cj: Any
     equal: Any
-    inverse: Any
-    cj_inverse: Any
+    factors: Any
+    cj_factors: Any
     K: Any
     eta: Any
     evaluations: Any
@@ -77,14 +86,17 @@ class BDF(AbstractProposingSolver):
     the last value of the past; behind a jump the method starts again with order 1. Failures as in
     `AbstractRadau`.
 
-    **Arguments:** `root_finder`, a `SimplifiedNewton`; `max_order`, 1 to 5.
-    **Raises:** `ValueError` for another order.
+    **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any solver of lineax for
+    square matrices; `max_order`, 1 to 5.
+    **Raises:** `ValueError` for another order; `TypeError`, `ValueError` for another linear solver.
     **Source:** Brenan-Campbell-Petzold, chapter 5 (the code DASSL); Shampine-Reichelt, The MATLAB
     ODE suite, 2.
     """
 
     root_finder: Any = eqx.field(default_factory=_newton)
     root_find_max_steps: int = eqx.field(static=True, default=5)
+
+    linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
 
     max_order: int = eqx.field(static=True, default=MAX_ORDER)
 
@@ -95,6 +107,7 @@ class BDF(AbstractProposingSolver):
     def __check_init__(self):
         if self.max_order not in range(1, MAX_ORDER + 1):
             raise ValueError(f"`BDF(max_order=...)` must be 1 to 5; got {self.max_order!r}.")
+        check_linear_solver("BDF", self.linear_solver)
 
     def order(self, terms: Any) -> int:
         """The largest order."""
@@ -105,8 +118,9 @@ class BDF(AbstractProposingSolver):
         check_problem(self, terms, y0)
         y, _ = flattened(y0)
         h = length(t0, t1, y.dtype)
-        past = restarted(equations(terms, t0, y0, args), t0, h, y)
-        return _fresh(past, y)
+        eqs = equations(terms, t0, y0, args)
+        state = _fresh(restarted(eqs, t0, h, y), y, self.linear_solver)
+        return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
@@ -120,7 +134,7 @@ class BDF(AbstractProposingSolver):
         if isinstance(made_jump, bool):
             state = state._replace(past=past)
         else:
-            fresh, kept = _fresh(past, y), state._replace(past=past)
+            fresh, kept = _fresh(past, y, self.linear_solver), state._replace(past=past)
             state = jax.tree.map(lambda a, b: jnp.where(made_jump, a, b), fresh, kept)
         # So short a step comes of several failures: then the past is of no use.
         again = h < _RESTART * state.h
@@ -139,7 +153,8 @@ class BDF(AbstractProposingSolver):
 
         tolerance = finder.tolerance(unravel(fixed.y), scale)
         limit = self.root_find_max_steps
-        fixed_state, outcome = _solve(fixed, fixed_state, tolerance, norm, limit)
+        linear = frozen(self.linear_solver)
+        fixed_state, outcome = _solve(fixed, fixed_state, tolerance, norm, limit, linear)
         okay = outcome.converged
         E = jnp.where(okay, outcome.Z, 0.0)
         same = (jnp.abs(h - state.h) <= 1e-9 * h) & (k == state.last_order)
@@ -154,10 +169,11 @@ class BDF(AbstractProposingSolver):
             jax.tree.map(jnp.ones_like, y0)
         )
         error = jnp.where(okay, proposal(plain, accept, factor), jnp.inf)
-        result = newton_result(okay, fixed_state.K, fixed_state.inverse)
+        inverse = inverse_size(linear, fixed_state.factors, y.size, y.dtype)
+        result = newton_result(okay, fixed_state.K, inverse)
         error, result = ended(frozen(t0), frozen(t1), size, error, result)
 
-        y1, dense, past = _concluded(problem, phi, c, E, okay, k, unravel)
+        y1, dense, past = _concluded(problem, phi, c, E, okay, k, unravel, self.linear_solver)
         state = fixed_state._replace(
             past=past, order=choice.order, rising=choice.rising, last_order=k, h=frozen(h),
             cj=fixed.cj, equal=equal, eta=outcome.eta,
@@ -182,7 +198,9 @@ class BDF(AbstractProposingSolver):
         h = length(t0, t1, y.dtype)
         E, k = found
         past = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump)
-        y1, dense, past = _concluded(*correction(eqs, t1, h, past, k), E, True, k, unravel)
+        y1, dense, past = _concluded(
+            *correction(eqs, t1, h, past, k), E, True, k, unravel, self.linear_solver
+        )
         return y1, dense, (past.phi, past.psi)
 
 
@@ -195,30 +213,31 @@ def _begun(eqs, t0, h, y, past, made_jump):
     return jax.lax.cond(made_jump, lambda: restarted(eqs, t0, h, y), lambda: past.shifted(y))
 
 
-def _concluded(problem, phi, c, E, okay, k, unravel):
+def _concluded(problem, phi, c, E, okay, k, unravel, linear_solver):
     """End, dense information and past of a step."""
-    E = solved(problem, E, okay)
+    E = solved(problem, E, okay, linear_solver)
     past = DifferenceState(updated(phi, E, k), c.psi)
     inside = (jnp.arange(phi.shape[0]) <= k)[:, None]
     dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, past.phi, 0.0)), psi=c.psi)
     return unravel(problem.y + E), dense, past
 
 
-def _fresh(past, y):
+def _fresh(past, y, linear_solver):
     n, dtype = y.size, y.dtype
     square, zero, one = jnp.zeros((n, n), dtype), jnp.zeros((), dtype), jnp.ones((), dtype)
     count = jnp.array(1)
     return BDFState(
         past=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
-        equal=count - 1, inverse=square, cj_inverse=zero, K=square, eta=one, evaluations=count - 1,
+        equal=count - 1, factors=unfactored(linear_solver, n, dtype), cj_factors=zero, K=square,
+        eta=one, evaluations=count - 1,
     )  # fmt: skip
 
 
-def _solve(problem, state, tolerance, norm, limit):
+def _solve(problem, state, tolerance, norm, limit, linear_solver):
     """The correction by the old Jacobian, or if that does not do by a new one."""
     eqs, cj = problem.equations, problem.cj
     start = jnp.zeros_like(problem.y)
-    ratio = cj / jnp.where(state.cj_inverse > 0, state.cj_inverse, jnp.inf)
+    ratio = cj / jnp.where(state.cj_factors > 0, state.cj_factors, jnp.inf)
     stale = ~((ratio > 0.6) & (ratio < 1.0 / 0.6))
 
     def attempt(carry):
@@ -227,19 +246,21 @@ def _solve(problem, state, tolerance, norm, limit):
 
         def renewed():
             _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
-            return inverse_of(cj * M + K), K, cj
+            return factored(linear_solver, cj * M + K), K, cj
 
-        inverse, K, cj_inverse = jax.lax.cond(
-            fresh, renewed, lambda: (state.inverse, state.K, state.cj_inverse)
+        system, K, cj_factors = jax.lax.cond(
+            fresh, renewed, lambda: (state.factors, state.K, state.cj_factors)
         )
         # What is left of an increment by a matrix for another leading coefficient.
-        damping = 2.0 / (1.0 + cj / cj_inverse)
+        damping = 2.0 / (1.0 + cj / cj_factors)
         eta = jnp.where(fresh | (jnp.abs(cj - state.cj) > 1e-9 * cj), 1.0, state.eta)
         outcome = iterate(
-            problem.residual, lambda r: damping * (inverse @ r), start, eta, tolerance, norm, limit
-        )
+            problem.residual,
+            lambda r: damping * solution(linear_solver, system, r),
+            start, eta, tolerance, norm, limit,
+        )  # fmt: skip
         count = jnp.where(tries == 0, 0, state.evaluations) + outcome.count
-        state = state._replace(inverse=inverse, K=K, cj_inverse=cj_inverse, evaluations=count)
+        state = state._replace(factors=system, K=K, cj_factors=cj_factors, evaluations=count)
         return tries + 1, fresh, state, outcome
 
     def again(carry):

@@ -3,13 +3,16 @@
 from typing import Any, ClassVar
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import lineax as lx
 import numpy as np
 
-from ...linalg import inverse as inverse_of
 from ..base import check_problem
 from ..equations import ConstantMass, Explicit, equations, frozen, length
+from ..linear import Inverse, check_linear_solver, factored, solution, unfactored
+from ..start import checked_start
 from ..terms import flattened
 from .base import AbstractExtrapolation, ExtrapolationState, conclude, first_state
 from .table import Sequence, combined, extrapolate
@@ -28,12 +31,18 @@ class Seulex(AbstractExtrapolation):
     of each step, and differentiated with the rest.
 
     **Arguments:** `root_finder`, whose tolerances are those of the choice of order; nothing is
-    iterated.
+    iterated. `linear_solver`, any solver of lineax for square matrices.
+    **Raises:** `TypeError`, `ValueError` for another linear solver.
     **Source:** Hairer-Wanner II, IV.9 (9.27) ff., VI.4; the code SEULEX; dense output after
     Hairer-Ostermann (1990).
     """
 
+    linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
+
     max_index: ClassVar[int] = 1
+
+    def __check_init__(self):
+        check_linear_solver("Seulex", self.linear_solver)
 
     def order(self, terms: Any) -> int:
         """The largest order."""
@@ -42,12 +51,14 @@ class Seulex(AbstractExtrapolation):
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
-        if not isinstance(equations(terms, t0, y0, args), Explicit | ConstantMass):
+        eqs = equations(terms, t0, y0, args)
+        if not isinstance(eqs, Explicit | ConstantMass):
             raise TypeError(
                 "`Seulex` takes a `diffrax.ODETerm` or a `MassMatrixTerm` with a constant matrix; "
                 "use `Radau5` or `BDF` for other equations."
             )
-        return first_state(self.root_finder, len(_NUMBERS))
+        state = first_state(self.root_finder, len(_NUMBERS))
+        return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
@@ -59,7 +70,7 @@ class Seulex(AbstractExtrapolation):
         finder = self.root_finder
         scale = finder.scale(unravel(frozen(y)), None, h)
         e = extrapolate(
-            _SEQUENCE, solver_state.target, *_substeps(eqs, t0, t1, y, h), _quantities,
+            _SEQUENCE, solver_state.target, *self._substeps(eqs, t0, t1, y, h), _quantities,
             lambda v: finder.norm(unravel(v / scale)).astype(y.dtype),
         )  # fmt: skip
         right = jnp.where(jnp.isfinite(e.error), e.value, _base(y))
@@ -76,27 +87,27 @@ class Seulex(AbstractExtrapolation):
         """A step of a known number of columns."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
-        substeps = _substeps(eqs, t0, t1, y, length(t0, t1, y.dtype))
+        substeps = self._substeps(eqs, t0, t1, y, length(t0, t1, y.dtype))
         right = combined(_SEQUENCE, found, *substeps, _quantities, _base(y))
         return unravel(right[0]), _dense(y, right, unravel), (None, None)
 
+    def _substeps(self, eqs, t0, t1, y, h):
+        """What a column starts with, and its substeps."""
+        zero, linear = jnp.zeros_like(y), self.linear_solver
+        _, M, K = eqs.linearize(t0, y, zero)
 
-def _substeps(eqs, t0, t1, y, h):
-    """What a column starts with, and its substeps."""
-    zero = jnp.zeros_like(y)
-    _, M, K = eqs.linearize(t0, y, zero)
+        def substep(carry, i, n, first):
+            system, values, _ = carry
+            short = h / n
+            system = jax.lax.cond(first, lambda: factored(linear, M / short + K), lambda: system)
+            values = jnp.where(first, y, values)
+            t = t0 + ((i + 1) * (t1 - t0)) / n
+            new = values[0] - solution(linear, system, eqs.residual(t, values[0], zero))
+            # The last three values, and with them two differences over the whole step.
+            return system, jnp.stack([new, values[0], values[1]]), n.astype(y.dtype)
 
-    def substep(carry, i, n, first):
-        inverse, values, _ = carry
-        short = h / n
-        inverse = jax.lax.cond(first, lambda: inverse_of(M / short + K), lambda: inverse)
-        values = jnp.where(first, y, values)
-        t = t0 + ((i + 1) * (t1 - t0)) / n
-        new = values[0] - inverse @ eqs.residual(t, values[0], zero)
-        # The last three values, and with them two differences over the whole step.
-        return inverse, jnp.stack([new, values[0], values[1]]), n.astype(y.dtype)
-
-    return (jnp.zeros_like(M), jnp.stack([y, y, y]), jnp.ones((), y.dtype)), substep
+        none = unfactored(linear, y.size, y.dtype)
+        return (none, jnp.stack([y, y, y]), jnp.ones((), y.dtype)), substep
 
 
 def _quantities(carry):

@@ -6,32 +6,35 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import lineax as lx
 
 from ..base import AbstractDAESolver, check_problem
 from ..equations import equations, frozen, index_of, length, scaling
 from ..implicit import solved
+from ..linear import Inverse, check_linear_solver, inverse_size, solution
 from ..newton import Outcome, default_newton, iterate
 from ..outcome import ended, newton_result
 from ..predictive import PredictiveController
+from ..start import checked_start
 from ..terms import flattened
 from .interpolation import CollocationInterpolation
-from .stages import Factors, Stages, extrapolated, factors
+from .stages import Factors, Stages, extrapolated, factors, increments, no_factors
 from .tableau import radau_tableau
 
 
 class RadauState(NamedTuple):
     r"""What a step leaves to the next one; none of it matters to the solution but to its cost.
 
-    **Attributes:** `M`, `K`, (n, n), linearisation; `inverse`, of the Newton matrix for the step
-    length `h_inverse`; `stale`, whether it is time for new ones; `Z`, (s, n), increments of the
+    **Attributes:** `M`, `K`, (n, n), linearisation; `factors`, of the Newton matrix for the step
+    length `h_factors`; `stale`, whether it is time for new ones; `Z`, (s, n), increments of the
     last step, and its length `h`; `rate`, (n,), $\dot y$ at its end; `eta`, of its iteration;
     `evaluations`, of the last attempt.
     """
 
     M: Any
     K: Any
-    inverse: Factors
-    h_inverse: Any
+    factors: Factors
+    h_factors: Any
     stale: Any
     Z: Any
     h: Any
@@ -54,17 +57,24 @@ class AbstractRadau(AbstractDAESolver):
     step. Keep to `PredictiveController` for the step sizes of the original code; diffrax's
     `PIDController` does as well.
 
-    **Arguments:** `root_finder`, a `SimplifiedNewton`.
+    **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any solver of lineax for
+    square matrices, real and complex: it gets one real and (s - 1)/2 complex matrices, and their
+    factors serve as long as Jacobian and step stay as they are.
+    **Raises:** `TypeError`, `ValueError` for another linear solver.
     **Source:** Hairer-Wanner II, IV.5, IV.8; for DAEs VI.1, VII.4.
     """
 
     stages: eqx.AbstractClassVar[int]
     root_finder: Any = eqx.field(default_factory=default_newton)
     root_find_max_steps: int = eqx.field(static=True, default=8)
+    linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
 
     max_index: ClassVar[int] = 3
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = CollocationInterpolation  # pyright: ignore
+
+    def __check_init__(self):
+        check_linear_solver(type(self).__name__, self.linear_solver)
 
     def order(self, terms: Any) -> int:
         """Order of the method."""
@@ -84,12 +94,15 @@ class AbstractRadau(AbstractDAESolver):
         y, _ = flattened(y0)
         n, s, dtype = y.size, self.stages, y.dtype
         square, zero = jnp.zeros((n, n), dtype), jnp.zeros((), dtype)
-        rate = frozen(equations(terms, t0, y0, args)).start_rate(*frozen((t0, y)))
-        return RadauState(
-            M=square, K=square, inverse=Factors(square, jnp.zeros((s * n, s * n), dtype)),
-            h_inverse=zero, stale=jnp.array(True), Z=jnp.zeros((s, n), dtype), h=zero + 1,
+        eqs = equations(terms, t0, y0, args)
+        rate = frozen(eqs).start_rate(*frozen((t0, y)))
+        state = RadauState(
+            M=square, K=square, h_factors=zero,
+            factors=no_factors(self.linear_solver, n, dtype, radau_tableau(s)),
+            stale=jnp.array(True), Z=jnp.zeros((s, n), dtype), h=zero + 1,
             rate=rate, eta=zero + 1, evaluations=jnp.array(0),
         )  # fmt: skip
+        return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
@@ -113,13 +126,18 @@ class AbstractRadau(AbstractDAESolver):
 
         point, state, outcome = _solve(
             fixed, state, h, finder.tolerance(unravel(fixed.y0), scale), norm, finder.max_steps,
-            tableau,
+            tableau, frozen(self.linear_solver),
         )  # fmt: skip
         okay = outcome.converged
         Z = jnp.where(okay, outcome.Z, 0.0)
-        error, more = _error(fixed, point, state.inverse.real, Z, h, norm, tableau)
+        linear, real = frozen(self.linear_solver), state.factors.real
+
+        def filter_error(r):
+            return -solution(linear, real, r)
+
+        error, more = _error(fixed, point, filter_error, Z, h, norm, tableau)
         size = jnp.where(okay, norm(error), jnp.inf)
-        result = newton_result(okay, state.K, state.inverse.full)
+        result = newton_result(okay, state.K, inverse_size(linear, real, y.size, y.dtype))
         error = jnp.where(okay, scaling(index, h) * error, jnp.inf)
         error, result = ended(fixed.t0, fixed.t1, size, error, result)
 
@@ -131,7 +149,7 @@ class AbstractRadau(AbstractDAESolver):
             eta=outcome.eta,
             evaluations=state.evaluations + more,
         )
-        y1, dense = _concluded(step, Z, okay, unravel)
+        y1, dense = _concluded(step, Z, okay, unravel, self.linear_solver)
         return y1, unravel(error), dense, state, result
 
     def past(self, solver_state: RadauState) -> tuple[None, None]:
@@ -149,16 +167,16 @@ class AbstractRadau(AbstractDAESolver):
         """A step of known stages."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
-        return *_concluded(step, found, True, unravel), (None, None)
+        return *_concluded(step, found, True, unravel, self.linear_solver), (None, None)
 
 
-def _concluded(step, Z, okay, unravel):
+def _concluded(step, Z, okay, unravel, linear_solver):
     """End and dense information of a step."""
-    Z = solved(step, Z, okay)
+    Z = solved(step, Z, okay, linear_solver)
     return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(Z))
 
 
-def _solve(step, state, h, tolerance, norm, limit, tableau):
+def _solve(step, state, h, tolerance, norm, limit, tableau, linear_solver):
     """Stages by the old Jacobian, or if that does not do by a new one."""
     start = extrapolated(state.Z, h / state.h, tableau)
     n = step.y0.size
@@ -176,16 +194,18 @@ def _solve(step, state, h, tolerance, norm, limit, tableau):
             lambda: step.equations.linearize(step.t0, step.y0, state.rate),
             lambda: (step.equations.evaluate(step.t0, step.y0), state.M, state.K),
         )
-        same = jnp.abs(h - state.h_inverse) <= 4 * jnp.finfo(h.dtype).eps * h
-        inverse = jax.lax.cond(
-            fresh | ~same, lambda: factors(M, K, h, tableau), lambda: state.inverse
+        same = jnp.abs(h - state.h_factors) <= 4 * jnp.finfo(h.dtype).eps * h
+        systems = jax.lax.cond(
+            fresh | ~same,
+            lambda: factors(linear_solver, M, K, h, tableau),
+            lambda: state.factors,
         )
         outcome = iterate(
             step.residual,
-            lambda r: (inverse.full @ r.ravel()).reshape(r.shape),
+            lambda r: increments(linear_solver, systems, r, tableau),
             start, state.eta, tolerance, stage_norm, limit,
         )  # fmt: skip
-        state = state._replace(M=M, K=K, inverse=inverse, h_inverse=h)
+        state = state._replace(M=M, K=K, factors=systems, h_factors=h)
         state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
         return tries + 1, fresh, point, state, outcome
 
@@ -202,17 +222,17 @@ def _solve(step, state, h, tolerance, norm, limit, tableau):
     return point, state, outcome
 
 
-def _error(step, point, inverse, Z, h, norm, tableau):
+def _error(step, point, filtered_by, Z, h, norm, tableau):
     r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
 
     **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
     residual at the rate $-\sum_i d_i z_i/h$ in the place of $f_0 + M \sum_i d_i z_i / h$.
     """
     rate = -(jnp.asarray(tableau.error, Z.dtype) @ Z) / h
-    error = -inverse @ step.equations.at(point, step.t0, step.y0, rate)
+    error = filtered_by(step.equations.at(point, step.t0, step.y0, rate))
 
     def filtered():
-        return -inverse @ step.equations.residual(step.t0, step.y0 + error, rate)
+        return filtered_by(step.equations.residual(step.t0, step.y0 + error, rate))
 
     large = norm(error) >= 1
     return jax.lax.cond(large, filtered, lambda: error), jnp.where(large, 1, 0)

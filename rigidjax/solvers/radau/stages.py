@@ -5,11 +5,17 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import lineax as lx
 
-from ...linalg import inverse as inverse_of
 from ..equations import AbstractEquations, length
 from ..implicit import AbstractImplicitStep
+from ..linear import Factored, Inverse, factored, solution
 from .tableau import Tableau, lagrange_basis, radau_tableau
+
+# Unknowns up to which the inverse is put together in the original basis. Radau5 at 1e-6, one core,
+# together and apart: HIRES (8) 1.77 and 2.17 ms, Example C (23) 104.1 and 99.4, Andrews (27) 33.5
+# and 33.1.
+_LARGEST_FULL = 16
 
 
 class Stages(AbstractImplicitStep):
@@ -51,40 +57,71 @@ class Stages(AbstractImplicitStep):
 
 
 class Factors(NamedTuple):
-    r"""Inverses of the Newton matrix.
+    r"""The Newton matrix, ready for right-hand sides.
 
-    **Attributes:** `real`, $(\gamma/h\,M + K)^{-1}$, (n, n); `full`, the inverse of
-    $A^{-1} \otimes M / h + I \otimes K$, (s n, s n).
+    **Attributes:** `real`, of $\gamma/h\,M + K$; `pairs`, of the same with the complex eigenvalues,
+    one for each pair; `full`, the inverse of $A^{-1} \otimes M / h + I \otimes K$, (s n, s n), in
+    the place of `pairs` if the linear solver is `Inverse` and n small.
     """
 
-    real: Any
+    real: Factored
+    pairs: Any
     full: Any
 
 
-def factors(M: Any, K: Any, h: Any, tableau: Tableau) -> Factors:
-    r"""Inverse of the Newton matrix by one real and (s - 1)/2 complex systems of n unknowns.
+def factors(solver: lx.AbstractLinearSolver, M: Any, K: Any, h: Any, tableau: Tableau) -> Factors:
+    r"""The Newton matrix as one real and (s - 1)/2 complex systems of n unknowns.
 
-    The inverse is put together in the original basis: one product of a matrix of 3 n rows costs
-    less than the transformations and the two products of n rows (n = 8: 0.3 us to 0.6 us).
     **Source:** Hairer-Wanner II, IV.8 (8.13).
     """
+    real = factored(solver, tableau.gamma / h * M + K)
+    pairs = [factored(solver, complex(value) / h * M + K) for value in tableau.pairs]
+    if isinstance(solver, Inverse) and len(M) <= _LARGEST_FULL:
+        return Factors(real, None, _full_inverse(real.state, [p.state for p in pairs], tableau))
+    return Factors(real, pairs, None)
+
+
+def no_factors(solver: lx.AbstractLinearSolver, n: int, dtype: Any, tableau: Tableau) -> Factors:
+    """Zeros of the structure of `factors`."""
+    square, h = jax.ShapeDtypeStruct((n, n), dtype), jax.ShapeDtypeStruct((), dtype)
+    shapes = jax.eval_shape(lambda M, K, h: factors(solver, M, K, h, tableau), square, square, h)
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+
+def increments(solver: lx.AbstractLinearSolver, systems: Factors, R: Any, tableau: Tableau) -> Any:
+    """Solution of the Newton equations, (s, n), for right-hand sides (s, n)."""
+    if systems.full is not None:
+        return (systems.full @ R.ravel()).reshape(R.shape)
+    W = jnp.asarray(tableau.T_inverse, R.dtype) @ R
+    rows = [solution(solver, systems.real, W[0])]
+    for k, system in enumerate(systems.pairs):
+        # With the columns Re v, Im v of T, the coefficient of v is (w_i - i w_j) / 2.
+        pair = solution(solver, system, W[1 + 2 * k] - 1j * W[2 + 2 * k])
+        rows += [pair.real, -pair.imag]
+    return jnp.asarray(tableau.T, R.dtype) @ jnp.stack(rows)
+
+
+def _full_inverse(real, pairs, tableau):
+    """The inverse put together in the original basis.
+
+    One product of a matrix of 3 n rows costs less than the transformations and the two products of
+    n rows (n = 8: 0.3 us to 0.6 us).
+    """
     T, T_inverse = tableau.T, tableau.T_inverse
-    real = inverse_of(tableau.gamma / h * M + K)
     matrices, weights = [real], [T[:, :1] * T_inverse[:1]]
-    for k, eigenvalue in enumerate(tableau.pairs):
+    for k, pair in enumerate(pairs):
         i, j = 1 + 2 * k, 2 + 2 * k
-        pair = inverse_of(complex(eigenvalue) / h * M + K)
         matrices += [pair.real, pair.imag]
         weights += [
             T[:, i, None] * T_inverse[i] + T[:, j, None] * T_inverse[j],
             T[:, i, None] * T_inverse[j] - T[:, j, None] * T_inverse[i],
         ]
-    s, n = len(T), len(M)
+    s, n = len(T), len(real)
     full = sum(
-        jnp.asarray(w, M.dtype)[:, None, :, None] * X[None, :, None, :]
+        jnp.asarray(w, real.dtype)[:, None, :, None] * X[None, :, None, :]
         for w, X in zip(weights, matrices, strict=True)
     )
-    return Factors(real, jnp.reshape(full, (s * n, s * n)))
+    return jnp.reshape(full, (s * n, s * n))
 
 
 def extrapolated(Z: Any, ratio: Any, tableau: Tableau) -> Any:

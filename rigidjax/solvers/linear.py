@@ -1,0 +1,144 @@
+"""Linear systems of the implicit solvers, by any solver of lineax."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+import lineax as lx
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Num
+
+from ..linalg import inverse as inverse_of, one_by_one
+
+
+class Inverse(lx.AbstractLinearSolver):
+    r"""Solves $A x = b$ by the inverse matrix, as a linear solver for lineax.
+
+    A matrix that serves for several right-hand sides costs one inverse, each of them one product.
+    Runs of BDF with 8 to 27 unknowns take 0.6 to 0.8 times as long as with `lineax.LU`, those of
+    Radau5 0.7 times with 8, as long with 23 and 1.15 times with 27 (`benchmarks/linear_solvers.py`,
+    one core). The relative error is up to the condition number times round-off, as with LU; the
+    residual can be larger, which Newton's method makes good. Batches are inverted one matrix after
+    another on the CPU, see `rigidjax.linalg`.
+
+    **Raises:** `ValueError` for an operator that is not square.
+    """
+
+    def init(self, operator: lx.AbstractLinearOperator, options: dict[str, Any]) -> Any:
+        """The inverse."""
+        if operator.in_size() != operator.out_size():
+            raise ValueError(
+                "`Inverse` solves systems with a square matrix; got one of shape "
+                f"({operator.out_size()}, {operator.in_size()}). Use `lineax.SVD()`."
+            )
+        structures = operator.in_structure(), operator.out_structure()
+        return inverse_of(operator.as_matrix()), eqxi.Static(structures)
+
+    def compute(
+        self, state: Any, vector: Any, options: dict[str, Any]
+    ) -> tuple[Any, lx.RESULTS, dict[str, Any]]:
+        """A product with it."""
+        inverse, structures = state
+        value = inverse @ ravel_pytree(vector)[0]
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structures.value[0])
+        return ravel_pytree(zeros)[1](value), lx.RESULTS.successful, {}
+
+    def transpose(self, state: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The transposed inverse."""
+        inverse, structures = state
+        return (inverse.T, eqxi.Static(structures.value[::-1])), {}
+
+    def conj(self, state: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The conjugate of the inverse."""
+        inverse, structures = state
+        return (jnp.conj(inverse), structures), {}
+
+    def assume_full_rank(self) -> bool:
+        """Yes."""
+        return True
+
+
+class Factored(NamedTuple):
+    """A matrix and what a linear solver made of it, arrays alone.
+
+    **Attributes:** `matrix`, `None` with `Inverse`, which does not need it; `state`.
+    """
+
+    matrix: Any
+    state: Any
+
+
+def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"]) -> Factored:
+    """What `solver` makes of a matrix before any right-hand side is known."""
+    if isinstance(solver, Inverse):
+        return Factored(None, inverse_of(A))
+    return Factored(A, _factors(solver, jax.lax.stop_gradient(A)))
+
+
+def unfactored(solver: lx.AbstractLinearSolver, n: int, dtype: Any) -> Factored:
+    """Zeros of the structure of `factored`."""
+    shapes = jax.eval_shape(
+        lambda A: factored(solver, A), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
+    )
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+
+def solution(
+    solver: lx.AbstractLinearSolver, system: Factored, b: Num[Array, " n"]
+) -> Num[Array, " n"]:
+    """Solution for a right-hand side, with its derivatives by matrix and right-hand side."""
+    if isinstance(solver, Inverse):
+        return system.state @ b
+    _, static = eqx.partition(
+        eqx.filter_eval_shape(_init, solver, system.matrix), lambda x: _is_shape(x)
+    )
+    state = eqx.combine(system.state, static)
+    operator = lx.MatrixLinearOperator(system.matrix)
+    return lx.linear_solve(operator, b, solver, state=state, throw=False).value
+
+
+def inverse_size(solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: Any) -> Any:
+    """How large the inverse is, at least: its largest entry, or that of one product with it."""
+    if isinstance(solver, Inverse):
+        return jnp.max(jnp.abs(system.state), initial=0.0)
+    return jnp.max(jnp.abs(solution(solver, system, jnp.ones(n, dtype))), initial=0.0)
+
+
+def check_linear_solver(owner: str, solver: Any) -> None:
+    """Raise for what does not solve systems with any square matrix.
+
+    **Raises:** `TypeError`, `ValueError`.
+    """
+    if not isinstance(solver, lx.AbstractLinearSolver):
+        raise TypeError(
+            f"`{owner}(linear_solver=...)` takes a solver of lineax such as `lineax.LU()`, an "
+            f"instance and not a class; got {solver!r}."
+        )
+    try:
+        jax.eval_shape(lambda A: factored(solver, A), jax.ShapeDtypeStruct((2, 2), jnp.float32))
+    except ValueError as error:
+        raise ValueError(
+            f"`{owner}(linear_solver=...)` must solve systems with any square matrix, as "
+            f"`lineax.LU()` or `lineax.QR()` do; got `{type(solver).__name__}`: {error}"
+        ) from error
+
+
+def _init(solver, A):
+    return solver.init(lx.MatrixLinearOperator(A), {})
+
+
+def _is_shape(x):
+    return isinstance(x, jax.ShapeDtypeStruct)
+
+
+def _factors(solver, A):
+    """The arrays of the state of a linear solver."""
+    dynamic, static = eqx.partition(solver, eqx.is_array)
+    return one_by_one(
+        lambda A, *leaves: eqx.filter(
+            _init(eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), leaves), static), A),
+            eqx.is_array,
+        )
+    )(A, *jax.tree.leaves(dynamic))

@@ -1,0 +1,96 @@
+"""Redundant constraints of closed loops at index 1, 2, 3."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.formulations.descriptor import Descriptor
+from rigidjax.formulations.redundancy import independent_constraints, least_norm
+from rigidjax.solvers import dae_term
+
+FOUR_BAR = rj.problems.four_bar(thickness=0.05)
+
+
+def smallest(A):
+    """Smallest singular value, rows and columns of the same size."""
+    for _ in range(5):
+        A = A / np.sqrt(np.max(np.abs(A), axis=1, keepdims=True))
+        A = A / np.sqrt(np.max(np.abs(A), axis=0, keepdims=True))
+    return np.linalg.svd(np.asarray(A), compute_uv=False)[-1]
+
+
+@pytest.mark.parametrize("index", [1, 2, 3])
+def test_newton_matrix_is_regular(index):
+    """Three of the twenty-three constraints of a planar four-bar in space say nothing new."""
+    model = rj.Absolute(FOUR_BAR.system, index=index)
+    y = model.encode(FOUR_BAR.state0)
+
+    @jax.jit
+    def newton_matrix(y):
+        term = dae_term(model, FOUR_BAR.state0)
+        K = -jax.jacfwd(lambda y: term.vector_field(0.0, y, None))(y)
+        return 10.0 * term.mass_matrix(0.0, y, None) + K
+
+    A = np.array(newton_matrix(y))
+    assert smallest(A) > 1e-8
+    # Without what chooses multipliers it is not.
+    first = model.layout.size
+    A[first:, first:] = 0.0
+    assert smallest(A) < 1e-14
+
+
+@jax.jit
+def _parts(t, y):
+    model = rj.Absolute(FOUR_BAR.system, index=3)
+    descriptor = Descriptor(model)
+    q, _, angles = descriptor.split(y[: model.layout.size])
+    P = independent_constraints(descriptor, t, y[: model.layout.size])
+    return descriptor.jacobian(t, q, angles), P
+
+
+def test_projector():
+    """Onto the range of the gradient: of rank 20, as seven coordinates of three bodies move one."""
+    y = rj.Absolute(FOUR_BAR.system, index=3).encode(FOUR_BAR.state0)
+    G, P = map(np.asarray, _parts(jnp.zeros(()), y))
+    assert G.shape == (23, 21)
+    np.testing.assert_allclose(P @ P, P, atol=1e-14)
+    np.testing.assert_allclose(P @ G, G, atol=1e-14)
+    assert round(np.trace(P)) == 20 == np.linalg.matrix_rank(G)
+    lam = np.arange(23.0)
+    short = np.asarray(least_norm(jnp.asarray(G), jnp.asarray(lam)))
+    np.testing.assert_allclose(G.T @ short, G.T @ lam, atol=1e-12)
+    np.testing.assert_allclose(short, P @ lam, atol=1e-12)
+
+
+def test_without_loops_nothing_changes():
+    """A chain has no redundant constraints; a loop without them gets the identity."""
+    chain = rj.Absolute(rj.problems.chain(2).system, index=2)
+    assert dae_term(chain).vector_field.descriptor.independent is None
+    bodies = [rj.Body("rod", 1.0, (0.1, 0.2, 0.3), (0.5, 0.0, 0.0))]
+    joints = [
+        rj.Spherical("ground", "rod", (0.0, 0.0, 0.0)),
+        rj.Distance("ground", "rod", (1.0, 1.0, 0.0), (1.0, 0.0, 0.0)),
+    ]
+    loop = rj.Absolute(rj.System(bodies, joints), index=2)
+    np.testing.assert_array_equal(dae_term(loop).vector_field.descriptor.independent, np.eye(5))
+
+
+def test_motion():
+    """A planar four-bar in space at index 3, against null-space coordinates; its reactions too."""
+    model, t1, reference = rj.Absolute(FOUR_BAR.system, index=3), 0.2, rj.NullSpace(FOUR_BAR.system)
+    run = rj.simulate(
+        model, FOUR_BAR.state0, t1, solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6
+    )  # fmt: skip
+    true = rj.simulate(reference, FOUR_BAR.state0, t1, rtol=1e-10, atol=1e-10)
+    error = np.abs(run.states.position - true.states.position)
+    # Ten tolerances, as in `tests/solvers/test_oracles.py`.
+    assert np.max(error) < 1e-5
+    state = jax.tree.map(lambda x: x[-1], run.states)
+    state = rj.consistent_state(FOUR_BAR.system, state, t1)
+    zero = rj.Absolute(FOUR_BAR.system)
+    expected = zero.multipliers(t1, zero.encode(state, t1))
+    got = model.multipliers(t1, run.ys[-1])
+    # Errors of multipliers are larger by 1/h^2, h about 0.01 s.
+    np.testing.assert_allclose(got, expected, atol=1e-2)

@@ -1,0 +1,146 @@
+"""Linear systems of the implicit solvers by solvers of lineax."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import lineax as lx
+import numpy as np
+import optimistix as optx
+import pytest
+from solvers import cases
+
+from rigidjax.solvers import BDF, Inverse, Radau1, Radau5, Radau9, Seulex
+from rigidjax.solvers.linear import factored, solution
+
+Y0 = jnp.array([1.0, 0.0, 0.0])
+METHODS = [Radau5, Radau9, BDF, Seulex]
+
+
+def dae_run(solver):
+    """A pendulum of index 2, or for Seulex Robertson's problem of index 1."""
+    if isinstance(solver, Seulex):
+        return cases.solve(solver, cases.robertson_dae(), Y0, 40.0, 1e-6, 1e-10)
+    return cases.solve(
+        solver, cases.pendulum(2), jnp.asarray(cases.PENDULUM_START), 0.5, 1e-6, 1e-6
+    )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
+def test_same_run(method):
+    """A factorisation of another kind takes the same steps, with real and complex matrices."""
+    expected, evaluations = dae_run(method())
+    for linear_solver in (lx.LU(), lx.QR(), lx.AutoLinearSolver(well_posed=True)):
+        run, count = dae_run(method(linear_solver=linear_solver))
+        assert run.result == diffrax.RESULTS.successful
+        assert run.stats["num_steps"] == expected.stats["num_steps"]
+        assert count == evaluations
+        np.testing.assert_allclose(run.ys[-1], expected.ys[-1], rtol=1e-9, atol=1e-9)
+
+
+class Damped(lx.AbstractLinearSolver):
+    """A part of the solution."""
+
+    part: float
+
+    def init(self, operator, options):
+        return operator.as_matrix()
+
+    def compute(self, state, vector, options):
+        return self.part * jnp.linalg.solve(state, vector), lx.RESULTS.successful, {}
+
+    def transpose(self, state, options):
+        return state.T, {}
+
+    def conj(self, state, options):
+        return jnp.conj(state), {}
+
+    def assume_full_rank(self):
+        return True
+
+
+@pytest.mark.parametrize("method", [Radau5, BDF], ids=lambda m: m.__name__)
+def test_the_given_solver_is_used(method):
+    """Newton increments of 7 parts in 10 converge, at a rate of 0.3."""
+    _, evaluations = dae_run(method())
+    run, count = dae_run(method(linear_solver=Damped(0.7)))
+    assert run.result == diffrax.RESULTS.successful
+    assert count > 1.2 * evaluations
+
+
+def rotation(theta, linear_solver, method):
+    """End of a run that depends on a parameter."""
+    solver = method(linear_solver=linear_solver)
+    return diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, y, args: args * jnp.stack([-y[1], y[0]]) - y**3),
+        solver, 0.0, 0.5, None, jnp.array([1.0, 0.2]), theta, max_steps=100,
+        stepsize_controller=solver.controller(1e-6, 1e-6, optx.rms_norm),
+        adjoint=diffrax.ForwardMode(),
+    ).ys[-1]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
+def test_derivatives_and_batches(method):
+    """Tangents of a batch, by LU as by the inverse."""
+    thetas = jnp.array([0.5, 1.5])
+
+    @eqx.filter_jit
+    def tangents(linear_solver):
+        return jax.vmap(jax.jacfwd(lambda theta: rotation(theta, linear_solver, method)))(thetas)
+
+    np.testing.assert_allclose(tangents(lx.LU()), tangents(Inverse()), rtol=1e-9)
+
+
+def test_inverse_is_a_solver_of_lineax():
+    """Real and complex systems, transposed ones, pytrees, derivatives."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(4, 4)) + 1j * rng.normal(size=(4, 4))
+    b = rng.normal(size=4) + 0j
+
+    def solve(A, b, solver):
+        return lx.linear_solve(lx.MatrixLinearOperator(A), b, solver).value
+
+    for matrix, vector in ((A, b), (A.real, b.real), (A.T, b)):
+        matrix, vector = jnp.asarray(matrix), jnp.asarray(vector)
+        got, expected = (solve(matrix, vector, s) for s in (Inverse(), lx.LU()))
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+    real, vector = jnp.asarray(A.real), jnp.asarray(b.real)
+    first, second = (
+        jax.grad(lambda A, b, s=s: jnp.sum(jnp.sin(solve(A, b, s))), (0, 1))(real, vector)
+        for s in (Inverse(), lx.LU())
+    )
+    np.testing.assert_allclose(first[0], second[0], rtol=1e-10)
+    np.testing.assert_allclose(first[1], second[1], rtol=1e-10)
+    operator = lx.FunctionLinearOperator(
+        lambda x: {"u": 2.0 * x["u"] + x["v"], "v": x["u"][:1] - x["v"]},
+        jax.eval_shape(lambda: {"u": jnp.zeros(1), "v": jnp.zeros(1)}),
+    )
+    x = lx.linear_solve(operator, {"u": jnp.ones(1), "v": 2 * jnp.ones(1)}, Inverse()).value
+    np.testing.assert_allclose((x["u"], x["v"]), ([1.0], [-1.0]), rtol=1e-14)
+    with pytest.raises(ValueError, match=r"`Inverse` solves systems with a square matrix; got .*2"):
+        solve(jnp.ones((3, 2)), jnp.ones(3), Inverse())
+
+
+def test_derivatives_by_matrix():
+    """Those of a solution for a given factorisation, which is that of the matrix."""
+    A, b = jnp.array([[2.0, 1.0], [0.5, 3.0]]), jnp.array([1.0, -1.0])
+
+    def first(s, A):
+        return solution(s, factored(s, A), b)[0]
+
+    for derivative in (jax.grad, jax.jacfwd):
+        got, expected = (derivative(lambda A, s=s: first(s, A))(A) for s in (lx.LU(), Inverse()))
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_refused():
+    """What solves systems with special matrices alone, and what is no solver."""
+    for special in (lx.Diagonal(), lx.Cholesky(), lx.Tridiagonal()):
+        name = type(special).__name__
+        for method in (*METHODS, Radau1):
+            owner = method.__name__
+            message = rf"`{owner}\(linear_solver=...\)` must solve .* any square .*got `{name}`"
+            with pytest.raises(ValueError, match=message):
+                method(linear_solver=special)
+    with pytest.raises(TypeError, match=r"`BDF\(linear_solver=...\)` takes a solver of lineax"):
+        BDF(linear_solver=lx.LU)

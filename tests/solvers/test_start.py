@@ -1,0 +1,139 @@
+"""Starts that violate an algebraic equation."""
+
+import functools
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+import pytest
+from solvers import cases
+
+import rigidjax as rj
+from rigidjax.solvers import BDF, ImplicitTerm, MassMatrixTerm, Radau1, Radau5, Seulex, dae_term
+
+
+@eqx.filter_jit
+def begin(solver, term, y0, rtol=1e-6, atol=1e-6):
+    """The first state of a solver, as `diffrax.diffeqsolve` makes it."""
+    finder = eqx.tree_at(
+        lambda f: (f.rtol, f.atol, f.norm), solver.root_finder, (rtol, atol, optx.rms_norm)
+    )
+    solver = eqx.tree_at(lambda s: s.root_finder, solver, finder)
+    return solver.init(term, jnp.zeros(()), jnp.ones(()), y0, None)
+
+
+def start(values, k=None, change=0.0):
+    y = np.array(values, float)
+    if k is not None:
+        y[k] += change
+    return jnp.asarray(y)
+
+
+PENDULUM = functools.partial(start, cases.PENDULUM_START)
+ROBERTSON = functools.partial(start, (1.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("solver", [Radau5(), BDF(), Seulex()], ids=lambda s: type(s).__name__)
+def test_mass_matrix(solver):
+    """The equation and its residual: the sum of concentrations is 1.002."""
+    name = type(solver).__name__
+    message = rf"start of `{name}` is not consistent: .* number 2 has the residual 0.002\."
+    with pytest.raises(RuntimeError, match=message):
+        begin(solver, cases.robertson_dae(), ROBERTSON(1, 2e-3))
+    state = begin(solver, cases.robertson_dae(), ROBERTSON(1, 2e-9))
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(state))
+
+
+def test_implicit():
+    message = r"number 2 has the residual 0.002\..*also give the start's rates, `rate=`"
+    with pytest.raises(RuntimeError, match=message):
+        begin(Radau5(), cases.robertson_implicit(), ROBERTSON(1, 2e-3))
+    begin(Radau5(), cases.robertson_implicit(), ROBERTSON())
+
+    # y'^2 = y has two rates, and none near zero: the start has to say which one.
+    def squared(t, y, rate, args):
+        return rate**2 - y
+
+    with pytest.raises(RuntimeError, match=r"number 0 has the residual 4\."):
+        begin(Radau5(), ImplicitTerm(squared), jnp.array([4.0]))
+    rated = ImplicitTerm(squared, rate=lambda t, y, args: jnp.full_like(y, 1.9))
+    begin(Radau5(), rated, jnp.array([4.0]))
+
+
+# Index; unknown of (x, z, x', z', tension) that is off; what the error says, if there is one.
+VIOLATIONS = [
+    (1, 4, "number 4 has"),
+    (2, 2, "number 4 has"),
+    (2, 4, None),
+    (3, 0, "number 4 has"),
+    (3, 2, "number 4, differentiated by time as index 3"),
+    (3, 4, None),
+]
+
+
+@pytest.mark.parametrize("index,unknown,expected", VIOLATIONS)
+def test_index(index, unknown, expected):
+    """At index 3 positions and rates have to fit, at 2 rates, at 1 the tension, which is free
+    above."""
+    term = cases.pendulum(index)
+    begin(Radau1(), term, PENDULUM())
+    if expected is None:
+        begin(Radau1(), term, PENDULUM(unknown, 1e-3))
+        return
+    with pytest.raises(RuntimeError, match=expected):
+        begin(Radau1(), term, PENDULUM(unknown, 1e-3))
+
+
+def test_tolerance():
+    """Ten tolerances, or a millionth, may be missing."""
+    term = cases.robertson_dae()
+    begin(Radau1(), term, ROBERTSON(2, 4e-3), 1e-3, 1e-3)
+    with pytest.raises(RuntimeError, match=r"residual 0.004\."):
+        begin(Radau1(), term, ROBERTSON(2, 4e-3), 1e-4, 1e-4)
+    begin(Radau1(), term, ROBERTSON(2, 1e-7), 1e-12, 1e-12)
+
+
+def test_regular_mass_matrix():
+    """There is nothing to satisfy, and badly scaled masses are no zeros."""
+    term = MassMatrixTerm(lambda t, y, args: 1e3 - y, np.diag([1.0, 1e-9]))
+    begin(Radau5(), term, jnp.ones(2))
+
+
+def test_whole_run():
+    """The error is that of `diffrax.diffeqsolve`, also in a batch of which one start is wrong."""
+    solver = Radau1()
+
+    def end(y0):
+        return diffrax.diffeqsolve(
+            cases.robertson_dae(), solver, 0.0, 1e-3, None, y0, max_steps=100,
+            stepsize_controller=solver.controller(1e-4, 1e-6, optx.rms_norm),
+        ).ys  # fmt: skip
+
+    starts = jnp.stack([ROBERTSON(), ROBERTSON(0, 0.03), ROBERTSON()])
+    with pytest.raises(RuntimeError, match=r"number 2 has the residual 0.03\."):
+        eqx.filter_jit(jax.vmap(end))(starts)
+
+
+@pytest.mark.parametrize("index", [1, 2, 3])
+def test_joint_is_named(index):
+    """A chain of two: the second joint is off in what its index asks for."""
+    problem = rj.problems.chain(2)
+    model = rj.Absolute(problem.system, index=index)
+    y0 = model.encode(problem.state0)
+    begin(Radau1(), dae_term(model), y0)
+    unknown = {1: model.layout.size + model.num_multipliers - 1, 2: model.layout.num_positions + 7}
+    unknown[3] = 7
+    name = problem.system.joints[1].name
+    with pytest.raises(RuntimeError, match=rf"number \d+ \(the joint '{name}'\)"):
+        begin(Radau1(), dae_term(model), y0.at[unknown[index]].add(0.1))
+
+
+def test_rotation_is_named():
+    body = rj.FixedPointBody((1.0, 2.0, 3.0))
+    model = rj.Absolute(body, index=3)
+    y0 = model.encode(rj.State(angular_velocity=(0.1, 0.2, 0.3)))
+    with pytest.raises(RuntimeError, match=r"number 8 \(the rotation coordinates\)"):
+        begin(Radau1(), dae_term(model), y0.at[0].add(0.1))
