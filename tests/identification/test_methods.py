@@ -33,6 +33,9 @@ STATE0 = rj.consistent_state(
     model().system,
     rj.State((0.5, 0.0, 0.0), velocity=(0.0, 1.0, 0.0), angular_velocity=(0.0, 0.0, 2.0)),
 )
+# One set of options for all: each other one is compiled anew. Without projection a fit takes 12 s
+# in place of 15 s, nearly all of it compilation; the estimates differ by 1e-8.
+OPTIONS = {"state0": STATE0, "horizons": (1.0,), "projection": False}
 PARAMETERS = (
     Parameter("stiffness", stiffness_of, Positive(), unit="N m"),
     Parameter("damping", damping_of, Positive(), unit="N m s"),
@@ -66,7 +69,7 @@ def start(stiffness=3.0, damping=0.5):
 
 @pytest.fixture(scope="module")
 def plain():
-    return identify(start(), measured(NOISE), PARAMETERS, state0=STATE0, horizons=(1.0,))
+    return identify(start(), measured(NOISE), PARAMETERS, **OPTIONS)
 
 
 def test_estimates(plain):
@@ -89,17 +92,14 @@ def test_estimates(plain):
 
 
 def test_gauss_newton(plain):
-    fit = identify(
-        start(), measured(NOISE), PARAMETERS, state0=STATE0, horizons=(1.0,),
-        method="gauss-newton",
-    )  # fmt: skip
+    fit = identify(start(), measured(NOISE), PARAMETERS, **OPTIONS, method="gauss-newton")
     assert np.allclose(fit.values, plain.values, rtol=1e-6)
     assert sum(fit.iterations) <= sum(plain.iterations)
 
 
 def test_noise_of_each_sensor(plain):
     """Both are found to the accuracy of 60 samples, and with them the estimates and their std."""
-    fit = identify(start(), measured(), PARAMETERS, state0=STATE0, horizons=(1.0,))
+    fit = identify(start(), measured(), PARAMETERS, **OPTIONS)
     assert any(note.startswith("The noise was estimated from the residuals") for note in fit.notes)
     found = list(fit.noise_by_sensor.values())
     assert np.allclose(found, list(NOISE.values()), rtol=0.25)
@@ -116,8 +116,8 @@ def test_outliers(plain, loss):
     std = np.array(list(plain.std.values()))
     true = np.array([STIFFNESS, DAMPING])
     data = measured(NOISE, outliers=6)
-    squares = identify(start(), data, PARAMETERS, state0=STATE0, horizons=(1.0,))
-    robust = identify(start(), data, PARAMETERS, state0=STATE0, horizons=(1.0,), loss=loss)
+    squares = identify(start(), data, PARAMETERS, **OPTIONS)
+    robust = identify(start(), data, PARAMETERS, **OPTIONS, loss=loss)
     assert np.max(np.abs(squares.values - true) / std) > 10
     assert np.max(np.abs(robust.values - true) / std) < 4
     assert any("times as large as the noise" in note for note in squares.notes)
@@ -142,11 +142,13 @@ def test_losses(loss):
 
 
 def test_several_starts():
-    """From a hundred times the stiffness one start goes astray; of six some do not."""
-    data = measured(NOISE)
-    far, options = start(400.0, 0.5), dict(state0=STATE0, horizons=(1.0,), max_iterations=40)
-    alone = identify(far, data, PARAMETERS, **options, throw=False)
-    many = identify(far, data, PARAMETERS, **options, starts=6, start_spread=2.5)
+    """From a spring that is too weak and a damper that is too strong one start goes astray.
+
+    It ends where the joint only creeps; of six starts some do not.
+    """
+    data, far = measured(NOISE), start(0.1, 5.0)
+    alone = identify(far, data, PARAMETERS, **OPTIONS, throw=False)
+    many = identify(far, data, PARAMETERS, **OPTIONS, starts=6, start_spread=2.5)
     assert many.chi_square < 1.5 < alone.chi_square
     assert any("of 6 starts came to the lowest minimum" in note for note in many.notes)
 

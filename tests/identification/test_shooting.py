@@ -112,7 +112,8 @@ def test_same_optimum_as_undivided_runs():
     """An easy problem: three runs of a top with drag, in four segments each."""
     data = cases.measurements(cases.NOISE, seed=3, known=True)
     parameters = cases.parameters()
-    one = identify(cases.model(), data, parameters)
+    # With one horizon both end in the same compiled minimisation.
+    one = identify(cases.model(), data, parameters, horizons=(1.0,))
     many = identify(cases.model(), data, parameters, segments=4)
     assert many.converged
     np.testing.assert_allclose(many.values, one.values, rtol=1e-6)
@@ -146,7 +147,7 @@ def test_chaotic_double_pendulum():
 
     truth, noise = jnp.array([1.8, 0.6]), 0.01
     sensors = (rj.JointCoordinate("shoulder"), rj.JointCoordinate("elbow"))
-    ts = np.linspace(0.0, 4.0, 101)
+    ts = np.linspace(0.0, 3.0, 61)
     solution = rj.simulate(model, turned(truth), ts[-1], ts=ts, rtol=1e-11, atol=1e-11)
     read = jax.jit(jax.vmap(lambda t, y: [s.predict(model, t, y) for s in sensors]))
     rng = np.random.default_rng(0)
@@ -154,7 +155,7 @@ def test_chaotic_double_pendulum():
         np.asarray(v) + noise * rng.normal(size=v.shape) for v in read(solution.ts, solution.ys)
     ]
     # The elbow goes round: what a segment does not know of.
-    assert np.ptp(values[1]) > 4 * np.pi
+    assert np.ptp(values[1]) > 2 * np.pi
     measured = Measurements(
         ts, dict(zip(sensors, values, strict=True)), {s: noise for s in sensors}
     )
@@ -166,14 +167,14 @@ def test_chaotic_double_pendulum():
 
     def fit(**options):
         return identify(
-            model, measured, parameters, state0=turned(off), rtol=1e-7, atol=1e-7,
-            horizons=(1.0,), max_iterations=40, throw=False, **options,
+            model, measured, parameters, state0=turned(off), rtol=1e-6, atol=1e-6,
+            projection=False, horizons=(1.0,), max_iterations=40, throw=False, **options,
         )  # fmt: skip
 
-    undivided, found = fit(), fit(segments=10)
+    undivided, found = fit(), fit(segments=6)
     assert not undivided.converged or undivided.chi_square > 10
     assert found.converged and 0.7 < found.chi_square < 1.3
     expected = [0.8, *(truth - off), 0.0, 0.0]
     assert np.all(np.abs(found.values - expected) < 3 * np.sqrt(np.diag(found.covariance)))
-    assert "10 segments" in found.notes[0]
+    assert "6 segments" in found.notes[0]
     np.testing.assert_allclose(found.starts[0], 1.04)
