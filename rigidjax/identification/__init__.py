@@ -27,6 +27,11 @@ from .measurements import Measurements as Measurements
 from .netcdf import read_netcdf as read_netcdf
 from .parameters import Experiment as Experiment, Parameter as Parameter
 from .predictions import predictions as predictions
+from .priors import (
+    AbstractPrior as AbstractPrior,
+    GaussianPrior as GaussianPrior,
+    LogDetPrior as LogDetPrior,
+)
 from .regression import (
     JointData as JointData,
     Regression as Regression,

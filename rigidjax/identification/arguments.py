@@ -187,7 +187,7 @@ def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
     values = np.concatenate([np.asarray(first.shared), np.asarray(first.own).reshape(-1)])
     scale = np.maximum(np.abs(values), component_sizes(problem))
     scale = np.where(scale > 0, scale, 1.0)
-    sensitivity = np.abs(np.asarray(first.by_components())).max(axis=0) * scale
+    sensitivity = np.abs(first.with_prior()).max(axis=0) * scale
     nothing = _IDLE * sensitivity.max()
     idle = [x for x, s, f in zip(labels, sensitivity, fitted, strict=True) if f and s <= nothing]
     if idle:

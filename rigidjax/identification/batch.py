@@ -67,7 +67,7 @@ def identify_batch(
 
     **Arguments:**
 
-    - `model`, `parameters`, `state0`: as in `rj.identify`.
+    - `model`, `parameters`, `state0`: as in `rj.identify`; priors are the same for all sets.
     - `data`: N sets, each one run or several, of the same times, sensors and shapes; noise must be
       given.
     - `starts`: start values by the name of a parameter, with the N sets in front.
@@ -143,7 +143,8 @@ def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str
 
 def _covariance(last: Evaluation):
     """Covariance of all components, by that of the coordinates; unit variance of a residual."""
-    rest = inverse_gram(last.by_coordinates())
+    prior = last.prior.by_coordinates(last.shared_chain, last.own_chain)
+    rest = inverse_gram(jnp.concatenate([last.by_coordinates(), prior]))
     chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.own_chain)
     return chain @ rest @ chain.T
 

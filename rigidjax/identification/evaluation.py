@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from .priors import PriorRows, prior_rows
 from .problem import Problem, weighted
 
 
@@ -20,6 +21,7 @@ class Evaluation(eqx.Module):
       (B, N, C + D): by forward mode through the accepted steps of the solver.
     - `shared_chain` (C, S), `own_chain` (B, D, P): of the components by the coordinates.
     - `okay`: which simulations succeed, (B,).
+    - `prior`: residuals of the priors, which are not among `residuals`, and their derivatives.
     """
 
     shared: Float[Array, " C"]
@@ -29,9 +31,13 @@ class Evaluation(eqx.Module):
     shared_chain: Float[Array, "C S"]
     own_chain: Float[Array, "B D P"]
     okay: Bool[Array, " B"]
+    prior: PriorRows
 
     def by_components(self) -> np.ndarray:
-        """Derivatives of all residuals by all components: shared, then run by run (on the host)."""
+        """Derivatives of all residuals by all components: shared, then run by run (on the host).
+
+        Those of the data; for priors see `with_prior`.
+        """
         size = self.shared.shape[0]
         J = np.asarray(self.jacobian)
         blocks = np.zeros((*J.shape[:2], len(J), J.shape[2] - size), J.dtype)
@@ -39,6 +45,15 @@ class Evaluation(eqx.Module):
             blocks[b, :, b] = J[b, :, size:]
         blocks = blocks.reshape(*J.shape[:2], -1)
         return np.concatenate([J[..., :size], blocks], axis=-1).reshape(-1, size + blocks.shape[-1])
+
+    def with_prior(self, variance: float = 1.0) -> np.ndarray:
+        """The same with the rows of the priors below them, (on the host).
+
+        **Arguments:** `variance` of a weighted residual of the data, where that is not one; those
+        of a prior have one.
+        """
+        prior = np.sqrt(variance) * np.asarray(self.prior.by_components())
+        return np.concatenate([self.by_components(), prior])
 
     def by_coordinates(self) -> Float[Array, "M U"]:
         """Derivatives of all residuals by all coordinates: shared, then run by run."""
@@ -60,7 +75,8 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
     coordinates follow by the chain rule, without another simulation.
     """
     transforms = [p.transform for p in problem.parameters]
-    count = len(problem.shared_parameters)
+    shared_ones, own_ones = problem.shared_parameters, problem.own_parameters
+    count = len(shared_ones)
 
     def one(own, run):
         leaves = problem.leaves(shared, own, run)
@@ -99,6 +115,8 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
             _joined(values[:count], own.dtype),
             _joined(values[count:], own.dtype),
             r, J, shared_chain, own_chain, okay,
+            (*prior_rows(shared_ones, leaves[:count], r.dtype),
+             *prior_rows(own_ones, leaves[count:], r.dtype)),
         )  # fmt: skip
 
     if problem.num_runs == 1:
@@ -107,9 +125,12 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
         found = jax.tree.map(lambda x: x[None], one(own[0], only))
     else:
         found = jax.vmap(one)(own, problem.runs)
-    first, second, r, J, shared_chain, own_chain, okay = found
+    first, second, r, J, shared_chain, own_chain, okay, rows = found
+    prior = PriorRows(rows[0][0], rows[1][0], *rows[2:])
     okay = okay & jnp.all(jnp.isfinite(r), axis=1) & jnp.all(jnp.isfinite(J), axis=(1, 2))
-    return Evaluation(first[0], second, r, J, shared_chain[0], own_chain, okay)
+    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(prior)]
+    okay = okay & jnp.all(jnp.stack(finite))
+    return Evaluation(first[0], second, r, J, shared_chain[0], own_chain, okay, prior)
 
 
 def _joined(arrays, dtype):

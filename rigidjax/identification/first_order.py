@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Array, Float
 
 from .losses import AbstractLoss
+from .priors import prior_rows
 from .problem import Problem, weighted
 
 
@@ -77,7 +78,8 @@ def _descended(problem, loss, how, batch):
         value, okay = jax.vmap(lambda own, run: _loss_of(problem, loss, shared, own, run))(
             own[rows], chosen
         )
-        return jnp.sum(value) * (problem.num_runs / batch), jnp.all(okay)
+        total = jnp.sum(value) * (problem.num_runs / batch) + _prior_of(problem, shared, own)
+        return total, jnp.all(okay)
 
     def step(carry, key):
         coordinates, state, left_out = carry
@@ -100,6 +102,20 @@ def _descended(problem, loss, how, batch):
     shared, own = end
     leaves = jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs)
     return leaves, values[0], values[-1], left_out
+
+
+def _prior_of(problem: Problem, shared: Any, own: Any):
+    """Half the sum of squares of all priors, of all runs."""
+    count = len(problem.shared_parameters)
+
+    def rows(own, run):
+        leaves = problem.leaves(shared, own, run)
+        first, _ = prior_rows(problem.shared_parameters, leaves[:count], shared.dtype)
+        second, _ = prior_rows(problem.own_parameters, leaves[count:], shared.dtype)
+        return first, second
+
+    first, second = jax.vmap(rows)(own, problem.runs)
+    return 0.5 * (jnp.sum(first[0] ** 2) + jnp.sum(second**2))
 
 
 def _loss_of(problem: Problem, loss: AbstractLoss, shared: Any, own: Any, run: Any):

@@ -18,6 +18,7 @@ from .multi_start import best_start
 from .noise import first_guess, noise_note, noise_of_sensors, settle
 from .outcome import make_fit
 from .parameters import Parameter
+from .priors import check_no_prior, prior_notes
 from .problem import make_problem
 from .shooting import shoot, started_from
 
@@ -54,7 +55,8 @@ def identify(
 
     - `model`: a formulation such as `rj.NullSpace(system)`.
     - `measurements`: one run or several, of any lengths, with the same sensors.
-    - `parameters`: what is fitted, each a `Parameter`; everything else is held fixed.
+    - `parameters`: what is fitted, each a `Parameter`, with a prior or without; everything else is
+      held fixed.
     - `state0`: state at the first sample, one for all runs or one for each. If left out: the
       reference state, with the first sample of every gyroscope and attitude sensor put into it.
     - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`; the default solver
@@ -72,7 +74,8 @@ def identify(
     - `segments`: multiple shooting, for runs that are too long or too chaotic for that. Each run is
       cut into so many segments with starts of their own, the gaps between them are closed in
       stages, and the fit goes on from there with the undivided runs, whatever `horizons` says.
-      Include `start_state` or other parameters of the start, unless it is known exactly.
+      Include `start_state` or other parameters of the start, unless it is known exactly. Not with
+      priors.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
     - `tolerance`: of the minimisation, relative change of coordinates and residuals; or a hundred
       times that as the distance to the optimum in standard deviations. `None` for 1e-8, or 1e-4
@@ -90,10 +93,16 @@ def identify(
     check_starts(starts, start_spread, segments)
     runs = stack_runs(measurements)
     model, states = prepare(model, runs, state0)
-    known = runs.noise_is_known or (len(runs.sensors) == 1 and options.is_least_squares)
+    told = prior_notes(parameters)
+    if segments > 1:
+        check_no_prior("identify(segments=...)", parameters)
+    # A prior, as a robust loss, must be weighed against the noise; so must several sensors.
+    single = len(runs.sensors) == 1 and options.is_least_squares and not told
+    known = runs.noise_is_known or single
     if not known:
         runs = first_guess(runs)
     problem, notes = make_problem(model, runs, states, parameters, options.simulation)
+    notes = [*notes, *told]
     count = num_fitted(problem, runs)
     given, search, shot = problem, options.search(runs.ts.dtype), None
     if starts > 1:

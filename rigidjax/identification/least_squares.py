@@ -80,8 +80,8 @@ def minimise_from(
     trajectory depends on its parameters almost linearly, over a long one there are local minima.
     The stages before the last keep coordinates with a natural scale (logarithms and angles) near
     where they are, since little is known of them yet, and take at most a quarter of
-    `max_iterations`. The last stage has no such prior. If the simulation fails at the start,
-    nothing is done.
+    `max_iterations`; the last one does not. Priors of parameters count in every stage. If the
+    simulation fails at the start, nothing is done.
 
     **Arguments:** `problem`; `shared`, `own`, start coordinates; `search`.
     """
@@ -139,7 +139,7 @@ def _stage(problem, search, start, before, horizon, last, tolerance, limit):
     roots = jnp.where(counts, search.loss.root(before.residuals), 0.0)
     square = jnp.sum(roots**2) / jnp.maximum(counts.sum(), 1)
     spread = problem.spread()
-    prior = jnp.where(last, 0.0, jnp.sqrt(square)) / jnp.concatenate(
+    kept = jnp.where(last, 0.0, jnp.sqrt(square)) / jnp.concatenate(
         [spread[0], jnp.tile(spread[1], num_runs)]
     )
 
@@ -151,8 +151,10 @@ def _stage(problem, search, start, before, horizon, last, tolerance, limit):
         use = okay & counts.reshape(-1, 1)
         slopes = search.loss.slope(used).reshape(-1, 1)
         J = jnp.where(use, slopes * found.by_coordinates(), 0.0)
-        r = jnp.concatenate([r.reshape(-1), prior * (x - start)])
-        return r, jnp.concatenate([J, jnp.diag(prior)]), found
+        prior = found.prior.by_coordinates(found.shared_chain, found.own_chain)
+        r = [r.reshape(-1), jnp.where(okay, found.prior.residuals, 0.0), kept * (x - start)]
+        J = [J, jnp.where(okay, prior, 0.0), jnp.diag(kept)]
+        return jnp.concatenate(r), jnp.concatenate(J), found
 
     @jax.custom_jvp
     def residual(x):
@@ -190,11 +192,12 @@ def _iterate(function, search, x, before, tolerance, limit):
         state = eqx.combine(dynamic, static)
         x, state, _ = solver.step(function, x, None, {}, state, frozenset())
         cauchy, _ = solver.terminate(function, x, None, {}, state, frozenset())
-        offset = state.descent_state.relative_offset(before.residuals.size)
+        offset = state.descent_state.relative_offset(num_residuals)
         cost = cost.at[iterations].set(state.f_info.as_min())
         done = cauchy | (offset < _OFFSET * tolerance)
         return x, eqx.filter(state, eqx.is_array), iterations + 1, done, offset, cost
 
+    num_residuals = before.residuals.size + before.prior.residuals.size
     cost = jnp.full(search.max_iterations, jnp.inf, x.dtype)
     start = (x, dynamic, jnp.array(0), jnp.array(False), jnp.zeros_like(x[0]), cost)
     x, dynamic, iterations, done, offset, cost = jax.lax.while_loop(unfinished, body, start)

@@ -69,6 +69,7 @@ def _from_all(problem, starts, search):
         shared, own = start
         minimum = minimise_from(problem, shared, own, search)
         cost = jnp.sum(search.loss.root(minimum.last.residuals) ** 2)
+        cost = cost + jnp.sum(minimum.last.prior.residuals**2)
         return minimum, jnp.where(jnp.all(minimum.last.okay), cost, jnp.inf)
 
     return jax.vmap(one)(starts)

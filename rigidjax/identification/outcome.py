@@ -44,7 +44,7 @@ def make_fit(
         _groups(problem),
         fitted,
         values,
-        np.asarray(last.by_components()),
+        last.with_prior(variance),
         variance,
         # Derivatives are those of the discrete trajectory, as accurate as it is.
         max(10 * problem.simulation.rtol, np.sqrt(epsilon)),

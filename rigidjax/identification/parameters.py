@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from ..checks import float_array
 from ..formulations import AbstractFormulation
 from ..state import State
+from .priors import AbstractPrior
 from .sensors import AbstractSensor
 from .start_state import StartChange
 from .transforms import AbstractTransform, Free
@@ -57,6 +58,7 @@ class Parameter(eqx.Module):
       in place of the name with an index.
     - `size` of a large change of a component, in its unit, where the values themselves do not tell
       (zero is not a small angle): what the verdict on identifiability relates to.
+    - `prior`, what is known of it besides the data: `LogDetPrior` of an inertia, `GaussianPrior`.
 
     **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.
     """
@@ -70,6 +72,7 @@ class Parameter(eqx.Module):
     unit: str | tuple[str, ...] = eqx.field(static=True)
     labels: tuple[str, ...] | None = eqx.field(static=True)
     size: float = eqx.field(static=True)
+    prior: AbstractPrior | None
 
     def __init__(
         self,
@@ -83,6 +86,7 @@ class Parameter(eqx.Module):
         unit: str | Sequence[str] = "",
         labels: Sequence[str] | None = None,
         size: float = 0.0,
+        prior: AbstractPrior | None = None,
     ):
         if not isinstance(name, str) or not name:
             raise TypeError(f"`Parameter(name=...)` must be a non-empty string; got {name!r}.")
@@ -112,6 +116,14 @@ class Parameter(eqx.Module):
         self.unit = unit if isinstance(unit, str) else tuple(unit)
         self.labels = None if labels is None else tuple(labels)
         self.size = size
+        if prior is not None:
+            if not isinstance(prior, AbstractPrior):
+                raise TypeError(
+                    f"`Parameter({name!r}, prior=...)` must be a prior such as "
+                    f"`rj.identification.GaussianPrior(mean, std)`; got {prior!r}."
+                )
+            prior.check(name, transform)
+        self.prior = prior
 
     def component_labels(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         """Labels of all components of a leaf of this shape."""
@@ -208,6 +220,8 @@ def start_leaf(
             )
         leaves = list(np.broadcast_to(given, (count, *shape)).astype(leaves[0].dtype))
     parameter.component_labels(shape)
+    if parameter.prior is not None:
+        parameter.prior.check_leaf(parameter.name, parameter.transform, shape)
     found, notes = [], []
     for leaf, run in zip(leaves, run_names, strict=False):
         which = f"{parameter.name} of run {run}" if parameter.per_run else parameter.name

@@ -16,6 +16,7 @@ from ..results import RESULTS
 from ..state import State
 from .identifiability import parameter_scale
 from .parameters import Experiment, Parameter, check_leaves
+from .priors import check_no_prior
 from .sensitivity import VariedRun, leaf_of
 from .sensors import AbstractSensor, tracking
 
@@ -153,6 +154,7 @@ def checked_parameters(
         raise ValueError(
             f"`{entry}({argument}=...)` needs {argument} of different names; got {names}."
         )
+    check_no_prior(entry, given)
     return given
 
 

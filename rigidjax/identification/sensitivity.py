@@ -19,6 +19,7 @@ from ..results import RESULTS, SimulationError
 from ..simulate import simulate
 from ..state import State
 from .parameters import Experiment, Parameter, check_leaves, with_leaves
+from .priors import check_no_prior
 from .sensors import AbstractSensor, tracking
 from .start_state import with_start
 
@@ -226,6 +227,7 @@ def _check(model, sensors, parameters):
         raise ValueError(
             f"`sensitivity(parameters=...)` needs parameters of different names; got {names}."
         )
+    check_no_prior("sensitivity", parameters)
 
 
 def leaf_of(parameter, experiment):

@@ -17,9 +17,12 @@ class InertiaTensor(AbstractTransform):
     r"""Symmetric tensor (3, 3) in the log-Cholesky coordinates of its Euler tensor.
 
     $E = U U^T$ with the upper triangular
-    $U = ((e^{u_1}, u_4, u_6), (0, e^{u_2}, u_5), (0, 0, e^{u_3}))$ times a length scale of the
-    start value: positive definite whatever $u$ is. The rotational part of
-    `MassProperties.from_log_cholesky`.
+    $U = ((e^{u_1}, m u_4, m u_6), (0, e^{u_2}, m u_5), (0, 0, e^{u_3}))$,
+    $m = e^{(u_1 + u_2 + u_3)/3}$, times a length scale of the start value: positive definite
+    whatever $u$ is. The rotational part of `MassProperties.from_log_cholesky` but for the factor
+    $m$. With it a common scale of all moments is a straight line; without, data that hardly
+    determine the scale leave a curved valley (a torque-free body with a weak prior took more than
+    200 iterations instead of 49).
 
     **Source:** Rucker, Wensing, IEEE Robot. Autom. Lett. 7 (2022) 6797.
     """
@@ -57,12 +60,13 @@ class InertiaTensor(AbstractTransform):
         u22 = jnp.sqrt(b - u23 * u23)
         u12 = (f - u13 * u23) / u22
         u11 = jnp.sqrt(a - u12 * u12 - u13 * u13)
-        return jnp.stack([jnp.log(u11), jnp.log(u22), jnp.log(u33), u12, u23, u13])
+        m = jnp.cbrt(u11 * u22 * u33)
+        return jnp.stack([jnp.log(u11), jnp.log(u22), jnp.log(u33), u12 / m, u23 / m, u13 / m])
 
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
         scale = _scale(reference)
         u11, u22, u33 = jnp.exp(u[0]), jnp.exp(u[1]), jnp.exp(u[2])
-        u12, u23, u13 = u[3], u[4], u[5]
+        u12, u23, u13 = jnp.exp((u[0] + u[1] + u[2]) / 3) * u[3:]
         a, b, c = u11 * u11 + u12 * u12 + u13 * u13, u22 * u22 + u23 * u23, u33 * u33
         d, e, f = u23 * u33, u13 * u33, u12 * u22 + u13 * u23
         return inertia_from_euler_tensor(scale * _symmetric(a, b, c, d, e, f))

@@ -1,0 +1,307 @@
+r"""What is known of parameters besides the data, as further rows of least squares."""
+
+import abc
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..bodies.inertia import euler_tensor, principal_euler_values
+from ..checks import ArrayInput, float_array
+from ..linalg import one_by_one
+from .transforms import AbstractTransform, InertiaTensor, PrincipalInertia
+
+if TYPE_CHECKING:
+    from .parameters import Parameter
+
+# Smallest principal Euler value of a prior, relative to their sum, that counts as positive.
+_FLAT = 1e-9
+# Below this size the exponential without its first terms is summed as a series.
+_SMALL = 0.5
+# Eigenvalues closer than this, relative to the larger one: divided differences by quadrature.
+_CLOSE = 0.1
+_NODES, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(6))
+
+
+class AbstractPrior(eqx.Module):
+    r"""A term $\frac12 |\rho(\theta)|^2$ that is added to the loss of a fit, for one parameter."""
+
+    @abc.abstractmethod
+    def check(self, name: str, transform: AbstractTransform) -> None:
+        """Raise `ValueError` for a parameter of a kind that this prior is not for."""
+
+    @abc.abstractmethod
+    def check_leaf(self, name: str, transform: AbstractTransform, shape: tuple[int, ...]) -> None:
+        """Raise `ValueError` for a leaf whose shape the prior does not fit."""
+
+    @abc.abstractmethod
+    def rows(self, transform: AbstractTransform, leaf: Array) -> Float[Array, " k"]:
+        r"""The residuals $\rho$, dimensionless: half their sum of squares is what is added."""
+
+    @abc.abstractmethod
+    def text(self) -> str:
+        """The prior in words."""
+
+
+class LogDetPrior(AbstractPrior):
+    r"""An inertia that is expected, from a drawing, with a weight that depends on no axes.
+
+    Adds $w\,D(E\|E_0)$ to half the sum of squares, with the Euler tensors of the parameter and of
+    the prior and
+    $$D(E\|E_0) = \mathrm{tr}(E_0^{-1}E) - \log\det(E_0^{-1}E) - 3,$$
+    the Bregman divergence of $-\log\det$. It is the same in all axes and units, and it grows
+    without bound as a body becomes flat. Near $E_0$ it is half the sum of the squares of the
+    relative changes of the principal Euler values of $E_0^{-1}E$: a prior that is good to a
+    relative standard deviation of $s$ has the weight $1/s^2$.
+
+    With $L L^T = E_0$ and $S = L^{-1} E L^{-T}$ its residuals are $\sqrt{2w}\,h(\log S)$,
+    $h(x) = \mathrm{sign}(x)\sqrt{e^x - x - 1}$, which is analytic; the derivative of the matrix
+    function is that of Daleckii and Krein, also where eigenvalues are equal.
+
+    **Arguments:** `value`, the inertia that is expected, kg m^2, in the shape and axes of the
+    parameter: (3,) for `PrincipalInertia`, (3, 3) for `InertiaTensor`; `weight`, $w$. With
+    `per_run` it holds for every run.
+    **Errors:** `ValueError` for another shape, a value without positive definite Euler tensor (a
+    flat body, a rod), a weight that is not positive.
+    **Source:** Lee, Wensing, Park, IEEE Trans. Robot. 36 (2020) 78, eq. (21), for the rotational
+    part; Higham, Functions of Matrices (2008), theorem 3.11, corollary 3.12.
+    """
+
+    value: Float[Array, "3"] | Float[Array, "3 3"]
+    weight: Float[Array, ""]
+
+    def __init__(self, value: ArrayInput, weight: ArrayInput):
+        value = np.asarray(float_array(value, "LogDetPrior(value=...)", (3,), (3, 3)))
+        weight = np.asarray(float_array(weight, "LogDetPrior(weight=...)", ()))
+        if not np.all(np.abs(value - value.T) <= 1e-6 * np.abs(value).max()):
+            raise ValueError(
+                f"`LogDetPrior(value=...)` must be finite, a tensor symmetric; got {value}."
+            )
+        moments = np.asarray(principal_euler_values(jnp.asarray(value)))
+        if not moments.min() > _FLAT * moments.sum():
+            raise ValueError(
+                "`LogDetPrior(value=...)` must be the inertia of a body that is not flat; got the "
+                f"principal Euler values {moments} kg m^2. Give it some thickness."
+            )
+        _check_positive("LogDetPrior(weight=...)", weight)
+        self.value = jnp.asarray(0.5 * (value + value.T))
+        self.weight = jnp.asarray(weight)
+
+    def check(self, name: str, transform: AbstractTransform) -> None:
+        if not isinstance(transform, InertiaTensor | PrincipalInertia):
+            raise ValueError(
+                f"`Parameter({name!r}, prior=LogDetPrior(...))` is for the transformations "
+                f"`InertiaTensor` and `PrincipalInertia`; got {type(transform).__name__}. Use "
+                "`GaussianPrior`."
+            )
+
+    def check_leaf(self, name: str, transform: AbstractTransform, shape: tuple[int, ...]) -> None:
+        if self.value.shape != shape:
+            raise ValueError(
+                f"`LogDetPrior(value=...)` of {name!r} must have the shape of the parameter, "
+                f"{shape}; got {self.value.shape}."
+            )
+
+    def rows(self, transform: AbstractTransform, leaf: Array) -> Float[Array, " k"]:
+        """Three residuals of three moments, six of a tensor (those off the diagonal by root 2)."""
+        E, E0 = euler_tensor(leaf), euler_tensor(self.value.astype(leaf.dtype))
+        root = jnp.sqrt(2 * self.weight.astype(leaf.dtype))
+        if leaf.ndim == 1:
+            return root * _root_of_divergence(E / E0)
+        inverse = jnp.linalg.inv(jnp.linalg.cholesky(E0))
+        H = _of_matrix(inverse @ E @ inverse.T)
+        return root * jnp.concatenate([jnp.diag(H), np.sqrt(2) * H[np.triu_indices(3, 1)]])
+
+    def text(self) -> str:
+        return f"a log-det prior of weight {float(self.weight):.4g}"
+
+
+class GaussianPrior(AbstractPrior):
+    r"""A value that is known with a standard deviation, by components.
+
+    The residuals are $(\theta_i - \mu_i)/\sigma_i$; for an `Orientation` the rotation vector from
+    the mean, in its body axes, by $\sigma_i$.
+
+    **Arguments:** `mean`, in the shape and unit of the parameter's leaf, or one number for all
+    elements; `std`, $\sigma$, in its unit, one number or one for each component, `inf` for a
+    component of which nothing is known. With `per_run` it holds for every run.
+    **Errors:** `ValueError` for other shapes, a mean that is not finite, a standard deviation that
+    is not positive.
+    """
+
+    mean: Float[Array, "..."]
+    std: Float[Array, "..."]
+
+    def __init__(self, mean: ArrayInput, std: ArrayInput):
+        mean = np.asarray(float_array(mean, "GaussianPrior(mean=...)"))
+        std = np.asarray(float_array(std, "GaussianPrior(std=...)"))
+        if not np.all(np.isfinite(mean)):
+            raise ValueError(f"`GaussianPrior(mean=...)` must be finite; got {mean}.")
+        if not np.all(std > 0):
+            raise ValueError(
+                "`GaussianPrior(std=...)` must be positive, `inf` where nothing is known; got "
+                f"{std}."
+            )
+        self.mean, self.std = jnp.asarray(mean), jnp.asarray(std)
+
+    def check(self, name: str, transform: AbstractTransform) -> None:
+        """For parameters of every kind."""
+
+    def check_leaf(self, name: str, transform: AbstractTransform, shape: tuple[int, ...]) -> None:
+        if self.mean.shape not in ((), shape):
+            raise ValueError(
+                f"`GaussianPrior(mean=...)` of {name!r} must be a number or have the shape of the "
+                f"parameter, {shape}; got {self.mean.shape}."
+            )
+        count = len(transform.components(shape))
+        if self.std.shape not in ((), (count,), shape) or self.std.size not in (1, count):
+            raise ValueError(
+                f"`GaussianPrior(std=...)` of {name!r} must be one number or {count}, one for each "
+                f"component; got shape {self.std.shape}."
+            )
+
+    def rows(self, transform: AbstractTransform, leaf: Array) -> Float[Array, " k"]:
+        mean = jnp.broadcast_to(self.mean, leaf.shape).astype(leaf.dtype)
+        return transform.change(mean, leaf) / self.std.astype(leaf.dtype).reshape(-1)
+
+    def text(self) -> str:
+        return "a Gaussian prior"
+
+
+class PriorRows(eqx.Module):
+    """Residuals of all priors and their derivatives by the components of the parameters.
+
+    **Attributes:** `shared` (R,) and `by_shared` (R, C), of parameters that all runs have in
+    common; `own` (B, Q) and `by_own` (B, Q, D), of those of each run.
+    """
+
+    shared: Float[Array, " R"]
+    by_shared: Float[Array, "R C"]
+    own: Float[Array, "B Q"]
+    by_own: Float[Array, "B Q D"]
+
+    @property
+    def residuals(self) -> Float[Array, " M"]:
+        """All residuals: shared, then run by run."""
+        return jnp.concatenate([self.shared, self.own.reshape(-1)])
+
+    def by_components(self) -> Float[Array, "M K"]:
+        """Derivatives by all components: shared, then run by run."""
+        return _block_diagonal([self.by_shared, *self.by_own])
+
+    def by_coordinates(
+        self, shared_chain: Float[Array, "C S"], own_chain: Float[Array, "B D P"]
+    ) -> Float[Array, "M U"]:
+        """Derivatives by all coordinates, with those of the components by the coordinates."""
+        own = jax.vmap(jnp.matmul)(self.by_own, own_chain)
+        return _block_diagonal([self.by_shared @ shared_chain, *own])
+
+
+def prior_rows(
+    parameters: Sequence["Parameter"], leaves: Sequence[Array], dtype: jnp.dtype
+) -> tuple[Float[Array, " R"], Float[Array, "R K"]]:
+    """Residuals of the priors of these parameters, and their derivatives by all components."""
+    residuals, blocks = [jnp.zeros(0, dtype)], [jnp.zeros((0, 0), dtype)]
+    for p, leaf in zip(parameters, leaves, strict=True):
+        zero = jnp.zeros_like(p.transform.estimates(leaf))
+        prior = p.prior
+        if prior is None:
+            blocks.append(jnp.zeros((0, zero.size), dtype))
+            continue
+
+        def rows(change, prior=prior, transform=p.transform, leaf=leaf):
+            return prior.rows(transform, transform.perturbed(leaf, change))
+
+        residuals.append(rows(zero))
+        blocks.append(jax.jacfwd(rows)(zero))
+    return jnp.concatenate(residuals), _block_diagonal(blocks)
+
+
+def check_no_prior(entry: str, parameters: Sequence["Parameter"]) -> None:
+    """Raise `ValueError` for parameters with a prior, where none can be taken into account."""
+    names = [p.name for p in parameters if p.prior is not None]
+    if names:
+        raise ValueError(
+            f"`{entry}` takes no priors into account; leave `prior` of the parameters {names} out."
+        )
+
+
+def prior_notes(parameters: Sequence["Parameter"]) -> list[str]:
+    """Which parameters have a prior, in words."""
+    found = [f"{p.name} has {p.prior.text()}" for p in parameters if p.prior is not None]
+    if not found:
+        return []
+    return [
+        f"{'; '.join(found)}. Estimates, standard deviations and the verdict are those of data and "
+        "priors together."
+    ]
+
+
+def _block_diagonal(blocks):
+    shape = (sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks))
+    out, row, column = jnp.zeros(shape, blocks[0].dtype), 0, 0
+    for block in blocks:
+        if block.size:
+            out = out.at[row : row + block.shape[0], column : column + block.shape[1]].set(block)
+        row, column = row + block.shape[0], column + block.shape[1]
+    return out
+
+
+def _check_positive(argument, number):
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"`{argument}` must be positive and finite; got {number}.")
+
+
+def _root_of_divergence(s):
+    r"""$h(\log s) = \mathrm{sign}(s - 1)\sqrt{s - \log s - 1}$, element by element."""
+    x = jnp.log(s)
+    return x * jnp.sqrt(0.5 * _second_remainder(x))
+
+
+def _second_remainder(x):
+    """$2 (e^x - 1 - x)/x^2$, positive."""
+    small = jnp.abs(x) < _SMALL
+    away = jnp.where(small, 1.0, x)
+    series = jnp.zeros_like(x)
+    for k in range(16, 2, -1):
+        series = (series + 1) * x / k
+    return jnp.where(small, 1 + series, 2 * (jnp.expm1(away) - away) / (away * away))
+
+
+_eigh = one_by_one(lambda S: tuple(jnp.linalg.eigh(S)))
+
+
+@jax.custom_jvp
+def _of_matrix(S: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    """`_root_of_divergence` as a function of a symmetric, positive definite matrix."""
+    s, V = _eigh(S)
+    return (V * _root_of_divergence(s)) @ V.T
+
+
+@_of_matrix.defjvp
+def _of_matrix_jvp(primals, tangents):
+    (S,), (dS,) = primals, tangents
+    s, V = _eigh(S)
+    turned = V.T @ dS @ V
+    dH = V @ (_divided_differences(s) * turned) @ V.T
+    return (V * _root_of_divergence(s)) @ V.T, dH
+
+
+def _divided_differences(s):
+    """Divided differences of `_root_of_divergence` between all values, also where these are equal.
+
+    For close values the mean of the derivative between them: no difference cancels.
+    """
+    a, b = s[:, None], s[None, :]
+    gap = b - a
+    close = jnp.abs(gap) < _CLOSE * jnp.maximum(a, b)
+    nodes = jnp.asarray(_NODES + 0.5, s.dtype)
+    between = a[..., None] + jnp.where(close, gap, 0.0)[..., None] * nodes
+    slopes = jax.jvp(_root_of_divergence, (between,), (jnp.ones_like(between),))[1]
+    f = _root_of_divergence(s)
+    apart = (f[None, :] - f[:, None]) / jnp.where(close, 1.0, gap)
+    return jnp.where(close, slopes @ jnp.asarray(_WEIGHTS, s.dtype), apart)

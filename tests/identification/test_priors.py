@@ -1,0 +1,302 @@
+"""Priors: what is known of parameters besides the data."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from identification import cases
+
+import rigidjax as rj
+from rigidjax.identification import (
+    FirstOrder,
+    Free,
+    GaussianPrior,
+    Gyroscope,
+    InertiaTensor,
+    LogDetPrior,
+    Measurements,
+    Orientation,
+    Parameter,
+    PrincipalInertia,
+    excitation,
+    identify,
+    identify_batch,
+    sensitivity,
+)
+
+TS = 0.05 * np.arange(30)
+RATES = (1.0, 4.0, -2.0)
+NOISE = 0.01
+# Inertia and prior in general position, and a proper turn of the body axes.
+TURN = np.asarray(rj.RotationVector().to_matrix(jnp.array([0.3, -0.7, 0.4])))
+INERTIA = TURN @ np.diag([0.020, 0.017, 0.006]) @ TURN.T
+DRAWING = np.diag([0.024, 0.019, 0.009]) + 1e-3 * (np.ones((3, 3)) - np.eye(3))
+TENSOR, MOMENTS = InertiaTensor(), PrincipalInertia()
+EXPECTED = LogDetPrior(DRAWING, 2.5)
+
+
+def euler(inertia):
+    return 0.5 * jnp.trace(inertia) * jnp.eye(3) - inertia
+
+
+def divergence(inertia, other):
+    """The definition."""
+    ratio = jnp.linalg.solve(euler(other), euler(inertia))
+    return jnp.trace(ratio) - jnp.linalg.slogdet(ratio)[1] - 3
+
+
+def free_body(inertia):
+    return rj.NullSpace(rj.FixedPointBody(np.asarray(inertia)))
+
+
+def fit_tensor(weight, turn=None, **options):
+    """The fit of a torque-free body, described in axes that are turned by `turn`."""
+    Q = np.eye(3) if turn is None else turn
+    state = rj.State(angular_velocity=jnp.asarray(RATES))
+    sol = rj.simulate(free_body(INERTIA), state, TS[-1], ts=TS, rtol=1e-11, atol=1e-11)
+    values = np.asarray(sol.states.angular_velocity[:, 0])
+    values = values + NOISE * np.random.default_rng(3).normal(size=values.shape)
+    data = Measurements(TS, {Gyroscope(): values @ Q.T}, {Gyroscope(): NOISE})
+    drawing = Q @ DRAWING @ Q.T
+    prior = None if weight is None else LogDetPrior(drawing, weight)
+    parameter = Parameter("inertia", cases.inertia_of, TENSOR, prior=prior, unit="kg m^2")
+    state = rj.State(angular_velocity=Q @ np.asarray(RATES))
+    model = free_body(drawing)
+    return identify(model, data, parameter, state0=state, horizons=(1.0,), **options)
+
+
+@jax.jit
+def rows_and_derivatives(inertia):
+    """Residuals and Jacobian, forward and backward; D by its definition and its derivatives."""
+    prior, zero = EXPECTED, jnp.zeros(6)
+
+    def rows(c):
+        return prior.rows(TENSOR, TENSOR.perturbed(inertia, c))
+
+    def cost(c):
+        return 2.5 * divergence(TENSOR.perturbed(inertia, c), DRAWING)
+
+    jacobians = (jax.jacfwd(rows)(zero), jax.jacrev(rows)(zero))
+    return rows(zero), *jacobians, cost(zero), jax.grad(cost)(zero), jax.hessian(cost)(zero)
+
+
+@pytest.mark.parametrize("change", [0.0, 1e-7, 1e-3, 0.4, 3.0])
+def test_rows_of_a_tensor(change):
+    """Half the sum of squares is `weight * D`, its gradient that of D, also where S = 1."""
+    inertia = jnp.asarray(DRAWING + change * INERTIA)
+    r, J, backward, D, gradient, hessian = rows_and_derivatives(inertia)
+    assert np.isclose(0.5 * jnp.sum(r**2), D, rtol=1e-10, atol=1e-14)
+    assert np.allclose(J.T @ r, gradient, rtol=1e-10, atol=1e-11)
+    assert np.allclose(backward, J, rtol=1e-9, atol=1e-9 * np.abs(J).max())
+    # Where the residuals vanish, the second derivatives of D are those of least squares.
+    if change < 1e-6:
+        assert np.allclose(J.T @ J, hessian, rtol=1e-5 if change else 1e-9)
+
+
+@jax.jit
+def rows_by_eigenvalues(moments, expected):
+    tensor = eqx.tree_at(lambda p: p.value, EXPECTED, jnp.diag(expected))
+    vector = eqx.tree_at(lambda p: p.value, EXPECTED, expected).rows(MOMENTS, moments)
+
+    def rows(c):
+        return tensor.rows(TENSOR, TENSOR.perturbed(jnp.diag(moments), c))
+
+    h, e = 1e-3, jnp.eye(6)
+    first, second, third = (
+        jax.vmap(lambda d, k=k: rows(k * h * d) - rows(-k * h * d), out_axes=1)(e)
+        for k in (1, 2, 3)
+    )
+    differences = (45 * first - 9 * second + third) / (60 * h)
+    D = divergence(jnp.diag(moments), jnp.diag(expected))
+    return vector, rows(jnp.zeros(6)), D, jax.jacfwd(rows)(jnp.zeros(6)), differences
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (1.0, 1.3, 1.3), (0.2, 1.09, 4.0)])
+def test_moments_and_equal_eigenvalues(factors):
+    """Moments are a diagonal tensor; derivatives agree with differences of order 6."""
+    E0 = np.array([0.3, 0.5, 0.9])
+    E = E0 * np.asarray(factors)
+    vector, whole, D, J, differences = rows_by_eigenvalues(np.sum(E) - E, np.sum(E0) - E0)
+    assert np.allclose(whole[:3], vector, rtol=1e-12, atol=1e-14)
+    assert np.allclose(whole[3:], 0.0, atol=1e-14)
+    assert np.isclose(0.5 * jnp.sum(vector**2), 2.5 * D, rtol=1e-12, atol=1e-15)
+    assert np.allclose(J, differences, rtol=1e-7, atol=1e-8)
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """Fits of a torque-free body, by one compiled function, by the weight of the prior."""
+    return {w: fit_tensor(w) for w in (0.1, 1.0, 1e12)}
+
+
+def inertia_of(fit):
+    return np.asarray(fit.model.system.inertia)
+
+
+def test_scale_is_that_of_the_prior(fits):
+    """A torque-free body: the scale is where D is least, the ratios are those of the data."""
+    fit, plain = fits[0.1], fit_tensor(None)
+    assert plain.identifiability.rank == 5
+    assert fit.identifiability.rank == 6
+    assert fit.identifiability.identifiable
+    found, other = inertia_of(fit), inertia_of(plain)
+    # D(c E || E0) is least at c = 3 / tr(E0^-1 E). The scale is known to a factor of 6, of which
+    # the minimisation ends within 1e-6.
+    ratio = np.linalg.solve(euler(DRAWING), euler(found))
+    assert np.trace(ratio) == pytest.approx(3.0, abs=2e-5)
+    assert np.allclose(found / np.trace(found), other / np.trace(other), rtol=0, atol=1e-5)
+    assert any("inertia has a log-det prior of weight 0.1" in note for note in fit.notes)
+    assert not any("prior" in note for note in plain.notes)
+    assert fit.num_residuals == plain.num_residuals == 3 * len(TS)
+    assert fit.chi_square == pytest.approx(plain.chi_square, rel=1e-6)
+
+
+def test_covariance_is_the_inverse_of_both_informations(fits):
+    """Along the common scale the data say nothing: the information is that of the prior."""
+    fit = fits[1.0]
+    found = inertia_of(fit)
+    along = np.asarray(TENSOR.estimates(jnp.asarray(found)))
+    values = np.linalg.eigvals(np.linalg.solve(euler(DRAWING), euler(found))).real
+    # Of each eigenvalue s of S: the square of s dh/ds times root 2, with h^2 = s - log s - 1.
+    expected = np.sum((values - 1) ** 2 / (2 * (values - np.log(values) - 1)))
+    assert along @ np.linalg.solve(fit.covariance, along) == pytest.approx(expected, rel=1e-5)
+
+
+def test_heavy_prior(fits):
+    assert np.allclose(inertia_of(fits[1e12]), DRAWING, rtol=0, atol=1e-7)
+
+
+def test_other_axes(fits):
+    """The same motion and the same prior in other axes: the same body."""
+    Q = np.asarray(rj.RotationVector().to_matrix(jnp.array([-0.5, 0.2, 1.1])))
+    turned = inertia_of(fit_tensor(1.0, Q))
+    assert np.allclose(Q.T @ turned @ Q, inertia_of(fits[1.0]), rtol=0, atol=1e-7)
+
+
+def bias_of(experiment):
+    return experiment.sensors[0].bias
+
+
+BIAS_STD, RATE_STD = np.array([0.1, 0.2, np.inf]), 0.5
+BIAS_MEAN = np.array([0.3, -0.1, 0.0])
+
+
+def linear_problem(noise):
+    """A sphere turns steadily: readings are rate and bias, which only the priors tell apart."""
+    values = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])[:, None]
+    values = values + 0.05 * np.random.default_rng(0).normal(size=(2, 12, 3))
+    known = None if noise is None else {Gyroscope(): noise}
+    data = [
+        Measurements(TS[:12], {Gyroscope(): v}, known, name=f"run{k}") for k, v in enumerate(values)
+    ]
+    parameters = [
+        Parameter("bias", bias_of, Free(), prior=GaussianPrior(BIAS_MEAN, BIAS_STD)),
+        Parameter("rates", cases.rates_of, per_run=True, prior=GaussianPrior(1.0, RATE_STD)),
+    ]
+    return data, parameters, values.mean(axis=1)
+
+
+def solved(means, noise):
+    """Normal equations: bias, rates of both runs; values and covariance."""
+    one, zero = np.eye(3), np.zeros((3, 3))
+    rows = np.block([[one, one, zero], [one, zero, one]])
+    prior = np.concatenate([1 / BIAS_STD**2, np.full(6, 1 / RATE_STD**2)])
+    information = 12 / noise**2 * rows.T @ rows + np.diag(prior)
+    mean = np.concatenate([BIAS_MEAN, np.ones(6)])
+    right = 12 / noise**2 * rows.T @ means.ravel() + prior * mean
+    return np.linalg.solve(information, right), np.linalg.inv(information)
+
+
+SPHERE = free_body((0.02, 0.02, 0.02))
+
+
+@pytest.mark.parametrize("noise", [0.05, None])
+def test_gaussian_prior(noise):
+    """Shared and of each run, in closed form; with the noise that was found if none is given."""
+    data, parameters, means = linear_problem(noise)
+    fit = identify(SPHERE, data, parameters, horizons=(1.0,))
+    noise = fit.noise_by_sensor[Gyroscope().name] if noise is None else noise
+    values, covariance = solved(means, noise)
+    assert 0.03 < noise < 0.08
+    assert fit.identifiability.identifiable
+    # The minimisation ends within 1e-6 standard deviations; an estimated noise within 1e-3 of it.
+    tolerance = 1e-6 if fit.noise_is_known else 2e-3
+    assert np.all(np.abs(fit.values - values) < tolerance * np.sqrt(np.diag(covariance)))
+    assert np.allclose(fit.covariance, covariance, rtol=tolerance, atol=1e-2 * tolerance)
+    assert any("bias has a Gaussian prior; rates has" in note for note in fit.notes)
+
+
+def test_batch():
+    data, parameters, means = linear_problem(0.05)
+    values, covariance = solved(means, 0.05)
+    fits = identify_batch(SPHERE, [data, data], parameters, horizons=(1.0,))
+    std = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(fits.values - values) < 1e-6 * std)
+    assert np.allclose(fits.covariance, covariance, rtol=1e-7, atol=1e-10)
+
+
+def test_descent():
+    """Steps along the gradient know of the priors: the loss at their start."""
+    data, parameters, means = linear_problem(0.05)
+    values, covariance = solved(means, 0.05)
+    std = np.sqrt(np.diag(covariance))
+    steps = FirstOrder(optax.adam(0.05), steps=5)
+    fit = identify(SPHERE, data, parameters, horizons=(1.0,), method=steps)
+    assert np.all(np.abs(fit.values - values) < 1e-6 * std)
+    # The loss at the first step, priors included: rates start at the first samples.
+    readings = np.stack([np.asarray(run.values[0]) for run in data])
+    start = readings[:, 0]
+    squares = np.sum(((readings - start[:, None]) / 0.05) ** 2)
+    squares += np.sum((BIAS_MEAN / BIAS_STD) ** 2) + np.sum(((start - 1.0) / RATE_STD) ** 2)
+    assert any(f"took the loss from {0.5 * squares:.4g} to" in note for note in fit.notes)
+
+
+def test_orientation_and_rates_of_priors():
+    """The mean of an orientation is a quaternion; its residual the rotation vector from it."""
+    mean = np.array([np.cos(0.2), np.sin(0.2), 0.0, 0.0])
+    prior = GaussianPrior(mean, (0.1, 0.2, 0.4))
+    leaf = Orientation().leaf(jnp.array([0.1, -0.2, 0.4]) * 1e-3, jnp.asarray(mean))
+    assert np.allclose(prior.rows(Orientation(), leaf), (1e-3, -1e-3, 1e-3), rtol=1e-4)
+
+
+def test_messages():
+    with pytest.raises(ValueError, match=r"LogDetPrior\(value=...\)` must have shape"):
+        LogDetPrior((1.0, 2.0), 1.0)
+    with pytest.raises(ValueError, match="must be finite, a tensor symmetric"):
+        LogDetPrior(((1.0, 0.2, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), 1.0)
+    with pytest.raises(ValueError, match="must be the inertia of a body that is not flat"):
+        LogDetPrior((1.0, 2.0, 3.0), 1.0)
+    with pytest.raises(ValueError, match=r"weight=...\)` must be positive and finite; got 0"):
+        LogDetPrior((1.0, 1.0, 1.0), 0.0)
+    with pytest.raises(ValueError, match=r"GaussianPrior\(mean=...\)` must be finite"):
+        GaussianPrior(np.nan, 1.0)
+    with pytest.raises(ValueError, match=r"GaussianPrior\(std=...\)` must be positive, `inf`"):
+        GaussianPrior(0.0, (1.0, 0.0))
+    moments = LogDetPrior((1.0, 1.0, 1.0), 1.0)
+    with pytest.raises(ValueError, match="'drag', prior=LogDetPrior.* got Free. Use `Gaussian"):
+        Parameter("drag", cases.drag_of, prior=moments)
+    with pytest.raises(TypeError, match=r"'drag', prior=...\)` must be a prior such as"):
+        Parameter("drag", cases.drag_of, prior=1.0)  # pyright: ignore[reportArgumentType]
+
+    data = cases.measurements(cases.NOISE, known=True)
+
+    def attempt(where, transform, prior, **options):
+        parameter = Parameter("it", where, transform, prior=prior)
+        identify(cases.model(), data, parameter, **options)
+
+    with pytest.raises(ValueError, match=r"of 'it' must have the shape of the parameter, \(3,\)"):
+        attempt(cases.inertia_of, MOMENTS, LogDetPrior(DRAWING, 1.0))
+    with pytest.raises(ValueError, match=r"GaussianPrior\(mean=...\)` of 'it' must be a number or"):
+        attempt(cases.inertia_of, MOMENTS, GaussianPrior((1.0, 1.0), 1.0))
+    with pytest.raises(ValueError, match="of 'it' must be one number or 3, one for each"):
+        attempt(cases.inertia_of, MOMENTS, GaussianPrior(1.0, (1.0, 1.0)))
+    with pytest.raises(ValueError, match=r"identify\(segments=...\)` takes no priors into account"):
+        attempt(cases.inertia_of, MOMENTS, moments, segments=2)
+    parameter = Parameter("it", cases.inertia_of, MOMENTS, prior=moments)
+    state, noise = rj.State(), {Gyroscope(): 1.0}
+    with pytest.raises(ValueError, match="`excitation` takes no priors .* parameters \\['it'\\]"):
+        excitation(cases.model(), state, TS, noise, parameter)
+    with pytest.raises(ValueError, match="`sensitivity` takes no priors into account"):
+        sensitivity(cases.model(), state, 1.0, parameter)
