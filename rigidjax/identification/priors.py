@@ -222,12 +222,10 @@ def prior_rows(
 
 
 def check_no_prior(entry: str, parameters: Sequence["Parameter"]) -> None:
-    """Raise `ValueError` for parameters with a prior, where none can be taken into account."""
+    """Raise `ValueError` for parameters with a prior, where it would have no meaning."""
     names = [p.name for p in parameters if p.prior is not None]
     if names:
-        raise ValueError(
-            f"`{entry}` takes no priors into account; leave `prior` of the parameters {names} out."
-        )
+        raise ValueError(f"`{entry}` takes no priors; leave `prior` of {names} out.")
 
 
 def prior_notes(parameters: Sequence["Parameter"]) -> list[str]:
