@@ -20,6 +20,9 @@ from .plan import Plan, checked_parameters, make_plan
 from .priors import check_no_prior
 from .transforms import Bounded
 
+# Part of the largest condition at which the information is regular.
+_CLOSE_TO_SINGULAR = 0.1
+
 
 @dataclasses.dataclass(frozen=True)
 class Design:
@@ -36,6 +39,7 @@ class Design:
       at the start, or the information is singular there, to the accuracy of the derivatives.
     - `history`: the criterion after each iteration of the best start.
     - `converged`: whether the best start met the tolerance.
+    - `notes`: what to know of the design, in words.
     """
 
     model: AbstractFormulation
@@ -48,6 +52,7 @@ class Design:
     values: np.ndarray
     history: np.ndarray
     converged: bool
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         rows = [f"{label} = {value:.6g}" for label, value in self.inputs.items()]
@@ -60,7 +65,7 @@ class Design:
                 "Not converged: the criterion was still growing after "
                 f"{len(self.history)} iterations, or is not smooth there."
             )
-        return "\n".join(rows)
+        return "\n".join([*rows, *self.notes])
 
 
 def design_experiment(
@@ -161,6 +166,7 @@ def design_experiment(
         values=values,
         history=np.asarray(found.history[best])[: int(found.iterations[best])],
         converged=bool(found.converged[best]),
+        notes=_notes(after, plan.tolerance),
     )
 
 
@@ -183,6 +189,17 @@ def _checked_inputs(plan: Plan, inputs: Parameter | Sequence[Parameter]) -> tupl
                 f"The start of the input {p.name!r} cannot be used: {error}."
             ) from error
     return inputs
+
+
+def _notes(after: Excitation, tolerance: float) -> tuple[str, ...]:
+    if after.condition * tolerance < _CLOSE_TO_SINGULAR:
+        return ()
+    return (
+        f"The designed run is close to one whose information is singular (condition "
+        f"{after.condition:.2g}): one combination of the parameters is so sharp that the others "
+        "can hardly be told from errors of the derivatives. Compare its standard deviations with "
+        'those of `criterion="A"`, which asks for every one; plan a shorter run, or give a prior.',
+    )
 
 
 def _refuse(given: Excitation) -> NoReturn:

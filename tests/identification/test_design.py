@@ -88,7 +88,7 @@ def test_design_is_described(design):
     again = excitation(design.model, design.state0, TS, SENSORS, MOMENTS)
     np.testing.assert_allclose(again.information, design.after.information, rtol=1e-9)
     assert "start[0] = " in str(design) and "I1: standard deviation" in str(design)
-    assert "Not converged" not in str(design)
+    assert "Not converged" not in str(design) and design.notes == ()
     short = dataclasses.replace(design, converged=False)
     assert "Not converged: the criterion was still growing after" in str(short)
 
@@ -234,6 +234,18 @@ def test_a_singular_start_is_given_up():
     )
     assert found.values[0] == -np.inf and np.all(np.isfinite(found.values[1:]))
     assert found.before.d_score == -np.inf and found.value == found.values.max()
+
+
+def test_drawn_to_an_unstable_motion():
+    """Over a long run D grows towards the separatrix, where the information becomes singular."""
+    ts = np.linspace(0.0, 4.0, 21)
+    found = design_experiment(
+        BODY, STATE, ts, SENSORS, MOMENTS, INPUT, num_starts=2, max_iterations=40
+    )
+    assert np.all(np.isfinite(found.values)) and found.value > found.before.d_score / 4
+    assert found.after.identifiability.identifiable and 1e6 < found.after.condition < 1e7
+    assert "close to one whose information is singular" in found.notes[0]
+    assert found.notes[0] in str(found) and found.before.condition < 1e6
 
 
 class _Kink(eqx.Module):

@@ -83,7 +83,7 @@ def test_body_on_a_ball_joint():
     sensors = (rj.Attitude("body"), rj.Gyroscope("body"))
     found = rj.sensitivity(
         rj.Absolute(system, index=3), state, reference.END, parameters, sensors=sensors,
-        mode="forward", solver=RADAU, rtol=1e-10, atol=1e-10, projection=False,
+        mode="forward", solver=RADAU, rtol=1e-11, atol=1e-11, projection=False,
     )  # fmt: skip
     by_mass = length**2 * EXACT["motion"][:, 1:3].sum(axis=1)
     expected = np.column_stack([EXACT["motion"][:, :6], by_mass])
