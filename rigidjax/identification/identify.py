@@ -97,7 +97,7 @@ def identify(
     single = len(runs.sensors) == 1 and options.is_least_squares and not told
     known = runs.noise_is_known or single
     if not known:
-        runs = first_guess(runs)
+        runs = first_guess(runs, priors=bool(told))
     problem, notes = make_problem(model, runs, states, parameters, options.simulation)
     notes = [*notes, *told]
     count = num_fitted(problem, runs)
