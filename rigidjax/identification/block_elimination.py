@@ -15,6 +15,7 @@ import numpy as np
 def solve(
     data: tuple[np.ndarray, np.ndarray],
     gaps: tuple[np.ndarray, np.ndarray, np.ndarray],
+    prior: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     damping: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""The step $\min |J\delta + r|^2 + |D\delta|^2$.
@@ -24,11 +25,14 @@ def solve(
     - `data`: residuals (B, K, N) and their derivatives by (shared, own, start), (B, K, N, S+P+n).
     - `gaps`: (B, K-1, G), their derivatives by what the segment before depends on and by what the
       one behind does, (B, K-1, G, S+P+n).
+    - `prior`: residuals of the shared parameters (R,) and their derivatives (R, S), of those of
+      the runs (B, Q) and theirs (B, Q, P).
     - `damping`: the diagonal $D$ for shared (S,), own (B, P), starts (B, K, n).
 
     **Returns:** the step in the shape of `damping`.
     """
     (r, J), (g, before, behind) = data, gaps
+    shared_r, shared_J, own_r, own_J = prior
     d_shared, d_own, d_start = damping
     runs, count, n = d_start.shape
     shared = d_shared.shape[0]
@@ -50,10 +54,12 @@ def solve(
         carry = R[:, n:, n:]
     own = d_own.shape[1]
     # There is no start behind the last segment.
-    R = np.concatenate([carry[:, :, n:], _diagonal(d_own, m + 1)], axis=1)
+    known = np.concatenate([own_J, np.zeros((*own_r.shape, shared)), own_r[..., None]], axis=2)
+    R = np.concatenate([carry[:, :, n:], known, _diagonal(d_own, m + 1)], axis=1)
     R = _triangular(R)
     rest = R[:, own:, own:].reshape(-1, shared + 1)
-    rest = np.concatenate([rest, _diagonal(d_shared[None], shared + 1)[0]])
+    known = np.concatenate([shared_J, shared_r[:, None]], axis=1)
+    rest = np.concatenate([rest, known, _diagonal(d_shared[None], shared + 1)[0]])
     rest = _triangular(rest)
     step_shared = _back(rest[None, :shared, :shared], rest[None, :shared, -1])[0]
     right = R[:, :own, -1] + R[:, :own, own:-1] @ step_shared

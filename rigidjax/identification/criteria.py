@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 
 def d_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
@@ -32,11 +33,18 @@ CRITERIA: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def information_factor(jacobian: Float[Array, "N p"], count: int) -> Float[Array, "k k"]:
+def information_factor(
+    jacobian: Float[Array, "N p"], count: int, tolerance: float
+) -> tuple[Float[Array, "k k"], Bool[Array, ""]]:
     r"""Triangular $R$ with $R^T R$ the information on the last `count` parameters.
 
     The others are unknown too: what remains is the Schur complement, the inverse of the block of
     the covariance, here without forming the information of all.
+
+    **Returns:** $R$, and whether the information on all parameters is regular: no singular value
+    of the Jacobian is below `tolerance` times the largest. Otherwise $R$ holds errors of the
+    derivatives, whose determinant is not zero but means nothing.
     """
     R = jnp.linalg.qr(jacobian, mode="r")
-    return R[-count:, -count:]
+    values = jnp.linalg.svd(jax.lax.stop_gradient(R), compute_uv=False)
+    return R[-count:, -count:], values[-1] > tolerance * values[0]

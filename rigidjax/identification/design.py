@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import diffrax
 import jax.numpy as jnp
@@ -17,7 +17,11 @@ from .excitation import Excitation, excitation_of
 from .maximise import Designer, maximise
 from .parameters import Parameter, check_leaves
 from .plan import Plan, checked_parameters, make_plan
+from .priors import check_no_prior
 from .transforms import Bounded
+
+# Part of the largest condition at which the information is regular.
+_CLOSE_TO_SINGULAR = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,9 +36,10 @@ class Design:
       changes relative to the parameters of the run that was given.
     - `criterion`, its name; `value`, what was reached (see `rj.design_experiment`).
     - `values`: of every start, the run that was given first; `-inf` where the simulation fails
-      at the start, or the information is singular there.
+      at the start, or the information is singular there, to the accuracy of the derivatives.
     - `history`: the criterion after each iteration of the best start.
     - `converged`: whether the best start met the tolerance.
+    - `notes`: what to know of the design, in words.
     """
 
     model: AbstractFormulation
@@ -47,6 +52,7 @@ class Design:
     values: np.ndarray
     history: np.ndarray
     converged: bool
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         rows = [f"{label} = {value:.6g}" for label, value in self.inputs.items()]
@@ -59,7 +65,7 @@ class Design:
                 "Not converged: the criterion was still growing after "
                 f"{len(self.history)} iterations, or is not smooth there."
             )
-        return "\n".join(rows)
+        return "\n".join([*rows, *self.notes])
 
 
 def design_experiment(
@@ -88,6 +94,10 @@ def design_experiment(
     from several starts at once. The optimum holds for the values of the parameters in the model:
     design again when they are better known.
 
+    The information is that of all parameters, with what their priors add. A run in which it is
+    singular has no criterion: no step is taken to it, and a start there is given up. So a prior of
+    what the run cannot tell, such as a scale, makes the others designable.
+
     Criteria are minus the logarithm of a standard deviation, relative to the parameters as they
     are given, with $F$ the information on relative changes of the $k$ parameters of interest:
 
@@ -112,7 +122,8 @@ def design_experiment(
 
     **Returns:** a `Design`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, for a start outside of
-    its bounds, and if no start determines the parameters; `SimulationError`.
+    its bounds, for an input with a prior, and if no start determines the parameters;
+    `SimulationError`.
     **Source:** Pronzato, Automatica 44(2), 2008 (criteria); Swevers et al., IEEE Trans. Robotics
     and Automation 13(5), 1997 (Fourier series).
     """
@@ -140,15 +151,10 @@ def design_experiment(
     found = maximise(designer, _starts(designer, num_starts, seed), max_iterations, tolerance)
     values = np.where(np.asarray(found.feasible), np.asarray(found.value), -np.inf)
     best = int(np.argmax(values))
+    if values[best] == -np.inf:
+        _refuse(before)
     experiment = designer.experiment(found.u[best])
     after = excitation_of(plan, experiment, scale)
-    labels = plan.components()[0]
-    if not np.all(np.isfinite([after.std[labels[k]] for k in order[-count:]])):
-        raise ValueError(
-            "`design_experiment`: the parameters are not determined at any start. "
-            f"{after.identifiability.messages[0]} Plan for fewer parameters, choose other inputs, "
-            "or try more starts."
-        )
     return Design(
         model=experiment.model,
         state0=experiment.state0,
@@ -160,11 +166,13 @@ def design_experiment(
         values=values,
         history=np.asarray(found.history[best])[: int(found.iterations[best])],
         converged=bool(found.converged[best]),
+        notes=_notes(after, plan.tolerance),
     )
 
 
 def _checked_inputs(plan: Plan, inputs: Parameter | Sequence[Parameter]) -> tuple[Parameter, ...]:
     inputs = checked_parameters("design_experiment", "inputs", inputs)
+    check_no_prior("design_experiment(inputs=...)", inputs)
     check_leaves(inputs, plan.experiment)
     for p in inputs:
         if not isinstance(p.transform, Bounded):
@@ -181,6 +189,32 @@ def _checked_inputs(plan: Plan, inputs: Parameter | Sequence[Parameter]) -> tupl
                 f"The start of the input {p.name!r} cannot be used: {error}."
             ) from error
     return inputs
+
+
+def _notes(after: Excitation, tolerance: float) -> tuple[str, ...]:
+    if after.condition * tolerance < _CLOSE_TO_SINGULAR:
+        return ()
+    return (
+        f"The designed run is close to one whose information is singular (condition "
+        f"{after.condition:.2g}): one combination of the parameters is so sharp that the others "
+        "can hardly be told from errors of the derivatives. Compare its standard deviations with "
+        'those of `criterion="A"`, which asks for every one; plan a shorter run, or give a prior.',
+    )
+
+
+def _refuse(given: Excitation) -> NoReturn:
+    """Say why no start will do, by the run as it was given."""
+    if given.identifiability.identifiable:
+        raise ValueError(
+            "`design_experiment`: the run that was given determines the parameters, but the "
+            "criterion has no finite derivative by the inputs there, nor at another start. Start "
+            "away from bounds, or try more starts."
+        )
+    raise ValueError(
+        "`design_experiment`: the parameters are not determined at any start. "
+        f"{given.identifiability.messages[0]} Plan for fewer parameters, give a `prior` of them, "
+        "choose other inputs, or try more starts."
+    )
 
 
 def _order(plan: Plan, interest: Sequence[str] | None) -> tuple[tuple[int, ...], int]:

@@ -17,6 +17,7 @@ from .covariance import Spectrum
 from .identifiability import Identifiability, judge
 from .parameters import Experiment, Parameter
 from .plan import Plan, make_plan
+from .priors import prior_notes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +32,9 @@ class Excitation:
 
     - `labels`, `units`, `values`: of the parameters, (p,), as in a `Fit`.
     - `information`: $F = J^T J$ with $J$ the derivatives of all readings, each divided by its
-      noise, (p, p), in units of the parameters; `covariance` its inverse, infinite where a
-      parameter is not determined; `correlations`.
+      noise, and below them those of the residuals of the priors, (p, p), in units of the
+      parameters; `covariance` its inverse, infinite where a parameter is not determined;
+      `correlations`.
     - `scale`: the size of each parameter, (p,): the largest component of it, 1 if all are zero.
       `relative_information` is that of relative changes, which the scores are made of.
     - `d_score` $\log\det F$, `a_score` $\mathrm{tr}\,F^{-1}$, `e_score` $\lambda_{\min}(F)$,
@@ -40,6 +42,7 @@ class Excitation:
     - `condition`: of the weighted Jacobian in relative changes, the root of the last one.
     - `identifiability`: the verdict, as for a fit.
     - `num_readings`: scalar readings.
+    - `notes`: which parameters have a prior.
     """
 
     labels: tuple[str, ...]
@@ -55,6 +58,7 @@ class Excitation:
     condition: float
     identifiability: Identifiability
     num_readings: int
+    notes: tuple[str, ...] = ()
 
     @property
     def modified_e_score(self) -> float:
@@ -83,7 +87,7 @@ class Excitation:
             f"D {self.d_score:.4g}, A {self.a_score:.4g}, E {self.e_score:.4g}, condition "
             f"{self.condition:.4g}"
         )
-        return "\n".join([*rows, scores, str(self.identifiability)])
+        return "\n".join([*rows, scores, str(self.identifiability), *self.notes])
 
 
 def excitation(
@@ -101,6 +105,10 @@ def excitation(
 ) -> Excitation:
     r"""Fisher information of a planned run, without any data.
 
+    A prior of a parameter adds its own information, that of a linearisation as in the covariance
+    of a `Fit`: $1/\sigma_i^2$ for a `GaussianPrior`, the second derivatives of the divergence for
+    a `LogDetPrior` around the value that is planned.
+
     **Arguments:**
 
     - `model`, `state0`: the run as it is planned, with the values that are expected for the
@@ -108,7 +116,7 @@ def excitation(
     - `ts`: times of the samples, increasing, shape (T,), s. The run starts at `ts[0]`.
     - `noise`: for each sensor the standard deviation of its noise, in its unit: one number, one
       for each channel (C,), or for each sample and channel (T, C); `inf` where none is taken.
-    - `parameters`: what would be fitted to the data, each a `Parameter`.
+    - `parameters`: what would be fitted to the data, each a `Parameter`, with a prior or without.
     - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`.
 
     **Returns:** an `Excitation`.
@@ -138,12 +146,11 @@ def excitation_of(
     jacobian, values = np.asarray(jacobian), np.asarray(plan.values(experiment))
     labels, units, groups, fitted = plan.components()
     scale = plan.scale() if scale is None else scale
-    tolerance = max(10 * plan.options["rtol"], np.sqrt(np.finfo(jacobian.dtype).eps))
     spectrum, verdict = judge(
-        labels, units, groups, fitted, values, jacobian, 1.0, tolerance, plan.sizes()
+        labels, units, groups, fitted, values, jacobian, 1.0, plan.tolerance, plan.sizes()
     )
     chosen = np.flatnonzero(fitted)
-    sizes = Spectrum(jacobian[:, chosen], scale[chosen], tolerance).values
+    sizes = Spectrum(jacobian[:, chosen], scale[chosen], plan.tolerance).values
     regular = spectrum.rank == len(chosen)
     J = jacobian[:, chosen]
     return Excitation(
@@ -160,6 +167,7 @@ def excitation_of(
         condition=float(sizes[0] / sizes[-1]) if regular else np.inf,
         identifiability=verdict,
         num_readings=plan.num_readings,
+        notes=tuple(prior_notes(plan.parameters)),
     )
 
 

@@ -25,7 +25,8 @@ class Fit:
     **Attributes:**
 
     - `model`, `sensors`: with the estimates in them (parameters per run: those of the first run);
-      `models`, `states`: of every run, the model and the state at the first sample.
+      `models`, `states`, `sensors_by_run`: of every run, the model, the state at the first sample,
+      and the sensors.
     - `labels`, `units`, `values`, `starts`: of the k fitted parameters, in physical units; the
       starts are those that the fit really started from.
     - `covariance` (k, k), in these units, linearised at the optimum: exact to first order in the
@@ -51,6 +52,7 @@ class Fit:
     sensors: tuple[AbstractSensor, ...]
     models: tuple[AbstractFormulation, ...]
     states: tuple[State, ...]
+    sensors_by_run: tuple[tuple[AbstractSensor, ...], ...]
     labels: tuple[str, ...]
     units: tuple[str, ...]
     values: np.ndarray

@@ -18,7 +18,7 @@ from .multi_start import best_start
 from .noise import first_guess, noise_note, noise_of_sensors, settle
 from .outcome import make_fit
 from .parameters import Parameter
-from .priors import check_no_prior, prior_notes
+from .priors import prior_notes
 from .problem import make_problem
 from .shooting import shoot, started_from
 
@@ -74,8 +74,7 @@ def identify(
     - `segments`: multiple shooting, for runs that are too long or too chaotic for that. Each run is
       cut into so many segments with starts of their own, the gaps between them are closed in
       stages, and the fit goes on from there with the undivided runs, whatever `horizons` says.
-      Include `start_state` or other parameters of the start, unless it is known exactly. Not with
-      priors.
+      Include `start_state` or other parameters of the start, unless it is known exactly.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
     - `tolerance`: of the minimisation, relative change of coordinates and residuals; or a hundred
       times that as the distance to the optimum in standard deviations. `None` for 1e-8, or 1e-4
@@ -94,13 +93,11 @@ def identify(
     runs = stack_runs(measurements)
     model, states = prepare(model, runs, state0)
     told = prior_notes(parameters)
-    if segments > 1:
-        check_no_prior("identify(segments=...)", parameters)
     # A prior, as a robust loss, must be weighed against the noise; so must several sensors.
     single = len(runs.sensors) == 1 and options.is_least_squares and not told
     known = runs.noise_is_known or single
     if not known:
-        runs = first_guess(runs)
+        runs = first_guess(runs, priors=bool(told))
     problem, notes = make_problem(model, runs, states, parameters, options.simulation)
     notes = [*notes, *told]
     count = num_fitted(problem, runs)

@@ -38,16 +38,16 @@ class Designer(eqx.Module):
         return with_leaves(self.inputs, self.plan.experiment, leaves)
 
     def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-        """The criterion, and whether the simulation succeeds."""
+        """The criterion, and whether the simulation succeeds and the information is regular."""
         J, result = self.plan.jacobian(self.experiment(u), self.order)
         relative = J * self.scale[jnp.asarray(self.order)]
-        R = information_factor(relative, self.count)
-        return CRITERIA[self.criterion](R), result == RESULTS.successful
+        R, regular = information_factor(relative, self.count, self.plan.tolerance)
+        return CRITERIA[self.criterion](R), regular & (result == RESULTS.successful)
 
     def value_and_gradient(
         self, u: Float[Array, " q"]
     ) -> tuple[Float[Array, ""], Float[Array, " q"], Bool[Array, ""]]:
-        """The criterion, its gradient by forward mode, and whether both are finite."""
+        """The criterion, its gradient by forward mode, and whether there are both."""
 
         def push(direction):
             value, slope, okay = jax.jvp(self.value, (u,), (direction,), has_aux=True)
@@ -62,7 +62,8 @@ class Maximum(eqx.Module):
     """Where the maximisation of every start ended, with the starts in front.
 
     **Attributes:** `u`, coordinates; `value`, of the criterion; `feasible`, whether there was one
-    at the start; `converged`; `iterations`; `history` of the criterion, `-inf` beyond the end.
+    at the start, with a gradient; `converged`; `iterations`; `history` of the criterion, `-inf`
+    beyond the end.
     """
 
     u: Float[Array, "S q"]

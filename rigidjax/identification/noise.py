@@ -14,18 +14,25 @@ from .problem import Problem
 # The noise of each sensor is known when it changes by less than this part of itself.
 _SETTLED = 1e-3
 _MAX_ROUNDS = 20
+# First guess of the noise where there are priors, as a part of what is measured.
+_SMALL = 1e-2
 # Median of the absolute value of a normal variable.
 _MEDIAN = 0.6744897501960817
 
 
-def first_guess(runs: Runs) -> Runs:
-    """Weights from the spread of what each sensor measured: units become comparable."""
+def first_guess(runs: Runs, priors: bool = False) -> Runs:
+    """Weights from the spread of what each sensor measured: units become comparable.
+
+    **Arguments:** `priors`, whether some are weighed against the noise. A guess of it that is as
+    large as the motion would make them stronger than the data and lead away from these; from a
+    small one the noise grows to what the residuals are.
+    """
     factors = []
     for values, weights in zip(runs.values, runs.weights, strict=True):
         of_sample = np.asarray(weights).max(axis=-1) > 0
         samples = np.asarray(values)[of_sample].reshape(int(of_sample.sum()), -1)
         spread = float(np.sqrt(np.mean(np.var(samples, axis=0))))
-        factors.append(spread if spread > 0 else 1.0)
+        factors.append((spread if spread > 0 else 1.0) * (_SMALL if priors else 1.0))
     return scaled(runs, factors)
 
 

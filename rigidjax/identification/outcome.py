@@ -88,6 +88,7 @@ def make_fit(
         sensors=sensors[0],
         models=tuple(models),
         states=tuple(states),
+        sensors_by_run=tuple(sensors),
         labels=tuple(labels[i] for i in chosen),
         units=tuple(units[i] for i in chosen),
         values=values[chosen],

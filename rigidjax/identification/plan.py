@@ -15,10 +15,11 @@ from ..formulations import AbstractFormulation
 from ..results import RESULTS
 from ..state import State
 from .identifiability import parameter_scale
-from .parameters import Experiment, Parameter, check_leaves
-from .priors import check_no_prior
+from .parameters import Experiment, Parameter, check_leaves, with_leaves
+from .priors import prior_rows
 from .sensitivity import VariedRun, leaf_of
 from .sensors import AbstractSensor, tracking
+from .start_state import with_start
 
 
 class Plan(eqx.Module):
@@ -33,6 +34,14 @@ class Plan(eqx.Module):
     ts: Float[Array, " T"]
     weights: tuple[Float[Array, "T C"], ...]
     options: dict[str, Any]
+
+    @property
+    def tolerance(self) -> float:
+        """Singular values of the Jacobian that count as zero, relative to the largest.
+
+        Derivatives are those of the discrete trajectory, as accurate as it is.
+        """
+        return max(10 * self.options["rtol"], float(np.sqrt(np.finfo(self.ts.dtype).eps)))
 
     @property
     def num_readings(self) -> int:
@@ -53,9 +62,7 @@ class Plan(eqx.Module):
 
     def values(self, experiment: Experiment) -> Float[Array, " K"]:
         """All components of the parameters, in physical units."""
-        leaves = [leaf_of(p, experiment) for p in self.parameters]
-        pairs = zip(self.parameters, leaves, strict=True)
-        return jnp.concatenate([p.transform.estimates(leaf) for p, leaf in pairs])
+        return jnp.concatenate([p.transform.estimates(p.leaf(experiment)) for p in self.parameters])
 
     def scale(self) -> np.ndarray:
         """Size of a large change of each component, (K,)."""
@@ -73,9 +80,9 @@ class Plan(eqx.Module):
     ) -> tuple[Float[Array, "N k"], RESULTS]:
         """Derivatives of the weighted readings by the `chosen` components, in an experiment.
 
-        **Returns:** the Jacobian and the result of the run.
+        **Returns:** the Jacobian, with the rows of the priors below it, and the result of the run.
         """
-        leaves = tuple(leaf_of(p, experiment) for p in self.parameters)
+        leaves = tuple(p.leaf(experiment) for p in self.parameters)
         run = VariedRun(
             experiment, self.parameters, leaves, self.ts[0], self.ts[-1], self.ts, self.options
         )
@@ -89,10 +96,11 @@ class Plan(eqx.Module):
             ]
             return jnp.concatenate(columns), result
 
-        identity = jnp.eye(len(zero), dtype=zero.dtype)
-        identity = identity if chosen is None else identity[np.asarray(chosen)]
+        columns = np.arange(len(zero)) if chosen is None else np.asarray(chosen)
+        identity = jnp.eye(len(zero), dtype=zero.dtype)[columns]
         J, result = jax.vmap(push, out_axes=(-1, None))(identity)
-        return J, result
+        _, prior = prior_rows(self.parameters, leaves, zero.dtype)
+        return jnp.concatenate([J, prior[:, columns]]), result
 
 
 def make_plan(
@@ -119,8 +127,9 @@ def make_plan(
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
     at = _checked_times(entry, ts, dtype)
     state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, at[0]))
-    experiment = Experiment(model, state0, sensors)
+    experiment = with_start(Experiment(model, state0, sensors), parameters)
     check_leaves(parameters, experiment)
+    parameters, experiment = _started(parameters, experiment)
     weights = tuple(1 / jnp.asarray(_noise(s, noise[s], len(at)), dtype) for s in sensors)
     # Never differentiated backwards, and only `ForwardMode` nests without a bound on the steps.
     options = {**options, "dt": None, "adjoint": diffrax.ForwardMode()}
@@ -154,8 +163,22 @@ def checked_parameters(
         raise ValueError(
             f"`{entry}({argument}=...)` needs {argument} of different names; got {names}."
         )
-    check_no_prior(entry, given)
     return given
+
+
+def _started(parameters, experiment):
+    """The `start` of every parameter put into the experiment."""
+    leaves = [leaf_of(p, experiment) for p in parameters]
+    for p, leaf in zip(parameters, leaves, strict=True):
+        if p.prior is not None:
+            p.prior.check_leaf(p.name, p.transform, leaf.shape)
+    # An input may be a parameter too: from here on what the experiment holds counts.
+    plain = [eqx.tree_at(lambda p: p.start, p, None, is_leaf=_is_none) for p in parameters]
+    return tuple(plain), with_leaves(parameters, experiment, leaves)
+
+
+def _is_none(leaf):
+    return leaf is None
 
 
 def _residual_tangent(sensor, reading, change):

@@ -63,7 +63,7 @@ def predictions(
 
     out = []
     for b, length in enumerate(runs.lengths):
-        values = predict(fit.models[b], fit.states[b], fit.sensors, runs.ts[b])
+        values = predict(fit.models[b], fit.states[b], fit.sensors_by_run[b], runs.ts[b])
         found = {}
         for sensor, value in zip(fit.sensors, values, strict=True):
             value = np.asarray(value)[:length]

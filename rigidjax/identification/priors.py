@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.inertia import euler_tensor, principal_euler_values
 from ..checks import ArrayInput, float_array
-from ..linalg import one_by_one
+from .divergence import root_of_divergence, root_of_matrix
 from .transforms import AbstractTransform, InertiaTensor, PrincipalInertia
 
 if TYPE_CHECKING:
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 # Smallest principal Euler value of a prior, relative to their sum, that counts as positive.
 _FLAT = 1e-9
-# Below this size the exponential without its first terms is summed as a series.
-_SMALL = 0.5
-# Eigenvalues closer than this, relative to the larger one: divided differences by quadrature.
-_CLOSE = 0.1
-_NODES, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(6))
 
 
 class AbstractPrior(eqx.Module):
@@ -111,9 +106,9 @@ class LogDetPrior(AbstractPrior):
         E, E0 = euler_tensor(leaf), euler_tensor(self.value.astype(leaf.dtype))
         root = jnp.sqrt(2 * self.weight.astype(leaf.dtype))
         if leaf.ndim == 1:
-            return root * _root_of_divergence(E / E0)
+            return root * root_of_divergence(E / E0)
         inverse = jnp.linalg.inv(jnp.linalg.cholesky(E0))
-        H = _of_matrix(inverse @ E @ inverse.T)
+        H = root_of_matrix(inverse @ E @ inverse.T)
         return root * jnp.concatenate([jnp.diag(H), np.sqrt(2) * H[np.triu_indices(3, 1)]])
 
     def text(self) -> str:
@@ -222,12 +217,10 @@ def prior_rows(
 
 
 def check_no_prior(entry: str, parameters: Sequence["Parameter"]) -> None:
-    """Raise `ValueError` for parameters with a prior, where none can be taken into account."""
+    """Raise `ValueError` for parameters with a prior, where it would have no meaning."""
     names = [p.name for p in parameters if p.prior is not None]
     if names:
-        raise ValueError(
-            f"`{entry}` takes no priors into account; leave `prior` of the parameters {names} out."
-        )
+        raise ValueError(f"`{entry}` takes no priors; leave `prior` of {names} out.")
 
 
 def prior_notes(parameters: Sequence["Parameter"]) -> list[str]:
@@ -254,54 +247,3 @@ def _block_diagonal(blocks):
 def _check_positive(argument, number):
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"`{argument}` must be positive and finite; got {number}.")
-
-
-def _root_of_divergence(s):
-    r"""$h(\log s) = \mathrm{sign}(s - 1)\sqrt{s - \log s - 1}$, element by element."""
-    x = jnp.log(s)
-    return x * jnp.sqrt(0.5 * _second_remainder(x))
-
-
-def _second_remainder(x):
-    """$2 (e^x - 1 - x)/x^2$, positive."""
-    small = jnp.abs(x) < _SMALL
-    away = jnp.where(small, 1.0, x)
-    series = jnp.zeros_like(x)
-    for k in range(16, 2, -1):
-        series = (series + 1) * x / k
-    return jnp.where(small, 1 + series, 2 * (jnp.expm1(away) - away) / (away * away))
-
-
-_eigh = one_by_one(lambda S: tuple(jnp.linalg.eigh(S)))
-
-
-@jax.custom_jvp
-def _of_matrix(S: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """`_root_of_divergence` as a function of a symmetric, positive definite matrix."""
-    s, V = _eigh(S)
-    return (V * _root_of_divergence(s)) @ V.T
-
-
-@_of_matrix.defjvp
-def _of_matrix_jvp(primals, tangents):
-    (S,), (dS,) = primals, tangents
-    s, V = _eigh(S)
-    turned = V.T @ dS @ V
-    dH = V @ (_divided_differences(s) * turned) @ V.T
-    return (V * _root_of_divergence(s)) @ V.T, dH
-
-
-def _divided_differences(s):
-    """Divided differences of `_root_of_divergence` between all values, also where these are equal.
-
-    For close values the mean of the derivative between them: no difference cancels.
-    """
-    a, b = s[:, None], s[None, :]
-    gap = b - a
-    close = jnp.abs(gap) < _CLOSE * jnp.maximum(a, b)
-    nodes = jnp.asarray(_NODES + 0.5, s.dtype)
-    between = a[..., None] + jnp.where(close, gap, 0.0)[..., None] * nodes
-    slopes = jax.jvp(_root_of_divergence, (between,), (jnp.ones_like(between),))[1]
-    f = _root_of_divergence(s)
-    apart = (f[None, :] - f[:, None]) / jnp.where(close, 1.0, gap)
-    return jnp.where(close, slopes @ jnp.asarray(_WEIGHTS, s.dtype), apart)

@@ -102,7 +102,9 @@ class Linearised(eqx.Module):
     less start of the next, position (m), rotation (rad), velocity, angular velocity of each body;
     `ends`, their derivatives by what the end depends on, `starts`, by what the next start does,
     (B, K - 1, 12 L, S + P + n); `states`, at the starts; `final`, at the ends; `angles` there of
-    joints that are followed beyond pi; `okay` (B, K).
+    joints that are followed beyond pi; `prior`, residuals of the shared parameters (R,) and their
+    derivatives by coordinates (R, S), of those of the runs (B, Q) and theirs (B, Q, P); `okay`
+    (B, K).
     """
 
     residuals: Array
@@ -113,6 +115,7 @@ class Linearised(eqx.Module):
     states: State
     final: State
     angles: Array
+    prior: tuple[Array, Array, Array, Array]
     okay: Bool[Array, "B K"]
 
 
@@ -169,8 +172,31 @@ def linearise(segments: Segments, at: Unknowns) -> Linearised:
     finite = jnp.all(jnp.isfinite(r), axis=2) & jnp.all(jnp.isfinite(J), axis=(2, 3))
     return Linearised(
         r, J, gaps, by_end @ d_final[:, :-1], by_start @ d_start[:, 1:], start, final, angles,
-        okay & finite,
+        _prior(segments.problem, at), okay & finite,
     )  # fmt: skip
+
+
+def _prior(problem: Problem, at: Unknowns) -> tuple[Array, Array, Array, Array]:
+    """Residuals of the priors with their derivatives by coordinates."""
+    count, runs = len(problem.shared_parameters), problem.runs
+
+    def rows(parameters, leaves):
+        found = [
+            p.prior.rows(p.transform, leaf)
+            for p, leaf in zip(parameters, leaves, strict=True)
+            if p.prior is not None
+        ]
+        return jnp.concatenate([jnp.zeros(0, at.shared.dtype), *found])
+
+    def of_all(shared):
+        only = jax.tree.map(lambda leaf: leaf[0], runs)
+        return rows(problem.shared_parameters, problem.leaves(shared, at.own[0], only)[:count])
+
+    def of_run(own, run):
+        return rows(problem.own_parameters, problem.leaves(at.shared, own, run)[count:])
+
+    by_own = jax.vmap(jax.jacfwd(of_run))(at.own, runs)
+    return of_all(at.shared), jax.jacfwd(of_all)(at.shared), jax.vmap(of_run)(at.own, runs), by_own
 
 
 def _simulated(problem, run, cut, base, directions, first, shared, own, change):

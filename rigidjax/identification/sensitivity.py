@@ -90,7 +90,7 @@ def sensitivity(
     - `model`, `state0`, `t1`, `t0`, `ts`, `solver`, `rtol`, `atol`, `dt`, `projection`,
       `max_steps`, `throw`: as in `rj.simulate`.
     - `parameters`: one `Parameter` or several, of one run: `per_run` makes no difference here.
-      A `start` replaces what the model holds.
+      A `start` replaces what the model holds. Without priors: these change no trajectory.
     - `sensors`: whose readings are differentiated; none for the physical states.
     - `mode`: `"forward"`, `"reverse"`, or `None` to choose by the counts.
     - `adjoint`: a diffrax adjoint that serves the mode. `None` for `diffrax.ForwardMode()` in

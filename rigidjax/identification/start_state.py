@@ -15,6 +15,7 @@ from .displacement import Directions, displaced, independent_rates, num_rates, s
 
 if TYPE_CHECKING:
     from .parameters import Parameter
+    from .priors import AbstractPrior
 
 
 class StartChange(eqx.Module):
@@ -77,6 +78,7 @@ def start_state(
     rates: bool = True,
     per_run: bool = True,
     name: str = "start",
+    prior: "AbstractPrior | None" = None,
 ) -> "Parameter":
     r"""The start state as a parameter that no joint is violated by.
 
@@ -95,6 +97,8 @@ def start_state(
     - `positions`, `rates`: what is fitted of the start; the other part stays as it was given.
     - `per_run`: whether every run has its own.
     - `name`: for reports.
+    - `prior`: what is known of the changes besides the data, such as `GaussianPrior(0.0, std)` of a
+      start that was set up with these standard deviations.
 
     **Returns:** a `Parameter`; the fitted states are in `Fit.states`.
     **Raises:** `TypeError` for what is no formulation; `ValueError` for nothing to fit.
@@ -132,6 +136,7 @@ def start_state(
         unit=units,
         labels=labels,
         size=1.0,
+        prior=prior,
     )
 
 

@@ -51,7 +51,7 @@ def plot_fit(
 def _draw_run(
     above: "Axes", below: "Axes", fit: Fit, run: Measurements, b: int, first: bool
 ) -> None:
-    sensor = fit.sensors[0]
+    sensor = fit.sensors_by_run[b][0]
     ts, measured = np.asarray(run.ts), np.asarray(run.values[0])
     fine = np.linspace(ts[0], ts[-1], _POINTS)
     solution = simulate(fit.models[b], fit.states[b], fine[-1], t0=fine[0], ts=fine)

@@ -326,13 +326,6 @@ def test_bad_models(tmp_path, text, message):
     assert_refused(message, "identify", case_of(tmp_path, text))
 
 
-def test_a_sensor_of_every_run(tmp_path):
-    text = TEXT[: TEXT.index("[method]")]
-    text += '[[parameter]]\nname = "bias"\npath = "sensors[1].bias"\nper_run = true\n'
-    message = r"3 \('bias'\): a parameter of a sensor cannot be `per_run` here"
-    assert_refused(message, "identify", case_of(tmp_path, text))
-
-
 def test_data_in_netcdf(tmp_path):
     """The same rates from a NetCDF file, in one variable, with the unit that it states."""
     path = case_of(

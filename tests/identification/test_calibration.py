@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
+from rigidjax.identification import predictions
 from rigidjax.rotations import so3
 
 INERTIA = (2.0, 3.0, 4.0)
@@ -108,3 +109,23 @@ def test_messages():
         rj.Delayed(rj.Gyroscope("bob"), 0.1).check(
             rj.Absolute(rj.problems.simple_pendulum().system, index=3)
         )
+
+
+def test_a_bias_of_every_run():
+    """Steady rates are known: each run reads them with a bias of its own, and is predicted so."""
+    sphere = rj.NullSpace(rj.FixedPointBody((0.02, 0.02, 0.02)))
+    rate, biases = np.array([1.0, -2.0, 0.5]), np.array([[0.1, 0.0, -0.2], [0.3, -0.1, 0.0]])
+    ts = np.linspace(0.0, 1.0, 9)
+    data = [
+        rj.Measurements(ts, {rj.Gyroscope(): np.tile(rate + b, (9, 1))}, name=name)
+        for name, b in zip("ab", biases, strict=True)
+    ]
+    bias = rj.Parameter("bias", lambda e: e.sensors[0].bias, per_run=True)
+    state = rj.State(angular_velocity=rate)
+    fit = rj.identify(sphere, data, bias, state0=state, horizons=(1.0,))
+    found = [sensors[0].bias for sensors in fit.sensors_by_run]
+    np.testing.assert_allclose(found, biases, atol=1e-7)
+    assert fit.sensors == fit.sensors_by_run[0]
+    read = predictions(fit, data)
+    for b, run in enumerate(data):
+        np.testing.assert_allclose(read[b]["gyroscope"], np.asarray(run.values[0]), atol=1e-7)

@@ -12,7 +12,9 @@ import rigidjax as rj
 from rigidjax.identification import (
     Bounded,
     Free,
+    GaussianPrior,
     Gyroscope,
+    LogDetPrior,
     Parameter,
     Positive,
     PrincipalInertia,
@@ -27,6 +29,7 @@ from rigidjax.identification.plan import make_plan
 TS = np.linspace(0.0, 0.5, 11)
 SENSORS = {Gyroscope(): 0.01}
 STATE = rj.State(angular_velocity=(1.0, 5.0, -3.0))
+AT_REST = rj.State(angular_velocity=(0.0, 0.0, 0.0))
 OPTIONS = {"solver": None, "rtol": 1e-8, "atol": 1e-8, "projection": True, "max_steps": 512}
 
 
@@ -85,7 +88,7 @@ def test_design_is_described(design):
     again = excitation(design.model, design.state0, TS, SENSORS, MOMENTS)
     np.testing.assert_allclose(again.information, design.after.information, rtol=1e-9)
     assert "start[0] = " in str(design) and "I1: standard deviation" in str(design)
-    assert "Not converged" not in str(design)
+    assert "Not converged" not in str(design) and design.notes == ()
     short = dataclasses.replace(design, converged=False)
     assert "Not converged: the criterion was still growing after" in str(short)
 
@@ -114,8 +117,17 @@ def test_criteria_by_eigenvalues(criterion, rng):
         "A": -0.5 * np.log(np.mean(1 / eigenvalues)),
         "E": 0.5 * np.log(eigenvalues[0]),
     }[criterion]
-    value = CRITERIA[criterion](information_factor(jnp.asarray(J), 3))
-    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    R, regular = information_factor(jnp.asarray(J), 3, 1e-7)
+    np.testing.assert_allclose(CRITERIA[criterion](R), expected, rtol=1e-12)
+    assert regular
+
+
+def test_singular_information_has_no_criterion(rng):
+    """Round-off makes its determinant finite: only the singular values tell."""
+    J = rng.normal(size=(20, 5))
+    J[:, 1] = J[:, 3] - 2 * J[:, 4]
+    R, regular = information_factor(jnp.asarray(J), 3, 1e-7)
+    assert np.isfinite(CRITERIA["D"](R)) and not regular
 
 
 def test_torque_profile_by_hand():
@@ -173,6 +185,9 @@ def test_errors():
         design(inputs=Parameter("start", rates_of, Free()))
     with pytest.raises(ValueError, match="input 'start' cannot be used: a bounded parameter must"):
         design(inputs=Parameter("start", rates_of, Bounded(-2.0, 2.0)))
+    known = Parameter("start", rates_of, Bounded(-6.0, 6.0), prior=GaussianPrior(1.0, 1.0))
+    with pytest.raises(ValueError, match=r"experiment\(inputs=...\)` takes no priors; leave"):
+        design(inputs=known)
     with pytest.raises(ValueError, match="must be at least 1; got 0 and 100"):
         design(num_starts=0)
     with pytest.raises(ValueError, match=r"labels out of \['I1', 'I2'\]; got \('I3',\)"):
@@ -184,3 +199,66 @@ def test_nothing_excited():
     everything = Parameter("inertia", inertia_of, PrincipalInertia(), labels=LABELS)
     with pytest.raises(ValueError, match="not determined at any start. The data determine"):
         design_experiment(BODY, STATE, TS, SENSORS, everything, INPUT, num_starts=2, max_steps=512)
+
+
+def test_a_prior_of_the_scale_makes_it_regular():
+    """Along the common scale the information is that of the prior, 3 w in relative changes.
+
+    The run that is given is at rest: with the prior it has a criterion, and is left.
+    """
+    drawing = LogDetPrior(BODY.system.inertia, 100.0)
+    everything = Parameter("inertia", inertia_of, PrincipalInertia(), labels=LABELS, prior=drawing)
+    found = design_experiment(
+        BODY, AT_REST, TS, SENSORS, everything, INPUT, num_starts=2, max_steps=512
+    )
+    assert np.all(np.isfinite(found.values)) and found.after.identifiability.identifiable
+    I = np.asarray(BODY.system.inertia)
+    for run in (found.before, found.after):
+        assert I @ run.information @ I == pytest.approx(300.0, rel=1e-6)
+        assert "inertia has a log-det prior of weight 100" in str(run)
+    # At rest there is nothing besides the prior: relative changes of Euler values, 1 / sqrt(w).
+    E = 0.5 * I.sum() - I
+    by_moments = (0.5 * np.ones((3, 3)) - np.eye(3)) / E[:, None]
+    expected = 100.0 * by_moments.T @ by_moments
+    np.testing.assert_allclose(found.before.information, expected, rtol=1e-10)
+    # The ratios are what the run tells.
+    ratio = np.array([1 / I[0], 0, -1 / I[2]])
+    before, after = (ratio @ run.covariance @ ratio for run in (found.before, found.after))
+    assert after < 1e-3 * before
+
+
+def test_a_singular_start_is_given_up():
+    """At rest the readings tell nothing; the other starts do."""
+    found = design_experiment(
+        BODY, AT_REST, TS, SENSORS, MOMENTS, INPUT, num_starts=4, max_steps=512
+    )
+    assert found.values[0] == -np.inf and np.all(np.isfinite(found.values[1:]))
+    assert found.before.d_score == -np.inf and found.value == found.values.max()
+
+
+def test_drawn_to_an_unstable_motion():
+    """Over a long run D grows towards the separatrix, where the information becomes singular."""
+    ts = np.linspace(0.0, 4.0, 21)
+    found = design_experiment(
+        BODY, STATE, ts, SENSORS, MOMENTS, INPUT, num_starts=2, max_iterations=40
+    )
+    assert np.all(np.isfinite(found.values)) and found.value > found.before.d_score / 4
+    assert found.after.identifiability.identifiable and 1e6 < found.after.condition < 1e7
+    assert "close to one whose information is singular" in found.notes[0]
+    assert found.notes[0] in str(found) and found.before.condition < 1e6
+
+
+class _Kink(eqx.Module):
+    """A moment with an infinite slope by its size at zero."""
+
+    size: jax.Array
+
+    def __call__(self, t, R, Omega):
+        return jnp.array([1e-3, 2e-3, 0.0]) * (1.0 + jnp.sqrt(jnp.abs(self.size)))
+
+
+def test_no_derivative_by_an_input():
+    model = rj.NullSpace(rj.FixedPointBody((0.02, 0.017, 0.006), moment=_Kink(jnp.array(0.0))))
+    size = Parameter("size", lambda e: e.model.system.moment.size, Bounded(-1.0, 1.0))
+    with pytest.raises(ValueError, match="the criterion has no finite derivative by the inputs"):
+        design_experiment(model, STATE, TS, SENSORS, MOMENTS, size, num_starts=1, max_steps=512)

@@ -237,6 +237,19 @@ def test_batch():
     assert np.allclose(fits.covariance, covariance, rtol=1e-7, atol=1e-10)
 
 
+def test_planned_runs():
+    """The information of a plan is that of a fit to data of the same kind."""
+    _, (bias, rates), _ = linear_problem(0.05)
+    one = Parameter("rates", cases.rates_of, prior=rates.prior)
+    plan = excitation(SPHERE, rj.State(), TS[:12], {Gyroscope(): 0.05}, (bias, one))
+    readings = 12 / 0.05**2 * np.ones((2, 2))
+    prior = np.concatenate([1 / BIAS_STD**2, np.full(3, 1 / RATE_STD**2)])
+    expected = np.kron(readings, np.eye(3)) + np.diag(prior)
+    assert np.allclose(plan.information, expected, rtol=1e-7, atol=1e-6)
+    assert np.allclose(plan.covariance, np.linalg.inv(expected), rtol=1e-6)
+    assert plan.notes[0].startswith("bias has a Gaussian prior; rates has a Gaussian prior.")
+
+
 def test_descent():
     """Steps along the gradient know of the priors: the loss at their start."""
     data, parameters, means = linear_problem(0.05)
@@ -292,11 +305,9 @@ def test_messages():
         attempt(cases.inertia_of, MOMENTS, GaussianPrior((1.0, 1.0), 1.0))
     with pytest.raises(ValueError, match="of 'it' must be one number or 3, one for each"):
         attempt(cases.inertia_of, MOMENTS, GaussianPrior(1.0, (1.0, 1.0)))
-    with pytest.raises(ValueError, match=r"identify\(segments=...\)` takes no priors into account"):
-        attempt(cases.inertia_of, MOMENTS, moments, segments=2)
-    parameter = Parameter("it", cases.inertia_of, MOMENTS, prior=moments)
+    parameter = Parameter("it", cases.inertia_of, MOMENTS, prior=LogDetPrior(DRAWING, 1.0))
     state, noise = rj.State(), {Gyroscope(): 1.0}
-    with pytest.raises(ValueError, match="`excitation` takes no priors .* parameters \\['it'\\]"):
+    with pytest.raises(ValueError, match=r"of 'it' must have the shape of the parameter, \(3,\)"):
         excitation(cases.model(), state, TS, noise, parameter)
-    with pytest.raises(ValueError, match="`sensitivity` takes no priors into account"):
+    with pytest.raises(ValueError, match=r"`sensitivity` takes no priors; leave `prior` of \['it"):
         sensitivity(cases.model(), state, 1.0, parameter)

@@ -7,12 +7,16 @@ from ...identification import (
     Bounded,
     Experiment,
     Free,
+    GaussianPrior,
     InertiaTensor,
+    LogDetPrior,
     Orientation,
     Parameter,
     Positive,
     PrincipalInertia,
+    start_state,
 )
+from ...identification.start_state import with_start
 from ...identification.units import UNITS, canonical
 from .paths import find_leaf
 from .table import Table, array_of_tables
@@ -25,6 +29,9 @@ _TRANSFORMS = {
     "inertia-tensor": InertiaTensor,
     "orientation": Orientation,
 }
+_PRIORS = {"gaussian": GaussianPrior, "log-det": LogDetPrior}
+# The `path` of the start of any system, as `rj.identification.start_state`.
+_START_STATE = "start_state"
 
 
 def read_parameters(top: Table, experiment: Experiment) -> tuple[Parameter, ...]:
@@ -39,15 +46,14 @@ def read_parameters(top: Table, experiment: Experiment) -> tuple[Parameter, ...]
 
 
 def _parameter(table: Table, experiment: Experiment) -> Parameter:
-    name = table.text("name")
-    where = table.checked(find_leaf, table.text("path"), experiment)
+    name, path = table.text("name"), table.text("path")
+    prior = _prior(table)
+    if path == _START_STATE:
+        return _start_state(table, experiment, name, prior)
+    where = table.checked(find_leaf, path, experiment)
+    tied = [table.checked(find_leaf, other, experiment) for other in table.texts("tied", ())]
     transform = _transform(table)
     per_run = table.take("per_run", "true or false", False)
-    if per_run and where.steps[0] == "sensors":
-        table.fail(
-            "a parameter of a sensor cannot be `per_run` here: a `Fit` holds the sensors of the "
-            "first run only. Give every run a case of its own, or write this in Python."
-        )
     start = table.numbers("start", None)
     unit, labels = table.text("unit", ""), table.texts("labels", None)
     table.done()
@@ -60,10 +66,35 @@ def _parameter(table: Table, experiment: Experiment) -> Parameter:
                 f"{unit!r}, and `start` in {own!r}."
             )
     parameter = table.checked(
-        Parameter, name, where, transform, per_run=per_run, start=start, unit=unit, labels=labels
-    )
-    table.checked(parameter.component_labels, parameter.leaf(experiment).shape)
+        Parameter, name, where, transform, tied=tied, per_run=per_run, start=start, unit=unit,
+        labels=labels, prior=prior,
+    )  # fmt: skip
+    shape = table.checked(parameter.leaf, experiment).shape
+    table.checked(parameter.component_labels, shape)
+    if prior is not None:
+        table.checked(prior.check_leaf, name, transform, shape)
     return parameter
+
+
+def _start_state(table: Table, experiment: Experiment, name: str, prior: Any) -> Parameter:
+    options = {
+        key: table.take(key, "true or false", True) for key in ("positions", "rates", "per_run")
+    }
+    table.done()
+    parameter = table.checked(
+        start_state, experiment.model, experiment.state0, name=name, prior=prior, **options
+    )
+    if prior is not None:
+        shape = with_start(experiment, [parameter]).start.change.shape
+        table.checked(prior.check_leaf, name, parameter.transform, shape)
+    return parameter
+
+
+def _prior(table: Table) -> Any:
+    if not table.has("prior"):
+        return None
+    part = table.table("prior")
+    return part.build(part.pick("type", _PRIORS))
 
 
 def _transform(table: Table) -> Any:

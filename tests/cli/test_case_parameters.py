@@ -1,0 +1,177 @@
+"""Parameters of a case beyond a path: priors, tied ones, start states, sensors of every run."""
+
+import json
+
+import numpy as np
+import pytest
+from cli.case_files import TEXT, case_of, replaced
+from cli.program import assert_refused, good
+
+import rigidjax as rj
+from rigidjax.cli.case import read_case
+from rigidjax.identification import Experiment, GaussianPrior, LogDetPrior
+
+BEFORE_METHOD = TEXT[: TEXT.index("[method]")]
+# A second spring like the first one, after it.
+TWO_SPRINGS = BEFORE_METHOD.replace(
+    "[data]", '[[force]]\ntype = "TorsionSpring"\njoint = "hinge"\nstiffness = 1.0\n[data]'
+).replace("forces.TorsionSpring.damping", "forces[1].damping")
+
+# Steady rates of a sphere, which are read with a bias: only priors tell the one from the other.
+SPHERE = """
+[fixed_point_body]
+inertia = [0.02, 0.02, 0.02]
+[data]
+file = "sphere.csv"
+run = "toss"
+[[sensor]]
+type = "Gyroscope"
+columns = ["a", "b", "c"]
+noise = 0.05
+[[parameter]]
+name = "bias"
+path = "sensors[0].bias"
+per_run = true
+prior = { type = "gaussian", mean = [0.1, 0.0, 0.0], std = 0.2 }
+[[parameter]]
+name = "start"
+path = "start_state"
+positions = false
+prior = { type = "gaussian", mean = 0.0, std = [0.3, 0.4, 0.5] }
+[method]
+horizons = [1.0]
+"""
+
+
+def experiment_of(case):
+    state = case.model.system.reference_state() if case.state0 is None else case.state0
+    return Experiment(case.model, state, case.measurements[0].sensors)
+
+
+def test_a_fit_of_start_state_bias_and_priors(tmp_path):
+    """From the file to the report, against the solution of the linear problem, run by run."""
+    values = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])[:, None]
+    values = values + 0.05 * np.random.default_rng(0).normal(size=(2, 8, 3))
+    lines = ["toss,time_s,a,b,c"]
+    lines += [
+        ",".join([toss, f"{0.1 * k:g}", *(repr(float(x)) for x in row)])
+        for toss, rows in zip("pq", values, strict=True)
+        for k, row in enumerate(rows)
+    ]
+    (tmp_path / "sphere.csv").write_text("\n".join(lines) + "\n")
+    report = tmp_path / "fit.json"
+    netcdf = tmp_path / "fit.nc"
+    text = good("identify", case_of(tmp_path, SPHERE), "--report", report, "--out", netcdf)
+    assert "bias has a Gaussian prior; start has a Gaussian prior" in text
+    record = json.loads(report.read_text())["parameters"]
+    found = {p["label"]: p["estimate"] for p in record}
+    bias, start, noise = np.full(3, 0.2**2), np.array([0.3, 0.4, 0.5]) ** 2, 0.05**2 / 8
+    for toss, rows in zip("pq", values, strict=True):
+        # The start is changed from the first sample.
+        off = rows.mean(axis=0) - rows[0] - np.array([0.1, 0.0, 0.0])
+        share = off / (bias + start + noise)
+        for k in range(3):
+            expected = (0.1 if k == 0 else 0.0) + share[k] * bias[k]
+            assert found[f"bias[{k}][{toss}]"] == pytest.approx(expected, abs=1e-7)
+            change = found[f"start: change of omega{k + 1}[{toss}]"]
+            assert change == pytest.approx(share[k] * start[k], abs=1e-7)
+    # Predictions are made with the bias of each run.
+    data = rj.io.load(netcdf)
+    residual = data["gyroscope_predicted"] - data["gyroscope_measured"]
+    np.testing.assert_allclose(residual, data["gyroscope_residual"], atol=1e-7)
+
+
+def test_priors_are_those_of_python(tmp_path):
+    drawing = "prior = { type = 'log-det', value = [0.02, 0.05, 0.05], weight = 100 }\n"
+    text = replaced(
+        'transform = "positive"\nwhich = [2]\n', f'transform = "principal-inertia"\n{drawing}'
+    )
+    text = text.replace(
+        "upper = 1.0\n", "upper = 1.0\nprior = { type = 'gaussian', mean = 0.05, std = inf }\n"
+    )
+    inertia, damping = (p.prior for p in read_case(case_of(tmp_path, text)).parameters)
+    assert isinstance(inertia, LogDetPrior) and isinstance(damping, GaussianPrior)
+    np.testing.assert_array_equal(inertia.value, [0.02, 0.05, 0.05])
+    assert float(inertia.weight) == 100.0
+    assert float(damping.mean) == 0.05 and np.isinf(damping.std)
+
+
+def test_tied_parameters(tmp_path):
+    text = TWO_SPRINGS + 'tied = ["model.system.forces[2].damping"]\n'
+    case = read_case(case_of(tmp_path, text))
+    (tied,), experiment = case.parameters[1].tied, experiment_of(case)
+    assert tied(experiment) is experiment.model.system.forces[2].damping
+    assert tied(experiment) is not case.parameters[1].leaf(experiment)
+
+
+def test_start_state_of_a_hinge(tmp_path):
+    text = BEFORE_METHOD + '[[parameter]]\nname = "start"\npath = "start_state"\nper_run = false\n'
+    start = read_case(case_of(tmp_path, text)).parameters[2]
+    assert start.labels == (
+        "start: change of angle of hinge",
+        "start: change of rate of angle of hinge",
+    )
+    assert start.unit == ("rad", "rad/s") and not start.per_run and start.prior is None
+
+
+PRIOR = "[[parameter]]\nname = 'p'\npath = 'model.system.bodies.arm.inertia'\nprior = "
+START = "[[parameter]]\nname = 'p'\npath = 'start_state'\n"
+
+
+@pytest.mark.parametrize(
+    ("addition", "message"),
+    [
+        (f"{PRIOR}3\n", r"3 \('p'\): `prior` must be a table; got 3"),
+        (
+            f"{PRIOR}{{ type = 'gauss' }}\n",
+            r"\[prior\]: There is no `type` 'gauss'. Did you mean 'gau",
+        ),
+        (f"{PRIOR}{{ mean = 3 }}\n", r"\[prior\]: `type` is missing; it is a text"),
+        (f"{PRIOR}{{ type = 'gaussian', mean = 3 }}\n", r"`std` is missing, of GaussianPrior"),
+        (
+            f"{PRIOR}{{ type = 'gaussian', mean = 0, sd = 1 }}\n",
+            r"\[prior\]: there is no `sd` here. Did you mean `std`",
+        ),
+        (
+            f"{PRIOR}{{ type = 'gaussian', mean = 0, std = 0 }}\n",
+            r"\[prior\]: `GaussianPrior\(std=...\)` must be positive",
+        ),
+        (
+            f"{PRIOR}{{ type = 'gaussian', mean = [0, 1], std = 1 }}\n",
+            r"3 \('p'\): `GaussianPrior\(mean=...\)` of 'p' must be a number or have the shape",
+        ),
+        (
+            f"{PRIOR}{{ type = 'log-det', value = [1, 1, 1], weight = 1 }}\n",
+            r"prior=LogDetPrior.* got Free. Use `GaussianPrior`",
+        ),
+        (
+            f"{START}positions = false\nrates = false\n",
+            r"3 \('p'\): `start_state` needs `positions",
+        ),
+        (f"{START}rate = true\n", r"there is no `rate` here. Did you mean `rates`"),
+        (f"{START}transform = 'free'\n", r"there is no `transform` here"),
+        (
+            f"{START}prior = {{ type = 'gaussian', mean = 0, std = [1, 1, 1] }}\n",
+            r"`GaussianPrior\(std=...\)` of 'p' must be one number or 2",
+        ),
+    ],
+)
+def test_bad_parameters(tmp_path, addition, message):
+    assert_refused(message, "identify", case_of(tmp_path, BEFORE_METHOD + addition))
+
+
+@pytest.mark.parametrize(
+    ("tied", "message"),
+    [
+        ("'model.system.forces[2].dampin'", r"2 \('damping'\): .*Did you mean 'damping'"),
+        (
+            "'model.system.forces[0].vector'",
+            r"tied=...\)` must pick leaves of the same shape, \(\);",
+        ),
+        ("'model.system.forces[1].damping'", r"Parameters 'damping' and 'damping' pick the same"),
+        ("3", r"`tied` must be an array of texts; got \[3\]"),
+    ],
+)
+def test_bad_ties(tmp_path, tied, message):
+    path = case_of(tmp_path, TWO_SPRINGS + f"tied = [{tied}]\n")
+    assert_refused(message, "identify", path)

@@ -1,0 +1,98 @@
+"""Derivatives of trajectories by every kind of solver, against the digits of `reference_gradients`.
+
+A body turns about a fixed point; the derivatives of its attitude and rates at the end are those by
+its moments of inertia, the moment that acts on it and its start rates.
+"""
+
+import json
+
+import diffrax
+import numpy as np
+import pytest
+from identification import reference_gradients as reference
+
+import rigidjax as rj
+from rigidjax.identification import Parameter
+
+EXACT = {
+    name: np.array(columns, float).T
+    for name, columns in json.loads(reference.FILE.read_text()).items()
+}
+PARAMETERS = (
+    Parameter("J", lambda e: e.model.system.inertia),
+    Parameter("mu", lambda e: e.model.system.moment.value),
+    Parameter("Omega", lambda e: e.state0.angular_velocity),
+)
+BODY = rj.FixedPointBody(reference.INERTIA, moment=rj.ConstantMoment(reference.MOMENT))
+STATE = rj.State(angular_velocity=reference.RATES)
+RADAU = rj.solvers.Radau5()
+# The steps of the last one are exact, the others are as good as their tolerance.
+CASES = {
+    "explicit": ("motion", rj.NullSpace(BODY), diffrax.Dopri8(), {"rtol": 1e-13, "atol": 1e-13}),
+    "implicit": ("motion", rj.NullSpace(BODY), RADAU, {"rtol": 1e-10, "atol": 1e-10}),
+    "index 3": ("motion", rj.Absolute(BODY, index=3), RADAU, {"rtol": 1e-9, "atol": 1e-9}),
+    "structure-preserving": (
+        "steps",
+        rj.NullSpace(BODY),
+        rj.solvers.EnergyMomentum(),
+        {"dt": reference.END / reference.NUM_STEPS},
+    ),
+}
+
+
+def relative_error(found, sensors, expected):
+    J = np.concatenate([found.jacobian[sensor.name][-1] for sensor in sensors])
+    return np.max(np.abs(J - expected)) / np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("case", CASES)
+def test_against_thirty_digits(case, mode):
+    name, model, solver, options = CASES[case]
+    sensors = (rj.Attitude(), rj.Gyroscope())
+    found = rj.sensitivity(
+        model, STATE, reference.END, PARAMETERS, sensors=sensors, mode=mode, solver=solver,
+        **options,
+    )  # fmt: skip
+    assert found.mode == mode
+    assert relative_error(found, sensors, EXACT[name]) < 1e-8
+
+
+def test_body_on_a_ball_joint():
+    """The same motion of a body that hangs on a joint beside its centre of mass, in index 3.
+
+    Its inertia about the centre is that about the point less Steiner's part, so that its mass acts
+    as two of the moments do.
+    """
+    mass, length = 2.0, 0.125
+    I = np.array(reference.INERTIA) - mass * length**2 * np.array([0.0, 1.0, 1.0])
+    body = rj.Body("body", mass, I, (length, 0.0, 0.0))
+    joint = rj.Spherical("ground", "body", (0.0, 0.0, 0.0))
+    system = rj.System(body, joint, rj.Torque("body", reference.MOMENT))
+    rates = np.array(reference.RATES)
+    state = rj.State(
+        (length, 0.0, 0.0),
+        velocity=np.cross(rates, (length, 0.0, 0.0)),
+        angular_velocity=rates,
+    )
+    parameters = (
+        Parameter("I", lambda e: e.model.system.bodies[0].inertia),
+        Parameter("mu", lambda e: e.model.system.forces[0].moment),
+        Parameter("m", lambda e: e.model.system.bodies[0].mass),
+    )
+    sensors = (rj.Attitude("body"), rj.Gyroscope("body"))
+    found = rj.sensitivity(
+        rj.Absolute(system, index=3), state, reference.END, parameters, sensors=sensors,
+        mode="forward", solver=RADAU, rtol=1e-11, atol=1e-11, projection=False,
+    )  # fmt: skip
+    by_mass = length**2 * EXACT["motion"][:, 1:3].sum(axis=1)
+    expected = np.column_stack([EXACT["motion"][:, :6], by_mass])
+    assert relative_error(found, sensors, expected) < 1e-8
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_digits_are_those_of_the_program(name):
+    """One column again, by fewer digits and another difference."""
+    function = {"motion": reference.motion, "steps": reference.steps}[name]
+    again = reference.column(function, 4, digits=50, step=12)
+    np.testing.assert_allclose(np.array(again, float), EXACT[name][:, 4], rtol=1e-14)

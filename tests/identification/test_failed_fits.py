@@ -1,0 +1,81 @@
+"""Trials that fail, starts that cannot succeed, and fits without an optimum."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from identification import cases
+
+import rigidjax as rj
+from rigidjax.identification import (
+    Gyroscope,
+    IdentificationError,
+    Measurements,
+    Parameter,
+    identify,
+)
+
+
+class _Growth(eqx.Module):
+    """A moment with which rates go to infinity in finite time if `a` is large."""
+
+    a: jax.Array
+
+    def __call__(self, t, R, omega):
+        return self.a * (omega @ omega) ** 2 * omega
+
+
+def _growth_of(experiment):
+    return experiment.model.system.moment.a
+
+
+def _growing(a):
+    return rj.NullSpace(rj.FixedPointBody(np.array(cases.INERTIA), moment=_Growth(jnp.asarray(a))))
+
+
+@pytest.fixture(scope="module")
+def growing_run():
+    ts = np.linspace(0, 1, 30)
+    values = cases.simulated_rates(_growing(1e-7), cases.RATES[0], ts)
+    return Measurements(ts, {Gyroscope(): values}, name="growing")
+
+
+def _fit_growth(start, run, rates=cases.RATES[0], **options):
+    return identify(
+        _growing(start),
+        run,
+        Parameter("a", _growth_of),
+        state0=rj.State(angular_velocity=np.array(rates)),
+        max_steps=500,
+        max_iterations=60,
+        horizons=(1.0,),
+        **options,
+    )
+
+
+def test_trials_that_fail_are_recovered_and_counted(growing_run):
+    fit = _fit_growth(-1e-5, growing_run)
+    assert fit.converged and fit.failed_evaluations >= 2
+    np.testing.assert_allclose(fit.values, 1e-7, rtol=1e-5)
+    assert f"{fit.failed_evaluations} trials had a simulation that failed" in fit.notes[0]
+    assert np.all(np.isfinite(fit.covariance))
+
+
+def test_a_start_that_fails_is_an_error(growing_run):
+    with pytest.raises(IdentificationError, match=r"fails at the start values.*\['growing'\]"):
+        _fit_growth(1e-4, growing_run)
+
+
+def test_an_iteration_limit_is_not_an_optimum(growing_run):
+    with pytest.raises(IdentificationError, match=r"did not converge: no optimum within 60 iter"):
+        _fit_growth(-1e-5, growing_run, tolerance=0.0)
+    fit = _fit_growth(-1e-5, growing_run, tolerance=0.0, throw=False)
+    assert not fit.converged and fit.iterations == (60,)
+    assert "**This fit did not converge: no optimum within 60 iterations.**" in fit.report()
+
+
+def test_a_parameter_that_acts_on_nothing_is_named(growing_run):
+    """A moment that grows with the rates does nothing to a body at rest."""
+    with pytest.raises(ValueError, match=r"The parameters \['a'\] act on nothing that is measured"):
+        _fit_growth(1e-7, growing_run, rates=(0.0, 0.0, 0.0))
