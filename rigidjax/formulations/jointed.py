@@ -20,8 +20,10 @@ from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
+from ..side_by_side import side_by_side
 from ..state import State
 from ..system import System
+from ..system.articulated import articulated
 from ..system.attachment import Placement, Poses
 from ..system.constraints import pose_correction, project_twists
 from ..system.dynamics import (
@@ -234,10 +236,17 @@ class JointedNullSpace(AbstractJointed):
     def vector_field(self, t, y):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        mechanics = self.mechanics
+        if self.system.topology.loops or not self.mechanics.num_rates:
+            return self._rates(motion, t, y)
+        alone = lambda self, t, y: self._rates(motion, t, y)
+        together = lambda self, t, y: self._rates(articulated, t, y)
+        return side_by_side(alone, together)(self, t, y)
+
+    def _rates(self, motion, t, y):
+        values, _ = split_chart(y)
         poses = self.poses(y)
-        places = mechanics.place(poses)
-        of = motion(mechanics, t, poses, places, self.layout.velocities(values))
+        places = self.mechanics.place(poses)
+        of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
         rate = self.layout.join_all(
             of.twists.linear, self.coordinate_rates(y, of.twists), of.derivatives,
             self.angle_rates(places, of.twists),
