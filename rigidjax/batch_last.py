@@ -5,6 +5,8 @@ batched by its rule of `jax.vmap`, with the axis moved forth and back.
 """
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,15 +15,17 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal
 from jaxtyping import Array
 
-from .sums import short_sum
+from .batch_rules import ELEMENTWISE, RULES, Last, broadcast, short_sums, spread
 
 # Functions marked by `stage`.
 _STAGE = "stage of a recursion: "
+# Primitives with a program inside, and where it stands.
+_INNER = {"jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Last:
-    """Values of a batch, its axis last."""
+class First:
+    """Values of a batch, its axis first."""
 
     values: Array
 
@@ -41,27 +45,40 @@ def stage(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def evaluate(closed: ClosedJaxpr, args: list[Any], size: int) -> list[Array]:
-    """Results of a program of one system for a batch, the batch axis last.
+    """Results of a program of one system for a batch, the batch axis first.
 
-    **Arguments:** `closed`, of one system; `args`, `Last` or the same for all; `size` of the batch.
+    **Arguments:** `closed`, of one system; `args`, `First` or the same for all; `size` of the
+    batch.
     """
-    first = next(arg.values for arg in args if isinstance(arg, Last) and _is_real(arg.values))
-    # True unless all is lost: of this XLA cannot know.
-    first = first.reshape(-1, size)[-1]
-    known = jnp.any(first == first)
-    return [_spread(out, size) for out in _Program(size, known).run(closed, args)]
+    program = _Program(size, _known(args))
+    own = [program.turned(arg.values) if isinstance(arg, First) else arg for arg in args]
+    out = [spread(part, size) for part in program.run(closed, own)]
+    return [_kept(program.known, lambda x: jnp.moveaxis(x, -1, 0), part) for part in out]
+
+
+def _known(args) -> Array:
+    """A condition that holds unless all systems are lost, as XLA cannot tell beforehand."""
+    batches = [arg.values for arg in args if isinstance(arg, First)]
+    some = [values.reshape(len(values), -1)[:, :1] for values in batches if _is_real(values)]
+    return functools.reduce(operator.or_, [jnp.any(values == values) for values in some])
+
+
+def _kept(known, compute, *args):
+    """Results of a computation in the branch of a condition."""
+    shapes = jax.eval_shape(compute, *args)
+
+    def lost(*args):
+        return jax.tree.map(lambda out: _nothing(out.shape, out.dtype), shapes)
+
+    return jax.lax.cond(known, compute, lost, *args)
+
+
+def _nothing(shape, dtype):
+    return jnp.full(shape, jnp.nan if jnp.issubdtype(dtype, jnp.inexact) else 0, dtype)
 
 
 def _is_real(values):
-    return jnp.issubdtype(values.dtype, jnp.floating)
-
-
-def _spread(value, size):
-    """Values of a batch, also where they are the same for all."""
-    if isinstance(value, Last):
-        return value.values
-    value = jnp.asarray(value)
-    return jnp.broadcast_to(value[..., None], (*value.shape, size))
+    return values.size > 0 and jnp.issubdtype(values.dtype, jnp.floating)
 
 
 def _entry(value):
@@ -100,12 +117,11 @@ class _Program:
         if name == "scan":
             return self.scan(params, args)
         if name == "short_sum" and not self.in_stage:
-            avals = [atom.aval for atom in eqn.outvars]
-            return self.kept(lambda: _short_sum(eqn, args, self.size), avals)
-        if name in _ELEMENTWISE:
+            return self.kept(lambda: short_sums(eqn, args, self.size))
+        if name in ELEMENTWISE:
             shape = (*eqn.outvars[0].aval.shape, self.size)
-            return [Last(eqn.primitive.bind(*[_to(arg, shape) for arg in args], **params))]
-        rule = _RULES.get(name)
+            return [Last(eqn.primitive.bind(*[broadcast(arg, shape) for arg in args], **params))]
+        rule = RULES.get(name)
         out = None if rule is None else rule(eqn, args, self.size)
         if out is None:
             return self.by_vmap(eqn, args)
@@ -121,18 +137,19 @@ class _Program:
         """A stage: in the branch of a condition."""
 
         program = _Program(self.size, self.known, in_stage=True)
-        return self.kept(lambda: program.run(inner, args), inner.out_avals)
+        return self.kept(lambda: program.run(inner, args))
 
-    def kept(self, compute, avals):
+    def kept(self, compute):
         """Results of a computation in the branch of a condition."""
 
         def done():
-            return [_spread(out, self.size) for out in compute()]
+            return [spread(out, self.size) for out in compute()]
 
-        def lost():
-            return [jnp.full((*a.shape, self.size), jnp.nan, a.dtype) for a in avals]
+        return [Last(out) for out in _kept(self.known, done)]
 
-        return [Last(out) for out in jax.lax.cond(self.known, done, lost)]
+    def turned(self, values) -> Last:
+        """A batch with its axis first."""
+        return Last(_kept(self.known, lambda x: jnp.moveaxis(x, 0, -1), values))
 
     def scan(self, params, args):
         first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
@@ -144,11 +161,11 @@ class _Program:
                 for x, value in zip(xs, row, strict=True)
             ]
             out = self.run(params["jaxpr"], [*consts, *map(Last, carried), *row])
-            out = [_spread(value, self.size) for value in out]
+            out = [spread(value, self.size) for value in out]
             return out[: last - first], out[last - first :]
 
         end, rows = jax.lax.scan(
-            step, [_spread(value, self.size) for value in start], list(map(_entry, xs)),
+            step, [spread(value, self.size) for value in start], list(map(_entry, xs)),
             length=params["length"], reverse=params["reverse"], unroll=params["unroll"],
         )  # fmt: skip
         return [Last(value) for value in (*end, *rows)]
@@ -158,154 +175,3 @@ def _bound(eqn, args) -> list[Any]:
     """The equation as it stands."""
     out = eqn.primitive.bind(*args, **eqn.primitive.get_bind_params(eqn.params))
     return list(out) if eqn.primitive.multiple_results else [out]
-
-
-def _to(arg, shape) -> Array:
-    """An operand of an elementwise primitive in the shape of a batch of results."""
-    values = arg.values if isinstance(arg, Last) else jnp.asarray(arg)[..., None]
-    if values.ndim < len(shape):
-        values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
-    return jnp.broadcast_to(values, shape)
-
-
-# Rules: the results for a batch, or `None` if this case is left to `jax.vmap`.
-
-
-def _slice(eqn, args, size):
-    p = eqn.params
-    strides = None if p["strides"] is None else (*p["strides"], 1)
-    values = args[0].values
-    return [jax.lax.slice(values, (*p["start_indices"], 0), (*p["limit_indices"], size), strides)]
-
-
-def _concatenate(eqn, args, size):
-    return [jnp.concatenate([_spread(arg, size) for arg in args], eqn.params["dimension"])]
-
-
-def _stack(eqn, args, size):
-    return [jnp.stack([_spread(arg, size) for arg in args], eqn.params["axis"])]
-
-
-def _unstack(eqn, args, size):
-    return jnp.unstack(args[0].values, axis=eqn.params["axis"])
-
-
-def _split(eqn, args, size):
-    return jax.lax.split(args[0].values, eqn.params["sizes"], eqn.params["axis"])
-
-
-def _broadcast_in_dim(eqn, args, size):
-    shape, dimensions = eqn.params["shape"], eqn.params["broadcast_dimensions"]
-    values = args[0].values
-    return [jax.lax.broadcast_in_dim(values, (*shape, size), (*dimensions, len(shape)))]
-
-
-def _reshape(eqn, args, size):
-    if eqn.params["dimensions"] is not None:
-        return None
-    return [args[0].values.reshape(*eqn.params["new_sizes"], size)]
-
-
-def _squeeze(eqn, args, size):
-    return [jax.lax.squeeze(args[0].values, eqn.params["dimensions"])]
-
-
-def _transpose(eqn, args, size):
-    order = eqn.params["permutation"]
-    return [jax.lax.transpose(args[0].values, (*order, len(order)))]
-
-
-def _rev(eqn, args, size):
-    return [jax.lax.rev(args[0].values, eqn.params["dimensions"])]
-
-
-def _pad(eqn, args, size):
-    values, fill = args
-    if isinstance(fill, Last):
-        return None
-    return [jax.lax.pad(values.values, fill, (*eqn.params["padding_config"], (0, 0, 0)))]
-
-
-def _reduce_sum(eqn, args, size):
-    return [jnp.sum(args[0].values, axis=tuple(eqn.params["axes"]))]
-
-
-def _short_sum(eqn, args, size):
-    factors = [arg.values if isinstance(arg, Last) else arg[..., None] for arg in args]
-    return [Last(short_sum(*factors, axis=eqn.params["axis"]))]
-
-
-def _gather(eqn, args, size):
-    values, indices = args
-    if isinstance(indices, Last):
-        return None
-    old, p = eqn.params["dimension_numbers"], eqn.params
-    if old.operand_batching_dims:
-        return None
-    numbers = jax.lax.GatherDimensionNumbers(
-        (*old.offset_dims, eqn.outvars[0].aval.ndim),
-        old.collapsed_slice_dims,
-        old.start_index_map,
-    )
-    sizes = (*p["slice_sizes"], size)
-    # What stands outside is filled as it was.
-    return [
-        jax.lax.gather(
-            values.values, indices, numbers, sizes, mode=p["mode"], fill_value=p["fill_value"]
-        )
-    ]
-
-
-def _dynamic_slice(eqn, args, size):
-    values, *starts = args
-    if any(isinstance(start, Last) for start in starts):
-        return None
-    return [jax.lax.dynamic_slice(values.values, (*starts, 0), (*eqn.params["slice_sizes"], size))]
-
-
-def _dynamic_update_slice(eqn, args, size):
-    values, part, *starts = args
-    if any(isinstance(start, Last) for start in starts):
-        return None
-    spread = (_spread(values, size), _spread(part, size))
-    return [jax.lax.dynamic_update_slice(*spread, (*starts, 0))]
-
-
-def _dot_general(eqn, args, size):
-    left, right = args
-    contracted, batched = eqn.params["dimension_numbers"]
-    if isinstance(left, Last) or any(batched):
-        return None
-    return [
-        jax.lax.dot_general(
-            left, right.values, (contracted, batched), precision=eqn.params["precision"]
-        )
-    ]
-
-
-_RULES: dict[str, Callable[..., Any]] = {
-    "slice": _slice,
-    "concatenate": _concatenate,
-    "stack": _stack,
-    "unstack": _unstack,
-    "split": _split,
-    "broadcast_in_dim": _broadcast_in_dim,
-    "reshape": _reshape,
-    "squeeze": _squeeze,
-    "transpose": _transpose,
-    "rev": _rev,
-    "pad": _pad,
-    "reduce_sum": _reduce_sum,
-    "short_sum": _short_sum,
-    "gather": _gather,
-    "dynamic_slice": _dynamic_slice,
-    "dynamic_update_slice": _dynamic_update_slice,
-    "dot_general": _dot_general,
-}
-# Primitives with a program inside, and where it stands.
-_INNER = {"jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
-_ELEMENTWISE = frozenset(
-    "abs acos add add_any and asin atan atan2 ceil convert_element_type cos cosh div eq exp floor "
-    "ge gt integer_pow is_finite le log lt max min mul ne neg not or pow rem round rsqrt select_n "
-    "sign sin sinh sqrt square stop_gradient sub tan tanh".split()
-)

@@ -237,12 +237,11 @@ class JointedNullSpace(AbstractJointed):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
         if self.system.topology.loops or not self.mechanics.num_rates:
-            return self._rates(motion, t, y)
-        alone = lambda self, t, y: self._rates(motion, t, y)
-        together = lambda self, t, y: self._rates(articulated, t, y)
-        return side_by_side(alone, together)(self, t, y)
+            return self.rates_by(motion, t, y)
+        return side_by_side(_rates_alone, _rates_together)(self, t, y)
 
-    def _rates(self, motion, t, y):
+    def rates_by(self, motion, t, y):
+        """`vector_field`, accelerations by `dynamics.motion` or by `articulated`."""
         values, _ = split_chart(y)
         poses = self.poses(y)
         places = self.mechanics.place(poses)
@@ -269,6 +268,14 @@ class JointedNullSpace(AbstractJointed):
         nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
         x, a = self.layout.poses(values)
         return join_chart(self.layout.join_all(x, a, nu, self.layout.angles(values)), y)
+
+
+def _rates_alone(model: JointedNullSpace, t, y):
+    return model.rates_by(motion, t, y)
+
+
+def _rates_together(model: JointedNullSpace, t, y):
+    return model.rates_by(articulated, t, y)
 
 
 class JointedAbsolute(AbstractJointed):

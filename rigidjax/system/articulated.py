@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from ..batch_last import stage
 from ..bodies.inertia import inertia_tensor
-from ..rotations.matrix import cross, product, to_space
+from ..rotations.matrix import cross, matrix, product, to_space
 from ..rotations.so3 import skew
 from ..sums import short_sum
 from .attachment import Poses
@@ -23,7 +23,7 @@ from .elimination import invert
 from .jointed import JointedMechanics, Twists
 from .rows import take
 from .topology import GROUND
-from .trees import along_paths, centres, first_rate, own_motions, screws, twists_of
+from .trees import centres, first_rate, own_motions, screws, twists_of
 
 
 class _Body(NamedTuple):
@@ -46,7 +46,7 @@ class _Rows(NamedTuple):
     columns: Float[Array, "L k 6"]  # allowed motions, rows of zeros up to k
     gap: Float[Array, "L k k"]  # unit diagonal where a row is missing
     bias: Float[Array, "L 6"]  # acceleration at constant rates, less the parent's
-    index: np.ndarray
+    place: np.ndarray
     parent: np.ndarray
 
 
@@ -56,20 +56,45 @@ def articulated(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Mot
     **Source:** Featherstone (2008), Rigid Body Dynamics Algorithms, Table 7.1, in space axes about
     one point of each tree, so that nothing is transformed from body to body.
     """
-    at = centres(mechanics, poses)
-    motions = along_paths(mechanics, own_motions(mechanics, t, poses, places, at, nu))
+    at, (order, parents) = centres(mechanics, poses), _order(mechanics)
+    own = own_motions(mechanics, t, poses, places, at, nu)
+    motions = take(_along(take(own, order), parents), np.argsort(order))
     twists = twists_of(poses, at, motions)
-    order = np.array(mechanics.system.topology.order, int)
     columns, gap = _padded(mechanics, screws(mechanics, poses, places, at), order)
     body = _bodies(mechanics, t, poses, places, at, motions, twists)
     bias = own_accelerations(mechanics, t, poses, places, at, motions, nu)
-    place = np.empty(len(order) + 1, int)
-    place[order], place[GROUND] = np.arange(len(order)), len(order)
-    parents = place[np.array(mechanics.system.topology.parents)[order]]
     body = _Body(*(take(part, order) for part in body))
     rows = _Rows(body, columns, gap, take(bias, order), np.arange(len(order)), parents)
     rates = _recursion(rows)
     return Motion(nu, twists, _flat(mechanics, rates, order))
+
+
+def _order(mechanics: JointedMechanics) -> tuple[np.ndarray, np.ndarray]:
+    """Bodies with parents before children, and the places of their parents, the ground's last."""
+    topology = mechanics.system.topology
+    order, count = np.array(topology.order, int), topology.num_bodies
+    place = np.empty(count + 1, int)
+    place[order], place[GROUND] = np.arange(count), count
+    return order, place[np.array(topology.parents)[order]]
+
+
+def _is_chain(parents: np.ndarray) -> bool:
+    """Whether the parent is the next one inwards: nothing has to be laid down and found again."""
+    return np.array_equal(parents, [len(parents), *range(len(parents) - 1)])
+
+
+def _along(values: Float[Array, "L k"], parents: np.ndarray) -> Float[Array, "L k"]:
+    """Sums over each body and those that it hangs on."""
+    chain = _is_chain(parents)
+
+    def outwards(sums, row):
+        value, index, parent = row
+        value = _sum(value, sums if chain else _row(sums, parent))
+        return value if chain else _set_row(sums, value, index), value
+
+    start = jnp.zeros(values.shape[1:] if chain else (len(parents) + 1, *values.shape[1:]))
+    rows = (values, np.arange(len(parents)), parents)
+    return jax.lax.scan(outwards, start.astype(values.dtype), rows)[1]
 
 
 def _widths(mechanics: JointedMechanics) -> int:
@@ -121,13 +146,16 @@ def _bodies(mechanics: JointedMechanics, t, poses: Poses, places, at, motions, t
 
 def _recursion(rows: _Rows) -> Float[Array, "L k"]:
     """Derivatives of the minimal velocities of each body: to the roots and back."""
+    count = len(rows.parent)
+    chain = _is_chain(rows.parent)
+    find = (lambda values, index: values) if chain else _row
 
     def inwards(carried: _Body, row: _Rows):
         """What hangs on a joint, as its parent feels it."""
         v, w = row.columns[:, :3], row.columns[:, 3:]
-        body = _Body(*map(_sum, row.body, _row(carried, row.index)))
+        body = _Body(*map(_sum, row.body, find(carried, row.place)))
         U_v, U_w = _momenta(body.mass, body.H.T, v, w), _momenta(body.H, body.J, v, w)
-        inverse = _inverse(_metric(v, w, U_v, U_w) + row.gap)
+        inverse = _inverse(_metric(v, w, U_v, U_w, row.gap))
         W_v, W_w = _product(U_v, inverse), _product(U_w, inverse)
         free = _driven(v, w, body.force, body.moment)
         mass, H = _less(body.mass, W_v, U_v), _less(body.H, W_w, U_v)
@@ -135,20 +163,26 @@ def _recursion(rows: _Rows) -> Float[Array, "L k"]:
         force = _felt(body.force, mass, H.T, W_v, row.bias, free)
         moment = _felt(body.moment, H, J, W_w, row.bias, free)
         felt = _Body(mass, H, J, force, moment)
-        felt = jax.tree.map(jnp.add, felt, _row(carried, row.parent))
-        return _set_row(carried, felt, row.parent), (W_v, W_w, _times(inverse, free))
+        if not chain:
+            felt = jax.tree.map(jnp.add, felt, _row(carried, row.parent))
+            felt = _set_row(carried, felt, row.parent)
+        return felt, (W_v, W_w, _times(inverse, free))
 
     def outwards(accelerations, row):
         of, W_v, W_w, free = row
-        start = _row(accelerations, of.parent) + of.bias
+        start = _sum(find(accelerations, of.parent), of.bias)
         rates = _rates(start, W_v, W_w, free)
-        return _set_row(accelerations, _moved(start, of.columns, rates), of.index), rates
+        own = _moved(start, of.columns, rates)
+        return own if chain else _set_row(accelerations, own, of.place), rates
 
     behind = jax.tree.map(
-        lambda part: jnp.zeros((len(part) + 1, *part.shape[1:]), part.dtype), rows.body
+        lambda part: jnp.zeros(
+            part.shape[1:] if chain else (count + 1, *part.shape[1:]), part.dtype
+        ),
+        rows.body,
     )
     _, factors = jax.lax.scan(inwards, behind, rows, reverse=True)
-    rest = jnp.concatenate([behind.force, behind.moment], axis=1)
+    rest = jnp.concatenate([behind.force, behind.moment], axis=-1)
     return jax.lax.scan(outwards, rest, (rows, *factors))[1]
 
 
@@ -173,14 +207,21 @@ def _momenta(A, B, v, w):
 
 
 @stage
-def _metric(v, w, U_v, U_w):
+def _metric(v, w, U_v, U_w, gap):
     turn = short_sum(w[:, :, None], U_w[None], axis=1)
-    return short_sum(v[:, :, None], U_v[None], axis=1) + turn
+    return short_sum(v[:, :, None], U_v[None], axis=1) + turn + gap
 
 
 @stage
 def _inverse(D):
-    return invert(D[None])[0]
+    if len(D) != 3:
+        return invert(D[None])[0]
+    # Entry by entry: there is nothing to be gained from whole rows where a lane is one system.
+    (a, f, e), (_, b, d), (_, _, c) = (jnp.unstack(row) for row in jnp.unstack(D))
+    k11, k22, k33 = b * c - d * d, a * c - e * e, a * b - f * f
+    k23, k13, k12 = e * f - a * d, d * f - b * e, d * e - c * f
+    scale = 1 / (a * k11 + f * k12 + e * k13)
+    return matrix([k * scale for k in (k11, k12, k13, k12, k22, k23, k13, k23, k33)])
 
 
 @stage

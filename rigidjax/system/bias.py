@@ -15,7 +15,15 @@ from ..rotations.matrix import cross, to_body, to_space
 from .attachment import JointGroup, Placement, Poses
 from .jointed import JointedMechanics, Twists
 from .rows import take
-from .trees import along_paths, first_rate, free_bodies, free_twists, in_order, rates_of, tree_joints
+from .trees import (
+    along_paths,
+    first_rate,
+    free_bodies,
+    free_twists,
+    in_order,
+    rates_of,
+    tree_joints,
+)
 
 
 def own_accelerations(
@@ -47,7 +55,7 @@ def own_accelerations(
 
 
 def _twist_and_change(group: JointGroup, place: Placement, t, rates):
-    r"""Relative twists $s = S\nu + s_t$ of joints and $\dot s$ in their frames at constant rates."""
+    r"""Relative twists $s = S\nu + s_t$ of joints, and $\dot s$ in their frames, rates constant."""
     twist = free_twists(group, place, t, rates)
     relative = place.relative
     velocity = jax.vmap(_velocity)(relative, twist)

@@ -69,11 +69,13 @@ def _moved(place: Placement, centre, sign, columns: Float[Array, "n k 6"]):
 
 
 def free_bodies(mechanics: "JointedMechanics") -> np.ndarray:
+    """Bodies that hang on no joint."""
     joints = mechanics.system.topology.joints
     return np.array([i for i, j in enumerate(joints) if j is None], int)
 
 
 def first_rate(mechanics: "JointedMechanics") -> np.ndarray:
+    """Where the minimal velocities of each body begin, and where they end, (L + 1,)."""
     return np.concatenate([[0], np.cumsum(mechanics.system.rates_of_bodies)]).astype(int)
 
 
