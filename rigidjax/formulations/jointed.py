@@ -20,8 +20,10 @@ from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
+from ..side_by_side import side_by_side
 from ..state import State
 from ..system import System
+from ..system.articulated import articulated
 from ..system.attachment import Placement, Poses
 from ..system.constraints import pose_correction, project_twists
 from ..system.dynamics import (
@@ -234,10 +236,16 @@ class JointedNullSpace(AbstractJointed):
     def vector_field(self, t, y):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        mechanics = self.mechanics
+        if self.system.topology.loops or not self.mechanics.num_rates:
+            return self.rates_by(motion, t, y)
+        return side_by_side(_rates_alone, _rates_together)(self, t, y)
+
+    def rates_by(self, motion, t, y):
+        """`vector_field`, accelerations by `dynamics.motion` or by `articulated`."""
+        values, _ = split_chart(y)
         poses = self.poses(y)
-        places = mechanics.place(poses)
-        of = motion(mechanics, t, poses, places, self.layout.velocities(values))
+        places = self.mechanics.place(poses)
+        of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
         rate = self.layout.join_all(
             of.twists.linear, self.coordinate_rates(y, of.twists), of.derivatives,
             self.angle_rates(places, of.twists),
@@ -260,6 +268,14 @@ class JointedNullSpace(AbstractJointed):
         nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
         x, a = self.layout.poses(values)
         return join_chart(self.layout.join_all(x, a, nu, self.layout.angles(values)), y)
+
+
+def _rates_alone(model: JointedNullSpace, t, y):
+    return model.rates_by(motion, t, y)
+
+
+def _rates_together(model: JointedNullSpace, t, y):
+    return model.rates_by(articulated, t, y)
 
 
 class JointedAbsolute(AbstractJointed):

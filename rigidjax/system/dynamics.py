@@ -16,16 +16,15 @@ from ..checks import is_traced
 from ..rotations.euler_map import euler_map
 from ..sums import short_sum
 from .attachment import Poses
+from .bias import bias_accelerations, joint_bias
 from .constraints import constraints, factor_loops
 from .inverses import solve
 from .jointed import JointedMechanics, Twists
 from .trees import (
     Screws,
     along_paths,
-    bias_accelerations,
     centres,
     generalised_forces,
-    joint_bias,
     loop_jacobian,
     mass_matrix,
     own_motions,
@@ -86,7 +85,7 @@ def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
         residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
         nu = nu + parts.correction(residual)
         motions, twists = _moving(mechanics, t, poses, places, at, nu)
-    bias = bias_accelerations(mechanics, t, poses, at, motions, twists, nu)
+    bias = bias_accelerations(mechanics, t, poses, places, at, motions, nu)
     kinematics = mechanics.kinematics(poses, places, twists)
     forces = mechanics.free_forces(t, kinematics) - mechanics.momenta(bias[:, :3], bias[:, 3:])
     if parts is None:

@@ -203,7 +203,9 @@ def _apply(A, v):
 
 
 def invert(D: Float[Array, "n m m"]) -> Float[Array, "n m m"]:
-    """Inverses of symmetric positive definite blocks, 3x3 or 6x6."""
+    """Inverses of symmetric positive definite blocks, 1x1, 3x3 or 6x6."""
+    if D.shape[1] == 1:
+        return 1 / D
     if D.shape[1] == 3:
         return _inverse_3(D)
     A, B, C = D[:, :3, :3], D[:, :3, 3:], D[:, 3:, 3:]

@@ -43,7 +43,7 @@ def centres(mechanics: "JointedMechanics", poses: Poses) -> Float[Array, "L 3"]:
     return jax.lax.stop_gradient(take(poses.positions, mechanics.system.topology.roots))
 
 
-def _tree_joints(mechanics: "JointedMechanics", places: list[Placement]):
+def tree_joints(mechanics: "JointedMechanics", places: list[Placement]):
     """Groups of tree joints by number, their places, the bodies that hang on them, and signs."""
     topology = mechanics.system.topology
     hung = {j: i for i, j in enumerate(topology.joints) if j is not None}
@@ -68,16 +68,18 @@ def _moved(place: Placement, centre, sign, columns: Float[Array, "n k 6"]):
     return jax.vmap(one)(place.point, place.frame, centre, sign, columns)
 
 
-def _free_bodies(mechanics: "JointedMechanics") -> np.ndarray:
+def free_bodies(mechanics: "JointedMechanics") -> np.ndarray:
+    """Bodies that hang on no joint."""
     joints = mechanics.system.topology.joints
     return np.array([i for i, j in enumerate(joints) if j is None], int)
 
 
-def _first_rate(mechanics: "JointedMechanics") -> np.ndarray:
+def first_rate(mechanics: "JointedMechanics") -> np.ndarray:
+    """Where the minimal velocities of each body begin, and where they end, (L + 1,)."""
     return np.concatenate([[0], np.cumsum(mechanics.system.rates_of_bodies)]).astype(int)
 
 
-def _in_order(parts: list[Array], where: list[np.ndarray], empty: Array) -> Array:
+def in_order(parts: list[Array], where: list[np.ndarray], empty: Array) -> Array:
     """Parts one after another, sorted by the rows that they belong to."""
     if not parts:
         return empty
@@ -87,15 +89,15 @@ def _in_order(parts: list[Array], where: list[np.ndarray], empty: Array) -> Arra
 
 def screws(mechanics: "JointedMechanics", poses: Poses, places, at) -> Float[Array, "f 6"]:
     """Motion about the points `at` for each minimal velocity."""
-    start = _first_rate(mechanics)
+    start = first_rate(mechanics)
     rows, where = [], []
-    for _, group, place, bodies, sign in _tree_joints(mechanics, places):
+    for _, group, place, bodies, sign in tree_joints(mechanics, places):
         count = group.joint.num_rates
         if count:
             S = group.over(lambda joint, r: joint.null_space(r).T, place.relative)
             rows.append(_moved(place, take(at, bodies), sign, S).reshape(-1, 6))
             where.append((start[bodies][:, None] + np.arange(count)).ravel())
-    free = _free_bodies(mechanics)
+    free = free_bodies(mechanics)
     if len(free):
         R, arm = take(poses.rotations, free), take(poses.positions, free) - take(at, free)
         shift = jnp.broadcast_to(jnp.eye(3, 6, dtype=R.dtype), (len(free), 3, 6))
@@ -104,35 +106,35 @@ def screws(mechanics: "JointedMechanics", poses: Poses, places, at) -> Float[Arr
         turn = jnp.concatenate([moved, axes], axis=2)
         rows.append(jnp.concatenate([shift, turn], axis=1).reshape(-1, 6))
         where.append((start[free][:, None] + np.arange(6)).ravel())
-    return _in_order(rows, where, jnp.zeros((0, 6), poses.positions.dtype))
+    return in_order(rows, where, jnp.zeros((0, 6), poses.positions.dtype))
 
 
 def own_motions(mechanics: "JointedMechanics", t, poses: Poses, places, at, nu):
     """What each body's own minimal velocities and prescribed motions add, (L, 6)."""
-    start = _first_rate(mechanics)
+    start = first_rate(mechanics)
     rows, where = [], []
-    for _, group, place, bodies, sign in _tree_joints(mechanics, places):
-        twists = _free_twists(group, place, t, _rates_of(group, start[bodies], nu))
+    for _, group, place, bodies, sign in tree_joints(mechanics, places):
+        twists = free_twists(group, place, t, rates_of(group, start[bodies], nu))
         rows.append(_moved(place, take(at, bodies), sign, twists[:, None])[:, 0])
         where.append(bodies)
-    free = _free_bodies(mechanics)
+    free = free_bodies(mechanics)
     if len(free):
         own = take(nu, (start[free][:, None] + np.arange(6)).ravel()).reshape(-1, 6)
         arm = take(poses.positions, free) - take(at, free)
         w = jax.vmap(to_space)(take(poses.rotations, free), own[:, 3:])
         rows.append(jnp.concatenate([own[:, :3] + jax.vmap(cross)(arm, w), w], axis=1))
         where.append(free)
-    return _in_order(rows, where, jnp.zeros((0, 6), nu.dtype))
+    return in_order(rows, where, jnp.zeros((0, 6), nu.dtype))
 
 
-def _rates_of(group: JointGroup, first: np.ndarray, nu) -> Float[Array, "n f"]:
+def rates_of(group: JointGroup, first: np.ndarray, nu) -> Float[Array, "n f"]:
     """Minimal velocities of the joints of a group."""
     count = group.joint.num_rates
     rows = np.add.outer(first, np.arange(count)).ravel()
     return take(nu, rows).reshape(len(first), count)
 
 
-def _free_twists(group: JointGroup, place: Placement, t, rates) -> Float[Array, "n 6"]:
+def free_twists(group: JointGroup, place: Placement, t, rates) -> Float[Array, "n 6"]:
     """Relative twists of the joints of a group from their rates."""
     driven = getattr(group.joint, "motion", None) is not None
 
@@ -211,12 +213,12 @@ def null_space(mechanics: "JointedMechanics", poses: Poses, places) -> Float[Arr
 def tree_rates(mechanics: "JointedMechanics", t, places, twists: "Twists", bias=None):
     r"""Minimal velocities of the trees nearest to the twists, joint by joint, (f,).
 
-    With `bias` (see `joint_bias`): derivatives of minimal velocities, from those of twists.
+    With `bias` (see `bias.joint_bias`): derivatives of minimal velocities, from those of twists.
     """
-    start = _first_rate(mechanics)
+    start = first_rate(mechanics)
     relative = mechanics.joint_twists(places, twists)
     rows, where = [], []
-    for g, group, place, bodies, _ in _tree_joints(mechanics, places):
+    for g, group, place, bodies, _ in tree_joints(mechanics, places):
         count = group.joint.num_rates
         if not count:
             continue
@@ -229,38 +231,12 @@ def tree_rates(mechanics: "JointedMechanics", t, places, twists: "Twists", bias=
             )
         rows.append(group.over(lambda j, r, s: j.rates(r, s), place.relative, twist).ravel())
         where.append((start[bodies][:, None] + np.arange(count)).ravel())
-    free = _free_bodies(mechanics)
+    free = free_bodies(mechanics)
     if len(free):
         own = jnp.concatenate([take(twists.linear, free), take(twists.angular, free)], axis=1)
         rows.append(own.ravel())
         where.append((start[free][:, None] + np.arange(6)).ravel())
-    return _in_order(rows, where, jnp.zeros(0, twists.linear.dtype))
-
-
-def joint_bias(
-    mechanics: "JointedMechanics", t, poses: Poses, nu, twists: "Twists"
-) -> dict[int, Float[Array, "n 6"]]:
-    r"""What turns accelerations of bodies into those of joints, $S\dot\nu$ = theirs + bias.
-
-    The relative twist is $P w = S\nu + s_t$, so that it is $\dot P w - \dot S\nu - \dot s_t$, for
-    each group of tree joints, by its number.
-    """
-    start = _first_rate(mechanics)
-    places = mechanics.place(poses)
-    rates = {
-        g: _rates_of(group, start[bodies], nu)
-        for g, group, _, bodies, _ in _tree_joints(mechanics, places)
-    }
-
-    def gap(t, poses):
-        places = mechanics.place(poses)
-        relative = mechanics.joint_twists(places, twists)
-        return {
-            g: relative[g] - _free_twists(group, place, t, rates[g])
-            for g, group, place, _, _ in _tree_joints(mechanics, places)
-        }
-
-    return mechanics.bias(gap, t, poses, twists)[1]
+    return in_order(rows, where, jnp.zeros(0, twists.linear.dtype))
 
 
 # Dynamics.
@@ -313,27 +289,6 @@ def generalised_forces(mechanics: "JointedMechanics", poses: Poses, moving: Scre
     moved = jax.vmap(about_centre)(R, x - moving.centres, wrenches)
     total = over_subtrees(mechanics, moved)[owners(mechanics)]
     return short_sum(moving.columns, total, axis=1)
-
-
-def bias_accelerations(mechanics: "JointedMechanics", t, poses: Poses, at, motions, twists, nu):
-    r"""Accelerations $(\ddot x, \dot\Omega)$ of all bodies at constant minimal velocities, (L, 6).
-
-    `motions`, (L, 6), of the bodies about the points `at`.
-    """
-
-    def own(t, poses):
-        return own_motions(mechanics, t, poses, mechanics.place(poses), at, nu)
-
-    _, change = mechanics.bias(own, t, poses, twists)
-    change = along_paths(mechanics, change)
-    x, R = poses.positions[:-1], poses.rotations[:-1]
-
-    def one(R, r, V, A):
-        v = V[:3] + cross(V[3:], r)
-        linear = A[:3] + cross(A[3:], r) + cross(V[3:], v)
-        return jnp.concatenate([linear, to_body(R, A[3:])])
-
-    return jax.vmap(one)(R, x - at, motions, change)
 
 
 def loop_jacobian(mechanics: "JointedMechanics", t, places, moving: Screws) -> Float[Array, "m f"]:
