@@ -1,8 +1,9 @@
 r"""Linear algebra by LAPACK that is safe under `jax.vmap`.
 
-Batches are factorised one matrix after another on the CPU, small matrices without LAPACK. There, jaxlib (0.10) spreads a batch
-over the threads that also run the program, and waits for them: two batched factorisations that run
-at once on two cores wait for ever. Derivatives are products of matrices.
+Batches are factorised one matrix after another on the CPU, small matrices without LAPACK. There,
+jaxlib (0.10) spreads a batch over the threads that also run the program, and waits for them: two
+batched factorisations that run at once on two cores wait for ever. Derivatives are products of
+matrices.
 """
 
 import os
