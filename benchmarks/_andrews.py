@@ -34,8 +34,8 @@ END = np.array(
 )  # fmt: skip
 
 
-def mass_matrix(q):
-    """Shape (7, 7), kg m^2."""
+def momenta(q, v):
+    """The mass matrix times `v`, shape (7,)."""
     m, inertia = MASSES, INERTIAS
     _, theta, _, phi, _, omega, _ = q
     e, f = E - EA, ZF - FA
@@ -61,10 +61,8 @@ def mass_matrix(q):
         + inertia[5]
         + inertia[6],
     ]
-    M = jnp.diag(jnp.stack([jnp.asarray(d, q.dtype) for d in diagonal]))
-    for (i, j), value in {(0, 1): crank, (3, 4): left, (5, 6): right}.items():
-        M = M.at[i, j].set(value).at[j, i].set(value)
-    return M
+    across = [crank * v[1], crank * v[0], 0.0, left * v[4], left * v[3], right * v[6], right * v[5]]
+    return jnp.stack([d * x + y for d, x, y in zip(diagonal, v, across, strict=True)])
 
 
 def forces(q, v):
@@ -127,7 +125,7 @@ def andrews(index: int) -> Problem:
     def field(t, y):
         q, v, w, lam = y[:7], y[7:14], y[14:21], y[21:]
         _, pulled = jax.vjp(closure, q)
-        balance = mass_matrix(q) @ w - forces(q, v) + pulled(lam)[0]
+        balance = momenta(q, w) - forces(q, v) + pulled(lam)[0]
         return jnp.concatenate([v, w, balance, level(index, q, v, w)])
 
     indices = {

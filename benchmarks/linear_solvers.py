@@ -6,7 +6,12 @@ One core; all linear solvers in turn, so that whatever else the machine does fal
 import os
 
 if __name__ == "__main__":
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+    # Loops as one kernel each, see docs/systems.md.
+    flags = (
+        "--xla_cpu_multi_thread_eigen=false",
+        "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=10000000",
+    )
+    os.environ.setdefault("XLA_FLAGS", " ".join(flags))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

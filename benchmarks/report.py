@@ -10,29 +10,12 @@ from typing import Any
 import _common as common
 import matplotlib.pyplot as plt
 from _figures import FIGURES, throughputs, work
+from _solver_tables import SOLVER_TABLES
+from _tables import measured, table
 from operation_counts import lu_operations
-from peers import ratios, with_seconds
 from work_precision import claims
 
 README = common.HERE / "README.md"
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table, the first column to the left and the others to the right."""
-    rule = ["---"] + ["---:"] * (len(header) - 1)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
-
-
-def measured(rows: list[dict[str, Any]]) -> str:
-    """Where and when rows were measured."""
-    row = rows[0]
-    loads = sorted(r["load"] for r in rows)
-    load = f"load {loads[0]:g}" if loads[0] == loads[-1] else f"load {loads[0]:g} to {loads[-1]:g}"
-    return (
-        f"Measured {row['date']} at {row['commit']}: {row['processor']}, {row['cores']} cores, "
-        f"{load}, device {row['device']}; Python {row['python']}, jax {row['jax']}, "
-        f"diffrax {row['diffrax']}, equinox {row['equinox']}."
-    )
 
 
 def operation_table() -> str:
@@ -234,43 +217,6 @@ def chain_table() -> str:
     return table(header, body) + "\n\n" + measured(rows)
 
 
-def peers_table() -> str:
-    """Implicit solvers: work at equal error over that of the peers, and how much faster."""
-    rows = common.read("peers")
-    found = ratios(rows)
-    errors = sorted({f["error"] for f in found}, reverse=True)
-    body = []
-    for case, against in dict.fromkeys((f["case"], f["against"]) for f in found):
-        group = {f["error"]: f for f in found if (f["case"], f["against"]) == (case, against)}
-        cells = [
-            f"{group[e]['num_rhs']:.2f}; {1 / group[e]['seconds']:.0f}" if e in group else ""
-            for e in errors
-        ]
-        body.append([f"{case}; {against}", *cells])
-    header = ["case; against", *(f"{e:.0e}" for e in errors)]
-    return table(header, body) + "\n\n" + measured(rows)
-
-
-def peer_runs_table() -> str:
-    """The runs behind it, at three tolerances."""
-    body = []
-    for r in common.read("peers"):
-        if r["tolerance"] not in (1e-4, 1e-7, 1e-10):
-            continue
-        steps = "" if r["num_steps"] is None else str(r["num_steps"])
-        body.append(
-            [
-                f"{r['case']}; {r['program']} {r['method']}; {r['tolerance']:.0e}",
-                f"{r['error']:.1e}" if r["successful"] else "failed",
-                steps,
-                str(r["num_rhs"]),
-                "" if r["num_jacobians"] is None else str(r["num_jacobians"]),
-                f"{1e3 * with_seconds(r)['seconds']:.3g}",
-            ]
-        )
-    return table(["case; solver; tolerance", "error", "steps", "rhs", "Jacobians", "ms"], body)
-
-
 def drift_table() -> str:
     """Drifts at the end, and exponents of their growth in time."""
     rows = common.read("drift")
@@ -327,8 +273,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "lie_group": ("lie_group", lie_group_table),
     "multibody": ("multibody", multibody_table),
     "chains": ("chains", chain_table),
-    "peers": ("peers", peers_table),
-    "peer_runs": ("peers", peer_runs_table),
+    **SOLVER_TABLES,
 }
 
 

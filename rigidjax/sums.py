@@ -21,6 +21,8 @@ from jaxtyping import Array, Num
 _REDUCTION_LIMIT = 3000
 # Terms above which a sum is never written out.
 _TERMS_LIMIT = 8
+# Products of entries up to which a product of matrices is such a sum.
+_PRODUCT_LIMIT = 1024
 
 _p = Primitive("short_sum")
 
@@ -33,6 +35,18 @@ def short_sum(*factors: Num[Array, "..."], axis: int) -> Num[Array, "..."]:
     rank = max(factor.ndim for factor in factors)
     same = [factor.reshape((1,) * (rank - factor.ndim) + factor.shape) for factor in factors]
     return _p.bind(*same, axis=axis % rank)
+
+
+def small_product(A: Num[Array, "m k"], B: Num[Array, "..."]) -> Num[Array, "..."]:
+    """The product $A B$ with a matrix or vector, a sum like that of `short_sum` if of few terms.
+
+    XLA calls a library for products of matrices, which a loop in one kernel cannot have.
+    """
+    if A.size * (B.size // max(len(B), 1)) > _PRODUCT_LIMIT:
+        return A @ B
+    if B.ndim == 1:
+        return short_sum(A, B, axis=1)
+    return short_sum(A[:, :, None], B[None], axis=1)
 
 
 def _shape(factors) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..sums import small_product
 from .terms import ImplicitTerm, MassMatrixTerm, flattened, unwrapped
 
 
@@ -76,13 +77,13 @@ class ConstantMass(AbstractEquations):
     is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
-        return self.M @ rate - self.f(t, y)
+        return small_product(self.M, rate) - self.f(t, y)
 
     def evaluate(self, t, y):
         return self.f(t, y)
 
     def at(self, point, t, y, rate):
-        return self.M @ rate - point
+        return small_product(self.M, rate) - point
 
     def linearize(self, t, y, rate):
         f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
@@ -101,14 +102,14 @@ class VariableMass(AbstractEquations):
     is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
-        return self.mass(t, y) @ rate - self.f(t, y)
+        return small_product(self.mass(t, y), rate) - self.f(t, y)
 
     def evaluate(self, t, y):
         return self.mass(t, y), self.f(t, y)
 
     def at(self, point, t, y, rate):
         M, f = point
-        return M @ rate - f
+        return small_product(M, rate) - f
 
     def linearize(self, t, y, rate):
         f, J = _value_and_jacobian(self.f, self.jacobian, t, y)

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..linalg import one_by_one
+from ..linalg import by_size, one_by_one
 from ..rotations.matrix import matrix
+from ..sums import small_product
 
 # Singular values below this part of the largest one are taken for zero (or below ten units of
 # round-off, which is more in single precision). Where a mechanism comes through a position with
@@ -27,7 +28,38 @@ def _inverted_root(H):
     return jax.lax.linalg.triangular_solve(root, unit, left_side=True, lower=True)
 
 
-_lapack_inverse_root = one_by_one(_inverted_root)
+def _inverted_root_in_loop(H):
+    """By elimination below the diagonal, next to the unit matrix."""
+    n = len(H)
+    index = jnp.arange(n)
+
+    def column(k, A):
+        row = jax.lax.dynamic_slice_in_dim(A, k, 1)[0]
+        below = jax.lax.dynamic_slice_in_dim(A, k, 1, axis=1)[:, 0]
+        return A - jnp.where(index > k, below / row[k], 0.0)[:, None] * row
+
+    A = jax.lax.fori_loop(0, n, column, jnp.concatenate([H, jnp.eye(n, dtype=H.dtype)], axis=1))
+    pivots = jnp.diagonal(A)
+    root = A[:, n:] / jnp.sqrt(pivots)[:, None]
+    return jnp.where(jnp.all(pivots > 0), root, jnp.nan)
+
+
+def _solved_in_loop(H, b):
+    """By elimination above and below the diagonal."""
+    n = len(H)
+    index = jnp.arange(n)
+
+    def column(k, A):
+        row = jax.lax.dynamic_slice_in_dim(A, k, 1)[0]
+        row = row / jnp.where(row[k] > 0, row[k], jnp.nan)
+        rest = A - jax.lax.dynamic_slice_in_dim(A, k, 1, axis=1) * row
+        return jnp.where((index == k)[:, None], row, rest)
+
+    A = jnp.concatenate([H, b[:, None]], axis=1)
+    return jax.lax.fori_loop(0, n, column, A)[:, n]
+
+
+_inverse_root = by_size("inverse_root", _inverted_root, _inverted_root_in_loop)
 
 
 @jax.custom_jvp
@@ -36,16 +68,16 @@ def inverse_root(H: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
     NaN if `H` is not positive definite.
     """
-    return _lapack_inverse_root(H) if H.size else H
+    return _inverse_root(H) if H.size else H
 
 
 @inverse_root.defjvp
 def _inverse_root_jvp(primals, tangents):
     (H,), (dH,) = primals, tangents
     W = inverse_root(H)
-    inner = W @ dH @ W.T
+    inner = small_product(small_product(W, dH), W.T)
     half = jnp.tril(inner) - 0.5 * jnp.diag(jnp.diagonal(inner))
-    return W, -half @ W
+    return W, -small_product(half, W)
 
 
 def _solved(H, b):
@@ -55,20 +87,20 @@ def _solved(H, b):
     return x[:, 0]
 
 
-_lapack_solved = one_by_one(_solved)
+_solve = by_size("positive_solve", _solved, _solved_in_loop)
 
 
 @jax.custom_jvp
 def solve(H: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
     r"""$H^{-1} b$ for a positive definite `H`; NaN if it is not."""
-    return _lapack_solved(H, b) if H.size else b
+    return _solve(H, b) if H.size else b
 
 
 @solve.defjvp
 def _solve_jvp(primals, tangents):
     (H, b), (dH, db) = primals, tangents
     x, W = solve(H, b), inverse_root(H)
-    return x, W.T @ (W @ (db - dH @ x))
+    return x, small_product(W.T, small_product(W, db - small_product(dH, x)))
 
 
 def inverse_root_3(D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
 from ..rotations.matrix import cross, product, to_body, to_space
-from ..sums import short_sum
+from ..sums import short_sum, small_product
 from .attachment import JointGroup, Placement, Poses
 from .rows import take
 from .topology import GROUND
@@ -153,7 +153,7 @@ def along_paths(mechanics: "JointedMechanics", values: Float[Array, "L k"]) -> F
     topology = mechanics.system.topology
     L = topology.num_bodies
     if L <= _MATRIX_LIMIT:
-        return jnp.asarray(topology.ancestors, values.dtype) @ values
+        return small_product(jnp.asarray(topology.ancestors, values.dtype), values)
     # By doubling: log2 of the depth steps.
     parents = np.array([L if p == GROUND else p for p in topology.parents] + [L])
     values = jnp.concatenate([values, jnp.zeros((1, values.shape[1]), values.dtype)])
@@ -165,7 +165,8 @@ def along_paths(mechanics: "JointedMechanics", values: Float[Array, "L k"]) -> F
 
 def over_subtrees(mechanics: "JointedMechanics", values: Float[Array, "L k"]):
     """Sum over each body and those that hang on it, (L, k)."""
-    return jnp.asarray(mechanics.system.topology.ancestors.T, values.dtype) @ values
+    ancestors = jnp.asarray(mechanics.system.topology.ancestors.T, values.dtype)
+    return small_product(ancestors, values)
 
 
 def owners(mechanics: "JointedMechanics") -> np.ndarray:
@@ -273,7 +274,7 @@ def mass_matrix(
     ancestors = mechanics.system.topology.ancestors
     below = ancestors[np.ix_(owner, owner)]
     strictly = below & (owner[:, None] != owner[None])
-    H = momenta @ moving.columns.T
+    H = small_product(momenta, moving.columns.T)
     mask = lambda where: jnp.asarray(where, H.dtype)  # noqa: E731
     return H * mask(below) + (H * mask(strictly)).T
 

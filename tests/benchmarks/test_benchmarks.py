@@ -184,6 +184,10 @@ def test_work_at_equal_error_of_peers(bench):
     assert sorted(found) == pytest.approx([1e-5, 1e-4, 1e-3])
     assert found[1e-3]["num_rhs"] == pytest.approx(0.5)
     assert found[1e-5]["seconds"] == pytest.approx(5.0)
+    # Of many runs the least wall time where processor time is more, or its clock too coarse.
+    for used, seconds in ((0.3, 0.3), (0.6, 0.5), (1e-3, 0.5)):
+        many = {"repeats": 20, "cpu_seconds": used, "run_seconds_min": 0.5}
+        assert peers.with_seconds(many)["seconds"] == seconds
 
 
 def test_problems_of_peers_start_consistently(bench):

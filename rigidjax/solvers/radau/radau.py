@@ -18,7 +18,7 @@ from ..predictive import PredictiveController
 from ..start import checked_start
 from ..terms import flattened
 from .interpolation import CollocationInterpolation
-from .stages import Factors, Stages, extrapolated, factors, increments, no_factors
+from .stages import Factors, Stages, combined, extrapolated, factors, increments, no_factors
 from .tableau import radau_tableau
 
 
@@ -145,7 +145,7 @@ class AbstractRadau(AbstractDAESolver):
             stale=(outcome.theta > finder.reuse) | ~okay,
             Z=Z,
             h=h,
-            rate=jnp.asarray(tableau.A_inverse[-1], y.dtype) @ Z / h,
+            rate=combined(tableau.A_inverse[-1], Z) / h,
             eta=outcome.eta,
             evaluations=state.evaluations + more,
         )
@@ -228,7 +228,7 @@ def _error(step, point, filtered_by, Z, h, norm, tableau):
     **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
     residual at the rate $-\sum_i d_i z_i/h$ in the place of $f_0 + M \sum_i d_i z_i / h$.
     """
-    rate = -(jnp.asarray(tableau.error, Z.dtype) @ Z) / h
+    rate = -combined(tableau.error, Z) / h
     error = filtered_by(step.equations.at(point, step.t0, step.y0, rate))
 
     def filtered():

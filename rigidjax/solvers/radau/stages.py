@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
+from ...sums import short_sum
 from ..equations import AbstractEquations, length
 from ..implicit import AbstractImplicitStep
 from ..linear import Factored, Inverse, factored, solution
@@ -41,7 +42,7 @@ class Stages(AbstractImplicitStep):
         h = length(self.t0, self.t1, Z.dtype)
         c = jnp.asarray(self.tableau.c, self.t0.dtype)
         ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
-        return ts, self.y0 + Z, (jnp.asarray(self.tableau.A_inverse, Z.dtype) @ Z) / h
+        return ts, self.y0 + Z, combined(self.tableau.A_inverse, Z) / h
 
     def residual(self, Z: Any) -> Any:
         return jax.vmap(self.equations.residual)(*self.points(Z))
@@ -76,8 +77,12 @@ def factors(solver: lx.AbstractLinearSolver, M: Any, K: Any, h: Any, tableau: Ta
     """
     real = factored(solver, tableau.gamma / h * M + K)
     pairs = [factored(solver, complex(value) / h * M + K) for value in tableau.pairs]
-    if isinstance(solver, Inverse) and len(M) <= _LARGEST_FULL:
-        return Factors(real, None, _full_inverse(real.state, [p.state for p in pairs], tableau))
+    if isinstance(solver, Inverse):
+        inverses = [pair.state for pair in pairs]
+        if len(M) <= _LARGEST_FULL:
+            return Factors(real, None, _full_inverse(real.state, inverses, tableau))
+        # Products with complex matrices take XLA five times as long as with real ones.
+        pairs = [_real_form(X) for X in inverses]
     return Factors(real, pairs, None)
 
 
@@ -92,13 +97,28 @@ def increments(solver: lx.AbstractLinearSolver, systems: Factors, R: Any, tablea
     """Solution of the Newton equations, (s, n), for right-hand sides (s, n)."""
     if systems.full is not None:
         return (systems.full @ R.ravel()).reshape(R.shape)
-    W = jnp.asarray(tableau.T_inverse, R.dtype) @ R
+    W = combined(tableau.T_inverse, R)
     rows = [solution(solver, systems.real, W[0])]
     for k, system in enumerate(systems.pairs):
         # With the columns Re v, Im v of T, the coefficient of v is (w_i - i w_j) / 2.
-        pair = solution(solver, system, W[1 + 2 * k] - 1j * W[2 + 2 * k])
-        rows += [pair.real, -pair.imag]
-    return jnp.asarray(tableau.T, R.dtype) @ jnp.stack(rows)
+        a, b = W[1 + 2 * k], W[2 + 2 * k]
+        if isinstance(solver, Inverse):
+            rows += list((system @ jnp.concatenate([a, b])).reshape(2, -1))
+        else:
+            pair = solution(solver, system, a - 1j * b)
+            rows += [pair.real, -pair.imag]
+    return combined(tableau.T, jnp.stack(rows))
+
+
+def combined(weights: Any, Z: Any) -> Any:
+    """Combinations of stages, (m, n) for (s, n): by `weights`, (m, s), or one, (n,), by (s,)."""
+    weights = jnp.asarray(weights, Z.dtype)
+    return short_sum(weights[..., None], Z, axis=weights.ndim - 1)
+
+
+def _real_form(X):
+    """For a complex inverse, (n, n), what it does to the pair of a - ib as (2 n, 2 n)."""
+    return jnp.block([[X.real, X.imag], [-X.imag, X.real]])
 
 
 def _full_inverse(real, pairs, tableau):
@@ -131,4 +151,4 @@ def extrapolated(Z: Any, ratio: Any, tableau: Tableau) -> Any:
     **Source:** Hairer-Wanner II, IV.8 (8.5).
     """
     basis = lagrange_basis(tableau.c, 1.0 + jnp.asarray(tableau.c, Z.dtype) * ratio)
-    return jnp.stack(basis, axis=1) @ Z - Z[-1]
+    return combined(jnp.stack(basis, axis=1), Z) - Z[-1]

@@ -1,0 +1,21 @@
+"""Parts of the tables in README.md."""
+
+from typing import Any
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table, the first column to the left and the others to the right."""
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
+
+
+def measured(rows: list[dict[str, Any]]) -> str:
+    """Where and when rows were measured."""
+    row = rows[0]
+    loads = sorted(r["load"] for r in rows)
+    load = f"load {loads[0]:g}" if loads[0] == loads[-1] else f"load {loads[0]:g} to {loads[-1]:g}"
+    return (
+        f"Measured {row['date']} at {row['commit']}: {row['processor']}, {row['cores']} cores, "
+        f"{load}, device {row['device']}; Python {row['python']}, jax {row['jax']}, "
+        f"diffrax {row['diffrax']}, equinox {row['equinox']}."
+    )

@@ -1,0 +1,88 @@
+"""Elimination in a loop and LAPACK: the same values, each where it is the faster one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import linalg
+from rigidjax.sums import small_product
+from rigidjax.system import inverses
+
+OPTION = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000"
+
+
+def matrices(n, dtype=float):
+    """A general matrix whose first pivot is zero, and a positive definite one."""
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n)).astype(dtype)
+    if np.iscomplexobj(A):
+        A = A + 1j * rng.normal(size=(n, n))
+    if n > 1:
+        A[0, 0] = 0.0
+    return jnp.asarray(A), jnp.asarray((A @ A.conj().T).real + np.eye(n))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 2, 5, 12])
+def test_gauss_jordan(n, dtype):
+    A, _ = matrices(n, dtype)
+    X = jax.jit(linalg.gauss_jordan)(A)
+    np.testing.assert_allclose(X @ A, np.eye(n), atol=1e-13 * np.linalg.cond(A))
+
+
+def test_no_inverse():
+    A = jnp.array([[1.0, 2.0], [2.0, 4.0]])
+    assert not np.all(np.isfinite(linalg.gauss_jordan(A)))
+    assert not np.all(np.isfinite(linalg.inverse(A)))
+
+
+@pytest.mark.parametrize("n", [1, 3, 9])
+def test_positive_definite(n):
+    _, H = matrices(n)
+    b = jnp.arange(1.0, n + 1.0)
+    W = jax.jit(inverses._inverted_root_in_loop)(H)
+    np.testing.assert_allclose(W, inverses._inverted_root(H), atol=1e-13)
+    x = jax.jit(inverses._solved_in_loop)(H, b)
+    np.testing.assert_allclose(x, inverses._solved(H, b), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3, 9])
+def test_not_positive_definite(n):
+    H = matrices(n)[1].at[n - 1, n - 1].set(-1.0)
+    assert np.all(np.isnan(inverses._inverted_root_in_loop(H)))
+    assert np.all(np.isnan(inverses._solved_in_loop(H, jnp.ones(n))))
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("option", ["", OPTION])
+@pytest.mark.parametrize("n", [4, 8])
+def test_which_one(monkeypatch, n, option, batched):
+    """LAPACK above four rows, unless XLA makes one kernel of a loop."""
+    monkeypatch.setenv("XLA_FLAGS", option)
+    _, H = matrices(n)
+    for function in (linalg.inverse, inverses.inverse_root):
+        mapped = jax.vmap(function) if batched else function
+        # A new function each time: what was lowered before is kept.
+        text = jax.jit(lambda A, mapped=mapped: mapped(A)).lower(H[None] if batched else H)
+        found = "lapack" in text.as_text()
+        assert found == (jax.default_backend() == "cpu" and n > 4 and not option)
+
+
+def test_batches_and_derivatives():
+    A, H = matrices(3)
+    stack = jnp.stack([A, A + 1.0, 2.0 * A])
+    np.testing.assert_allclose(jax.vmap(linalg.inverse)(stack), np.linalg.inv(stack), rtol=1e-11)
+    _, change = jax.jvp(linalg.inverse, (A,), (H,))
+    step = 1e-6
+    ends = [linalg.inverse(A + sign * step * H) for sign in (1, -1)]
+    np.testing.assert_allclose(change, (ends[0] - ends[1]) / (2 * step), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_small_product(n):
+    A, B = matrices(n)
+    np.testing.assert_allclose(small_product(A, B), A @ B, atol=1e-12 * n)
+    np.testing.assert_allclose(small_product(A, B[0]), A @ B[0], atol=1e-12 * n)
+    has_product = "dot_general" in str(jax.make_jaxpr(small_product)(A, B))
+    assert has_product == (n == 40)
