@@ -1,5 +1,6 @@
 """Differential-algebraic equations of index 1 to 3."""
 
+import _ivp as ivp
 import diffrax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, MassMatrixTerm, Odex, Radau5, Seulex
+from rigidjax.solvers.bdf.history import start
+from rigidjax.solvers.equations import equations
 
 CASES = [
     # Error at the end in units of the tolerance 1e-6: positions, velocities, multiplier.
@@ -84,3 +87,19 @@ def test_state_dependent_mass():
         term = MassMatrixTerm(f, mass)
         solution, _ = cases.solve(solver, term, y0, 4.0, 1e-9, 1e-9, args=args)
         assert np.max(np.abs(solution.ys[-1] - reference.ys[-1])) < 3e-7
+
+
+@pytest.mark.parametrize("angle", [0.4, 0.9, 1.3])
+def test_first_rate_of_a_multiplier_at_index_3(angle):
+    """It is zero; round-off over the square of the first step of 1e-7 s is 0.02, for BDF to bear.
+
+    Over the square of a shorter one it was large enough for step after step to be rejected, and
+    derivatives were those of singular matrices.
+    """
+    h, (sine, cosine) = 1e-7, (np.sin(angle), np.cos(angle))
+    y = jnp.array([sine, -cosine, 0.0, 0.0, ivp.GRAVITY * cosine / 2.0])
+    y = y.at[:2].mul(1.0 + 4e-16)  # As far off the circle as round-off leaves it.
+    problem = equations(cases.pendulum(3), jnp.array(0.0), y, None)
+    rate = start(problem, jnp.array(0.0), jnp.array(h), y, (1, 1, 2, 2, 3))
+    np.testing.assert_allclose(rate[2], -ivp.GRAVITY * cosine * sine, atol=0.1)
+    assert abs(h * rate[4]) < 0.2

@@ -119,7 +119,7 @@ class BDF(AbstractProposingSolver):
         y, _ = flattened(y0)
         h = length(t0, t1, y.dtype)
         eqs = equations(terms, t0, y0, args)
-        state = _fresh(restarted(eqs, t0, h, y), y, self.linear_solver)
+        state = _fresh(restarted(eqs, t0, h, y, index_of(terms)), y, self.linear_solver)
         return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
@@ -130,7 +130,7 @@ class BDF(AbstractProposingSolver):
         eqs = equations(terms, t0, y0, args)
         state: BDFState = solver_state
         h = length(t0, t1, y.dtype)
-        past = _begun(eqs, t0, h, y, state.past, made_jump)
+        past = _begun(eqs, t0, h, y, state.past, made_jump, index_of(terms))
         if isinstance(made_jump, bool):
             state = state._replace(past=past)
         else:
@@ -197,20 +197,20 @@ class BDF(AbstractProposingSolver):
         eqs = equations(terms, t0, y0, args)
         h = length(t0, t1, y.dtype)
         E, k = found
-        past = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump)
+        past = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump, index_of(terms))
         y1, dense, past = _concluded(
             *correction(eqs, t1, h, past, k), E, True, k, unravel, self.linear_solver
         )
         return y1, dense, (past.phi, past.psi)
 
 
-def _begun(eqs, t0, h, y, past, made_jump):
+def _begun(eqs, t0, h, y, past, made_jump, index):
     """The past at the start of a step, behind a jump (`True` for a projection, a small one)."""
     if made_jump is False:
         return past
     if made_jump is True:
         return past.shifted(y)
-    return jax.lax.cond(made_jump, lambda: restarted(eqs, t0, h, y), lambda: past.shifted(y))
+    return jax.lax.cond(made_jump, lambda: restarted(eqs, t0, h, y, index), lambda: past.shifted(y))
 
 
 def _concluded(problem, phi, c, E, okay, k, unravel, linear_solver):

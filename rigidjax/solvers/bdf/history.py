@@ -98,16 +98,17 @@ def correction(
     return Correction(equations, t1, y, rate, cj), phi, c
 
 
-def start(equations: AbstractEquations, t0: Any, h: Any, y: Any) -> Any:
+def start(equations: AbstractEquations, t0: Any, h: Any, y: Any, index: Any) -> Any:
     r"""Rate $\dot y$ at the start, (n,), by a short linearly implicit step of Euler's method.
 
     For an ordinary differential equation it is $f$. For others also the unknowns without a rate of
-    their own get one.
+    their own get one. Those of index 3 are only known to round-off over the square of a step, so
+    that with an `index` above 1 the step is as long as the first one.
     **Source:** Brenan-Campbell-Petzold 5.2.5 (the routine DDAINI iterates the same step).
     """
     if not equations.is_singular:
         return equations.start_rate(t0, y)
-    short = 0.01 * h
+    short = 0.01 * h if index is None else h
     t = t0 + short.astype(t0.dtype)
     rate = jnp.zeros_like(y)
     _, M, K = equations.linearize(t, y, rate)
@@ -130,8 +131,8 @@ class DifferenceState(eqx.Module):
         return DifferenceState(self.phi + (y - self.phi[0]), self.psi)
 
 
-def restarted(equations: AbstractEquations, t0: Any, h: Any, y: Any) -> DifferenceState:
-    """Differences of order 1 for a step of length `h`."""
+def restarted(equations: AbstractEquations, t0: Any, h: Any, y: Any, index: Any) -> DifferenceState:
+    """Differences of order 1 for a step of length `h`; `index` of the unknowns, see `index_of`."""
     phi = jnp.zeros((ROWS, y.size), y.dtype)
-    phi = phi.at[0].set(y).at[1].set(h * start(equations, t0, h, y))
+    phi = phi.at[0].set(y).at[1].set(h * start(equations, t0, h, y, index))
     return DifferenceState(phi, h * jnp.arange(1, ROWS))
