@@ -3,7 +3,8 @@
 One jitted acceleration in a loop, each fed by the one before, for chains of N ball joints; and a
 batch of chains. Pinocchio is a peer: install it (`pip install pin`) to get its rows in the same
 run. Processor time, since the machine may be shared, and one core for all: idle threads that wait
-for work on another one count as processor time.
+for work on another one count as processor time. Once more, in a program of its own, with XLA asked
+to make one kernel of each loop (docs/systems.md).
 """
 
 import os
@@ -12,6 +13,9 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
+import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -22,6 +26,8 @@ import numpy as np
 
 import rigidjax as rj
 
+ONE_CORE = "--xla_cpu_multi_thread_eigen=false"
+ONE_KERNEL = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=10000000"
 INERTIA = (0.01, 0.09, 0.08)
 
 
@@ -107,21 +113,46 @@ def pinocchio(count: int, turns: int, repeats: int) -> dict[str, Any] | None:
     }
 
 
-if __name__ == "__main__":
-    options = common.arguments(__doc__)
-    common.double_precision()
-    counts, repeats = ((2,), 1) if options.smoke else ((2, 4, 8, 16, 32, 64, 128, 256), 7)
+def measure(
+    counts: tuple[int, ...], repeats: int, turns: int | None = None
+) -> list[dict[str, Any]]:
+    """Rows of Pinocchio, if it is installed, and ours."""
+    one_kernel = ONE_KERNEL in os.environ["XLA_FLAGS"]
     rows = []
     for count in counts:
         # Some 20 ms in all: the clock of processor time ticks coarsely.
-        turns = 10 if options.smoke else max(300, 16_000 // count)
+        number = turns or max(300, 16_000 // count)
         # Pinocchio's data of 256 ball joints take all the memory.
-        peer = pinocchio(count, turns, repeats) if count <= 128 else None
-        for row in (peer, ours(count, turns, repeats)):
+        peer = pinocchio(count, number, repeats) if count <= 128 else None
+        for row in (peer, ours(count, number, repeats)):
             if row is not None:
-                rows.append(row)
-                print(row, flush=True)
-    if not options.smoke:
-        rows.append(ours(32, 3, 3, batch=1024))
+                rows.append({**row, "one_kernel": one_kernel})
+                print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def measure_one_kernel(*arguments: Any) -> list[dict[str, Any]]:
+    """The same in a program with the option of XLA, which is read when JAX starts."""
+    program = (
+        "import json, _common, chains; _common.double_precision(); "
+        f"print(json.dumps(chains.measure{arguments!r}))"
+    )
+    flags = {"XLA_FLAGS": f"{ONE_CORE} {ONE_KERNEL}", "PYTHONPATH": str(common.HERE)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **flags}, stdout=subprocess.PIPE,
+        check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    common.double_precision()
+    if options.smoke:
+        rows = measure((2,), 1, 10) + measure_one_kernel((2,), 1, 10)
+    else:
+        rows = measure((2, 4, 8, 16, 32, 64, 128, 256), 7)
+        rows.append({**ours(32, 3, 3, batch=1024), "one_kernel": False})
         print(rows[-1])
+        rows += measure_one_kernel((2, 4, 8, 16, 32, 64, 128, 256), 7)
     common.write("chains", rows, options.smoke)

@@ -10,6 +10,7 @@ from typing import Any
 import _common as common
 import matplotlib.pyplot as plt
 from _figures import FIGURES, throughputs, work
+from _fit_tables import FIT_TABLES
 from _solver_tables import SOLVER_TABLES
 from _tables import measured, table
 from operation_counts import lu_operations
@@ -197,15 +198,17 @@ def multibody_table() -> str:
 def chain_table() -> str:
     """Times of one acceleration of a chain, ours and Pinocchio's."""
     rows = common.read("chains")
-    ours = [r for r in rows if r["program"] == "rigidjax"]
-    peers = {r["bodies"]: r for r in rows if r["program"] != "rigidjax"}
+    peers = {(r["bodies"], r["one_kernel"]): r for r in rows if r["program"] != "rigidjax"}
     body = []
-    for r in ours:
-        peer = peers.get(r["bodies"])
+    for r in rows:
+        if r["program"] != "rigidjax":
+            continue
+        peer = peers.get((r["bodies"], r["one_kernel"]))
         batch = f", {r['batch']:,} at once" if r["batch"] > 1 else ""
+        option = ", loops as one kernel" if r["one_kernel"] else ""
         body.append(
             [
-                f"{r['bodies']}{batch}",
+                f"{r['bodies']}{batch}{option}",
                 f"{r['microseconds']:.3g}",
                 f"{peer['microseconds']:.3g}" if peer else "",
                 f"{r['microseconds'] / peer['microseconds']:.2f}" if peer else "",
@@ -274,6 +277,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "multibody": ("multibody", multibody_table),
     "chains": ("chains", chain_table),
     **SOLVER_TABLES,
+    **FIT_TABLES,
 }
 
 
