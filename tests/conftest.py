@@ -3,6 +3,7 @@
 `RIGIDJAX_TEST_X64=0` runs in single precision, and then only the tests marked `float32`.
 """
 
+import gc
 import os
 import pathlib
 
@@ -52,15 +53,22 @@ def pytest_collection_modifyitems(config, items):
 
 # Each compiled program is a few memory maps, of which Linux gives a process 65,530: without
 # clearing, a worker that has run half of the suite holds nearly all of them and crashes.
+# They also take memory, with what was traced for them: two workers would fill 16 GB.
 _MANY_MAPS = 30_000
+_MANY_BYTES = 5e9
 _MAPS = pathlib.Path("/proc/self/maps")
+_PAGES = pathlib.Path("/proc/self/statm")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _bounded_memory():
     yield
-    if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
+    if not _MAPS.exists():
+        return
+    resident = int(_PAGES.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    if resident > _MANY_BYTES or _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
         jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture
