@@ -40,6 +40,7 @@ positions = false
 prior = { type = "gaussian", mean = 0.0, std = [0.3, 0.4, 0.5] }
 [method]
 horizons = [1.0]
+tolerance = 1e-10
 """
 
 
