@@ -3,9 +3,19 @@
 Statistics: data are simulated with known noise, each set is fitted from starts within 30 % of the
 truth. 95 % intervals should cover the truth in 95 % of the fits, and errors be as large as the
 Cramer-Rao bound. Speed: six parameters from 60 s of 100 Hz gyroscope data, against SciPy's
-`least_squares` over `solve_ivp` with finite differences, in the same run.
+`least_squares` over `solve_ivp` with finite differences, in the same run. Loops are one kernel each
+(docs/systems.md); speed also without that, in a program of its own.
 """
 
+import os
+
+if __name__ == "__main__":
+    option = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=10000000"
+    os.environ.setdefault("XLA_FLAGS", option)
+
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -352,16 +362,32 @@ def _scipy_fit(data: Measurements, start: np.ndarray, factor: float, noise: floa
     return time.perf_counter() - begin, found
 
 
-STUDIES: dict[str, Callable[[], Study]] = {
-    "free body with torque": free_body,
-    "double pendulum": double_pendulum,
-    "four-bar": four_bar,
+# System, fits, and how many of them at once.
+STUDIES: dict[str, tuple[Callable[[], Study], int, int]] = {
+    "free body with torque": (free_body, 1000, 125),
+    "double pendulum": (double_pendulum, 200, 40),
+    "four-bar": (four_bar, 200, 40),
 }
 
 
-def _told(row):
-    print(row, flush=True)
-    return row
+def speed_rows(duration: float, repeats: int) -> list[dict[str, Any]]:
+    """Rows of single fits."""
+    rows = [speed_row(name, duration, repeats) for name in GENTLE]
+    rows.append(hard_row(duration, repeats))
+    return [{**row, "one_kernel": "small_while" in os.environ.get("XLA_FLAGS", "")} for row in rows]
+
+
+def speed_rows_otherwise(*arguments: Any) -> list[dict[str, Any]]:
+    """The same in a program without the option of XLA."""
+    program = (
+        "import json, _common, fits; _common.double_precision(); "
+        f"print(json.dumps(fits.speed_rows{arguments!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, check=True,
+        env={**os.environ, "XLA_FLAGS": "", "PYTHONPATH": str(common.HERE)},
+    )  # fmt: skip
+    return json.loads(done.stdout)
 
 
 def main() -> None:
@@ -371,10 +397,10 @@ def main() -> None:
     if smoke:
         rows = [statistics_row("free body with torque", free_body(2.0), 4, 4)]
     else:
-        rows = [_told(speed_row(name, 60.0, 5)) for name in GENTLE]
-        rows.append(_told(hard_row(60.0, 5)))
-        for name, study in STUDIES.items():
-            rows.append(_told(statistics_row(name, study(), 1000, 125)))
+        rows = speed_rows(60.0, 9) + speed_rows_otherwise(60.0, 9)
+        for name, (study, count, batch) in STUDIES.items():
+            rows.append(statistics_row(name, study(), count, batch))
+            print(rows[-1], flush=True)
     common.write("fits", rows, smoke)
 
 
