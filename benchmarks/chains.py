@@ -9,7 +9,9 @@ to make one kernel of each loop (docs/systems.md).
 
 import os
 
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+from _one_kernel import ONE_CORE, ONE_KERNEL
+
+os.environ.setdefault("XLA_FLAGS", ONE_CORE)
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
@@ -26,8 +28,6 @@ import numpy as np
 
 import rigidjax as rj
 
-ONE_CORE = "--xla_cpu_multi_thread_eigen=false"
-ONE_KERNEL = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=10000000"
 INERTIA = (0.01, 0.09, 0.08)
 
 

@@ -9,9 +9,10 @@ Cramer-Rao bound. Speed: six parameters from 60 s of 100 Hz gyroscope data, agai
 
 import os
 
+from _one_kernel import ONE_KERNEL
+
 if __name__ == "__main__":
-    option = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=10000000"
-    os.environ.setdefault("XLA_FLAGS", option)
+    os.environ.setdefault("XLA_FLAGS", ONE_KERNEL)
 
 import json
 import subprocess
@@ -261,7 +262,10 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
     off = _changed(study.model, jnp.array([1.03, 0.97, 1.015]))
     rates = jnp.reshape(jnp.asarray(data.values[0][0]), study.state0.angular_velocity.shape)
     state0 = eqx.tree_at(lambda s: s.angular_velocity, study.state0, rates)
-    fitted = lambda: identify(off, data, study.parameters, state0=state0, horizons=(1.0,))  # noqa: E731
+
+    def fitted():
+        return identify(off, data, study.parameters, state0=state0, horizons=(1.0,))
+
     first = common.seconds(lambda: fitted().values)
     times = [common.seconds(lambda: fitted().values) for _ in range(repeats)]
     fit = fitted()
@@ -374,7 +378,7 @@ def speed_rows(duration: float, repeats: int) -> list[dict[str, Any]]:
     """Rows of single fits."""
     rows = [speed_row(name, duration, repeats) for name in GENTLE]
     rows.append(hard_row(duration, repeats))
-    return [{**row, "one_kernel": "small_while" in os.environ.get("XLA_FLAGS", "")} for row in rows]
+    return [{**row, "one_kernel": ONE_KERNEL in os.environ.get("XLA_FLAGS", "")} for row in rows]
 
 
 def speed_rows_otherwise(*arguments: Any) -> list[dict[str, Any]]:

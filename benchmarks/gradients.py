@@ -114,7 +114,6 @@ def measure(case: str, formulation: str, mode: str, repeats: int, **settings) ->
     compile_times = common.compile_times(gradient, parameters, repeats=1)
     times = common.interleaved({"run": lambda: gradient(parameters)}, repeats)["run"]
     found, reference = np.asarray(gradient(parameters)), cached_reference(case)
-    error = np.abs(found - reference)
     return {
         "case": case,
         "formulation": formulation,
@@ -125,6 +124,14 @@ def measure(case: str, formulation: str, mode: str, repeats: int, **settings) ->
         "dtype": str(found.dtype),
         **compile_times,
         **common.summary(times),
+        **accuracy(found, reference),
+    }
+
+
+def accuracy(found: np.ndarray, reference: np.ndarray) -> dict[str, Any]:
+    """Errors of a gradient, relative to its largest entry and entry by entry."""
+    error = np.abs(found - reference)
+    return {
         "relative_error": float(np.max(error) / np.max(np.abs(reference))),
         "worst_entry": float(np.max(error / np.abs(reference))),
         "gradient": reference.tolist(),

@@ -8,13 +8,11 @@ be shared: processor times, of short runs of ours the least of 20 wall times. Pe
 
 import os
 
+from _one_kernel import ONE_CORE, ONE_KERNEL
+
 if __name__ == "__main__":
     # Loops as one kernel each, see docs/systems.md.
-    flags = (
-        "--xla_cpu_multi_thread_eigen=false",
-        "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=10000000",
-    )
-    os.environ.setdefault("XLA_FLAGS", " ".join(flags))
+    os.environ.setdefault("XLA_FLAGS", f"{ONE_CORE} {ONE_KERNEL}")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

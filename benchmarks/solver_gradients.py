@@ -83,16 +83,13 @@ def linkage_row(solver: str, tolerance: float, reference: np.ndarray) -> dict[st
         solver=SOLVERS[solver], rtol=tolerance, atol=tolerance,
     )  # fmt: skip
     found = np.asarray(jax.jit(jax.jacfwd(value))(parameters))
-    error = np.abs(found - reference)
     return {
         "case": "four-bar, index 3",
         "mode": "forward",
         "solver": solver,
         "tolerance": tolerance,
         "dtype": str(found.dtype),
-        "relative_error": float(np.max(error) / np.max(np.abs(reference))),
-        "worst_entry": float(np.max(error / np.abs(reference))),
-        "gradient": reference.tolist(),
+        **gradients.accuracy(found, reference),
     }
 
 

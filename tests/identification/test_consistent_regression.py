@@ -11,26 +11,16 @@ import rigidjax as rj
 from rigidjax import identification as ident
 
 
-@pytest.fixture(scope="module")
-def exact():
-    return arm_data(0.0)
-
-
-@pytest.fixture(scope="module")
-def noisy():
-    return ident.regress(arm_data(0.5, 25), noise=[0.5, 0.5])
-
-
-def test_consistent_solution_of_exact_data_is_exact(exact):
-    linear = ident.regress(exact, noise=[0.01, 0.01])
+def test_consistent_solution_of_exact_data_is_exact(exact_arm):
+    linear = ident.regress(exact_arm, noise=[0.01, 0.01])
     found = ident.consistent_regression(linear, weight=1e-6)
     truth = linear.base.combinations @ PLANTED
     np.testing.assert_allclose(linear.base.combinations @ found.parameters, truth, atol=1e-8)
     assert found.terms["shoulder.viscous"] == pytest.approx(0.3, abs=1e-8)
     rebuilt = ident.joint_data(found.system, *excitation(2), np.zeros((200, 2)))
     own = rebuilt.matrix @ np.asarray(ident.inertial_parameters(found.system))
-    friction = exact.matrix[:, :, 20:] @ found.parameters[20:]
-    np.testing.assert_allclose(own + friction, exact.torques, atol=1e-6)
+    friction = exact_arm.matrix[:, :, 20:] @ found.parameters[20:]
+    np.testing.assert_allclose(own + friction, exact_arm.torques, atol=1e-6)
 
 
 @pytest.mark.parametrize("weight", [1e-4, 1.0, 100.0])
@@ -45,13 +35,13 @@ def test_always_positive_definite(weight):
     assert min(linear.values[:3]) < 0 or min(linear.values[6:10]) < 0
 
 
-def test_same_minimum_in_log_cholesky_parameters(noisy):
+def test_same_minimum_in_log_cholesky_parameters(noisy_arm):
     """The other coordinates, another minimiser, another derivative."""
     weight = 0.5
-    found = ident.consistent_regression(noisy, weight=weight)
-    data, system = noisy.data, noisy.data.system
+    found = ident.consistent_regression(noisy_arm, weight=weight)
+    data, system = noisy_arm.data, noisy_arm.data.system
     prior = jnp.stack([b.mass_properties.pseudo_inertia() for b in system.bodies])
-    sizes = np.abs(noisy.parameters[20:24])
+    sizes = np.abs(noisy_arm.parameters[20:24])
 
     def cost(x):
         bodies = [
@@ -60,7 +50,7 @@ def test_same_minimum_in_log_cholesky_parameters(noisy):
         ]
         friction = sizes * jnp.exp(x[20:24])
         pi = jnp.concatenate([*(b.parameters() for b in bodies), friction, x[24:]])
-        left = (data.matrix @ pi - data.torques) / noisy.noise
+        left = (data.matrix @ pi - data.torques) / noisy_arm.noise
         total = 0.5 * jnp.sum(left**2)
         for body, start in zip(bodies, prior, strict=True):
             ratio = jnp.linalg.solve(start, body.pseudo_inertia())
@@ -78,14 +68,14 @@ def test_same_minimum_in_log_cholesky_parameters(noisy):
         method="BFGS",
         options={"gtol": 1e-8},
     )
-    left = (data.torques_of(found.parameters) - data.torques) / noisy.noise
+    left = (data.torques_of(found.parameters) - data.torques) / noisy_arm.noise
     reached = 0.5 * np.sum(left**2) + weight * found.divergence
     assert result.fun == pytest.approx(reached, rel=1e-10)
     np.testing.assert_allclose(np.exp(result.x[20:24]) * sizes, found.parameters[20:24], rtol=1e-5)
     np.testing.assert_allclose(np.exp(2 * result.x[0]), found.bodies["upper"].mass, rtol=1e-5)
 
 
-def test_prior_does_not_depend_on_the_axes(noisy):
+def test_prior_does_not_depend_on_the_axes(noisy_arm):
     """The same arm, described in frames that are turned: the same bodies are found."""
     p = np.array([0.5, 0.5, 0.5, 0.5])
     bodies = []
@@ -94,9 +84,9 @@ def test_prior_does_not_depend_on_the_axes(noisy):
         bodies.append(rj.Body(body.name, body.mass, turned.inertia, body.position, p))
     system = rj.System(bodies, planar_arm().joints, planar_arm().forces)
     moved = excitation(2, 25)
-    data = ident.joint_data(system, *moved, noisy.data.torques, terms=FRICTION)
+    data = ident.joint_data(system, *moved, noisy_arm.data.torques, terms=FRICTION)
     other = ident.consistent_regression(ident.regress(data, noise=[0.5, 0.5]))
-    found = ident.consistent_regression(noisy)
+    found = ident.consistent_regression(noisy_arm)
     assert other.divergence == pytest.approx(found.divergence, rel=1e-9)
     for name, body in found.bodies.items():
         back = other.bodies[name].transformed(_matrix(p), jnp.zeros(3))

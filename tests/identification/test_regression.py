@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from identification.arms import PLANTED, Swing, arm_data, excitation, mixed_tree, planar_arm
+from identification.arms import PLANTED, Swing, excitation, mixed_tree, planar_arm
 from scipy.integrate import solve_ivp
 
 import rigidjax as rj
@@ -15,12 +15,6 @@ from rigidjax.system.dynamics import motion
 from rigidjax.system.jointed import JointedMechanics, Twists
 from rigidjax.system.placing import tree_poses
 from rigidjax.system.trees import tree_rates
-
-
-@pytest.fixture(scope="module")
-def exact():
-    return arm_data(0.0)
-
 
 # The matrix.
 
@@ -73,12 +67,12 @@ def _motion(mechanics, state):
     return motion(mechanics, t, poses, places, nu).derivatives
 
 
-def test_states_and_joint_coordinates_give_the_same_matrix(exact):
+def test_states_and_joint_coordinates_give_the_same_matrix(exact_arm):
     q, v, a = excitation(2)
     states = rj.joint_states(planar_arm(), q, v)
     Y = ident.regressor(planar_arm(), states, a)
-    np.testing.assert_allclose(Y, exact.matrix[:, :, :20], atol=1e-12)
-    np.testing.assert_array_equal(exact.labels[:3], ["upper.m", "upper.mx", "upper.my"])
+    np.testing.assert_allclose(Y, exact_arm.matrix[:, :, :20], atol=1e-12)
+    np.testing.assert_array_equal(exact_arm.labels[:3], ["upper.m", "upper.mx", "upper.my"])
 
 
 def test_joint_states_are_consistent_and_keep_their_turns():
@@ -139,26 +133,26 @@ def test_combinations_reproduce_the_matrix(rng):
 # Least squares.
 
 
-def test_planted_parameters_are_recovered(exact):
-    found = ident.regress(exact)
+def test_planted_parameters_are_recovered(exact_arm):
+    found = ident.regress(exact_arm)
     np.testing.assert_allclose(found.values, found.base.combinations @ PLANTED, atol=1e-11)
     assert found.rms.max() < 1e-12 and "upper.mx + 0.25 fore.m" in str(found)
 
 
-def test_standard_deviations_are_those_of_repetitions(exact):
+def test_standard_deviations_are_those_of_repetitions(exact_arm):
     """The errors of 200 data sets, in units of their standard deviation, have variance one."""
     noise = np.array([0.4, 0.1])
-    base = ident.regress(exact, noise=noise)
+    base = ident.regress(exact_arm, noise=noise)
     truth = base.base.combinations @ PLANTED
     rng = np.random.default_rng(2)
     errors = []
     for _ in range(200):
-        torques = exact.matrix @ PLANTED + noise * rng.normal(size=exact.torques.shape)
-        found = ident.regress(_with(exact, torques), noise=noise)
+        torques = exact_arm.matrix @ PLANTED + noise * rng.normal(size=exact_arm.torques.shape)
+        found = ident.regress(_with(exact_arm, torques), noise=noise)
         errors.append((found.values - truth) / found.std)
     # 12 times 200 squares: a standard deviation of 0.03 about 1.
     assert abs(np.mean(np.square(errors)) - 1) < 0.12
-    estimated = ident.regress(_with(exact, torques))
+    estimated = ident.regress(_with(exact_arm, torques))
     np.testing.assert_allclose(estimated.noise, noise, rtol=0.15)
     assert not estimated.noise_is_known and found.noise_is_known
 

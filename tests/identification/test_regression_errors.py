@@ -8,16 +8,6 @@ import rigidjax as rj
 from rigidjax import identification as ident
 
 
-@pytest.fixture(scope="module")
-def exact():
-    return arm_data(0.0)
-
-
-@pytest.fixture(scope="module")
-def noisy():
-    return ident.regress(arm_data(0.5, 25), noise=[0.5, 0.5])
-
-
 def ground_hinge(**options):
     body = rj.Body("bob", 1.0, (0.1, 0.1, 0.1))
     hinge = rj.Revolute("ground", "bob", (0, 0, 0), (0, 0, 1), name="hinge", **options)
@@ -76,7 +66,7 @@ def test_bad_data():
         ident.joint_data(ground_hinge(), one, one, one, one, extra={"bob.m": one})
 
 
-def test_bad_arguments_of_the_solutions(noisy, exact):
+def test_bad_arguments_of_the_solutions(noisy_arm, exact_arm):
     with pytest.raises(ValueError, match="a label for each column; got shape"):
         ident.base_parameters(np.zeros((3, 2)), ["a"])
     with pytest.raises(ValueError, match="must be finite numbers"):
@@ -84,19 +74,19 @@ def test_bad_arguments_of_the_solutions(noisy, exact):
     with pytest.raises(ValueError, match="is zero: no parameter acts"):
         ident.base_parameters(np.zeros((3, 1)), ["a"])
     with pytest.raises(ValueError, match="must be positive and finite, N m"):
-        ident.regress(exact, noise=[1.0, 0.0])
+        ident.regress(exact_arm, noise=[1.0, 0.0])
     few = arm_data(0.0, 3)
     with pytest.raises(ValueError, match="6 torques for 6 base parameters"):
         ident.regress(few)
     with pytest.raises(ValueError, match=r"weight=...\)` must be positive; got 0"):
-        ident.consistent_regression(noisy, weight=0)
+        ident.consistent_regression(noisy_arm, weight=0)
     with pytest.raises(ValueError, match="no body called 'forearm'. Did you mean 'fore'"):
-        ident.consistent_regression(noisy, prior={"forearm": noisy})
+        ident.consistent_regression(noisy_arm, prior={"forearm": noisy_arm})
     rod = rj.MassProperties(1.0, (0, 0, 0), (0.0, 0.1, 0.1))
     with pytest.raises(ValueError, match="prior of 'fore' has no positive definite"):
-        ident.consistent_regression(noisy, prior={"fore": rod})
+        ident.consistent_regression(noisy_arm, prior={"fore": rod})
     idle = ident.joint_data(
-        planar_arm(), *excitation(2), exact.torques, extra={"idle": np.zeros((200, 2))}
+        planar_arm(), *excitation(2), exact_arm.torques, extra={"idle": np.zeros((200, 2))}
     )
     with pytest.raises(ValueError, match=r"\['idle'\] have no prior, and the data do not"):
         ident.consistent_regression(ident.regress(idle))

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from _one_kernel import ONE_KERNEL
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2]
-FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=10000000"
 HIRES = """
 import jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_enable_x64", True)
@@ -43,7 +43,7 @@ for count in (3, 8):
 @pytest.mark.parametrize("program", [HIRES, CHAIN], ids=["hires", "chain"])
 def test_one_kernel(program):
     """No call of LAPACK, and errors below the limit."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {ONE_KERNEL}"
     path = os.pathsep.join([str(FOLDER), str(FOLDER / "benchmarks")])
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True,

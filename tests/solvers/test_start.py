@@ -99,7 +99,8 @@ def test_tolerance():
 def test_regular_mass_matrix():
     """There is nothing to satisfy, and badly scaled masses are no zeros."""
     term = MassMatrixTerm(lambda t, y, args: 1e3 - y, np.diag([1.0, 1e-9]))
-    begin(Radau5(), term, jnp.ones(2))
+    state = begin(Radau5(), term, jnp.ones(2))
+    assert all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state))
 
 
 def test_whole_run():
