@@ -142,4 +142,5 @@ def andrews(index: int) -> Problem:
         "computed here, angles within 9e-11 of the Test Set for IVP Solvers",
         mass=np.array([1.0] * 14 + [0.0] * 13),
         index=indices,
+        rates=tuple((i, i + 7) for i in range(14)),
     )

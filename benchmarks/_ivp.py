@@ -15,9 +15,9 @@ class Problem(NamedTuple):
     r"""$M \dot y = f(t, y)$ from `y0` at `t0` to `t1`.
 
     **Attributes:** `mass`, the diagonal of $M$, `None` for ones; `index`, of each unknown, 0 for
-    ordinary differential equations; `floor`, (n,) or a number: absolute tolerance over the
-    relative one; `observe`, a function of the unknowns, `None` for themselves: what has an error;
-    `end`, that at `t1`; `source`, of `end`.
+    ordinary differential equations; `rates`, pairs (i, j) with $\dot y_i = y_j$; `floor`, (n,) or a
+    number: absolute tolerance over the relative one; `observe`, a function of the unknowns, `None`
+    for themselves: what has an error; `end`, that at `t1`; `source`, of `end`.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Problem(NamedTuple):
     source: str
     mass: np.ndarray | None = None
     index: tuple[int, ...] | None = None
+    rates: tuple[tuple[int, int], ...] = ()
     floor: Any = 1.0
     t0: float = 0.0
     observe: Callable[[Any], Any] | None = None

@@ -91,7 +91,9 @@ def our_run(problem: ivp.Problem, solver: Any) -> Callable[[Any, Any], Any]:
     if problem.mass is None:
         term = diffrax.ODETerm(field)
     else:
-        term = rj.solvers.MassMatrixTerm(field, np.diag(problem.mass), problem.index)
+        term = rj.solvers.MassMatrixTerm(
+            field, np.diag(problem.mass), problem.index, rates=problem.rates
+        )
 
     @eqx.filter_jit
     def run(y0, rtol):

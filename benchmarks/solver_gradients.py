@@ -3,7 +3,8 @@
 Example A (2 s) against central differences in 60-digit arithmetic, as in `gradients.py`. A four-bar
 linkage at index 3 (0.1 s; gravity and masses) against other equations, another solver and another
 derivative: central differences of null-space runs with Dopri8 at 1e-13, steps of 1e-2, 5e-3 and
-2.5e-3 of the parameters extrapolated to zero.
+2.5e-3 of the parameters extrapolated to zero. The slow variant of Example C (4 s; moments of
+inertia and stiffness; errors grow by 1e4) against central differences in 35-digit arithmetic.
 
     taskset -c 1 python benchmarks/solver_gradients.py
 """
@@ -21,11 +22,14 @@ import numpy as np
 from gradient_cost import SOLVERS, linkage
 
 import rigidjax as rj
+from rigidjax import problems
+from rigidjax.problems.exact import two_bodies as exact
 
 # Example A: (solver, tolerance).
 TOP_RUNS = {"Radau5": 1e-11, "BDF": 1e-12, "Odex": 1e-12, "Seulex": 1e-11}
 LINKAGE_RUNS = {"Radau5": 1e-11, "BDF": 1e-10}
 LINKAGE_END = 0.1
+PAIR_RUNS = {"Radau5": 1e-9, "BDF": 1e-13, "Odex": 1e-12, "Seulex": 1e-12}
 
 
 def top_row(solver: str, tolerance: float, mode: str, case: str) -> dict[str, Any]:
@@ -93,6 +97,68 @@ def linkage_row(solver: str, tolerance: float, reference: np.ndarray) -> dict[st
     }
 
 
+PAIR_WEIGHTS = np.linspace(0.5, 1.5, 6).reshape(2, 3)
+
+
+def pair_reference() -> np.ndarray:
+    """Gradient of the slow Example C by moments of inertia and stiffness, relative changes.
+
+    Steps of 1e-9 with 25 digits kept by each step: both errors are below 1e-12.
+    """
+    import mpmath
+
+    gradient = []
+    with mpmath.workdps(35):
+        step = mpmath.mpf("1e-9")
+        weights = [mpmath.mpf(float(w)) for w in PAIR_WEIGHTS.ravel()]
+        for i in range(4):
+            ends = []
+            for sign in (1, -1):
+                data = [mpmath.mpf(str(x)) for x in (*exact.INERTIA, exact.STIFFNESS)]
+                data[i] *= 1 + sign * step
+                end = exact.integrate(
+                    10, "4", inertia=tuple(data[:3]), stiffness=data[3], digits=35, columns=14,
+                    output_digits=30,
+                )  # fmt: skip
+                position = [mpmath.mpf(x) for row in end.position for x in row]
+                ends.append(mpmath.fdot(weights, position))
+            gradient.append(float((ends[0] - ends[1]) / (2 * step)))
+    return np.array(gradient)
+
+
+def pair_row(solver: str, tolerance: float, mode: str, reference: np.ndarray) -> dict[str, Any]:
+    """One row for the slow Example C, null space and quaternions."""
+    problem = problems.two_bodies_slow()
+    system: Any = problem.system
+
+    def value(factors):
+        bodies = [
+            rj.Body(b.name, b.mass, b.inertia * factors[:3], b.position, b.orientation)
+            for b in system.bodies
+        ]
+        spring = rj.Spring(
+            "ground", "body 1", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0),
+            exact.STIFFNESS * factors[3], length=0.0,
+        )  # fmt: skip
+        model = rj.NullSpace(rj.System(bodies, system.joints, spring), rj.Quaternion())
+        run = rj.simulate(
+            model, problem.state0, problem.t1, solver=SOLVERS[solver],
+            rtol=tolerance, atol=tolerance, max_steps=100_000,
+        )  # fmt: skip
+        return jnp.sum(PAIR_WEIGHTS * run.states.position[-1])
+
+    derivative = jax.grad if mode == "reverse" else jax.jacfwd
+    found = np.asarray(jax.jit(derivative(value))(jnp.ones(4)))
+    return {
+        "case": "C slow, 4 s",
+        "mode": mode,
+        "solver": solver,
+        "tolerance": tolerance,
+        "dtype": str(found.dtype),
+        **gradients.accuracy(found, reference),
+    }
+
+
 if __name__ == "__main__":
     options = common.arguments(__doc__)
     common.double_precision()
@@ -109,4 +175,9 @@ if __name__ == "__main__":
         for solver, tolerance in LINKAGE_RUNS.items():
             rows.append(linkage_row(solver, tolerance, reference))
             print("four-bar", solver, rows[-1]["relative_error"], flush=True)
+        reference = pair_reference()
+        for solver, tolerance in PAIR_RUNS.items():
+            for mode in ("forward", "reverse"):
+                rows.append(pair_row(solver, tolerance, mode, reference))
+                print("C slow", solver, mode, rows[-1]["relative_error"], flush=True)
     common.write("solver_gradients", rows, options.smoke)

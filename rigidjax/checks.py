@@ -100,6 +100,18 @@ def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
     return array
 
 
+def checked_with_derivatives(tree: Any, check: Callable[[Array], Array]) -> Any:
+    """The tree, and all derivatives of it, only where a check at run time passes.
+
+    `equinox.error_if` holds its value alone: where only derivatives are wanted, and do not need it,
+    it is not even run.
+
+    **Arguments:** `check`, a function that passes a scalar through `equinox.error_if` or its kin.
+    """
+    one = jax.lax.stop_gradient(check(jnp.ones((), jnp.float32)))
+    return jax.tree.map(lambda x: x * one.astype(x.dtype) if eqx.is_inexact_array(x) else x, tree)
+
+
 def finite(value: Any, argument: str) -> Any:
     """Return `value` if it has neither NaN nor infinity, else raise (see `check`)."""
     return check_all(value, [is_finite(argument)])

@@ -20,7 +20,7 @@ from .arguments import (
     times,
     with_tolerances,
 )
-from .checks import is_traced, is_tracing
+from .checks import checked_with_derivatives, is_traced, is_tracing
 from .evaluations import (
     Counted,
     explicit_evaluations,
@@ -295,7 +295,7 @@ def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:
         def parts(s):
             return s.ts, s.ys, s.interpolation
 
-        checked = result.error_if(parts(solution), ~okay)
+        checked = checked_with_derivatives(parts(solution), lambda one: result.error_if(one, ~okay))
         return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)
     if not np.asarray(okay).all():
         raise SimulationError(RESULTS[result])

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
 
-from ..checks import ArrayInput, is_traced
+from ..checks import ArrayInput, checked_with_derivatives, is_traced
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
@@ -41,10 +41,14 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
         (velocity, "contradicts the velocities that other constraints prescribe"),
     ):  # fmt: skip
         if is_traced(violation):
-            found = eqx.branched_error_if(
-                found, jnp.any(~(violation < _TOLERANCE)), jnp.argmax(violation),
-                [f"The joint {name!r} {message}." for name in names],
-            )  # fmt: skip
+            messages = [f"The joint {name!r} {message}." for name in names]
+            bad, which = jnp.any(~(violation < _TOLERANCE)), jnp.argmax(violation)
+            found = checked_with_derivatives(
+                found,
+                lambda one, bad=bad, which=which, messages=messages: eqx.branched_error_if(
+                    one, bad, which, messages
+                ),
+            )
         else:
             worst = int(np.argmax(violation))
             if not violation[worst] < _TOLERANCE:

@@ -36,7 +36,10 @@ def dae_term(
         P = independent_constraints(descriptor, jnp.asarray(t, y0.dtype), y0)
         descriptor = Descriptor(model, P)
     right, mass = _RightHandSide(descriptor), _Mass(descriptor)
-    return MassMatrixTerm(right, mass, model.indices, None, names, check_start)
+    # q' = v, unless multipliers correct it.
+    n = 0 if model.stabilized else model.layout.num_positions
+    rates = tuple((i, n + i) for i in range(n))
+    return MassMatrixTerm(right, mass, model.indices, None, names, check_start, rates)
 
 
 class _RightHandSide(eqx.Module):

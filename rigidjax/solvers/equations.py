@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ..sums import small_product
+from .condensed import Pairs
 from .terms import ImplicitTerm, MassMatrixTerm, flattened, unwrapped
 
 
@@ -22,6 +23,11 @@ class AbstractEquations(eqx.Module):
     """
 
     is_singular: eqx.AbstractClassVar[bool]  # whether M may be so
+
+    @property
+    def rates(self) -> Pairs:
+        """Pairs (i, j) of the equations $\\dot y_i = y_j$ that are known to be such."""
+        return ()
 
     @abc.abstractmethod
     def residual(self, t: Any, y: Any, rate: Any) -> Any:
@@ -74,6 +80,7 @@ class ConstantMass(AbstractEquations):
     f: Callable
     jacobian: Callable | None
     M: Any
+    rates: Pairs = eqx.field(static=True, default=())  # pyright: ignore
     is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
@@ -99,6 +106,7 @@ class VariableMass(AbstractEquations):
     f: Callable
     jacobian: Callable | None
     mass: Callable
+    rates: Pairs = eqx.field(static=True, default=())  # pyright: ignore
     is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
@@ -190,17 +198,26 @@ def equations(terms: Any, t: Any, y: Any, args: Any) -> AbstractEquations:
         return Implicit(F, _turned(flat(term.vf), direction))
     f = _turned(flat(term.vf), direction)
     if isinstance(term, MassMatrixTerm):
+        _check_rates(term.rates, n)
         J = None if term.jacobian is None else matrix(term.jacobian, "jacobian", direction)
         mass = matrix(term.mass_matrix, "mass")
         if callable(term.mass):
-            return VariableMass(f, J, mass)
-        return ConstantMass(f, J, mass(t, vector))
+            return VariableMass(f, J, mass, term.rates)
+        return ConstantMass(f, J, mass(t, vector), term.rates)
     if isinstance(term, diffrax.ODETerm):
         return Explicit(f, None)
     raise TypeError(
         "This solver takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm`; got "
         f"{type(term).__name__}."
     )
+
+
+def _check_rates(rates, n):
+    largest = max((max(pair) for pair in rates), default=0)
+    if largest >= n:
+        raise ValueError(
+            f"`MassMatrixTerm(rates=...)` names the unknown {largest}; there are {n}, from 0."
+        )
 
 
 class _Turned(eqx.Module):

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Num
 
 from ..linalg import inverse as inverse_of, one_by_one
+from .condensed import Condensed, Pairs
 
 
 class Inverse(lx.AbstractLinearSolver):
@@ -70,17 +71,20 @@ class Factored(NamedTuple):
     state: Any
 
 
-def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"]) -> Factored:
-    """What `solver` makes of a matrix before any right-hand side is known."""
+def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> Factored:
+    r"""What `solver` makes of a matrix before any right-hand side is known.
+
+    **Arguments:** `rates`, pairs (i, j): rows i have no entries but (i, i) and (i, j).
+    """
     if isinstance(solver, Inverse):
-        return Factored(None, inverse_of(A))
+        return Factored(None, Condensed(A, rates) if rates else inverse_of(A))
     return Factored(A, _factors(solver, jax.lax.stop_gradient(A)))
 
 
-def unfactored(solver: lx.AbstractLinearSolver, n: int, dtype: Any) -> Factored:
+def unfactored(solver: lx.AbstractLinearSolver, n: int, dtype: Any, rates: Pairs = ()) -> Factored:
     """Zeros of the structure of `factored`."""
     shapes = jax.eval_shape(
-        lambda A: factored(solver, A), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
+        lambda A: factored(solver, A, rates), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
     )
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
@@ -89,6 +93,8 @@ def solution(
     solver: lx.AbstractLinearSolver, system: Factored, b: Num[Array, " n"]
 ) -> Num[Array, " n"]:
     """Solution for a right-hand side, with its derivatives by matrix and right-hand side."""
+    if isinstance(system.state, Condensed):
+        return system.state.solve(b)
     if isinstance(solver, Inverse):
         return system.state @ b
     _, static = eqx.partition(
@@ -101,6 +107,8 @@ def solution(
 
 def inverse_size(solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: Any) -> Any:
     """How large the inverse is, at least: its largest entry, or that of one product with it."""
+    if isinstance(system.state, Condensed):
+        return jnp.max(jnp.abs(system.state.inverse), initial=0.0)
     if isinstance(solver, Inverse):
         return jnp.max(jnp.abs(system.state), initial=0.0)
     return jnp.max(jnp.abs(solution(solver, system, jnp.ones(n, dtype))), initial=0.0)

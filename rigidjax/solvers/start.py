@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .equations import AbstractEquations, Implicit, frozen, index_of
 from .terms import flattened, unwrapped
@@ -52,7 +53,24 @@ def checked_start(solver: Any, terms: Any, t: Any, y0: Any, eqs: Any, state: Any
     code = _code(residual[row]) + (2 * _LIMIT + 1) * (row + y.size * level)
     code = jnp.where(bad, code, 0)
     messages: Any = _Messages(type(solver).__name__, names, y.size)
-    return eqx.branched_error_if(state, bad, code, messages)
+    state = eqx.branched_error_if(state, bad, code, messages)
+    return _with_rates(state, eqs, t, y) if eqs.rates else state
+
+
+def _with_rates(state, eqs, t, y):
+    """The state; an error where equations are not what `rates` says."""
+    _, M, K = eqs.linearize(t, y, jnp.zeros_like(y))
+    i, j = np.array(eqs.rates).T
+    sides = jnp.where(jnp.isfinite(K[i]), K[i], 0.0)
+    # K holds -1 at (i, j), or 1 if time runs backwards.
+    sides = sides.at[np.arange(len(i)), j].set(1.0 - jnp.abs(sides[np.arange(len(i)), j]))
+    wrong = (M[i] != np.eye(len(y))[i]).any(1) | (sides != 0.0).any(1)
+    messages = [
+        f"`MassMatrixTerm(rates=...)` names the pair ({a}, {b}), but equation number {a} is not "
+        f"y_{a}' = y_{b}, with 1 on the diagonal of the mass matrix."
+        for a, b in eqs.rates
+    ]
+    return eqx.branched_error_if(state, jnp.any(wrong), jnp.argmax(wrong), messages)
 
 
 def _code(residual):

@@ -107,6 +107,21 @@ def test_step_limit():
         rj.simulate(model, state, 10.0, ts=TS, max_steps=20)
 
 
+@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.grad], ids=["forward", "reverse"])
+def test_derivative_of_a_run_that_fails(derivative):
+    """The error comes as well where nothing but a derivative is wanted."""
+    model = rj.NullSpace(cases.heavy_top())
+
+    def end(speed, t1):
+        state = rj.State(angular_velocity=speed * jnp.array([0.1, 0.0, 50.0]))
+        return rj.simulate(model, state, t1, max_steps=20).ys[-1, 0]
+
+    compiled = eqx.filter_jit(derivative(end))
+    assert np.isfinite(compiled(1.0, 0.01))
+    with pytest.raises(eqx.EquinoxRuntimeError, match="The maximum number of solver steps"):
+        jax.block_until_ready(compiled(1.0, 10.0))
+
+
 def test_state_that_is_no_longer_finite():
     def moment(t, R, omega):
         return jnp.where(t > 0.5, jnp.nan, 0.0) * omega

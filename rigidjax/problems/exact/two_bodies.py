@@ -21,6 +21,8 @@ def integrate(
     slower: int,
     t1: str,
     *,
+    inertia: tuple[Any, ...] = INERTIA,
+    stiffness: Any = STIFFNESS,
     digits: int = 45,
     columns: int = 16,
     output_digits: int = 25,
@@ -30,7 +32,8 @@ def integrate(
     Needs `mpmath`. All data are decimal; the initial orientation is a rotation by pi/3 about the
     first axis.
 
-    **Arguments:** `slower`, divides the initial angular velocities; `t1`, s; `digits`, decimal
+    **Arguments:** `slower`, divides the initial angular velocities; `t1`, s; `inertia`, kg m^2, of
+    each body, and `stiffness` of the spring, N/m, numbers or decimal strings; `digits`, decimal
     digits of the arithmetic, ten more than each step keeps; `columns` of the extrapolation (order
     twice that); `output_digits`, significant digits of the result.
     **Returns:** the state at `t1`.
@@ -40,10 +43,10 @@ def integrate(
     with mpmath.workdps(digits):
         mpf = lambda x: mpmath.mpf(str(x))  # noqa: E731
         data = (
-            [mpf(x) for x in INERTIA],
+            [mpf(x) for x in inertia],
             [mpf(x) for x in MASSES],
             [[mpf(x) for x in arm] for arm in ARMS],
-            mpf(STIFFNESS),
+            mpf(stiffness),
         )
         half, zero = mpmath.pi / 6, mpf(0)
         turn = [mpmath.cos(half), mpmath.sin(half), zero, zero]

@@ -119,7 +119,7 @@ class BDF(AbstractProposingSolver):
         y, _ = flattened(y0)
         h = length(t0, t1, y.dtype)
         eqs = equations(terms, t0, y0, args)
-        state = _fresh(restarted(eqs, t0, h, y, index_of(terms)), y, self.linear_solver)
+        state = _fresh(restarted(eqs, t0, h, y, index_of(terms)), y, self.linear_solver, eqs.rates)
         return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
@@ -134,7 +134,8 @@ class BDF(AbstractProposingSolver):
         if isinstance(made_jump, bool):
             state = state._replace(past=past)
         else:
-            fresh, kept = _fresh(past, y, self.linear_solver), state._replace(past=past)
+            fresh = _fresh(past, y, self.linear_solver, eqs.rates)
+            kept = state._replace(past=past)
             state = jax.tree.map(lambda a, b: jnp.where(made_jump, a, b), fresh, kept)
         # So short a step comes of several failures: then the past is of no use.
         again = h < _RESTART * state.h
@@ -222,14 +223,14 @@ def _concluded(problem, phi, c, E, okay, k, unravel, linear_solver):
     return unravel(problem.y + E), dense, past
 
 
-def _fresh(past, y, linear_solver):
+def _fresh(past, y, linear_solver, rates):
     n, dtype = y.size, y.dtype
     square, zero, one = jnp.zeros((n, n), dtype), jnp.zeros((), dtype), jnp.ones((), dtype)
     count = jnp.array(1)
     return BDFState(
         past=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
-        equal=count - 1, factors=unfactored(linear_solver, n, dtype), cj_factors=zero, K=square,
-        eta=one, evaluations=count - 1,
+        equal=count - 1, factors=unfactored(linear_solver, n, dtype, rates), cj_factors=zero,
+        K=square, eta=one, evaluations=count - 1,
     )  # fmt: skip
 
 
@@ -246,7 +247,7 @@ def _solve(problem, state, tolerance, norm, limit, linear_solver):
 
         def renewed():
             _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
-            return factored(linear_solver, cj * M + K), K, cj
+            return factored(linear_solver, cj * M + K, eqs.rates), K, cj
 
         system, K, cj_factors = jax.lax.cond(
             fresh, renewed, lambda: (state.factors, state.K, state.cj_factors)

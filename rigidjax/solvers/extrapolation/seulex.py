@@ -99,14 +99,16 @@ class Seulex(AbstractExtrapolation):
         def substep(carry, i, n, first):
             system, values, _ = carry
             short = h / n
-            system = jax.lax.cond(first, lambda: factored(linear, M / short + K), lambda: system)
+            system = jax.lax.cond(
+                first, lambda: factored(linear, M / short + K, eqs.rates), lambda: system
+            )
             values = jnp.where(first, y, values)
             t = t0 + ((i + 1) * (t1 - t0)) / n
             new = values[0] - solution(linear, system, eqs.residual(t, values[0], zero))
             # The last three values, and with them two differences over the whole step.
             return system, jnp.stack([new, values[0], values[1]]), n.astype(y.dtype)
 
-        none = unfactored(linear, y.size, y.dtype)
+        none = unfactored(linear, y.size, y.dtype, eqs.rates)
         return (none, jnp.stack([y, y, y]), jnp.ones((), y.dtype)), substep
 
 

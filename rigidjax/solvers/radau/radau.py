@@ -98,7 +98,7 @@ class AbstractRadau(AbstractDAESolver):
         rate = frozen(eqs).start_rate(*frozen((t0, y)))
         state = RadauState(
             M=square, K=square, h_factors=zero,
-            factors=no_factors(self.linear_solver, n, dtype, radau_tableau(s)),
+            factors=no_factors(self.linear_solver, n, dtype, radau_tableau(s), eqs.rates),
             stale=jnp.array(True), Z=jnp.zeros((s, n), dtype), h=zero + 1,
             rate=rate, eta=zero + 1, evaluations=jnp.array(0),
         )  # fmt: skip
@@ -197,7 +197,7 @@ def _solve(step, state, h, tolerance, norm, limit, tableau, linear_solver):
         same = jnp.abs(h - state.h_factors) <= 4 * jnp.finfo(h.dtype).eps * h
         systems = jax.lax.cond(
             fresh | ~same,
-            lambda: factors(linear_solver, M, K, h, tableau),
+            lambda: factors(linear_solver, M, K, h, tableau, step.equations.rates),
             lambda: state.factors,
         )
         outcome = iterate(

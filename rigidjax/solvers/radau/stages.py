@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import lineax as lx
 
 from ...sums import short_sum
+from ..condensed import Pairs, real_form
 from ..equations import AbstractEquations, length
 from ..implicit import AbstractImplicitStep
 from ..linear import Factored, Inverse, factored, solution
@@ -70,26 +71,33 @@ class Factors(NamedTuple):
     full: Any
 
 
-def factors(solver: lx.AbstractLinearSolver, M: Any, K: Any, h: Any, tableau: Tableau) -> Factors:
+def factors(
+    solver: lx.AbstractLinearSolver, M: Any, K: Any, h: Any, tableau: Tableau, rates: Pairs = ()
+) -> Factors:
     r"""The Newton matrix as one real and (s - 1)/2 complex systems of n unknowns.
+
+    **Arguments:** `rates`, pairs (i, j): rows i of M and K have no entries but (i, i) and (i, j).
 
     **Source:** Hairer-Wanner II, IV.8 (8.13).
     """
-    real = factored(solver, tableau.gamma / h * M + K)
-    pairs = [factored(solver, complex(value) / h * M + K) for value in tableau.pairs]
-    if isinstance(solver, Inverse):
+    real = factored(solver, tableau.gamma / h * M + K, rates)
+    pairs = [factored(solver, complex(value) / h * M + K, rates) for value in tableau.pairs]
+    if isinstance(solver, Inverse) and not rates:
         inverses = [pair.state for pair in pairs]
         if len(M) <= _LARGEST_FULL:
             return Factors(real, None, _full_inverse(real.state, inverses, tableau))
-        # Products with complex matrices take XLA five times as long as with real ones.
-        pairs = [_real_form(X) for X in inverses]
+        pairs = [real_form(jnp.conj(X)) for X in inverses]
     return Factors(real, pairs, None)
 
 
-def no_factors(solver: lx.AbstractLinearSolver, n: int, dtype: Any, tableau: Tableau) -> Factors:
+def no_factors(
+    solver: lx.AbstractLinearSolver, n: int, dtype: Any, tableau: Tableau, rates: Pairs = ()
+) -> Factors:
     """Zeros of the structure of `factors`."""
     square, h = jax.ShapeDtypeStruct((n, n), dtype), jax.ShapeDtypeStruct((), dtype)
-    shapes = jax.eval_shape(lambda M, K, h: factors(solver, M, K, h, tableau), square, square, h)
+    shapes = jax.eval_shape(
+        lambda M, K, h: factors(solver, M, K, h, tableau, rates), square, square, h
+    )
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
@@ -102,7 +110,7 @@ def increments(solver: lx.AbstractLinearSolver, systems: Factors, R: Any, tablea
     for k, system in enumerate(systems.pairs):
         # With the columns Re v, Im v of T, the coefficient of v is (w_i - i w_j) / 2.
         a, b = W[1 + 2 * k], W[2 + 2 * k]
-        if isinstance(solver, Inverse):
+        if not isinstance(system, Factored):
             rows += list((system @ jnp.concatenate([a, b])).reshape(2, -1))
         else:
             pair = solution(solver, system, a - 1j * b)
@@ -114,11 +122,6 @@ def combined(weights: Any, Z: Any) -> Any:
     """Combinations of stages, (m, n) for (s, n): by `weights`, (m, s), or one, (n,), by (s,)."""
     weights = jnp.asarray(weights, Z.dtype)
     return short_sum(weights[..., None], Z, axis=weights.ndim - 1)
-
-
-def _real_form(X):
-    """For a complex inverse, (n, n), what it does to the pair of a - ib as (2 n, 2 n)."""
-    return jnp.block([[X.real, X.imag], [-X.imag, X.real]])
 
 
 def _full_inverse(real, pairs, tableau):

@@ -1,0 +1,114 @@
+"""Elimination of the equations that say that one unknown is the rate of another."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from solvers import cases
+
+import rigidjax as rj
+from rigidjax.solvers import BDF, MassMatrixTerm, Radau5, Radau9, Seulex, dae_term
+from rigidjax.solvers.condensed import Condensed, checked_rates
+
+PAIRS = {
+    "none left": ((0, 1), (1, 2), (2, 3)),
+    "one level": ((0, 3), (1, 4), (2, 5)),
+    "two levels": ((0, 3), (1, 4), (3, 6), (4, 7)),
+    "scattered": ((5, 1), (2, 5), (7, 0), (4, 2)),
+    "two of one": ((0, 6), (1, 6), (3, 6), (5, 1)),
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_solution(case, dtype):
+    """That of the whole matrix, whatever the order of the unknowns and the entries of the rows."""
+    pairs = checked_rates(PAIRS[case])
+    n = 4 if case == "none left" else 9
+    rng = np.random.default_rng(3)
+    A, b = rng.normal(size=(n, n)), rng.normal(size=(2, n))
+    if dtype is complex:
+        A, b = A + 1j * rng.normal(size=(n, n)), b + 1j * rng.normal(size=(2, n))
+    for i, j in pairs:
+        keep = A[i, i], A[i, j]
+        A[i] = 0.0
+        A[i, i], A[i, j] = keep
+    found = jax.vmap(Condensed(jnp.asarray(A), pairs).solve)(jnp.asarray(b))
+    accuracy = 1e-11 if jax.config.jax_enable_x64 else 1e-3
+    np.testing.assert_allclose(found, np.linalg.solve(A, b.T).T, rtol=0, atol=accuracy)
+
+
+def with_rates(index):
+    """A pendulum in Cartesian coordinates, and that the first two unknowns are positions."""
+    term = cases.pendulum(index)
+    return term, MassMatrixTerm(term.vector_field, term.mass, term.index, rates=((0, 2), (1, 3)))
+
+
+@pytest.mark.parametrize("index", [1, 2, 3])
+@pytest.mark.parametrize("method", [Radau5, Radau9, BDF], ids=lambda m: m.__name__)
+def test_same_run(method, index):
+    """The same steps, evaluations and end."""
+    plain, told = with_rates(index)
+    y0 = jnp.asarray(cases.PENDULUM_START)
+    expected, evaluations = cases.solve(method(), plain, y0, 0.5, 1e-6, 1e-6)
+    run, count = cases.solve(method(), told, y0, 0.5, 1e-6, 1e-6)
+    assert run.result == diffrax.RESULTS.successful
+    assert run.stats["num_steps"] == expected.stats["num_steps"]
+    assert count == evaluations
+    # The multiplier at index 3 is known to round-off over the square of a step.
+    difference = np.abs(run.ys[-1] - expected.ys[-1])
+    assert np.all(difference <= np.array([1e-8, 1e-8, 1e-8, 1e-8, 1e-5]))
+
+
+def oscillator(rates=((0, 1),)):
+    return MassMatrixTerm(
+        lambda t, y, args: jnp.stack([y[1], -args * y[0]]), np.eye(2), rates=rates
+    )
+
+
+@pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
+def test_derivative_and_direction(method):
+    """Backwards in time, and by a parameter, against the closed solution."""
+    solver = method()
+
+    def end(stiffness, t1):
+        return diffrax.diffeqsolve(
+            oscillator(), solver, 0.0, t1, None, jnp.array([1.0, 0.0]), stiffness, max_steps=4096,
+            stepsize_controller=solver.controller(1e-9, 1e-9, cases.optx.rms_norm),
+            adjoint=diffrax.ForwardMode(),
+        ).ys[-1, 0]  # fmt: skip
+
+    for t1 in (1.5, -1.5):
+        value, slope = jax.jvp(lambda k: end(k, t1), (4.0,), (1.0,))  # noqa: B023
+        np.testing.assert_allclose(value, np.cos(3.0), atol=1e-6)
+        np.testing.assert_allclose(slope, -np.sin(3.0) * 1.5 / 4.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("index", [1, 2, 3])
+def test_formulations(index):
+    """Positions and velocities of absolute coordinates, but not if multipliers correct them."""
+    system = rj.problems.chain(2).system
+    model = rj.Absolute(system, index=index)
+    n = model.layout.num_positions
+    assert dae_term(model).rates == tuple((i, n + i) for i in range(n))
+    assert dae_term(rj.Absolute(system, index=2, stabilized=True)).rates == ()
+
+
+def test_messages():
+    """Pairs that are none, and equations that are not what they say."""
+
+    def begin(rates):
+        cases.solve(Radau5(), oscillator(rates), jnp.array([1.0, 0.0]), 1.0, 1e-6, 1e-6, args=4.0)
+
+    for wrong in (3, ((0, 1, 1),), ((0.5, 1.0),), ((-1, 0),)):
+        with pytest.raises(ValueError, match=r"takes pairs \(i, j\)"):
+            oscillator(wrong)
+    with pytest.raises(ValueError, match="two rates"):
+        oscillator(((0, 1), (0, 2)))
+    with pytest.raises(ValueError, match="circle"):
+        oscillator(((0, 1), (1, 0)))
+    with pytest.raises(ValueError, match="names the unknown 2; there are 2"):
+        begin(((0, 2),))
+    with pytest.raises(RuntimeError, match=r"equation number 1 is not y_1' = y_0"):
+        begin(((1, 0),))
