@@ -21,7 +21,6 @@ R, B = Radau5(), BDF()
 # The multiplier of the pendulum of index 3 is a matter of luck below the tolerance over the square
 # of the step, 1e5 tolerances in 982 steps: at 1e-9 and a few per cent beside, it is off by 6e2 to
 # 3e4 tolerances.
-# At index 3 BDF steps add to rates what they add to positions over h, and rates to positions.
 CASES = [
     (R, pendulum(0), 2, 2, (10, 10, 0)),
     (R, pendulum(1), 2, 2, (10, 10, 10)),
@@ -40,7 +39,11 @@ CASES = [
     (B, knife_edge(), 3, 3, (10, 10, 100)),
     (B, akzo(), 6, 0, (10, 0, 0)),
     (B, andrews(1), 7, 7, (10, 300, 500)),
-    (B, car_axis(), 4, 4, (1e3, 1e4, 1e5)),
+    # Multipliers of the last: round-off over the square of steps of 1e-5 s.
+    (B, pendulum(3), 2, 2, (10, 30, 1e5)),
+    (B, arevalo(), 2, 2, (10, 300, 1e4)),
+    (B, car_axis(), 4, 4, (10, 30, 1e5)),
+    (B, andrews(3), 7, 7, (10, 1e4, 1e6)),
 ]
 
 

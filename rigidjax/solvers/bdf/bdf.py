@@ -37,6 +37,10 @@ from .order import choose, errors, retry_factor
 # Of the tolerance, what a step may take: the errors of some hundred steps add up, and with 1 those
 # at the end of undamped motions are 10 to 100 times the tolerance.
 _SHARE = 0.1
+# At index 3 a step's error in a position comes to rates divided by the step, and back to positions:
+# those at the end are 10 to 1e4 times what a step may take (pendulum, Arevalo, car axis, Andrews).
+# Less than the second number, of the smallest relative differences, is round-off in multipliers.
+_SHARE_OF_INDEX_3, _LEAST_ERROR = 5e-5, 225.0
 # Of the last step; what three failures make of it.
 _RESTART = 0.06
 
@@ -76,9 +80,9 @@ class BDF(AbstractProposingSolver):
     r"""BDF of variable order 1 to 5 and variable step, with a fixed leading coefficient.
 
     In the form with smaller error constants, see `formulas`. Takes a `diffrax.ODETerm`, a
-    `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. At index 3 what a step adds to the
-    error is controlled in positions, their error by the step shorter in velocities, and that adds
-    up: three digits or more of the tolerance are lost. Take `Radau5`, or a lower index.
+    `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. At index 3 what a step adds to
+    positions comes back to them by velocities, where it is larger by the step: steps may take 5e-5
+    of the tolerance there, a tenth otherwise. `Radau5` or a lower index takes fewer.
 
     The past is kept as modified divided differences; one inverse serves as long as the leading
     coefficient stays within a factor of 0.6. The method proposes its own steps, see
@@ -147,7 +151,7 @@ class BDF(AbstractProposingSolver):
         finder, index = self.root_finder, index_of(terms)
         # At the end of the step, as the next one sees it: if an unknown without a rate shrinks
         # in a step, what is left of the iteration may be too much for the next step, however short.
-        scale = _SHARE * finder.scale(unravel(fixed.y), index, frozen(h))
+        scale = _share(index, finder, y.dtype) * finder.scale(unravel(fixed.y), index, frozen(h))
 
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
@@ -203,6 +207,15 @@ class BDF(AbstractProposingSolver):
             *correction(eqs, t1, h, past, k), E, True, k, unravel, self.linear_solver
         )
         return y1, dense, (past.phi, past.psi)
+
+
+def _share(index, finder, dtype):
+    """Part of the tolerance that a step may take."""
+    if index is None or max(index) < 3:
+        return _SHARE
+    rtol, limits = jnp.max(jnp.asarray(finder.rtol, dtype)), jnp.finfo(dtype)
+    least = _LEAST_ERROR * limits.eps / jnp.maximum(rtol, limits.tiny)
+    return jnp.clip(jnp.maximum(least, _SHARE_OF_INDEX_3), max=_SHARE)
 
 
 def _begun(eqs, t0, h, y, past, made_jump, index):
