@@ -94,15 +94,15 @@ def test_second_derivatives(formulation, rotation):
         value = lambda theta: weights @ end(theta, p, formulation, rotation, **options)  # noqa: E731
         return jax.grad(value)(theta)
 
-    def both(p, I, w, v):
-        theta, h = jnp.concatenate([I, w]), 1e-4
-        first, second = jax.jvp(lambda theta: gradient(p, theta), (theta,), (v,))
-        return first, second, theta + h * v, theta - h * v
+    @jax.jit
+    @jax.vmap
+    def both(p, theta, v):
+        return jax.jvp(lambda theta: gradient(p, theta), (theta,), (v,))
 
     v = jnp.asarray(np.random.default_rng(29).normal(size=(len(POINTS), 6)))
-    _, second, above, below = jax.jit(jax.vmap(both))(*BATCH, v)
-    slope = jax.jit(jax.vmap(gradient))
-    difference = (slope(BATCH[0], above) - slope(BATCH[0], below)) / 2e-4
+    p, theta, h = BATCH[0], jnp.concatenate(BATCH[1:], axis=1), 1e-4
+    _, second = both(p, theta, v)
+    difference = (both(p, theta + h * v, v)[0] - both(p, theta - h * v, v)[0]) / (2 * h)
     # Truncation 1e-8 times fourth derivatives of order one.
     assert cases.error(second, difference) < 1e-7
 
