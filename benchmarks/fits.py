@@ -369,8 +369,8 @@ def _scipy_fit(data: Measurements, start: np.ndarray, factor: float, noise: floa
 # System, fits, and how many of them at once.
 STUDIES: dict[str, tuple[Callable[[], Study], int, int]] = {
     "free body with torque": (free_body, 1000, 125),
-    "double pendulum": (double_pendulum, 200, 40),
-    "four-bar": (four_bar, 200, 40),
+    "double pendulum": (double_pendulum, 1000, 125),
+    "four-bar": (four_bar, 1000, 125),
 }
 
 

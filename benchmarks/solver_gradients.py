@@ -27,7 +27,7 @@ from rigidjax.problems.exact import two_bodies as exact
 
 # Example A: (solver, tolerance).
 TOP_RUNS = {"Radau5": 1e-11, "BDF": 1e-12, "Odex": 1e-12, "Seulex": 1e-11}
-LINKAGE_RUNS = {"Radau5": 1e-11, "BDF": 1e-10}
+LINKAGE_RUNS = {"Radau5": 1e-11, "BDF": 1e-9}
 LINKAGE_END = 0.1
 PAIR_RUNS = {"Radau5": 1e-9, "BDF": 1e-13, "Odex": 1e-12, "Seulex": 1e-12}
 

@@ -11,8 +11,8 @@ RESULTS: Any = diffrax.RESULTS
 def newton_result(okay: Any, K: Any, size: Any) -> Any:
     """Result of a Newton iteration.
 
-    **Arguments:** `okay`, whether it converged; `K`, the Jacobian; `size`, of the inverse of the
-    Newton matrix.
+    **Arguments:** `okay`, whether it converged; `K`, the Jacobian or its largest entry; `size`, of
+    the inverse of the Newton matrix.
     **Returns:** a `diffrax.RESULTS`: `successful`, or `nonfinite` for a Jacobian that is not
     finite, `singular` for a matrix without inverse, `nonlinear_divergence` for anything else.
     """

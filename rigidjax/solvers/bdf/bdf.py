@@ -51,8 +51,8 @@ class BDFState(NamedTuple):
     **Attributes:** `past`, the differences; `order` of the next step; `rising`, whether the order
     has never fallen; `last_order`, `h`, `cj`, `equal`: order, length and leading coefficient of the
     last step and how many were like it; `factors`, (n, n), of the Newton matrix for the coefficient
-    `cj_factors`; `K`, (n, n), the Jacobian in it; `eta`, of the last iteration; `evaluations`, of
-    the last attempt.
+    `cj_factors`; `largest`, entry of the Jacobian in it; `eta`, of the last iteration;
+    `evaluations`, of the last attempt.
     """
 
     past: DifferenceState
@@ -64,7 +64,7 @@ class BDFState(NamedTuple):
     equal: Any
     factors: Any
     cj_factors: Any
-    K: Any
+    largest: Any
     eta: Any
     evaluations: Any
 
@@ -175,7 +175,7 @@ class BDF(AbstractProposingSolver):
         )
         error = jnp.where(okay, proposal(plain, accept, factor), jnp.inf)
         inverse = inverse_size(linear, fixed_state.factors, y.size, y.dtype)
-        result = newton_result(okay, fixed_state.K, inverse)
+        result = newton_result(okay, fixed_state.largest, inverse)
         error, result = ended(frozen(t0), frozen(t1), size, error, result)
 
         y1, dense, past = _concluded(problem, phi, c, E, okay, k, unravel, self.linear_solver)
@@ -238,12 +238,12 @@ def _concluded(problem, phi, c, E, okay, k, unravel, linear_solver):
 
 def _fresh(past, y, linear_solver, rates):
     n, dtype = y.size, y.dtype
-    square, zero, one = jnp.zeros((n, n), dtype), jnp.zeros((), dtype), jnp.ones((), dtype)
+    zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
     count = jnp.array(1)
     return BDFState(
         past=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
         equal=count - 1, factors=unfactored(linear_solver, n, dtype, rates), cj_factors=zero,
-        K=square, eta=one, evaluations=count - 1,
+        largest=zero, eta=one, evaluations=count - 1,
     )  # fmt: skip
 
 
@@ -260,10 +260,10 @@ def _solve(problem, state, tolerance, norm, limit, linear_solver):
 
         def renewed():
             _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
-            return factored(linear_solver, cj * M + K, eqs.rates), K, cj
+            return factored(linear_solver, cj * M + K, eqs.rates), jnp.max(jnp.abs(K)), cj
 
-        system, K, cj_factors = jax.lax.cond(
-            fresh, renewed, lambda: (state.factors, state.K, state.cj_factors)
+        system, largest, cj_factors = jax.lax.cond(
+            fresh, renewed, lambda: (state.factors, state.largest, state.cj_factors)
         )
         # What is left of an increment by a matrix for another leading coefficient.
         damping = 2.0 / (1.0 + cj / cj_factors)
@@ -274,7 +274,9 @@ def _solve(problem, state, tolerance, norm, limit, linear_solver):
             start, eta, tolerance, norm, limit,
         )  # fmt: skip
         count = jnp.where(tries == 0, 0, state.evaluations) + outcome.count
-        state = state._replace(factors=system, K=K, cj_factors=cj_factors, evaluations=count)
+        state = state._replace(
+            factors=system, largest=largest, cj_factors=cj_factors, evaluations=count
+        )
         return tries + 1, fresh, state, outcome
 
     def again(carry):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
+from ...linalg import loops_are_kernels
 from ...sums import short_sum
 from ..condensed import Pairs, real_form
 from ..equations import AbstractEquations, length
@@ -46,7 +47,12 @@ class Stages(AbstractImplicitStep):
         return ts, self.y0 + Z, combined(self.tableau.A_inverse, Z) / h
 
     def residual(self, Z: Any) -> Any:
-        return jax.vmap(self.equations.residual)(*self.points(Z))
+        residual, points = self.equations.residual, self.points(Z)
+        # As one kernel, three residuals in turn are faster than at once: what is scalar stays in
+        # registers (Andrews' mechanism 0.5 us each, three at once 3.9 us).
+        if loops_are_kernels():
+            return jax.lax.map(lambda point: residual(*point), points)
+        return jax.vmap(residual)(*points)
 
     def jacobian(self, Z: Any) -> Any:
         h = length(self.t0, self.t1, Z.dtype)
