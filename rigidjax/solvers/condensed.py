@@ -114,6 +114,46 @@ class Condensed(eqx.Module):
         return taken(x, place, 0)
 
 
+def stage_solution(
+    J: Num[Array, "s n s n"], b: Num[Array, "s n"], pairs: Pairs
+) -> Num[Array, "s n"]:
+    r"""The solution of the equations of s stages whose rows i of `pairs` say $\dot y_i = y_j$.
+
+    In such a row stand unknown i of all stages and unknown j of its own, which it gives:
+    $z^j_a = (b^i_a - \sum_c D_{ac} z^i_c) / J^{ij}_a$. What is left has s (n - k) unknowns. Of
+    several rows with the same j the first one is used.
+    """
+    s, n = b.shape
+    seen: set[int] = set()
+    first = [j not in seen and not seen.add(j) for _, j in pairs]
+    levels, _ = elimination(pairs, n)
+    chosen = {i for (i, _), keep in zip(pairs, first, strict=True) if keep}
+    gone, used, right = [], [], b
+    for i, j in levels:
+        keep = np.isin(i, list(chosen))
+        i, j = i[keep], j[keep]
+        D = jnp.stack([J[:, k, :, k] for k in i], axis=-1)
+        own = jnp.stack([jnp.diagonal(J[:, k, :, m]) for k, m in zip(i, j, strict=True)], axis=-1)
+        # Zero where the matrix of a step without solution was replaced by another one.
+        own = jnp.where(own == 0, 1.0, own)
+        weights = taken(J, j, 3) / own
+        right = right - jnp.einsum("anck,ck->an", weights, taken(b, i, 1))
+        J = J.at[:, :, :, i].add(-jnp.einsum("anck,cdk->andk", weights, D))
+        gone.append((i, j, D, own))
+        used += list(j)
+    rows = np.setdiff1d(np.arange(n), sorted(chosen))
+    columns = np.setdiff1d(np.arange(n), used)
+    left = taken(taken(J, rows, 1), columns, 3)
+    size = s * len(columns)
+    found = inverse(left.reshape(size, size)) @ taken(right, rows, 1).ravel()
+    z, order = found.reshape(s, -1), list(columns)
+    for i, j, D, own in reversed(gone):
+        given = taken(z, np.array([order.index(k) for k in i], int), 1)
+        new = (taken(b, i, 1) - jnp.einsum("adk,dk->ak", D, given)) / own
+        z, order = jnp.concatenate([z, new], axis=1), order + list(j)
+    return taken(z, np.argsort(order), 1)
+
+
 def real_form(X: Num[Array, "m n"]) -> Num[Array, "..."]:
     """For a complex matrix what it does to real and imaginary parts as one real matrix."""
     return jnp.block([[X.real, -X.imag], [X.imag, X.real]]) if jnp.iscomplexobj(X) else X

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import lineax as lx
 
+from .condensed import Pairs, stage_solution
 from .linear import Inverse, factored, solution
 
 
@@ -15,6 +16,11 @@ class AbstractImplicitStep(eqx.Module):
 
     Everything that the solution depends on is a leaf.
     """
+
+    @property
+    def rates(self) -> Pairs:
+        """Pairs (i, j) of the equations $\\dot y_i = y_j$ of an unknown `Z` (..., n)."""
+        return ()
 
     @abc.abstractmethod
     def residual(self, Z: Any) -> Any:
@@ -53,5 +59,9 @@ def _solved_jvp(primals, tangents):
     J = step.jacobian(Z)
     J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))
     change = jnp.where(okay, change, 0.0)
+    if step.rates and isinstance(linear_solver, Inverse):
+        s, n = Z.size // Z.shape[-1], Z.shape[-1]
+        found = stage_solution(J.reshape(s, n, s, n), change.reshape(s, n), step.rates)
+        return Z, -found.reshape(Z.shape)
     system = factored(linear_solver, J)
     return Z, -solution(linear_solver, system, change.ravel()).reshape(Z.shape)

@@ -9,7 +9,7 @@ from solvers import cases
 
 import rigidjax as rj
 from rigidjax.solvers import BDF, MassMatrixTerm, Radau5, Radau9, Seulex, dae_term
-from rigidjax.solvers.condensed import Condensed, checked_rates
+from rigidjax.solvers.condensed import Condensed, checked_rates, stage_solution
 
 PAIRS = {
     "none left": ((0, 1), (1, 2), (2, 3)),
@@ -37,6 +37,26 @@ def test_solution(case, dtype):
     found = jax.vmap(Condensed(jnp.asarray(A), pairs).solve)(jnp.asarray(b))
     accuracy = 1e-11 if jax.config.jax_enable_x64 else 1e-3
     np.testing.assert_allclose(found, np.linalg.solve(A, b.T).T, rtol=0, atol=accuracy)
+
+
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("stages", [1, 3])
+def test_stages(case, stages):
+    """Several stages at once, each with a Jacobian of its own."""
+    pairs = checked_rates(PAIRS[case])
+    s, n = stages, 4 if case == "none left" else 9
+    rng = np.random.default_rng(5)
+    A, M, K = rng.normal(size=(s, s)), rng.normal(size=(n, n)), rng.normal(size=(s, n, n))
+    for i, j in pairs:
+        M[i], K[:, i] = np.eye(n)[i], -np.eye(n)[j]
+    J = np.einsum("ac,ij->aicj", A, M) + np.einsum("ac,aij->aicj", np.eye(s), K)
+    z = rng.normal(size=(s, n))
+    b = np.einsum("aicj,cj->ai", J, z)
+    found = stage_solution(jnp.asarray(J), jnp.asarray(b), pairs)
+    np.testing.assert_allclose(found, z, rtol=0, atol=1e-9)
+    # In the place of a step without solution.
+    unit = jnp.eye(s * n).reshape(s, n, s, n)
+    assert np.all(np.isfinite(stage_solution(unit, jnp.zeros((s, n)), pairs)))
 
 
 def with_rates(index):

@@ -80,6 +80,10 @@ class Correction(AbstractImplicitStep):
     rate: Any
     cj: Any
 
+    @property
+    def rates(self) -> Any:
+        return self.equations.rates
+
     def residual(self, Z: Any) -> Any:
         return self.equations.residual(self.t, self.y + Z, self.rate + self.cj * Z)
 

@@ -46,6 +46,10 @@ class Stages(AbstractImplicitStep):
         ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
         return ts, self.y0 + Z, combined(self.tableau.A_inverse, Z) / h
 
+    @property
+    def rates(self) -> Any:
+        return self.equations.rates
+
     def residual(self, Z: Any) -> Any:
         residual, points = self.equations.residual, self.points(Z)
         # As one kernel, three residuals in turn are faster than at once: what is scalar stays in
