@@ -1,5 +1,7 @@
 """Consistent initial positions and velocities of systems with joints."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -43,12 +45,8 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
         if is_traced(violation):
             messages = [f"The joint {name!r} {message}." for name in names]
             bad, which = jnp.any(~(violation < _TOLERANCE)), jnp.argmax(violation)
-            found = checked_with_derivatives(
-                found,
-                lambda one, bad=bad, which=which, messages=messages: eqx.branched_error_if(
-                    one, bad, which, messages
-                ),
-            )
+            check = functools.partial(eqx.branched_error_if, pred=bad, index=which, msgs=messages)
+            found = checked_with_derivatives(found, check)
         else:
             worst = int(np.argmax(violation))
             if not violation[worst] < _TOLERANCE:

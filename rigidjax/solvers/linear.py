@@ -107,10 +107,10 @@ def solution(
 
 def inverse_size(solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: Any) -> Any:
     """How large the inverse is, at least: its largest entry, or that of one product with it."""
-    if isinstance(system.state, Condensed):
-        return jnp.max(jnp.abs(system.state.inverse), initial=0.0)
     if isinstance(solver, Inverse):
-        return jnp.max(jnp.abs(system.state), initial=0.0)
+        state = system.state
+        inverse = state.inverse if isinstance(state, Condensed) else state
+        return jnp.max(jnp.abs(inverse), initial=0.0)
     return jnp.max(jnp.abs(solution(solver, system, jnp.ones(n, dtype))), initial=0.0)
 
 

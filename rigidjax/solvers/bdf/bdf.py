@@ -215,7 +215,7 @@ def _share(index, finder, dtype):
         return _SHARE
     rtol, limits = jnp.max(jnp.asarray(finder.rtol, dtype)), jnp.finfo(dtype)
     least = _LEAST_ERROR * limits.eps / jnp.maximum(rtol, limits.tiny)
-    return jnp.clip(jnp.maximum(least, _SHARE_OF_INDEX_3), max=_SHARE)
+    return jnp.clip(least, _SHARE_OF_INDEX_3, _SHARE)
 
 
 def _begun(eqs, t0, h, y, past, made_jump, index):

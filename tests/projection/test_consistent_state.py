@@ -1,0 +1,47 @@
+"""States that joints cannot have: an error, also where only a derivative is wanted."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+
+
+@pytest.fixture(scope="module")
+def crank():
+    """A crank of 1 m and a rod of 1.5 m to a slider that is driven away at 1 m/s, from 2.5 m."""
+    bodies = [
+        rj.Body("crank", 1.0, (0.1, 0.1, 0.1), (0.5, 0.0, 0.0)),
+        rj.Body("rod", 1.0, (0.1, 0.1, 0.1), (1.75, 0.0, 0.0)),
+        rj.Body("slider", 1.0, (0.1, 0.1, 0.1), (2.5, 0.0, 0.0)),
+    ]
+    joints = [
+        rj.Revolute("ground", "crank", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+        rj.Revolute("crank", "rod", (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+        rj.Revolute("rod", "slider", (2.5, 0.0, 0.0), (0.0, 0.0, 1.0)),
+        rj.Prismatic("ground", "slider", (1.0, 0.0, 0.0), motion=lambda t: t),
+    ]
+    return rj.System(bodies, joints)
+
+
+def bent(system):
+    """A guess with the joint between crank and rod off the line."""
+    state = system.reference_state()
+    return eqx.tree_at(lambda s: s.position, state, state.position + jnp.array([0.0, 0.1, 0.0]))
+
+
+def test_out_of_reach(crank):
+    with pytest.raises(ValueError, match="cannot be closed from these positions"):
+        rj.consistent_state(crank, bent(crank), 0.5)
+
+
+def test_derivative(crank):
+    """In reverse mode; there is no forward one."""
+    guess = bent(crank)
+    compiled = eqx.filter_jit(jax.jacrev(lambda t: rj.consistent_state(crank, guess, t).position))
+    # The slider goes with the drive.
+    np.testing.assert_allclose(compiled(-0.5)[2], [1.0, 0.0, 0.0], atol=1e-9)
+    with pytest.raises(eqx.EquinoxRuntimeError, match="cannot be closed from these positions"):
+        jax.block_until_ready(compiled(0.5))
