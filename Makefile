@@ -9,12 +9,13 @@ PYTEST_ARGS ?=
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint format types notebooks benchmarks-smoke clean
+.PHONY: help demo test test-all lint format types notebooks benchmarks-smoke clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo              compare formulations, fit the racket, write figures to out/"
 	@echo "make test              all tests, then those for single precision once more"
+	@echo "make test-all          those and the long statistics and whole grids"
 	@echo "make lint              ruff"
 	@echo "make format            ruff, rewriting files"
 	@echo "make types             pyright"
@@ -49,6 +50,9 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 	RIGIDJAX_TEST_X64=0 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+
+test-all: export RIGIDJAX_TEST_ALL=1
+test-all: test
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check

@@ -1,6 +1,7 @@
 """Settings of every test: precision, seeds, the compilation cache. Warnings: see pyproject.toml.
 
 `RIGIDJAX_TEST_X64=0` runs in single precision, and then only the tests marked `float32`.
+`RIGIDJAX_TEST_ALL=1` also runs the tests marked `exhaustive`, as `make test-all` does.
 """
 
 import gc
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 X64 = os.environ.get("RIGIDJAX_TEST_X64", "1") != "0"
+EXHAUSTIVE = os.environ.get("RIGIDJAX_TEST_ALL", "0") != "0"
 SEED = 20260101
 
 # In the environment too, so that programs started by a test share the cache.
@@ -43,12 +45,15 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if X64:
-        return
-    left_out = [item for item in items if item.get_closest_marker("float32") is None]
+    def is_run(item):
+        if item.get_closest_marker("exhaustive") is not None and not EXHAUSTIVE:
+            return False
+        return X64 or item.get_closest_marker("float32") is not None
+
+    left_out = [item for item in items if not is_run(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.get_closest_marker("float32") is not None]
+        items[:] = [item for item in items if is_run(item)]
 
 
 # Each compiled program is a few memory maps, of which Linux gives a process 65,530: without
