@@ -66,6 +66,11 @@ class AbstractJoint(eqx.Module):
     def num_rates(self) -> int:
         """Number of independent joint rates $f = 6 - m$."""
 
+    @property
+    @abc.abstractmethod
+    def constrains_length(self) -> tuple[bool, ...]:
+        """Whether each constraint is a length, m; the others are sines or angles."""
+
     @abc.abstractmethod
     def points(self) -> tuple[Vector, Vector]:
         """Joint points of parent and child in the reference configuration, space components, m."""

@@ -65,6 +65,10 @@ class Cylindrical(AbstractJoint):
     def num_rates(self) -> int:
         return 2
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True, True, False, False)
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

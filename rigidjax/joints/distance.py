@@ -66,6 +66,10 @@ class Distance(AbstractJoint):
     def num_rates(self) -> int:
         return 5
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True,)
+
     def points(self) -> tuple[Vector, Vector]:
         return self.parent_point, self.child_point
 

@@ -65,6 +65,10 @@ class Planar(AbstractJoint):
     def num_rates(self) -> int:
         return 3
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True, False, False)
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

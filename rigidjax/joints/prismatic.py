@@ -77,6 +77,10 @@ class Prismatic(AbstractJoint):
     def num_rates(self) -> int:
         return 1 if self.motion is None else 0
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True, True, False, False, False) + (True,) * (self.motion is not None)
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

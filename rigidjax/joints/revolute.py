@@ -78,6 +78,10 @@ class Revolute(AbstractJoint):
     def num_rates(self) -> int:
         return 1 if self.motion is None else 0
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True, True, True, False, False) + (False,) * (self.motion is not None)
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

@@ -69,6 +69,10 @@ class Screw(AbstractJoint):
     def num_rates(self) -> int:
         return 1
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True, True, False, False, True)
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

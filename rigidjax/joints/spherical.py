@@ -58,6 +58,10 @@ class Spherical(AbstractJoint):
     def num_rates(self) -> int:
         return 3
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True,) * 3
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

@@ -72,6 +72,10 @@ class Universal(AbstractJoint):
     def num_rates(self) -> int:
         return 2
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True, True, True, False)
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

@@ -55,6 +55,10 @@ class Weld(AbstractJoint):
     def num_rates(self) -> int:
         return 0
 
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (True,) * 3 + (False,) * 3
+
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
 

@@ -15,6 +15,8 @@ from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_space
 from ..rotations.so3 import skew
 from .attachment import JointGroup, Placement, Poses, group_joints
+from .lengths import characteristic_lengths
+from .rows import take
 from .topology import GROUND
 
 
@@ -30,13 +32,15 @@ class JointedMechanics(eqx.Module):
     r"""Poses, twists and their constraints for bodies with joints, all bodies stacked.
 
     The minimal velocities $\nu$ are those of the tree joints, body by body: a body that hangs on a
-    joint has its joint rates, a free one $(\dot x, \Omega)$.
+    joint has its joint rates, a free one $(\dot x, \Omega)$. `lengths`, (L,) m: the size of the
+    mechanism that a body belongs to (see `lengths.characteristic_lengths`).
     """
 
     system: Any
     groups: list[JointGroup]
     masses: Float[Array, " L"]
     inertias: Float[Array, "L 3"] | Float[Array, "L 3 3"]
+    lengths: Float[Array, " L"]
     translates: ClassVar[bool] = True
 
     def __init__(self, system):
@@ -53,6 +57,7 @@ class JointedMechanics(eqx.Module):
         poses = self.poses(reference.position, rotations, jnp.zeros(0))
         loops = system.topology.loops
         self.groups = group_joints(system.joints, loops, rows, poses.positions, poses.rotations)
+        self.lengths = characteristic_lengths(self.groups, self.masses, self.inertias)
 
     # Counts.
 
@@ -178,6 +183,25 @@ class JointedMechanics(eqx.Module):
         for group, place in zip(self.groups, places, strict=True):
             if group.closes_loops or not loops_only:
                 yield group, place
+
+    @property
+    def joint_lengths(self) -> list[Float[Array, " n"]]:
+        """Characteristic lengths at the joints of every group, m."""
+        rows = [
+            [c if c < self.num_bodies else p for p, c in zip(g.parents, g.children, strict=True)]
+            for g in self.groups
+        ]
+        return [take(self.lengths, row) for row in rows]
+
+    @property
+    def units(self) -> Float[Array, " m"]:
+        """What the values of `constraint` are measured by: the mechanism's length where they are
+        lengths, 1 where they are angles."""
+        parts = [
+            jnp.where(np.array(group.joint.constrains_length), length[:, None], 1.0).ravel()
+            for group, length in zip(self.groups, self.joint_lengths, strict=True)
+        ]
+        return jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts])
 
     def constraint_owners(self) -> list[int]:
         """Joint of each constraint in the order of `constraint`."""

@@ -96,6 +96,9 @@ def test_null_space_and_gradient_complement_each_other(kind):
     joint, _, _, _, out = evaluated(kind)
     G = out["gradient"]
     assert np.all(np.linalg.matrix_rank(G) == joint.num_constraints)
+    # Constraints that a displacement changes are lengths.
+    moves = np.abs(G[:, :, :3]).max(axis=(0, 2)) > 0
+    assert joint.constrains_length == tuple(moves)
     assert np.abs(out["prescribed rate"]).max() < round_off(50)
     assert (np.abs(out["prescribed"]).max() > 0) == kind.startswith("driven")
     if joint.closes_loops_only:
