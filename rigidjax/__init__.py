@@ -3,6 +3,12 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import interrupts
+
+# Before the slow imports below: Ctrl-C has to work there too. Other programs are left alone.
+if interrupts.is_program():
+    interrupts.end_at_once()
+
 from . import projection as projection, solvers as solvers
 from .adjoint import AnyMode as AnyMode
 from .bodies import (

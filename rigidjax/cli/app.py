@@ -5,6 +5,7 @@ from typing import Annotated
 import jax
 import typer
 
+from ..interrupts import end_at_once
 from .compare import compare
 from .demo import demo
 from .fit import fit
@@ -54,4 +55,5 @@ app.command("demo")(demo)
 
 def main() -> None:
     """Entry point of the console script."""
+    end_at_once()
     app()

@@ -6,9 +6,6 @@ import pathlib
 
 import jax.numpy as jnp
 
-from ..io import check_target
-from ..plotting.style import figure_format, style
-
 
 def tolerance(option: str, value: float) -> float:
     """A tolerance that double precision can reach."""
@@ -28,24 +25,6 @@ def positive(option: str, value: float) -> float:
     if not 0 < value < math.inf:
         raise ValueError(f"`{option} {value:g}` must be positive.")
     return value
-
-
-def output(path: pathlib.Path | None, force: bool) -> None:
-    """A file that may be written."""
-    if path is None:
-        return
-    if path.exists() and not path.is_dir() and not force:
-        raise FileExistsError(f"{path} exists; give --force to overwrite it.")
-    check_target(path, force)
-
-
-def figure(path: pathlib.Path | None, force: bool) -> None:
-    """A figure that may be written, and can be drawn."""
-    if path is None:
-        return
-    with style():
-        figure_format(path)
-    output(path, force)
 
 
 def readable(path: str | os.PathLike[str]) -> pathlib.Path:

@@ -12,7 +12,8 @@ from rich.table import Table
 from ..formulations import AbstractFormulation
 from ..problems import Comparison, Problem, Row, compare as compare_formulations, formulations
 from . import checks, choices
-from .messages import bad_input, console, errors
+from .messages import bad_input, console, errors, print_outputs
+from .outputs import FIGURE, Output, check_outputs
 
 
 def compare(
@@ -66,7 +67,7 @@ def compare(
         rtol = checks.tolerance("--rtol", rtol)
         end = example.t1 if t1 is None else checks.positive("--t1", t1)
         models = _chosen(example, only or ())
-        checks.figure(plot, force)
+        check_outputs([Output("--plot", plot, FIGURE)], force)
     stream = errors()
     with stream.status(example.name) as status:
         comparison = compare_formulations(
@@ -85,7 +86,7 @@ def compare(
         from .. import plotting
 
         plotting.save_figure(plotting.plot_comparison(comparison, title), plot, force)
-        console().print(f"figure: {plot}")
+    print_outputs({"figure": plot})
 
 
 def _chosen(example: Problem, only: Sequence[str]) -> dict[str, AbstractFormulation]:

@@ -9,12 +9,22 @@ import typer
 
 from .. import io
 from ..formulations import NullSpace
-from ..identification.racket import PENDULUM_INERTIA, racket_case
+from ..identification.racket import PENDULUM_INERTIA, RacketCase, data_path, racket_case
 from ..problems import compare, tennis_racket
 from ..simulate import simulate
 from .compare import print_comparison
 from .fit import draw, run_fit
 from .messages import bad_input, console, errors, fail
+from .outputs import FIGURE, NETCDF, REPORT, Output, check_outputs
+
+# What is written, each with the endings of its kind.
+FILES = {
+    "racket_motion.png": FIGURE,
+    "racket_motion.nc": NETCDF,
+    "racket_comparison.png": FIGURE,
+    "racket_fit.png": FIGURE,
+    "racket_fit.md": REPORT,
+}
 
 
 def demo(
@@ -34,20 +44,26 @@ def demo(
 
     `rigidjax demo --out figures`
     """
-    names = ("racket_motion.png", "racket_motion.nc", "racket_comparison.png")
-    names = (*names, "racket_fit.png", "racket_fit.md")
     with bad_input():
         case = racket_case(data)
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             fail(f"Cannot make the folder {out}: {error.strerror}.")
-        for name in names:
-            io.check_target(out / name, force=True)
-        from .. import plotting
+        files = [Output("--out", out / name, FILES[name]) for name in FILES]
+        check_outputs(files, True, [data_path(data)])
+    with io.together():
+        _demonstrate(out, case)
+    target = console()
+    target.rule("[bold]Written")
+    for name in FILES:
+        target.print(f"{out / name}")
 
-        with plotting.style():
-            pass
+
+def _demonstrate(out: pathlib.Path, case: RacketCase) -> None:
+    from .. import plotting
+
+    names = list(FILES)
     target = console()
     racket = tennis_racket()
     target.rule("[bold]1. A racket flips")
@@ -86,6 +102,3 @@ def demo(
     found = run_fit(target, case)
     plotting.save_figure(draw(found, case, PENDULUM_INERTIA), out / names[3], force=True)
     found.report(out / names[4], force=True)
-    target.rule("[bold]Written")
-    for name in names:
-        target.print(f"{out / name}")

@@ -8,10 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from ..identification import Fit
-from ..identification.racket import COLUMNS, PENDULUM_INERTIA, RacketCase, racket_case
+from ..identification.racket import COLUMNS, PENDULUM_INERTIA, RacketCase, data_path, racket_case
+from ..io import together
 from . import checks, choices
 from .fitting import print_residuals, print_summary, print_verdict, run_identification
-from .messages import bad_input, console
+from .messages import bad_input, console, print_outputs
+from .outputs import FIGURE, REPORT, Output, check_outputs
 
 # Of the pendulum values, by their authors, kg m^2.
 PENDULUM_DEVIATION = (3.8e-3, 5.7e-3, 0.076e-3)
@@ -58,20 +60,18 @@ def fit(
         for moment in inertia:
             checks.positive("--inertia", moment)
         case = racket_case(data, inertia=inertia)
-        checks.output(report, force)
-        if report is not None and report.suffix.lower() not in (".md", ".txt", ".json"):
-            raise ValueError(f"`--report` writes .md, .txt or .json; got {report}.")
-        checks.figure(plot, force)
+        files = Output("--report", report, REPORT), Output("--plot", plot, FIGURE)
+        check_outputs(files, force, [data_path(data)])
     target = console()
     found = run_fit(target, case)
-    if report is not None:
-        found.report(report, force)
-        target.print(f"report: {report}")
-    if plot is not None:
-        from .. import plotting
+    with together():
+        if report is not None:
+            found.report(report, force)
+        if plot is not None:
+            from .. import plotting
 
-        plotting.save_figure(draw(found, case, inertia), plot, force)
-        target.print(f"figure: {plot}")
+            plotting.save_figure(draw(found, case, inertia), plot, force)
+    print_outputs({"report": report, "figure": plot})
 
 
 def run_fit(target: Console, case: RacketCase) -> Fit:

@@ -2,13 +2,12 @@
 
 import hashlib
 import pathlib
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .. import io
 from ..identification import Fit, predictions
-from . import checks
 from .case import Case, read_case
 from .case.method import Outputs
 from .fitting import (
@@ -19,9 +18,8 @@ from .fitting import (
     run_identification,
     working,
 )
-from .messages import bad_input, console, fail
-
-_REPORTS = (".md", ".txt", ".json")
+from .messages import bad_input, console, fail, print_outputs
+from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs
 
 
 def identify_case(
@@ -57,7 +55,14 @@ def identify_case(
         outputs = Outputs(
             *(a if a is not None else b for a, b in zip(given, loaded.outputs, strict=True))
         )
-        _check_outputs(outputs, force)
+        files = (
+            Output("--out", outputs.netcdf, NETCDF),
+            Output("--html", outputs.html, PAGE),
+            Output("--report", outputs.report, REPORT),
+        )
+        check_outputs(files, force, [case, *loaded.files])
+        if outputs.html is not None:
+            _check_figures()
     target = console()
     timed = run_identification(
         (loaded.model, loaded.measurements, loaded.parameters),
@@ -67,23 +72,19 @@ def identify_case(
     print_estimates(target, timed.fit)
     print_residuals(target, timed.fit)
     print_verdict(target, timed.fit, whiteness=True)
-    for name, path in write(loaded, timed.fit, outputs, force):
-        target.print(f"{name}: {path}")
+    with io.together():
+        write(loaded, timed.fit, outputs, force)
+    print_outputs({"report": outputs.report, "everything": outputs.netcdf, "page": outputs.html})
     if not timed.fit.converged:
         fail(f"The fit did not converge: {timed.fit.result}. Its numbers are no estimates.", code=1)
 
 
-def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> list[tuple[str, Any]]:
-    """Write the files that are asked for.
-
-    **Returns:** what was written, each with its path.
-    """
-    written = []
+def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
+    """Write the files that are asked for."""
     if outputs.report is not None:
         found.report(outputs.report, force)
-        written.append(("report", outputs.report))
     if outputs.netcdf is None and outputs.html is None:
-        return written
+        return
     how = {k: v for k, v in loaded.options.items() if k in _OF_SIMULATION}
     with working("predicting and writing"):
         predicted = predictions(found, loaded.measurements, **how)
@@ -97,7 +98,6 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> list[tuple
             }
             data = io.fit_to_dataset(found, loaded.measurements, predicted, attributes)
             io.save(data, outputs.netcdf, force)
-            written.append(("everything", outputs.netcdf))
         if outputs.html is not None:
             from .. import plotting
 
@@ -110,23 +110,9 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> list[tuple
                 case=loaded.text,
                 force=force,
             )
-            written.append(("page", outputs.html))
-    return written
 
 
 _OF_SIMULATION = ("solver", "rtol", "atol", "projection", "max_steps")
-
-
-def _check_outputs(outputs: Outputs, force: bool) -> None:
-    if outputs.html is not None:
-        _check_figures()
-    if outputs.report is not None and outputs.report.suffix.lower() not in _REPORTS:
-        raise ValueError(f"`--report` writes .md, .txt or .json; got {outputs.report}.")
-    given = [path.resolve() for path in outputs if path is not None]
-    if len(set(given)) < len(given):
-        raise ValueError("Outputs must be different files.")
-    for path in outputs:
-        checks.output(path, force)
 
 
 def _check_figures() -> None:

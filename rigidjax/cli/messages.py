@@ -1,7 +1,8 @@
 """What the command line says, and how it ends on bad input."""
 
 import contextlib
-from collections.abc import Iterator
+import pathlib
+from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 import typer
@@ -26,6 +27,13 @@ def fail(message: str, code: int = 2) -> NoReturn:
     """End the program with a message; code 2 is bad input, 1 a computation that failed."""
     errors().print(f"[bold red]Error:[/] {escape(message)}")
     raise typer.Exit(code)
+
+
+def print_outputs(files: Mapping[str, pathlib.Path | None]) -> None:
+    """Say what was written where, by what it is; files without a path were not."""
+    for name, path in files.items():
+        if path is not None:
+            console().print(f"{name}: {path}", markup=False)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,8 @@ from ..simulate import simulate
 from ..solution import Solution
 from ..system import System, has_joints
 from . import checks, choices
-from .messages import bad_input, console, fail
+from .messages import bad_input, console, fail, print_outputs
+from .outputs import FIGURE, NETCDF, Output, check_outputs
 from .progress import progress_bar
 
 
@@ -108,8 +109,8 @@ def run(
             )
         if samples < 2:
             raise ValueError(f"`--samples {samples}` must be 2 or more.")
-        checks.output(out, force)
-        checks.figure(plot, force)
+        files = Output("--out", out, NETCDF), Output("--plot", plot, FIGURE)
+        check_outputs(files, force)
     with bad_input(), progress_bar(example.name, progress) as meter:
         try:
             solution = simulate(
@@ -129,15 +130,15 @@ def run(
             fail(str(error), code=1)
     how = f"{solver}, " + (f"step {dt:g} s" if dt is not None else f"rtol {rtol:g}, atol {atol:g}")
     _report(example, solution, how)
-    if out is not None:
-        labels = {"title": example.title, "source": example.source, "solver": how}
-        io.save(io.to_dataset(solution, labels), out, force)
-        console().print(f"trajectory: {out}")
-    if plot is not None:
-        from .. import plotting
+    with io.together():
+        if out is not None:
+            labels = {"title": example.title, "source": example.source, "solver": how}
+            io.save(io.to_dataset(solution, labels), out, force)
+        if plot is not None:
+            from .. import plotting
 
-        plotting.save_figure(plotting.plot_motion(solution, example.title), plot, force)
-        console().print(f"figure: {plot}")
+            plotting.save_figure(plotting.plot_motion(solution, example.title), plot, force)
+    print_outputs({"trajectory": out, "figure": plot})
 
 
 _MAX_STEPS = 10_000_000

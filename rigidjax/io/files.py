@@ -1,9 +1,17 @@
-"""Writing a file so that it is there whole or not at all."""
+"""Writing files so that they are there whole or not at all."""
 
 import contextlib
+import contextvars
 import os
 import pathlib
 from collections.abc import Iterator
+
+from .. import interrupts
+
+_Moves = list[tuple[pathlib.Path, pathlib.Path]]
+
+# Files that are written but not yet in their places, inside of `together`.
+_waiting: contextvars.ContextVar[_Moves | None] = contextvars.ContextVar("waiting", default=None)
 
 
 def check_target(path: str | os.PathLike[str], force: bool = False) -> pathlib.Path:
@@ -14,7 +22,7 @@ def check_target(path: str | os.PathLike[str], force: bool = False) -> pathlib.P
     """
     target = pathlib.Path(path)
     _refuse(target, force)
-    _create(target).unlink()
+    _remove(_create(target))
     return target
 
 
@@ -27,12 +35,42 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[pat
     """
     target = pathlib.Path(path)
     _refuse(target, force)
+    waiting = _waiting.get()
     temporary = _create(target)
     try:
         yield temporary
-        os.replace(temporary, target)
+        moves = [(temporary, target)]
+        if waiting is None:
+            _move(moves)
+        else:
+            waiting += moves
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Files written inside by `replacing` come to their places at the end, or none of them.
+
+    All functions of the package that write files use `replacing`.
+    """
+    moves: _Moves = []
+    token = _waiting.set(moves)
+    try:
+        yield
+        _move(moves)
     finally:
-        temporary.unlink(missing_ok=True)
+        _waiting.reset(token)
+        for temporary, _ in moves:
+            _remove(temporary)
+
+
+def _move(moves: _Moves) -> None:
+    with interrupts.moving:
+        for temporary, target in moves:
+            os.replace(temporary, target)
+            interrupts.unfinished.discard(str(temporary))
 
 
 def _refuse(target: pathlib.Path, force: bool) -> None:
@@ -45,8 +83,15 @@ def _refuse(target: pathlib.Path, force: bool) -> None:
 def _create(target: pathlib.Path) -> pathlib.Path:
     # The ending stays last: figures are written in the format that it names.
     temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    interrupts.unfinished.add(str(temporary))
     try:
         temporary.touch(exist_ok=False)
     except OSError as error:
+        interrupts.unfinished.discard(str(temporary))
         raise type(error)(f"Cannot write {target}: {error.strerror or error}.") from error
     return temporary
+
+
+def _remove(temporary: pathlib.Path) -> None:
+    temporary.unlink(missing_ok=True)
+    interrupts.unfinished.discard(str(temporary))

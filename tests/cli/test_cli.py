@@ -211,18 +211,37 @@ def test_missing_argument_and_text_for_a_number():
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("run", "free_body", "--out"),
-        ("run", "free_body", "--plot"),
-        ("compare", "free_body", "--plot"),
-        ("fit", "racket", "--plot"),
-        ("fit", "racket", "--report"),
+        ("run", "free_body", "--out", "precious.nc"),
+        ("run", "free_body", "--plot", "precious.png"),
+        ("compare", "free_body", "--plot", "precious.png"),
+        ("fit", "racket", "--plot", "precious.png"),
+        ("fit", "racket", "--report", "precious.md"),
     ],
 )
 def test_existing_output_is_kept_without_force(tmp_path, arguments):
-    path = tmp_path / "precious.png"
+    *arguments, name = arguments
+    path = tmp_path / name
     path.write_text("old")
-    assert "precious.png exists; give --force to overwrite it." in refusal(*arguments, path)
+    assert f"{name} exists; give --force to overwrite it." in refusal(*arguments, path)
     assert path.read_text() == "old"
+
+
+def test_inputs_and_other_formats_are_not_overwritten(tmp_path):
+    """Not even with --force; also through a link."""
+    data, link = tmp_path / "tosses.md", tmp_path / "link.md"
+    data.write_bytes(data_path().read_bytes())
+    link.symlink_to(data)
+    before = data.read_bytes()
+    for path in (data, link):
+        arguments = ("fit", "racket", "--data", data, "--report", path, "--force")
+        assert_refused(r"`--report .*\.md` is an input, which is kept", *arguments)
+    assert_refused("`--out` writes .nc, .nc4 or .h5; got a.csv", *QUICK, "--out", "a.csv")
+    twice = ("fit", "racket", "--report", tmp_path / "a.txt", "--plot", tmp_path / "a.txt")
+    assert_refused("Outputs must be different files; .*a.txt is named twice", *twice)
+    demo = tmp_path / "racket_fit.md"
+    data.rename(demo)
+    assert_refused("is an input", "demo", "--out", tmp_path, "--data", demo)
+    assert demo.read_bytes() == before
 
 
 def test_nothing_is_written_where_input_is_bad(tmp_path):

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from cli.case_files import PENDULUM, RACKET, TEXT
+from cli.case_files import PENDULUM, RACKET, TEXT, case_of
 from cli.program import assert_refused, call, good
 
 import rigidjax as rj
@@ -114,6 +114,25 @@ def test_existing_files_are_kept(fitted):
         before = path.read_bytes()
         assert_refused("exists; give --force to overwrite it", "identify", RACKET, option, path)
         assert path.read_bytes() == before
+
+
+def test_what_is_read_is_not_overwritten(tmp_path):
+    """The case itself and its data, with --force too, also if the case names them as outputs."""
+    path = case_of(tmp_path, TEXT)
+    kept = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    (tmp_path / "angle.nc").symlink_to(tmp_path / "angle.csv")
+    for option, name, message in (
+        ("--out", "angle.csv", "`--out .*angle.csv` is an input, which is kept"),
+        ("--out", "angle.nc", "`--out .*angle.nc` is an input, which is kept"),
+        ("--report", "case.toml", "`--report .*case.toml` is an input, which is kept"),
+        ("--html", "other.csv", "`--html` writes .html or .htm; got .*other.csv"),
+        ("--report", "other.nc", "`--report` writes .md, .txt or .json; got .*other.nc"),
+    ):
+        assert_refused(message, "identify", path, option, tmp_path / name, "--force")
+    (tmp_path / "angle.nc").unlink()
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == kept
+    path.write_text(TEXT + '\n[output]\nnetcdf = "rates.csv"\n')
+    assert_refused("rates.csv` is an input", "identify", path, "--force")
 
 
 # --- a fit that does not converge

@@ -1,0 +1,136 @@
+"""Ctrl-C: the program ends at once with code 130, and nothing is half-written."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from cli.case_files import PENDULUM
+
+import rigidjax as rj
+from rigidjax import interrupts
+
+PROGRAM = [sys.executable, "-m", "rigidjax"]
+# Seconds from the signal to the end.
+LIMIT = 2.0
+
+
+def end_of(process, number=signal.SIGINT):
+    """The exit code after a signal."""
+    begin = time.monotonic()
+    process.send_signal(number)
+    code = process.wait(timeout=30)
+    assert time.monotonic() - begin < LIMIT
+    return code
+
+
+def started(*arguments, folder, **streams):
+    return subprocess.Popen([*PROGRAM, *map(str, arguments)], cwd=folder, **streams)
+
+
+def test_while_packages_are_imported(tmp_path):
+    with started("--version", folder=tmp_path, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not _is_caught(process.pid):
+            time.sleep(0.005)
+        assert end_of(process) == 130
+        assert process.stderr is not None and process.stderr.read() == b""
+
+
+def _is_caught(pid):
+    """Whether a process handles SIGTERM, which Python does not by itself."""
+    with open(f"/proc/{pid}/status") as file:
+        mask = next(line.split()[1] for line in file if line.startswith("SigCgt"))
+    return bool(int(mask, 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def test_while_xla_runs(tmp_path):
+    """Ten million steps; the bar says when they have begun, and takes the cursor away."""
+    terminal, end = pty.openpty()
+    arguments = (
+        "run",
+        "free_body",
+        "--t1",
+        1e4,
+        "--dt",
+        1e-3,
+        "--out",
+        "body.nc",
+        "--plot",
+        "a.png",
+    )
+    with started(*arguments, "--progress", folder=tmp_path, stderr=end) as process:
+        seen = b""
+        while b"%" not in seen:
+            seen += os.read(terminal, 1024)
+        assert end_of(process) == 130
+    os.set_blocking(terminal, False)
+    assert os.read(terminal, 65536).endswith(interrupts.TIDY)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_while_files_are_written(tmp_path, number):
+    """One of two files is complete, neither is there afterwards; what was there is kept."""
+    (tmp_path / "a.txt").write_text("old")
+    code = """if True:
+        import time
+        from rigidjax import interrupts, io
+        interrupts.end_at_once()
+        with io.together():
+            for name in ("a.txt", "b.txt"):
+                with io.replacing(name, force=True) as file:
+                    file.write_text("new")
+                    if name == "b.txt":
+                        print("ready", flush=True)
+                        time.sleep(60)
+    """
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        assert len(list(tmp_path.iterdir())) == 3
+        assert end_of(process, number) == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_other_programs_are_left_alone():
+    assert not interrupts.is_program()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seconds", [0.3, 1, 2, 3, 4, 6, 8, 11, 14, 18])
+def test_at_any_moment_of_a_fit(tmp_path, seconds):
+    outputs = ("--out", tmp_path / "a.nc", "--html", tmp_path / "a.html")
+    arguments = ("identify", PENDULUM / "pendulum.toml", *outputs)
+    with started(*arguments, folder=tmp_path, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            assert end_of(process) == 130
+    assert len(list(tmp_path.iterdir())) in (0, 2)
+
+
+# --- several files at once
+
+
+def test_files_come_together_or_not_at_all(tmp_path):
+    first, second = tmp_path / "a.txt", tmp_path / "b.txt"
+
+    def write(fails):
+        with rj.io.together():
+            for path in (first, second):
+                with rj.io.replacing(path) as temporary:
+                    temporary.write_text("new")
+                assert not path.exists()
+            if fails:
+                raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write(fails=True)
+    assert list(tmp_path.iterdir()) == [] and not interrupts.unfinished
+    write(fails=False)
+    assert sorted(tmp_path.iterdir()) == [first, second] and not interrupts.unfinished
