@@ -13,6 +13,7 @@ from ..formulations import AbstractFormulation
 from ..projection import AbstractProjection
 from ..state import State
 from ..system import System
+from .covariance import reach_of, without_effect
 from .evaluation import Evaluation
 from .first_order import FirstOrder
 from .fit import IdentificationError
@@ -20,11 +21,9 @@ from .least_squares import Search
 from .losses import AbstractLoss, Squares
 from .measurements import Runs
 from .parameters import Parameter
-from .problem import Problem, Simulation, component_sizes, component_table
+from .problem import Problem, Simulation, component_groups, component_sizes, component_table
 from .sensors import tracking
 
-# A parameter acts on nothing if it changes readings by less than this part of what others do.
-_IDLE = 1e-14
 _METHODS = ("levenberg-marquardt", "gauss-newton")
 
 
@@ -184,12 +183,10 @@ def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
             "truth, or allow more steps (`max_steps`)."
         )
     labels, _, fitted = component_table(problem, runs)
-    values = np.concatenate([np.asarray(first.shared), np.asarray(first.own).reshape(-1)])
-    scale = np.maximum(np.abs(values), component_sizes(problem))
-    scale = np.where(scale > 0, scale, 1.0)
-    sensitivity = np.abs(first.with_prior()).max(axis=0) * scale
-    nothing = _IDLE * sensitivity.max()
-    idle = [x for x, s, f in zip(labels, sensitivity, fitted, strict=True) if f and s <= nothing]
+    starts = np.concatenate([np.asarray(first.shared), np.asarray(first.own).reshape(-1)])
+    reach = reach_of(starts, starts, component_groups(problem), component_sizes(problem))
+    nothing = without_effect(first.with_prior(), reach)
+    idle = [x for x, n, f in zip(labels, nothing, fitted, strict=True) if f and n]
     if idle:
         raise ValueError(
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "

@@ -13,11 +13,11 @@ from ..formulations import AbstractFormulation
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError
 from ..state import State
-from .covariance import Spectrum
 from .identifiability import Identifiability, judge
 from .parameters import Experiment, Parameter
 from .plan import Plan, make_plan
 from .priors import prior_notes
+from .undetermined import Components
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,13 +146,12 @@ def excitation_of(
     jacobian, values = np.asarray(jacobian), np.asarray(plan.values(experiment))
     labels, units, groups, fitted = plan.components()
     scale = plan.scale() if scale is None else scale
-    spectrum, verdict = judge(
-        labels, units, groups, fitted, values, jacobian, 1.0, plan.tolerance, plan.sizes()
-    )
+    of = Components(tuple(labels), tuple(units), values, tuple(groups))
+    spectrum, verdict = judge(of, fitted, values, plan.sizes(), jacobian, 1.0, plan.tolerance)
     chosen = np.flatnonzero(fitted)
-    sizes = Spectrum(jacobian[:, chosen], scale[chosen], plan.tolerance).values
-    regular = spectrum.rank == len(chosen)
     J = jacobian[:, chosen]
+    regular = spectrum.rank == len(chosen)
+    sizes = np.linalg.svd(np.linalg.qr(J * scale[chosen], mode="r"), compute_uv=False)
     return Excitation(
         labels=tuple(labels[i] for i in chosen),
         units=tuple(units[i] for i in chosen),

@@ -1,26 +1,28 @@
 """What the data determine, sharply or not at all, in words."""
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
 
 import numpy as np
 
-from .covariance import Spectrum
+from .covariance import Spectrum, reach_of
 from .undetermined import (
     Components,
+    change_of,
     describe,
     directions,
     is_common_scale,
     listed,
-    relative_change,
+    seen,
 )
 
 # Parameters at least this correlated may have a combination that is much sharper than they are.
 _CORRELATED = 0.9
 # A combination is worth a sentence if its relative standard deviation gains this factor.
 _SHARPER = 3.0
-# A standard deviation above this part of the value is called "hardly determined".
-_WEAK = 0.5
+# A standard deviation above this part of the value is worth a sentence: the parameter is "hardly
+# determined"; or zero within its error, if that is below the second part of what it started from.
+_WEAK, _ZERO = 0.5, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +55,11 @@ class Identifiability:
 
     - `identifiable`: whether every fitted parameter is determined.
     - `rank` and `num_parameters`, of the Fisher information.
-    - `condition`: of the weighted Jacobian in relative changes of the parameters; squared, that of
-      the Fisher information.
+    - `condition`: of the weighted Jacobian with columns of norm one, whatever the units and values
+      of the parameters; squared, that of the Fisher information in this scaling.
     - `singular_values`: in the same scaling.
-    - `undetermined`: relative changes of parameters, by label, that change no prediction.
+    - `undetermined`: changes of parameters, by label, that change no prediction: relative to the
+      value, the largest being one; absolute where a parameter is zero as far as the data tell.
     - `sharp`: combinations known better than the parameters in them.
     - `messages`: all of it in words.
     """
@@ -75,40 +78,31 @@ class Identifiability:
 
 
 def judge(
-    labels: Sequence[str],
-    units: Sequence[str],
-    groups: Sequence[int],
+    of: Components,
     fitted: np.ndarray,
-    values: np.ndarray,
+    starts: np.ndarray,
+    sizes: np.ndarray,
     jacobian: np.ndarray,
     variance: float,
     tolerance: float,
-    sizes: np.ndarray,
 ) -> tuple[Spectrum, Identifiability]:
     """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
 
-    **Arguments:** `labels`, `units`, `groups` (components of one parameter have one number),
-    `fitted` and `values` of all components (K,); `jacobian` (M, K) of the weighted residuals;
-    `variance` of a weighted residual; `tolerance`, singular values relative to the largest that
-    count as zero; `sizes`, `Parameter.size` of all components.
+    **Arguments:** `of`, all components (K,), which of them are `fitted`, where they started, and
+    their `sizes`, `Parameter.size`; `jacobian` (M, K) of the weighted residuals; `variance` of a
+    weighted residual; `tolerance`, singular values relative to the largest that count as zero.
     **Returns:** the spectrum of the fitted ones, and the verdict.
     """
-    scale = parameter_scale(values, np.asarray(groups), sizes)
+    reach = reach_of(of.values, starts, np.asarray(of.groups), sizes)
     chosen = [int(k) for k in np.flatnonzero(fitted)]
-    every = Components(tuple(labels), tuple(units), values, tuple(groups))
-    spectrum = Spectrum(jacobian[:, chosen], scale[chosen], tolerance)
-    covariance = spectrum.covariance(variance)
-    undetermined, messages = describe(spectrum, _part(every, chosen), variance)
+    part = _part(of, chosen)
+    spectrum = Spectrum(jacobian[:, chosen], tolerance, reach[chosen])
+    undetermined, messages = describe(spectrum, part, variance)
     if not messages:
-        messages = _held_texts(Spectrum(jacobian, scale, tolerance), every, fitted)
-    std = np.sqrt(np.diag(covariance))
-    for i, k in enumerate(chosen):
-        if np.isfinite(std[i]) and std[i] > _WEAK * scale[k]:
-            messages.append(
-                f"{labels[k]} is hardly determined: {values[k]:.4g} with a standard deviation of "
-                f"{std[i]:.2g}."
-            )
-    sharp = _sharp_combinations(labels, units, values, chosen, spectrum, variance)
+        messages = _held_texts(Spectrum(jacobian, tolerance, reach), of, fitted, variance)
+    std = np.sqrt(np.diag(spectrum.covariance(variance)))
+    messages += _weak_texts(part, std, reach[chosen], sizes[chosen])
+    sharp = _sharp_combinations(part, spectrum, variance)
     messages += [str(combination) for combination in sharp]
     if spectrum.rank == len(chosen):
         messages.insert(0, f"All {len(chosen)} fitted parameters are determined.")
@@ -124,17 +118,25 @@ def judge(
     )
 
 
-def parameter_scale(values: np.ndarray, groups: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Size of a large change of each component: the largest component of the same parameter.
-
-    At least what `sizes` says.
-    """
-    scale = np.ones_like(values)
-    for group in np.unique(groups):
-        members = groups == group
-        size = np.abs(values[members]).max()
-        scale[members] = size if size > 0 else 1.0
-    return np.where(sizes > 0, np.maximum(sizes, np.abs(values)), scale)
+def _weak_texts(of, std, reach, sizes):
+    """Parameters whose standard deviation is as large as they are."""
+    largest = reach_of(of.values, of.values, np.asarray(of.groups), sizes)
+    messages = []
+    for label, value, own, size, possible in zip(
+        of.labels, of.values, std, largest, reach, strict=True
+    ):
+        if not (np.isfinite(own) and own > _WEAK * size):
+            continue
+        if 0 < _ZERO * possible < own:
+            messages.append(
+                f"{label} is hardly determined: {value:.4g} with a standard deviation of {own:.2g}."
+            )
+        else:
+            messages.append(
+                f"{label} cannot be told from zero: {value:.2g} with a standard deviation of "
+                f"{own:.2g}."
+            )
+    return messages
 
 
 def _part(of, chosen):
@@ -146,16 +148,18 @@ def _part(of, chosen):
     )
 
 
-def _held_texts(whole, of, fitted):
+def _held_texts(whole, of, fitted, variance):
     """What would not be determined without the values that are held fixed."""
     held = {label for label, f in zip(of.labels, fitted, strict=True) if not f}
+    has_value = seen(whole, of, variance)
     idle, messages = [], []
     for row in directions(whole):
-        change = relative_change(row, whole, of)
+        change = change_of(row, whole, of, has_value)
         if set(change) <= held:
             idle += [label for label in change if label not in idle]
         else:
-            messages.append(_rests_on_text(change, [x for x in change if x in held]))
+            common = is_common_scale(row, change, has_value)
+            messages.append(_rests_on_text(change, [x for x in change if x in held], common))
     if len(idle) == 1:
         messages.append(f"The value at which {idle[0]} is held fixed has no effect.")
     elif idle:
@@ -164,9 +168,9 @@ def _held_texts(whole, of, fitted):
     return messages
 
 
-def _rests_on_text(change, held):
+def _rests_on_text(change, held, common):
     fixed = listed(held)
-    if is_common_scale(change):
+    if common:
         return (
             f"The data determine only the ratios of {listed(list(change))}: their common scale "
             f"rests on {fixed}, which is held fixed, and an error of it is not in the standard "
@@ -179,32 +183,30 @@ def _rests_on_text(change, held):
     )
 
 
-def _sharp_combinations(labels, units, values, chosen, spectrum, variance):
+def _sharp_combinations(of, spectrum, variance):
     found = []
     covariance = spectrum.covariance(variance)
     std = np.sqrt(np.diag(covariance))
-    for a in range(len(chosen)):
-        for b in range(a + 1, len(chosen)):
-            i, j = chosen[a], chosen[b]
-            if units[i] != units[j] or not np.isfinite(std[[a, b]]).all():
-                continue
-            if min(std[a], std[b]) == 0 or (abs(covariance[a, b]) < _CORRELATED * std[a] * std[b]):
-                continue
-            sign = -1.0 if covariance[a, b] > 0 else 1.0
-            gradient = np.zeros(len(chosen))
-            gradient[a], gradient[b] = 1.0, sign
-            # Not from the covariance, where the difference of two large numbers would cancel.
-            combined = spectrum.std_of(gradient, variance)
-            if _SHARPER * combined > min(std[a], std[b]):
-                continue
-            found.append(
-                Combination(
-                    label=f"{labels[i]} {'-' if sign < 0 else '+'} {labels[j]}",
-                    value=float(values[i] + sign * values[j]),
-                    std=combined,
-                    unit=units[i],
-                    parts=(labels[i], labels[j]),
-                    parts_std=(float(std[a]), float(std[b])),
-                )
+    for i, j in itertools.combinations(range(len(of.labels)), 2):
+        if of.units[i] != of.units[j] or not np.isfinite(std[[i, j]]).all():
+            continue
+        if min(std[i], std[j]) == 0 or (abs(covariance[i, j]) < _CORRELATED * std[i] * std[j]):
+            continue
+        sign = -1.0 if covariance[i, j] > 0 else 1.0
+        gradient = np.zeros(len(of.labels))
+        gradient[i], gradient[j] = 1.0, sign
+        # Not from the covariance, where the difference of two large numbers would cancel.
+        combined = spectrum.std_of(gradient, variance)
+        if _SHARPER * combined > min(std[i], std[j]):
+            continue
+        found.append(
+            Combination(
+                label=f"{of.labels[i]} {'-' if sign < 0 else '+'} {of.labels[j]}",
+                value=float(of.values[i] + sign * of.values[j]),
+                std=combined,
+                unit=of.units[i],
+                parts=(of.labels[i], of.labels[j]),
+                parts_std=(float(std[i]), float(std[j])),
             )
+        )
     return found

@@ -9,7 +9,8 @@ from .identifiability import judge
 from .least_squares import Minimum, Search
 from .losses import Squares
 from .measurements import Runs
-from .problem import Problem, component_sizes, component_table
+from .problem import Problem, component_groups, component_sizes, component_table
+from .undetermined import Components
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
 _MISFIT = 2.0
@@ -39,16 +40,14 @@ def make_fit(
         variance = 1.0 if runs.noise_is_known else chi_square
     epsilon = float(jnp.finfo(runs.ts.dtype).eps)
     spectrum, verdict = judge(
-        labels,
-        units,
-        _groups(problem),
+        Components(tuple(labels), tuple(units), values, tuple(component_groups(problem).tolist())),
         fitted,
-        values,
+        _components(first),
+        component_sizes(problem),
         last.with_prior(variance),
         variance,
         # Derivatives are those of the discrete trajectory, as accurate as it is.
         max(10 * problem.simulation.rtol, np.sqrt(epsilon)),
-        component_sizes(problem),
     )
     if bool(minimum.converged):
         result = "converged"
@@ -120,19 +119,6 @@ def _pooled_noise(runs, chi_square):
 
 def _components(evaluation):
     return np.concatenate([np.asarray(evaluation.shared), np.asarray(evaluation.own).reshape(-1)])
-
-
-def _groups(problem):
-    """The parameter (and run) that every component belongs to, as numbers."""
-    out, number = [], 0
-    for p, leaf in zip(problem.shared_parameters, problem.shared, strict=True):
-        out += [number] * len(p.component_labels(leaf.shape))
-        number += 1
-    for _ in range(problem.num_runs):
-        for p, leaf in zip(problem.own_parameters, problem.runs.own, strict=True):
-            out += [number] * len(p.component_labels(leaf.shape[1:]))
-            number += 1
-    return out
 
 
 def _residuals(runs, evaluation):

@@ -57,7 +57,7 @@ class Parameter(eqx.Module):
     - `unit`, for reports, one for all components or one for each; `labels`, names of the components
       in place of the name with an index.
     - `size` of a large change of a component, in its unit, where the values themselves do not tell
-      (zero is not a small angle): what the verdict on identifiability relates to.
+      (zero is not a small angle): what "hardly determined" and the scores of experiments relate to.
     - `prior`, what is known of it besides the data: `LogDetPrior` of an inertia, `GaussianPrior`.
 
     **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.

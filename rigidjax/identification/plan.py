@@ -14,7 +14,7 @@ from ..checks import float_array
 from ..formulations import AbstractFormulation
 from ..results import RESULTS
 from ..state import State
-from .identifiability import parameter_scale
+from .covariance import reach_of
 from .parameters import Experiment, Parameter, check_leaves, with_leaves
 from .priors import prior_rows
 from .sensitivity import VariedRun, leaf_of
@@ -65,10 +65,14 @@ class Plan(eqx.Module):
         return jnp.concatenate([p.transform.estimates(p.leaf(experiment)) for p in self.parameters])
 
     def scale(self) -> np.ndarray:
-        """Size of a large change of each component, (K,)."""
+        """What a relative change of each component relates to, (K,): its `reach_of`.
+
+        A component that is zero counts in its own unit.
+        """
         _, _, groups, _ = self.components()
         values = np.asarray(self.values(self.experiment))
-        return parameter_scale(values, np.asarray(groups), self.sizes())
+        reach = reach_of(values, values, np.asarray(groups), self.sizes())
+        return np.where(reach > 0, reach, 1.0)
 
     def sizes(self) -> np.ndarray:
         """`Parameter.size` of all components, (K,)."""

@@ -269,3 +269,17 @@ def component_sizes(problem: Problem) -> np.ndarray:
         for p, leaf in zip(problem.own_parameters, problem.runs.own, strict=True)
     ]
     return np.concatenate([np.zeros(0), *shared, *(own * problem.num_runs)])
+
+
+def component_groups(problem: Problem) -> np.ndarray:
+    """The parameter (and run) that every component belongs to, as numbers."""
+    counts = [
+        len(p.component_labels(leaf.shape))
+        for p, leaf in zip(problem.shared_parameters, problem.shared, strict=True)
+    ]
+    own = [
+        len(p.component_labels(leaf.shape[1:]))
+        for p, leaf in zip(problem.own_parameters, problem.runs.own, strict=True)
+    ]
+    counts += own * problem.num_runs
+    return np.repeat(np.arange(len(counts)), counts)

@@ -72,7 +72,7 @@ def as_text(fit: Fit) -> str:
     lines += [f"- {message}" for message in fit.identifiability.messages]
     if fit.identifiability.identifiable:
         lines += [
-            f"- Condition of the weighted Jacobian in relative changes: "
+            "- Condition of the weighted Jacobian with columns of norm one: "
             f"{fit.identifiability.condition:.3g}."
         ]
     lines += ["", "## Residuals (root mean square, predicted minus measured)", ""]

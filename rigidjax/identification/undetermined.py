@@ -40,35 +40,46 @@ def directions(spectrum: Spectrum) -> np.ndarray:
     return np.where(np.abs(basis) > 1e-3, basis, 0.0)
 
 
-def relative_change(direction: np.ndarray, spectrum: Spectrum, of: Components) -> dict[str, float]:
-    """A direction as relative changes by label, the largest being one."""
-    # Relative to the value itself if it has one, else to the scale of its parameter.
-    own = np.where(np.abs(of.values) > 1e-6 * spectrum.scale, of.values, spectrum.scale)
-    change = direction * spectrum.scale / own
-    change = change / change[np.argmax(np.abs(change))]
+def seen(spectrum: Spectrum, of: Components, variance: float) -> np.ndarray:
+    """Which values are more than zero as far as the data tell, (p,): changes can relate to them."""
+    return np.abs(of.values) > np.sqrt(variance) * spectrum.scale
+
+
+def change_of(
+    direction: np.ndarray, spectrum: Spectrum, of: Components, has_value: np.ndarray
+) -> dict[str, float]:
+    """A direction as changes by label: relative to the value, the largest being one.
+
+    Absolute where a component does not have a value, see `seen`.
+    """
+    change = direction * spectrum.scale
+    relative = np.divide(change, of.values, out=np.zeros_like(change), where=has_value)
+    largest = relative if relative.any() else change
+    largest = largest[np.argmax(np.abs(largest))]
+    change = np.where(has_value, relative, change) / largest
     return {of.labels[i]: float(change[i]) for i in np.flatnonzero(direction)}
 
 
-def is_common_scale(change: dict[str, float]) -> bool:
+def is_common_scale(direction: np.ndarray, change: dict[str, float], has_value: np.ndarray) -> bool:
     """Whether a change multiplies several parameters by one factor."""
-    return len(change) > 1 and all(abs(x - 1) < _WHOLE for x in change.values())
+    factor = all(abs(x - 1) < _WHOLE for x in change.values())
+    return len(change) > 1 and factor and bool(has_value[direction != 0].all())
 
 
 def describe(
     spectrum: Spectrum, of: Components, variance: float
 ) -> tuple[list[dict[str, float]], list[str]]:
-    """All that is not determined, as relative changes by label and in words.
+    """All that is not determined, as changes by label and in words.
 
     **Arguments:** `spectrum` of the fitted components, which `of` describes; `variance` of a
     weighted residual.
     """
     changes, messages = [], []
-    rows = directions(spectrum)
+    rows, has_value = directions(spectrum), seen(spectrum, of, variance)
     for members in _families(rows):
-        family = [relative_change(rows[i], spectrum, of) for i in members]
+        family = [change_of(rows[i], spectrum, of, has_value) for i in members]
         changes += family
-        used = np.flatnonzero(np.any(rows[members] != 0, axis=0))
-        messages += _text(family, used, rows[members], spectrum, of, variance)
+        messages += _text(family, rows[members], has_value, spectrum, of, variance)
     return changes, messages
 
 
@@ -88,23 +99,29 @@ def _families(rows):
     return families
 
 
-def _text(family, used, rows, spectrum, of, variance):
+def _text(family, rows, has_value, spectrum, of, variance):
+    used = np.flatnonzero(np.any(rows != 0, axis=0))
     if len(used) == 1:
         return [f"{of.labels[used[0]]} is not determined: it changes no prediction."]
-    if len(family) == 1 and is_common_scale(family[0]):
+    if len(family) == 1 and is_common_scale(rows[0], family[0], has_value):
         return _ratios_text(used, spectrum, of, variance)
     if len(used) - len(family) == 1:
-        sentence = _combination_text(used, rows, spectrum, of, variance)
+        sentence = _combination_text(used, rows, has_value, spectrum, of, variance)
         if sentence:
             return [sentence]
-    return [_together_text(change) for change in family]
+    return [_together_text(change, has_value, of) for change in family]
 
 
-def _together_text(change):
-    parts = ", ".join(f"{label} by {x:+.3g} %" for label, x in change.items())
+def _together_text(change, has_value, of):
+    parts = []
+    for k, label in enumerate(of.labels):
+        if label in change:
+            percent = f"{change[label]:+.3g} %"
+            absolute = f"{0.01 * change[label]:+.3g} {of.units[k]}".rstrip()
+            parts.append(f"{label} by {percent if has_value[k] else absolute}")
     return (
-        f"{listed(list(change))} are not determined each: changing them together ({parts}, to "
-        "first order) changes no prediction."
+        f"{listed(list(change))} are not determined each: changing them together "
+        f"({', '.join(parts)}, to first order) changes no prediction."
     )
 
 
@@ -126,7 +143,7 @@ def _ratios_text(used, spectrum, of, variance):
     ]
 
 
-def _combination_text(used, rows, spectrum, of, variance):
+def _combination_text(used, rows, has_value, spectrum, of, variance):
     """The one combination that is left, if it has a name; else `""`."""
     # In units of the scale, what is orthogonal to all directions.
     _, _, vectors = np.linalg.svd(rows[:, used])
@@ -141,7 +158,7 @@ def _combination_text(used, rows, spectrum, of, variance):
         signs = _whole(gradient, largest=1)
         if signs is not None:
             text = _sum_text(signs, spectrum, of, variance)
-    exponents = _whole(gradient * of.values, largest=3)
+    exponents = _whole(gradient * of.values, largest=3) if has_value[used].all() else None
     if not text and exponents is not None:
         text = _monomial_text(exponents, spectrum, of, variance)
     if not text:

@@ -125,8 +125,7 @@ def _verdict(fit):
     messages = list(verdict.messages)
     if verdict.identifiable:
         messages.append(
-            "Condition of the weighted Jacobian in relative changes of the parameters: "
-            f"{verdict.condition:.3g}."
+            f"Condition of the weighted Jacobian with columns of norm one: {verdict.condition:.3g}."
         )
     return [
         "<h2>What the data determine</h2>",

@@ -63,8 +63,8 @@ class Moment(eqx.Module):
         return self.torque + self.drag(t, R, omega)
 
 
-def free_body(inertia, torque, rates):
-    moment = Moment(jnp.asarray(torque), rj.QuadraticDrag(2e-4))
+def free_body(inertia, torque, rates, drag=2e-4):
+    moment = Moment(jnp.asarray(torque), rj.QuadraticDrag(drag))
     model = rj.NullSpace(rj.FixedPointBody(inertia, moment=moment))
     return model, rj.State(angular_velocity=rates), {rj.Gyroscope(): 0.01}
 
@@ -73,6 +73,10 @@ FREE_BODY = (
     p("inertia", inertia_of, PrincipalInertia(), labels=LABELS, unit=MOMENT),
     p("drag", lambda e: e.model.system.moment.drag.coefficient, Positive(), unit=MOMENT),
 )
+
+
+# Drag of either sign: it may be zero.
+FREE_DRAG = (FREE_BODY[0], p("drag", FREE_BODY[1].where, unit=MOMENT))
 
 
 # --- A gyroscope with bias and drift, mounted at an unknown angle about the third axis ----------
@@ -102,10 +106,10 @@ class MountedGyroscope(AbstractReading):
         return jnp.stack([c * w[0] + s * w[1], c * w[1] - s * w[0], third]) + self.bias
 
 
-def mounted(inertia, rates):
-    moment = rj.ConstantMoment((0.0, 0.0, 0.02))
+def mounted(inertia, rates, bias=(0.3, -0.2, 0.1), drift=0.2, angle=0.4, torque=0.02):
+    moment = rj.ConstantMoment((0.0, 0.0, torque))
     model = rj.NullSpace(rj.FixedPointBody(inertia, moment=moment))
-    sensor = MountedGyroscope(jnp.array([0.3, -0.2, 0.1]), jnp.asarray(0.2), jnp.asarray(0.4))
+    sensor = MountedGyroscope(jnp.array(bias), jnp.asarray(drift), jnp.asarray(angle))
     return model, rj.State(angular_velocity=rates), {sensor: 0.01}
 
 

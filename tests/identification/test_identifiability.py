@@ -6,6 +6,7 @@ from identification import planted
 from identification.planted import UNSEEN, identified
 
 from rigidjax.identification.identifiability import judge
+from rigidjax.identification.undetermined import Components
 
 TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)
 TUMBLING, NO_TORQUE = (1.0, 9.0, -4.0), (0.0, 0.0, 0.0)
@@ -109,8 +110,8 @@ CASES = {
     ),
     "oscillator": (
         lambda: servo(0, 0, 0),
-        [{"c", "K"}, {"I3", "k1", "K"}, {"I3", "k2", "K"}],
-        ["I3, k1 and K are not determined each"],
+        [{"c", "K"}, {"k1", "k2"}, {"I3", "k2", "K"}],
+        ["I3, k2 and K are not determined each", "k1 and k2 are not determined each"],
     ),
     "a measured torque fixes the scale": (lambda: driven_arm(0.01), [], ["All 3"]),
 }
@@ -153,6 +154,46 @@ def test_what_acts_on_nothing_is_named(case, names):
         identified(*case())
 
 
+NOTHING = {"bias": (0.0, 0.0, 0.0), "drift": 0.0, "angle": 0.0, "torque": 0.0}
+ZERO = {"bias[0]", "bias[1]", "bias[2]", "drift", "mounting", "torque3"}
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+@pytest.mark.parametrize(
+    "case, zero",
+    [
+        (lambda: (planted.mounted(TRIAXIAL, TUMBLING, **NOTHING), planted.MOUNTED), ZERO),
+        (lambda: (planted.free_body(TRIAXIAL, (0.1, 0, 0), TUMBLING, 0.0), planted.FREE_DRAG),
+         {"drag"}),
+    ],
+)  # fmt: skip
+def test_what_is_zero_is_determined_all_the_same(case, zero, noise):
+    """The truth is zero, and the fit starts from it: nothing but the data tells its size."""
+    fit = identified(*case(), noise=noise)
+    verdict = fit.identifiability
+    assert verdict.identifiable and fit.converged
+    assert f"All {len(fit.labels)} fitted parameters are determined." in str(verdict)
+    assert "changes no prediction" not in str(verdict)
+    for label in zero:
+        assert abs(fit.estimates[label]) < (4 if noise else 1e-3) * fit.std[label]
+        assert f"{label} cannot be told from zero" in str(verdict)
+    exact = dict(zip(fit.labels, fit.starts, strict=True))
+    assert max(abs(fit.estimates[x] - exact[x]) / fit.std[x] for x in fit.labels) < 4
+
+
+def test_what_is_not_determined_with_zeros_is_told_in_units():
+    zeros = NOTHING | {"torque": 0.02}
+    fit = identified(planted.mounted(SPHERE, TUMBLING, **zeros), planted.MOUNTED, noise=0.0)
+    # With a sensor that is not turned a bias is a rate about the same axis.
+    pairs = [{f"bias[{k}]", f"rate[{k}]"} for k in range(3)]
+    pairs += [{"drift", "torque3"}, {"mounting", "rate[0]", "rate[1]"}]
+    found = fit.identifiability.undetermined
+    assert sorted(map(sorted, found)) == sorted(map(sorted, pairs))
+    # By hand: the rate about the third axis grows by what the torque does, 0.02 / 0.02 rad/s^2.
+    text = "changing them together (drift by -0.01 rad/s^2, torque3 by +1 %, to first order)"
+    assert text in str(fit.identifiability)
+
+
 def test_changes_are_those_of_the_equations_of_motion():
     """By hand: what a drift adds a torque takes away, and a turned sensor turns the rates."""
     fit = identified(*mounted(SPHERE))
@@ -170,12 +211,16 @@ def test_changes_are_those_of_the_equations_of_motion():
     )
 
 
-def judged(jacobian, values, unit="N m/rad"):
-    labels = [f"k{i + 1}" for i in range(len(values))]
-    numbers = range(len(values))
+def judged(jacobian, values, unit="N m/rad", starts=None):
+    of = Components(
+        tuple(f"k{i + 1}" for i in range(len(values))),
+        (unit,) * len(values),
+        values,
+        tuple(range(len(values))),
+    )
+    starts = values if starts is None else starts
     fitted, sizes = np.ones(len(values), bool), np.zeros(len(values))
-    units = [unit] * len(values)
-    return judge(labels, units, numbers, fitted, values, jacobian, 1.0, 1e-7, sizes)[1]
+    return judge(of, fitted, starts, sizes, jacobian, 1.0, 1e-7)[1]
 
 
 def test_what_is_left_of_two_springs_is_their_sum():
@@ -200,3 +245,31 @@ def test_what_is_left_of_powers_is_a_monomial():
 def test_other_combinations_are_given_as_changes():
     verdict = judged(np.tile([1.0, 0.7], (5, 1)), np.array([1.0, 1.0]))
     assert "changing them together (k1 by -0.7 %, k2 by +1 %, to first order)" in str(verdict)
+
+
+@pytest.mark.parametrize("power", [0, -90, 60])
+def test_verdicts_do_not_depend_on_units(power):
+    """Parameters in other units, by powers of two: the same verdict, and scaled deviations."""
+    rng = np.random.default_rng(3)
+    J = rng.normal(size=(40, 5)) * np.array([1e-3, 1.0, 1e4, 1e8, 0.0])
+    J[:, 4] = J[:, :2] @ np.array([2e3, 3.0])
+    values, factor = (
+        np.array([0.0, 1.0, 0.0, 1e-9, 2.0]),
+        2.0 ** (power * np.array([1, -1, 2, 0, 1])),
+    )
+    here, there = judged(J, values), judged(J / factor, values * factor)
+    assert there.rank == here.rank == 4 and there.messages[0].startswith("k1, k2 and k5 are not")
+    np.testing.assert_allclose(there.singular_values, here.singular_values, atol=1e-14)
+    assert [set(c) for c in there.undetermined] == [set(c) for c in here.undetermined]
+
+
+def test_columns_of_round_off_are_no_information():
+    """A column as small as round-off, of a parameter of known size; and of one without any."""
+    J = np.random.default_rng(4).normal(size=(30, 2)) * np.array([1.0, 1e-13])
+    assert judged(J, np.array([1.0, 1.0])).rank == 1
+    assert "k2 is not determined: it changes no prediction." in str(judged(J, np.array([1.0, 1.0])))
+    # Zero, in units in which one is as large as 1e13 of the other parameter.
+    verdict = judged(J, np.array([1.0, 0.0]))
+    assert verdict.rank == 2 and "k2 cannot be told from zero: 0 with a" in str(verdict)
+    # Nor does a value that started at zero tell its size: it may be round-off itself.
+    assert judged(J * [1, 1e20], np.array([1.0, 1e-25]), starts=np.array([1.0, 0.0])).rank == 2
