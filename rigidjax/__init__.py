@@ -1,7 +1,7 @@
 """Differentiable simulation of rigid bodies and multibody systems in JAX."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import typing as _typing
+from importlib import import_module as _import_module
 
 from . import interrupts
 
@@ -69,7 +69,7 @@ from .solution import Solution as Solution
 from .state import State as State
 from .system import System as System, joint_states as joint_states, rate_labels as rate_labels
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import io as io, plotting as plotting, problems as problems
     from .identification import (
         Accelerometer as Accelerometer,
@@ -122,11 +122,11 @@ _OF_IDENTIFICATION = (
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
+        return _import_module(f".{name}", __name__)
     if name in _OF_IDENTIFICATION:
-        return getattr(importlib.import_module(".identification", __name__), name)
+        return getattr(_import_module(".identification", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

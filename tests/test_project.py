@@ -63,3 +63,15 @@ def test_readme_system_runs():
     fallen = run(start + code + "print(float(sol.energy[0]), sol.states.position[-1, 0, 0] < -0.4)")
     energy, swung = fallen.split()
     assert abs(float(energy)) < 1e-6 and swung == "True"
+
+
+@pytest.mark.parametrize("module", ["rigidjax", "rigidjax.solvers"])
+def test_namespaces_hold_the_library_alone(module):
+    """What a person sees who types `rj.` is made here: no tools of Python."""
+    code = (
+        f"import {module} as m; "
+        "print([n for n in dir(m) if not n.startswith('_') and not "
+        "(getattr(getattr(m, n), '__module__', '') or getattr(m, n).__name__)"
+        ".startswith('rigidjax')])"
+    )
+    assert run(code).strip() == "[]"

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
+from ..laws import as_law, check_shapes, with_static_functions
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
 from .inertia import checked_inertia
-from .potentials import AbstractPotential, AutodiffPotential, as_pytree
+from .potentials import AbstractPotential, AutodiffPotential
 
 
 class FixedPointBody(eqx.Module):
@@ -46,12 +47,14 @@ class FixedPointBody(eqx.Module):
         self.inertia = checked_inertia(
             inertia, "FixedPointBody(inertia=...)", physical, regular=True
         )
-        if potential is None or isinstance(potential, AbstractPotential):
-            self.potential = potential
-        else:
-            as_pytree(potential, "FixedPointBody(potential=...)")
-            self.potential = AutodiffPotential(potential)
-        self.moment = None if moment is None else as_pytree(moment, "FixedPointBody(moment=...)")
+        self.potential = self.moment = None
+        if isinstance(potential, AbstractPotential):
+            self.potential = with_static_functions(potential, type(potential).__name__)
+        elif potential is not None:
+            self.potential = AutodiffPotential(as_law(potential, "FixedPointBody(potential=...)"))
+        if moment is not None:
+            self.moment = as_law(moment, "FixedPointBody(moment=...)")
+            check_shapes(self.extra_moment, (), (3, 3), (3,))
 
     @property
     def is_free(self) -> bool:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..laws import as_law, check_shapes
 
 
 class AbstractPotential(eqx.Module):
@@ -50,7 +51,8 @@ class AutodiffPotential(AbstractPotential):
     function: Any
 
     def __init__(self, function: Callable[[Float[Array, "3 3"]], Float[Array, ""]]):
-        self.function = as_pytree(function, "AutodiffPotential(function=...)")
+        self.function = as_law(function, "AutodiffPotential(function=...)")
+        check_shapes(self.__call__, (3, 3))
 
     def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
         energy = jnp.asarray(self.function(R))
@@ -157,12 +159,3 @@ def moment_from_gradient(
         return R[0, i] * gradient[0, j] + R[1, i] * gradient[1, j] + R[2, i] * gradient[2, j]
 
     return jnp.stack([dot(1, 2) - dot(2, 1), dot(2, 0) - dot(0, 2), dot(0, 1) - dot(1, 0)])
-
-
-def as_pytree(function: Any, argument: str) -> Any:
-    """A callable that can be a field of a module: modules as they are, plain functions static."""
-    if not callable(function):
-        raise TypeError(f"`{argument}` must be a function or a module; got {function!r}.")
-    if isinstance(function, eqx.Module | jax.tree_util.Partial):
-        return function
-    return jax.tree_util.Partial(function)

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.body import Body
-from ..bodies.potentials import as_pytree
 from ..checks import ArrayInput, as_leaf, finite, float_array
 from ..joints.base import AbstractJoint
+from ..laws import as_law, check_shapes
 
 # Force at the centre of mass in space components (N) and moment about it in body components
 # (N m); `None` for what is zero by construction, so that no operation is spent on it.
@@ -68,6 +68,11 @@ class AbstractForce(eqx.Module):
         """
         return False
 
+    def check_bodies(self, bodies: Sequence[Body]) -> None:
+        """Raise if the force cannot act on these bodies; called when a `System` is built."""
+        for name in self.body_names():
+            body_index(bodies, name)
+
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints whose coordinates the force depends on; none unless it says so."""
         return ()
@@ -117,9 +122,16 @@ def scalar_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
     return as_leaf(finite(float_array(value, argument, ()), argument))
 
 
-def vector_law(value: Any, argument: str) -> Any:
-    """A checked vector (3,), or a function that returns one, as a part of a module."""
-    return as_pytree(value, argument) if callable(value) else vector_leaf(value, argument)
+def vector_law(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
+    """A checked vector (3,), or a function that returns one, as a part of a module.
+
+    `shapes`, of the arguments of the function.
+    """
+    if not callable(value):
+        return vector_leaf(value, argument)
+    law = as_law(value, argument)
+    check_shapes(lambda *args: evaluated(law, argument, *args), *shapes)
+    return law
 
 
 def evaluated(law: Any, argument: str, *args: Any) -> Float[Array, "3"]:

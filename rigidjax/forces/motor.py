@@ -8,8 +8,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..bodies.potentials import as_pytree
 from ..joints.base import AbstractJoint
+from ..laws import as_law, check_shapes
 from .base import scalar_leaf
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
@@ -44,7 +44,8 @@ class Motor(AbstractJointForce):
         self.joint = joint_name(joint, "Motor")
         if callable(torque):
             self.num_arguments = _num_arguments(torque)
-            self.torque = as_pytree(torque, "Motor(torque=...)")
+            self.torque = as_law(torque, "Motor(torque=...)")
+            check_shapes(self.generalised_force, (), (), ())
         else:
             self.num_arguments = 0
             self.torque = scalar_leaf(torque, "Motor(torque=...)")

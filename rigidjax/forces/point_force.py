@@ -54,7 +54,7 @@ class PointForce(AbstractForce):
             raise ValueError(f'`PointForce(frame=...)` must be "space" or "body"; got {frame!r}.')
         self.body = body
         self.point = vector_leaf(point, "PointForce(point=...)")
-        self.force = vector_law(force, "PointForce(force=...)")
+        self.force = vector_law(force, "PointForce(force=...)", ())
         self.frame = frame
 
     @property

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.body import Body
-from ..bodies.potentials import as_pytree, moment_from_gradient
+from ..bodies.potentials import moment_from_gradient
+from ..laws import as_law, check_shapes
 from .base import AbstractForce, Kinematics, Wrench, symmetric_part
 
 
@@ -29,10 +30,13 @@ class Potential(AbstractForce):
                 "`Potential(function=...)` must be a function of (positions, rotations); "
                 f"got {function!r}."
             )
-        self.function = as_pytree(function, "Potential(function=...)")
+        self.function = as_law(function, "Potential(function=...)")
 
     def body_names(self) -> tuple[str, ...]:
         return ()
+
+    def check_bodies(self, bodies: Sequence[Body]) -> None:
+        check_shapes(self._energy, (len(bodies), 3), (len(bodies), 3, 3))
 
     def wrenches(
         self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics

@@ -48,7 +48,7 @@ class Torque(AbstractForce):
         if frame not in ("body", "space"):
             raise ValueError(f'`Torque(frame=...)` must be "body" or "space"; got {frame!r}.')
         self.body = body
-        self.moment = vector_law(moment, "Torque(moment=...)")
+        self.moment = vector_law(moment, "Torque(moment=...)", (), (3, 3), (3,))
         self.frame = frame
 
     @property

@@ -43,6 +43,10 @@ class AbstractFormulation(eqx.Module):
     rotation: eqx.AbstractVar[AbstractRotation]
     recharting: eqx.AbstractVar[bool]
 
+    def __hash__(self) -> int:
+        # Arrays have no hash, and `jax.jit(model.accelerations)` asks for one.
+        return id(self)
+
     @property
     @abc.abstractmethod
     def layout(self) -> Layout:

@@ -9,7 +9,7 @@ $d = 0$ and $Q = 1$. Its velocity is the relative twist $(\dot d, \omega)$ in th
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ..laws import as_law, check_shapes
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, skew
 from ..sums import short_sum
@@ -208,19 +209,36 @@ def check_names(kind: str, parent: str, child: str, name: str | None) -> str:
             f"`{kind}` joins two different bodies; got {parent!r} as parent and child."
         )
     if name is None:
-        return f"{kind.lower()} {parent}-{child}"
+        return _default_name(kind, parent, child)
     if not isinstance(name, str) or not name:
         raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
     return name
 
 
-def check_motion(kind: str, motion: object) -> None:
-    """Raise `TypeError` unless `motion` is `None` or a function of time."""
-    if motion is not None and not callable(motion):
+def is_default_name(joint: "AbstractJoint") -> bool:
+    """Whether the name is the one that a joint without a name gets."""
+    return joint.name == _default_name(type(joint).__name__, joint.parent, joint.child)
+
+
+def _default_name(kind: str, parent: str, child: str) -> str:
+    return f"{kind.lower()} {parent}-{child}"
+
+
+def checked_motion(kind: str, motion: Any) -> Any:
+    """`None`, or a function of time as a part of a joint.
+
+    **Errors:** `TypeError` for something else, `ValueError` if it does not return a number.
+    """
+    if motion is None:
+        return None
+    if not callable(motion):
         raise TypeError(
             f"`{kind}(motion=...)` must be a function of time that returns the joint coordinate, "
             f"such as `lambda t: 2 * t`; got {motion!r}."
         )
+    law = as_law(motion, f"{kind}(motion=...)")
+    check_shapes(lambda t: motion_at(kind, law, t), ())
+    return law
 
 
 def motion_at(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:

@@ -13,8 +13,8 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
-    check_motion,
     check_names,
+    checked_motion,
     columns,
     direction,
     frame_of_axis,
@@ -65,8 +65,7 @@ class Prismatic(AbstractJoint):
         self.name = check_names("Prismatic", parent, child, name)
         self.parent, self.child = parent, child
         self.axis = direction(axis, "Prismatic(axis=...)")
-        check_motion("Prismatic", motion)
-        self.motion = motion
+        self.motion = checked_motion("Prismatic", motion)
         self.point = vector(point, "Prismatic(point=...)")
 
     @property

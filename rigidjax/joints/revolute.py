@@ -13,8 +13,8 @@ from .base import (
     Relative,
     Vector,
     angle_about_third_axis,
-    check_motion,
     check_names,
+    checked_motion,
     columns,
     direction,
     frame_of_axis,
@@ -67,8 +67,7 @@ class Revolute(AbstractJoint):
         self.parent, self.child = parent, child
         self.point = vector(point, "Revolute(point=...)")
         self.axis = direction(axis, "Revolute(axis=...)")
-        check_motion("Revolute", motion)
-        self.motion = motion
+        self.motion = checked_motion("Revolute", motion)
 
     @property
     def num_constraints(self) -> int:

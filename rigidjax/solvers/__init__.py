@@ -1,7 +1,7 @@
 """Time integrators for diffrax."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import typing as _typing
+from importlib import import_module as _import_module
 
 from .after_step import Projected as Projected, Recharted as Recharted
 from .dae_term import dae_term as dae_term
@@ -12,7 +12,7 @@ from .proposed import ProposedStepController as ProposedStepController
 from .terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
 from .unrolled import Unrolled as Unrolled, unrolled as unrolled
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from .bdf import BDF as BDF
     from .extrapolation import Odex as Odex, Seulex as Seulex
     from .radau import (
@@ -60,9 +60,9 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        return getattr(_import_module(f".{_HOMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

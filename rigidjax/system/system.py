@@ -14,7 +14,8 @@ from ..bodies.body import Body
 from ..checks import is_traced
 from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
 from ..joints import AbstractJoint
-from ..joints.base import renamed
+from ..joints.base import is_default_name, renamed
+from ..laws import with_static_functions
 from ..state import State
 from .mechanics import AbstractMechanics, Inertia, add
 from .topology import Topology, draw, find_topology
@@ -28,7 +29,8 @@ class System(AbstractMechanics):
     - `bodies`: one `Body` or a sequence of them, with different names.
     - `joints`: joints between bodies by name, `"ground"` included, in the reference
       configuration, the poses given to the bodies. Any order; joints beyond a spanning tree close
-      loops.
+      loops. A second joint of the same kind between the same bodies that was given no name gets a
+      number behind it.
     - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
       `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
 
@@ -65,6 +67,11 @@ class System(AbstractMechanics):
                     raise TypeError(
                         f"`System({name}=...)` takes {kind.__name__} objects; got {item!r}."
                     )
+        # Classes of a user may have functions as fields that are not static.
+        joints, forces = (
+            tuple(with_static_functions(item, type(item).__name__) for item in items)
+            for items in (joints, forces)
+        )
         names = [body.name for body in bodies]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
@@ -74,8 +81,7 @@ class System(AbstractMechanics):
                 if name != "ground":
                     body_index(bodies, name)
         for force in forces:
-            for name in force.body_names():
-                body_index(bodies, name)
+            force.check_bodies(bodies)
         self.bodies = bodies
         self.joints = _with_own_names(joints)
         given = [joint.name for joint in joints]
@@ -218,6 +224,10 @@ def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, .
     seen: set[str] = set()
     out = []
     for joint in joints:
+        if joint.name in seen and not is_default_name(joint):
+            raise ValueError(
+                f"Every joint needs a name of its own; got {joint.name!r} more than once."
+            )
         name, count = joint.name, 1
         while name in seen or (count > 1 and name in taken):
             count += 1

@@ -95,13 +95,10 @@ def test_bad_fixed_point_arguments(arguments, error, match):
 
 
 def test_bad_return_shapes():
-    R, omega = jnp.eye(3), jnp.ones(3)
-    body = FixedPointBody(MOMENTS, moment=lambda t, R, omega: omega[:2])
     with pytest.raises(ValueError, match=r"must return shape \(3,\).*got shape \(2,\)"):
-        body.applied_moment(0.0, R, omega)
-    body = FixedPointBody(MOMENTS, potential=lambda R: R[0])
+        FixedPointBody(MOMENTS, moment=lambda t, R, omega: omega[:2])
     with pytest.raises(ValueError, match=r"`potential\(R\)` must return a scalar.*shape \(3,\)"):
-        body.applied_moment(0.0, R, omega)
+        FixedPointBody(MOMENTS, potential=lambda R: R[0])
 
 
 @pytest.mark.float32

@@ -76,8 +76,10 @@ def test_forces_that_are_refused(build, error, match):
          r"`TorsionSpring\(component=...\)` is needed: the Cylindrical 'c' has 2 coordinates"),
         (rj.Cylindrical("ground", "one", ZERO, AXIS, name="c"), rj.Motor("c", 1.0, 2),
          r"must be below 2, the number of coordinates of the Cylindrical 'c'; got 2"),
-        ([rj.Prismatic("ground", name, AXIS, name="p") for name in ("one", "two")],
-         rj.Motor("p", 1.0), r"2 joints are called 'p'; give each a name of its own"),
+        ([rj.Prismatic("ground", "one", AXIS)] * 2, rj.Motor("prismatic ground-one", 1.0),
+         r"2 joints are called 'prismatic ground-one'; give each a name of its own"),
+        ([rj.Prismatic("ground", name, AXIS, name="p") for name in ("one", "two")], (),
+         r"Every joint needs a name of its own; got 'p' more than once"),
         ((), rj.Spring("ground", "tow", ZERO, AXIS, 1.0), r"Did you mean 'two'"),
         ((), rj.Drag("ground", 1.0), r"no body called 'ground'"),
     ],
@@ -88,6 +90,5 @@ def test_systems_that_are_refused(joint, force, match):
 
 
 def test_what_motors_return():
-    motor = rj.Motor("j", lambda t: jnp.ones(2))
     with pytest.raises(ValueError, match=r"must return a scalar; got shape \(2,\)"):
-        motor.generalised_force(jnp.array(0.0), jnp.array(0.0), jnp.array(0.0))
+        rj.Motor("j", lambda t: jnp.ones(2))

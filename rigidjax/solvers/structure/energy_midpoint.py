@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -100,7 +101,8 @@ class EnergyMidpoint(AbstractFreeBodySolver):
         if self._needs_symmetry and not is_traced(inertia):
             known = np.asarray(inertia)
             moments = known if known.ndim == 1 else np.linalg.eigvalsh(known)
-            check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
+            with jax.ensure_compile_time_eval():  # also where a function under trace closes over it
+                check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
         inertia = model.mechanics.inertias()[0]
