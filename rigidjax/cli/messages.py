@@ -2,12 +2,16 @@
 
 import contextlib
 import pathlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+
+from ..formulations import Absolute, EulerParameters, NullSpace
+from . import choices
 
 # What the tables need. A narrower terminal breaks the lines, but nothing is left out.
 _WIDTH = 112
@@ -25,8 +29,27 @@ def errors() -> Console:
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """End the program with a message; code 2 is bad input, 1 a computation that failed."""
-    errors().print(f"[bold red]Error:[/] {escape(message)}")
+    errors().print(f"[bold red]Error:[/] {escape(in_shell(message))}")
     raise typer.Exit(code)
+
+
+def in_shell(message: str) -> str:
+    """A message of the library without what can be done in Python only, names as in a shell."""
+
+    def name(found: re.Match[str]) -> str:
+        kind, called = found.groups()
+        return f"{f'the {kind} ' if kind else ''}`{_names().get(called, called)}`"
+
+    message = re.sub(r" `throw=False` [^.]*\.", "", message)
+    message = re.sub(r"`(?:(\w+)=)?rj\.(?:\w+\.)*(\w+)\([^`]*\)`", name, message)
+    return message.replace("`recharting=True`", "`--recharting`")
+
+
+def _names() -> dict[str, str]:
+    """Names in a shell by those of classes."""
+    kinds = zip(choices.FORMULATIONS, (NullSpace, Absolute, EulerParameters), strict=True)
+    named = [*kinds, *choices.SOLVERS.items(), *choices.ROTATIONS.items()]
+    return {kind.__name__: name for name, kind in named}
 
 
 def print_outputs(files: Mapping[str, pathlib.Path | None]) -> None:

@@ -1,5 +1,6 @@
 """The entry point of identification."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
@@ -18,6 +19,7 @@ from .multi_start import best_start
 from .noise import first_guess, noise_note, noise_of_sensors, settle
 from .outcome import make_fit
 from .parameters import Parameter
+from .plausibility import plausibility_notes
 from .priors import prior_notes
 from .problem import make_problem
 from .shooting import shoot, started_from
@@ -124,6 +126,7 @@ def identify(
     if problem is not given:
         minimum = started_from(given, minimum)
     fit = make_fit(problem, runs, minimum, notes, search, noise)
+    fit = dataclasses.replace(fit, notes=(*fit.notes, *plausibility_notes(fit.model)))
     if throw and not fit.converged:
         raise IdentificationError(
             f"The fit did not converge: {fit.result}. `throw=False` returns what was reached."

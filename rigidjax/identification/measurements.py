@@ -229,10 +229,11 @@ def _samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
         )
     if not used.any(axis=0).all():
         raise ValueError(f"The {argument} have a channel in which every sample is masked.")
-    # Gaps take the value of the last sample that counts: no NaN reaches a derivative.
-    last = np.maximum.accumulate(np.where(valid, np.arange(length)[:, None], -1), axis=0)
-    last = np.where(last < 0, valid.argmax(axis=0), last)
-    array = np.take_along_axis(flat, last, axis=0).reshape(shape)
+    if not valid.all():
+        # Gaps take the value of the last sample that counts: no NaN reaches a derivative.
+        last = np.maximum.accumulate(np.where(valid, np.arange(length)[:, None], -1), axis=0)
+        last = np.where(last < 0, valid.argmax(axis=0), last)
+        array = np.take_along_axis(flat, last, axis=0).reshape(shape)
     return jnp.asarray(sensor.check_values(array, argument))
 
 

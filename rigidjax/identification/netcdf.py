@@ -24,6 +24,7 @@ def read_netcdf(
     units: Mapping[Any, str] | None = None,
     orientation: Mapping[Any, str] | None = None,
     gaps: Gaps = "raise",
+    every: int = 1,
 ) -> list[Measurements]:
     """Read one or several runs from a NetCDF 4 file.
 
@@ -37,7 +38,7 @@ def read_netcdf(
     - `run`: the dimension along which there are several runs; `None` for a single run.
     - `units`: in place of the attribute `units` of variables, by their names, or by sensor;
       every variable must have one or the other.
-    - `noise`, `orientation`, `gaps`: as in `read_csv`; NaN are gaps.
+    - `noise`, `orientation`, `gaps`, `every`: as in `read_csv`; NaN are gaps.
 
     **Returns:** the runs.
     **Errors:** `ValueError`, with the file and the variable, for missing variables, wrong
@@ -85,7 +86,7 @@ def read_netcdf(
     unread = [k for k in units if k not in names and not any(k in g for g in names.values())]
     if unread:
         raise ValueError(f"`read_netcdf(units=...)` names {unread}, which are not read.")
-    layout = make_layout(parts, time, stated, orientation, gaps, "read_netcdf")
+    layout = make_layout(parts, time, stated, orientation, gaps, every, "read_netcdf")
     return _runs(path, data, layout, blocks, run, noise)
 
 

@@ -1,5 +1,6 @@
 """What files of measurements have in common: columns of sensors, units, gaps, times in order."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -29,6 +30,7 @@ class Layout(NamedTuple):
     time_factor: float
     sensors: tuple[Columns, ...]
     gaps: Gaps
+    every: int
 
     @property
     def names(self) -> list[str]:
@@ -42,6 +44,7 @@ def make_layout(
     units: Mapping[Any, str] | None,
     orientation: Mapping[Any, str] | None,
     gaps: Gaps,
+    every: int,
     function: str,
 ) -> Layout:
     """Check how a file is said to be written.
@@ -51,6 +54,10 @@ def make_layout(
     """
     if gaps not in ("raise", "mask"):
         raise ValueError(f'`{function}(gaps=...)` must be "raise" or "mask"; got {gaps!r}.')
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise ValueError(
+            f"`{function}(every=...)` must be a whole number, 1 for all samples; got {every!r}."
+        )
     units, orientation = dict(units or {}), dict(orientation or {})
     for argument, given in (("units", units), ("orientation", orientation)):
         for key in given:
@@ -83,7 +90,7 @@ def make_layout(
         seconds = factor(unit, "time")
     except ValueError as error:
         raise ValueError(f"Column {time!r}: {error}") from error
-    return Layout(time, seconds, found, gaps)
+    return Layout(time, seconds, found, gaps, every)
 
 
 def _columns(sensor, names, units, convention, function):
@@ -145,6 +152,12 @@ def make_run(
             f"{table[k - 1, 0]:g} ({place(k - 1).rpartition(', ')[2]}) to {table[k, 0]:g}. Sort "
             "the lines and remove repeated ones; say which column tells runs apart (`run=`)."
         )
+    if layout.every > 1:
+        rows, table = _thinned(layout, table)
+        if len(rows) < 2:
+            raise ValueError(f"{place(0)}: `every` = {layout.every} leaves one sample{of_run}.")
+        noise = {sensor: _of_rows(std, rows, len(ts)) for sensor, std in (noise or {}).items()}
+        ts, place = ts[rows], functools.partial(_place_of_row, place, rows)
     values, mask, begin = {}, {}, 1
     for columns in layout.sensors:
         end = begin + len(columns.names)
@@ -158,3 +171,25 @@ def make_run(
             mask[columns.sensor] = there
         begin = end
     return Measurements(ts, values, noise, mask=mask, name=name)
+
+
+def _thinned(layout: Layout, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are kept, and the table of them, with gaps where another sensor's sample was."""
+    thin, begin = np.full_like(table, np.nan), 1
+    for columns in layout.sensors:
+        end = begin + len(columns.names)
+        taken = np.flatnonzero(np.isfinite(table[:, begin:end]).any(axis=1))[:: layout.every]
+        thin[taken, begin:end] = table[taken, begin:end]
+        begin = end
+    rows = np.flatnonzero(np.isfinite(thin).any(axis=1))
+    return rows, thin[rows]
+
+
+def _place_of_row(place, rows, k):
+    return place(int(rows[k]))
+
+
+def _of_rows(noise: Any, rows: np.ndarray, length: int) -> Any:
+    """Noise of the samples that are kept, where it is given for each."""
+    noise = np.asarray(noise)
+    return noise[rows] if noise.ndim == 2 and len(noise) == length else noise

@@ -1,6 +1,6 @@
 """Figures of estimates: their intervals, and how they depend on each other."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,8 +10,13 @@ from .style import GREY, PALETTE, new_figure, style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# With more parameters, numbers in a matrix cannot be read.
+_AS_TITLE: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
+
+# With more parameters, numbers in a matrix are not written.
 _NUMBERS = 10
+
+# Inches: a cell with a number and without, a letter, what is beside the matrix and below, a title.
+_CELL, _SMALL_CELL, _LETTER, _BAR, _MARGIN, _TITLE = 0.45, 0.28, 0.075, 1.3, 0.6, 3.6
 
 
 def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
@@ -54,8 +59,10 @@ def plot_correlations(fit: Fit) -> "Figure":
     """
     count = len(fit.labels)
     with style():
-        size = 2.2 + 0.28 * max(count, 5)
-        figure = new_figure(size + 0.6, size)
+        # Room for names on two sides, and for a number in every cell where they are written.
+        names = _LETTER * max(map(len, fit.labels))
+        size = names + count * (_CELL if count <= _NUMBERS else _SMALL_CELL)
+        figure = new_figure(max(size + _BAR, _TITLE), size + _MARGIN)
         ax = figure.subplots()
         image = ax.imshow(fit.correlations, cmap="RdBu_r", vmin=-1, vmax=1)
         ax.grid(False)
@@ -68,5 +75,6 @@ def plot_correlations(fit: Fit) -> "Figure":
                     color = "white" if abs(c) > 0.6 else "black"
                     ax.text(j, i, f"{c:.2f}", ha="center", va="center", color=color, fontsize=7)
         figure.colorbar(image, ax=ax, shrink=0.8)
-        ax.set_title("Correlations of the estimates")
+        # Not of the matrix, which may be narrower.
+        figure.suptitle("Correlations of the estimates", x=0.02, ha="left", **_AS_TITLE)
     return figure

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..identification import Fit, Measurements
 from ..simulate import simulate
-from .style import AXES, GREY, PALETTE, new_figure, style
+from .style import AXES, GREY, PALETTE, figure_legend, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,9 +42,9 @@ def plot_fit(
             _draw_run(above, below, fit, run, b, first=b % columns == 0)
         if moments is not None:
             _draw_moments(parts[len(measurements)].subplots(), fit, moments, prior)
-        figure.suptitle(title or " ", fontsize=12, x=0.01, ha="left")
-        lines, labels = parts[0].axes[0].get_legend_handles_labels()
-        figure.legend(lines, labels, loc="upper right", ncols=len(labels), handlelength=1.2)
+        if title:
+            figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+        figure_legend(figure, parts[0].axes[:1], handlelength=1.2)
     return figure
 
 

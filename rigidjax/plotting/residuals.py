@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Fit, Measurements
-from .style import AXES, GREY, PALETTE, new_figure, style
+from .style import AXES, GREY, PALETTE, figure_legend, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,9 +37,7 @@ def plot_predictions(
         for b in range(count):
             above, below = parts[b].subplots(2, 1, sharex=True, height_ratios=(3, 1))
             _draw_run(above, below, fit, measurements[b], predictions[b], sensor, b)
-        figure.suptitle(" ", fontsize=10)
-        lines, labels = parts[0].axes[1].get_legend_handles_labels()
-        figure.legend(lines, labels, loc="upper right", ncols=len(labels), markerscale=3)
+        figure_legend(figure, parts[0].axes, markerscale=3)
     return figure
 
 
@@ -53,9 +51,11 @@ def _draw_run(above: Any, below: Any, fit, run, predicted, k, b):
         # A quaternion and its negative are the same orientation.
         dots = dots * np.where(np.sum(dots * lines, axis=1, keepdims=True) < 0, -1.0, 1.0)
     dots[~used] = np.nan
-    for c in range(lines.shape[1]):
+    # Four numbers of an orientation, of which the residual has three.
+    labels = [f"q{c}" for c in range(4)] if sensor.value_shape == (4,) else [None] * lines.shape[1]
+    for c, label in enumerate(labels):
         above.plot(ts, dots[:, c], ".", color=_color(c), ms=4, alpha=0.5, mew=0)
-        above.plot(ts, lines[:, c], color=_color(c))
+        above.plot(ts, lines[:, c], color=_color(c), label=label)
     residuals = fit.residuals[b][sensor.name]
     for c, channel in enumerate(sensor.channels):
         below.plot(ts, residuals[:, c], ".", color=_color(c), ms=2.5, mew=0, label=channel)

@@ -3,12 +3,13 @@
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..io import replacing
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, distinct for colour-blind readers; body axes 1, 2, 3 are the first three.
@@ -61,6 +62,14 @@ def new_figure(width: float, height: float) -> "Figure":
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.05))
+
+
+def figure_legend(figure: "Figure", axes: "Sequence[Axes]", **options: Any) -> None:
+    """One legend for all panels, of what is drawn in some, below them: titles are above."""
+    found = [ax.get_legend_handles_labels() for ax in axes]
+    lines: list[Any] = [line for pair in found for line in pair[0]]
+    labels: list[Any] = [label for pair in found for label in pair[1]]
+    figure.legend(lines, labels, loc="outside lower center", ncols=len(labels), **options)
 
 
 def save_figure(

@@ -9,6 +9,7 @@ import pytest
 from cli.program import assert_refused, call, good, refusal
 
 import rigidjax as rj
+from rigidjax.cli.messages import in_shell
 from rigidjax.identification.racket import data_path
 
 COMMANDS = ("list", "run", "compare", "fit", "identify", "demo")
@@ -55,6 +56,19 @@ def test_program_of_its_own(tmp_path):
     assert done.returncode == 2
     assert done.stderr == "Error: body.nc exists; give --force to overwrite it.\n"
     assert done.stdout == ""
+
+
+def test_messages_name_what_a_shell_has():
+    """Not what is to be written in Python."""
+    for message, expected in (
+        ("Bad. `throw=False` returns what was reached.", "Bad."),
+        (rj.RESULTS[rj.RESULTS.singular_parametrization], "(`--recharting`), or use `quat"),
+        ("Use `solver=rj.solvers.BDF()`.", "Use the solver `bdf`."),
+        ("Use `rj.NullSpace(system)` or `rj.Absolute(system, index=0)`.", "`null-space` or `abs"),
+        ("`Body(mass=...)` must be positive.", "`Body(mass=...)` must be positive."),
+    ):
+        assert expected in in_shell(message)
+        assert "rj." not in in_shell(message) and "throw" not in in_shell(message)
 
 
 # --- run
@@ -188,7 +202,7 @@ def test_bad_input(command, arguments, message):
         ),
         (("--index", "3"), "`--index 3` goes with `--formulation absolute`"),
         (("--index", "5", "--formulation", "absolute"), r"must be 0, 1, 2 or 3; got 5"),
-        (("--index", "3", "--formulation", "absolute"), r"Use `solver=rj.solvers.Radau5\(\)`"),
+        (("--index", "3", "--formulation", "absolute"), r"Use the solver `radau5`"),
         (("--atol", "0"), "`--atol 0` is below what double precision reaches"),
         (("--dt", "0"), "`--dt 0` must be positive"),
         (("--dt", "1e-9"), "`--dt 1e-09` is more than 10000000 steps"),

@@ -1,5 +1,6 @@
 """Figures: that they show what they should, and how they are written."""
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax import plotting, problems
+from rigidjax.identification import Fit
 from rigidjax.problems import Comparison, Row
 
 
@@ -115,3 +117,56 @@ def test_without_matplotlib(motion, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "rigidjax\[plot\]"'):
         plotting.plot_motion(motion)
+
+
+# --- fits
+
+
+def fit_of(sensors, labels, residuals):
+    """A fit with what figures need of it; nothing is computed for them."""
+    fields = dict.fromkeys(field.name for field in dataclasses.fields(Fit))
+    count = len(labels)
+    correlations = np.where(np.eye(count), 1.0, -0.123)
+    known = {"sensors": sensors, "labels": labels, "correlations": correlations}
+    known |= {"residuals": (residuals,), "run_names": ("1",)}
+    return Fit(**(fields | known))
+
+
+def boxes(figure, artists):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure).draw()
+    return [artist.get_window_extent() for artist in artists]
+
+
+def test_orientations_have_four_curves_and_three_residuals():
+    """All in the legend, which is over no title."""
+    ts = np.linspace(0.0, 1.0, 5)
+    quaternions = np.tile([0.5, 0.5, 0.5, 0.5], (5, 1))
+    run = rj.Measurements(ts, {rj.Attitude(): quaternions})
+    fit = fit_of((rj.Attitude(),), ("a",), {"attitude": np.zeros((5, 3))})
+    figure = plotting.plot_predictions(fit, [run], [{"attitude": quaternions}], 0)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "q0", "q1", "q2", "q3", "phi1", "phi2", "phi3"
+    ]  # fmt: skip
+    above, below = figure.subfigs[0].axes
+    assert len([line for line in above.lines if line.get_linestyle() == "-"]) == 4
+    titles = [ax.title for ax in (above, below)] + [ax._left_title for ax in (above, below)]
+    at, *others = boxes(figure, [legend, *(t for t in titles if t.get_text()), below.xaxis.label])
+    assert len(others) == 2
+    assert not any(at.overlaps(other) for other in others)
+
+
+@pytest.mark.parametrize("count", [1, 4, 10])
+def test_numbers_of_correlations_do_not_overlap(count):
+    labels = tuple(f"start of run {k}: change of angle of hinge" for k in range(count))
+    figure = plotting.plot_correlations(fit_of((), labels, {}))
+    ax = figure.axes[0]
+    assert len(ax.texts) == count**2
+    found = boxes(figure, ax.texts)
+    cell = ax.get_window_extent().width / count
+    assert all(box.width < 0.95 * cell and box.height < 0.95 * cell for box in found)
+    title, names = boxes(figure, [figure._suptitle]), boxes(figure, ax.get_xticklabels())
+    whole = figure.bbox
+    assert all(whole.x0 <= b.x0 and b.x1 <= whole.x1 and whole.y0 <= b.y0 for b in title + names)

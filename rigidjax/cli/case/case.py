@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from ...formulations import AbstractFormulation
 from ...identification import Experiment, Measurements, Parameter
 from ...state import State
-from ...system import System
 from .data import read_data
 from .method import Outputs, read_method, read_outputs
 from .model import read_model
 from .parameters import read_parameters
+from .start import check_seen, reference_state, start_of_runs
 from .table import Table
 
 _TABLES = (
@@ -42,7 +42,7 @@ class Case(NamedTuple):
     model: AbstractFormulation
     measurements: list[Measurements]
     parameters: tuple[Parameter, ...]
-    state0: State | None
+    state0: State | list[State] | None
     options: dict[str, Any]
     outputs: Outputs
     files: tuple[str, ...]
@@ -73,25 +73,19 @@ def read_case(path: str | os.PathLike[str]) -> Case:
     sensors = data.runs[0].sensors
     for sensor in sensors:
         top.checked(sensor.check, model.formulation)
-    experiment = Experiment(model.formulation, _start(model), sensors)
-    parameters = read_parameters(top, experiment)
+    reference = reference_state(model.formulation) if model.state0 is None else model.state0
+    parameters = read_parameters(top, Experiment(model.formulation, reference, sensors))
     for key in top.values:
         top.fail(f"[{key}] does not go with this kind of model, which has none; leave it out.")
+    check_seen(top, model.formulation, sensors, parameters)
     return Case(
         title,
         text,
         model.formulation,
         data.runs,
         parameters,
-        model.state0,
+        start_of_runs(top, model.formulation, data.runs, parameters, model.state0),
         options,
         outputs,
         data.files,
     )
-
-
-def _start(model) -> State:
-    if model.state0 is not None:
-        return model.state0
-    system = model.formulation.system
-    return system.reference_state() if isinstance(system, System) else State()

@@ -36,6 +36,7 @@ class _Source(NamedTuple):
     time_unit: str
     run: str | None
     gaps: str
+    every: int
     delimiter: str
 
 
@@ -93,6 +94,7 @@ def _source(table: Table, folder, common: _Source | None) -> _Source:
         table.text("time_unit", common.time_unit if common else ""),
         table.text("run", common.run if common else None),
         table.text("gaps", common.gaps if common else "raise"),
+        table.take("every", "a whole number", common.every if common else 1),
         table.text("delimiter", common.delimiter if common else ","),
     )
 
@@ -153,6 +155,7 @@ def _read(top: Table, source: _Source, group: list[_Channel]) -> list[Measuremen
         "units": units,
         "orientation": {c.sensor: c.orientation for c in group if c.orientation is not None},
         "gaps": source.gaps,
+        "every": source.every,
     }
     columns = {c.sensor: c.columns for c in group}
     if source.file.suffix.lower() in (".nc", ".nc4", ".h5"):

@@ -10,6 +10,7 @@ from ...problems import find
 from ...state import State
 from ...system import System
 from .. import choices
+from .start import read_state
 from .table import Table, array_of_tables
 
 _JOINTS = {
@@ -59,7 +60,7 @@ _MOMENTS = {
 class Model(NamedTuple):
     """A formulation and the state at the first sample.
 
-    Without a state it is the reference state, with the first samples of sensors put into it.
+    Without a state the case says nothing about it; see `start_of_runs`.
     """
 
     formulation: AbstractFormulation
@@ -99,25 +100,8 @@ def read_model(top: Table) -> Model:
     )
     table.done()
     if top.has("state"):
-        state0 = formulation_state(formulation, top.table("state"))
-    elif state0 is None and isinstance(system, System) and system.joints:
-        # First samples of gyroscopes, put into it, would violate the joints by their noise.
-        state0 = system.reference_state()
+        state0 = read_state(formulation, top.table("state"))
     return Model(formulation, state0)
-
-
-def formulation_state(formulation: AbstractFormulation, table: Table) -> State:
-    """The table `[state]`; what it leaves out is as in the reference configuration."""
-    reference = State()
-    if isinstance(formulation.system, System):
-        reference = formulation.system.reference_state()
-    parts = {}
-    for key in ("position", "orientation", "velocity", "angular_velocity"):
-        parts[key] = table.numbers(key, None)
-        if parts[key] is None:
-            parts[key] = getattr(reference, key)
-    table.done()
-    return table.checked(lambda: formulation.check_state(State(**parts)))
 
 
 def _problem(table):

@@ -1,0 +1,125 @@
+"""The start of a case: given by joints, taken from first samples, or refused at once."""
+
+import numpy as np
+import pytest
+from cli.case_files import TEXT, case_of
+from cli.program import assert_refused
+
+import rigidjax as rj
+from rigidjax.cli.case import read_case
+
+START = '\n[[parameter]]\nname = "start"\npath = "start_state"\n'
+BEFORE_METHOD = TEXT[: TEXT.index("[method]")]
+
+# A free body in a uniform field: gyroscope and attitude know nothing of where it is.
+FREE = """
+[[body]]
+name = "hull"
+mass = 1.0
+inertia = [0.01, 0.02, 0.03]
+[[force]]
+type = "Gravity"
+vector = [0.0, 0.0, -9.81]
+[data]
+file = "free.csv"
+[[sensor]]
+type = "Gyroscope"
+body = "hull"
+columns = ["a", "b", "c"]
+noise = 0.01
+[[sensor]]
+type = "Attitude"
+body = "hull"
+columns = ["q0", "q1", "q2", "q3"]
+orientation = "wxyz"
+noise = 0.01
+[[parameter]]
+name = "start"
+path = "start_state"
+"""
+
+
+def turned(tmp_path, degrees, text=TEXT):
+    """The pendulum's case with an encoder that reads so much more."""
+    path = case_of(tmp_path, text)
+    head, *lines = (tmp_path / "angle.csv").read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    rows = [f"{t},{float(angle) + float(degrees)!r}" for t, angle in cells]
+    (tmp_path / "angle.csv").write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_start_by_joints(tmp_path):
+    given = "[state]\njoints = { hinge = 0.44 }\njoint_rates = { hinge = -1.0 }\n"
+    case = read_case(turned(tmp_path, np.degrees(0.44), TEXT.replace("[data]", given + "[data]")))
+    expected = rj.joint_states(case.model.system, [0.44], [-1.0])
+    np.testing.assert_allclose(case.state0.position, expected.position, atol=1e-14)
+    np.testing.assert_allclose(case.state0.angular_velocity, expected.angular_velocity, atol=1e-14)
+
+
+def test_start_from_first_samples(tmp_path):
+    """Of what is fitted; the rate, which no sensor of a joint reads, is that of the reference."""
+    case = read_case(turned(tmp_path, 25.0, BEFORE_METHOD + START))
+    angle = float(case.measurements[0].values[0][0])
+    assert angle == pytest.approx(np.radians(25.0), abs=0.02)
+    (state,) = case.state0
+    expected = rj.joint_states(case.model.system, [angle])
+    np.testing.assert_allclose(state.orientation, expected.orientation, atol=1e-14)
+    np.testing.assert_array_equal(state.angular_velocity, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "degrees"),
+    [
+        ("", "", 25.0),
+        ("", START + "positions = false\n", 25.0),
+        ("[state]\njoints = { hinge = 0.44 }\n", "", -25.0),
+    ],
+)
+def test_a_start_that_sensors_contradict(tmp_path, state, end, degrees):
+    text = BEFORE_METHOD.replace("[data]", state + "[data]") + end
+    assert_refused(
+        r"the start is not fitted; the coordinate of hinge first reads \S+ where the start has "
+        r"\S+. Give it, as `\[state\] joints = { hinge = -?0.4\d+ }`, or fit it",
+        "identify",
+        turned(tmp_path, degrees, text),
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("joints = { hing = 0.4 }", r"\[state\]: There is no joint called 'hing'"),
+        ("joints = { hinge = [0.4, 1] }", "has 1 coordinates, lengths before angles"),
+        ("joints = { hinge = 0.4 }\nposition = [[0, 0, 0]]", "there is no `position` here"),
+        ("joints = 0.4", "`joints` must be a table; got 0.4"),
+    ],
+)
+def test_bad_starts_by_joints(tmp_path, keys, message):
+    path = case_of(tmp_path, TEXT.replace("[data]", f"[state]\n{keys}\n[data]"))
+    assert_refused(message, "identify", path)
+
+
+def test_start_of_a_free_body_that_nothing_sees(tmp_path):
+    """Refused at once; not if a spring or a sensor depends on the place, or a prior knows it."""
+    (tmp_path / "free.csv").write_text(
+        "time_s,a,b,c,q0,q1,q2,q3,x,y,z\n" + "".join(f"{t},1,0,0,1,0,0,0,0,0,0\n" for t in range(9))
+    )
+    path = tmp_path / "case.toml"
+    path.write_text(FREE)
+    message = "start of 'hull' cannot be fitted as a whole.*Add a sensor of type Position"
+    assert_refused(message, "identify", path)
+    path.write_text(FREE.replace("[data]", "[state]\njoints = { a = 1.0 }\n[data]"))
+    assert_refused("`joints` are given, and this model has none", "identify", path)
+    position = (
+        '[[sensor]]\ntype = "Position"\nbody = "hull"\ncolumns = ["x", "y", "z"]\nnoise = 0.1\n'
+    )
+    spring = '[[force]]\ntype = "Drag"\nbody = "hull"\nlinear = 0.1\n'
+    prior = 'prior = { type = "gaussian", mean = 0.0, std = 1.0 }\n'
+    for text in (
+        FREE.replace("[[parameter]]", position + "[[parameter]]"),
+        FREE.replace("[data]", spring + "[data]"),
+        FREE + prior,
+    ):
+        path.write_text(text)
+        assert len(read_case(path).parameters) == 1
