@@ -1,0 +1,379 @@
+"""Walks a jaxpr and emits each of its equations for W lanes at once.
+
+An array of a program is either a NumPy array of numbers (see `lanes`), each in a register, or a
+view of memory (see `memory`). What moves numbers about without computing is free for the first and
+nearly so for the second. `rules` has one function for each primitive.
+"""
+
+import contextlib
+import functools
+import math
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from llvmlite import ir
+
+from .lanes import I64, POINTER, Lanes, is_known
+from .memory import Memory, View
+
+# Entries up to which an array is held in registers.
+REGISTERS = 256
+# Numbers computed in a loop up to which it is written out.
+WRITTEN_OUT = 12_000
+
+Rule = Callable[..., Any]
+RULES: dict[str, Rule] = {}
+EXPANSIONS: dict[str, Callable[..., Any]] = {}
+
+
+class NoRule(NotImplementedError):
+    """A program has a primitive, or a form of one, that native kernels do not know."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register a rule: `(emitter, equation, *arrays) -> array or list of arrays`."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def expansion(*names: str) -> Callable[[Rule], Rule]:
+    """Register JAX code in the place of a primitive: `(*arrays, **params) -> arrays`."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            EXPANSIONS[name] = function
+        return function
+
+    return register
+
+
+def why_not(jaxpr: Jaxpr) -> list[str]:
+    """Names of the primitives without a rule, with the place in the user's code."""
+    missing = []
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        inner = inner_jaxprs(equation)
+        if name in EXPANSIONS or (name not in RULES and is_written_in_jax(equation.primitive)):
+            continue
+        if name not in RULES:
+            missing.append(f"`{name}` {_place(equation)}".strip())
+        else:
+            for one in inner:
+                missing += why_not(one)
+    return list(dict.fromkeys(missing))
+
+
+def is_written_in_jax(primitive: Any) -> bool:
+    """Whether a primitive that is not JAX's own is evaluated by JAX code."""
+    impl = primitive.impl
+    if isinstance(impl, types.MethodType):
+        return False  # the one of the base class, which raises
+    return not (isinstance(impl, functools.partial) and impl.func.__name__ == "apply_primitive")
+
+
+def _place(equation) -> str:
+    frames = equation.source_info.traceback
+    if frames is None:
+        return ""
+    for frame in frames.frames:
+        if "/jax/" not in frame.file_name and "/equinox/" not in frame.file_name:
+            return f"({frame.file_name}:{frame.line_num})"
+    return ""
+
+
+def inner_jaxprs(equation) -> list[Jaxpr]:
+    """The programs inside an equation."""
+    out = []
+    for param in equation.params.values():
+        for one in param if isinstance(param, tuple | list) else [param]:
+            if isinstance(one, ClosedJaxpr):
+                out.append(one.jaxpr)
+            elif isinstance(one, Jaxpr):
+                out.append(one)
+    return out
+
+
+def cost(jaxpr: Jaxpr) -> int:
+    """About how many numbers a program computes, a loop counted once."""
+    total = 0
+    for equation in jaxpr.eqns:
+        inner = inner_jaxprs(equation)
+        times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+        if inner and equation.primitive.name in RULES:
+            total += times * sum(map(cost, inner))
+        else:
+            total += sum(math.prod(var.aval.shape) for var in equation.outvars)
+    return total
+
+
+class Emitter:
+    """Emits programs at the end of a builder's block.
+
+    **Arguments:** `builder`; `width`, number of lanes; `workspace`, an LLVM pointer to the memory
+    of the kernel, whose size is `memory.bytes` at the end.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, width: int, workspace: ir.Value):
+        self.builder = builder
+        self.lanes = Lanes(builder, width)
+        self.memory = Memory(self.lanes, workspace)
+        # Lanes whose memory may change; `None` for all.
+        self.mask: Any = None
+        self._last_uses: dict[Any, Any] = {}
+        self._expanded: dict[Any, ClosedJaxpr] = {}
+
+    # Programs.
+
+    def run(self, closed: ClosedJaxpr, args: list[Any]) -> list[Any]:
+        """Results of a program for these arrays."""
+        return self.run_jaxpr(closed.jaxpr, [self.constant(c) for c in closed.consts], args)
+
+    def run_jaxpr(self, jaxpr: Jaxpr, consts: list[Any], args: list[Any]) -> list[Any]:
+        frame: dict[Any, Any] = {}
+        last_uses, unused = self._uses(jaxpr)
+
+        def bind(var, value):
+            frame[var] = value
+            if isinstance(value, View):
+                value.buffer.users += 1
+
+        def read(atom):
+            return self.constant(atom.val) if isinstance(atom, Literal) else frame[atom]
+
+        def unbind(var):
+            value = frame.pop(var)
+            if isinstance(value, View):
+                value.buffer.users -= 1
+                return [value.buffer]
+            return []
+
+        for var, value in zip(jaxpr.constvars, consts, strict=True):
+            bind(var, value)
+        for var, value in zip(jaxpr.invars, args, strict=True):
+            bind(var, value)
+        released = [buffer for var in unused for buffer in unbind(var)]
+        for k, equation in enumerate(jaxpr.eqns):
+            args = [read(atom) for atom in equation.invars]
+            # Who is read here for the last time may be written in place.
+            released += [buffer for var in last_uses[k] for buffer in unbind(var)]
+            for var, value in zip(equation.outvars, self.equation(equation, args), strict=True):
+                assert value.shape == var.aval.shape, (equation.primitive, value.shape, var.aval)
+                bind(var, value)
+                if var not in self._live(jaxpr):
+                    released += unbind(var)
+            for buffer in released:
+                self.memory.release(buffer)
+            released = []
+        out = [read(atom) for atom in jaxpr.outvars]
+        for var in list(frame):
+            unbind(var)
+        return out
+
+    def equation(self, equation: Any, args: list[Any]) -> list[Any]:
+        """Results of one equation."""
+        name = equation.primitive.name
+        if name in RULES:
+            out = RULES[name](self, equation, *args)
+            return out if isinstance(out, list) else [out]
+        if name in EXPANSIONS or is_written_in_jax(equation.primitive):
+            return self.run(self._expansion(equation), args)
+        raise NoRule(f"`{name}` {_place(equation)}".strip())
+
+    def _expansion(self, equation):
+        key = id(equation)
+        if key not in self._expanded:
+            params = equation.params
+
+            def function(*arrays):
+                written = EXPANSIONS.get(equation.primitive.name, equation.primitive.impl)
+                return written(*arrays, **params)
+
+            shapes = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in equation.invars]
+            self._expanded[key] = jax.make_jaxpr(function)(*shapes)
+        return self._expanded[key]
+
+    def _uses(self, jaxpr):
+        """Variables read for the last time in each equation, and arguments that nobody reads."""
+        key = id(jaxpr)
+        if key not in self._last_uses:
+            last = {}
+            for k, equation in enumerate(jaxpr.eqns):
+                for atom in equation.invars:
+                    if not isinstance(atom, Literal):
+                        last[atom] = k
+            results = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+            dying = [[] for _ in jaxpr.eqns]
+            for var, k in last.items():
+                if var not in results:
+                    dying[k].append(var)
+            arguments = [*jaxpr.constvars, *jaxpr.invars]
+            unused = [v for v in dict.fromkeys(arguments) if v not in last and v not in results]
+            # The program is kept, so that its address stays its own.
+            self._last_uses[key] = dying, unused, results | set(last), jaxpr
+        return self._last_uses[key][:2]
+
+    def _live(self, jaxpr):
+        return self._last_uses[id(jaxpr)][2]
+
+    # Arrays.
+
+    def constant(self, value: Any) -> Any:
+        """An array that is known."""
+        array = np.asarray(value)
+        if array.size > REGISTERS:
+            return self.table(array)
+        out = np.empty(array.shape, object)
+        for index in np.ndindex(array.shape):
+            out[index] = array[index]
+        return out
+
+    def table(self, array: np.ndarray) -> View:
+        """A known array in the memory of the program, one number for all lanes."""
+        from .memory import Buffer, row_major
+
+        stored = np.ascontiguousarray(array.astype(np.int8) if array.dtype == np.bool_ else array)
+        kind = ir.ArrayType(ir.IntType(8), stored.nbytes)
+        module = self.builder.module
+        table = ir.GlobalVariable(module, kind, module.get_unique_name("table"))
+        table.global_constant, table.linkage, table.align = True, "internal", 16
+        table.initializer = ir.Constant(kind, bytearray(stored.tobytes()))
+        pointer = table.ptrtoint(I64).inttoptr(POINTER)
+        buffer = Buffer(pointer, array.dtype, array.size, shared=True, own=False)
+        return View(buffer, array.shape, row_major(array.shape))
+
+    def registers(self, x: Any) -> np.ndarray:
+        """An array with all its numbers in registers."""
+        if not isinstance(x, View):
+            return x
+        out = np.empty(x.shape, object)
+        for index in np.ndindex(x.shape):
+            out[index] = self.memory.read(x, index)
+        return out
+
+    def in_memory(self, x: Any, dtype: Any) -> View:
+        """An array in memory."""
+        if isinstance(x, View):
+            return x
+        if x.size and all(is_known(one) for one in x.ravel()):
+            return self.table(np.asarray(x.tolist(), dtype).reshape(x.shape))
+        out = self.memory.allocate(x.shape, dtype)
+        for index in np.ndindex(x.shape):
+            self.memory.write(out, index, x[index])
+        return out
+
+    def settled(self, x: Any) -> Any:
+        """An array as large ones are in memory, small ones in registers."""
+        return self.registers(x) if isinstance(x, View) and x.size <= REGISTERS else x
+
+    def entry(self, x: Any, index: tuple[Any, ...]) -> Any:
+        """One number of an array; its index is the same in all lanes."""
+        if isinstance(x, View):
+            return self.memory.read(x, index)
+        return x[index]
+
+    def map(
+        self, function: Callable[..., Any], dtype: Any, *arrays: Any, kinds: Any = None
+    ) -> Any:
+        """A function of numbers, applied to arrays whose shapes broadcast."""
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        if math.prod(shape) <= REGISTERS:
+            arrays = [np.broadcast_to(self.registers(a), shape) for a in arrays]
+            out = np.empty(shape, object)
+            for index in np.ndindex(shape):
+                out[index] = function(*(a[index] for a in arrays))
+            return out
+        # Types of the arguments where they are not that of the result.
+        kinds = [dtype] * len(arrays) if kinds is None else kinds
+        sources = [self._spread(a, shape, kind) for a, kind in zip(arrays, kinds, strict=True)]
+        out = self.memory.allocate(shape, dtype)
+        with self.indices(shape) as index:
+            numbers = [self.entry(a, index if a.shape else ()) for a in sources]
+            self.memory.write(out, index, function(*numbers))
+        return out
+
+    def _spread(self, x, shape, dtype):
+        """An array in memory, repeated along axes where it has one entry; or a scalar."""
+        if not x.shape:
+            return x
+        x = self.in_memory(x, dtype)
+        pairs = zip(x.shape, x.strides, strict=True)
+        strides = tuple(0 if n == 1 else stride for n, stride in pairs)
+        return View(x.buffer, shape, strides, x.offset)
+
+    def copied(self, x: Any, dtype: Any, into: View | None = None, mask: Any = None) -> View:
+        """A copy in memory, into an array of the same shape if one is given."""
+        out = self.memory.allocate(x.shape, dtype) if into is None else into
+        if isinstance(x, View):
+            with self.indices(x.shape) as index:
+                self.memory.write(out, index, self.entry(x, index), mask)
+        else:
+            for index in np.ndindex(x.shape):
+                self.memory.write(out, index, x[index], mask)
+        return out
+
+    # Control.
+
+    @contextlib.contextmanager
+    def loop(self, count: int) -> Iterator[ir.Value]:
+        """A loop whose number of turns is the same in all lanes; gives the turn's number."""
+        build = self.builder
+        before = build.block
+        body = build.append_basic_block("loop")
+        build.branch(body)
+        build.position_at_end(body)
+        turn = build.phi(I64)
+        turn.add_incoming(ir.Constant(I64, 0), before)
+        yield turn
+        following = build.add(turn, ir.Constant(I64, 1))
+        turn.add_incoming(following, build.block)
+        again = build.icmp_signed("<", following, ir.Constant(I64, count))
+        after = build.append_basic_block("after")
+        build.cbranch(again, body, after)
+        build.position_at_end(after)
+
+    @contextlib.contextmanager
+    def indices(self, shape: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
+        """Loops over all indices of an array that is not empty."""
+        with contextlib.ExitStack() as stack:
+            yield tuple(0 if n == 1 else stack.enter_context(self.loop(n)) for n in shape)
+
+    @contextlib.contextmanager
+    def masked(self, mask: Any) -> Iterator[None]:
+        """Changes of memory only in some lanes."""
+        outer, self.mask = self.mask, mask
+        yield
+        self.mask = outer
+
+    @contextlib.contextmanager
+    def kept(self, arrays: list[Any]) -> Iterator[None]:
+        """These arrays are read again later: nobody may write or release them."""
+        buffers = [x.buffer for x in arrays if isinstance(x, View)]
+        for buffer in buffers:
+            buffer.users += 1
+        yield
+        for buffer in buffers:
+            buffer.users -= 1
+
+    def owned(self, x: Any, aval: Any) -> Any:
+        """An array that later turns of a loop do not overwrite."""
+        if not isinstance(x, View):
+            return x
+        x = self.copied(x, aval.dtype)
+        x.buffer.pinned += 1
+        return x
+
+    def both(self, mask: Any, condition: Any) -> Any:
+        """Lanes of a mask (`None` for all) in which a condition holds."""
+        return condition if mask is None else self.lanes.and_(np.bool_, mask, condition)
+
+
+from . import rules  # noqa: E402, F401

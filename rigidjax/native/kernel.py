@@ -1,0 +1,210 @@
+"""A kernel: a program for a batch, as a function that XLA calls.
+
+The function of blocks, `block(inputs, outputs, workspace, first, count)`, loads the arguments of W
+members of the batch into lanes, runs the program and stores the results. The handler reads the
+buffers from XLA's call frame (see `frame`) and goes through all blocks.
+"""
+
+import ctypes
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr
+from llvmlite import ir
+
+from .emitter import REGISTERS, Emitter
+from .frame import Frame
+from .lanes import I8, I64, POINTER, Lanes, element_type
+from .machine import Code, best_width
+from .memory import Buffer, View, row_major
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """What a kernel is made for.
+
+    **Arguments:** `batched`, for each argument whether it has a batch axis (the first one);
+    `is_batch`, whether there is a batch at all.
+    """
+
+    batched: tuple[bool, ...]
+    is_batch: bool
+
+
+class Kernel:
+    """Machine code of a program for one signature."""
+
+    def __init__(self, closed: ClosedJaxpr, signature: Signature):
+        self.width = best_width() if signature.is_batch else 1
+        module = ir.Module("rigidjax")
+        self.workspace_bytes = _emit_block(module, closed, signature, self.width)
+        out_sizes = [var.aval.size for var in closed.jaxpr.outvars]
+        _emit_handler(module, closed, signature, self.width, self.workspace_bytes, out_sizes)
+        self.text = str(module)
+        self.code = Code(self.text)
+        self.name = _register(self.code.address("handler"))
+
+
+_count = 0
+
+
+def _register(address: int) -> str:
+    global _count
+    _count += 1
+    name = f"rigidjax_native_{_count}"
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(address)
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu", api_version=1)
+    return name
+
+
+_kernels: dict[Any, Kernel] = {}
+
+
+def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
+    """The kernel of a program, emitted at the first call."""
+    key = id(closed), signature
+    if key not in _kernels:
+        made = Kernel(closed, signature)
+        made.closed = closed  # keeps the program alive, and so its address its own
+        _kernels[key] = made
+    return _kernels[key]
+
+
+def _emit_block(module, closed, signature, width):
+    """Emit `block`; returns the bytes of memory that it needs."""
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64])
+    function = ir.Function(module, kind, "block")
+    function.linkage = "internal"
+    inputs, outputs, workspace, first, count = function.args
+    workspace.add_attribute("noalias")
+    entry = function.append_basic_block("entry")
+    builder = ir.IRBuilder(entry)
+    start = function.append_basic_block("start")
+    builder.branch(start)
+    builder.position_at_end(start)
+    em = Emitter(builder, width, workspace)
+    members = _members(em.lanes, first, count)
+    args = []
+    for k, (aval, batched) in enumerate(zip(closed.in_avals, signature.batched, strict=True)):
+        pointer = _at(builder, inputs, k)
+        args.append(_argument(em, pointer, aval, members if batched else None))
+    results = em.run(closed, args)
+    for k, (aval, result) in enumerate(zip(closed.out_avals, results, strict=True)):
+        _result(em, _at(builder, outputs, k), aval, result, members, signature.is_batch)
+    builder.ret_void()
+    return em.memory.bytes
+
+
+def _members(lanes: Lanes, first, count):
+    """Member of the batch in each lane; the last one again where there are no more."""
+    build, out = lanes.builder, []
+    last = build.sub(count, ir.Constant(I64, 1))
+    for k in range(lanes.width):
+        member = build.add(first, ir.Constant(I64, k))
+        out.append(build.select(build.icmp_signed("<", member, last), member, last))
+    return out
+
+
+def _at(builder, pointers, k):
+    """Pointer number `k` of an array of pointers."""
+    return builder.load(builder.gep(pointers, [ir.Constant(I64, k)], source_etype=POINTER), typ=POINTER)
+
+
+def _stored(dtype):
+    return I8 if dtype == np.bool_ else element_type(dtype)
+
+
+def _argument(em, pointer, aval, members):
+    """An argument as an array of the program; `members` is `None` if it is the same for all."""
+    dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
+    shared = View(
+        Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape)
+    )
+    if members is None:
+        return em.registers(shared) if size <= REGISTERS else shared
+    build, stored = em.builder, _stored(dtype)
+    starts = [
+        build.gep(pointer, [build.mul(m, ir.Constant(I64, size))], source_etype=stored)
+        for m in members
+    ]
+
+    def load(number):
+        values = []
+        for base in starts:
+            address = build.gep(base, [number], source_etype=stored)
+            values.append(build.load(address, typ=stored, align=dtype.itemsize))
+        value = em.lanes.gathered(values)
+        return build.trunc(value, em.lanes.type(np.bool_)) if dtype == np.bool_ else value
+
+    if size <= REGISTERS:
+        out = np.empty(shape, object)
+        for number, index in enumerate(np.ndindex(shape)):
+            out[index] = load(ir.Constant(I64, number))
+        return out
+    flat = em.memory.allocate((size,), dtype)
+    with em.loop(size) as number:
+        em.memory.write(flat, (number,), load(number))
+    return flat.reshaped(shape)
+
+
+def _result(em, pointer, aval, result, members, is_batch):
+    dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
+    if not size:
+        return
+    build, stored = em.builder, _stored(dtype)
+    starts = [
+        build.gep(pointer, [build.mul(m, ir.Constant(I64, size))], source_etype=stored)
+        for m in (members if is_batch else [ir.Constant(I64, 0)])
+    ]
+
+    def store(number, value):
+        value = em.lanes.value(value, dtype)
+        if dtype == np.bool_:
+            value = build.zext(value, em.lanes.vector(I8))
+        for k, base in enumerate(starts):
+            address = build.gep(base, [number], source_etype=stored)
+            build.store(em.lanes.lane(value, k), address, align=dtype.itemsize)
+
+    if isinstance(result, View):
+        with em.indices(shape) as index:
+            number = ir.Constant(I64, 0)
+            for i, stride in zip(index, row_major(shape), strict=True):
+                i = ir.Constant(I64, i) if isinstance(i, int) else i
+                number = build.add(number, build.mul(i, ir.Constant(I64, stride)))
+            store(number, em.memory.read(result, index))
+        return
+    for number, index in enumerate(np.ndindex(shape)):
+        store(ir.Constant(I64, number), result[index])
+
+
+def _emit_handler(module, closed, signature, width, workspace_bytes, out_sizes):
+    """Emit the function that XLA calls."""
+    function = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler")
+    frame = Frame(function)
+    builder = frame.builder
+    inputs = frame.pointers(frame.arguments, len(closed.in_avals))
+    outputs = frame.pointers(frame.results, len(closed.out_avals))
+    count = ir.Constant(I64, 1)
+    if signature.is_batch:
+        count = frame.first_extent(frame.results, 0)
+    malloc = ir.Function(module, ir.FunctionType(POINTER, [I64]), "malloc")
+    free = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
+    workspace = builder.call(malloc, [ir.Constant(I64, workspace_bytes + 64)])
+    block = module.globals["block"]
+    before = builder.block
+    test, turn, end = (builder.append_basic_block(name) for name in ("test", "turn", "end"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    first = builder.phi(I64)
+    first.add_incoming(ir.Constant(I64, 0), before)
+    builder.cbranch(builder.icmp_signed("<", first, count), turn, end)
+    builder.position_at_end(turn)
+    builder.call(block, [inputs, outputs, workspace, first, count])
+    first.add_incoming(builder.add(first, ir.Constant(I64, width)), turn)
+    builder.branch(test)
+    builder.position_at_end(end)
+    builder.call(free, [workspace])
+    builder.ret(ir.Constant(POINTER, None))
+

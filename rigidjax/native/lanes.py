@@ -1,0 +1,362 @@
+"""Arithmetic on numbers of W lanes: one LLVM vector for each number of a program.
+
+A number is a NumPy scalar as long as it is known when the kernel is emitted, and an LLVM value
+after that: a vector of W lanes, or a scalar if W is 1. What is known is computed here, so that a
+sparse Jacobian or a loop counter costs nothing at run time. As with JAX's symbolic zeros, a product
+with a known zero is zero, whatever the other factor.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
+POINTER = ir.PointerType()
+_CONTRACT = ("contract",)
+
+
+def element_type(dtype: Any) -> ir.Type:
+    """The LLVM type of one lane's number; booleans are single bits."""
+    dtype = np.dtype(dtype)
+    if dtype == np.bool_:
+        return I1
+    if dtype.kind in "iu":
+        return ir.IntType(8 * dtype.itemsize)
+    if dtype == np.float64:
+        return ir.DoubleType()
+    if dtype == np.float32:
+        return ir.FloatType()
+    raise TypeError(f"numbers of type {dtype}")
+
+
+def is_known(x: Any) -> bool:
+    """Whether a number is known while the kernel is emitted."""
+    return not isinstance(x, ir.Value)
+
+
+class Lanes:
+    """Emits arithmetic on vectors of `width` lanes at the end of a builder's block."""
+
+    def __init__(self, builder: ir.IRBuilder, width: int):
+        self.builder, self.width = builder, width
+
+    # Types and constants.
+
+    def type(self, dtype: Any) -> ir.Type:
+        """The LLVM type of a number."""
+        return self.vector(element_type(dtype))
+
+    def vector(self, element: ir.Type) -> ir.Type:
+        return element if self.width == 1 else ir.VectorType(element, self.width)
+
+    def value(self, x: Any, dtype: Any) -> ir.Value:
+        """A number as an LLVM value, the same in all lanes if it is known."""
+        if not is_known(x):
+            return x
+        return self.constant(np.asarray(x).astype(dtype)[()])
+
+    def constant(self, x: Any) -> ir.Value:
+        element = element_type(np.asarray(x).dtype)
+        if isinstance(element, ir.IntType):
+            one = int(x)
+        else:
+            one = float(x)
+        if self.width == 1:
+            return ir.Constant(element, one)
+        return ir.Constant(self.vector(element), [ir.Constant(element, one)] * self.width)
+
+    def lane(self, vector: ir.Value, k: int) -> ir.Value:
+        """The number of lane `k`."""
+        if self.width == 1:
+            return vector
+        return self.builder.extract_element(vector, ir.Constant(I32, k))
+
+    def gathered(self, scalars: list[ir.Value]) -> ir.Value:
+        """A vector of one scalar for each lane."""
+        if self.width == 1:
+            return scalars[0]
+        out = ir.Constant(ir.VectorType(scalars[0].type, self.width), ir.Undefined)
+        for k, scalar in enumerate(scalars):
+            out = self.builder.insert_element(out, scalar, ir.Constant(I32, k))
+        return out
+
+    def splat(self, scalar: ir.Value) -> ir.Value:
+        return self.gathered([scalar] * self.width)
+
+    def intrinsic(self, name: str, result: ir.Type, *args: ir.Value) -> ir.Value:
+        """Call an LLVM intrinsic that is named by the types in `name`."""
+        module = self.builder.module
+        function = module.globals.get(name) or ir.Function(
+            module, ir.FunctionType(result, [a.type for a in args]), name
+        )
+        return self.builder.call(function, args)
+
+    def suffix(self, dtype: Any) -> str:
+        kind = np.dtype(dtype)
+        letter = "f" if kind.kind == "f" else "i"
+        bits = 1 if kind == np.bool_ else 8 * kind.itemsize
+        return f"{letter}{bits}" if self.width == 1 else f"v{self.width}{letter}{bits}"
+
+    # Arithmetic; every method takes the dtype of its operands first.
+
+    def add(self, dtype, a, b):
+        if is_known(a) and is_known(b):
+            return _known(dtype, np.add, a, b)
+        if _is(a, 0):
+            return b
+        if _is(b, 0):
+            return a
+        a, b = self.value(a, dtype), self.value(b, dtype)
+        if _is_float(dtype):
+            return self.builder.fadd(a, b, flags=_CONTRACT)
+        return self.builder.or_(a, b) if _is_bool(dtype) else self.builder.add(a, b)
+
+    def sub(self, dtype, a, b):
+        if is_known(a) and is_known(b):
+            return _known(dtype, np.subtract, a, b)
+        if _is(b, 0):
+            return a
+        if _is(a, 0) and _is_float(dtype):
+            return self.neg(dtype, b)
+        a, b = self.value(a, dtype), self.value(b, dtype)
+        if _is_float(dtype):
+            return self.builder.fsub(a, b, flags=_CONTRACT)
+        return self.builder.sub(a, b)
+
+    def mul(self, dtype, a, b):
+        if is_known(a) and is_known(b):
+            return _known(dtype, np.multiply, a, b)
+        for x, y in ((a, b), (b, a)):
+            if _is(x, 0):
+                return _zero(dtype)
+            if _is(x, 1):
+                return y
+            if _is_float(dtype) and _is(x, -1):
+                return self.neg(dtype, y)
+        a, b = self.value(a, dtype), self.value(b, dtype)
+        if _is_float(dtype):
+            return self.builder.fmul(a, b, flags=_CONTRACT)
+        return self.builder.and_(a, b) if _is_bool(dtype) else self.builder.mul(a, b)
+
+    def div(self, dtype, a, b):
+        """Quotient; of integers rounded towards zero, -1 for a divisor of zero, as in XLA."""
+        if _is_float(dtype):
+            if is_known(a) and is_known(b):
+                return _known(dtype, np.divide, a, b)
+            if _is(b, 1):
+                return a
+            if is_known(b) and b != 0 and math.frexp(float(b))[0] in (0.5, -0.5):
+                return self.mul(dtype, a, np.asarray(1.0 / b, dtype)[()])
+            return self.builder.fdiv(self.value(a, dtype), self.value(b, dtype))
+        return self._integer_quotient(dtype, a, b, "div")
+
+    def rem(self, dtype, a, b):
+        """Remainder with the sign of `a`; of integers, `a` for a divisor of zero."""
+        if _is_float(dtype):
+            if is_known(a) and is_known(b):
+                return _known(dtype, np.fmod, a, b)
+            return self.builder.frem(self.value(a, dtype), self.value(b, dtype))
+        return self._integer_quotient(dtype, a, b, "rem")
+
+    def _integer_quotient(self, dtype, a, b, kind):
+        signed = np.dtype(dtype).kind == "i"
+        if is_known(a) and is_known(b):
+            if b == 0:
+                whole = np.asarray(-1).astype(dtype)[()]
+                return whole if kind == "div" else np.asarray(a, dtype)[()]
+            q = abs(int(a)) // abs(int(b)) * (1 if (a >= 0) == (b >= 0) else -1)
+            exact = q if kind == "div" else int(a) - q * int(b)
+            return np.asarray(exact).astype(dtype)[()]
+        build = self.builder
+        a, b = self.value(a, dtype), self.value(b, dtype)
+        zero, one = self.value(0, dtype), self.value(1, dtype)
+        minus = self.value(np.asarray(-1).astype(dtype), dtype)
+        # The processor stops the program where the quotient has no value.
+        undefined = is_zero = build.icmp_signed("==", b, zero)
+        if signed:
+            lowest = self.value(np.iinfo(dtype).min, dtype)
+            overflow = build.and_(
+                build.icmp_signed("==", a, lowest), build.icmp_signed("==", b, minus)
+            )
+            undefined = build.or_(is_zero, overflow)
+        safe = build.select(undefined, one, b)
+        if kind == "div":
+            q = build.sdiv(a, safe) if signed else build.udiv(a, safe)
+            return build.select(is_zero, minus, q)
+        r = build.srem(a, safe) if signed else build.urem(a, safe)
+        return build.select(is_zero, a, r)
+
+    def neg(self, dtype, a):
+        if is_known(a):
+            return _known(dtype, np.negative, a)
+        return self.builder.fneg(a) if _is_float(dtype) else self.builder.neg(a)
+
+    def fma(self, dtype, a, b, c):
+        """a b + c with one rounding."""
+        args = (self.value(x, dtype) for x in (a, b, c))
+        return self.intrinsic(f"llvm.fma.{self.suffix(dtype)}", self.type(dtype), *args)
+
+    # Comparisons and choices.
+
+    def compare(self, dtype, operator: str, a, b):
+        """A comparison by IEEE's rules: with NaN only `!=` holds."""
+        if is_known(a) and is_known(b):
+            return np.bool_(_COMPARISONS[operator](a, b))
+        a, b = self.value(a, dtype), self.value(b, dtype)
+        if _is_float(dtype):
+            build = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
+        else:
+            signed = np.dtype(dtype).kind == "i"
+            build = self.builder.icmp_signed if signed else self.builder.icmp_unsigned
+        return build(operator, a, b)
+
+    def select(self, dtype, condition, yes, no):
+        if is_known(condition):
+            return yes if condition else no
+        if yes is no or (is_known(yes) and is_known(no) and _same(yes, no)):
+            return yes
+        if _is_bool(dtype) and is_known(yes) and is_known(no):
+            return condition if yes else self.not_(np.bool_, condition)
+        return self.builder.select(condition, self.value(yes, dtype), self.value(no, dtype))
+
+    def max(self, dtype, a, b):
+        return self._extreme(dtype, a, b, np.maximum, ">")
+
+    def min(self, dtype, a, b):
+        return self._extreme(dtype, a, b, np.minimum, "<")
+
+    def _extreme(self, dtype, a, b, known, operator):
+        """The larger or smaller of two numbers; NaN if one of them is."""
+        if is_known(a) and is_known(b):
+            return _known(dtype, known, a, b)
+        if is_known(a) and _is_float(dtype):
+            a, b = b, a
+        keep = self.compare(dtype, operator, a, b)
+        if _is_float(dtype):
+            keep = self.or_(np.bool_, keep, self.compare(dtype, "!=", a, a))
+        return self.select(dtype, keep, a, b)
+
+    # Bits.
+
+    def and_(self, dtype, a, b):
+        if is_known(a) and is_known(b):
+            return _known(dtype, np.bitwise_and, a, b)
+        for x, y in ((a, b), (b, a)):
+            if is_known(x) and _is_bool(dtype):
+                return y if x else np.bool_(False)
+        return self.builder.and_(self.value(a, dtype), self.value(b, dtype))
+
+    def or_(self, dtype, a, b):
+        if is_known(a) and is_known(b):
+            return _known(dtype, np.bitwise_or, a, b)
+        for x, y in ((a, b), (b, a)):
+            if is_known(x) and _is_bool(dtype):
+                return np.bool_(True) if x else y
+        return self.builder.or_(self.value(a, dtype), self.value(b, dtype))
+
+    def xor(self, dtype, a, b):
+        if is_known(a) and is_known(b):
+            return _known(dtype, np.bitwise_xor, a, b)
+        return self.builder.xor(self.value(a, dtype), self.value(b, dtype))
+
+    def not_(self, dtype, a):
+        if is_known(a):
+            return _known(dtype, np.invert, a)
+        return self.builder.not_(a)
+
+    def shift(self, dtype, kind: str, a, by):
+        """Shift of bits: `kind` is shl, lshr or ashr; by too many bits gives XLA's result."""
+        bits = 8 * np.dtype(dtype).itemsize
+        build = getattr(self.builder, kind)
+        a, by = self.value(a, dtype), self.value(by, dtype)
+        fits = self.builder.icmp_unsigned("<", by, self.value(bits, dtype))
+        beyond = self.value(bits - 1 if kind == "ashr" else 0, dtype)
+        out = build(a, self.builder.select(fits, by, beyond))
+        return out if kind == "ashr" else self.builder.select(fits, out, self.value(0, dtype))
+
+    # Conversions.
+
+    def convert(self, a, old, new):
+        """A number of type `old` as one of type `new`; out of range, integers saturate."""
+        old, new = np.dtype(old), np.dtype(new)
+        if old == new:
+            return a
+        if is_known(a):
+            with np.errstate(all="ignore"):
+                return np.asarray(a).astype(new)[()]
+        build, to = self.builder, self.type(new)
+        if new == np.bool_:
+            return self.compare(old, "!=", a, np.zeros((), old)[()])
+        if old == np.bool_:
+            if new.kind == "f":
+                return build.uitofp(a, to)
+            return build.zext(a, to)
+        if old.kind == "f" and new.kind == "f":
+            return build.fpext(a, to) if new.itemsize > old.itemsize else build.fptrunc(a, to)
+        if old.kind == "f":
+            name = "fptosi" if new.kind == "i" else "fptoui"
+            name = f"llvm.{name}.sat.{self.suffix(new)}.{self.suffix(old)}"
+            return self.intrinsic(name, to, a)
+        if new.kind == "f":
+            return build.sitofp(a, to) if old.kind == "i" else build.uitofp(a, to)
+        if new.itemsize < old.itemsize:
+            return build.trunc(a, to)
+        if new.itemsize == old.itemsize:
+            return a
+        return build.sext(a, to) if old.kind == "i" else build.zext(a, to)
+
+    def bits(self, a, old, new):
+        """The same bits read as another type of the same size."""
+        if is_known(a):
+            return np.asarray(a, old).view(new)[()]
+        if np.dtype(old).kind in "iu" and np.dtype(new).kind in "iu":
+            return a
+        return self.builder.bitcast(a, self.type(new))
+
+    def unary(self, name: str, dtype, a, known: Callable[..., Any]):
+        """An LLVM intrinsic of one number, such as `sqrt`."""
+        if is_known(a):
+            return _known(dtype, known, a)
+        return self.intrinsic(f"llvm.{name}.{self.suffix(dtype)}", self.type(dtype), a)
+
+    def any(self, condition):
+        """Whether a condition holds in some lane, a single bit."""
+        if is_known(condition):
+            return ir.Constant(I1, int(condition))
+        if self.width == 1:
+            return condition
+        return self.intrinsic(f"llvm.vector.reduce.or.v{self.width}i1", I1, condition)
+
+
+def _known(dtype, function, *args):
+    with np.errstate(all="ignore"):
+        return np.asarray(function(*(np.asarray(a, dtype) for a in args))).astype(dtype)[()]
+
+
+def _zero(dtype):
+    return np.zeros((), dtype)[()]
+
+
+def _is(x, number) -> bool:
+    return is_known(x) and bool(x == number)
+
+
+def _same(a, b) -> bool:
+    return bool(a == b) and math.copysign(1, a) == math.copysign(1, b)
+
+
+def _is_float(dtype) -> bool:
+    return np.dtype(dtype).kind == "f"
+
+
+def _is_bool(dtype) -> bool:
+    return np.dtype(dtype) == np.bool_
+
+
+_COMPARISONS = {
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+    "==": np.equal, "!=": np.not_equal,
+}  # fmt: skip

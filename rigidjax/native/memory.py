@@ -1,0 +1,227 @@
+"""Arrays in memory: too large for registers, or indexed by what is known at run time only.
+
+An array in memory is a strided view of a buffer, as in NumPy: slices, transposes, broadcasts and
+most reshapes move no number. A buffer of a kernel's own holds W lanes for each number, one beside
+the other; a buffer that all lanes share (an input without a batch, a constant) holds one.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from .lanes import I8, I32, I64, Lanes, element_type, is_known
+
+
+@dataclasses.dataclass(eq=False)
+class Buffer:
+    """A piece of memory.
+
+    **Arguments:** `pointer`; `dtype`; `size`, numbers; `shared`, one number for all lanes; `own`,
+    whether the kernel may write it; `users`, variables bound to it; `pinned`, kept although nobody
+    is bound to it (a loop's variable, say).
+    """
+
+    pointer: Any
+    dtype: np.dtype
+    size: int
+    shared: bool = False
+    own: bool = True
+    users: int = 0
+    pinned: int = 0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class View:
+    """An array whose entry `index` is number `offset + index . strides` of a buffer."""
+
+    buffer: Buffer
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: Any = 0  # an int, or an LLVM integer that is the same in all lanes
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the array is the buffer, in order."""
+        return (
+            is_known(self.offset)
+            and self.offset == 0
+            and self.size == self.buffer.size
+            and self.strides == row_major(self.shape)
+        )
+
+    def reshaped(self, shape: tuple[int, ...]) -> "View | None":
+        """The same numbers in another shape, if that needs no copy."""
+        if self.size == 0:
+            return View(self.buffer, shape, row_major(shape), self.offset)
+        old = [(n, s) for n, s in zip(self.shape, self.strides, strict=True) if n != 1]
+        strides, rest = [], list(old)
+        for n in reversed(shape):
+            if n == 1:
+                strides.append(0)
+                continue
+            if not rest:
+                return None
+            size, stride = rest.pop()
+            while size < n and rest:
+                outer, outer_stride = rest.pop()
+                if outer_stride != size * stride:
+                    return None
+                size *= outer
+            if size % n:
+                return None
+            strides.append(stride)
+            if size != n:
+                rest.append((size // n, stride * n))
+        if rest:
+            return None
+        return View(self.buffer, tuple(shape), tuple(reversed(strides)), self.offset)
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of an array whose last index runs fastest; 0 along axes of one entry."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(0 if n == 1 else step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+class Memory:
+    """Allocates, reads and writes buffers of a kernel."""
+
+    def __init__(self, lanes: Lanes, workspace: ir.Value):
+        self.lanes, self.workspace = lanes, workspace
+        self.bytes = 0
+        self._free: dict[tuple, list[Any]] = {}
+
+    @property
+    def builder(self):
+        return self.lanes.builder
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> View:
+        """A new array of the kernel's own."""
+        dtype, size = np.dtype(dtype), math.prod(shape)
+        free = self._free.get((dtype, size))
+        pointer = free.pop() if free else self._new(size * self.lanes.width * dtype.itemsize)
+        return View(Buffer(pointer, dtype, size), tuple(shape), row_major(shape))
+
+    def _new(self, size: int):
+        start = self.bytes
+        self.bytes += -(-size // 64) * 64
+        # In the first block, so that the address is known in all that follow.
+        with self.builder.goto_entry_block():
+            return self.builder.gep(self.workspace, [ir.Constant(I64, start)], source_etype=I8)
+
+    def release(self, buffer: Buffer) -> None:
+        """Give memory back that nobody uses any more."""
+        if buffer.own and not buffer.users and not buffer.pinned and not buffer.shared:
+            buffer.own = False
+            self._free.setdefault((buffer.dtype, buffer.size), []).append(buffer.pointer)
+
+    # Positions known at emission, or the same in all lanes.
+
+    def position(self, view: View, index: tuple[Any, ...]):
+        """Number of an entry in the buffer: an int, or an LLVM integer."""
+        at = view.offset
+        for i, stride in zip(index, view.strides, strict=True):
+            if is_known(i):
+                at = self._plus(at, int(i) * stride)
+            else:
+                at = self._plus(at, self.builder.mul(i, ir.Constant(I64, stride)))
+        return at
+
+    def _plus(self, a, b):
+        if is_known(a) and is_known(b):
+            return int(a) + int(b)
+        a, b = (ir.Constant(I64, int(x)) if is_known(x) else x for x in (a, b))
+        return self.builder.add(a, b)
+
+    def read(self, view: View, index: tuple[Any, ...]):
+        """An entry, the same one in every lane."""
+        return self._load(view.buffer, self.position(view, index))
+
+    def write(self, view: View, index: tuple[Any, ...], value: Any, mask: Any = None) -> None:
+        """Set an entry, in the lanes of `mask`."""
+        buffer, at = view.buffer, self.position(view, index)
+        value = self.lanes.value(value, buffer.dtype)
+        if mask is not None:
+            value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, at))
+        stored = self._as_stored(buffer, value)
+        self.builder.store(stored, self._address(buffer, at, stored.type), align=self._align(buffer))
+
+    def _load(self, buffer, at):
+        stored = _stored_type(buffer.dtype)
+        kind = stored if buffer.shared else self.lanes.vector(stored)
+        address = self._address(buffer, at, kind)
+        value = self.builder.load(address, typ=kind, align=self._align(buffer))
+        value = self.lanes.splat(value) if buffer.shared and self.lanes.width > 1 else value
+        return self._as_computed(buffer, value)
+
+    def _align(self, buffer):
+        return buffer.dtype.itemsize
+
+    def _address(self, buffer, at, kind):
+        at = ir.Constant(I64, int(at)) if is_known(at) else at
+        return self.builder.gep(buffer.pointer, [at], source_etype=kind)
+
+    def _as_stored(self, buffer, value):
+        if buffer.dtype != np.bool_:
+            return value
+        return self.builder.zext(value, self.lanes.vector(I8))
+
+    def _as_computed(self, buffer, value):
+        if buffer.dtype != np.bool_:
+            return value
+        return self.builder.trunc(value, self.lanes.vector(element_type(np.bool_)))
+
+    # Positions that differ from lane to lane.
+
+    def read_at(self, view: View, positions: Any):
+        """The numbers at `positions` of the buffer (a number of lanes, int64)."""
+        return self.lanes_at(view.buffer, positions, None, None)
+
+    def write_at(self, view: View, positions: Any, value: Any, mask: Any) -> None:
+        """Set the numbers at `positions` of the buffer, in the lanes of `mask`."""
+        value = self.lanes.value(value, view.buffer.dtype)
+        self.lanes_at(view.buffer, positions, value, mask)
+
+    def lanes_at(self, buffer, positions, value, mask):
+        """Read, or write if there is a value, lane by lane."""
+        build, width = self.builder, self.lanes.width
+        stored = _stored_type(buffer.dtype)
+        out = []
+        new = None if value is None else self._as_stored(buffer, value)
+        for k in range(width):
+            at = self.lanes.lane(positions, k)
+            if not buffer.shared and width > 1:
+                at = build.add(build.mul(at, ir.Constant(I64, width)), ir.Constant(I64, k))
+            address = build.gep(buffer.pointer, [at], source_etype=stored)
+            old = build.load(address, typ=stored, align=self._align(buffer))
+            if new is None:
+                out.append(old)
+                continue
+            one = self.lanes.lane(new, k)
+            if mask is not None:
+                one = build.select(self.lanes.lane(mask, k), one, old)
+            build.store(one, address, align=self._align(buffer))
+        if new is None:
+            return self._as_computed(buffer, self.lanes.gathered(out))
+        return None
+
+
+def _stored_type(dtype):
+    return I8 if dtype == np.bool_ else element_type(dtype)
+
+
+__all__ = ["I32", "Buffer", "Memory", "View", "row_major"]

@@ -1,0 +1,263 @@
+"""Arithmetic, comparisons, choices, conversions: number by number."""
+
+import math
+
+import numpy as np
+
+from ..emitter import Emitter, rule
+
+
+def _operands(equation):
+    return np.dtype(equation.invars[0].aval.dtype)
+
+
+def _result(equation):
+    return np.dtype(equation.outvars[0].aval.dtype)
+
+
+def _kinds(equation):
+    return [np.dtype(var.aval.dtype) for var in equation.invars]
+
+
+def _two(*names, method):
+    """A primitive of two numbers by a method of `Lanes`."""
+
+    @rule(*names)
+    def emit(em: Emitter, equation, a, b):
+        dtype = _operands(equation)
+        function = getattr(em.lanes, method)
+        return em.map(lambda x, y: function(dtype, x, y), _result(equation), a, b, kinds=_kinds(equation))
+
+    return emit
+
+
+for _names, _method in {
+    ("add", "add_any"): "add",
+    ("sub",): "sub",
+    ("mul",): "mul",
+    ("div",): "div",
+    ("rem",): "rem",
+    ("max",): "max",
+    ("min",): "min",
+    ("and",): "and_",
+    ("or",): "or_",
+    ("xor",): "xor",
+}.items():
+    _two(*_names, method=_method)
+
+
+def _comparison(name, operator):
+    @rule(name)
+    def emit(em, equation, a, b):
+        dtype = _operands(equation)
+        function = em.lanes.compare
+        return em.map(
+            lambda x, y: function(dtype, operator, x, y), np.bool_, a, b, kinds=_kinds(equation)
+        )
+
+
+for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=", eq="==", ne="!=").items():
+    _comparison(_name, _operator)
+
+
+def _shift(name, kind):
+    @rule(name)
+    def emit(em, equation, a, b):
+        dtype = _operands(equation)
+        return em.map(lambda x, y: em.lanes.shift(dtype, kind, x, y), dtype, a, b)
+
+
+for _name, _kind in {
+    "shift_left": "shl",
+    "shift_right_logical": "lshr",
+    "shift_right_arithmetic": "ashr",
+}.items():
+    _shift(_name, _kind)
+
+
+def _intrinsic(name, intrinsic, known):
+    @rule(name)
+    def emit(em, equation, a):
+        dtype = _operands(equation)
+        return em.map(lambda x: em.lanes.unary(intrinsic, dtype, x, known), dtype, a)
+
+
+for _name, _intrinsic_name, _known in (
+    ("sqrt", "sqrt", np.sqrt),
+    ("floor", "floor", np.floor),
+    ("ceil", "ceil", np.ceil),
+    ("exp", "exp", np.exp),
+    ("log", "log", np.log),
+    ("sin", "sin", np.sin),
+    ("cos", "cos", np.cos),
+    ("exp2", "exp2", np.exp2),
+):
+    _intrinsic(_name, _intrinsic_name, _known)
+
+
+@rule("abs")
+def _abs(em, equation, a):
+    dtype = _operands(equation)
+
+    def one(x):
+        if dtype.kind == "f":
+            return em.lanes.unary("fabs", dtype, x, np.abs)
+        if dtype.kind == "u":
+            return x
+        negative = em.lanes.compare(dtype, "<", x, dtype.type(0))
+        return em.lanes.select(dtype, negative, em.lanes.neg(dtype, x), x)
+
+    return em.map(one, dtype, a)
+
+
+@rule("round")
+def _round(em, equation, a):
+    dtype = _operands(equation)
+    to_even = int(equation.params["rounding_method"]) == 1
+    name = "roundeven" if to_even else "round"
+    known = np.round if to_even else lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x)
+    return em.map(lambda x: em.lanes.unary(name, dtype, x, known), dtype, a)
+
+
+@rule("neg")
+def _neg(em, equation, a):
+    dtype = _operands(equation)
+    return em.map(lambda x: em.lanes.neg(dtype, x), dtype, a)
+
+
+@rule("not")
+def _not(em, equation, a):
+    dtype = _operands(equation)
+    return em.map(lambda x: em.lanes.not_(dtype, x), dtype, a)
+
+
+@rule("sign")
+def _sign(em, equation, a):
+    dtype = _operands(equation)
+    zero, one = dtype.type(0), dtype.type(1)
+
+    def sign(x):
+        lanes = em.lanes
+        out = lanes.select(dtype, lanes.compare(dtype, ">", x, zero), one, x)
+        if dtype.kind == "u":
+            return out
+        return lanes.select(dtype, lanes.compare(dtype, "<", x, zero), dtype.type(-1), out)
+
+    return em.map(sign, dtype, a)
+
+
+@rule("square")
+def _square(em, equation, a):
+    dtype = _operands(equation)
+    return em.map(lambda x: em.lanes.mul(dtype, x, x), dtype, a)
+
+
+@rule("rsqrt")
+def _rsqrt(em, equation, a):
+    dtype = _operands(equation)
+
+    def one(x):
+        return em.lanes.div(dtype, dtype.type(1), em.lanes.unary("sqrt", dtype, x, np.sqrt))
+
+    return em.map(one, dtype, a)
+
+
+@rule("integer_pow")
+def _integer_pow(em, equation, a):
+    dtype, power = _operands(equation), equation.params["y"]
+
+    def one(x):
+        out, base, rest = None, x, abs(power)
+        while rest:
+            if rest & 1:
+                out = base if out is None else em.lanes.mul(dtype, out, base)
+            rest >>= 1
+            base = em.lanes.mul(dtype, base, base) if rest else base
+        out = dtype.type(1) if out is None else out
+        return em.lanes.div(dtype, dtype.type(1), out) if power < 0 else out
+
+    return em.map(one, dtype, a)
+
+
+@rule("pow")
+def _pow(em, equation, a, b):
+    dtype, exponent = _operands(equation), np.dtype(equation.invars[1].aval.dtype)
+
+    def one(x, y):
+        from ..lanes import is_known
+
+        y = em.lanes.convert(y, exponent, dtype)
+        if is_known(x) and is_known(y):
+            with np.errstate(all="ignore"):
+                return dtype.type(np.power(x, y))
+        name = f"llvm.pow.{em.lanes.suffix(dtype)}"
+        args = (em.lanes.value(v, dtype) for v in (x, y))
+        return em.lanes.intrinsic(name, em.lanes.type(dtype), *args)
+
+    return em.map(one, dtype, a, b, kinds=_kinds(equation))
+
+
+@rule("clamp")
+def _clamp(em, equation, low, x, high):
+    dtype = _result(equation)
+
+    def one(low, x, high):
+        return em.lanes.min(dtype, em.lanes.max(dtype, x, low), high)
+
+    return em.map(one, dtype, low, x, high)
+
+
+@rule("is_finite")
+def _is_finite(em, equation, a):
+    dtype = _operands(equation)
+
+    def one(x):
+        size = em.lanes.unary("fabs", dtype, x, np.abs)
+        return em.lanes.compare(dtype, "<", size, dtype.type(math.inf))
+
+    return em.map(one, np.bool_, a, kinds=_kinds(equation))
+
+
+@rule("select_n")
+def _select_n(em, equation, which, *cases):
+    dtype, selector = _result(equation), _operands(equation)
+
+    def one(which, *values):
+        if selector == np.bool_:
+            return em.lanes.select(dtype, which, values[1], values[0])
+        out = values[-1]
+        for k in range(len(values) - 2, -1, -1):
+            here = em.lanes.compare(selector, "<=", which, selector.type(k))
+            out = em.lanes.select(dtype, here, values[k], out)
+        return out
+
+    return em.map(one, dtype, which, *cases, kinds=_kinds(equation))
+
+
+@rule("convert_element_type")
+def _convert(em, equation, a):
+    old, new = _operands(equation), _result(equation)
+    if old == new:
+        return a
+    return em.map(lambda x: em.lanes.convert(x, old, new), new, a, kinds=[old])
+
+
+@rule("bitcast_convert_type")
+def _bitcast(em, equation, a):
+    old, new = _operands(equation), _result(equation)
+    if old.itemsize != new.itemsize:
+        from ..emitter import NoRule
+
+        raise NoRule("`bitcast_convert_type` between types of different sizes")
+    return em.map(lambda x: em.lanes.bits(x, old, new), new, a, kinds=[old])
+
+
+@rule("reduce_precision")
+def _reduce_precision(em, equation, a):
+    from ..emitter import NoRule
+
+    info = np.finfo(_operands(equation))
+    asked = equation.params["exponent_bits"], equation.params["mantissa_bits"]
+    if asked != (info.nexp, info.nmant):
+        raise NoRule("`reduce_precision` to another precision")
+    return a

@@ -1,0 +1,366 @@
+"""Entries at places that are known at run time, and differ from lane to lane.
+
+Gathers and scatters at known places are permutations: the primitive is applied to the numbers of
+the entries, and the entries are arranged by the result.
+"""
+
+import itertools
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax.lax import GatherScatterMode
+
+from ..emitter import REGISTERS, Emitter, NoRule, rule
+from ..lanes import is_known
+from ..memory import View
+from .structure import reshaped
+
+
+def _shape(equation):
+    return tuple(equation.outvars[0].aval.shape)
+
+
+def _dtype(equation):
+    return np.dtype(equation.outvars[0].aval.dtype)
+
+
+def _all_known(x):
+    return not isinstance(x, View) and all(is_known(one) for one in x.ravel())
+
+
+def _integer(em, x, dtype):
+    """An index as a number of type int64."""
+    return em.lanes.convert(x, dtype, np.int64)
+
+
+def _clamped(em, x, highest):
+    lanes = em.lanes
+    x = lanes.max(np.int64, x, np.int64(0))
+    return lanes.min(np.int64, x, np.int64(highest))
+
+
+def _starts(em, equation, indices, first, shape, sizes):
+    """Start of a slice along each axis, moved so that the slice lies inside."""
+    out = []
+    for k, (index, n, size) in enumerate(zip(indices, shape, sizes, strict=True)):
+        dtype = equation.invars[first + k].aval.dtype
+        out.append(_clamped(em, _integer(em, em.entry(index, ()), dtype), n - size))
+    return out
+
+
+def _position(em, view, index):
+    """Number of an entry in its buffer, where the index may differ from lane to lane."""
+    at, rest = np.int64(0), []
+    for i, stride in zip(index, view.strides, strict=True):
+        term = em.lanes.mul(np.int64, i, np.int64(stride))
+        at = em.lanes.add(np.int64, at, term)
+    if is_known(view.offset):
+        return em.lanes.add(np.int64, at, np.int64(view.offset))
+    rest = em.lanes.splat(view.offset) if em.lanes.width > 1 else view.offset
+    return em.lanes.add(np.int64, at, rest)
+
+
+def _read(em, x, index):
+    """An entry whose index may differ from lane to lane (numbers of type int64)."""
+    if all(is_known(i) for i in index):
+        return em.entry(x, tuple(int(i) for i in index))
+    return em.memory.read_at(x, em.lanes.value(_position(em, x, index), np.int64))
+
+
+@rule("dynamic_slice")
+def _dynamic_slice(em: Emitter, equation, x, *indices):
+    shape, dtype = _shape(equation), _dtype(equation)
+    starts = _starts(em, equation, indices, 1, x.shape, shape)
+    if all(is_known(s) for s in starts):
+        cut = tuple(slice(int(s), int(s) + n) for s, n in zip(starts, shape, strict=True))
+        if not isinstance(x, View):
+            return x[cut]
+        at = em.memory.position(x, tuple(int(s) for s in starts))
+        return em.settled(View(x.buffer, shape, x.strides, at))
+    if not isinstance(x, View) and x.size <= 8:
+        return _chosen(em, x, starts, shape, dtype)
+    x = em.in_memory(x, dtype)
+    if math.prod(shape) <= REGISTERS:
+        out = np.empty(shape, object)
+        for index in np.ndindex(shape):
+            out[index] = _read(em, x, _moved(em, starts, index))
+        return out
+    out = em.memory.allocate(shape, dtype)
+    with em.indices(shape) as index:
+        em.memory.write(out, index, _read(em, x, _moved(em, starts, index)))
+    return out
+
+
+def _chosen(em, x, starts, shape, dtype):
+    """A slice of a few registers, by comparing its start with every possible one."""
+    highest = [n - size for n, size in zip(x.shape, shape, strict=True)]
+    out = None
+    for start in itertools.product(*(range(n + 1) for n in highest)):
+        part = x[tuple(slice(s, s + n) for s, n in zip(start, shape, strict=True))]
+        if out is None:
+            out = part.copy()
+            continue
+        here = np.True_
+        for asked, s in zip(starts, start, strict=True):
+            here = em.lanes.and_(
+                np.bool_, here, em.lanes.compare(np.int64, "==", asked, np.int64(s))
+            )
+        for index in np.ndindex(shape):
+            out[index] = em.lanes.select(dtype, here, part[index], out[index])
+    return out
+
+
+def _moved(em, starts, index):
+    """A start plus an index that is the same in all lanes."""
+    out = []
+    for start, i in zip(starts, index, strict=True):
+        if is_known(i):
+            i = np.int64(i)
+        elif em.lanes.width > 1:
+            i = em.lanes.splat(i)
+        out.append(em.lanes.add(np.int64, start, i))
+    return out
+
+
+def writable(em, x, dtype):
+    """The array itself if nobody else reads it, otherwise a copy of it."""
+    if isinstance(x, View) and x.buffer.own and not x.buffer.users and x.is_whole:
+        return x
+    return em.copied(x, dtype)
+
+
+@rule("dynamic_update_slice")
+def _dynamic_update_slice(em, equation, x, update, *indices):
+    dtype = _dtype(equation)
+    starts = _starts(em, equation, indices, 2, x.shape, update.shape)
+    known = all(is_known(s) for s in starts)
+    if not isinstance(x, View):
+        if known:
+            out = x.copy()
+            cut = tuple(
+                slice(int(s), int(s) + n) for s, n in zip(starts, update.shape, strict=True)
+            )
+            out[cut] = em.registers(update)
+            return out
+        if x.size <= 64:
+            return _updated(em, x, em.registers(update), starts, dtype)
+    return _written(em, x, update, starts, dtype, em.mask)
+
+
+def _updated(em, x, update, starts, dtype):
+    """Registers with a slice replaced, by comparing its start with every possible one."""
+    out = x.copy()
+    highest = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
+    for start in itertools.product(*(range(n + 1) for n in highest)):
+        here = np.True_
+        for asked, s in zip(starts, start, strict=True):
+            here = em.lanes.and_(
+                np.bool_, here, em.lanes.compare(np.int64, "==", asked, np.int64(s))
+            )
+        for index in np.ndindex(update.shape):
+            at = tuple(s + i for s, i in zip(start, index, strict=True))
+            out[at] = em.lanes.select(dtype, here, update[index], out[at])
+    return out
+
+
+def _written(em, x, update, starts, dtype, mask):
+    """Memory with a slice replaced, in the lanes of `mask`; in place where nobody else reads."""
+    out = writable(em, x, dtype)
+    # A copy may change in all lanes.
+    mask = mask if out is x else None
+    known = all(is_known(s) for s in starts)
+    if known:
+        at = em.memory.position(out, tuple(int(s) for s in starts))
+        part = View(out.buffer, update.shape, out.strides, at)
+        em.copied(update, dtype, into=part, mask=mask)
+        return out
+
+    def put(index, value):
+        at = _position(em, out, _moved(em, starts, index))
+        em.memory.write_at(out, em.lanes.value(at, np.int64), value, mask)
+
+    if isinstance(update, View):
+        with em.indices(update.shape) as index:
+            put(index, em.memory.read(update, index))
+    else:
+        for index in np.ndindex(update.shape):
+            put(index, update[index])
+    return out
+
+
+@rule("gather")
+def _gather(em, equation, x, indices):
+    p, shape, dtype = equation.params, _shape(equation), _dtype(equation)
+    if _all_known(indices) and not isinstance(x, View):
+        return _arranged(equation, [x], [0], {1: _as_numbers(indices)}, x.size)
+    if math.prod(shape) > REGISTERS:
+        raise NoRule(f"`gather` of {math.prod(shape)} entries")
+    d, sizes = p["dimension_numbers"], p["slice_sizes"]
+    fill = p["mode"] == GatherScatterMode.FILL_OR_DROP
+    indices = em.registers(indices)
+    index_dtype = np.dtype(equation.invars[1].aval.dtype)
+    batch_axes = [k for k in range(len(shape)) if k not in d.offset_dims]
+    kept = [
+        k
+        for k in range(x.ndim)
+        if k not in d.collapsed_slice_dims and k not in d.operand_batching_dims
+    ]
+    known = _all_known(indices)
+    source = x if known else em.in_memory(x, dtype)
+    lanes, out = em.lanes, np.empty(shape, object)
+    for index in np.ndindex(shape):
+        place = tuple(index[k] for k in batch_axes)
+        start = [np.int64(0)] * x.ndim
+        inside = np.True_
+        for k, axis in enumerate(d.start_index_map):
+            asked = _integer(em, indices[(*place, k)], index_dtype)
+            start[axis] = _clamped(em, asked, x.shape[axis] - sizes[axis])
+            if fill:
+                inside = lanes.and_(
+                    np.bool_, inside, lanes.compare(np.int64, "==", asked, start[axis])
+                )
+        for axis, own in zip(
+            d.operand_batching_dims, d.start_indices_batching_dims, strict=True
+        ):
+            start[axis] = np.int64(place[own])
+        offset = [0] * x.ndim
+        for axis, k in zip(kept, d.offset_dims, strict=True):
+            offset[axis] = index[k]
+        value = _read(em, source, _moved(em, start, offset))
+        out[index] = lanes.select(dtype, inside, value, _filler(dtype, p["fill_value"]))
+    return out
+
+
+def _filler(dtype, asked):
+    if asked is not None:
+        return dtype.type(asked)
+    if dtype.kind == "f":
+        return dtype.type(np.nan)
+    if dtype == np.bool_:
+        return np.True_
+    return dtype.type(np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max)
+
+
+def _as_numbers(indices):
+    return np.asarray(indices.tolist()).reshape(indices.shape)
+
+
+def _arranged(equation, arrays, places, known, size):
+    """A primitive applied to the numbers of entries, and the entries by its result."""
+    pool, operands = [], dict(known)
+    for array, place in zip(arrays, places, strict=True):
+        start = len(pool)
+        operands[place] = jnp.asarray(np.arange(start, start + array.size).reshape(array.shape))
+        pool += list(array.ravel())
+    for k, index in known.items():
+        operands[k] = jnp.asarray(index, equation.invars[k].aval.dtype)
+    params = dict(equation.params)
+    if "fill_value" in params:
+        params["fill_value"] = -1
+    if "update_jaxpr" in params:
+        params["update_jaxpr"] = None
+    order = [operands[k] for k in range(len(operands))]
+    numbers = np.asarray(equation.primitive.bind(*order, **params))
+    dtype = _dtype(equation)
+    out = np.empty(numbers.shape, object)
+    for index in np.ndindex(out.shape):
+        k = int(numbers[index])
+        filler = _filler(dtype, equation.params.get("fill_value"))
+        out[index] = pool[k] if 0 <= k < len(pool) else filler
+    return out
+
+
+@rule("scatter", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul", "scatter-update")
+def _scatter(em, equation, x, indices, updates):
+    p, dtype, lanes = equation.params, _dtype(equation), em.lanes
+    name = equation.primitive.name
+    d = p["dimension_numbers"]
+    combine = {"add": lanes.add, "mul": lanes.mul}.get(name[-3:])
+    index_dtype = np.dtype(equation.invars[1].aval.dtype)
+    indices, updates = em.registers(indices), em.registers(updates)
+    window_axes = [
+        k
+        for k in range(x.ndim)
+        if k not in d.inserted_window_dims and k not in d.operand_batching_dims
+    ]
+    scatter_axes = [k for k in range(updates.ndim) if k not in d.update_window_dims]
+    extent = [1] * x.ndim
+    for axis, k in zip(window_axes, d.update_window_dims, strict=True):
+        extent[axis] = updates.shape[k]
+    clip = p["mode"] == GatherScatterMode.CLIP
+    known = _all_known(indices)
+    in_memory = isinstance(x, View) or not known
+    out = writable(em, x, dtype) if in_memory else x.copy()
+    mask = em.mask if out is x else None
+    for index in np.ndindex(updates.shape):
+        place = tuple(index[k] for k in scatter_axes)
+        start, inside = [np.int64(0)] * x.ndim, np.True_
+        for k, axis in enumerate(d.scatter_dims_to_operand_dims):
+            asked = _integer(em, indices[(*place, k)], index_dtype)
+            start[axis] = _clamped(em, asked, x.shape[axis] - extent[axis])
+            if not clip:
+                inside = lanes.and_(
+                    np.bool_, inside, lanes.compare(np.int64, "==", asked, start[axis])
+                )
+        for axis, own in zip(
+            d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True
+        ):
+            start[axis] = np.int64(place[own])
+        offset = [0] * x.ndim
+        for axis, k in zip(window_axes, d.update_window_dims, strict=True):
+            offset[axis] = index[k]
+        at, value = _moved(em, start, offset), updates[index]
+        if is_known(inside) and not inside:
+            continue
+        if not in_memory:
+            at = tuple(int(i) for i in at)
+            out[at] = value if combine is None else combine(dtype, out[at], value)
+            continue
+        position = lanes.value(_position(em, out, at), np.int64)
+        if combine is not None:
+            value = combine(dtype, em.memory.read_at(out, position), value)
+        allowed = em.both(mask, inside)
+        allowed = None if allowed is None or is_known(allowed) else allowed
+        em.memory.write_at(out, position, value, allowed)
+    return out if in_memory is False or out.size > REGISTERS else em.settled(out)
+
+
+@rule("sort")
+def _sort(em, equation, *arrays):
+    """Odd-even transposition of few entries: stable, by the first keys."""
+    p, lanes = equation.params, em.lanes
+    arrays = [np.moveaxis(em.registers(x), p["dimension"], 0).copy() for x in arrays]
+    dtypes = [np.dtype(var.aval.dtype) for var in equation.outvars]
+    n = len(arrays[0])
+    if n > 64:
+        raise NoRule(f"`sort` of {n} entries")
+    for turn in range(n):
+        for k in range(turn % 2, n - 1, 2):
+            for index in np.ndindex(arrays[0].shape[1:]):
+                low, high = (k, *index), (k + 1, *index)
+                swap, equal = np.False_, np.True_
+                for x, dtype in list(zip(arrays, dtypes, strict=True))[: p["num_keys"]]:
+                    larger = _after(lanes, dtype, x[low], x[high])
+                    swap = lanes.or_(np.bool_, swap, lanes.and_(np.bool_, equal, larger))
+                    smaller = _after(lanes, dtype, x[high], x[low])
+                    same = lanes.not_(np.bool_, lanes.or_(np.bool_, larger, smaller))
+                    equal = lanes.and_(np.bool_, equal, same)
+                for x, dtype in zip(arrays, dtypes, strict=True):
+                    a, b = x[low], x[high]
+                    x[low] = lanes.select(dtype, swap, b, a)
+                    x[high] = lanes.select(dtype, swap, a, b)
+    return [np.moveaxis(x, 0, p["dimension"]) for x in arrays]
+
+
+def _after(lanes, dtype, a, b):
+    """Whether `a` comes behind `b`; NaN comes last."""
+    out = lanes.compare(dtype, ">", a, b)
+    if dtype.kind != "f":
+        return out
+    a_is_nan = lanes.compare(dtype, "!=", a, a)
+    b_is_number = lanes.compare(dtype, "==", b, b)
+    return lanes.or_(np.bool_, out, lanes.and_(np.bool_, a_is_nan, b_is_number))
+
+
+__all__ = ["reshaped", "writable"]

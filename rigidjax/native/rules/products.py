@@ -1,0 +1,182 @@
+"""Sums, extremes and products of arrays."""
+
+import math
+
+import numpy as np
+
+from ..emitter import REGISTERS, WRITTEN_OUT, Emitter, expansion, rule
+from ..memory import View
+
+
+def _dtype(equation):
+    return np.dtype(equation.outvars[0].aval.dtype)
+
+
+def _reduction(name, method, start):
+    @rule(name)
+    def emit(em: Emitter, equation, x):
+        dtype = np.dtype(equation.invars[0].aval.dtype)
+        function = getattr(em.lanes, method)
+        return reduced(em, x, equation.params["axes"], dtype, function, start)
+
+    return emit
+
+
+def reduced(em, x, axes, dtype, function, start):
+    """Entries along axes taken together by a function of two numbers."""
+    order = [*axes, *(k for k in range(x.ndim) if k not in axes)]
+    if isinstance(x, View):
+        x = View(
+            x.buffer,
+            tuple(x.shape[k] for k in order),
+            tuple(x.strides[k] for k in order),
+            x.offset,
+        )
+    else:
+        x = np.transpose(x, order)
+    along, rest = x.shape[: len(axes)], x.shape[len(axes) :]
+    if x.size <= 4 * REGISTERS:
+        x = em.registers(x)
+        lines = x.reshape(math.prod(along), *rest)
+        out = np.empty(rest, object)
+        for index in np.ndindex(rest):
+            total = None
+            for k in range(len(lines)):
+                one = lines[(k, *index)]
+                total = one if total is None else function(dtype, total, one)
+            out[index] = start(dtype) if total is None else total
+        return out
+    out = em.memory.allocate(rest, dtype)
+    with em.indices(rest) as index:
+        em.memory.write(out, index, start(dtype))
+        with em.indices(along) as turn:
+            total = function(dtype, em.memory.read(out, index), em.entry(x, (*turn, *index)))
+            em.memory.write(out, index, total)
+    return em.settled(out)
+
+
+def _lowest(dtype):
+    if dtype == np.bool_:
+        return np.False_
+    return dtype.type(-np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).min)
+
+
+def _highest(dtype):
+    if dtype == np.bool_:
+        return np.True_
+    return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
+
+
+_reduction("reduce_sum", "add", lambda dtype: dtype.type(0))
+_reduction("reduce_prod", "mul", lambda dtype: dtype.type(1))
+_reduction("reduce_max", "max", _lowest)
+_reduction("reduce_min", "min", _highest)
+_reduction("reduce_or", "or_", lambda dtype: dtype.type(0))
+_reduction("reduce_and", "and_", lambda dtype: ~dtype.type(0))
+
+
+@rule("argmax", "argmin")
+def _argument(em, equation, x):
+    """Index of the first extreme entry; of the first NaN if there is one."""
+    (axis,) = equation.params["axes"]
+    dtype, index_dtype = np.dtype(equation.invars[0].aval.dtype), _dtype(equation)
+    operator = ">" if equation.primitive.name == "argmax" else "<"
+    x = np.moveaxis(em.registers(x), axis, 0)
+    out = np.empty(x.shape[1:], object)
+    lanes = em.lanes
+    for index in np.ndindex(out.shape):
+        best, where = x[(0, *index)], index_dtype.type(0)
+        for k in range(1, len(x)):
+            one = x[(k, *index)]
+            better = lanes.compare(dtype, operator, one, best)
+            if dtype.kind == "f":
+                is_new = lanes.compare(dtype, "!=", one, one)
+                better = lanes.or_(np.bool_, better, is_new)
+                is_nan = lanes.compare(dtype, "!=", best, best)
+                better = lanes.and_(np.bool_, better, lanes.not_(np.bool_, is_nan))
+            best = lanes.select(dtype, better, one, best)
+            where = lanes.select(index_dtype, better, index_dtype.type(k), where)
+        out[index] = where
+    return out
+
+
+def _cumulative(name, method):
+    @rule(name)
+    def emit(em, equation, x):
+        axis, dtype = equation.params["axis"], _dtype(equation)
+        function = getattr(em.lanes, method)
+        lines = np.moveaxis(em.registers(x), axis, 0)
+        out = np.empty(lines.shape, object)
+        order = range(len(lines))
+        order = list(reversed(order) if equation.params["reverse"] else order)
+        for index in np.ndindex(lines.shape[1:]):
+            total = None
+            for k in order:
+                one = lines[(k, *index)]
+                total = one if total is None else function(dtype, total, one)
+                out[(k, *index)] = total
+        return np.moveaxis(out, 0, axis)
+
+    return emit
+
+
+for _name, _method in dict(cumsum="add", cumprod="mul", cummax="max", cummin="min").items():
+    _cumulative(_name, _method)
+
+
+@rule("dot_general")
+def _dot_general(em, equation, a, b):
+    (ca, cb), (ba, bb) = equation.params["dimension_numbers"]
+    dtype = _dtype(equation)
+    sides = []
+    for x, contracted, batch, var in ((a, ca, ba, 0), (b, cb, bb, 1)):
+        free = [k for k in range(x.ndim) if k not in contracted and k not in batch]
+        shapes = [tuple(x.shape[k] for k in axes) for axes in (batch, free, contracted)]
+        order = [*batch, *free, *contracted]
+        old = np.dtype(equation.invars[var].aval.dtype)
+        if old != dtype:
+            x = em.map(lambda v, old=old: em.lanes.convert(v, old, dtype), dtype, x)
+        if isinstance(x, View):
+            x = View(
+                x.buffer,
+                tuple(x.shape[k] for k in order),
+                tuple(x.strides[k] for k in order),
+                x.offset,
+            )
+        else:
+            x = np.transpose(x, order)
+        sides.append((x, shapes))
+    (a, (batch, rows, along)), (b, (_, columns, _)) = sides
+    shape = (*batch, *rows, *columns)
+    lanes = em.lanes
+    if math.prod(shape) * math.prod(along) <= WRITTEN_OUT and math.prod(shape) <= REGISTERS:
+        a, b = em.registers(a), em.registers(b)
+        out = np.empty(shape, object)
+        for i in np.ndindex(batch):
+            for j in np.ndindex(rows):
+                for k in np.ndindex(columns):
+                    total = dtype.type(0)
+                    for m in np.ndindex(along):
+                        product = lanes.mul(dtype, a[(*i, *j, *m)], b[(*i, *k, *m)])
+                        total = lanes.add(dtype, total, product)
+                    out[(*i, *j, *k)] = total
+        return out
+    a, b = em.in_memory(a, dtype), em.in_memory(b, dtype)
+    out = em.memory.allocate(shape, dtype)
+    with em.indices(batch) as i, em.indices(rows) as j, em.indices(columns) as k:
+        index = (*i, *j, *k)
+        em.memory.write(out, index, dtype.type(0))
+        with em.indices(along) as m:
+            product = lanes.mul(
+                dtype, em.memory.read(a, (*i, *j, *m)), em.memory.read(b, (*i, *k, *m))
+            )
+            em.memory.write(out, index, lanes.add(dtype, em.memory.read(out, index), product))
+    return em.settled(out)
+
+
+@expansion("short_sum")
+def _short_sum(*factors, axis):
+    product = factors[0]
+    for factor in factors[1:]:
+        product = product * factor
+    return product.sum(axis)
