@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jax.extend.core import jaxpr_as_fun
 from jax.interpreters import ad
 
+from .native.backend import Backend, checked_name, chosen
 from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
 from .solvers.structure.base import ModelTerm
@@ -34,10 +35,12 @@ class AnyMode(diffrax.AbstractAdjoint):
     take time and memory that grow with `max_steps`: choose it as small as the problem allows.
 
     **Arguments:** `checkpoints`, number of checkpoints of the reverse mode (see
-    `diffrax.RecursiveCheckpointAdjoint`).
+    `diffrax.RecursiveCheckpointAdjoint`); `backend`, `"auto"`, `"native"` or `"xla"` as in
+    `rj.simulate`.
     """
 
     checkpoints: int | None = None
+    backend: str = eqx.field(static=True, default="auto", converter=checked_name)
 
     def loop(self, **kwargs: Any) -> Any:
         """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
@@ -51,7 +54,9 @@ class AnyMode(diffrax.AbstractAdjoint):
                     "traced. Pass such values through `args` or in an Equinox module, or choose "
                     "one of diffrax's adjoints."
                 )
-        return solve.unflatten(_solve_p.bind(*inputs, solve=solve))
+        solve.backend = chosen(self.backend, solve.jaxpr)
+        state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
+        return state, {**stats, "backend": solve.backend}
 
 
 def _traced_solve(kwargs, checkpoints):
@@ -109,6 +114,8 @@ class _Solve:
         self.inexact = inexact
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
+        self.backend = Backend("xla")
+        self.kernels: dict[Any, Any] = {}
         self.batched_jaxpr: Any = None
         self.jaxpr: Any = None
         self.out_inexact = ()
@@ -151,6 +158,8 @@ class _Solve:
         """All outputs. In a batch the stages are written out, which is twice as fast there. (One
         trajectory would gain as much, 1.0 ms instead of 2.4 ms for the heavy top, but takes 1.7 s
         instead of 1.1 s to compile.)"""
+        if self.backend == "native":
+            return self.by_kernel("values", lambda: self.jaxpr, inputs)
         if not _is_batched(inputs):
             jaxpr = self.jaxpr
         else:
@@ -193,6 +202,40 @@ class _Solve:
         function = lambda *x: self.run(adjoint, x, others, written_out=True)[0]  # noqa: E731
         return jax.jvp(function, primals, tangents)[1]
 
+    def by_kernel(self, name, program, inputs):
+        """Results of a program as a kernel, or by XLA where one is not to be had.
+
+        **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr.
+        """
+        from .native import native_call, why_not
+
+        if name not in self.kernels:
+            closed = program()
+            self.kernels[name] = closed, not why_not(closed)
+        closed, possible = self.kernels[name]
+        if not possible:
+            return jaxpr_as_fun(closed)(*inputs)
+        return native_call(closed, list(inputs), strict=False)
+
+    def all_tangents(self, *inputs):
+        """Outputs' tangents for tangents of all primals, as one program."""
+
+        def program():
+            shapes = _shapes([*self.jaxpr.in_avals, *self.in_avals])
+            forward = lambda *x: self.tangent(diffrax.ForwardMode(), *self.split(x))  # noqa: E731
+            return jax.make_jaxpr(forward)(*shapes)
+
+        return self.by_kernel("tangents", program, inputs)
+
+    def all_cotangents(self, inputs, wanted):
+        """Inputs' cotangents by the fastest reverse mode, as one program."""
+
+        def program():
+            shapes = _shapes([*self.jaxpr.in_avals, *self.out_avals])
+            return jax.make_jaxpr(lambda *x: self.reverse_cotangent(x, wanted))(*shapes)
+
+        return self.by_kernel(wanted, program, inputs)
+
     def reverse_cotangent(self, inputs, wanted):
         """Inputs' cotangents by the fastest reverse mode there is for this run.
 
@@ -230,6 +273,10 @@ def _is_small(kwargs):
         return False  # Its solvers know by themselves; equations of index 3 have no vector field.
     state = kwargs["init_state"]
     return is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+
+
+def _shapes(avals):
+    return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
 
 
 def _is_batched(inputs):
@@ -297,6 +344,8 @@ def _not_linear(cotangents, *inputs, solve):
 
 
 def _tangent_impl(*inputs, solve):
+    if solve.backend == "native":
+        return solve.all_tangents(*inputs)
     return list(solve.tangent(diffrax.ForwardMode(), *solve.split(inputs)))
 
 
@@ -345,6 +394,8 @@ def _tangent_transpose(cotangents, *inputs, solve):
 
 
 def _cotangent_impl(*inputs, solve, wanted):
+    if solve.backend == "native":
+        return solve.all_cotangents(inputs, wanted)
     return solve.reverse_cotangent(inputs, wanted)
 
 

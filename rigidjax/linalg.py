@@ -17,6 +17,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 from jaxtyping import Array, Num
 
+from .native.expansions import EXPANSIONS
+
 
 def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, applied to one matrix after another in batches on the CPU."""
@@ -63,6 +65,7 @@ def by_size(name: str, lapack: Callable[..., Any], loop: Callable[..., Any]) -> 
     one array as a result, of the shape of the last argument; the first one is the matrix.
     """
     operation, in_turn = Primitive(name), one_by_one(lapack)
+    EXPANSIONS[name] = loop
 
     def on_cpu(A, *arrays):
         in_loop = len(A) <= _LARGEST_IN_LOOP[loops_are_kernels()]

@@ -29,6 +29,7 @@ from .evaluations import (
 )
 from .formulations import Absolute, AbstractFormulation
 from .formulations.charts import split_chart
+from .native.backend import NAMES, Backend, checked_name
 from .projection import AbstractProjection
 from .results import RESULTS, SimulationError
 from .solution import Solution
@@ -63,6 +64,7 @@ def simulate(
     saveat: diffrax.SaveAt | None = None,
     stepsize_controller: diffrax.AbstractStepSizeController | None = None,
     args: Any = None,
+    backend: str = "auto",
 ) -> Solution:
     r"""Integrate a formulation in time.
 
@@ -92,6 +94,9 @@ def simulate(
     - `saveat`: a `diffrax.SaveAt` instead of `ts`, for dense output, steps, solver state.
     - `stepsize_controller`: a diffrax controller instead of `rtol`, `atol`, `dt`.
     - `args`: handed to the vector field and to events.
+    - `backend`: `"native"` for one machine-code kernel for the whole run, `"xla"` for XLA's
+      kernels, `"auto"` for the first where that is possible. `sol.stats["backend"]` says which it
+      was, its `why_not` what kept it from being native; see `docs/native.md`.
 
     **Returns:** a `Solution`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
@@ -114,7 +119,7 @@ def simulate(
     projected = after_step(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
-    adjoint = _ANY_MODE if adjoint is None else adjoint
+    adjoint = _with_backend(adjoint, checked_name(backend))
     known = (model, state0, t0, t1, dt0, saveat, controller, method, args)
     traced = is_traced(known) or is_tracing()
     # A host counter needs a run of its own: under a transformation nobody reads it.
@@ -132,7 +137,7 @@ def simulate(
 
 
 # Made once: building modules costs more than a short run.
-_ANY_MODE = AnyMode()
+_ANY_MODE = {name: AnyMode(backend=name) for name in NAMES}
 _NO_METER = diffrax.NoProgressMeter()
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
@@ -212,12 +217,29 @@ def _solve(
         controller_state = controller_state if asked.controller_state else None
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
+    stats["backend"] = solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
     okay = _is_okay(result)
     solution = Solution(
         model, ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, controller_state,
     )  # fmt: skip
     return solution, okay
+
+
+def _with_backend(adjoint, backend):
+    """The adjoint that takes this backend."""
+    if adjoint is None:
+        return _ANY_MODE[backend]
+    if backend == "auto":
+        return adjoint
+    if isinstance(adjoint, AnyMode):
+        return AnyMode(adjoint.checkpoints, backend)
+    if backend == "native":
+        raise ValueError(
+            '`backend="native"` runs with `rj.AnyMode()`; got '
+            f"`adjoint={type(adjoint).__name__}()`. Leave out one of the two."
+        )
+    return adjoint
 
 
 def _is_okay(result):

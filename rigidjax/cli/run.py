@@ -156,7 +156,8 @@ def _report(problem: Problem, solution: Solution, how: str) -> None:
     table.add_row("problem", f"{problem.title}; {problem.source}")
     table.add_row("formulation", f"{choices.describe(model)}; {model.num_unknowns} unknowns")
     table.add_row("solver", how)
-    stats = {name: int(value) for name, value in solution.stats.items()}
+    counts = ("num_steps", "num_rejected_steps", "num_rhs")
+    stats = {name: int(solution.stats[name]) for name in counts}
     table.add_row(
         "work",
         f"{stats['num_steps']} steps ({stats['num_rejected_steps']} rejected), "

@@ -59,7 +59,9 @@ def to_dataset(
     variables |= _mass_properties(model, batch)
     stats = {}
     for name, value in solution.stats.items():
-        if batch:
+        if name == "backend":
+            stats[name] = str(value)
+        elif batch:
             variables[name] = (batch, np.broadcast_to(value, ts.shape[:1]), {"units": "1"})
         else:
             stats[name] = int(value)

@@ -1,5 +1,22 @@
-"""Native kernels: programs of JAX as machine code, called inside any `jit`."""
+"""Native kernels: programs of JAX as machine code, called inside any `jit`.
 
-from .jit import jit
+What needs LLVM is imported when it is first asked for.
+"""
 
-__all__ = ["jit"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .backend import Backend as Backend
+
+if TYPE_CHECKING:
+    from .emitter import NoRule as NoRule, why_not as why_not
+    from .function import jit as jit
+    from .primitive import native_call as native_call
+
+_WHERE = {"jit": "function", "native_call": "primitive", "why_not": "emitter", "NoRule": "emitter"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,6 @@ nearly so for the second. `rules` has one function for each primitive.
 """
 
 import contextlib
-import functools
 import math
 import types
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from llvmlite import ir
 
+from .expansions import EXPANSIONS
 from .lanes import I64, POINTER, Lanes, is_known
 from .memory import Memory, View
 
@@ -27,7 +27,6 @@ WRITTEN_OUT = 12_000
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
-EXPANSIONS: dict[str, Callable[..., Any]] = {}
 
 
 class NoRule(NotImplementedError):
@@ -45,39 +44,43 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def expansion(*names: str) -> Callable[[Rule], Rule]:
-    """Register JAX code in the place of a primitive: `(*arrays, **params) -> arrays`."""
-
-    def register(function: Rule) -> Rule:
-        for name in names:
-            EXPANSIONS[name] = function
-        return function
-
-    return register
+def why_not(closed: ClosedJaxpr) -> list[str]:
+    """What keeps a program from being a kernel: primitives, types, and where they come from."""
+    return list(dict.fromkeys(_obstacles(closed.jaxpr)))
 
 
-def why_not(jaxpr: Jaxpr) -> list[str]:
-    """Names of the primitives without a rule, with the place in the user's code."""
-    missing = []
+def _obstacles(jaxpr: Jaxpr, within: tuple[str, ...] = ()) -> Iterator[str]:
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        inner = inner_jaxprs(equation)
-        if name in EXPANSIONS or (name not in RULES and is_written_in_jax(equation.primitive)):
-            continue
-        if name not in RULES:
-            missing.append(f"`{name}` {_place(equation)}".strip())
+        if any(np.dtype(var.aval.dtype).kind not in "fiub" for var in equation.outvars):
+            dtype = next(v.aval.dtype for v in equation.outvars if v.aval.dtype.kind not in "fiub")
+            yield f"`{name}` of type {dtype} {_place(equation)}".strip()
+        elif name in RULES:
+            for inner in inner_jaxprs(equation):
+                yield from _obstacles(inner, within)
+        elif is_expanded(equation.primitive) and name not in within:
+            yield from _obstacles(expanded(equation).jaxpr, (*within, name))
         else:
-            for one in inner:
-                missing += why_not(one)
-    return list(dict.fromkeys(missing))
+            yield f"`{name}` {_place(equation)}".strip()
 
 
-def is_written_in_jax(primitive: Any) -> bool:
-    """Whether a primitive that is not JAX's own is evaluated by JAX code."""
+def expanded(equation: Any) -> ClosedJaxpr:
+    """The program in the place of an equation."""
+    primitive, params = equation.primitive, equation.params
+    written = EXPANSIONS.get(primitive.name, primitive.impl)
+    shapes = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in equation.invars]
+    return jax.make_jaxpr(lambda *arrays: written(*arrays, **params))(*shapes)
+
+
+def is_expanded(primitive: Any) -> bool:
+    """Whether a primitive stands for JAX code: that of an expansion, or its own."""
+    if primitive.name in EXPANSIONS:
+        return True
     impl = primitive.impl
     if isinstance(impl, types.MethodType):
         return False  # the one of the base class, which raises
-    return not (isinstance(impl, functools.partial) and impl.func.__name__ == "apply_primitive")
+    # JAX's own are evaluated by XLA or by Python.
+    return not (getattr(impl, "__module__", None) or "jax.").startswith("jax.")
 
 
 def _place(equation) -> str:
@@ -184,22 +187,12 @@ class Emitter:
         if name in RULES:
             out = RULES[name](self, equation, *args)
             return out if isinstance(out, list) else [out]
-        if name in EXPANSIONS or is_written_in_jax(equation.primitive):
-            return self.run(self._expansion(equation), args)
+        if is_expanded(equation.primitive):
+            key = id(equation)
+            if key not in self._expanded:
+                self._expanded[key] = expanded(equation)
+            return self.run(self._expanded[key], args)
         raise NoRule(f"`{name}` {_place(equation)}".strip())
-
-    def _expansion(self, equation):
-        key = id(equation)
-        if key not in self._expanded:
-            params = equation.params
-
-            def function(*arrays):
-                written = EXPANSIONS.get(equation.primitive.name, equation.primitive.impl)
-                return written(*arrays, **params)
-
-            shapes = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in equation.invars]
-            self._expanded[key] = jax.make_jaxpr(function)(*shapes)
-        return self._expanded[key]
 
     def _uses(self, jaxpr):
         """Variables read for the last time in each equation, and arguments that nobody reads."""

@@ -1,8 +1,8 @@
 """The primitive `native_call`: a program that runs as one kernel inside any `jit`.
 
 A batch (`jax.vmap`, any number of them) is lanes of the same call, so that no member waits for
-another one but those of its block. The derivative is a call of the differentiated program. Where
-there is no kernel (another platform, a program that cannot be one), it is the program itself.
+another one but those of its block. The derivative is a call of the differentiated program, which is
+linear in the tangents and can be transposed. Off the CPU it is the program itself.
 """
 
 import functools
@@ -10,23 +10,33 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from .emitter import NoRule
+from .expansions import EXPANSIONS
 from .kernel import Signature, kernel
 
 native_call_p = Primitive("native_call")
 native_call_p.multiple_results = True
 
 
-def native_call(closed: ClosedJaxpr, args: list[Any]) -> list[Any]:
-    """Results of a program by a kernel."""
+def native_call(closed: ClosedJaxpr, args: list[Any], strict: bool = True) -> list[Any]:
+    """Results of a program by a kernel.
+
+    **Arguments:** `closed`, the program; `args`, arrays of the shapes and dtypes of its arguments;
+    `strict`, whether a form of a primitive that kernels do not know raises (`NoRule`) or the whole
+    program is left to XLA.
+    """
     batched = (False,) * len(args)
-    return native_call_p.bind(*args, closed=closed, batched=batched, size=None)
+    return native_call_p.bind(
+        *args, closed=closed, batched=batched, size=None, linear=0, strict=strict
+    )
 
 
 @native_call_p.def_abstract_eval
-def _abstract(*avals, closed, batched, size):
+def _abstract(*avals, closed, batched, size, linear, strict):
     lead = () if size is None else (size,)
     return [jax.core.ShapedArray((*lead, *a.shape), a.dtype) for a in closed.out_avals]
 
@@ -36,7 +46,7 @@ def _impl(*args, **params):
     return jax.jit(functools.partial(native_call_p.bind, **params))(*args)
 
 
-def _by_xla(*args, closed, batched, size):
+def _by_xla(*args, closed, batched, size, linear, strict):
     function = jaxpr_as_fun(closed)
     if size is None:
         return function(*args)
@@ -44,8 +54,19 @@ def _by_xla(*args, closed, batched, size):
     return jax.vmap(function, in_axes=axes, axis_size=size)(*args)
 
 
-def _by_kernel(*args, closed, batched, size):
-    made = kernel(closed, Signature(batched, size is not None))
+# Part of the program around it, where that is a kernel.
+EXPANSIONS["native_call"] = _by_xla
+
+
+def _by_kernel(*args, closed, batched, size, linear, strict):
+    try:
+        made = kernel(closed, Signature(batched, size is not None))
+    except NoRule:
+        if strict:
+            raise
+        return _by_xla(
+            *args, closed=closed, batched=batched, size=size, linear=linear, strict=strict
+        )
     lead = () if size is None else (size,)
     shapes = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in closed.out_avals]
     return jax.ffi.ffi_call(made.name, shapes)(*args)
@@ -57,7 +78,7 @@ mlir.register_lowering(
 )
 
 
-def _batch(args, axes, *, closed, batched, size):
+def _batch(args, axes, *, batched, size, **params):
     """One more batch axis: joined with the one that is there."""
     extent = next(x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None)
     out_args, out_batched = [], []
@@ -65,15 +86,14 @@ def _batch(args, axes, *, closed, batched, size):
         if axis is not None:
             x = jnp.moveaxis(x, axis, 0)
         if size is not None and (axis is not None or was):
-            own = x.shape[1:] if axis is not None else x.shape
-            own = own[1:] if was else own
+            own = x.shape[(axis is not None) + was :]
             x = x if axis is not None else x[None]
             x = x if was else x[:, None]
             x = jnp.broadcast_to(x, (extent, size, *own)).reshape(extent * size, *own)
         out_args.append(x)
         out_batched.append(axis is not None or was)
     total = extent if size is None else extent * size
-    out = native_call_p.bind(*out_args, closed=closed, batched=tuple(out_batched), size=total)
+    out = native_call_p.bind(*out_args, batched=tuple(out_batched), size=total, **params)
     if size is not None:
         out = [x.reshape(extent, size, *x.shape[1:]) for x in out]
     return out, [0] * len(out)
@@ -82,49 +102,122 @@ def _batch(args, axes, *, closed, batched, size):
 batching.primitive_batchers[native_call_p] = _batch
 
 
-def _jvp(primals, tangents, *, closed, batched, size):
+def _jvp(primals, tangents, *, closed, batched, size, linear, strict):
+    out = native_call_p.bind(
+        *primals, closed=closed, batched=batched, size=size, linear=linear, strict=strict
+    )
     given = tuple(type(t) is not ad.Zero for t in tangents)
-    program = _differentiated(closed, given)
     moving = [t for t in tangents if type(t) is not ad.Zero]
-    marks = batched + tuple(b for b, g in zip(batched, given, strict=True) if g)
-    out = native_call_p.bind(*primals, *moving, closed=program, batched=marks, size=size)
-    count = len(closed.out_avals)
-    values, rates = out[:count], iter(out[count:])
-    kinds = [jnp.issubdtype(a.dtype, jnp.inexact) for a in closed.out_avals]
-    out_tangents = [
-        next(rates) if inexact else ad.Zero(jax.typeof(v).to_tangent_aval())
-        for v, inexact in zip(values, kinds, strict=True)
+    rates = iter(
+        native_call_p.bind(
+            *primals,
+            *moving,
+            closed=_tangent_program(closed, given),
+            batched=batched + tuple(b for b, g in zip(batched, given, strict=True) if g),
+            size=size,
+            linear=len(moving),
+            strict=strict,
+        )
+    )
+    return out, [
+        next(rates) if _is_real(x) else ad.Zero(jax.typeof(x).to_tangent_aval()) for x in out
     ]
-    return values, out_tangents
 
 
 ad.primitive_jvps[native_call_p] = _jvp
+
+
+def _transpose(cotangents, *args, closed, batched, size, linear, strict):
+    """Cotangents of the arguments in which a call is linear: the last `linear` ones."""
+    count = len(args) - linear
+    wanted = tuple(ad.is_undefined_primal(x) for x in args)
+    if any(wanted[:count]):
+        raise NotImplementedError("a native call is not linear in its first arguments")
+    lead = () if size is None else (size,)
+    cotangents = [
+        jnp.zeros((*lead, *a.shape), a.dtype) if type(ct) is ad.Zero else ct
+        for ct, a in zip(cotangents, closed.out_avals, strict=True)
+    ]
+    known = [x for x, w in zip(args, wanted, strict=True) if not w]
+    marks = tuple(b for b, w in zip(batched, wanted, strict=True) if not w)
+    out = native_call_p.bind(
+        *known,
+        *cotangents,
+        closed=_transposed_program(closed, wanted),
+        batched=marks + (size is not None,) * len(cotangents),
+        size=size,
+        linear=len(cotangents),
+        strict=strict,
+    )
+    # An argument that all members share collects from all of them.
+    shared = [size is not None and not b for b, w in zip(batched, wanted, strict=True) if w]
+    out = iter(x.sum(axis=0) if s else x for x, s in zip(out, shared, strict=True))
+    return [next(out) if w else None for w in wanted]
+
+
+ad.primitive_transposes[native_call_p] = _transpose
+
+
+def _is_real(x) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.inexact)
+
+
 _programs: dict[Any, Any] = {}
 
 
-def _differentiated(closed: ClosedJaxpr, given: tuple[bool, ...]) -> ClosedJaxpr:
-    """Values and those tangents that are real, for tangents of the arguments marked in `given`."""
-    key = id(closed), given
-    if key in _programs:
-        return _programs[key][0]
-    function = jaxpr_as_fun(closed)
-    kinds = [jnp.issubdtype(a.dtype, jnp.inexact) for a in closed.out_avals]
+def _kept(function):
+    """A program made of another one, made once. Both are kept, as they are known by address."""
 
-    def both(*inputs):
-        primals, moving = list(inputs[: len(given)]), iter(inputs[len(given) :])
-        moved = [k for k, g in enumerate(given) if g]
+    @functools.wraps(function)
+    def once(closed: ClosedJaxpr, marks: tuple[bool, ...]) -> ClosedJaxpr:
+        key = function.__name__, id(closed), marks
+        if key not in _programs:
+            _programs[key] = function(closed, marks), closed
+        return _programs[key][0]
+
+    return once
+
+
+def _shapes(avals):
+    return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+
+
+@_kept
+def _tangent_program(closed, given):
+    """Tangents of the results that are real, for tangents of the arguments marked in `given`."""
+    function = jaxpr_as_fun(closed)
+    moved = np.flatnonzero(given)
+
+    def tangent(*inputs):
+        primals, moving = list(inputs[: len(given)]), list(inputs[len(given) :])
 
         def of_moved(*values):
             full = list(primals)
             for k, value in zip(moved, values, strict=True):
                 full[k] = value
-            return function(*full)
+            return [x for x in function(*full) if _is_real(x)]
 
-        out, rates = jax.jvp(of_moved, [primals[k] for k in moved], list(moving))
-        return [*out, *(r for r, inexact in zip(rates, kinds, strict=True) if inexact)]
+        return jax.jvp(of_moved, [primals[k] for k in moved], moving)[1]
 
-    avals = [*closed.in_avals, *(a for a, g in zip(closed.in_avals, given, strict=True) if g)]
-    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-    # The first program is kept, so that its address stays its own.
-    _programs[key] = jax.make_jaxpr(both)(*shapes), closed
-    return _programs[key][0]
+    avals = [*closed.in_avals, *(closed.in_avals[k] for k in moved)]
+    return jax.make_jaxpr(tangent)(*_shapes(avals))
+
+
+@_kept
+def _transposed_program(closed, wanted):
+    """Cotangents of the arguments marked in `wanted`, in which the program is linear."""
+    function = jaxpr_as_fun(closed)
+    places = np.flatnonzero(wanted)
+    known_avals = [a for a, w in zip(closed.in_avals, wanted, strict=True) if not w]
+
+    def transposed(*inputs):
+        known, cotangents = inputs[: len(known_avals)], list(inputs[len(known_avals) :])
+
+        def linear(*values):
+            known_ones, values = iter(known), iter(values)
+            return function(*(next(values) if w else next(known_ones) for w in wanted))
+
+        avals = _shapes([closed.in_avals[k] for k in places])
+        return list(jax.linear_transpose(linear, *avals)(cotangents))
+
+    return jax.make_jaxpr(transposed)(*_shapes([*known_avals, *closed.out_avals]))

@@ -1,3 +1,3 @@
 """One rule for each primitive, by families."""
 
-from . import arithmetic, control, indexing, products, programs, structure  # noqa: F401
+from . import arithmetic, control, factorisations, indexing, products, programs, structure  # noqa: F401

@@ -1,13 +1,11 @@
-"""Entries at places that are known at run time, and differ from lane to lane.
+"""Entries at places that may be known at run time only, and differ from lane to lane.
 
-Gathers and scatters at known places are permutations: the primitive is applied to the numbers of
-the entries, and the entries are arranged by the result.
+At places that are known when the kernel is emitted, they are a matter of names.
 """
 
 import itertools
 import math
 
-import jax.numpy as jnp
 import numpy as np
 from jax.lax import GatherScatterMode
 
@@ -192,8 +190,6 @@ def _written(em, x, update, starts, dtype, mask):
 @rule("gather")
 def _gather(em, equation, x, indices):
     p, shape, dtype = equation.params, _shape(equation), _dtype(equation)
-    if _all_known(indices) and not isinstance(x, View):
-        return _arranged(equation, [x], [0], {1: _as_numbers(indices)}, x.size)
     if math.prod(shape) > REGISTERS:
         raise NoRule(f"`gather` of {math.prod(shape)} entries")
     d, sizes = p["dimension_numbers"], p["slice_sizes"]
@@ -240,35 +236,6 @@ def _filler(dtype, asked):
     if dtype == np.bool_:
         return np.True_
     return dtype.type(np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max)
-
-
-def _as_numbers(indices):
-    return np.asarray(indices.tolist()).reshape(indices.shape)
-
-
-def _arranged(equation, arrays, places, known, size):
-    """A primitive applied to the numbers of entries, and the entries by its result."""
-    pool, operands = [], dict(known)
-    for array, place in zip(arrays, places, strict=True):
-        start = len(pool)
-        operands[place] = jnp.asarray(np.arange(start, start + array.size).reshape(array.shape))
-        pool += list(array.ravel())
-    for k, index in known.items():
-        operands[k] = jnp.asarray(index, equation.invars[k].aval.dtype)
-    params = dict(equation.params)
-    if "fill_value" in params:
-        params["fill_value"] = -1
-    if "update_jaxpr" in params:
-        params["update_jaxpr"] = None
-    order = [operands[k] for k in range(len(operands))]
-    numbers = np.asarray(equation.primitive.bind(*order, **params))
-    dtype = _dtype(equation)
-    out = np.empty(numbers.shape, object)
-    for index in np.ndindex(out.shape):
-        k = int(numbers[index])
-        filler = _filler(dtype, equation.params.get("fill_value"))
-        out[index] = pool[k] if 0 <= k < len(pool) else filler
-    return out
 
 
 @rule("scatter", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul", "scatter-update")

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..emitter import REGISTERS, WRITTEN_OUT, Emitter, expansion, rule
+from ..emitter import REGISTERS, WRITTEN_OUT, Emitter, rule
+from ..expansions import expansion
 from ..memory import View
 
 

@@ -2,8 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ..emitter import Emitter, expansion, rule
+from ..emitter import Emitter, NoRule, rule
+from ..expansions import expansion
 
 
 @rule("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "custom_lin")
@@ -54,3 +56,12 @@ def _log1p(x, **_):
     u = 1.0 + x
     rest = u - 1.0
     return jnp.where(rest == 0, x, jnp.log(u) * (x / jnp.where(rest == 0, 1.0, rest)))
+
+
+@rule("platform_index")
+def _platform_index(em, equation):
+    """Which of the programs for several platforms: the one for the CPU."""
+    for k, names in enumerate(equation.params["platforms"]):
+        if names is None or "cpu" in names:
+            return em.constant(np.int32(k))
+    raise NoRule("`platform_index` without a program for the CPU")

@@ -21,7 +21,7 @@ class _Native:
 
     def __call__(self, *args: Any) -> Any:
         leaves, closed, tree = self._trace(args)
-        missing = why_not(closed.jaxpr)
+        missing = why_not(closed)
         if missing:
             raise NotImplementedError(
                 f"`rj.native.jit` has no rule for {', '.join(missing)}. Use `jax.jit`."
@@ -30,7 +30,7 @@ class _Native:
 
     def why_not(self, *args: Any) -> list[str]:
         """What keeps the function from being a kernel for these arguments; empty if nothing."""
-        return why_not(self._trace(args)[1].jaxpr)
+        return why_not(self._trace(args)[1])
 
     def _trace(self, args):
         arrays, static = eqx.partition(args, eqx.is_array_like)
@@ -39,7 +39,8 @@ class _Native:
         key = (
             structure,
             tuple((x.shape, x.dtype) for x in leaves),
-            eqx.tree_flatten_one_level if False else tuple(map(repr, jax.tree.leaves(static))),
+            tuple(jax.tree.leaves(static)),
+            jax.tree.structure(static),
         )
         if key not in self._traced:
 

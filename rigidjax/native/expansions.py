@@ -1,0 +1,21 @@
+"""Primitives that kernels know as JAX code: traced, and emitted in their place.
+
+Needs no LLVM, so that other parts of the package can register what they have.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+Expansion = Callable[..., Any]
+EXPANSIONS: dict[str, Expansion] = {}
+
+
+def expansion(*names: str) -> Callable[[Expansion], Expansion]:
+    """Register JAX code in the place of primitives: `(*arrays, **params) -> array or arrays`."""
+
+    def register(function: Expansion) -> Expansion:
+        for name in names:
+            EXPANSIONS[name] = function
+        return function
+
+    return register

@@ -1,0 +1,78 @@
+"""Factorisations of small matrices, as loops in JAX code."""
+
+import jax
+import jax.numpy as jnp
+
+from ..expansions import expansion
+
+
+@expansion("cholesky")
+def _cholesky(A, **_):
+    """Lower triangular factor, column by column; NaN where the matrix is not positive definite."""
+    n = A.shape[-1]
+    rows = jnp.arange(n)
+
+    def column(k, L):
+        rest = A[:, k] - L @ L[k]
+        entries = rest / jnp.sqrt(rest[k])
+        return L.at[:, k].set(jnp.where(rows >= k, entries, 0.0))
+
+    return jax.lax.fori_loop(0, n, column, jnp.zeros_like(A))
+
+
+@expansion("triangular_solve")
+def _triangular_solve(
+    A, B, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
+):
+    """Solution of A X = B or X A = B, row by row."""
+    if not left_side:
+        A, B = A.T, B.T
+        lower = not lower
+    if transpose_a:
+        A, lower = A.T, not lower
+    n = A.shape[-1]
+
+    def row(i, X):
+        k = i if lower else n - 1 - i
+        rest = B[k] - A[k] @ X
+        return X.at[k].set(rest if unit_diagonal else rest / A[k, k])
+
+    # Rows that are not solved yet are zero, and so take no part in the product.
+    X = jax.lax.fori_loop(0, n, row, jnp.zeros_like(B))
+    return X if left_side else X.T
+
+
+@expansion("lu")
+def _lu(A, **_):
+    """Factors of a matrix whose rows are exchanged: (LU, pivots, permutation), as LAPACK's."""
+    m, n = A.shape
+    count = min(m, n)
+    rows = jnp.arange(m)
+
+    def column(k, carry):
+        A, pivots, order = carry
+        size = jnp.where(rows >= k, jnp.abs(A[:, k]), -1.0)
+        p = jnp.argmax(size).astype(jnp.int32)
+        A, order = _exchanged(A, k, p), _exchanged(order, k, p)
+        factors = jnp.where(rows > k, A[:, k] / A[k, k], 0.0)
+        right = jnp.where(jnp.arange(n) > k, A[k], 0.0)
+        A = A - factors[:, None] * right
+        A = A.at[:, k].set(jnp.where(rows > k, factors, A[:, k]))
+        return A, pivots.at[k].set(p), order
+
+    start = A, jnp.zeros(count, jnp.int32), jnp.arange(m, dtype=jnp.int32)
+    return list(jax.lax.fori_loop(0, count, column, start))
+
+
+def _exchanged(x, i, j):
+    a, b = x[i], x[j]
+    return x.at[i].set(b).at[j].set(a)
+
+
+@expansion("lu_pivots_to_permutation")
+def _permutation(pivots, *, permutation_size):
+    def exchange(k, order):
+        return _exchanged(order, k, pivots[k])
+
+    start = jnp.arange(permutation_size, dtype=jnp.int32)
+    return jax.lax.fori_loop(0, len(pivots), exchange, start)

@@ -1,0 +1,228 @@
+"""Native kernels against XLA, primitive by primitive: values, batches, derivatives."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import native
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def compare(function, *args, tolerance=50 * EPS, batch=7):
+    """The kernel equals XLA for one member, and for a batch that is no multiple of the lanes."""
+    kernel = native.jit(function)
+    assert kernel.why_not(*args) == []
+    check(jax.jit(kernel)(*args), function(*args), tolerance)
+    many = [jnp.stack([scaled(x, 1 + 0.1 * k) for k in range(batch)]) for x in args]
+    check(jax.jit(jax.vmap(kernel))(*many), jax.vmap(function)(*many), tolerance)
+
+
+def scaled(x, factor):
+    return x * factor if jnp.issubdtype(x.dtype, jnp.inexact) else x
+
+
+def check(actual, expected, tolerance):
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+X = jnp.array([1.0, 2.0, -3.0])
+Y = jnp.array([0.3, 0.2, 4.0])
+SQUARE = jnp.array([[4.0, 1.0, -0.5], [0.2, 3.0, 0.7], [-1.0, 0.4, 5.0]])
+
+
+ARITHMETIC = {
+    "four operations": lambda x, y: (x + y, x - y, x * y, x / y, -x, x**3, x**-2),
+    "functions": lambda x, y: (jnp.sin(x), jnp.cos(y), jnp.exp(x), jnp.log(y), jnp.sqrt(y), y**x),
+    "tan, log1p": lambda x, y: (jnp.tan(x), jnp.log1p(y)),
+    "rounding": lambda x, y: (jnp.floor(x / y), jnp.ceil(y / x), jnp.round(x * y), jnp.sign(x)),
+    "comparisons": lambda x, y: (x < y, x >= y, x == y, (x > 0) & ~(y > 1), (x > 0) ^ (y > 1)),
+    "choices": lambda x, y: (jnp.where(x > y, x, y), jnp.clip(x, -1.0, 1.0), jnp.maximum(x, y)),
+    "integers": lambda x, y: (
+        (10 * x).astype(int) // 3,
+        (10 * x).astype(int) % 3,
+        jnp.abs((10 * x).astype(jnp.int32)) << 2,
+        (10 * x).astype(int) >> 1,
+    ),
+    "remainders": lambda x, y: (jnp.fmod(x, y), jnp.mod(x, y)),
+    "neighbours": lambda x, y: (jnp.nextafter(x, y), jnp.nextafter(x, jnp.inf)),
+    "products": lambda x, y: (x @ y, jnp.outer(x, y), jnp.cross(x, y), jnp.outer(x, y) @ y),
+    "sums": lambda x, y: (x.sum(), y.prod(), x.max(), y.min(), jnp.cumsum(x), jnp.any(x > 2)),
+    "extremes": lambda x, y: (jnp.argmax(x), jnp.argmin(y), jnp.sort(x), jnp.argsort(-y)),
+    "structure": lambda x, y: (
+        x[::-1],
+        jnp.concatenate([x, y])[1:5:2],
+        jnp.stack([x, y]).T,
+        jnp.pad(x, (1, 2)),
+        jnp.broadcast_to(x, (2, 3)).reshape(3, 2),
+        jnp.diag(x),
+    ),
+    "updates": lambda x, y: (x.at[1].set(y[0]), x.at[jnp.array([0, 2])].add(y[:2]), jnp.roll(x, 1)),
+    "precision": lambda x, y: (x.astype(jnp.float32) * jnp.float32(0.1), x.astype(int) + 1),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic(name):
+    compare(ARITHMETIC[name], X, Y)
+
+
+def test_larger_arrays_lie_in_memory():
+    big = jnp.linspace(-1.0, 2.0, 600).reshape(20, 30)
+
+    def function(a):
+        half = a.T[::2] * 2.0 + jnp.sin(a.T[::2])
+        return half, half.sum(0), jnp.where(half > 0, half, -1.0).reshape(-1), half @ a, a[3, 4]
+
+    compare(function, big, tolerance=1e-13)
+
+
+def test_loops_run_as_long_as_each_member_needs():
+    def function(x, count):
+        def turn(carry):
+            k, x, history = carry
+            return k + 1, x * 1.1 + jnp.sin(x), history.at[k % 100].set(x)
+
+        start = 0, x, jnp.zeros((100, 3))
+        return jax.lax.while_loop(lambda carry: carry[0] < count, turn, start)
+
+    counts = jnp.array([3, 250, 0, 7, 41, 1, 90])
+    points = jnp.stack([X * k for k in range(1, 8)])
+    kernel = native.jit(function)
+    actual = jax.jit(jax.vmap(kernel))(points, counts)
+    check(actual, jax.vmap(function)(points, counts), 1e-12)
+
+
+def test_scans_and_branches():
+    def function(x, y):
+        def turn(carry, row):
+            carry = jax.lax.cond(row[0] > carry[0], lambda c: jnp.sin(c) + row, jnp.cos, carry)
+            return carry, carry.sum()
+
+        rows = jnp.sin(jnp.arange(900.0)).reshape(300, 3) * y
+        short = jax.lax.scan(turn, x, rows[:4], reverse=True)
+        return short, jax.lax.scan(turn, x, rows), jax.lax.switch(
+            jnp.int32(x[0] > 1.2) + jnp.int32(x[0] > 1.4),
+            [lambda v: v, lambda v: v * 2, lambda v: v - 1],
+            x,
+        )
+
+    compare(function, X, Y, tolerance=1e-12)
+
+
+def test_places_known_at_run_time():
+    table = jnp.arange(24.0).reshape(8, 3) ** 2
+
+    def function(x, y):
+        k = jnp.argmax(x * y) + (x[0] > 1.3)
+        return (
+            table[k],
+            table[k - 20],
+            jax.lax.dynamic_slice(table, (k, 1), (3, 2)),
+            jax.lax.dynamic_update_slice(table, x[None], (k, 0)),
+            table.at[k, 1].set(7.0),
+            table.at[k + 100].add(1.0),
+            jnp.take(x, jnp.array([k, 0, 5]), mode="fill"),
+        )
+
+    compare(function, X, Y)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        jnp.linalg.inv,
+        lambda A: jnp.linalg.solve(A, X),
+        lambda A: jnp.linalg.cholesky(A @ A.T),
+        lambda A: jax.scipy.linalg.solve_triangular(A, X, lower=True, trans=1),
+        jnp.linalg.det,
+    ],
+    ids=["inverse", "solve", "cholesky", "triangular", "determinant"],
+)
+def test_factorisations(function):
+    compare(function, SQUARE, tolerance=1e-13)
+
+
+def test_not_a_number_stays_in_its_lane():
+    kernel = native.jit(lambda x: jnp.sqrt(x) + x.sum())
+    points = jnp.stack([X, Y, Y])
+    out = jax.vmap(kernel)(points)
+    assert np.isnan(out[0]).any()
+    assert np.isfinite(out[1:]).all()
+
+
+def test_integers_without_a_quotient():
+    kernel = native.jit(lambda a, b: (jax.lax.div(a, b), jax.lax.rem(a, b)))
+    lowest = np.iinfo(np.int64).min
+    a, b = jnp.array([7, lowest, -7, 0]), jnp.array([0, -1, 2, 0])
+    expected = jax.lax.div(a, b), jax.lax.rem(a, b)
+    check(jax.jit(jax.vmap(kernel))(a, b), expected, 0)
+
+
+def test_derivatives():
+    def function(x, y):
+        return jnp.sin(x) @ y * jnp.linalg.norm(x) + jnp.exp(-(y**2)).sum()
+
+    kernel, points = native.jit(function), jnp.stack([X, Y, X + Y])
+
+    def derivatives(f):
+        return (
+            jax.grad(f, argnums=(0, 1))(X, Y),
+            jax.hessian(f)(X, Y),
+            jax.jvp(f, (X, Y), (Y, X)),
+            jax.vmap(jax.grad(f), in_axes=(0, None))(points, Y),
+            jax.jacfwd(jax.vmap(f, in_axes=(None, 0)))(X, points),
+        )
+
+    check(jax.jit(lambda: derivatives(kernel))(), derivatives(function), 1e-12)
+
+
+def test_gradient_of_a_sum_over_a_batch():
+    def total(f):
+        return lambda scale: jax.vmap(lambda x: f(x, scale))(jnp.stack([X, Y])).sum()
+
+    def function(x, scale):
+        return jnp.sin(x * scale).sum()
+
+    check(jax.grad(total(native.jit(function)))(Y), jax.grad(total(function))(Y), 1e-13)
+
+
+def test_batches_of_batches():
+    function = lambda x, y, z: x * jnp.sin(y) + z  # noqa: E731
+    kernel = native.jit(function)
+
+    def twice(f):
+        return jax.vmap(jax.vmap(f, in_axes=(0, None, None)), in_axes=(None, 1, None))
+
+    args = jnp.stack([X, Y]), jnp.ones((3, 4)) * X[:, None], Y
+    check(jax.jit(twice(kernel))(*args), twice(function)(*args), 1e-14)
+
+
+def test_what_cannot_be_a_kernel_is_named():
+    def function(x):
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    kernel = native.jit(function)
+    (reason,) = kernel.why_not(X)
+    assert "`pure_callback`" in reason
+    assert "test_rules.py" in reason
+    with pytest.raises(NotImplementedError, match="no rule for `pure_callback`"):
+        kernel(X)
+
+
+def test_single_precision():
+    function = lambda x: (jnp.sin(x) @ x, x / 3)  # noqa: E731
+    compare(function, X.astype(jnp.float32), tolerance=1e-6)
+
+
+def test_kernels_inside_of_kernels():
+    inner = native.jit(lambda x: jnp.sin(x).sum())
+
+    def function(x, y):
+        return inner(x) + jax.vmap(inner)(jnp.stack([x, y]))
+
+    compare(function, X, Y)
