@@ -34,9 +34,7 @@ def checked_name(backend: str) -> str:
     **Raises:** `ValueError` for a name that is none.
     """
     if backend not in NAMES:
-        raise ValueError(
-            f'`backend` must be "auto", "native" or "xla"; got {backend!r}.'
-        )
+        raise ValueError(f'`backend` must be "auto", "native" or "xla"; got {backend!r}.')
     return backend
 
 
@@ -46,7 +44,7 @@ def chosen(asked: str, program: ClosedJaxpr) -> Backend:
     **Raises:** `ValueError` if `"native"` was asked for and cannot be.
     """
     if asked == "xla":
-        return Backend("xla", ("`backend=\"xla\"` was asked for",))
+        return Backend("xla", ('`backend="xla"` was asked for',))
     platform = jax.default_backend()
     if platform != "cpu":
         reasons = [f"native kernels run on the CPU, and JAX's default device is {platform!r}"]
@@ -58,7 +56,7 @@ def chosen(asked: str, program: ClosedJaxpr) -> Backend:
         return Backend("native")
     if asked == "native":
         raise ValueError(
-            "`backend=\"native\"` cannot run this as a kernel: " + "; ".join(reasons) + ". "
+            '`backend="native"` cannot run this as a kernel: ' + "; ".join(reasons) + ". "
             'Use `backend="auto"`, which leaves such runs to XLA.'
         )
     return Backend("xla", tuple(reasons))

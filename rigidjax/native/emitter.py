@@ -6,6 +6,7 @@ nearly so for the second. `rules` has one function for each primitive.
 """
 
 import contextlib
+import functools
 import math
 import types
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from llvmlite import ir
 
 from .expansions import EXPANSIONS
 from .lanes import I64, POINTER, Lanes, is_known
-from .memory import Memory, View
+from .memory import Buffer, Memory, View, row_major
 
 # Entries up to which an array is held in registers.
 REGISTERS = 256
@@ -49,7 +50,7 @@ def why_not(closed: ClosedJaxpr) -> list[str]:
     return list(dict.fromkeys(_obstacles(closed.jaxpr)))
 
 
-def _obstacles(jaxpr: Jaxpr, within: tuple[str, ...] = ()) -> Iterator[str]:
+def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         if any(np.dtype(var.aval.dtype).kind not in "fiub" for var in equation.outvars):
@@ -67,7 +68,7 @@ def _obstacles(jaxpr: Jaxpr, within: tuple[str, ...] = ()) -> Iterator[str]:
 def expanded(equation: Any) -> ClosedJaxpr:
     """The program in the place of an equation."""
     primitive, params = equation.primitive, equation.params
-    written = EXPANSIONS.get(primitive.name, primitive.impl)
+    written: Any = EXPANSIONS.get(primitive.name, primitive.impl)
     shapes = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in equation.invars]
     return jax.make_jaxpr(lambda *arrays: written(*arrays, **params))(*shapes)
 
@@ -79,6 +80,8 @@ def is_expanded(primitive: Any) -> bool:
     impl = primitive.impl
     if isinstance(impl, types.MethodType):
         return False  # the one of the base class, which raises
+    while isinstance(impl, functools.partial):
+        impl = impl.func
     # JAX's own are evaluated by XLA or by Python.
     return not (getattr(impl, "__module__", None) or "jax.").startswith("jax.")
 
@@ -105,7 +108,7 @@ def inner_jaxprs(equation) -> list[Jaxpr]:
     return out
 
 
-def cost(jaxpr: Jaxpr) -> int:
+def cost(jaxpr: Any) -> int:
     """About how many numbers a program computes, a loop counted once."""
     total = 0
     for equation in jaxpr.eqns:
@@ -125,7 +128,7 @@ class Emitter:
     of the kernel, whose size is `memory.bytes` at the end.
     """
 
-    def __init__(self, builder: ir.IRBuilder, width: int, workspace: ir.Value):
+    def __init__(self, builder: Any, width: int, workspace: Any):
         self.builder = builder
         self.lanes = Lanes(builder, width)
         self.memory = Memory(self.lanes, workspace)
@@ -140,7 +143,7 @@ class Emitter:
         """Results of a program for these arrays."""
         return self.run_jaxpr(closed.jaxpr, [self.constant(c) for c in closed.consts], args)
 
-    def run_jaxpr(self, jaxpr: Jaxpr, consts: list[Any], args: list[Any]) -> list[Any]:
+    def run_jaxpr(self, jaxpr: Any, consts: list[Any], args: list[Any]) -> list[Any]:
         frame: dict[Any, Any] = {}
         last_uses, unused = self._uses(jaxpr)
 
@@ -194,7 +197,7 @@ class Emitter:
             return self.run(self._expanded[key], args)
         raise NoRule(f"`{name}` {_place(equation)}".strip())
 
-    def _uses(self, jaxpr):
+    def _uses(self, jaxpr) -> Any:
         """Variables read for the last time in each equation, and arguments that nobody reads."""
         key = id(jaxpr)
         if key not in self._last_uses:
@@ -231,12 +234,10 @@ class Emitter:
 
     def table(self, array: np.ndarray) -> View:
         """A known array in the memory of the program, one number for all lanes."""
-        from .memory import Buffer, row_major
-
         stored = np.ascontiguousarray(array.astype(np.int8) if array.dtype == np.bool_ else array)
         kind = ir.ArrayType(ir.IntType(8), stored.nbytes)
         module = self.builder.module
-        table = ir.GlobalVariable(module, kind, module.get_unique_name("table"))
+        table: Any = ir.GlobalVariable(module, kind, module.get_unique_name("table"))
         table.global_constant, table.linkage, table.align = True, "internal", 16
         table.initializer = ir.Constant(kind, bytearray(stored.tobytes()))
         pointer = table.ptrtoint(I64).inttoptr(POINTER)
@@ -273,16 +274,14 @@ class Emitter:
             return self.memory.read(x, index)
         return x[index]
 
-    def map(
-        self, function: Callable[..., Any], dtype: Any, *arrays: Any, kinds: Any = None
-    ) -> Any:
+    def map(self, function: Callable[..., Any], dtype: Any, *arrays: Any, kinds: Any = None) -> Any:
         """A function of numbers, applied to arrays whose shapes broadcast."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         if math.prod(shape) <= REGISTERS:
-            arrays = [np.broadcast_to(self.registers(a), shape) for a in arrays]
+            spread = [np.broadcast_to(self.registers(a), shape) for a in arrays]
             out = np.empty(shape, object)
             for index in np.ndindex(shape):
-                out[index] = function(*(a[index] for a in arrays))
+                out[index] = function(*(a[index] for a in spread))
             return out
         # Types of the arguments where they are not that of the result.
         kinds = [dtype] * len(arrays) if kinds is None else kinds

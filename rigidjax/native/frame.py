@@ -4,6 +4,8 @@ Offsets of the structures in `xla/ffi/api/c_api.h` (a stable C interface, shippe
 of them for 64-bit machines.
 """
 
+from typing import Any
+
 from llvmlite import ir
 
 from .lanes import I8, I32, I64, POINTER
@@ -24,9 +26,9 @@ VERSION = (0, 1)
 class Frame:
     """Emits what reads the call frame; answers XLA's question for the version."""
 
-    def __init__(self, function: ir.Function):
+    def __init__(self, function: Any):
         (self._frame,) = function.args
-        self.builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self.builder: Any = ir.IRBuilder(function.append_basic_block("entry"))
         build = self.builder
         extension = self._load(POINTER, self._frame, _EXTENSION)
         is_call = build.icmp_unsigned("==", build.ptrtoint(extension, I64), ir.Constant(I64, 0))
@@ -50,7 +52,7 @@ class Frame:
     def _buffer(self, buffers, k):
         return self._load(POINTER, buffers, 8 * k)
 
-    def pointers(self, buffers: ir.Value, count: int) -> ir.Value:
+    def pointers(self, buffers: Any, count: int) -> Any:
         """An array of the data of the first buffers."""
         build = self.builder
         place = build.alloca(ir.ArrayType(POINTER, max(count, 1)))
@@ -61,6 +63,6 @@ class Frame:
             build.store(data, self._offset(out, 8 * k))
         return out
 
-    def first_extent(self, buffers: ir.Value, k: int) -> ir.Value:
+    def first_extent(self, buffers: Any, k: int) -> Any:
         """The extent of a buffer's first axis."""
         return self._load(I64, self._load(POINTER, self._buffer(buffers, k), _DIMS), 0)

@@ -32,7 +32,7 @@ class _Native:
         """What keeps the function from being a kernel for these arguments; empty if nothing."""
         return why_not(self._trace(args)[1])
 
-    def _trace(self, args):
+    def _trace(self, args) -> tuple[list[Any], Any, Any]:
         arrays, static = eqx.partition(args, eqx.is_array_like)
         leaves, structure = jax.tree.flatten(arrays)
         leaves = [jax.numpy.asarray(x) for x in leaves]

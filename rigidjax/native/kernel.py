@@ -37,6 +37,8 @@ class Kernel:
     """Machine code of a program for one signature."""
 
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
+        # Kept, so that its address stays its own.
+        self.closed = closed
         self.width = best_width() if signature.is_batch else 1
         module = ir.Module("rigidjax")
         self.workspace_bytes = _emit_block(module, closed, signature, self.width)
@@ -67,7 +69,6 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
     key = id(closed), signature
     if key not in _kernels:
         made = Kernel(closed, signature)
-        made.closed = closed  # keeps the program alive, and so its address its own
         _kernels[key] = made
     return _kernels[key]
 
@@ -109,7 +110,9 @@ def _members(lanes: Lanes, first, count):
 
 def _at(builder, pointers, k):
     """Pointer number `k` of an array of pointers."""
-    return builder.load(builder.gep(pointers, [ir.Constant(I64, k)], source_etype=POINTER), typ=POINTER)
+    return builder.load(
+        builder.gep(pointers, [ir.Constant(I64, k)], source_etype=POINTER), typ=POINTER
+    )
 
 
 def _stored(dtype):
@@ -119,9 +122,7 @@ def _stored(dtype):
 def _argument(em, pointer, aval, members):
     """An argument as an array of the program; `members` is `None` if it is the same for all."""
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
-    shared = View(
-        Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape)
-    )
+    shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
     if members is None:
         return em.registers(shared) if size <= REGISTERS else shared
     build, stored = em.builder, _stored(dtype)
@@ -207,4 +208,3 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, out_sizes):
     builder.position_at_end(end)
     builder.call(free, [workspace])
     builder.ret(ir.Constant(POINTER, None))
-

@@ -40,7 +40,8 @@ def is_known(x: Any) -> bool:
 class Lanes:
     """Emits arithmetic on vectors of `width` lanes at the end of a builder's block."""
 
-    def __init__(self, builder: ir.IRBuilder, width: int):
+    def __init__(self, builder: Any, width: int):
+        # llvmlite's types are those of its base classes: `Any` is all that can be said of a value.
         self.builder, self.width = builder, width
 
     # Types and constants.
@@ -52,13 +53,13 @@ class Lanes:
     def vector(self, element: ir.Type) -> ir.Type:
         return element if self.width == 1 else ir.VectorType(element, self.width)
 
-    def value(self, x: Any, dtype: Any) -> ir.Value:
+    def value(self, x: Any, dtype: Any) -> Any:
         """A number as an LLVM value, the same in all lanes if it is known."""
         if not is_known(x):
             return x
         return self.constant(np.asarray(x).astype(dtype)[()])
 
-    def constant(self, x: Any) -> ir.Value:
+    def constant(self, x: Any) -> Any:
         element = element_type(np.asarray(x).dtype)
         if isinstance(element, ir.IntType):
             one = int(x)
@@ -68,13 +69,13 @@ class Lanes:
             return ir.Constant(element, one)
         return ir.Constant(self.vector(element), [ir.Constant(element, one)] * self.width)
 
-    def lane(self, vector: ir.Value, k: int) -> ir.Value:
+    def lane(self, vector: Any, k: int) -> Any:
         """The number of lane `k`."""
         if self.width == 1:
             return vector
         return self.builder.extract_element(vector, ir.Constant(I32, k))
 
-    def gathered(self, scalars: list[ir.Value]) -> ir.Value:
+    def gathered(self, scalars: list[Any]) -> Any:
         """A vector of one scalar for each lane."""
         if self.width == 1:
             return scalars[0]
@@ -83,10 +84,10 @@ class Lanes:
             out = self.builder.insert_element(out, scalar, ir.Constant(I32, k))
         return out
 
-    def splat(self, scalar: ir.Value) -> ir.Value:
+    def splat(self, scalar: Any) -> Any:
         return self.gathered([scalar] * self.width)
 
-    def intrinsic(self, name: str, result: ir.Type, *args: ir.Value) -> ir.Value:
+    def intrinsic(self, name: str, result: ir.Type, *args: Any) -> Any:
         """Call an LLVM intrinsic that is named by the types in `name`."""
         module = self.builder.module
         function = module.globals.get(name) or ir.Function(

@@ -12,7 +12,9 @@ _LOCK = threading.Lock()
 def processor() -> tuple[str, str]:
     """Name and features of this machine's processor, as LLVM calls them."""
     features = llvm.get_host_cpu_features()
-    return llvm.get_host_cpu_name(), ",".join(("+" if on else "-") + k for k, on in features.items())
+    return llvm.get_host_cpu_name(), ",".join(
+        ("+" if on else "-") + k for k, on in features.items()
+    )
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from .lanes import I8, I32, I64, Lanes, element_type, is_known
+from .lanes import I8, I64, Lanes, element_type, is_known
 
 
 @dataclasses.dataclass(eq=False)
@@ -100,7 +100,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Memory:
     """Allocates, reads and writes buffers of a kernel."""
 
-    def __init__(self, lanes: Lanes, workspace: ir.Value):
+    def __init__(self, lanes: Lanes, workspace: Any):
         self.lanes, self.workspace = lanes, workspace
         self.bytes = 0
         self._free: dict[tuple, list[Any]] = {}
@@ -158,7 +158,9 @@ class Memory:
         if mask is not None:
             value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, at))
         stored = self._as_stored(buffer, value)
-        self.builder.store(stored, self._address(buffer, at, stored.type), align=self._align(buffer))
+        self.builder.store(
+            stored, self._address(buffer, at, stored.type), align=self._align(buffer)
+        )
 
     def _load(self, buffer, at):
         stored = _stored_type(buffer.dtype)
@@ -222,6 +224,3 @@ class Memory:
 
 def _stored_type(dtype):
     return I8 if dtype == np.bool_ else element_type(dtype)
-
-
-__all__ = ["I32", "Buffer", "Memory", "View", "row_major"]

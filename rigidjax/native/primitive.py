@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
@@ -38,7 +39,7 @@ def native_call(closed: ClosedJaxpr, args: list[Any], strict: bool = True) -> li
 @native_call_p.def_abstract_eval
 def _abstract(*avals, closed, batched, size, linear, strict):
     lead = () if size is None else (size,)
-    return [jax.core.ShapedArray((*lead, *a.shape), a.dtype) for a in closed.out_avals]
+    return [ShapedArray((*lead, *a.shape), a.dtype) for a in closed.out_avals]
 
 
 @native_call_p.def_impl

@@ -105,10 +105,14 @@ def test_scans_and_branches():
 
         rows = jnp.sin(jnp.arange(900.0)).reshape(300, 3) * y
         short = jax.lax.scan(turn, x, rows[:4], reverse=True)
-        return short, jax.lax.scan(turn, x, rows), jax.lax.switch(
-            jnp.int32(x[0] > 1.2) + jnp.int32(x[0] > 1.4),
-            [lambda v: v, lambda v: v * 2, lambda v: v - 1],
-            x,
+        return (
+            short,
+            jax.lax.scan(turn, x, rows),
+            jax.lax.switch(
+                jnp.int32(x[0] > 1.2) + jnp.int32(x[0] > 1.4),
+                [lambda v: v, lambda v: v * 2, lambda v: v - 1],
+                x,
+            ),
         )
 
     compare(function, X, Y, tolerance=1e-12)

@@ -86,7 +86,8 @@ def test_quantities_of_a_solution(saved):
     expected = jax.vmap(MODEL.multipliers)(saved.ts, saved.ys)
     assert cases.error(saved.multipliers, expected) < 1e-13
     assert set(saved.stats) == {
-        "num_steps", "num_accepted_steps", "num_rejected_steps", "num_rhs"
+        "num_steps", "num_accepted_steps", "num_rejected_steps", "num_rhs",
+        "backend",
     }  # fmt: skip
 
 

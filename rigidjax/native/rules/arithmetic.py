@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..emitter import Emitter, rule
+from ..emitter import Emitter, NoRule, rule
+from ..lanes import is_known
 
 
 def _operands(equation):
@@ -26,7 +27,9 @@ def _two(*names, method):
     def emit(em: Emitter, equation, a, b):
         dtype = _operands(equation)
         function = getattr(em.lanes, method)
-        return em.map(lambda x, y: function(dtype, x, y), _result(equation), a, b, kinds=_kinds(equation))
+        return em.map(
+            lambda x, y: function(dtype, x, y), _result(equation), a, b, kinds=_kinds(equation)
+        )
 
     return emit
 
@@ -184,8 +187,6 @@ def _pow(em, equation, a, b):
     dtype, exponent = _operands(equation), np.dtype(equation.invars[1].aval.dtype)
 
     def one(x, y):
-        from ..lanes import is_known
-
         y = em.lanes.convert(y, exponent, dtype)
         if is_known(x) and is_known(y):
             with np.errstate(all="ignore"):
@@ -246,16 +247,12 @@ def _convert(em, equation, a):
 def _bitcast(em, equation, a):
     old, new = _operands(equation), _result(equation)
     if old.itemsize != new.itemsize:
-        from ..emitter import NoRule
-
         raise NoRule("`bitcast_convert_type` between types of different sizes")
     return em.map(lambda x: em.lanes.bits(x, old, new), new, a, kinds=[old])
 
 
 @rule("reduce_precision")
 def _reduce_precision(em, equation, a):
-    from ..emitter import NoRule
-
     info = np.finfo(_operands(equation))
     asked = equation.params["exponent_bits"], equation.params["mantissa_bits"]
     if asked != (info.nexp, info.nmant):

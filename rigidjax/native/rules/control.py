@@ -6,18 +6,19 @@ do not wait for each other.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Literal
 from llvmlite import ir
 
 from ..emitter import REGISTERS, WRITTEN_OUT, Emitter, cost, rule
 from ..lanes import is_known
-from ..memory import View, row_major
+from ..memory import View
 from .structure import taken
 
-# Turns that are tried to find out whether their number is known.
-_MOST_TURNS = 256
+# Turns up to which a loop may be written out.
+_MOST_TURNS = 64
 # Numbers computed by a branch up to which all branches are computed, and one is chosen.
 _SMALL_BRANCH = 24
 
@@ -53,7 +54,7 @@ def _cond(em: Emitter, equation, which, *args):
     return out
 
 
-def _is_simple(jaxpr: Jaxpr) -> bool:
+def _is_simple(jaxpr: Any) -> bool:
     small = all(var.aval.size <= REGISTERS for var in (*jaxpr.invars, *jaxpr.outvars))
     loops = any(e.primitive.name in ("while", "scan", "cond") for e in jaxpr.eqns)
     return small and not loops and cost(jaxpr) <= _SMALL_BRANCH
@@ -278,7 +279,8 @@ class _Loop:
                 phis.append(None)
                 carry.append(variable)
                 continue
-            kind, nodes = em.lanes.type(dtype), np.empty(variable.shape, object)
+            kind = em.lanes.type(dtype)
+            nodes: Any = np.empty(variable.shape, object)
             for index in np.ndindex(variable.shape):
                 nodes[index] = build.phi(kind)
                 nodes[index].add_incoming(em.lanes.value(variable[index], dtype), before)
@@ -356,7 +358,7 @@ def _scan(em: Emitter, equation, *args):
     body, length = p["jaxpr"], p["length"]
     carried = len(carry)
     out_avals = [var.aval for var in equation.outvars[carried:]]
-    if length * cost(body.jaxpr) <= WRITTEN_OUT:
+    if length <= _MOST_TURNS and length * cost(body.jaxpr) <= WRITTEN_OUT:
         order = range(length)
         slices: list = [None] * length
         with em.kept([*consts, *xs]):
@@ -364,7 +366,9 @@ def _scan(em: Emitter, equation, *args):
                 now = [taken(em, x, 0, k) for x in xs]
                 out = em.run(body, consts + carry + now)
                 carry, slices[k] = out[:carried], out[carried:]
-                slices[k] = [em.owned(part, aval) for part, aval in zip(slices[k], out_avals)]
+                slices[k] = [
+                    em.owned(part, aval) for part, aval in zip(slices[k], out_avals, strict=True)
+                ]
         stacked = [
             _stacked(em, [one[k] for one in slices], aval) for k, aval in enumerate(out_avals)
         ]
@@ -442,7 +446,7 @@ class _ScanLoop:
                 phis.append(None)
                 carry.append(variable)
                 continue
-            nodes = np.empty(variable.shape, object)
+            nodes: Any = np.empty(variable.shape, object)
             for index in np.ndindex(variable.shape):
                 nodes[index] = em.builder.phi(em.lanes.type(dtype))
                 nodes[index].add_incoming(em.lanes.value(variable[index], dtype), before)
@@ -460,7 +464,7 @@ class _ScanLoop:
                 if not same and any(value.buffer is b for b in buffers):
                     value = em.copied(value, dtype)
             apart.append(value)
-        self._last = [None] * len(carry)
+        self._last: list[Any] = [None] * len(carry)
         for k, (old, value, nodes, dtype) in enumerate(
             zip(carry, apart, phis, self.dtypes, strict=True)
         ):
@@ -474,6 +478,3 @@ class _ScanLoop:
                 one = em.lanes.value(value[index], dtype)
                 nodes[index].add_incoming(one, em.builder.block)
                 self._last[k][index] = one
-
-
-__all__ = ["row_major"]

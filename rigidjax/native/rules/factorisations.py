@@ -21,9 +21,7 @@ def _cholesky(A, **_):
 
 
 @expansion("triangular_solve")
-def _triangular_solve(
-    A, B, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
-):
+def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     """Solution of A X = B or X A = B, row by row."""
     if not left_side:
         A, B = A.T, B.T

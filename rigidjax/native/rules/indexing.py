@@ -5,6 +5,7 @@ At places that are known when the kernel is emitted, they are a matter of names.
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 from jax.lax import GatherScatterMode
@@ -12,7 +13,6 @@ from jax.lax import GatherScatterMode
 from ..emitter import REGISTERS, Emitter, NoRule, rule
 from ..lanes import is_known
 from ..memory import View
-from .structure import reshaped
 
 
 def _shape(equation):
@@ -216,9 +216,7 @@ def _gather(em, equation, x, indices):
                 inside = lanes.and_(
                     np.bool_, inside, lanes.compare(np.int64, "==", asked, start[axis])
                 )
-        for axis, own in zip(
-            d.operand_batching_dims, d.start_indices_batching_dims, strict=True
-        ):
+        for axis, own in zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True):
             start[axis] = np.int64(place[own])
         offset = [0] * x.ndim
         for axis, k in zip(kept, d.offset_dims, strict=True):
@@ -239,7 +237,7 @@ def _filler(dtype, asked):
 
 
 @rule("scatter", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul", "scatter-update")
-def _scatter(em, equation, x, indices, updates):
+def _scatter(em, equation, x: Any, indices, updates):
     p, dtype, lanes = equation.params, _dtype(equation), em.lanes
     name = equation.primitive.name
     d = p["dimension_numbers"]
@@ -258,7 +256,7 @@ def _scatter(em, equation, x, indices, updates):
     clip = p["mode"] == GatherScatterMode.CLIP
     known = _all_known(indices)
     in_memory = isinstance(x, View) or not known
-    out = writable(em, x, dtype) if in_memory else x.copy()
+    out: Any = writable(em, x, dtype) if isinstance(x, View) or not known else x.copy()
     mask = em.mask if out is x else None
     for index in np.ndindex(updates.shape):
         place = tuple(index[k] for k in scatter_axes)
@@ -270,9 +268,7 @@ def _scatter(em, equation, x, indices, updates):
                 inside = lanes.and_(
                     np.bool_, inside, lanes.compare(np.int64, "==", asked, start[axis])
                 )
-        for axis, own in zip(
-            d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True
-        ):
+        for axis, own in zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True):
             start[axis] = np.int64(place[own])
         offset = [0] * x.ndim
         for axis, k in zip(window_axes, d.update_window_dims, strict=True):
@@ -328,6 +324,3 @@ def _after(lanes, dtype, a, b):
     a_is_nan = lanes.compare(dtype, "!=", a, a)
     b_is_number = lanes.compare(dtype, "==", b, b)
     return lanes.or_(np.bool_, out, lanes.and_(np.bool_, a_is_nan, b_is_number))
-
-
-__all__ = ["reshaped", "writable"]

@@ -26,6 +26,14 @@ def _custom_vmap(em, equation, *args):
     return run_inner(em, equation.params["call"], args)
 
 
+@rule("custom_linear_solve")
+def _custom_linear_solve(em, equation, *args):
+    programs, counts = equation.params["jaxprs"], equation.params["const_lengths"]
+    before = counts.matvec + counts.vecmat
+    own = args[before : before + counts.solve]
+    return em.run(programs.solve, [*own, *args[sum(counts) :]])
+
+
 def run_inner(em, inner, args):
     """A program with or without constants of its own."""
     if hasattr(inner, "consts"):

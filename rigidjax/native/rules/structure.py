@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..emitter import Emitter, rule
+from ..emitter import REGISTERS, Emitter, rule
 from ..memory import View
 
 
@@ -34,6 +34,7 @@ def _reshape(em: Emitter, equation, x):
 
 
 def reshaped(em, x, shape, dtype):
+    """An array in another shape; copied if that is no view of the same memory."""
     if not isinstance(x, View):
         return x.reshape(shape)
     out = x.reshaped(shape)
@@ -46,9 +47,7 @@ def _squeeze(em, equation, x):
     if not isinstance(x, View):
         return np.asarray(np.squeeze(x, axis=tuple(axes)), object)
     keep = [k for k in range(x.ndim) if k not in axes]
-    return em.settled(
-        View(x.buffer, _shape(equation), tuple(x.strides[k] for k in keep), x.offset)
-    )
+    return em.settled(View(x.buffer, _shape(equation), tuple(x.strides[k] for k in keep), x.offset))
 
 
 @rule("expand_dims")
@@ -72,8 +71,6 @@ def _broadcast_in_dim(em, equation, x):
 
 def broadcast(em, x, shape, axes, dtype):
     """An array along the axes `axes` of a larger one."""
-    from ..emitter import REGISTERS
-
     if not isinstance(x, View) and int(np.prod(shape)) <= REGISTERS:
         own = [1] * len(shape)
         for axis, n in zip(axes, x.shape, strict=True):
@@ -118,8 +115,6 @@ def _concatenate(em, equation, *arrays):
 
 def joined(em, arrays, axis, shape, dtype):
     """Arrays behind one another along an axis."""
-    from ..emitter import REGISTERS
-
     if int(np.prod(shape)) <= REGISTERS:
         return np.concatenate([em.registers(x) for x in arrays], axis=axis)
     out = em.memory.allocate(shape, dtype)
@@ -181,10 +176,12 @@ def _pad(em, equation, x, value):
     shape, dtype = _shape(equation), _dtype(equation)
     config = equation.params["padding_config"]
     value = em.entry(value, ())
-    x = em.registers(x) if int(np.prod(shape)) <= _limit() else x
+    x = em.registers(x) if int(np.prod(shape)) <= REGISTERS else x
     # Where each entry goes; negative padding cuts entries off.
-    places = [low + np.arange(n) * (inner + 1) for (low, _, inner), n in zip(config, x.shape)]
-    if int(np.prod(shape)) <= _limit():
+    places = [
+        low + np.arange(n) * (inner + 1) for (low, _, inner), n in zip(config, x.shape, strict=True)
+    ]
+    if int(np.prod(shape)) <= REGISTERS:
         out = np.full(shape, None, object)
         out.fill(value)
         for index in np.ndindex(x.shape):
@@ -208,12 +205,6 @@ def _pad(em, equation, x, value):
         steps = tuple(s * (c[2] + 1) for s, c in zip(out.strides, config, strict=True))
         em.copied(part, dtype, into=View(out.buffer, inner, steps, em.memory.position(out, at)))
     return out
-
-
-def _limit():
-    from ..emitter import REGISTERS
-
-    return REGISTERS
 
 
 @rule("iota")
