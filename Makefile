@@ -48,7 +48,7 @@ demo: $(VENV)/.installed
 	$(BIN)/rigidjax demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=20 $(PYTEST_ARGS)
 	RIGIDJAX_TEST_X64=0 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 test-all: export RIGIDJAX_TEST_ALL=1
@@ -64,14 +64,15 @@ format: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
+# Two at a time by default; each prints its name when it is done.
 notebooks: $(VENV)/.installed-test
-	@set -e; for file in notebooks/*.ipynb; do \
-	  echo "$$file"; MPLBACKEND=agg $(BIN)/jupyter-execute --timeout=600 "$$file"; done
+	@printf '%s\n' notebooks/*.ipynb | MPLBACKEND=agg xargs -P $(JOBS) -I FILE sh -c \
+	  '$(BIN)/jupyter-execute --timeout=600 FILE && echo FILE || { echo "FILE failed" >&2; exit 1; }'
 
 # A benchmark given --smoke runs its smallest case, prints its rows and writes no file.
 benchmarks-smoke: $(VENV)/.installed-test
-	@set -e; for file in benchmarks/[!_]*.py; do \
-	  echo "$$file"; $(BIN)/python "$$file" --smoke; done
+	@printf '%s\n' benchmarks/[!_]*.py | xargs -P $(JOBS) -I FILE sh -c \
+	  '$(BIN)/python FILE --smoke && echo FILE || { echo "FILE failed" >&2; exit 1; }'
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .hypothesis build dist
