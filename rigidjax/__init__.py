@@ -64,6 +64,7 @@ from .rotations import (
     RotationVector as RotationVector,
     convert as convert,
 )
+from .signal import Signal as Signal
 from .simulate import simulate as simulate
 from .solution import Solution as Solution
 from .state import State as State

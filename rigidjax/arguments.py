@@ -13,6 +13,7 @@ from .checks import check, finite, float_array, is_traced
 from .evaluations import is_after_step
 from .formulations import Absolute, Charted
 from .projection import AbstractProjection, Explicit
+from .signal import signals_of
 from .solvers.base import AbstractDAESolver
 from .solvers.structure.base import AbstractStructureSolver
 
@@ -108,6 +109,33 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
     if is_traced((rtol, atol)):
         return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
     return _pid(float(rtol), float(atol), dtype), None
+
+
+def check_signals(model, solver, controller, t0, t1, event):
+    """Raise for signals that do not go with the run, its solver or its steps."""
+    fixed = not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
+    smooth = isinstance(solver, AbstractStructureSolver) and not solver.forces_may_jump
+    for signal in signals_of(model):
+        if smooth and signal.jumps:
+            raise ValueError(
+                f"`{type(solver).__name__}` carries accelerations from step to step, which "
+                f"{signal.label} lets jump: errors would be of the first order. Take "
+                "`rj.solvers.EnergyMomentum()` or a Runge-Kutta method."
+            )
+        if fixed and signal.jumps and signal.delay is not None:
+            raise ValueError(
+                f"`simulate`: {signal.label} jumps and has a delay; steps of a fixed length cannot "
+                "end where it moves its samples. Take an adaptive step size, or `delay=None`."
+            )
+        # An event may end the run before the table.
+        known = event is None and not is_traced((signal.ts, signal.delay, t0, t1))
+        if known and signal.is_left(float(t0), float(t1)):
+            first, last = (float(t) for t in signal.span())
+            raise ValueError(
+                f"`simulate` from {float(t0):g} to {float(t1):g} s goes beyond the table of "
+                f"{signal.label}, from {first:g} to {last:g} s (delay included). Give it more "
+                'samples, or `extrapolation="constant"` or `"zero"`.'
+            )
 
 
 def _step(dt, dtype):

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from .solvers.after_step import AbstractAfterStep, Projected, Recharted
+from .solvers.knots import Pinned
 from .solvers.unrolled import Unrolled
 
 # Evaluations by the number of the run, filled by call-backs of runs that are being counted.
@@ -18,7 +19,12 @@ _numbers = itertools.count()
 
 def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     """The solver inside all wrappers of this package."""
-    while isinstance(type(solver), type) and type(solver) in (Projected, Recharted, Unrolled):
+    while isinstance(type(solver), type) and type(solver) in (
+        Projected,
+        Recharted,
+        Pinned,
+        Unrolled,
+    ):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return solver
 
@@ -31,12 +37,19 @@ def explicit_evaluations(solver: diffrax.AbstractSolver) -> tuple[int, int] | No
         if not isinstance(tableau, diffrax.ButcherTableau):
             return None
         stages = len(tableau.c) + 1
-        if tableau.fsal and type(solver) is not Projected:
+        if tableau.fsal and not _is_fresh(solver):
             return stages - 1, 1
         return stages, 0
     if type(inner) is diffrax.Euler:
         return 1, 0
     return None
+
+
+def _is_fresh(solver):
+    """Whether every step evaluates the field at its start."""
+    if type(solver) is Recharted:
+        solver = solver.solver
+    return type(solver) is Projected or (type(solver) is Pinned and solver.jumps)
 
 
 class Counted(eqx.Module):

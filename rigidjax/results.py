@@ -4,7 +4,7 @@ import diffrax
 
 
 class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
-    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these three."""
+    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these five."""
 
     singular_parametrization = (
         "The rotation came to a singularity of its parametrization. Let the formulation move its "
@@ -13,6 +13,14 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     chart_left = (
         "A body turned by 2 pi or more within one step: it left the chart of the rotation group in "
         "which a Lie-group method makes its steps. Take shorter steps or an adaptive step size."
+    )
+    signal_ended = (
+        "The run goes beyond the table of a `Signal`: before its first sample or after its last "
+        'one, delay included. Give it more samples, or `extrapolation="constant"` or "zero".'
+    )
+    jump_within_step = (
+        "A `Signal` jumps within a step of fixed length. Choose `dt` so that steps end at its "
+        "samples, or take an adaptive step size, which ends there by itself."
     )
     nonfinite_state = (
         "The state is no longer finite. Take smaller steps or an adaptive step size, or check the "

@@ -13,6 +13,7 @@ from .adjoint import AnyMode
 from .arguments import (
     after_step,
     check_index,
+    check_signals,
     check_structure,
     checked_solver,
     save_at,
@@ -32,10 +33,12 @@ from .formulations.charts import split_chart
 from .native.backend import NAMES, Backend, checked_name
 from .projection import AbstractProjection
 from .results import RESULTS, SimulationError
+from .signal import signals_of
 from .solution import Solution
 from .solvers import Projected, Recharted, dae_term
 from .solvers.base import AbstractDAESolver
 from .solvers.counting import CountingController, CountingSolver
+from .solvers.knots import NOT_PINNED, KnotController, Knots, Pinned, knots_of, separated
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
 from .solvers.unrolled import is_small, unrolled
 from .state import State
@@ -81,7 +84,8 @@ def simulate(
     - `solver`: any diffrax solver of ordinary differential equations; `None` for
       `diffrax.Dopri8()`. Equations of index 1, 2, 3 take `rj.solvers.Radau5()` or `BDF()`.
     - `rtol`, `atol`: tolerances of the adaptive step size, per unknown.
-    - `dt`: a fixed step, s; the tolerances then serve implicit solvers only.
+    - `dt`: a fixed step, s; the tolerances then serve implicit solvers only. Adaptive steps end at
+      the samples of an `rj.Signal`, fixed ones must end where it jumps.
     - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
       none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
       between steps. Structure-preserving solvers run without any.
@@ -89,7 +93,8 @@ def simulate(
       order.
     - `event`: a `diffrax.Event`; its functions get the unknowns `y`, see `model.decode`.
     - `progress`: `True` for a progress line, or a diffrax progress meter.
-    - `max_steps`: steps, accepted and rejected, after which the run ends with a named result.
+    - `max_steps`: steps, accepted and rejected, after which the run ends with a named result; those
+      that end at samples of an `rj.Signal` come on top.
     - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`.
     - `saveat`: a `diffrax.SaveAt` instead of `ts`, for dense output, steps, solver state.
     - `stepsize_controller`: a diffrax controller instead of `rtol`, `atol`, `dt`.
@@ -115,11 +120,13 @@ def simulate(
     state0 = model.check_state(state0, t0)
     saveat = save_at(saveat, ts, t0, t1, dtype)
     controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
+    check_signals(model, method, controller, t0, t1, event)
     method = with_tolerances(method, controller, rtol, atol)
     projected = after_step(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _with_backend(adjoint, checked_name(backend))
+    max_steps += sum(len(signal.ts) for signal in signals_of(model))
     known = (model, state0, t0, t1, dt0, saveat, controller, method, args)
     traced = is_traced(known) or is_tracing()
     # A host counter needs a run of its own: under a transformation nobody reads it.
@@ -151,10 +158,12 @@ def _solve(
     structured = isinstance(solver, AbstractStructureSolver)
     counts_itself = structured or isinstance(solver, AbstractDAESolver)
     failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
+    given, model = model, separated(model, t0, t1)
+    controller = _ending_at_knots(controller, model)
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
-    solver = _wrapped(solver, model, projection)
+    solver = _wrapped(_pinned(solver, model, controller), model, projection)
     state0 = state0.normalized()
     y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
     count = (lambda field: field) if number is None else lambda field: Counted(field, number)
@@ -193,6 +202,7 @@ def _solve(
         ys = _project_saved(projected, solution.ts, ys, saveat)
     result = RESULTS.promote(solution.result)
     result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
+    result = _result_of_signals(result, model, t0, t1)
     mask: Any = solution.event_mask
     if watch:
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
@@ -220,7 +230,7 @@ def _solve(
     stats["backend"] = solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
     okay = _is_okay(result)
     solution = Solution(
-        model, ts, ys, stats, result, mask, solution.interpolation,
+        given, ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, controller_state,
     )  # fmt: skip
     return solution, okay
@@ -308,6 +318,33 @@ def _wrapped(solver, model, projection):
     if projection is not None and constrained:
         solver = Projected(solver, model, projection)
     return Recharted(solver, model) if model.recharting else solver
+
+
+def _ending_at_knots(controller, model):
+    """The controller, one that chooses its steps ending them at the samples of signals."""
+    signals = signals_of(model)
+    if not signals or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
+        return controller
+    knots = tuple(Knots(s.ts, s.delay) for s in signals)
+    return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
+
+
+def _pinned(solver, model, controller):
+    """The solver, each of its steps with the polynomials that signals are within it."""
+    signals = signals_of(model)
+    if not signals:
+        return solver
+    jumps = any(signal.jumps for signal in signals)
+    return Pinned(solver, jumps, fixed=knots_of(controller) is None)
+
+
+def _result_of_signals(result, model, t0, t1):
+    """What steps that cannot be pinned say, by its name."""
+    left = [jnp.asarray(signal.is_left(t0, t1)) for signal in signals_of(model)]
+    if not left:
+        return result
+    name = RESULTS.where(jnp.any(jnp.stack(left)), RESULTS.signal_ended, RESULTS.jump_within_step)
+    return RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
 
 
 def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:

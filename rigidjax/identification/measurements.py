@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ..checks import float_array
+from .inputs import checked_inputs
 from .merging import merge
 from .sensors import AbstractSensor
 
@@ -25,6 +26,8 @@ class Measurements(eqx.Module):
       estimated from the residuals, one number for each sensor.
     - `mask`: for a sensor with gaps, where its samples count, shape (T,) or (T, C).
     - `name`: of the run, for reports.
+    - `inputs`: what drove the run, by the name of an `rj.Signal` of the model: a pair of times (K,)
+      and values, which take the place of those in the model.
 
     **Errors:** `ValueError` and `TypeError` for wrong shapes, times out of order, values that are
     not finite (outside of the mask), non-positive noise.
@@ -35,6 +38,7 @@ class Measurements(eqx.Module):
     values: tuple[Array, ...]
     noise: tuple[Float[Array, "T C"] | None, ...]
     mask: tuple[Bool[Array, "T C"], ...]
+    inputs: dict[str, tuple[Array, Array]]
     name: str = eqx.field(static=True)
 
     def __init__(
@@ -45,6 +49,7 @@ class Measurements(eqx.Module):
         *,
         mask: Mapping[Any, ArrayLike] | None = None,
         name: str = "",
+        inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     ):
         if not isinstance(values, Mapping) or not values:
             raise ValueError(
@@ -75,6 +80,7 @@ class Measurements(eqx.Module):
             _samples(s, values[s], m, len(self.ts)) for s, m in zip(values, self.mask, strict=True)
         )
         self.noise = tuple(_noise(s, noise.get(s), len(self.ts)) for s in values)
+        self.inputs = checked_inputs(inputs)
         self.name = name
 
     @classmethod
@@ -85,6 +91,7 @@ class Measurements(eqx.Module):
         *,
         mask: Mapping[Any, ArrayLike] | None = None,
         name: str = "",
+        inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     ) -> "Measurements":
         """One run of sensors that were read at different times, such as at different rates.
 
@@ -92,24 +99,26 @@ class Measurements(eqx.Module):
         by less than 1e-9 of the run are one. All clocks must agree.
 
         **Arguments:** `series`: for each sensor its times (T,), strictly increasing, s, and its
-        samples (T, *sensor.value_shape); `noise`, `mask` and `name` as in `Measurements`, by the
-        sensor's own samples.
+        samples (T, *sensor.value_shape); `noise`, `mask`, `name` and `inputs` as in `Measurements`,
+        by the sensor's own samples.
         **Errors:** those of `Measurements`; `ValueError` for other numbers of times than samples.
         """
         parts = merge(series, noise, mask)
-        return cls(parts.ts, parts.values, parts.noise, mask=parts.mask, name=name)
+        return cls(parts.ts, parts.values, parts.noise, mask=parts.mask, name=name, inputs=inputs)
 
 
 class Runs(eqx.Module):
     """Runs of different length side by side: padded in time, with weight zero for what is padded.
 
     **Attributes:** `ts` (B, T), padded with the last time; for each sensor `values` (B, T, ...) and
-    `weights` (B, T, C), the reciprocals of the noise; `lengths` (B,) and `names`, static.
+    `weights` (B, T, C), the reciprocals of the noise; `inputs`, those of each run; `lengths` (B,)
+    and `names`, static.
     """
 
     ts: Float[Array, "B T"]
     values: tuple[Array, ...]
     weights: tuple[Float[Array, "B T C"], ...]
+    inputs: tuple[dict[str, tuple[Array, Array]], ...]
     sensors: tuple[AbstractSensor, ...]
     lengths: tuple[int, ...] = eqx.field(static=True)
     names: tuple[str, ...] = eqx.field(static=True)
@@ -172,6 +181,7 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
         ts=stacked([padded(run.ts, "edge") for run in runs]),
         values=tuple(stacked([padded(run.values[k], "edge") for run in runs]) for k in each),
         weights=tuple(stacked([padded(w[k], "constant") for w in weights]) for k in each),
+        inputs=tuple(run.inputs for run in runs),
         sensors=first.sensors,
         lengths=tuple(len(run.ts) for run in runs),
         names=tuple(run.name or str(i + 1) for i, run in enumerate(runs)),

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float
 from ..results import RESULTS
 from ..simulate import simulate
 from ..state import State
+from .inputs import Table, check_cover, make_tables, with_tables
 from .measurements import Runs
 from .parameters import Experiment, Parameter, check_leaves, start_leaf, with_leaves
 from .start_state import StartChange, with_start
@@ -50,6 +51,7 @@ class Run(eqx.Module):
     values: tuple[Array, ...]
     weights: tuple[Float[Array, "T C"], ...]
     own: tuple[Array, ...]
+    inputs: dict[str, Table]
 
 
 class Problem(eqx.Module):
@@ -136,7 +138,8 @@ class Problem(eqx.Module):
 
     def experiment(self, leaves: Sequence[Array], run: Run) -> Experiment:
         """The experiment of one run with these leaves in it."""
-        experiment = Experiment(self.model, run.state0, self.sensors, self.displacement)
+        model = with_tables(self.model, run.inputs)
+        experiment = Experiment(model, run.state0, self.sensors, self.displacement)
         return with_leaves(self.parameters, experiment, leaves)
 
     def predict(
@@ -221,7 +224,9 @@ def make_problem(
         runs.values,
         runs.weights,
         tuple(own),
+        make_tables(model, runs.inputs),
     )
+    _check_cover(experiments, ordered, run, runs)
     # Which run a start value came from, and the start values themselves, are data: not static.
     ordered = tuple(
         eqx.tree_at(lambda p: p.start, p, None, is_leaf=lambda x: x is None) for p in ordered
@@ -229,6 +234,17 @@ def make_problem(
     displacement = experiments[0].start
     problem = Problem(model, runs.sensors, run, ordered, tuple(shared), simulation, displacement)
     return problem, notes
+
+
+def _check_cover(experiments, parameters, run, runs):
+    """Raise for runs that leave the table of a signal; see `inputs.check_cover`."""
+    given, spans = [], []
+    for b, (experiment, length) in enumerate(zip(experiments, runs.lengths, strict=True)):
+        tables = jax.tree.map(lambda x, b=b: x[b], run.inputs)
+        model = with_tables(experiment.model, tables)
+        given.append(eqx.tree_at(lambda e: e.model, experiment, model))
+        spans.append((float(runs.ts[b, 0]), float(runs.ts[b, length - 1])))
+    check_cover(given, parameters, spans, runs.names)
 
 
 def component_table(problem: Problem, runs: Runs) -> tuple[list[str], list[str], np.ndarray]:

@@ -213,7 +213,7 @@ def _simulated(problem, run, cut, base, directions, first, shared, own, change):
         (state, (*sensors, _End()), None),
         is_leaf=lambda x: x is None,
     )
-    segment = Run(state, cut.ts, cut.values, cut.weights, run.own)
+    segment = Run(state, cut.ts, cut.values, cut.weights, run.own, run.inputs)
     (*readings, (states, angles)), success = problem.predict(alone, segment)
     residuals = [
         _residual(experiment.model, sensor, reading, values)

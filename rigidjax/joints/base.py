@@ -20,6 +20,7 @@ from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_fin
 from ..laws import as_law, check_shapes
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, skew
+from ..signal import check_motion_signals
 from ..sums import short_sum
 
 if TYPE_CHECKING:
@@ -227,7 +228,8 @@ def _default_name(kind: str, parent: str, child: str) -> str:
 def checked_motion(kind: str, motion: Any) -> Any:
     """`None`, or a function of time as a part of a joint.
 
-    **Errors:** `TypeError` for something else, `ValueError` if it does not return a number.
+    **Errors:** `TypeError` for something else, `ValueError` if it does not return a number, or for
+    a signal without rates.
     """
     if motion is None:
         return None
@@ -236,6 +238,7 @@ def checked_motion(kind: str, motion: Any) -> Any:
             f"`{kind}(motion=...)` must be a function of time that returns the joint coordinate, "
             f"such as `lambda t: 2 * t`; got {motion!r}."
         )
+    check_motion_signals(kind, motion)
     law = as_law(motion, f"{kind}(motion=...)")
     check_shapes(lambda t: motion_at(kind, law, t), ())
     return law

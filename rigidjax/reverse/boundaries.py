@@ -5,19 +5,25 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from ..solvers.knots import delays_of
+
 
 def do_move(wanted: dict[str, Any]) -> bool:
-    """Whether cotangents of times are wanted: of start, first step, end or what is saved."""
+    """Whether cotangents of times are wanted.
+
+    Those of the start, the first step, the end, of what is saved, or of delays of signals.
+    """
     state = wanted["init_state"]
-    return any([state.tprev, state.tnext, wanted["t1"]]) or wanted["saveat"].subs.ts is True
+    times = [state.tprev, state.tnext, wanted["t1"], *delays_of(wanted["stepsize_controller"])]
+    return any(times) or wanted["saveat"].subs.ts is True
 
 
 class Boundaries(NamedTuple):
     """Cotangents of times, while a run is walked backwards.
 
-    **Attributes:** `sources`, (3,), of the start of the run, the planned end of its first step and
-    its own end, by which all boundaries move (see `record.Record.motions`); `later`, of the
-    boundary behind the step in hand.
+    **Attributes:** `sources`, (3 + D,), of the start of the run, the planned end of its first step,
+    its own end, and the D delays of signals, by which all boundaries move (see
+    `record.Record.motions`); `later`, of the boundary behind the step in hand.
     """
 
     sources: Any
@@ -29,13 +35,16 @@ class Boundaries(NamedTuple):
 
     def collected(self, out: dict[str, Any]) -> dict[str, Any]:
         """The cotangents `out` of the arguments with those of their times."""
-        start, planned, end = self.sources
+        start, planned, end, *delays = self.sources
+        if delays:
+            controller = eqx.tree_at(delays_of, out["stepsize_controller"], delays)
+            out = {**out, "stepsize_controller": controller}
         state = eqx.tree_at(
             lambda s: (s.tprev, s.tnext), out["init_state"], (start + self.later, planned)
         )
         return {**out, "t1": end, "init_state": state}
 
 
-def behind(end: Any) -> Boundaries:
+def behind(end: Any, controller: Any) -> Boundaries:
     """Behind the last step, with the cotangent of its end."""
-    return Boundaries(jnp.zeros(3, end.dtype), end)
+    return Boundaries(jnp.zeros(3 + len(delays_of(controller)), end.dtype), end)

@@ -36,6 +36,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..solvers.after_step import AbstractAfterStep, Projected, Recharted
+from ..solvers.knots import KnotController, Pinned
 from ..solvers.terms import unwrapped
 from ..solvers.unrolled import MAX_STAGES, Unrolled, is_small, rate
 from .boundaries import behind, do_move
@@ -44,22 +45,31 @@ from .record import is_recordable, put, recorded, take
 
 def is_supported(kwargs: dict[str, Any]) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
+    controller = kwargs["stepsize_controller"]
+    if type(controller) is KnotController:
+        controller = controller.controller
     return (
         _tableau(kwargs["solver"]) is not None
         and type(unwrapped(kwargs["terms"])[0]) is diffrax.ODETerm
-        and type(kwargs["stepsize_controller"]) in (diffrax.PIDController, diffrax.ConstantStepSize)
+        and type(controller) in (diffrax.PIDController, diffrax.ConstantStepSize)
         and not kwargs["saveat"].controller_state
         and is_recordable(kwargs)
     )
 
 
 def _tableau(solver: Any) -> diffrax.ButcherTableau | None:
-    if type(solver) in (Projected, Recharted, Unrolled):
+    if type(solver) in (Projected, Recharted, Pinned, Unrolled):
         return _tableau(solver.solver)
     if not issubclass(type(solver), diffrax.AbstractERK):
         return None
     tableau = type(solver).tableau
     return tableau if isinstance(tableau, diffrax.ButcherTableau) else None
+
+
+def _pinned(solver: Any) -> Pinned | None:
+    while type(solver) in (Projected, Recharted):
+        solver = solver.solver
+    return solver if type(solver) is Pinned else None
 
 
 def cotangents(
@@ -94,6 +104,7 @@ class _Run:
         )
         self.phi, self.phi_static = eqx.partition(solver, eqx.is_inexact_array)
         self.saved_ts = kwargs["saveat"].subs.ts
+        self.pinned = _pinned(solver)
         tableau: Any = _tableau(solver)
         s = len(tableau.c) + 1
         A, b = np.zeros((s, s)), np.asarray(tableau.b_sol)
@@ -115,8 +126,11 @@ class _Run:
 
     # The maps that make up a step.
 
-    def field(self, theta, t, y):
+    def field(self, theta, times, t, y):
+        """The field at `t` of the step with these boundaries."""
         terms, args = eqx.combine(theta, self.theta_static)
+        if self.pinned is not None:
+            terms = self.pinned.terms_of(terms, *jax.lax.stop_gradient(times))
         return ravel_pytree(rate(terms, t, self.unravel(y), args))[0]
 
     def loop(self, body, val):
@@ -138,7 +152,7 @@ class _Run:
 
         def stage(i, F):
             Y = _combine(y, dt, self.A[i], F)
-            return _set(F, i, self.field(self.theta, self.stage_time(i, ta, tb), Y))
+            return _set(F, i, self.field(self.theta, (ta, tb), self.stage_time(i, ta, tb), Y))
 
         return self.loop(stage, self.vectors(y))
 
@@ -186,7 +200,7 @@ class _Run:
             y=end,
             theta=jax.tree.map(jnp.zeros_like, self.theta),
             phi=jax.tree.map(jnp.zeros_like, self.phi),
-            boundaries=behind(t),
+            boundaries=behind(t, self.kwargs["stepsize_controller"]),
         )
         # Apart from the rest, so that steps of length zero need not copy the buffer of times.
         outputs = dict(
@@ -293,7 +307,9 @@ class _Run:
             # Cotangent of the increment dt * f.
             bar_k = _combine(bars["K"][i] + self.b[i] * d_y1, 1, self.A[:, i], d_Y)
             t, Y = self.stage_time(i, ta, tb), _combine(y, dt, self.A[i], F)
-            _, transpose = jax.vjp(self.field, self.theta, t, Y)
+            _, transpose = jax.vjp(
+                lambda theta, t, Y: self.field(theta, times, t, Y), self.theta, t, Y
+            )
             d_theta, d_t, d = transpose(dt * bar_k)
             c = self.c[i]
             return (

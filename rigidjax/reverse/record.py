@@ -8,6 +8,9 @@ import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 
+from ..solvers.counting import CountingController
+from ..solvers.knots import delays_of, knots_of
+
 
 class Record(NamedTuple):
     """What is kept of a run; all trajectories of a batch share its indices."""
@@ -16,7 +19,9 @@ class Record(NamedTuple):
     count: Any  # number of steps, the longest of a batch
     start: Any  # first boundary
     end: Any  # last boundary
-    motions: Any  # derivatives of the boundaries by start, planned end of the first step, and end
+    motions: (
+        Any  # derivatives of the boundaries by start, planned end of the first step, end, delays
+    )
     states: Any  # at the start of every segment
 
 
@@ -60,7 +65,9 @@ def recorded(
     for _ in range(100):
         clip_floor = eqxi.prevbefore(clip_floor)
 
-    by_start, by_step, by_end = jnp.eye(3, dtype=init.tprev.dtype)
+    size = 3 + len(delays_of(controller))
+    by_start, by_step, by_end = jnp.eye(3, size, dtype=init.tprev.dtype)
+    knots = knots_of(controller)
 
     def is_running(run):
         return (run["t"] < t1) & run["ok"] & (run["tries"] < max_steps)
@@ -79,6 +86,11 @@ def recorded(
         # The controller's factor of the step is a constant.
         factor = (t_next - t) / jnp.where(length > 0, length, 1.0)
         motion_next = motion + factor * (run["motion_next"] - run["motion"])
+        if knots is not None:
+            inner = controller_state
+            if type(controller) is CountingController:
+                inner, _ = controller_state
+            motion_next = knots.motion(inner, motion)
         t = jnp.minimum(t, t1)
         part = jnp.where(keep, 1.0, 0.5).astype(t.dtype)
         clips = t_next > clip_floor
@@ -113,7 +125,7 @@ def recorded(
         motion=by_start, motion_next=by_step,
     )  # fmt: skip
     boundaries = jnp.full(max_steps + 1, init.tprev)
-    motions = jnp.broadcast_to(by_start, (max_steps + 1, 3)) if moves else None
+    motions = jnp.broadcast_to(by_start, (max_steps + 1, size)) if moves else None
     states = jax.tree.map(
         lambda x: jnp.broadcast_to(x, (max_steps // C + 2, *jnp.shape(x))),
         state_of(*2 * [(init.y, init.solver_state)]),

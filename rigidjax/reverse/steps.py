@@ -26,6 +26,7 @@ import jax.numpy as jnp
 from ..solvers.after_step import Projected, Recharted
 from ..solvers.base import AbstractDAESolver
 from ..solvers.counting import CountingController, CountingSolver
+from ..solvers.knots import KnotController, Pinned
 from ..solvers.predictive import PredictiveController
 from ..solvers.proposed import ProposedStepController
 from .boundaries import Boundaries, behind, do_move
@@ -45,9 +46,9 @@ _CONTROLLERS = (
 def is_supported(kwargs: dict[str, Any]) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
-    while type(solver) in (Projected, Recharted, CountingSolver):
+    while type(solver) in (Projected, Recharted, Pinned, CountingSolver):
         solver = solver.solver
-    if type(controller) is CountingController:
+    while type(controller) in (CountingController, KnotController):
         controller = controller.controller
     return (
         isinstance(solver, AbstractDAESolver)
@@ -173,7 +174,7 @@ class _Run:
         return dict(
             start=((y, values), lengths),
             theta=jax.tree.map(jnp.zeros_like, self.theta),
-            boundaries=behind(t),
+            boundaries=behind(t, self.kwargs["stepsize_controller"]),
             ts=jnp.zeros(num_ts, record.end.dtype),
             next=jnp.asarray(num_ts - 1),
         )

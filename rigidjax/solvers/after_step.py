@@ -13,24 +13,10 @@ from ..formulations import AbstractFormulation
 from ..projection.base import AbstractProjection
 
 
-class AbstractAfterStep(diffrax.AbstractWrappedSolver):
-    """Wraps a solver and replaces the end of each of its steps.
-
-    The error estimate stays that of the step itself. First-same-as-last methods evaluate the
-    vector field again at the replaced end: what they carry belongs to the old one.
-    """
+class AbstractDelegating(diffrax.AbstractWrappedSolver):
+    """Wraps a solver and changes its steps, but not what it is."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
-    model: eqx.AbstractVar[AbstractFormulation]
-    always: eqx.AbstractClassVar[bool]  # whether every step's end is replaced
-
-    @abc.abstractmethod
-    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
-        """The replaced end of a step that ended at `t` with `y`, and its dense information."""
-
-    @abc.abstractmethod
-    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
-        """The replaced unknowns, whether they are new (`True` or an array), and the outcome."""
 
     @property
     def term_structure(self) -> Any:
@@ -75,6 +61,26 @@ class AbstractAfterStep(diffrax.AbstractWrappedSolver):
     def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
         """Vector field at a point."""
         return self.solver.func(terms, t0, y0, args)
+
+
+class AbstractAfterStep(AbstractDelegating):
+    """Wraps a solver and replaces the end of each of its steps.
+
+    The error estimate stays that of the step itself. First-same-as-last methods evaluate the
+    vector field again at the replaced end: what they carry belongs to the old one.
+    """
+
+    solver: eqx.AbstractVar[diffrax.AbstractSolver]
+    model: eqx.AbstractVar[AbstractFormulation]
+    always: eqx.AbstractClassVar[bool]  # whether every step's end is replaced
+
+    @abc.abstractmethod
+    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
+        """The replaced end of a step that ended at `t` with `y`, and its dense information."""
+
+    @abc.abstractmethod
+    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
+        """The replaced unknowns, whether they are new (`True` or an array), and the outcome."""
 
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
         """State of the wrapped solver, and whether the unknowns were replaced."""

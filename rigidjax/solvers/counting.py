@@ -10,11 +10,12 @@ from typing import Any
 import diffrax
 import jax.numpy as jnp
 
+from .after_step import AbstractDelegating
 from .base import AbstractDAESolver
 from .structure.base import AbstractStructureSolver
 
 
-class CountingSolver(diffrax.AbstractWrappedSolver):
+class CountingSolver(AbstractDelegating):
     """Hands the evaluations of each step of `solver` to a `CountingController`."""
 
     solver: AbstractDAESolver | AbstractStructureSolver
@@ -24,41 +25,9 @@ class CountingSolver(diffrax.AbstractWrappedSolver):
         return self.solver
 
     @property
-    def term_structure(self) -> Any:
-        """As the wrapped solver."""
-        return self.solver.term_structure
-
-    @property
     def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """As the wrapped solver."""
         return self.solver.interpolation_cls
-
-    @property
-    def term_compatible_contr_kwargs(self) -> Any:
-        """As the wrapped solver."""
-        return self.solver.term_compatible_contr_kwargs
-
-    @property
-    def root_finder(self) -> Any:
-        """As the wrapped solver."""
-        inner: Any = self.solver
-        return inner.root_finder
-
-    def order(self, terms: Any) -> int | None:
-        """As the wrapped solver."""
-        return self.solver.order(terms)
-
-    def strong_order(self, terms: Any) -> Any:
-        """As the wrapped solver."""
-        return self.solver.strong_order(terms)
-
-    def error_order(self, terms: Any) -> Any:
-        """As the wrapped solver."""
-        return self.solver.error_order(terms)
-
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
-        """As the wrapped solver."""
-        return self.solver.func(terms, t0, y0, args)
 
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
         """As the wrapped solver."""

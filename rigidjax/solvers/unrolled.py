@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .after_step import AbstractAfterStep
+from ..signal import with_signals
+from .after_step import AbstractDelegating
 from .terms import unwrapped
 
 
@@ -136,6 +137,8 @@ MAX_OPERATIONS = 500
 
 def is_small(terms: Any, t: Any, y: Any, args: Any) -> bool:
     """Whether the vector field has so few operations that stages are written out."""
+    # A step finds the pieces of signals once.
+    terms = with_signals(terms, lambda signal: signal.piece(t))
     jaxpr = jax.make_jaxpr(lambda t, y: terms.vf(t, y, args))(t, y)
     return _count(jaxpr.jaxpr) <= MAX_OPERATIONS
 
@@ -160,7 +163,7 @@ def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
         tableau = kind.tableau
         if isinstance(tableau, diffrax.ButcherTableau) and len(tableau.c) < MAX_STAGES:
             return Unrolled(inner)
-    elif issubclass(kind, AbstractAfterStep):
+    elif issubclass(kind, AbstractDelegating):
         return eqx.tree_at(lambda s: s.solver, inner, unrolled(inner.solver))
     return solver
 

@@ -146,7 +146,7 @@ def test_equal_paths_are_equal_functions():
         (
             "axis = [0.0, 0.0, 1.0]",
             'axis = [0.0, 0.0, 1.0]\nmotion = "sin(t)"',
-            r"`motion` is a function, which a file cannot hold",
+            r"`motion = 'sin\(t\)'` is taken for the name of an \[\[input\]\]",
         ),
         (
             'joint = "hinge"\nst',

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from ...formulations import AbstractFormulation
 from ...identification import Experiment, Measurements, Parameter
 from ...state import State
-from .data import read_data
+from .data import read_common, read_data
+from .inputs import read_inputs
 from .method import Outputs, read_method, read_outputs
 from .model import read_model
 from .parameters import read_parameters
@@ -24,6 +25,7 @@ _TABLES = (
     "force",
     "state",
     "data",
+    "input",
     "sensor",
     "parameter",
     "method",
@@ -67,9 +69,12 @@ def read_case(path: str | os.PathLike[str]) -> Case:
     top.asked |= set(_TABLES)
     top.done()
     title = top.text("title", path.stem)
-    model = read_model(top)
+    common = read_common(top, path.parent)
+    inputs = read_inputs(top, path.parent, common)
+    model = read_model(top, inputs)
     options, outputs = read_method(top), read_outputs(top, path.parent)
-    data = read_data(top, path.parent)
+    data = read_data(top, path.parent, common)
+    runs = inputs.into(top, data.runs)
     sensors = data.runs[0].sensors
     for sensor in sensors:
         top.checked(sensor.check, model.formulation)
@@ -82,10 +87,10 @@ def read_case(path: str | os.PathLike[str]) -> Case:
         title,
         text,
         model.formulation,
-        data.runs,
+        runs,
         parameters,
         start_of_runs(top, model.formulation, data.runs, parameters, model.state0),
         options,
         outputs,
-        data.files,
+        tuple(dict.fromkeys((*data.files, *inputs.files))),
     )

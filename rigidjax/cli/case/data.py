@@ -28,7 +28,7 @@ _SENSORS = {
 }
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """Where samples are: sensors of one source are read together, on the same times."""
 
     file: pathlib.Path
@@ -44,7 +44,7 @@ class _Channel(NamedTuple):
     """One sensor, how it is written, and its noise in its own unit (`None` if not known)."""
 
     sensor: Any
-    source: _Source
+    source: Source
     columns: str | tuple[str, ...]
     units: dict[Any, str]
     orientation: str | None
@@ -58,19 +58,43 @@ class Data(NamedTuple):
     files: tuple[str, ...]
 
 
-def read_data(top: Table, folder: pathlib.Path) -> Data:
-    """The runs of a case; sensors that are in different files are merged run by run.
+def read_common(top: Table, folder: pathlib.Path) -> Source:
+    """Where samples are if a sensor or an input does not say so: `[data]`.
 
     **Arguments:** `folder`, to which file names are relative.
-    **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
+    **Errors:** `ValueError` naming the table.
     """
     table = top.table("data", {})
     common = _source(table, folder, None)
     table.done()
+    return common
+
+
+def read_series(
+    table: Table, folder: pathlib.Path, common: Source, reader: Any, columns: tuple[str, ...]
+) -> tuple[list[Measurements], str]:
+    """The runs of one reader of columns, in SI units as they are written, and their file.
+
+    **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
+    """
+    # What drives a run is not thinned with what is read of it.
+    source = _source(table, folder, common._replace(every=1))
+    if source.file == pathlib.Path():
+        table.fail("`file` is missing, here or in [data]: where the samples are.")
+    channel = _Channel(reader, source, columns, {}, None, None)
+    return _read(table, source, [channel]), str(source.file)
+
+
+def read_data(top: Table, folder: pathlib.Path, common: Source) -> Data:
+    """The runs of a case; sensors that are in different files are merged run by run.
+
+    **Arguments:** `folder`, to which file names are relative; `common`, see `read_common`.
+    **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
+    """
     channels = [_channel(t, folder, common) for t in array_of_tables(top, "sensor")]
     if not channels:
         top.fail("there is no [[sensor]]: what was measured, and in which columns it is.")
-    sources: dict[_Source, list[_Channel]] = {}
+    sources: dict[Source, list[_Channel]] = {}
     for channel in channels:
         sources.setdefault(channel.source, []).append(channel)
     parts = [_read(top, source, group) for source, group in sources.items()]
@@ -81,14 +105,14 @@ def read_data(top: Table, folder: pathlib.Path) -> Data:
     return Data(_merged(top, list(sources), parts, order), files)
 
 
-def _source(table: Table, folder, common: _Source | None) -> _Source:
+def _source(table: Table, folder, common: Source | None) -> Source:
     file = table.text("file", None)
     if file is None and common is None:
         # Every sensor may name a file of its own.
         path = pathlib.Path()
     else:
         path = folder / file if file is not None else common.file  # pyright: ignore[reportOptionalMemberAccess]
-    return _Source(
+    return Source(
         path,
         table.text("time", common.time if common else "time_s"),
         table.text("time_unit", common.time_unit if common else ""),
@@ -99,7 +123,7 @@ def _source(table: Table, folder, common: _Source | None) -> _Source:
     )
 
 
-def _channel(table: Table, folder, common: _Source) -> _Channel:
+def _channel(table: Table, folder, common: Source) -> _Channel:
     kind = table.pick("type", _SENSORS)
     source = _source(table, folder, common)
     if source.file == pathlib.Path():
@@ -141,7 +165,7 @@ def _sensor(table: Table, kind: Any) -> Any:
     return sensor if delay is None else table.checked(identification.Delayed, sensor, delay)
 
 
-def _read(top: Table, source: _Source, group: list[_Channel]) -> list[Measurements]:
+def _read(top: Table, source: Source, group: list[_Channel]) -> list[Measurements]:
     table = Table({}, f"{top.where}, [data]")
     checks.readable(source.file)
     units = {key: unit for channel in group for key, unit in channel.units.items()}

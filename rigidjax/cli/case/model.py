@@ -10,6 +10,7 @@ from ...problems import find
 from ...state import State
 from ...system import System
 from .. import choices
+from .inputs import Inputs
 from .start import read_state
 from .table import Table, array_of_tables
 
@@ -67,9 +68,10 @@ class Model(NamedTuple):
     state0: State | None
 
 
-def read_model(top: Table) -> Model:
+def read_model(top: Table, inputs: Inputs) -> Model:
     """The tables `[model]`, `[state]`, `[fixed_point_body]`, `[[body]]`, `[[joint]]`, `[[force]]`.
 
+    **Arguments:** `inputs`, which forces, joints and moments may name.
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("model", {})
@@ -80,9 +82,9 @@ def read_model(top: Table) -> Model:
             table.fail(f"`problem` is a whole model; leave out `problem`, or [{given[0]}].")
         system, state0 = _problem(table)
     elif given == ["fixed_point_body"]:
-        system = _fixed_point_body(top.table("fixed_point_body"))
+        system = _fixed_point_body(top.table("fixed_point_body"), inputs)
     elif given == ["body"]:
-        system = _system(top)
+        system = _system(top, inputs)
     else:
         table.fail(
             "a model is one of: `problem`, the name of a problem (`rigidjax list`); "
@@ -111,8 +113,8 @@ def _problem(table):
     return problem.system, problem.state0
 
 
-def _fixed_point_body(table):
-    parts = {}
+def _fixed_point_body(table, inputs):
+    parts = inputs.put(table)
     for key, kinds in (("potential", _POTENTIALS), ("moment", _MOMENTS)):
         if table.has(key):
             part = table.table(key)
@@ -121,13 +123,10 @@ def _fixed_point_body(table):
     return table.build(FixedPointBody, **parts)
 
 
-def _system(top):
+def _system(top, inputs):
     built = [_body(table) for table in array_of_tables(top, "body")]
-    links = [
-        table.build(table.pick("type", _JOINTS), skip=("motion",))
-        for table in array_of_tables(top, "joint")
-    ]
-    loads = [_force(table) for table in array_of_tables(top, "force")]
+    links = [_driven(table, _JOINTS, inputs) for table in array_of_tables(top, "joint")]
+    loads = [_driven(table, _FORCES, inputs) for table in array_of_tables(top, "force")]
     return top.checked(System, built, links, loads)
 
 
@@ -137,5 +136,7 @@ def _body(table):
     return table.build(Body)
 
 
-def _force(table):
-    return table.build(table.pick("type", _FORCES))
+def _driven(table, kinds, inputs):
+    """A joint or a force, with inputs in the places of laws that it names."""
+    kind = table.pick("type", kinds)
+    return table.build(kind, skip=("motion",), **inputs.put(table, kind))

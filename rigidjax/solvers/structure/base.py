@@ -45,11 +45,13 @@ class AbstractStructureSolver(diffrax.AbstractSolver):
 
     **Attributes:** `is_adaptive`, whether its error estimate can choose the step; `failure`, the
     name in `rj.RESULTS` of a step that cannot be made (diffrax knows it as
-    `nonlinear_divergence`).
+    `nonlinear_divergence`); `forces_may_jump`, between steps, which takes a method that carries no
+    accelerations along.
     """
 
     is_adaptive: eqx.AbstractClassVar[bool]
     failure: ClassVar[str] = "nonlinear_divergence"
+    forces_may_jump: ClassVar[bool] = True
     term_structure: ClassVar = ModelTerm
 
     @abc.abstractmethod

@@ -73,6 +73,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
     spectral_radius: float = eqx.field(static=True, default=0.9)
 
     is_adaptive: ClassVar[bool] = False
+    forces_may_jump: ClassVar[bool] = False
     interpolation_cls: ClassVar[Any] = PoseInterpolation
 
     def __check_init__(self):

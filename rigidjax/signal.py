@@ -1,0 +1,285 @@
+"""A measured function of time: a table of samples, and how it goes on between them."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from .checks import ArrayInput, as_leaf, check, finite, float_array, is_traced
+
+Interpolation = Literal["linear", "hold", "cubic"]
+Extrapolation = Literal["error", "constant", "zero"]
+
+# A run may leave a table by so many units of round-off.
+_ROUND_OFF = 100
+
+
+class Place(NamedTuple):
+    """Where a time is in a table.
+
+    `passed`, the number of samples up to it; `before` and `after` all of them; `knot`, time of the
+    last one that was passed, s (of the first one, if none was).
+    """
+
+    passed: Int[Array, ""]
+    before: Any
+    after: Any
+    knot: Float[Array, ""]
+
+
+class Signal(eqx.Module):
+    r"""The function of time $g\,x(t - \tau) + b$ of a table $x$ of samples.
+
+    It is the law of a force, torque, motor or moment (`rj.PointForce`, `rj.Torque`, `rj.Motor`,
+    `moment` of `rj.FixedPointBody`) or, `"cubic"`, of a prescribed motion: by itself or inside of
+    an Equinox module. `rj.simulate` ends its steps at the samples, where the function is not
+    smooth. It does not see a signal that a plain function closes over.
+
+    **Arguments:**
+
+    - `ts`: times of the samples, strictly increasing, (K,) with K > 1, s. They have no derivatives.
+    - `values`: (K,) for a number, (K, 3) for a vector.
+    - `interpolation`: `"linear"`; `"hold"`, each value until the next sample; `"cubic"`, the spline
+      with two continuous derivatives whose third one is so at the second and last but one sample.
+    - `gain`, $g$, a number, and `bias`, $b$, a number or (3,), in the unit of the values.
+    - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for none.
+    - `extrapolation`: before the first sample and after the last, `"error"` (a run that goes there
+      is refused, or ends with a named result), `"constant"`, the nearest value, or `"zero"` for
+      $x$.
+    - `name`: by which `rj.Measurements(inputs=...)` gives every run its own table.
+
+    **Returns**, when called with a time (what follows is ignored): a number, or (3,).
+    **Raises:** `ValueError` for wrong shapes, times out of order, numbers that are not finite.
+    **Source:** of the spline, de Boor, A Practical Guide to Splines, 1978, ch. IV ("not-a-knot").
+    """
+
+    ts: Float[Array, " K"]
+    values: Float[Array, "K *shape"]
+    slopes: Float[Array, "K *shape"] | None
+    gain: Float[Array, ""]
+    delay: Float[Array, ""] | None
+    bias: Float[Array, " *shape"]
+    interpolation: Interpolation = eqx.field(static=True)
+    extrapolation: Extrapolation = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        ts: ArrayInput,
+        values: ArrayInput,
+        interpolation: Interpolation = "linear",
+        *,
+        gain: ArrayLike = 1.0,
+        delay: ArrayLike | None = None,
+        bias: ArrayInput = 0.0,
+        extrapolation: Extrapolation = "error",
+        name: str = "",
+    ):
+        for argument, value, known in (
+            ("interpolation", interpolation, get_args(Interpolation)),
+            ("extrapolation", extrapolation, get_args(Extrapolation)),
+        ):
+            if value not in known:
+                raise ValueError(
+                    f"`Signal({argument}=...)` must be one of {', '.join(map(repr, known))}; got "
+                    f"{value!r}."
+                )
+        if not isinstance(name, str):
+            raise TypeError(f"`Signal(name=...)` must be a text; got {name!r}.")
+        self.ts = as_leaf(_times(ts))
+        self.values = as_leaf(_values(values, len(self.ts)))
+        self.slopes = _spline_slopes(self.ts, self.values) if interpolation == "cubic" else None
+        self.gain, shape = _number(gain, "gain"), self.values.shape[1:]
+        self.delay = None if delay is None else _number(delay, "delay")
+        self.bias = _number(bias, "bias", (), shape)
+        self.interpolation, self.extrapolation, self.name = interpolation, extrapolation, name
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"the Signal {self.name!r}" if self.name else "a Signal without a name"
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the function itself is discontinuous at samples."""
+        return self.interpolation == "hold" or self.extrapolation == "zero"
+
+    def knot(self, index: Any) -> Float[Array, ""]:
+        """Time at which a sample acts, delay included; infinite behind the last one."""
+        last = len(self.ts) - 1
+        ts = jax.lax.stop_gradient(self.ts)
+        t = jnp.where(index > last, jnp.inf, ts[jnp.clip(index, 0, last)])
+        return t if self.delay is None else t + self.delay
+
+    def span(self) -> tuple[Any, Any]:
+        """First and last time of the table, delay included, s."""
+        xp = jnp if is_traced(self) else np
+        ts, delay = xp.asarray(self.ts), 0.0 if self.delay is None else xp.asarray(self.delay)
+        return ts[0] + delay, xp.max(xp.where(xp.isfinite(ts), ts, ts[0])) + delay
+
+    def is_left(self, t0: Any, t1: Any) -> Any:
+        """Whether a run from `t0` to `t1` goes beyond a table that must not be left."""
+        (first, last), allowed = self.span(), _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
+        early = first - t0 > allowed * (abs(first) + abs(t0))
+        late = t1 - last > allowed * (abs(last) + abs(t1))
+        return (self.extrapolation == "error") & (early | late)
+
+    def place(self, t: ArrayLike) -> Place:
+        """Where a time is in the table, by bisection."""
+        low = jnp.zeros(jnp.shape(t), int)
+        high = low + len(self.ts)
+        for _ in range(len(self.ts).bit_length()):
+            middle = (low + high) // 2
+            passed = (low < high) & (self.knot(middle) <= t)
+            low, high = jnp.where(passed, middle + 1, low), jnp.where(passed, high, middle)
+        # Tables of runs side by side are padded by infinite times.
+        after = ~jnp.isfinite(self.knot(low))
+        return Place(low, low == 0, after, self.knot(jnp.maximum(low - 1, 0)))
+
+    def left(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool) -> Any:
+        """The same of a step, which may go across no sample; by those that are near."""
+        if self.extrapolation != "error":
+            return jnp.array(False)
+        start = self.place(t0)
+        end = start if ends_at_samples else self.place(t1)
+        allowed = _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
+        early = start.knot - t0 > allowed * (jnp.abs(start.knot) + jnp.abs(t0))
+        late = t1 - end.knot > allowed * (jnp.abs(end.knot) + jnp.abs(t1))
+        return (start.before & early) | (end.after & late)
+
+    def piece(self, t: ArrayLike) -> "Piece":
+        """The polynomial that the function is at `t` and until the next sample."""
+        last, place = len(self.ts) - 1, self.place(t)
+        if self.interpolation == "hold":
+            k = jnp.clip(place.passed - 1, 0, last)
+            coefficients = [self.values[k]]
+        else:
+            # Behind the table the last piece goes on, for as long as round-off makes it.
+            k = jnp.clip(place.passed - 1 - place.after, 0, last - 1)
+            coefficients = self._polynomial(k)
+        if self.extrapolation != "error":
+            outside = place.before | place.after
+            edge = jnp.where(
+                place.before, self.values[0], self.values[jnp.clip(place.passed, 1) - 1]
+            )
+            edge = edge if self.extrapolation == "constant" else jnp.zeros_like(edge)
+            constant = [edge, *[jnp.zeros_like(edge)] * (len(coefficients) - 1)]
+            coefficients = [
+                jnp.where(outside, a, b) for a, b in zip(constant, coefficients, strict=True)
+            ]
+        first, *higher = coefficients
+        scaled = [self.gain * first + self.bias, *(self.gain * c for c in higher)]
+        return Piece(self.knot(k), tuple(scaled))
+
+    def _polynomial(self, k: Any) -> list[Array]:
+        ts = jax.lax.stop_gradient(self.ts)
+        h, v0, v1 = ts[k + 1] - ts[k], self.values[k], self.values[k + 1]
+        h = jnp.where(jnp.isfinite(h), h, 1.0)
+        mean = (v1 - v0) / h
+        if self.slopes is None:
+            return [v0, mean]
+        m0, m1 = self.slopes[k], self.slopes[k + 1]
+        return [v0, m0, (3 * mean - 2 * m0 - m1) / h, (m0 + m1 - 2 * mean) / (h * h)]
+
+    def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *shape"]:
+        return self.piece(t)(t)
+
+
+class Piece(eqx.Module):
+    """A polynomial in the time since `start`, s; `coefficients` by rising powers."""
+
+    start: Float[Array, ""]
+    coefficients: tuple[Array, ...]
+
+    def __call__(self, t: Float[Array, ""], *state: Array) -> Array:
+        s = t - self.start
+        *lower, total = self.coefficients
+        for c in reversed(lower):
+            total = c + s * total
+        return total
+
+
+def signals_of(tree: Any) -> list[Signal]:
+    """All signals in a pytree, in its order."""
+    return [leaf for leaf in jax.tree.leaves(tree, is_leaf=_is_signal) if _is_signal(leaf)]
+
+
+def with_signals(tree: Any, replace: Callable[[Signal], Any]) -> Any:
+    """The pytree with something else in the place of each signal."""
+    return jax.tree.map(
+        lambda leaf: replace(leaf) if _is_signal(leaf) else leaf, tree, is_leaf=_is_signal
+    )
+
+
+def check_motion_signals(kind: str, motion: Any) -> None:
+    """Raise `ValueError` for a prescribed motion by a signal that has no rates, or not always."""
+    for signal in signals_of(motion):
+        if signal.interpolation != "cubic" or signal.extrapolation != "error":
+            raise ValueError(
+                f"`{kind}(motion=...)` needs a motion with velocities and accelerations: a Signal "
+                'of interpolation="cubic" and extrapolation="error"; got '
+                f'"{signal.interpolation}" and "{signal.extrapolation}".'
+            )
+
+
+def _is_signal(leaf: Any) -> bool:
+    return isinstance(leaf, Signal)
+
+
+def _times(ts: Any) -> Any:
+    name = "Signal(ts=...)"
+    ts = finite(float_array(ts, name), name)
+    if ts.ndim != 1 or len(ts) < 2:
+        raise ValueError(f"`{name}` must have shape (K,) with at least two times; got {ts.shape}.")
+    if not is_traced(ts):
+        late = np.flatnonzero(np.diff(ts) <= 0)
+        if late.size:
+            k = late[0]
+            raise ValueError(
+                f"`{name}` must be strictly increasing; sample {k + 1} is at {ts[k + 1]} s after "
+                f"{ts[k]} s."
+            )
+        return ts
+    return check(ts, lambda t: t[1:] > t[:-1], f"`{name}` must be strictly increasing.")
+
+
+def _values(values: Any, count: int) -> Any:
+    name = "Signal(values=...)"
+    return finite(float_array(values, name, (count,), (count, 3)), name)
+
+
+def _number(value: Any, argument: str, *shapes: tuple[int, ...]) -> Array:
+    name = f"Signal({argument}=...)"
+    return as_leaf(finite(float_array(value, name, *(shapes or ((),))), name))
+
+
+def _spline_slopes(ts: Array, values: Array) -> Array:
+    """Slopes at the samples of the cubic spline, "not-a-knot" at both ends."""
+    h = jnp.diff(ts)
+    wide = h.reshape(-1, *(1,) * (values.ndim - 1))
+    d = jnp.diff(values, axis=0) / wide
+    if len(ts) == 2:
+        return jnp.stack([d[0], d[0]])
+    if len(ts) == 3:
+        # Both ends say the same: one parabola.
+        bend = (d[1] - d[0]) / (h[0] + h[1])
+        return jnp.stack([d[0] - h[0] * bend, d[0] + h[0] * bend, d[1] + h[1] * bend])
+
+    def end(a, b, da, db):
+        both = a + b
+        return ((a + 2 * both) * b * da + a * a * db) / both
+
+    inner = 3 * (wide[1:] * d[:-1] + wide[:-1] * d[1:])
+    first, final = end(h[0], h[1], d[0], d[1]), end(h[-1], h[-2], d[-1], d[-2])
+    right = jnp.concatenate([first[None], inner, final[None]])
+    zero = jnp.zeros(1, h.dtype)
+    lower = jnp.concatenate([zero, h[1:], h[-1:] + h[-2:-1]])
+    diagonal = jnp.concatenate([h[1:2], 2 * (h[:-1] + h[1:]), h[-2:-1]])
+    upper = jnp.concatenate([h[:1] + h[1:2], h[:-1], zero])
+    columns = right.reshape(len(ts), -1)
+    slopes = jax.lax.linalg.tridiagonal_solve(lower, diagonal, upper, columns)
+    return slopes.reshape(values.shape)

@@ -1,0 +1,111 @@
+"""Fits with measured inputs, of every run its own."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.identification import InertiaTensor
+from rigidjax.identification.measurements import stack_runs
+from rigidjax.identification.problem import make_problem
+
+INERTIA = np.array([[0.5, 0.02, -0.01], [0.02, 0.4, 0.03], [-0.01, 0.03, 0.3]])
+DELAY, NOISE = 0.04, 1e-3
+GYROSCOPE: Any = rj.Gyroscope()
+
+
+def _inertia(experiment: Any) -> Any:
+    return experiment.model.system.inertia
+
+
+def _delay(experiment: Any) -> Any:
+    return experiment.model.system.moment.delay
+
+
+PARAMETERS = (
+    rj.Parameter("J", _inertia, InertiaTensor(), unit="kg m^2"),
+    rj.Parameter("delay", _delay, unit="s"),
+)
+
+
+def model_with(ts, torque, inertia, delay: Any, **options):
+    given: Any = {"extrapolation": "constant", "name": "wheels"} | options
+    signal = rj.Signal(ts, torque, delay=delay, **given)
+    return rj.NullSpace(rj.FixedPointBody(inertia, moment=signal))
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Two runs of different length with torques that have a kink at every sample, and a model."""
+    rng = np.random.default_rng(5)
+    found = []
+    for end in (6.0, 4.0):
+        ts, at = np.arange(0.0, end + 0.01, 0.25), np.arange(0.0, end + 0.01, 0.1)
+        torque = rng.normal(size=(len(ts), 3))
+        model = model_with(ts, torque, INERTIA, DELAY)
+        sol = rj.simulate(model, rj.State(), at[-1], ts=at, rtol=1e-11, atol=1e-11)
+        rates = np.asarray(sol.states.angular_velocity[:, 0])
+        values = {GYROSCOPE: rates + NOISE * rng.normal(size=rates.shape)}
+        inputs = {"wheels": (ts, torque)}
+        found.append(rj.Measurements(at, values, {GYROSCOPE: NOISE}, inputs=inputs))
+    return found
+
+
+def test_a_fit_finds_its_optimum_and_the_truth(runs):
+    """Steps that end at samples see the same torque in every trial.
+
+    With the table as `jnp.interp` in a moment the fit ends one standard error from its optimum.
+    """
+    ts, torque = runs[0].inputs["wheels"]
+    start = model_with(ts, torque, 1.2 * INERTIA, 0.0)
+    fit = rj.identify(start, runs, PARAMETERS, state0=rj.State(), horizons=(1.0,))
+    assert fit.converged and fit.offset < 0.1
+    assert [label[-3:] for label in fit.labels[:6]] == ["I11", "I22", "I33", "I23", "I13", "I12"]
+    truth = np.array([*np.diag(INERTIA), INERTIA[1, 2], INERTIA[0, 2], INERTIA[0, 1], DELAY])
+    std = np.array([fit.std[label] for label in fit.labels])
+    assert np.all(np.abs(fit.values - truth) < 3.5 * std)
+    assert np.all(std[:6] < 1e-3) and std[6] < 1e-3
+    # Every run keeps its own table.
+    system: Any = fit.models[1].system
+    np.testing.assert_array_equal(system.moment.values[:17], runs[1].inputs["wheels"][1])
+
+
+def _with_inputs(run, inputs):
+    return eqx.tree_at(lambda m: m.inputs, run, inputs, is_leaf=lambda x: x is run.inputs)
+
+
+def test_refusals(runs):
+    ts, torque = runs[0].inputs["wheels"]
+    stacked, how = stack_runs(runs), None
+
+    def made(model, given=stacked, parameters=PARAMETERS):
+        anything: Any = how
+        return make_problem(model, given, [rj.State()] * 2, parameters, anything)
+
+    with pytest.raises(ValueError, match="no `Signal` of the model has this name; there are"):
+        made(model_with(ts, torque, INERTIA, 0.0, name="wheel"))
+    single = [_with_inputs(run, {"wheels": (ts, torque[:, 0])}) for run in runs]
+    with pytest.raises(ValueError, match=r"values of 'wheels' must have shape \('K', 3\), as in"):
+        made(model_with(ts, torque, INERTIA, 0.0), stack_runs(single))
+    with pytest.raises(ValueError, match="The delay of the Signal 'wheels' is fitted, but its tab"):
+        made(model_with(ts, torque, INERTIA, 0.0, extrapolation="error"))
+    with pytest.raises(ValueError, match=r"run 1, from 0 to 6 s, goes beyond .* from 0.01 to 6.01"):
+        made(
+            model_with(ts, torque, INERTIA, 0.01, extrapolation="error"), parameters=PARAMETERS[:1]
+        )
+    other = _with_inputs(runs[1], {})
+    with pytest.raises(ValueError, match=r"All runs must have the same `Measurements\(inputs="):
+        made(model_with(ts, torque, INERTIA, 0.0), stack_runs([runs[0], other]))
+    for inputs, message in (
+        ({"wheels": ts}, r"takes a pair \(ts, values\) for the signal 'wheels'; got"),
+        ({"wheels": (ts, ts[:3])}, r"'wheels': `Signal\(values=...\)` must have shape"),
+    ):
+        anything: Any = inputs
+        with pytest.raises(ValueError, match=message):
+            rj.Measurements(ts, {GYROSCOPE: jnp.zeros((len(ts), 3))}, inputs=anything)
+    wrong: Any = {3: (ts, ts)}
+    with pytest.raises(TypeError, match="are names of signals; got 3"):
+        rj.Measurements(ts, {GYROSCOPE: jnp.zeros((len(ts), 3))}, inputs=wrong)

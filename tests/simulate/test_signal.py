@@ -1,0 +1,257 @@
+"""Measured functions of time: between samples, at samples, and through runs."""
+
+from typing import Any, cast
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+import rigidjax as rj
+
+TS = np.array([0.0, 0.31, 0.5, 0.62, 1.0, 1.3])
+X = np.array([1.0, -2.0, 3.0, 0.5, 1.5, -1.0])
+INERTIA = 0.3
+
+
+def about_axis(values):
+    """A moment about the third axis."""
+    return np.stack([0.0 * values, 0.0 * values, values], axis=1)
+
+
+def integral(kind, t, delay=0.0):
+    """Exact integral of the table from 0 to t, its first value before it."""
+    fine = np.unique(np.concatenate([TS + delay, [0.0, t]]))
+    fine = fine[(fine >= 0) & (fine <= t)]
+    middle = 0.5 * (fine[1:] + fine[:-1])
+    if kind == "linear":
+        return np.sum(np.interp(middle - delay, TS, X) * np.diff(fine))
+    place = np.clip(np.searchsorted(TS + delay, middle) - 1, 0, None)
+    return np.sum(X[place] * np.diff(fine))
+
+
+def spun(signal, t1=1.1, **options):
+    """Angular velocity of a body that turns about its third axis, and the solution."""
+    body = rj.FixedPointBody((0.5, 0.4, INERTIA), moment=signal)
+    options = {"solver": diffrax.Dopri5(), "rtol": 1e-9, "atol": 1e-9, "max_steps": 500} | options
+    sol = rj.simulate(rj.NullSpace(body), rj.State(), t1, **options)
+    return sol.states.angular_velocity[-1, 0, 2], sol
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 30])
+def test_interpolation_against_scipy(rng, count):
+    ts = np.cumsum(rng.uniform(0.1, 1.0, count))
+    values = rng.normal(size=(count, 3))
+    # Samples too: the value there is that of the sample.
+    at = np.concatenate([np.linspace(ts[0], ts[-1], 40), ts])
+    place = np.clip(np.searchsorted(ts, at, side="right") - 1, 0, None)
+    cases: Any = (
+        ("linear", np.stack([np.interp(at, ts, v) for v in values.T], axis=1)),
+        ("hold", values[place]),
+        ("cubic", CubicSpline(ts, values)(at)),
+    )
+    for kind, expected in cases:
+        signal = rj.Signal(ts, values, kind, gain=2.0, bias=(0.1, 0.2, 0.3))
+        found = jax.vmap(signal)(jnp.asarray(at))
+        np.testing.assert_allclose(found, 2 * expected + [0.1, 0.2, 0.3], rtol=0, atol=1e-13)
+
+
+def test_outside_of_the_table():
+    at = jnp.array([-0.2, 0.02, 1.35, 2.0])
+    for kind in ("linear", "hold", "cubic"):
+        constant = rj.Signal(TS, X, kind, delay=0.05, bias=0.25, extrapolation="constant")
+        zero = rj.Signal(TS, X, kind, delay=0.05, bias=0.25, extrapolation="zero")
+        np.testing.assert_array_equal(jax.vmap(constant)(at), np.array([1, 1, -1, -1]) + 0.25)
+        np.testing.assert_array_equal(jax.vmap(zero)(at), np.full(4, 0.25))
+
+
+def test_steps_end_at_samples_and_jumps_have_exact_derivatives():
+    """Without the ends of steps moving with the delay, that of a held signal would be zero."""
+
+    @jax.jit
+    def run(parameters):
+        delay, gain, bias = parameters
+        signal = rj.Signal(
+            TS, about_axis(X), "hold", delay=delay, gain=gain, bias=jnp.array([0, 0, 1.0]) * bias,
+            extrapolation="constant",
+        )  # fmt: skip
+        omega, sol = spun(signal)
+        angle = 2 * jnp.arctan2(sol.states.orientation[-1, 0, 3], sol.states.orientation[-1, 0, 0])
+        return jnp.stack([omega, angle]), sol.stats["num_steps"]
+
+    def end(parameters):
+        return run(parameters)[0]
+
+    forward, reverse = jax.jit(jax.jacfwd(end)), jax.jit(jax.jacrev(end))
+    for delay in (0.0, 0.07):
+        at = jnp.array([delay, 1.2, 0.1])
+        (omega, _), steps = run(at)
+        exact = (1.2 * integral("hold", 1.1, delay) + 0.11) / INERTIA
+        np.testing.assert_allclose(omega, exact, rtol=1e-12)
+        assert steps <= 30
+        # From what a jump that comes later changes: of the rate at once, of the angle from then on.
+        knots = TS[1:5] + delay
+        jumps = -1.2 * np.diff(X)[:4] / INERTIA
+        by_delay = [jumps.sum(), np.sum(jumps * (1.1 - knots))]
+        J = forward(at)
+        np.testing.assert_allclose(J[:, 0], by_delay, rtol=1e-8)
+        np.testing.assert_allclose(J[0, 1:], [integral("hold", 1.1, delay) / 0.3, 1.1 / 0.3])
+        np.testing.assert_allclose(reverse(at), J, rtol=1e-11, atol=1e-11)
+
+
+def test_equal_samples_with_delays_of_their_own():
+    class Two(eqx.Module):
+        first: rj.Signal
+        second: rj.Signal
+
+        def __call__(self, t, R, omega):
+            return self.first(t) + self.second(t)
+
+    def end(delays):
+        first, second = (
+            rj.Signal(TS, about_axis(s * X), "hold", delay=d, extrapolation="constant")
+            for s, d in zip((1.0, -0.4), delays, strict=True)
+        )
+        return spun(Two(first, second))[0]
+
+    value, derivative = jax.jit(jax.value_and_grad(end))(jnp.zeros(2))
+    np.testing.assert_allclose(value, 0.6 * integral("hold", 1.1) / INERTIA, rtol=1e-11)
+    expected = -(X[4] - X[0]) / INERTIA * np.array([1.0, -0.4])
+    np.testing.assert_allclose(derivative, expected, rtol=1e-9)
+
+
+def test_side_by_side_with_different_samples():
+    """Tables of different length are padded by infinite times."""
+    steps, padded = (
+        jnp.array([0.0, 0.31, 0.5, 0.62, 1.0, 1.3]),
+        jnp.array([0, 0.44, 1.2, *[jnp.inf] * 3]),
+    )
+
+    @jax.jit
+    @jax.vmap
+    def run(ts):
+        signal = rj.Signal(TS, about_axis(X))
+        omega, sol = spun(eqx.tree_at(lambda s: s.ts, signal, ts))
+        return omega, sol.stats["num_steps"]
+
+    omega, count = run(jnp.stack([steps, padded]))
+    short = np.interp(np.linspace(0, 1.1, 2), np.array(padded[:3]), X[:3])
+    trapezia = [0.0, 0.44, 1.1], [X[0], X[1], short[1]]
+    exact = [integral("linear", 1.1), np.trapezoid(trapezia[1], trapezia[0])]
+    np.testing.assert_allclose(omega, np.array(exact) / INERTIA, rtol=1e-12)
+    # As many as tolerance 1e-9 takes, and those that are cut.
+    assert count[0] <= 40 and count[1] <= 40
+
+
+def test_a_long_table_costs_its_steps():
+    ts = np.linspace(0.0, 6.0, 6001)
+    omega, sol = spun(rj.Signal(ts, about_axis(np.sin(40 * ts))), 6.0, max_steps=6100)
+    assert sol.stats["num_steps"] <= 6010
+    exact = np.trapezoid(np.sin(40 * ts), ts) / INERTIA
+    np.testing.assert_allclose(omega, exact, rtol=0, atol=1e-12)
+
+
+def test_steps_of_a_fixed_length():
+    """They end where they end: jumps must be there, and are then met exactly."""
+    ts = np.array([0.0, 0.25, 0.75, 1.5])
+    signal = rj.Signal(ts, about_axis(X[[0, 1, 3, 2]]), "hold")
+    exact = (0.25 * X[0] + 0.5 * X[1] + 0.25 * X[3]) / INERTIA
+    for solver in (diffrax.Dopri5(), rj.solvers.EnergyMomentum()):
+        omega, _ = spun(signal, 1.0, solver=solver, dt=0.05)
+        np.testing.assert_allclose(omega, exact, rtol=1e-12)
+        with pytest.raises(rj.SimulationError, match="jumps within a step of fixed length"):
+            spun(signal, 1.0, solver=solver, dt=0.1)
+    delayed = eqx.tree_at(lambda s: s.delay, signal, jnp.array(0.0), is_leaf=lambda x: x is None)
+    with pytest.raises(ValueError, match="jumps and has a delay; steps of a fixed length"):
+        spun(delayed, 1.0, dt=0.05)
+    with pytest.raises(ValueError, match="`GeneralizedAlpha` carries accelerations from step to"):
+        spun(signal, 1.0, solver=rj.solvers.GeneralizedAlpha(), dt=0.05)
+
+
+def test_a_run_ends_with_its_table():
+    signal = rj.Signal(TS, about_axis(X), name="wheel")
+    with pytest.raises(ValueError, match=r"from 0 to 1.4 s goes beyond .* 'wheel', from 0 to 1.3"):
+        spun(signal, 1.4)
+    ended = jax.jit(lambda t1: spun(signal, t1, throw=False)[1].result)
+    assert ended(1.3) == rj.RESULTS.successful
+    assert ended(1.4) == rj.RESULTS.signal_ended
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("solver", [rj.solvers.BDF(), rj.solvers.Radau5(), rj.solvers.Seulex()])
+def test_jumps_and_solvers_of_this_package(solver):
+    """A pendulum driven by held torques: its derivative by their delay, both modes."""
+    arm = rj.Body.box("arm", (1.0, 0.2, 0.2), mass=1.0, position=(0.5, 0, 0))
+    motor = rj.Motor("hinge", rj.Signal(TS, X, "hold", delay=0.02, extrapolation="constant"))
+    joint = rj.Revolute("ground", "arm", (0, 0, 0), (0, 0, 1), name="hinge")
+    system = rj.System([arm], [joint], [motor, rj.Gravity((0, -9.81, 0))])
+    index = 3 if isinstance(solver, rj.solvers.Radau5) else 0
+    model = rj.Absolute(system, index=index) if index else rj.NullSpace(system)
+    start = system.reference_state()
+
+    def end(delay, method=solver, tolerance=1e-9):
+        changed = eqx.tree_at(lambda m: m.system.forces[0].torque.delay, model, delay)
+        sol = rj.simulate(
+            changed, start, 0.9, solver=method, rtol=tolerance, atol=tolerance, max_steps=4000
+        )
+        return sol.states.angular_velocity[-1, 0, 2]
+
+    at = jnp.array(0.02)
+    value, forward = jax.jit(lambda d: jax.jvp(end, (d,), (jnp.ones_like(d),)))(at)
+    exact = jax.jit(lambda d: end(d, diffrax.Dopri8(), 1e-12)) if not index else jax.jit(end)
+    h = 1e-4
+    np.testing.assert_allclose(value, exact(at), rtol=1e-6)
+    np.testing.assert_allclose(forward, (exact(at + h) - exact(at - h)) / (2 * h), rtol=1e-4)
+    np.testing.assert_allclose(jax.jit(jax.grad(end))(at), forward, rtol=1e-9)
+
+
+def hinge(*args, **options):
+    ts = np.linspace(0.0, 1.0, 9)
+    motion = rj.Signal(ts, np.sin(3 * ts), *args, **options)
+    return rj.Revolute("ground", "arm", (0, 0, 0), (0, 0, 1), motion=motion, name="hinge")
+
+
+def test_motion_needs_rates():
+    for kind in ("linear", "hold"):
+        with pytest.raises(ValueError, match=r"Revolute\(motion=...\)` needs a motion with veloc"):
+            hinge(kind)
+    with pytest.raises(ValueError, match='got "cubic" and "constant"'):
+        hinge("cubic", extrapolation="constant")
+
+
+@pytest.mark.exhaustive
+def test_prescribed_motion_by_a_spline():
+    """The hinge follows, with the velocities of the spline."""
+    ts = np.linspace(0.0, 1.0, 9)
+    spline = CubicSpline(ts, np.sin(3 * ts))
+    system = rj.System([rj.Body.box("arm", (1.0, 0.2, 0.2), mass=1.0)], [hinge("cubic")])
+    start = rj.consistent_state(system, system.reference_state())
+    at = np.array([0.2, 0.55, 1.0])
+    sol = rj.simulate(rj.NullSpace(system), start, 1.0, ts=at)
+    p = sol.states.orientation[:, 0]
+    np.testing.assert_allclose(2 * jnp.arctan2(p[:, 3], p[:, 0]), spline(at), atol=1e-8)
+    np.testing.assert_allclose(sol.states.angular_velocity[:, 0, 2], spline(at, 1), atol=1e-8)
+
+
+def test_refusals():
+    refused: Any = (
+        (([0.0], [1.0]), {}, r"ts=...\)` must have shape \(K,\) with at least two"),
+        (([0.0, 1.0, 1.0], X[:3]), {}, "strictly increasing; sample 2 is at 1.0 s after 1.0"),
+        (([0.0, np.nan], X[:2]), {}, r"ts=...\)` must be finite"),
+        ((TS, X[:3]), {}, r"values=...\)` must have shape \(6,\) or \(6, 3\)"),
+        ((TS, X), {"gain": (1.0, 2.0)}, r"gain=...\)` must have shape \(\)"),
+        ((TS, X), {"bias": (1.0, 2.0)}, r"bias=...\)` must have shape \(\)"),
+        ((TS, X), {"delay": np.inf}, r"delay=...\)` must be finite"),
+        ((TS, X, "spline"), {}, "must be one of 'linear', 'hold', 'cubic'; got 'spline'"),
+        ((TS, X), {"extrapolation": 0.0}, "must be one of 'error', 'constant', 'zero'; got 0.0"),
+    )
+    for arguments, options, message in refused:
+        with pytest.raises(ValueError, match=message):
+            rj.Signal(*arguments, **options)
+    with pytest.raises(TypeError, match=r"name=...\)` must be a text; got 3"):
+        rj.Signal(TS, X, name=cast(str, 3))
+    with pytest.raises(Exception, match="must be strictly increasing"):
+        jax.jit(lambda ts: rj.Signal(ts, X).ts)(jnp.asarray(TS[::-1]))
