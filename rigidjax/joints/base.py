@@ -85,6 +85,27 @@ class AbstractJoint(eqx.Module):
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         """Constraints $g(d, Q, t)$, shape (m,), lengths in m, angles as sines or in rad."""
 
+    def mean_gradient(
+        self,
+        first: Relative,
+        last: Relative,
+        t: Float[Array, ""],
+        multipliers: Float[Array, " m"],
+    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+        r"""A gradient $\bar\nabla$ of $\lambda \cdot g$ on $(d, Q)$, by nine and three components,
+        with $\bar\nabla \cdot (d_1 - d_0, Q_1 - Q_0) = \lambda \cdot (g_1 - g_0)$.
+
+        That half-way between both poses has this property where constraints are of second degree
+        in $(d, Q)$, at one time $t$. Steps that conserve energy rest on it.
+        """
+        mean = jax.tree.map(lambda a, b: 0.5 * (a + b), first, last)
+        _, pull_back = jax.vjp(
+            lambda d, Q: self.constraint(Relative(d, Q, first.turns), t),
+            mean.displacement,
+            mean.rotation,
+        )
+        return pull_back(multipliers)
+
     @abc.abstractmethod
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         r"""Columns $S$ with $(\dot d, \omega) = S\,\nu + s_t$, shape (6, f)."""

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..rotations.guarded import arctan2_ratio
 from .base import (
     AbstractJoint,
     Relative,
@@ -84,6 +85,22 @@ class Screw(AbstractJoint):
         advance = self.pitch / (2 * jnp.pi) * self.coordinates(relative)[0]
         return jnp.stack([d[0], d[1], *tilt(relative), d[2] - advance])
 
+    def mean_gradient(
+        self,
+        first: Relative,
+        last: Relative,
+        t: Float[Array, ""],
+        multipliers: Float[Array, " m"],
+    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+        mu1, mu2, mu3, mu4, mu5 = jnp.unstack(multipliers)
+        # The angle is arctan2(s, c), and c dc + s ds half-way gives the sine of its change.
+        (s0, c0), (s1, c1) = (_double_sine_and_cosine(pose.rotation) for pose in (first, last))
+        ratio = arctan2_ratio(s1 * c0 - c1 * s0, c0 * c1 + s0 * s1)
+        turn = -0.5 * mu5 * self.pitch / (2 * jnp.pi) * ratio
+        by_s, by_c, zero = turn * (c0 + c1), -turn * (s0 + s1), jnp.zeros_like(turn)
+        by_rotation = [[by_c, -by_s, mu3], [by_s, by_c, mu4], [zero, zero, zero]]
+        return jnp.stack([mu1, mu2, mu5]), jnp.stack([jnp.stack(row) for row in by_rotation])
+
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         dtype = relative.displacement.dtype
         return columns(5).astype(dtype) + columns(2).astype(dtype) * self.pitch / (2 * jnp.pi)
@@ -98,3 +115,8 @@ class Screw(AbstractJoint):
         thread = relative.displacement[2] / jnp.where(moves, self.pitch, 1.0)
         turns = jnp.round(jax.lax.stop_gradient(thread - angle / (2 * jnp.pi)))
         return (angle + 2 * jnp.pi * jnp.where(moves, turns, 0.0))[None]
+
+
+def _double_sine_and_cosine(Q: Float[Array, "3 3"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Twice sine and cosine of the angle about the third axis."""
+    return Q[1, 0] - Q[0, 1], Q[0, 0] + Q[1, 1]

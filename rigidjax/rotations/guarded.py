@@ -92,6 +92,15 @@ def safe_arctan2(y: Float[Array, "..."], x: Float[Array, "..."]) -> Float[Array,
     return jnp.where(defined, jnp.arctan2(y, jnp.where(defined, x, 1.0)), 0.0)
 
 
+def arctan2_ratio(y: Float[Array, "..."], x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""`arctan2(y, x) / y`, smooth at $y = 0$, $x > 0$."""
+    small = jnp.abs(y) <= 0.19 * x
+    tangent = jnp.where(small, y, 0.0) / jnp.where(small, x, 1.0)
+    closed = jnp.arctan2(jnp.where(small, 1.0, y), x) / jnp.where(small, 1.0, y)
+    series = arctangent_ratio(tangent * tangent) / jnp.where(small, x, 1.0)
+    return jnp.where(small, series, closed)
+
+
 def cosine(x: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""$\cos\phi$ of $x = \phi^2$."""
     small, series, angle = _split(x, _THRESHOLD)

@@ -174,6 +174,13 @@ class JointedMechanics(eqx.Module):
             blocks.append(block[:, :, :-1].reshape(n * m, self.num_bodies, 6))
         return jnp.concatenate([jnp.zeros((0, self.num_bodies, 6), self.masses.dtype), *blocks])
 
+    def by_group(self, values: Float[Array, " m"]) -> list[Float[Array, "n m"]]:
+        """Values in the order of `constraint`, a row for each joint of every group."""
+        counts = [(len(g.indices), g.joint.num_constraints) for g in self.groups]
+        ends = np.cumsum([n * m for n, m in counts])[:-1]
+        parts = jnp.split(values, ends)
+        return [part.reshape(shape) for part, shape in zip(parts, counts, strict=True)]
+
     def split(self, values: Float[Array, " m"]) -> tuple[Float[Array, " k"], Float[Array, " l"]]:
         """Those of the tree joints and those of the loops."""
         count = self.num_tree_constraints

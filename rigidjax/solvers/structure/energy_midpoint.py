@@ -23,7 +23,7 @@ from .free_bodies import AbstractFreeBodySolver
 from .increments import conformal, rotated, sine
 from .midpoint_loads import MidPoint, mean_loads
 from .model_checks import check_form, check_free_bodies
-from .motion import Motion, motion_of, turned
+from .motion import Motion, motion_of, polished, turned
 from .motion_step import AbstractMotionStep
 
 # Largest relative difference of two moments of inertia that count as equal.
@@ -171,6 +171,9 @@ class TopStep(AbstractMotionStep):
     def guess(self):
         return self.start.omegas[0]
 
+    def sizes(self):
+        return jnp.ones_like(self.start.omegas[0]) / jnp.abs(self.h)
+
     def residual(self, Z):
         one, mean, V, point = self._middle(Z)
         inertia, h = self.mechanics.inertias()[0], self.h
@@ -201,7 +204,9 @@ class TopStep(AbstractMotionStep):
             before = rotated(one, angular_momentum(inertia, omega), back=True)
             after = 2.0 * angular_momentum(inertia, mean) - before
             omega = solve_inertia(inertia, rotated(one, after, back=True))
-        coordinates = [turned(self.rotation, start.coordinates[0], one.whole)]
+        coordinates = [
+            polished(self.rotation, turned(self.rotation, start.coordinates[0], one.whole))
+        ]
         if V is None:
             return Motion((), coordinates, (), [omega])
         position = start.positions[0] + self.h * V

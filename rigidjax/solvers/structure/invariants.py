@@ -15,6 +15,7 @@ from ...bodies.inertia import euler_tensor
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product
 from ...rotations.so3 import conjugate, multiply, unskew
+from .discrete_gradient import defect
 
 Inertia = Float[Array, "3"] | Float[Array, "3 3"]
 
@@ -77,9 +78,11 @@ def discrete_gradient(
     **Source:** Betsch-Siebert (50); Gonzalez (1996).
     """
     step = q1 - q0
-    slope = jax.grad(function)(0.5 * (q0 + q1))
-    defect = function(q1) - function(q0) - jnp.sum(slope * step)
-    return slope + safe_divide(defect, jnp.sum(step * step)) * step
+    points = jnp.stack([q0, 0.5 * (q0 + q1), q1])
+    values, gradients = jax.vmap(jax.value_and_grad(function))(points)
+    size = jax.lax.stop_gradient(jnp.max(jnp.sum(jnp.abs(points * gradients), axis=1)))
+    missed = defect((values[0], values[2]), jnp.unstack(gradients @ step), size)
+    return gradients[1] + safe_divide(missed, jnp.sum(step * step)) * step
 
 
 def discrete_multiplier(

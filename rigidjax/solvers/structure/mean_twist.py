@@ -14,6 +14,7 @@ from .increments import Increment, Map, cayley, rotated
 from .midpoint_loads import MidPoint, mean_loads
 from .motion import Motion, polished, turned
 from .motion_step import AbstractMotionStep
+from .sizes import extent
 
 
 class AbstractMeanTwistStep(AbstractMotionStep):
@@ -73,6 +74,18 @@ class AbstractMeanTwistStep(AbstractMotionStep):
                 for pair in zip(self.start.velocities, self.start.omegas, strict=True)
             ]
         return jnp.stack(list(rows))
+
+    def sizes(self) -> Float[Array, "L k"]:
+        """A radian, or the distance of a body from the origin and its extent, in a step."""
+        rows = [jnp.ones_like(w) for w in self.start.omegas]
+        if self.mechanics.translates:
+            masses, inertias = self.mechanics.masses(), self.mechanics.inertias()
+            lengths = map(extent, self.start.positions, masses, inertias)
+            rows = [
+                jnp.concatenate([length * one, one])
+                for length, one in zip(lengths, rows, strict=True)
+            ]
+        return jnp.stack(rows) / jnp.abs(self.h)
 
     def end(self, Z: Float[Array, "L k"]) -> Motion:
         """The motion at the end."""

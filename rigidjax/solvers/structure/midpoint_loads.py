@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...bodies.potentials import AbstractPotential
@@ -19,13 +21,13 @@ from ...rotations.base import AbstractRotation
 from ...rotations.euler_map import euler_map
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product
-from ...rotations.so3 import dot, unskew
+from ...rotations.so3 import dot, skew, unskew
 from ...system import AbstractMechanics, System
 from ...system.fixed_point import FixedPointMechanics
 from ...system.mechanics import add
-from .discrete_gradient import correction
+from .discrete_gradient import correction, defect
 from .increments import Increment
-from .motion import Motion, turned
+from .motion import Motion, polished, turned
 
 
 class MidPoint(NamedTuple):
@@ -56,14 +58,22 @@ class MidPoint(NamedTuple):
             tuple(positions), tuple(rotations), tuple(self.velocities), tuple(self.omegas)
         )
 
+    def last_coordinates(self) -> list[Any]:
+        """Rotations at the end, as the next step starts with them.
+
+        Energies of coordinates that are off by round-off would not add up from step to step: 4e-11
+        of 7 J in a million steps, all in one direction.
+        """
+        return [
+            polished(self.rotation, turned(self.rotation, a, one.whole))
+            for a, one in zip(self.start.coordinates, self.increments, strict=True)
+        ]
+
     def ends(self, middle: Kinematics) -> tuple[Kinematics, Kinematics]:
         """Poses at start and end, with the twists of the middle, for potentials."""
         start = self.start
         positions = [x + self.h * v for x, v in zip(start.positions, self.velocities, strict=True)]
-        coordinates = [
-            turned(self.rotation, a, one.whole)
-            for a, one in zip(start.coordinates, self.increments, strict=True)
-        ]
+        coordinates = self.last_coordinates()
 
         def kinematics(positions, coordinates):
             rotations = tuple(self.rotation.to_matrix(a) for a in coordinates)
@@ -99,30 +109,47 @@ def _of_fixed_point(mechanics: FixedPointMechanics, point: MidPoint, conserves: 
         return [(None, total)]
     if not conserves:
         return [(None, add(total, body.potential.moment(R)))]
-    moment = _mean_moment(point, body.potential, R)
+    mean, moment = _mean_moment(point, body.potential, R)
     if not body.potential.is_linear:
-        first, last = point.ends(middle)
-        gain = body.potential(last.rotations[0]) - body.potential(first.rotations[0])
-        defect = gain + point.h * dot(W, moment)
-        moment = moment - safe_divide(defect, point.h * dot(W, W)) * W
+        missed = _missed(point, body.potential, R, mean, point.h * dot(W, moment))
+        moment = moment - safe_divide(missed, point.h * dot(W, W)) * W
     return [(None, add(total, moment))]
 
 
 def _mean_moment(
     point: MidPoint, potential: AbstractPotential, R: Float[Array, "3 3"]
-) -> Float[Array, "3"]:
+) -> tuple[Float[Array, "3 3"], Float[Array, "3"]]:
     """Moment of a potential that does the right work if that is linear in the rotation matrix.
 
-    In components of the frame of the mid-point, `R`.
+    **Returns:** the matrix at which the gradient is taken; the moment, in components of the frame
+    of the mid-point, `R`.
     """
     one = point.increments[0]
     if not point.mean_directors:
         # With the mean quaternion: a stretched rotation.
-        return potential.moment(one.chord * R)
+        mean = one.chord * R
+        return mean, potential.moment(mean)
     # With the mean directors: (R_n + R_{n+1}) / 2 = R (F + F^T) / 2.
     F = euler_map(one.half) / one.square
     mean = product(R, 0.5 * (F + F.T))
-    return -2.0 * unskew(product(product(R.T, potential.gradient(mean)), product(mean.T, R)))
+    torque = product(product(R.T, potential.gradient(mean)), product(mean.T, R))
+    return mean, -2.0 * unskew(torque)
+
+
+def _missed(point: MidPoint, potential: AbstractPotential, R, mean, work) -> Float[Array, ""]:
+    """What a potential gains in a step beyond the `work` against its mean moment.
+
+    Slopes are those of the parabola of matrices through start, `mean` and end.
+    """
+    one = point.increments[0]
+    ends = point.start.coordinates[0], point.last_coordinates()[0]
+    R0, R1 = (point.rotation.to_matrix(a) for a in ends)
+    change = one.chord * product(R, skew(point.h * point.omegas[0]))
+    bend = 2.0 * (R0 + R1) - 4.0 * mean
+    G0, G1 = potential.gradient(R0), potential.gradient(R1)
+    slopes = jnp.sum(G0 * (change - bend)), -work, jnp.sum(G1 * (change + bend))
+    size = jax.lax.stop_gradient(jnp.sum(jnp.abs(G0 * R0)) + jnp.sum(jnp.abs(G1 * R1)))
+    return defect((potential(R0), potential(R1)), slopes, size)
 
 
 @mean_loads.register
@@ -139,7 +166,8 @@ def _of_system(mechanics: System, point: MidPoint, conserves: bool):
     for force in mechanics.forces:
         if not force.is_linear:
             more = correction(
-                mechanics.bodies, (), force, point.t, point.h, kinematics_of, first, middle, last
-            )
+                mechanics.bodies, (), force, point.t, point.h, kinematics_of, first, middle, last,
+                [one.chord for one in point.increments],
+            )  # fmt: skip
             loads = [(add(f, df), add(m, dm)) for (f, m), (df, dm) in zip(loads, more, strict=True)]
     return loads

@@ -20,6 +20,14 @@ class AbstractMotionStep(AbstractImplicitStep):
         """Where Newton's method starts."""
 
     @abc.abstractmethod
+    def sizes(self) -> Any:
+        """What the unknowns are measured by, of their shape (or flattened).
+
+        An unknown of this size moves a body through a radian or through the size of the system, so
+        that the round-off of the pose is about `eps` of it.
+        """
+
+    @abc.abstractmethod
     def end(self, Z: Any) -> Motion:
         """The motion at the end."""
 

@@ -1,6 +1,7 @@
 """The equations of QUAT.EM as they stand, nine of them, with the multiplier."""
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.euler_equations import solve_inertia
@@ -36,13 +37,24 @@ class SaddlePointStep(AbstractMotionStep):
         p1 = quaternion_momentum(self.body.inertia, q1, self.omega0)
         return jnp.concatenate([q1, p1, jnp.zeros(1, q1.dtype)])
 
+    def sizes(self) -> Float[Array, "9"]:
+        """Of quaternion, momentum and multiplier in a step by a radian."""
+        inertia = self._trace
+        h = jnp.abs(self.h)
+        parts = jnp.ones_like(h), inertia / h, inertia / h**2
+        return jnp.repeat(jnp.stack(parts), np.array([4, 4, 1]), total_repeat_length=9)
+
+    @property
+    def _trace(self):
+        inertia = self.body.inertia
+        return jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia)
+
     def residual(self, Z: Float[Array, "9"]) -> Float[Array, "9"]:
         body, h, q0, p0 = self.body, self.h, self.q0, self.p0
         q1, p1, lam = Z[:4], Z[4:8], Z[8]
         q, p = 0.5 * (q0 + q1), 0.5 * (p0 + p1)
         total = invariants(q0, p0) + invariants(q1, p1)
-        trace = jnp.sum(body.inertia) if body.inertia.ndim == 1 else jnp.trace(body.inertia)
-        radial = total[0] / (0.5 * trace)
+        radial = total[0] / (0.5 * self._trace)
         across = solve_inertia(body.inertia, total[1:])
         rate = jnp.concatenate([radial[None], across])
         # [p  -G(p)^T] x = p o conj(x)

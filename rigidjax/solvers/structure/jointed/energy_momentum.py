@@ -9,8 +9,9 @@ from jaxtyping import Array, Float
 
 from ....formulations import AbstractFormulation
 from ....rotations.matrix import cross, to_body, to_space
-from ....system.attachment import Poses
+from ....system.attachment import Placement, Poses
 from ....system.jointed import JointedMechanics
+from ..sizes import extents
 from .forces import conserving_wrenches
 from .phase import Phase, momenta, turned
 from .saddle import AbstractSaddle, Root, saddle_root
@@ -26,8 +27,9 @@ def energy_momentum_step(
     $R_1 - R_0 = h\,\bar R\,\bar\Omega^\wedge$ with the mean $\bar R$ of both matrices. Then
     $M(w_1 - w_0)$, with angular momenta in space components, equals the impulse of the applied
     forces and of the joints, $-\bar G^T h\lambda$, where $\bar G\,\bar w\,h = g(q_1) - g(q_0)$
-    exactly: constraints are of second degree in $x$ and $R$, so that their gradient at the mean
-    pose is a discrete one, and one that commutes with rotations of the whole. (The gradient by
+    exactly: the relative poses of joints are of second degree in $x$ and $R$, so that their
+    gradient at the mean pose is a discrete one, and one that commutes with rotations of the whole;
+    constraints have one on relative poses (`AbstractJoint.mean_gradient`). (The gradient by
     quaternions at the mean quaternion conserves energy as well, but not angular momentum.) All
     joints hold at the end, $g(q_1) = 0$, to round-off; the rates of their constraints hold in the
     mean, and are of second order in $h$ at the ends. Quaternions and directors make the same steps.
@@ -38,7 +40,9 @@ def energy_momentum_step(
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993).
     """
     jointed: Any = model.jointed
-    equations = _Equations(jointed.mechanics, t0, h, start)
+    mechanics: JointedMechanics = jointed.mechanics
+    first, sizes = start.poses(mechanics), extents(mechanics, start.positions)
+    equations = _Equations(mechanics, sizes, t0, h, start, first, mechanics.place(first))
     guess = jnp.concatenate([h * start.twists.ravel(), multipliers])
     root = saddle_root(equations, guess)
     twists = 2.0 / h * root.increments - start.twists
@@ -48,9 +52,12 @@ def energy_momentum_step(
 
 class _Equations(AbstractSaddle):
     mechanics: JointedMechanics
+    sizes: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Phase
+    first: Poses
+    places: list[Placement]  # of the joints at the start
 
     def end(self, change) -> Phase:
         """Poses after the increments; twists are still those of the start."""
@@ -64,35 +71,45 @@ class _Equations(AbstractSaddle):
         end = self.end(change)
         mean = 0.5 * (start.quaternions + end.quaternions)
         middle = _middle(mechanics, start, end, mean)
-        first, last = start.poses(mechanics), end.poses(mechanics)
+        first, last = self.first, end.poses(mechanics)
+        places = mechanics.place(last)
         L, t = mechanics.num_bodies, self.t0 + 0.5 * h
         # In body components at the start: rotations about the axis of the step leave them alone.
         frames = first.rotations[:L]
-        wrench = conserving_wrenches(mechanics, t, first, middle, last, change, h)
+        wrench = conserving_wrenches(mechanics, t, first, middle, last, change, h, start.angles)
         moment = _carried(wrench[:, 3:], middle.rotations[:L], frames)
         before = 0.5 * h * momenta(mechanics, start.twists)
         after = momenta(mechanics, change) - before
         spin = _carried(after[:, 3:], last.rotations[:L], frames)
         gain = jnp.concatenate([after[:, :3], spin], axis=1) - before
         impulse = 0.5 * h * h * jnp.concatenate([wrench[:, :3], moment], axis=1)
-        reaction = self._reaction(t, first, last, mu)
-        gap = mechanics.constraint(self.t0 + h, mechanics.place(last))
+        reaction = self._reaction(t, last, places, mu)
+        gap = mechanics.constraint(self.t0 + h, places)
         return jnp.concatenate([(gain - impulse + reaction).ravel(), gap])
 
-    def _reaction(self, t, first: Poses, last: Poses, mu):
+    def _reaction(self, t, last: Poses, places: list[Placement], mu):
         r"""$\bar G^T \mu$, moments in body components at the start."""
-        mechanics = self.mechanics
-        x, R = (
-            0.5 * (u + v)
-            for u, v in ((first.positions, last.positions), (first.rotations, last.rotations))
-        )
+        mechanics, first = self.mechanics, self.first
+        mean = jax.tree.map(lambda u, v: 0.5 * (u + v), first, last)
 
-        def work(positions, rotations):
-            poses = Poses(x.at[:-1].set(positions), R.at[:-1].set(rotations), first.turns)
-            return mu @ mechanics.constraint(t, mechanics.place(poses))
+        def relatives(positions, rotations):
+            x, R = mean.positions.at[:-1].set(positions), mean.rotations.at[:-1].set(rotations)
+            seen = [place.relative for place in mechanics.place(Poses(x, R, mean.turns))]
+            return [(relative.displacement, relative.rotation) for relative in seen]
 
-        force, gradient = jax.grad(work, argnums=(0, 1))(x[:-1], R[:-1])
-        columns, slopes = (jnp.swapaxes(A, 1, 2) for A in (R[:-1], gradient))
+        _, pull_back = jax.vjp(relatives, mean.positions[:-1], mean.rotations[:-1])
+        blocks = mechanics.by_group(mu)
+        gradients = [
+            group.over(
+                lambda joint, r0, r1, mu: joint.mean_gradient(r0, r1, t, mu),
+                before.relative, after.relative, block,
+            )
+            for group, before, after, block in zip(
+                mechanics.groups, self.places, places, blocks, strict=True
+            )
+        ]  # fmt: skip
+        force, gradient = pull_back(gradients)
+        columns, slopes = (jnp.swapaxes(A, 1, 2) for A in (mean.rotations[:-1], gradient))
         moment = jnp.sum(jax.vmap(jax.vmap(cross))(columns, slopes), axis=1)
         return jnp.concatenate([force, jax.vmap(to_body)(first.rotations[:-1], moment)], axis=1)
 

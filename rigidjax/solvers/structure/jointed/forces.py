@@ -16,32 +16,31 @@ def applied(mechanics: JointedMechanics, t, poses: Poses, twists) -> Float[Array
 
 
 def conserving_wrenches(
-    mechanics: JointedMechanics, t, first: Poses, middle: Poses, last: Poses, change, h
+    mechanics: JointedMechanics, t, first: Poses, middle: Poses, last: Poses, change, h, angles
 ) -> Float[Array, "L 6"]:
     r"""Wrenches in the middle of a step whose conservative part does the work $-(V_1 - V_0)$.
 
     **Arguments:** poses at start, middle and end; `change`, displacements and rotations (body axes
-    of the middle) of the step, (L, 6).
+    of the middle) of the step, (L, 6), by Rodrigues parameters; `angles` of joints at the start,
+    which tell the turns of those in the step.
     """
     twists = change / h
     start, half_way, end = (_kinematics(mechanics, p, twists) for p in (first, middle, last))
     system = mechanics.system
 
     def kinematics_of(positions, rotations):
-        poses = Poses(
-            middle.positions.at[:-1].set(jnp.stack(positions)),
-            middle.rotations.at[:-1].set(jnp.stack(rotations)),
-            middle.turns,
-        )
+        poses = mechanics.poses(jnp.stack(positions), jnp.stack(rotations), angles)
         return _kinematics(mechanics, poses, twists)
 
     total = mechanics.applied(t, half_way)
     zero = jnp.zeros(3, total.dtype)
+    chords = 1.0 / jnp.sqrt(1.0 + 0.25 * jnp.sum(change[:, 3:] ** 2, axis=1))
     for force in system.forces:
         if not force.is_linear:
             more = correction(
-                system.bodies, system.joints, force, t, h, kinematics_of, start, half_way, end
-            )
+                system.bodies, system.joints, force, t, h, kinematics_of, start, half_way, end,
+                jnp.unstack(chords),
+            )  # fmt: skip
             total = total + jnp.stack(
                 [
                     jnp.concatenate([zero if f is None else f, zero if m is None else m])

@@ -5,6 +5,9 @@ $\begin{pmatrix} K & \bar G^T \\ G & 0\end{pmatrix}$ that is singular where cons
 redundant. A small negative shift of the lower right block, relative to $G M^{-1} G^T$, makes it
 regular: the residual decides what is solved, so that only the number of iterations depends on it,
 and multipliers that nothing determines stay next to those they start with.
+
+Nothing here depends on units: increments are measured by the size of the system and by a radian,
+equations are solved in units of the masses of the bodies and of each constraint.
 """
 
 import abc
@@ -18,8 +21,9 @@ from jaxtyping import Array, Float
 from ....linalg import one_by_one
 from ....system.jointed import JointedMechanics
 from ...implicit import AbstractImplicitStep, solved
+from ..newton import is_at_rest
 
-# The shift, in parts of the largest entry of G M^-1 G^T.
+# The shift, in parts of the entry of G M^-1 G^T on the diagonal.
 _SHIFT = 1e-11
 _MAX_ITERATIONS = 25
 
@@ -27,9 +31,14 @@ _solve = one_by_one(jnp.linalg.solve)
 
 
 class AbstractSaddle(AbstractImplicitStep):
-    """Equations of increments of all bodies (L, 6) and multipliers (m,), one after the other."""
+    """Equations of increments of all bodies (L, 6) and multipliers (m,), one after the other.
+
+    **Attributes:** `mechanics`; `sizes`, (L, 6), what increments are measured by: their round-off
+    is about `eps` of it.
+    """
 
     mechanics: eqx.AbstractVar[JointedMechanics]
+    sizes: eqx.AbstractVar[Float[Array, "L 6"]]
 
     @abc.abstractmethod
     def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -44,10 +53,22 @@ class AbstractSaddle(AbstractImplicitStep):
         """With the shift that makes it regular."""
         A = jax.jacfwd(self.residual)(Z)
         size = 6 * self.mechanics.num_bodies
-        G = A[size:, :size]
-        scale = jnp.max(jnp.sum(G / _mass_scale(self.mechanics) * G, axis=1), initial=0.0)
-        shift = jnp.where(jnp.arange(Z.size) < size, 0.0, -_SHIFT * scale)
-        return A + jnp.diag(shift.astype(A.dtype))
+        shift = -_SHIFT * self._inverse_masses(A)
+        return A + jnp.diag(jnp.where(jnp.arange(Z.size) < size, 0.0, shift))
+
+    def newton_increment(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
+        """What a Newton step adds, from equations in units of masses and constraints."""
+        A = self.jacobian(Z)
+        inverse = self._inverse_masses(A)
+        unit = jnp.sqrt(jnp.where(inverse > 0, inverse, 1.0))
+        unit = jnp.where(jnp.arange(Z.size) < 6 * self.mechanics.num_bodies, unit, 1.0 / unit)
+        return -unit * _solve(unit[:, None] * A * unit, (unit * self.residual(Z))[:, None])[:, 0]
+
+    def _inverse_masses(self, A: Float[Array, "n n"]) -> Float[Array, " n"]:
+        r"""Of the increments, and of the constraints, the diagonal of $G M^{-1} G^T$."""
+        inverse = 1.0 / _mass_scale(self.mechanics)
+        G = A[inverse.size :, : inverse.size]
+        return jnp.concatenate([inverse, jnp.sum(G * inverse * G, axis=1)])
 
 
 class Root(NamedTuple):
@@ -62,20 +83,20 @@ class Root(NamedTuple):
 def saddle_root(step: AbstractSaddle, guess: Float[Array, " n"]) -> Root:
     r"""Root of the equations of a step, to round-off.
 
-    Newton iterations until an increment is at round-off, or small and no longer decreasing.
+    Newton iterations until an increment is round-off of the pose, or `is_at_rest`.
 
     **Arguments:** `step`; `guess`, increments and multipliers.
     """
     fixed, guess = jax.lax.stop_gradient((step, guess))
-    eps = jnp.finfo(guess.dtype).eps
+    round_off, sizes = 50 * jnp.finfo(guess.dtype).eps, fixed.sizes
 
     def turn(carry):
         k, Z, last, _, _ = carry
-        change = -_solve(fixed.jacobian(Z), fixed.residual(Z)[:, None])[:, 0]
-        length = jnp.max(jnp.abs(fixed.unpacked(change)[0]))
-        found = (length <= 50 * eps) | ((length <= eps**0.6) & (length >= 0.25 * last))
-        failed = ~jnp.isfinite(length) | (k + 1 == _MAX_ITERATIONS)
-        return k + 1, Z + change, length, found, failed & ~found
+        change = fixed.newton_increment(Z)
+        size = jnp.max(jnp.abs(fixed.unpacked(change)[0]) / sizes)
+        found = (size <= round_off) | is_at_rest(size, last)
+        failed = ~jnp.isfinite(size) | (k + 1 == _MAX_ITERATIONS)
+        return k + 1, Z + change, size, found, failed & ~found
 
     no = jnp.array(False)
     start = jnp.array(0), guess, jnp.asarray(jnp.inf, guess.dtype), no, no
@@ -84,8 +105,10 @@ def saddle_root(step: AbstractSaddle, guess: Float[Array, " n"]) -> Root:
 
 
 def _mass_scale(mechanics: JointedMechanics) -> Float[Array, " k"]:
-    """A scale of the mass of every increment; for a thin rod it is not zero."""
+    """A scale of the mass of every increment; for a thin rod or without mass it is not zero."""
     inertias = mechanics.inertias
     sums = jnp.sum(inertias, axis=1) if inertias.ndim == 2 else jnp.trace(inertias, 0, 1, 2)
-    both = jnp.stack([mechanics.masses, sums], axis=1)
+    masses = jnp.where(mechanics.masses > 0, mechanics.masses, jnp.max(mechanics.masses))
+    sums = jnp.where(sums > 0, sums, masses * mechanics.lengths**2)
+    both = jnp.stack([masses, sums], axis=1)
     return jnp.repeat(both, 3, axis=1).ravel()

@@ -12,6 +12,7 @@ from ....rotations.guarded import safe_sqrt
 from ....rotations.matrix import cross
 from ....system.attachment import Poses
 from ....system.jointed import JointedMechanics
+from ..sizes import extents
 from .forces import applied
 from .phase import Phase, as_twists, momenta, turned
 from .saddle import AbstractSaddle, Root, saddle_root
@@ -39,19 +40,21 @@ def variational_step(
     mechanics: JointedMechanics = jointed.mechanics
     first = start.poses(mechanics)
     joints = _jacobian(mechanics, t0, first)
-    equations = _Equations(mechanics, t0, h, start, first, joints)
+    sizes = extents(mechanics, start.positions)
+    equations = _Equations(mechanics, sizes, t0, h, start, first, joints)
     root = saddle_root(equations, jnp.concatenate([h * start.twists.ravel(), multipliers]))
     end = equations.end(root.increments)
     last, mean = end.poses(mechanics), root.increments / h
     forces = 0.5 * h * applied(mechanics, t0 + h, last, mean)
     after = _boundary_momenta(mechanics, root.increments, -1.0) / h + forces
-    closed = _consistent(mechanics, t0 + h, last, after, mean)
+    closed = _consistent(mechanics, t0 + h, last, after, mean, sizes / jnp.abs(h))
     end = eqx.tree_at(lambda phase: phase.twists, end, closed.increments)
     return end, root._replace(found=root.found & closed.found)
 
 
 class _Equations(AbstractSaddle):
     mechanics: JointedMechanics
+    sizes: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Phase
@@ -96,16 +99,17 @@ def _jacobian(mechanics: JointedMechanics, t, poses) -> Float[Array, "m 6L"]:
     return G.reshape(-1, 6 * mechanics.num_bodies)
 
 
-def _consistent(mechanics: JointedMechanics, t, poses, momentum, guess) -> Root:
+def _consistent(mechanics: JointedMechanics, t, poses, momentum, guess, sizes) -> Root:
     """Twists of these momenta and impulses of the joints that allow them."""
     rest = mechanics.constraint_rate(t, mechanics.place(poses), as_twists(jnp.zeros_like(guess)))
     joints = _jacobian(mechanics, t, poses)
     start = jnp.concatenate([guess.ravel(), jnp.zeros_like(rest)])
-    return saddle_root(_Momenta(mechanics, joints, momentum, rest), start)
+    return saddle_root(_Momenta(mechanics, sizes, joints, momentum, rest), start)
 
 
 class _Momenta(AbstractSaddle):
     mechanics: JointedMechanics
+    sizes: Float[Array, "L 6"]
     joints: Float[Array, "m 6L"]
     momentum: Float[Array, "L 6"]
     rest: Float[Array, " m"]

@@ -107,8 +107,9 @@ def newton(step: AlphaStep, start: Any) -> tuple[Any, Any, Any]:
     n, dtype = step.shift.size, start.dtype
     eps = jnp.finfo(dtype).eps
     x, _ = step.chart.layout.poses(step.chart.origin)
-    # Increments of that size are round-off of the positions.
-    noise = 1e4 * eps * jnp.maximum(1.0, jnp.max(jnp.abs(x), initial=0.0))
+    sizes = step.dynamics.sizes(x).ravel()
+    # Increments of that part of the size of the system, or of a radian, are round-off of the pose.
+    noise = 1e4 * eps
 
     def running(carry):
         return ~carry[-1]
@@ -119,9 +120,9 @@ def newton(step: AlphaStep, start: Any) -> tuple[Any, Any, Any]:
             stale, lambda z: inverse(step.jacobian(z)), lambda z: inverse_of_J, z
         )
         change = -inverse_of_J @ step.residual(z)
-        new_size = jnp.max(jnp.abs(change[:n]))
+        new_size = jnp.max(jnp.abs(change[:n]) / sizes)
         z = z + change
-        largest = jnp.max(jnp.abs(step.shift + step.split(z)[0]))
+        largest = jnp.max(jnp.abs(step.shift + step.split(z)[0]).ravel() / sizes)
         at_rest = (new_size >= 0.5 * size) & (new_size <= noise)
         done = (new_size <= eps * largest) | at_rest
         ended = done | (k + 1 == _LIMIT) | ~jnp.isfinite(new_size)
@@ -133,5 +134,6 @@ def newton(step: AlphaStep, start: Any) -> tuple[Any, Any, Any]:
     okay = (size <= noise) & jnp.all(jnp.isfinite(z))
     if step.idle is not None:
         # What multipliers cannot do must be satisfied by itself, or the constraints contradict.
-        okay = okay & (jnp.max(jnp.abs(step.idle @ step.split(z)[1]), initial=0.0) <= noise)
+        gap = jnp.abs(step.idle @ step.split(z)[1]) / step.dynamics.units
+        okay = okay & (jnp.max(gap, initial=0.0) <= noise)
     return jnp.where(okay, z, start), okay, count

@@ -18,6 +18,7 @@ from ....system.constraints import constraints, flat
 from ....system.dynamics import constrained_accelerations
 from ....system.inverses import pseudo_inverse
 from ....system.jointed import JointedMechanics, Twists
+from ..sizes import extents
 
 
 class Pose(NamedTuple):
@@ -75,6 +76,16 @@ class AbstractDynamics(eqx.Module):
         r"""$p \cdot$ force on the quaternion of each body but for its inertia, J: what stretches
         it."""
 
+    @abc.abstractmethod
+    def sizes(self, x: Float[Array, "L 3"]) -> Float[Array, "L k"]:
+        """What increments of bodies at positions `x` are measured by: the size of the system and
+        the distance from the origin, m, and a radian."""
+
+    @property
+    @abc.abstractmethod
+    def units(self) -> Float[Array, " m"]:
+        """What constraints are measured by: the size of the system, m, or a radian."""
+
     @property
     @abc.abstractmethod
     def has_loops(self) -> bool:
@@ -103,6 +114,13 @@ class SystemDynamics(AbstractDynamics):
     @property
     def has_loops(self):
         return bool(self.mechanics.system.topology.loops)
+
+    def sizes(self, x):
+        return extents(self.mechanics, x)
+
+    @property
+    def units(self):
+        return self.mechanics.units
 
     def _placed(self, pose):
         poses = self.mechanics.poses(pose.x, jax.vmap(euler_map)(pose.p), pose.angles)
@@ -173,6 +191,13 @@ class FixedPointDynamics(AbstractDynamics):
     @property
     def has_loops(self):
         return False
+
+    def sizes(self, x):
+        return jnp.ones((1, 3), x.dtype)
+
+    @property
+    def units(self):
+        return jnp.ones(0)
 
     def _kinematics(self, pose, w):
         return Kinematics((), (euler_map(pose.p[0]),), (), (w[0],))

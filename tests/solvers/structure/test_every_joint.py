@@ -1,0 +1,109 @@
+"""What energy-momentum steps conserve with every joint, which none of them may take or give."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.solvers import EnergyMomentum
+
+AXIS, POINT = (0.3, -0.5, 0.8), (0.25, 0.15, 0.05)
+JOINTS = {
+    "spherical": lambda child: rj.Spherical("base", child, POINT),
+    "revolute": lambda child: rj.Revolute("base", child, POINT, AXIS),
+    "prismatic": lambda child: rj.Prismatic("base", child, AXIS),
+    "cylindrical": lambda child: rj.Cylindrical("base", child, POINT, AXIS),
+    "planar": lambda child: rj.Planar("base", child, POINT, AXIS),
+    "universal": lambda child: rj.Universal("base", child, POINT, (1, 0, 0), (0, 1, 0)),
+    "screw": lambda child: rj.Screw("base", child, POINT, AXIS, 0.4),
+    "weld": lambda child: rj.Weld("base", child),
+    "distance": lambda child: rj.Distance("base", child, (0.1, 0.2, 0.1), (0.5, 0.4, 0.3)),
+}
+
+
+def free_system(names):
+    """A body in space with one child on each joint, all of them turning as one at the start."""
+    rng = np.random.default_rng(3)
+    bodies = [rj.Body("base", 3.0, (0.5, 0.6, 0.7))]
+    bodies += [
+        rj.Body(name, 1.0, (0.02, 0.05, 0.06), 0.4 * rng.normal(size=3) + 0.2) for name in names
+    ]
+    system = rj.System(bodies, [JOINTS[name](name) for name in names])
+    state = system.reference_state()
+    spin = jnp.array([1.5, -2.0, 2.5])
+    velocity = jnp.cross(spin, state.position)
+    return system, rj.State(
+        state.position, state.orientation, velocity, jnp.broadcast_to(spin, velocity.shape)
+    )
+
+
+def check(names):
+    system, state0 = free_system(names)
+    sol = rj.simulate(
+        rj.Absolute(system), state0, 1.0, solver=EnergyMomentum(), dt=0.02, max_steps=64,
+        ts=np.linspace(0.0, 1.0, 6),
+    )  # fmt: skip
+    assert np.ptp(sol.energy) < 1e-13 * sol.energy[0]
+    for momentum in (sol.linear_momentum, sol.angular_momentum):
+        assert np.max(np.ptp(momentum, axis=0)) < 1e-12
+    assert np.max(sol.position_drift) < 1e-13
+    # The joints do move: nothing turns as one any more.
+    omega = sol.states.angular_velocity[-1]
+    still = {"prismatic", "weld"}
+    for k, name in enumerate(names, 1):
+        assert name in still or np.max(np.abs(omega[k] - omega[0])) > 0.01, name
+
+
+def test_joints():
+    """Of all kinds of constraints: bilinear in poses, of fourth degree in them, with an angle."""
+    check(("distance", "screw", "universal", "planar"))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("names", [tuple(JOINTS), *((name,) for name in JOINTS)], ids="+".join)
+def test_every_joint(names):
+    check(names)
+
+
+def test_gradient_of_a_screw_is_that_of_its_change():
+    """For turns up to nearly pi, and as smooth at none."""
+    joint = rj.Screw("ground", "a", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.4)
+    multipliers = jnp.array([0.3, -0.2, 0.5, 0.7, -1.1])
+
+    def pose(angle, tilt):
+        c, s = jnp.cos(angle), jnp.sin(angle)
+        R = jnp.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        d = jnp.array([0.1, 0.2, 0.4 * angle / (2 * jnp.pi)])
+        return rj.joints.Relative(d, R @ rj.rotations.so3.exp(tilt), jnp.zeros(()))
+
+    @jax.jit
+    @jax.vmap
+    def off(turn):
+        first, last = pose(0.4, jnp.array([0.1, 0.0, 0.0])), pose(0.4 + turn, jnp.zeros(3))
+        by_d, by_Q = joint.mean_gradient(first, last, jnp.zeros(()), multipliers)
+        change = jax.tree.map(lambda a, b: b - a, first, last)
+        work = jnp.sum(by_d * change.displacement) + jnp.sum(by_Q * change.rotation)
+        gain = joint.constraint(last, 0.0) - joint.constraint(first, 0.0)
+        return work - multipliers @ gain
+
+    assert np.max(np.abs(off(jnp.array([0.0, 1e-9, 1e-3, 0.18, 0.2, 1.0, -2.0, 3.0])))) < 1e-14
+    rate = jax.jit(jax.vmap(jax.grad(lambda turn: jnp.sum(off(turn[None])))))
+    assert np.all(np.isfinite(rate(jnp.array([0.0, 0.19, 1.0]))))
+
+
+def test_a_wound_up_spring():
+    """Whole turns of a joint count in the energy of both ends of a step that passes pi."""
+    hinge = rj.Revolute("ground", "rotor", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    rotor = rj.Body("rotor", 1.0, (0.1, 0.1, 0.1), angular_velocity=(0.0, 0.0, 8.0))
+    system = rj.System([rotor], [hinge], [rj.TorsionSpring(hinge, 0.05)])
+    sol = rj.simulate(
+        rj.NullSpace(system), system.reference_state(), 4.0, solver=EnergyMomentum(), dt=0.01,
+        max_steps=512,
+    )  # fmt: skip
+    # Harmonic, with an amplitude of 11 rad.
+    rate = np.sqrt(0.5)
+    assert 8.0 / rate > 3 * np.pi
+    turn = 8.0 * np.cos(4.0 * rate)
+    assert abs(sol.states.angular_velocity[-1, 0, 2] - turn) < 0.01
+    assert abs(sol.energy[-1] - 3.2) < 1e-12

@@ -1,0 +1,136 @@
+"""Librations of every size: no step fails, and energy is kept to the round-off of its terms."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.solvers import EnergyMomentum, SimoWong, Variational
+
+AMPLITUDES = np.array([0.0, 1e-12, 1e-8, 1e-6, 1e-4, 1e-2, 0.1, 0.5, 0.7, 1.0, 1.3, 2.0, 3.0])
+RATES = np.array([1e-6, 1e-4, 1e-2, 0.1, 1.0])
+STAKE = 50.0  # J, what cancels in the potential near equilibrium
+DT = 0.01
+
+EXACT = [EnergyMomentum(), SimoWong(conserve="energy"), EnergyMomentum(form="saddle-point")]
+SWINGING = [Variational(), SimoWong()]
+
+
+def well(R):
+    return STAKE * (1.0 - R[2, 2]) + 30.0 * (1.0 - R[2, 2]) ** 2
+
+
+BODY = rj.FixedPointBody((0.5, 0.4, 0.3), well)
+
+
+def librations(solver, count, rotation=None):
+    """From rest at all amplitudes, and from equilibrium at all rates: success, change and range of
+    the energy at 40 times."""
+    model = rj.NullSpace(BODY, rotation or rj.Quaternion())
+
+    @jax.jit
+    @jax.vmap
+    def run(angle, rate):
+        axis = 0.5 * angle
+        p = jnp.stack([jnp.cos(axis), 0.8 * jnp.sin(axis), 0.6 * jnp.sin(axis), 0.0 * axis])
+        state0 = rj.State(orientation=p, angular_velocity=rate * jnp.array([0.6, 0.8, 0.1]))
+        sol = rj.simulate(
+            model, state0, count * DT, solver=solver, dt=DT, max_steps=count + 10, throw=False,
+            ts=jnp.linspace(0.0, count * DT, 41),
+        )  # fmt: skip
+        fine = (sol.result == rj.RESULTS.successful) & (sol.stats["num_steps"] == count)
+        omega = sol.states.angular_velocity[:, 0]
+        kinetic = jax.vmap(BODY.kinetic_energy)(omega)
+        return fine, sol.energy - sol.energy[0], jnp.max(kinetic), sol.stats["num_rhs"] / count
+
+    zeros = np.zeros_like
+    return map(
+        np.asarray,
+        run(np.append(AMPLITUDES, zeros(RATES)), np.append(zeros(AMPLITUDES), RATES)),
+    )
+
+
+def conserves(solver, count, rotation=None):
+    fine, change, size, iterations = librations(solver, count, rotation)
+    assert np.all(fine)
+    # A few units in the last place of what cancels, and a walk of round-off.
+    allowed = 1e-11 * size + 20 * np.finfo(float).eps * STAKE
+    assert np.all(np.max(np.abs(change), axis=1) < allowed), change[:, -1] / allowed
+    assert np.all(iterations < 4.2)
+
+
+def swings(solver, count):
+    """The energy changes by a part that goes with the square of the step, without drift."""
+    fine, change, size, iterations = librations(solver, count)
+    assert np.all(fine)
+    ends = [np.max(np.abs(part), axis=1) for part in np.array_split(change, 2, axis=1)]
+    assert np.all(ends[0] < 0.05 * size + 20 * np.finfo(float).eps * STAKE)
+    assert np.all(ends[1] < 1.5 * ends[0] + 20 * np.finfo(float).eps * STAKE)
+    assert np.all(iterations < 4.2)
+
+
+def test_a_thousand_steps():
+    conserves(EnergyMomentum(), 1000)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("solver", EXACT[1:])
+def test_a_thousand_steps_of_others(solver):
+    conserves(solver, 1000)
+
+
+@pytest.mark.exhaustive
+def test_a_thousand_steps_in_directors():
+    conserves(EnergyMomentum(), 1000, rj.Directors())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("solver", SWINGING)
+def test_a_thousand_steps_that_swing(solver):
+    swings(solver, 1000)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("solver", EXACT[:2])
+def test_a_million_steps(solver):
+    conserves(solver, 1_000_000)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("solver", SWINGING)
+def test_a_million_steps_that_swing(solver):
+    swings(solver, 1_000_000)
+
+
+def test_springs():
+    """Free bodies: at a micrometre, a picometre and at rest, far from the origin and off centre."""
+    pair = rj.System(
+        [
+            rj.Body("a", 1.0, (0.4, 0.5, 0.6), (100.0, 0.0, 0.0)),
+            rj.Body("b", 2.0, (0.4, 0.5, 0.6), (101.0, 0.0, 0.0)),
+        ],
+        forces=[rj.Spring("a", "b", (100.2, 0.1, 0.0), (100.8, -0.1, 0.1), 40.0)],
+    )
+    state = pair.reference_state()
+
+    @jax.jit
+    @jax.vmap
+    def run(push):
+        state0 = eqx.tree_at(lambda s: s.position, state, state.position.at[0, 0].add(push))
+        sol = rj.simulate(
+            rj.NullSpace(pair), state0, 5.0, solver=EnergyMomentum(), dt=0.02, max_steps=256,
+            ts=jnp.linspace(0.0, 5.0, 6), throw=False,
+        )  # fmt: skip
+        momenta = sol.linear_momentum, sol.angular_momentum
+        return sol.result == rj.RESULTS.successful, sol.energy, *momenta
+
+    pushes = np.array([0.0, 1e-12, 1e-6, 1e-3, 0.1])
+    fine, energy, *momenta = map(np.asarray, run(pushes))
+    assert np.all(fine)
+    # Positions are rounded by 1e-14, which a force of 40 N/m times the push turns into energy.
+    allowed = 1e-12 * np.max(energy, axis=1) + 40.0 * 1e-13 * (pushes + 1e-13)
+    assert np.all(np.ptp(energy, axis=1) < allowed)
+    for momentum in momenta:
+        assert np.all(np.ptp(momentum, axis=1).max(axis=1) < 1e-12 * (pushes + 1e-3))
