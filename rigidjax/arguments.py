@@ -13,6 +13,7 @@ from .checks import check, finite, float_array, is_traced
 from .evaluations import is_after_step
 from .formulations import Absolute, Charted
 from .projection import AbstractProjection, Explicit
+from .sample_times import sample_times
 from .signal import signals_of
 from .solvers.base import AbstractDAESolver
 from .solvers.structure.base import AbstractStructureSolver
@@ -58,23 +59,11 @@ def save_at(saveat, ts, t0, t1, dtype):
         subs: Any = saveat.subs
         if only_dense or subs.ts is None:
             return saveat
-        return eqx.tree_at(lambda s: s.subs.ts, saveat, jnp.asarray(subs.ts, dtype))
+        ts = sample_times(subs.ts, t0, t1, dtype, "simulate(saveat=SaveAt(ts=...))")
+        return eqx.tree_at(lambda s: s.subs.ts, saveat, ts)
     if ts is None:
         return _SAVE_END
-    ts = float_array(ts, "simulate(ts=...)")
-    if ts.ndim != 1 or ts.size == 0:
-        raise ValueError(f"`simulate(ts=...)` must have shape (T,); got shape {ts.shape}.")
-    if not is_traced(ts):
-        # Rounded like t0 and t1 before anything is compared.
-        ts = finite(ts, "simulate(ts=...)").astype(dtype)
-        if not np.all(np.diff(ts) > 0):
-            raise ValueError(f"`simulate(ts=...)` must be strictly increasing in {dtype}.")
-        if not is_traced((t0, t1)) and (ts[0] < t0 or ts[-1] > t1):
-            raise ValueError(
-                f"`simulate(ts=...)` must lie between t0 = {float(t0)} and t1 = {float(t1)}; got "
-                f"times from {ts[0]} to {ts[-1]}."
-            )
-    return diffrax.SaveAt(ts=jnp.asarray(ts, dtype))
+    return diffrax.SaveAt(ts=sample_times(ts, t0, t1, dtype, "simulate(ts=...)"))
 
 
 def step_control(solver, controller, rtol, atol, dt, dtype):
@@ -107,6 +96,7 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
         rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
         return solver.controller(rtol, atol, _norm), None
     if is_traced((rtol, atol)):
+        rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
         return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
     return _pid(float(rtol), float(atol), dtype), None
 

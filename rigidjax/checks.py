@@ -1,6 +1,8 @@
 """Checks of arguments: `ValueError` for known values, `equinox.error_if` for traced ones."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import equinox as eqx
@@ -8,7 +10,7 @@ import jax
 import jax.core
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, Bool
 
 # What a person may give where an array is wanted.
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]
@@ -55,13 +57,44 @@ def check_all(value: ArrayInput, rules: Sequence[Rule]) -> Any:
     if is_traced(value):
         violated = jnp.stack([jnp.logical_not(valid(value)).any() for valid, _ in rules])
         messages = [message for _, message in rules]
-        return eqx.branched_error_if(value, violated.any(), jnp.argmax(violated), messages)
+        return raise_or_note(value, violated, messages)
     known = np.asarray(value)
     for valid, message in rules:
         if not np.all(valid(known)):
-            got = np.array2string(known, separator=", ", precision=8).replace("\n", "")
-            raise ValueError(f"{message} Got {got}.")
+            got = np.array2string(known, separator=", ", formatter={"float_kind": _number})
+            raise ValueError(f"{message} Got {got.replace(chr(10), '')}.")
     return value
+
+
+def _number(x):
+    return f"{x:.8g}"
+
+
+_NOTED: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar("noted", default=None)
+
+
+@contextlib.contextmanager
+def noted_faults() -> Iterator[list[Bool[Array, ""]]]:
+    """Within it traced checks note what is wrong, one flag after another, and do not raise.
+
+    A program that raises calls the host, and JAX does not keep such a program in its persistent
+    cache: every process compiles it again.
+    """
+    faults: list[Any] = []
+    token = _NOTED.set(faults)
+    try:
+        yield faults
+    finally:
+        _NOTED.reset(token)
+
+
+def raise_or_note(tree: Any, violated: Bool[Array, " n"], messages: Sequence[str]) -> Any:
+    """The tree, through `equinox.error_if` with the first message that applies, or noted."""
+    faults = _NOTED.get()
+    if faults is not None:
+        faults.append(violated.any())
+        return tree
+    return eqx.branched_error_if(tree, violated.any(), jnp.argmax(violated), messages)
 
 
 def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:

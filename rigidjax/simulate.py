@@ -1,5 +1,6 @@
 """The entry point: a formulation, a state and an end time in, a `Solution` out."""
 
+import contextlib
 from typing import Any
 
 import diffrax
@@ -21,7 +22,7 @@ from .arguments import (
     times,
     with_tolerances,
 )
-from .checks import checked_with_derivatives, is_traced, is_tracing
+from .checks import checked_with_derivatives, is_traced, is_tracing, noted_faults
 from .evaluations import (
     Counted,
     explicit_evaluations,
@@ -33,6 +34,7 @@ from .formulations.charts import split_chart
 from .native.backend import NAMES, Backend, checked_name
 from .projection import AbstractProjection
 from .results import RESULTS, SimulationError
+from .sample_times import checked_before
 from .signal import signals_of
 from .solution import Solution
 from .solvers import Projected, Recharted, dae_term
@@ -95,7 +97,8 @@ def simulate(
     - `progress`: `True` for a progress line, or a diffrax progress meter.
     - `max_steps`: steps, accepted and rejected, after which the run ends with a named result; those
       that end at samples of an `rj.Signal` come on top.
-    - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`.
+    - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`,
+      which also tells of a start that is refused where its values are traced.
     - `saveat`: a `diffrax.SaveAt` instead of `ts`, for dense output, steps, solver state.
     - `stepsize_controller`: a diffrax controller instead of `rtol`, `atol`, `dt`.
     - `args`: handed to the vector field and to events.
@@ -116,10 +119,11 @@ def simulate(
     check_structure(model, method, projection, stepsize_controller, dt)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
-    t0, t1 = times(t0, t1, dtype)
-    state0 = model.check_state(state0, t0)
-    saveat = save_at(saveat, ts, t0, t1, dtype)
-    controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
+    with contextlib.nullcontext([]) if throw else noted_faults() as faults:
+        t0, t1 = times(t0, t1, dtype)
+        state0 = model.check_state(state0, t0)
+        saveat = save_at(saveat, ts, t0, t1, dtype)
+        controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
     check_signals(model, method, controller, t0, t1, event)
     method = with_tolerances(method, controller, rtol, atol)
     projected = after_step(projection, method)
@@ -140,6 +144,9 @@ def simulate(
     if number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
+    if faults:
+        result = RESULTS.where(jnp.stack(faults).any(), RESULTS.invalid_input, solution.result)
+        solution = eqx.tree_at(lambda s: s.result, solution, result)
     return _throw(solution, okay, traced) if throw else solution
 
 
@@ -180,7 +187,7 @@ def _solve(
         solver = unrolled(solver) if is_small(terms, t0, y0, args) else solver
     minimal = model.rotation.num_constraints == 0
     watch = minimal and not model.recharting
-    solution = diffrax.diffeqsolve(
+    solution = checked_before()(diffrax.diffeqsolve)(
         terms,
         solver,
         t0,

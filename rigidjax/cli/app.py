@@ -1,5 +1,7 @@
 """The program and its commands."""
 
+import os
+import pathlib
 from typing import Annotated
 
 import jax
@@ -43,6 +45,16 @@ def _double_precision(
 ) -> None:
     # The library leaves this to the program that uses it; this is one.
     jax.config.update("jax_enable_x64", True)
+    folder = cache_folder(os.environ.get("JAX_COMPILATION_CACHE_DIR"))
+    jax.config.update("jax_compilation_cache_dir", folder)
+
+
+def cache_folder(given: str | None) -> str:
+    """Where compiled programs are kept for the next call: as given, or in the user's cache."""
+    if given is not None:
+        return given
+    base = os.environ.get("XDG_CACHE_HOME")
+    return str(pathlib.Path(base or pathlib.Path.home() / ".cache") / "rigidjax" / "jax")
 
 
 app.command("list")(list_problems)

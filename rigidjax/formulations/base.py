@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
-from ..checks import ArrayInput, check_all, is_finite, is_traced
+from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
@@ -189,7 +189,7 @@ class AbstractFormulation(eqx.Module):
             return state
         # One check of the whole state, which keeps it where a part of the state is not used.
         violated = jnp.stack(flags)
-        return eqx.branched_error_if(state, violated.any(), jnp.argmax(violated), messages)
+        return raise_or_note(state, violated, messages)
 
     def chart(self, state: State, t: ArrayInput = 0.0) -> Charted:
         """Unknowns of a checked state together with the reference rotations of their charts.

@@ -9,6 +9,7 @@ import pytest
 from cli.program import assert_refused, call, good, refusal
 
 import rigidjax as rj
+from rigidjax.cli.app import cache_folder
 from rigidjax.cli.messages import in_shell
 from rigidjax.identification.racket import data_path
 
@@ -448,3 +449,12 @@ def test_compare_lists_what_it_leaves_out():
     text = " ".join(good("compare", "simple_pendulum", *arguments).split())
     assert "absolute, quaternion: left out. The body 'bob' has no mass or inertia" in text
     assert "and of centres of mass (m)" in text
+
+
+def test_compiled_programs_are_kept_for_the_next_call(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder("/here") == "/here"
+    assert cache_folder(None) == str(tmp_path / "rigidjax" / "jax")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder(None) == str(tmp_path / ".cache" / "rigidjax" / "jax")

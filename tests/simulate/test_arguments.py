@@ -138,7 +138,7 @@ def test_times_that_single_precision_does_not_tell_apart():
 @pytest.mark.parametrize(
     ("match", "function"),
     [
-        ("needs t1 > t0", lambda x: rj.simulate(MODEL, START, x - 1.0, throw=False)),
+        ("needs t1 > t0", lambda x: rj.simulate(MODEL, START, x - 1.0)),
         (r"simulate\(t1=...\)` must be finite", lambda x: rj.simulate(MODEL, START, x / 0.0)),
         (r"dt=...\)` must be positive", lambda x: rj.simulate(MODEL, START, 1.0, dt=x - 2.0)),
     ],
