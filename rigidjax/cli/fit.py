@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..identification import Fit
+from ..identification.digits import estimate_text, std_text
 from ..identification.racket import COLUMNS, PENDULUM_INERTIA, RacketCase, data_path, racket_case
 from ..io import together
 from . import checks, choices
@@ -110,6 +111,7 @@ def _print_moments(target: Console, found: Fit) -> None:
     rows = zip(found.labels, found.values, found.starts, found.units, strict=True)
     for label, value, start, unit in rows:
         if unit == "kg m^2":
-            values = (f"{1e3 * x:.4g}" for x in (value, std[label], start))
-            table.add_row(label, *values, "g m^2")
+            own = 1e3 * std[label]
+            text = estimate_text(1e3 * float(value), own)
+            table.add_row(label, text, std_text(own), f"{1e3 * start:.4g}", "g m^2")
     target.print(table)

@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..identification import Fit, IdentificationError, identify
-from ..identification.report import LEVEL, dependence_texts, interval_text, whiteness_texts
+from ..identification.report import ESTIMATES, estimate_rows, warning_texts, whiteness_texts
 from .messages import errors, fail
 
 
@@ -62,22 +62,11 @@ def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") 
 def print_estimates(target: Console, found: Fit) -> None:
     """A table of all estimates with their intervals."""
     table = Table(box=None, header_style="bold")
-    table.add_column("parameter")
-    for heading in ("estimate", "std", f"{100 * LEVEL:g} % interval", "started from"):
-        table.add_column(heading, justify="right")
-    table.add_column("unit")
-    std, intervals = found.std, found.confidence_intervals(LEVEL)
-    for label, value, start, unit in zip(
-        found.labels, found.values, found.starts, found.units, strict=True
-    ):
-        table.add_row(
-            escape(label),
-            f"{value:.6g}",
-            f"{std[label]:.2g}",
-            interval_text(intervals[label]),
-            f"{start:.6g}",
-            escape(unit),
-        )
+    for heading in ESTIMATES:
+        aligned = "left" if heading in ("parameter", "unit") else "right"
+        table.add_column(heading, justify=aligned)
+    for row in estimate_rows(found):
+        table.add_row(*map(escape, row))
     target.print(table)
 
 
@@ -88,8 +77,9 @@ def print_residuals(target: Console, found: Fit) -> None:
         of = "" if len(found.sensors) == 1 else f" of the {sensor.name}"
         target.print(
             escape(
-                f"residual{of}: {found.rms[sensor.name]:.5f} {sensor.unit} rms over all; "
-                + ", ".join(f"{name}: {value:.3f}" for name, value in by_run.items())
+                f"residual{of}: {found.rms[sensor.name]:.4g} "
+                f"{found.sensor_units[sensor.name]} rms over all; "
+                + ", ".join(f"{name}: {value:.3g}" for name, value in by_run.items())
             )
         )
 
@@ -97,6 +87,7 @@ def print_residuals(target: Console, found: Fit) -> None:
 def print_verdict(target: Console, found: Fit, whiteness: bool = False) -> None:
     """What the data determine, and what was noted on the way."""
     tests = whiteness_texts(found) if whiteness else []
-    messages = (*tests, *dependence_texts(found), *found.identifiability.messages, *found.notes)
-    for message in messages:
+    for warning in warning_texts(found):
+        target.print(f"[bold]Warning[/]: {escape(warning)}")
+    for message in (*found.identifiability.messages, *tests, *found.notes):
         target.print(f"- {escape(message)}")

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import step_control
 from ..formulations import AbstractFormulation
 from ..projection import AbstractProjection
 from ..state import State
@@ -74,11 +75,12 @@ class Options:
         """Whether the loss is the square."""
         return self.loss is None or isinstance(self.loss, Squares)
 
-    @property
-    def simulation(self) -> Simulation:
+    def simulation(self, dtype: Any) -> Simulation:
         """How trials are simulated."""
         solver = diffrax.Dopri5() if self.solver is None else self.solver
-        return Simulation(solver, self.rtol, self.atol, self.projection, self.max_steps)
+        step_control(solver, None, self.rtol, self.atol, None, dtype)
+        rtol, atol = (jnp.asarray(x, dtype) for x in (self.rtol, self.atol))
+        return Simulation(solver, rtol, atol, self.projection, self.max_steps)
 
     def search(self, dtype: Any) -> Search:
         """How the minimum is searched for."""
@@ -176,8 +178,10 @@ def num_fitted(problem: Problem, runs: Runs) -> int:
 
 def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
     """Say by name why a fit could not succeed."""
-    failed = [runs.names[b] for b in np.flatnonzero(~np.asarray(first.okay))]
+    failing = np.flatnonzero(~np.asarray(first.okay))
+    failed = [runs.names[b] for b in failing]
     if failed:
+        _check_started(problem, int(failing[0]), failed[0])
         raise IdentificationError(
             f"The simulation fails at the start values, in the runs {failed}. Start closer to the "
             "truth, or allow more steps (`max_steps`)."
@@ -192,3 +196,15 @@ def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "
             "them out, or start elsewhere."
         )
+
+
+def _check_started(problem: Problem, b: int, name: str) -> None:
+    """Say what is wrong with the state at which a run starts, if that is why it fails."""
+    shared, own = problem.start()
+    run = jax.tree.map(lambda leaf: leaf[b], problem.runs)
+    experiment = problem.experiment(problem.leaves(shared, own[b], run), run)
+    state, _ = experiment.started(run.ts[0])
+    try:
+        experiment.model.check_state(state, run.ts[0])
+    except ValueError as error:
+        raise IdentificationError(f"The run {name!r} cannot start: {error}") from error

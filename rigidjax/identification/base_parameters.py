@@ -7,9 +7,11 @@ import numpy as np
 
 # Coefficients below this, between columns of unit length, are round-off.
 _ROUND_OFF = 1e-9
+# Columns below this part of the longest are round-off themselves.
+_IDLE = 1e-13
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class BaseParameters:
     r"""What the columns of a matrix determine: $Y\pi = Y_b\,K\pi$ with the fewest rows of $K$.
 
@@ -43,6 +45,9 @@ class BaseParameters:
         """Each base parameter in words, such as `"upper.Izz + 0.25 fore.m"`."""
         rows = zip(self.combinations, self.chosen, strict=True)
         return tuple(_expression(row, self.labels, k) for row, k in rows)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         lines = [f"{self.rank} base parameters of {len(self.labels)} parameters:"]
@@ -78,7 +83,8 @@ def base_parameters(
     size = np.linalg.norm(matrix, axis=0)
     if not size.any():
         raise ValueError("`base_parameters(matrix=...)` is zero: no parameter acts on anything.")
-    acts = size > tolerance * size.max()
+    # Units set the ratio of columns, not `tolerance`: masses of micrometres are 1e-12 of moments.
+    acts = size > _IDLE * size.max()
     unit = triangle(matrix[:, acts] / size[acts])
     independent = _independent(unit, tolerance)
     rest = np.setdiff1d(np.arange(unit.shape[1]), independent)

@@ -18,6 +18,7 @@ from .first_order import FirstOrder
 from .least_squares import Search, minimise_from
 from .measurements import Measurements, stack_runs
 from .parameters import Parameter
+from .precision import MOST_OFFSET
 from .problem import Problem, component_table, make_problem
 from .trust_region import inverse_gram
 
@@ -97,7 +98,9 @@ def identify_batch(
     for n, runs in enumerate(all_runs):
         tracked, states = prepare(model, runs, state0)
         chosen = [_started(p, starts[p.name][n]) if p.name in starts else p for p in parameters]
-        problems.append(make_problem(tracked, runs, states, chosen, how.simulation)[0])
+        problems.append(
+            make_problem(tracked, runs, states, chosen, how.simulation(runs.ts.dtype))[0]
+        )
     labels, units, fitted = component_table(problems[0], all_runs[0])
     search = how.search(all_runs[0].ts.dtype)
     samples = np.array([runs.num_samples for runs in all_runs])
@@ -134,7 +137,7 @@ def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str
             "values": jnp.concatenate([last.shared, last.own.reshape(-1)]),
             "covariance": _covariance(last),
             "squares": jnp.sum(last.residuals**2),
-            "converged": minimum.converged,
+            "converged": minimum.converged & (minimum.offset(1.0) <= MOST_OFFSET),
             "iterations": jnp.sum(minimum.iterations),
         }
 

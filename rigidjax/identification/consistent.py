@@ -9,6 +9,7 @@ from ..bodies import MassProperties
 from ..forces.base import body_index
 from ..system import System
 from .base_parameters import base_parameters, triangle
+from .digits import estimate_text, std_text
 from .regression import JointData, Regression
 from .regressor import with_inertial_parameters
 
@@ -27,7 +28,7 @@ class ConsistencyError(RuntimeError):
     """A physically consistent solution that was not found; the message says how far it came."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class ConsistentRegression:
     r"""Inertial parameters with a positive definite pseudo-inertia of every body.
 
@@ -41,6 +42,16 @@ class ConsistentRegression:
     covariance: np.ndarray
     divergence: float
     num_steps: int
+
+    def __repr__(self) -> str:
+        std = np.sqrt(np.diag(self.covariance))
+        lines = [
+            f"{label} = {estimate_text(value, own)} +- {std_text(own)}"
+            for label, value, own in zip(
+                self.data.labels, self.parameters.tolist(), std.tolist(), strict=True
+            )
+        ]
+        return "\n".join([f"{len(lines)} inertial parameters, consistent:", *lines])
 
     @property
     def rms(self) -> np.ndarray:

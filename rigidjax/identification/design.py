@@ -24,7 +24,7 @@ from .transforms import Bounded
 _CLOSE_TO_SINGULAR = 0.1
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Design:
     """A designed experiment.
 
@@ -53,6 +53,9 @@ class Design:
     history: np.ndarray
     converged: bool
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         rows = [f"{label} = {value:.6g}" for label, value in self.inputs.items()]

@@ -67,6 +67,8 @@ class Evaluation(eqx.Module):
         return dense.reshape(num_runs * num_residuals, -1)
 
 
+# Under `jit` of its own: traced once, for the shape of its results and for the results.
+@eqx.filter_jit
 def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"]) -> Evaluation:
     """Simulate all runs at these coordinates, with derivatives.
 

@@ -20,7 +20,7 @@ from .priors import prior_notes
 from .undetermined import Components
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Excitation:
     r"""Fisher information of a planned run, and what follows from it.
 
@@ -75,6 +75,9 @@ class Excitation:
         """Standard deviations to be expected, by label."""
         deviations = np.sqrt(np.diag(self.covariance))
         return {label: float(x) for label, x in zip(self.labels, deviations, strict=True)}
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         rows = [

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..formulations import AbstractFormulation
 from ..state import State
+from .digits import estimate_text, std_text
 from .distributions import check_level, normal_quantile, student_quantile
 from .identifiability import Identifiability
 from .sensors import AbstractSensor
@@ -42,10 +43,13 @@ class Fit:
       estimated, in its unit. `chi_square`: sum of squares of the weighted residuals
       over the degrees of freedom.
     - `identifiability`: the verdict; `print(fit.identifiability)`.
-    - `result`: "converged", or what went wrong; `converged`. `notes`: what was changed or
-      recovered on the way.
-    - `iterations`, `failed_evaluations`, `offset`, `cost`: see `Minimum`; of each stage where the
-      horizon grew in stages.
+    - `result`: "converged", or what went wrong; `converged`. `warnings`: why estimates or standard
+      deviations are not to be trusted, and what to do. `notes`: what was changed or recovered on
+      the way.
+    - `offset`: distance of the estimates to the optimum of the linearisation, root mean square over
+      the parameters, in standard errors; at most 0.1 if the fit converged.
+    - `iterations`, `failed_evaluations`, `cost`: see `Minimum`; of each stage where the horizon
+      grew in stages.
     """
 
     model: AbstractFormulation
@@ -69,6 +73,7 @@ class Fit:
     chi_square: float
     identifiability: Identifiability
     result: str
+    warnings: tuple[str, ...]
     notes: tuple[str, ...]
     iterations: tuple[int, ...]
     failed_evaluations: int
@@ -77,11 +82,14 @@ class Fit:
 
     def __repr__(self) -> str:
         estimates = ", ".join(
-            f"{label}={value:.6g} +- {self.std[label]:.2g}"
+            f"{label}={estimate_text(value, self.std[label])} +- {std_text(self.std[label])}"
             for label, value in list(self.estimates.items())[:6]
         )
+        rms = ", ".join(
+            f"{name} {value:.4g} {self.sensor_units[name]}" for name, value in self.rms.items()
+        )
         more = f", {len(self.labels) - 6} more" if len(self.labels) > 6 else ""
-        return f"Fit({self.result}; {estimates}{more}; rms={self.rms})"
+        return f"Fit({self.result}; {estimates}{more}; rms: {rms})"
 
     @property
     def converged(self) -> bool:
@@ -97,6 +105,11 @@ class Fit:
     def std(self) -> dict[str, float]:
         """Standard deviations by label; infinite for what is not determined."""
         return dict(zip(self.labels, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+
+    @property
+    def sensor_units(self) -> dict[str, str]:
+        """Unit of the residuals of every sensor, by its name."""
+        return {s.name: s.unit_in(self.model) for s in self.sensors}
 
     @property
     def degrees_of_freedom(self) -> int:

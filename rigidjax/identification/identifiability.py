@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 
 from .covariance import Spectrum, reach_of
+from .digits import estimate_text, std_text
 from .undetermined import (
     Components,
     change_of,
@@ -38,11 +39,13 @@ class Combination:
 
     def __str__(self) -> str:
         each = " and ".join(
-            f"{part} to {std:.2g}" for part, std in zip(self.parts, self.parts_std, strict=True)
+            f"{part} to {std_text(std)}"
+            for part, std in zip(self.parts, self.parts_std, strict=True)
         )
         unit = f" {self.unit}" if self.unit else ""
         return (
-            f"{self.label} = {self.value:.5g}{unit} is sharp, known to {self.std:.2g}{unit}; "
+            f"{self.label} = {estimate_text(self.value, self.std)}{unit} is sharp, known to "
+            f"{std_text(self.std)}{unit}; "
             f"{each} are not."
         )
 
@@ -101,11 +104,13 @@ def judge(
     if not messages:
         messages = _held_texts(Spectrum(jacobian, tolerance, reach), of, fitted, variance)
     std = np.sqrt(np.diag(spectrum.covariance(variance)))
-    messages += _weak_texts(part, std, reach[chosen], sizes[chosen])
+    weak = _weak_texts(part, std, reach[chosen], sizes[chosen])
+    messages = [*messages, *weak] if undetermined else [*weak, *messages]
     sharp = _sharp_combinations(part, spectrum, variance)
     messages += [str(combination) for combination in sharp]
     if spectrum.rank == len(chosen):
-        messages.insert(0, f"All {len(chosen)} fitted parameters are determined.")
+        # Behind what is hardly determined: the worst news comes first.
+        messages.insert(len(weak), f"All {len(chosen)} fitted parameters are determined.")
     return spectrum, Identifiability(
         identifiable=spectrum.rank == len(chosen),
         rank=spectrum.rank,
@@ -129,12 +134,13 @@ def _weak_texts(of, std, reach, sizes):
             continue
         if 0 < _ZERO * possible < own:
             messages.append(
-                f"{label} is hardly determined: {value:.4g} with a standard deviation of {own:.2g}."
+                f"{label} is hardly determined: {estimate_text(value, own)} with a standard "
+                f"deviation of {std_text(own)}."
             )
         else:
             messages.append(
-                f"{label} cannot be told from zero: {value:.2g} with a standard deviation of "
-                f"{own:.2g}."
+                f"{label} cannot be told from zero: {estimate_text(value, own)} with a standard "
+                f"deviation of {std_text(own)}."
             )
     return messages
 

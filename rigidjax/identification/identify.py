@@ -20,6 +20,7 @@ from .noise import first_guess, noise_note, noise_of_sensors, settle
 from .outcome import make_fit
 from .parameters import Parameter
 from .plausibility import plausibility_notes
+from .precision import tightened
 from .priors import prior_notes
 from .problem import make_problem
 from .shooting import shoot, started_from
@@ -62,7 +63,8 @@ def identify(
     - `state0`: state at the first sample, one for all runs or one for each. If left out: the
       reference state, with the first sample of every gyroscope and attitude sensor put into it.
     - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`; the default solver
-      is `diffrax.Dopri5()`.
+      is `diffrax.Dopri5()`. Where a fit gets stuck on errors of the integration, it goes on with
+      tolerances a hundredth of these, and says so in `Fit.notes`.
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
       Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
     - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line
@@ -78,9 +80,9 @@ def identify(
       stages, and the fit goes on from there with the undivided runs, whatever `horizons` says.
       Include `start_state` or other parameters of the start, unless it is known exactly.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
-    - `tolerance`: of the minimisation, relative change of coordinates and residuals; or a hundred
-      times that as the distance to the optimum in standard deviations. `None` for 1e-8, or 1e-4
-      in single precision.
+    - `tolerance`: of the minimisation: it ends a hundred times that, in standard errors, from the
+      optimum, or where no step promises that part of the sum of squares. A fit that then is more
+      than 0.1 standard errors away did not converge. `None` for 1e-8, or 1e-4 in single precision.
     - `throw`: raise `IdentificationError` if there is no optimum; if `False`, see `Fit.result`.
 
     **Returns:** a `Fit`.
@@ -100,7 +102,9 @@ def identify(
     known = runs.noise_is_known or single
     if not known:
         runs = first_guess(runs, priors=bool(told))
-    problem, notes = make_problem(model, runs, states, parameters, options.simulation)
+    problem, notes = make_problem(
+        model, runs, states, parameters, options.simulation(runs.ts.dtype)
+    )
     notes = [*notes, *told]
     count = num_fitted(problem, runs)
     given, search, shot = problem, options.search(runs.ts.dtype), None
@@ -119,8 +123,10 @@ def identify(
     else:
         problem, runs, minimum, settled = settle(problem, runs, search, count)
         noise = noise_of_sensors(runs)
-        notes = [*notes, noise_note(runs, noise, settled)]
+        notes = [*notes, noise_note(runs, noise, settled, model)]
     check_start(problem, runs, minimum.first)
+    problem, minimum, told = tightened(problem, runs, search, minimum)
+    notes = [*notes, *told]
     if shot is not None:
         notes = [*notes, *shot.notes(bool(minimum.converged))]
     if problem is not given:
@@ -129,6 +135,7 @@ def identify(
     fit = dataclasses.replace(fit, notes=(*fit.notes, *plausibility_notes(fit.model)))
     if throw and not fit.converged:
         raise IdentificationError(
-            f"The fit did not converge: {fit.result}. `throw=False` returns what was reached."
+            f"The fit did not converge: {fit.result}. {fit.warnings[0]} `throw=False` returns what "
+            "was reached."
         )
     return fit

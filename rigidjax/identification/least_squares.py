@@ -1,6 +1,7 @@
 """Least squares over all runs, with exact Jacobians and a growing horizon."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,14 +11,17 @@ from jaxtyping import Array, Bool, Float, Int
 from .evaluation import Evaluation, evaluate
 from .losses import AbstractLoss
 from .problem import Problem
-from .trust_region import FAILED, has_failed, least_squares_solver
+from .trust_region import AbstractRegion, Damped, Linearisation, Shortened, linearised
 
 # Tolerance of the stages before the last.
 _COARSE = 1e-3
 
-# The relative offset may be this many times the tolerance. Below about 1e-7 (in double precision)
-# round-off in the sum of squares decides which steps are accepted.
+# At the optimum the offset is at most so many times the tolerance.
 _OFFSET = 100.0
+# A step is taken if it gains this part of what the linearisation promises.
+_ENOUGH = 1e-2
+# Readings are explained if what is left to gain is this many times the tolerance of them.
+_EXPLAINED = 1e-2
 
 
 class Minimum(eqx.Module):
@@ -29,7 +33,7 @@ class Minimum(eqx.Module):
     - `leaves`: of all parameters in every run, with the runs in front.
     - `first`, `last`: the problem evaluated at the start and at the end.
     - `converged`: whether a criterion was met in the last stage.
-    - `offset`: at the end, see `Linearisation.relative_offset`.
+    - `removable`, `scatter`: at the end, see `Linearisation.offset`.
     - `iterations`: of each stage, each one evaluation of residuals and Jacobian.
     - `failures`: how many of them had a simulation that failed, and were rejected.
     - `cost`: half the sum of squares after every iteration of each stage, `inf` beyond the end.
@@ -41,10 +45,18 @@ class Minimum(eqx.Module):
     first: Evaluation
     last: Evaluation
     converged: Bool[Array, ""]
-    offset: Float[Array, ""]
+    removable: Float[Array, ""]
+    scatter: Float[Array, ""]
     iterations: Int[Array, " K"]
     failures: Int[Array, ""]
     cost: Float[Array, "K M"]
+
+    def offset(self, least: Any = 0.0) -> Float[Array, ""]:
+        """Distance to the optimum of the linearisation, root mean square, in standard errors.
+
+        **Arguments:** `least`, square of the noise below which scatter is not noise.
+        """
+        return jnp.sqrt(self.removable / jnp.maximum(self.scatter, least))
 
 
 class Search(eqx.Module):
@@ -59,6 +71,15 @@ class Search(eqx.Module):
     max_iterations: int = eqx.field(static=True)
     loss: AbstractLoss
     damped: bool = eqx.field(static=True, default=True)
+
+    @property
+    def reach(self) -> Float[Array, ""]:
+        """How many standard errors from the optimum the search may end."""
+        return _OFFSET * self.tolerance
+
+    def region(self, dtype: Any) -> AbstractRegion:
+        """How far steps go at first."""
+        return (Damped if self.damped else Shortened).new(dtype)
 
     def undivided(self) -> "Search":
         """The same with the whole horizon at once."""
@@ -94,20 +115,25 @@ def minimise_from(
     limits = jnp.where(last, max_iterations, max_iterations // 4).at[0].set(1)
 
     def stage(carry, inputs):
-        x, evaluation, feasible, failures, _, _ = carry
+        x, evaluation, feasible, failures, _, _, _ = carry
         horizon, last, limit = inputs
         limit = jnp.where(feasible, limit, 0)
         coarse = jnp.where(last, search.tolerance, _COARSE)
-        x, evaluation, failed, converged, offset, iterations, cost = _stage(
+        place, failed, converged, iterations, cost = _stage(
             problem, search, x, evaluation, horizon, last, coarse, limit
         )
-        carry = (x, evaluation, jnp.all(evaluation.okay), failures + failed)
-        return (*carry, converged, offset), (evaluation, iterations, cost)
+        feasible = jnp.all(place.found.okay)
+        carry = (place.x, place.found, feasible, failures + failed, converged)
+        return (*carry, place.removable, place.scatter), (place.found, iterations, cost)
 
-    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), _shape(problem))
-    start = (x, blank, jnp.array(True), jnp.array(0), jnp.array(False), jnp.zeros_like(x[0]))
+    blank = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+        eqx.filter_eval_shape(evaluate, problem, shared, own),
+    )
+    zero = jnp.zeros_like(x[0])
+    start = (x, blank, jnp.array(True), jnp.array(0), jnp.array(False), zero, zero)
     carry, (evaluations, iterations, cost) = jax.lax.scan(stage, start, (horizons, last, limits))
-    x, last_evaluation, feasible, failures, converged, offset = carry
+    x, last_evaluation, feasible, failures, converged, removable, scatter = carry
     shared, own = x[: shared.shape[0]], x[shared.shape[0] :].reshape(own.shape)
     return Minimum(
         shared=shared,
@@ -116,15 +142,12 @@ def minimise_from(
         first=jax.tree.map(lambda leaf: leaf[0], evaluations),
         last=last_evaluation,
         converged=converged & feasible,
-        offset=offset,
+        removable=removable,
+        scatter=scatter,
         iterations=iterations[1:],
         failures=failures,
         cost=cost[1:],
     )
-
-
-def _shape(problem):
-    return eqx.filter_eval_shape(lambda: evaluate(problem, *problem.start()))
 
 
 def _stage(problem, search, start, before, horizon, last, tolerance, limit):
@@ -146,62 +169,84 @@ def _stage(problem, search, start, before, horizon, last, tolerance, limit):
     def linearise(x):
         found = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1))
         okay = jnp.all(found.okay)
-        used = jnp.where(counts, found.residuals, 0.0)
-        r = jnp.where(okay, search.loss.root(used), FAILED)
+        used = jnp.where(counts & okay, found.residuals, 0.0)
         use = okay & counts.reshape(-1, 1)
         slopes = search.loss.slope(used).reshape(-1, 1)
         J = jnp.where(use, slopes * found.by_coordinates(), 0.0)
         prior = found.prior.by_coordinates(found.shared_chain, found.own_chain)
-        r = [r.reshape(-1), jnp.where(okay, found.prior.residuals, 0.0), kept * (x - start)]
-        J = [J, jnp.where(okay, prior, 0.0), jnp.diag(kept)]
-        return jnp.concatenate(r), jnp.concatenate(J), found
+        r = [search.loss.root(used).reshape(-1), found.prior.residuals, kept * (x - start)]
+        J = [J, prior, jnp.diag(kept)]
+        r, J = (jnp.where(okay, jnp.concatenate(parts), 0.0) for parts in (r, J))
+        line = linearised(J, r)
+        return Place(x, line, found, okay, *line.offset(r.size))
 
-    @jax.custom_jvp
-    def residual(x):
-        r, _, found = linearise(x)
-        return r, found
-
-    # The Jacobian is built once, together with the residual, and then only multiplied with.
-    @residual.defjvp
-    def _(primals, tangents):
-        r, J, found = linearise(*primals)
-        return (r, found), (J @ tangents[0], jax.tree.map(_zero, found))
-
-    return _iterate(lambda x, args: residual(x), search, start, before, tolerance, limit)
+    explained = (_EXPLAINED * tolerance) ** 2 * _square(problem.runs)
+    return _iterate(linearise, search, start, before, tolerance, explained, limit)
 
 
-def _zero(leaf):
-    """The tangent of something that is not differentiated."""
-    differentiable = jnp.issubdtype(leaf.dtype, jnp.inexact)
-    return jnp.zeros(leaf.shape, leaf.dtype if differentiable else jax.dtypes.float0)
+def _square(runs):
+    """Sum of squares of all readings, in units of the noise."""
+    total = 0.0
+    for values, weights in zip(runs.values, runs.weights, strict=True):
+        w = weights.max(axis=-1).reshape(*values.shape[:2], *[1] * (values.ndim - 2))
+        total += jnp.sum(jnp.where(w > 0, w * jnp.where(w > 0, values, 0.0), 0.0) ** 2)
+    return total
 
 
-def _iterate(function, search, x, before, tolerance, limit):
-    """optimistix's solver, stepped here so that failures and costs are recorded."""
-    solver = least_squares_solver(tolerance, search.damped)
-    shape, aux_shape = jax.eval_shape(function, x, None)
-    first = solver.init(function, x, None, {}, shape, aux_shape, frozenset())
-    dynamic, static = eqx.partition(first, eqx.is_array)
+class Place(eqx.Module):
+    """Where the search is: coordinates, the problem linearised there, and how far to the optimum.
+
+    `removable` and `scatter`: see `Linearisation.offset`.
+    """
+
+    x: Float[Array, " U"]
+    line: Linearisation
+    found: Evaluation
+    okay: Bool[Array, ""]
+    removable: Float[Array, ""]
+    scatter: Float[Array, ""]
+
+    @property
+    def offset(self) -> Float[Array, ""]:
+        """Distance to the optimum of the linearisation, in standard errors."""
+        return jnp.sqrt(self.removable / self.scatter)
+
+
+def _iterate(evaluated, search, x, before, tolerance, explained, limit):
+    """Steps from one place to the next until no step gains anything."""
+    zeros = jnp.zeros((x.shape[0], x.shape[0]), x.dtype)
+    nowhere = linearised(zeros, zeros[0])
+    place = Place(x, nowhere, before, jnp.array(False), zeros[0, 0], zeros[0, 0])
 
     def unfinished(carry):
         _, _, iterations, done, _, _ = carry
         return ~done & (iterations < limit)
 
     def body(carry):
-        x, dynamic, iterations, _, _, cost = carry
-        state = eqx.combine(dynamic, static)
-        x, state, _ = solver.step(function, x, None, {}, state, frozenset())
-        cauchy, _ = solver.terminate(function, x, None, {}, state, frozenset())
-        offset = state.descent_state.relative_offset(num_residuals)
-        cost = cost.at[iterations].set(state.f_info.as_min())
-        done = cauchy | (offset < _OFFSET * tolerance)
-        return x, eqx.filter(state, eqx.is_array), iterations + 1, done, offset, cost
+        place, region, iterations, _, failures, cost = carry
+        # The first iteration evaluates where it starts, for which the step from nowhere is zero.
+        step = region.step(place.line)
+        trial = evaluated(place.x + step)
+        first = iterations == 0
+        size = jnp.maximum(place.line.size, trial.line.size)
+        trial = eqx.tree_at(lambda p: p.line.size, trial, size)
+        gained = place.line.cost - trial.line.cost
+        promised = place.line.gain(step)
+        # Near the optimum the sum of squares is flat, and errors of the integration in it are as
+        # large as what is to be gained; the gradient is as good as ever. A step that halves it
+        # counts, if it costs less than one standard error of each parameter.
+        settles = (trial.offset < 0.5 * place.offset) & (trial.offset < 1)
+        settles = settles & (gained > -0.5 * x.shape[0] * place.scatter)
+        accepted = first | (trial.okay & ((gained > _ENOUGH * promised) | settles))
+        level = promised <= jnp.maximum(tolerance * place.line.cost, explained)
+        done = (trial.offset < _OFFSET * tolerance) & accepted | (level & trial.okay & ~first)
+        ratio = jnp.where(first | settles, 0.0, gained / promised)
+        region = region.updated(jnp.where(settles, 1.0, ratio), accepted)
+        place = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), trial, place)
+        cost = cost.at[iterations].set(jnp.where(place.okay, place.line.cost, jnp.inf))
+        return place, region, iterations + 1, done, failures + ~trial.okay, cost
 
-    num_residuals = before.residuals.size + before.prior.residuals.size
     cost = jnp.full(search.max_iterations, jnp.inf, x.dtype)
-    start = (x, dynamic, jnp.array(0), jnp.array(False), jnp.zeros_like(x[0]), cost)
-    x, dynamic, iterations, done, offset, cost = jax.lax.while_loop(unfinished, body, start)
-    state = eqx.combine(dynamic, static)
-    done = done & ~has_failed(state.f_info.as_min())
-    aux = jax.tree.map(lambda new, old: jnp.where(iterations > 0, new, old), state.aux, before)
-    return x, aux, state.search_state[1], done, offset, iterations, cost
+    start = (place, search.region(x.dtype), jnp.array(0), jnp.array(False), jnp.array(0), cost)
+    place, _, iterations, done, failures, cost = jax.lax.while_loop(unfinished, body, start)
+    return place, failures, done & place.okay, iterations, cost

@@ -156,7 +156,7 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     if any(given) != all(given):
         raise ValueError(
             "`Measurements(noise=...)` must be given for every sensor of every run, or for none: "
-            "it is then estimated from the residuals of each sensor."
+            "it is then estimated from the residuals of each sensor. It lacks " + _without(runs)
         )
     length = max(len(run.ts) for run in runs)
 
@@ -187,6 +187,16 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
         names=tuple(run.name or str(i + 1) for i, run in enumerate(runs)),
         noise_is_known=all(given),
     )
+
+
+def _without(runs):
+    """Sensors that have no noise, by name, each with its runs if it has some in others."""
+    parts = []
+    for k, sensor in enumerate(runs[0].sensors):
+        lacking = [run.name or str(i + 1) for i, run in enumerate(runs) if run.noise[k] is None]
+        some = f" in the runs {lacking}" if len(lacking) < len(runs) else ""
+        parts += [f"the {sensor.name}{some}"] if lacking else []
+    return ", ".join(parts) + "."
 
 
 def _times(ts):

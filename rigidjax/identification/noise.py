@@ -1,6 +1,7 @@
 """Noise that was not given, estimated from the residuals sensor by sensor."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -109,9 +110,9 @@ def noise_of_sensors(runs: Runs) -> dict[str, float]:
     }
 
 
-def noise_note(runs: Runs, noise: dict[str, float], settled: bool) -> str:
+def noise_note(runs: Runs, noise: dict[str, float], settled: bool, model: Any) -> str:
     """What was estimated, in words."""
-    found = ", ".join(f"{s.name} {noise[s.name]:.4g} {s.unit}" for s in runs.sensors)
+    found = ", ".join(f"{s.name} {noise[s.name]:.4g} {s.unit_in(model)}" for s in runs.sensors)
     if settled:
         return f"The noise was estimated from the residuals: {found}."
     return (

@@ -9,11 +9,14 @@ from .identifiability import judge
 from .least_squares import Minimum, Search
 from .losses import Squares
 from .measurements import Runs
+from .precision import MOST_OFFSET, least_scatter
 from .problem import Problem, component_groups, component_sizes, component_table
-from .undetermined import Components
+from .undetermined import Components, listed
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
 _MISFIT = 2.0
+# Condition from which on a fit is slow because of what the data hardly determine.
+_BAD_CONDITION = 1e4
 
 
 def make_fit(
@@ -47,23 +50,21 @@ def make_fit(
         last.with_prior(variance),
         variance,
         # Derivatives are those of the discrete trajectory, as accurate as it is.
-        max(10 * problem.simulation.rtol, np.sqrt(epsilon)),
+        max(10 * float(problem.simulation.rtol), np.sqrt(epsilon)),
     )
-    if bool(minimum.converged):
-        result = "converged"
-    else:
-        result = f"no optimum within {search.max_iterations} iterations"
+    offset = float(minimum.offset(least_scatter(problem, runs)))
+    result, warnings = _ending(minimum, offset, search, verdict)
     failures = int(minimum.failures)
     if failures:
         notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
     if runs.noise_is_known and isinstance(search.loss, Squares) and chi_square > _MISFIT:
         ratio = np.sqrt(chi_square)
-        notes = [
-            *notes,
+        warnings.append(
             f"The residuals are {ratio:.3g} times as large as the noise that was given: the model "
-            "does not explain these data, or this is a local minimum.",
-        ]
-    models, states, sensors, bounds = [], [], [], []
+            "does not explain these data, or this is a local minimum. Standard deviations are too "
+            "small."
+        )
+    models, states, sensors = [], [], []
     of_runs, found = jax.tree.map(np.asarray, (problem.runs, minimum.leaves))
     for b in range(problem.num_runs):
         leaves = [jnp.asarray(leaf[b]) for leaf in found]
@@ -76,7 +77,7 @@ def make_fit(
             reached = p.transform.bound(np.asarray(leaf))
             if reached and (p.per_run or b == 0):
                 of_run = f" of run {runs.names[b]}" if p.per_run else ""
-                bounds.append(
+                warnings.append(
                     f"{p.name}{of_run} is at {reached}; its standard deviation is that of a "
                     "linearisation which does not know of the bound."
                 )
@@ -104,12 +105,45 @@ def make_fit(
         chi_square=chi_square,
         identifiability=verdict,
         result=result,
-        notes=(*notes, *bounds),
+        warnings=tuple(warnings),
+        notes=tuple(notes),
         iterations=tuple(int(i) for i in iterations),
         failed_evaluations=failures,
-        offset=float(minimum.offset),
+        offset=offset,
         cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
     )
+
+
+def _ending(minimum, offset, search, verdict):
+    """How the search ended, and if it was not at an optimum, what can be done."""
+    if bool(minimum.converged) and offset <= MOST_OFFSET:
+        return "converged", []
+    if bool(minimum.converged) and offset <= search.reach:
+        return f"stopped {offset:.2g} standard errors from the optimum, as `tolerance` allows", [
+            f"Lower `tolerance` (here {float(search.tolerance):.2g}): an optimum is closer than "
+            f"{MOST_OFFSET:g} standard errors."
+        ]
+    if bool(minimum.converged):
+        return f"no step leads closer to the optimum, which is {offset:.2g} standard errors away", [
+            "Derivatives lead on, but the sum of squares does not fall: it has errors of the "
+            "integration that are larger than what is left to gain. Lower `rtol` and `atol`; give "
+            "what is known at single times only, such as a measured torque, as a signal at whose "
+            "knots steps end, not as a table that steps jump over."
+        ]
+    ways = ["more iterations (`max_iterations`)", "start values closer to the truth"]
+    if search.damped:
+        ways.append('the other method (`method="gauss-newton"`)')
+    if search.horizons.shape[0] == 1:
+        ways.append("shorter `horizons` first")
+    if not verdict.identifiable or verdict.condition > _BAD_CONDITION:
+        loose = sorted({label for change in verdict.undetermined for label in change})
+        which = f" ({listed(loose)})" if loose else ""
+        ways.insert(0, f"known values or priors for what the data hardly determine{which}")
+    text = "; ".join(ways)
+    reached = f"{offset:.2g} standard errors from it" if np.isfinite(offset) else "far from it"
+    return f"no optimum within {search.max_iterations} iterations, {reached}", [
+        f"What helps a fit that ends early: {text}."
+    ]
 
 
 def _pooled_noise(runs, chi_square):

@@ -134,7 +134,9 @@ def make_plan(
     experiment = with_start(Experiment(model, state0, sensors), parameters)
     check_leaves(parameters, experiment)
     parameters, experiment = _started(parameters, experiment)
-    weights = tuple(1 / jnp.asarray(_noise(s, noise[s], len(at)), dtype) for s in sensors)
+    weights = tuple(
+        1 / jnp.asarray(_noise(s, noise[s], len(at), s.unit_in(model)), dtype) for s in sensors
+    )
     # Never differentiated backwards, and only `ForwardMode` nests without a bound on the steps.
     options = {**options, "dt": None, "adjoint": diffrax.ForwardMode()}
     plan = Plan(experiment, parameters, at, weights, options)
@@ -223,12 +225,12 @@ def _checked_times(entry, ts, dtype):
     return jnp.asarray(at, dtype)
 
 
-def _noise(sensor, noise, length):
+def _noise(sensor, noise, length, unit):
     channels = len(sensor.channels)
     argument = f"noise of the sensor {sensor.name!r}"
     noise = np.asarray(float_array(noise, argument, (), (channels,), (length, channels)))
     if not np.all(noise > 0):
         raise ValueError(
-            f"The {argument} must be positive, in {sensor.unit}, `inf` where nothing is read."
+            f"The {argument} must be positive, in {unit}, `inf` where nothing is read."
         )
     return np.broadcast_to(noise, (length, channels))

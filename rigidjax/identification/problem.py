@@ -22,12 +22,13 @@ from .start_state import StartChange, with_start
 class Simulation(eqx.Module):
     """How the trial experiments are simulated; the arguments of `rj.simulate`.
 
-    `forward`: whether derivatives are taken in forward mode.
+    Tolerances are leaves: one program for all of them. `forward`: whether derivatives are taken in
+    forward mode.
     """
 
     solver: diffrax.AbstractSolver
-    rtol: float = eqx.field(static=True)
-    atol: float = eqx.field(static=True)
+    rtol: Float[Array, ""]
+    atol: Float[Array, ""]
     projection: Any
     max_steps: int = eqx.field(static=True)
     forward: bool = eqx.field(static=True, default=True)
@@ -146,7 +147,7 @@ class Problem(eqx.Module):
         self, experiment: Experiment, run: Run
     ) -> tuple[tuple[Array, ...], Bool[Array, ""]]:
         """Predicted values of all sensors at the times of the samples, and success."""
-        how = self.simulation
+        how: Any = self.simulation
         state0, closed = experiment.started(run.ts[0])
         # Sensors are read while integrating: what is saved costs memory traffic in every step.
         saveat = diffrax.SaveAt(ts=run.ts, fn=_Readings(experiment.model, experiment.sensors))

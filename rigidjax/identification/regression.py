@@ -14,6 +14,7 @@ from ..formulations import AbstractFormulation
 from ..system import System
 from ..system.placing import check_placeable, rate_labels, tree_poses
 from .base_parameters import BaseParameters, base_parameters
+from .digits import estimate_text, std_text
 from .regressor import inverse_dynamics, parameter_labels, tree_of, without_gravity
 
 # What joints add to the torque, by name: a function of rates and accelerations.
@@ -25,7 +26,7 @@ _TERMS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class JointData:
     r"""The linear model of measured torques, $\tau = Y\pi$, sample by sample.
 
@@ -39,6 +40,10 @@ class JointData:
     joints: tuple[str, ...]
     matrix: np.ndarray
     torques: np.ndarray
+
+    def __repr__(self) -> str:
+        count, f, p = self.matrix.shape
+        return f"JointData({count} samples of {f} torques, {p} parameters)"
 
     @property
     def positive(self) -> np.ndarray:
@@ -154,7 +159,7 @@ def _diagonal(values: np.ndarray) -> np.ndarray:
     return values[:, :, None] * np.eye(values.shape[1])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Regression:
     r"""Weighted linear least squares of the base parameters.
 
@@ -183,9 +188,15 @@ class Regression:
         """Root mean square of the residual torque of each joint, (f,), N m or N."""
         return self.data.rms(self.parameters)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         rows = zip(self.base.expressions, self.values, self.std, strict=True)
-        lines = [f"{value:12.5g} +- {std:8.2g}   {label}" for label, value, std in rows]
+        lines = [
+            f"{estimate_text(value, std):>12} +- {std_text(std):>8}   {label}"
+            for label, value, std in rows
+        ]
         return "\n".join([f"{self.base.rank} base parameters of {len(self.data.labels)}", *lines])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..io.files import replacing
+from .digits import estimate_text, interval_text, std_text
 from .fit import Fit
 
 # A correlation of successive residuals above this is worth a sentence.
@@ -43,25 +44,19 @@ def as_text(fit: Fit) -> str:
     lines = ["# Identification", ""]
     if not fit.converged:
         lines += [f"**This fit did not converge: {fit.result}.** Its numbers are no estimates.", ""]
+    for sentence in warning_texts(fit):
+        lines += [f"**Warning**: {sentence}", ""]
     lines += [
         f"{len(fit.run_names)} runs, {fit.num_residuals} samples, {len(fit.labels)} parameters; "
         f"{fit.result} after {' + '.join(map(str, fit.iterations))} iterations "
-        f"({fit.failed_evaluations} failed trials).",
+        f"({fit.failed_evaluations} failed trials), {fit.offset:.2g} standard errors from the "
+        "optimum.",
         "",
-        f"| parameter | estimate | std | {100 * LEVEL:g} % interval | start | unit |",
-        "|---|---|---|---|---|---|",
+        f"| {' | '.join(ESTIMATES)} |",
+        "|---" * len(ESTIMATES) + "|",
     ]
-    std, intervals = fit.std, fit.confidence_intervals(LEVEL)
-    lines += [
-        f"| {label} | {value:.6g} | {std[label]:.2g} | {interval_text(intervals[label])} "
-        f"| {start:.6g} | {unit} |"
-        for label, value, start, unit in zip(
-            fit.labels, fit.values, fit.starts, fit.units, strict=True
-        )
-    ]
+    lines += [f"| {' | '.join(row)} |" for row in estimate_rows(fit)]
     lines += ["", "Standard deviations assume independent residuals" + noise_text(fit), ""]
-    for sentence in dependence_texts(fit, "**not**"):
-        lines += [sentence, ""]
     pairs = strongest_correlations(fit)
     if pairs:
         lines += [
@@ -77,7 +72,7 @@ def as_text(fit: Fit) -> str:
         ]
     lines += ["", "## Residuals (root mean square, predicted minus measured)", ""]
     for sensor in fit.sensors:
-        name, unit = sensor.name, sensor.unit
+        name, unit = sensor.name, fit.sensor_units[sensor.name]
         by_channel, by_run = fit.rms_by_channel[name], fit.rms_by_run[name]
         lines += [
             f"- {name}: {fit.rms[name]:.5g} {unit} over all; by channel "
@@ -91,6 +86,32 @@ def as_text(fit: Fit) -> str:
     if fit.notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in fit.notes)]
     return "\n".join(lines) + "\n"
+
+
+# Columns of the table of estimates.
+ESTIMATES = ("parameter", "estimate", "std", f"{100 * LEVEL:g} % interval", "start", "unit")
+
+
+def estimate_rows(fit: Fit) -> list[tuple[str, ...]]:
+    """All estimates as rows of a table with the columns `ESTIMATES`."""
+    std, intervals = fit.std, fit.confidence_intervals(LEVEL)
+    rows = zip(fit.labels, fit.values.tolist(), fit.starts.tolist(), fit.units, strict=True)
+    return [
+        (
+            label,
+            estimate_text(value, std[label]),
+            std_text(std[label]),
+            interval_text(intervals[label]),
+            f"{start:.6g}",
+            unit,
+        )
+        for label, value, start, unit in rows
+    ]
+
+
+def warning_texts(fit: Fit) -> list[str]:
+    """What makes estimates or standard deviations wrong: first in every report."""
+    return [*fit.warnings, *dependence_texts(fit)]
 
 
 def as_record(fit: Fit) -> dict[str, Any]:
@@ -144,26 +165,19 @@ def as_record(fit: Fit) -> dict[str, Any]:
             sensor: {c: None if w is None else dataclasses.asdict(w) for c, w in channels.items()}
             for sensor, channels in fit.whiteness.items()
         },
+        "warnings": warning_texts(fit),
         "notes": list(fit.notes),
     }
 
 
-def interval_text(interval: tuple[float, float]) -> str:
-    """An interval in few digits, such as `0.0177 to 0.01999`."""
-    low, high = interval
-    if not np.isfinite([low, high]).all():
-        return "not determined"
-    return f"{low:.4g} to {high:.4g}"
-
-
-def dependence_texts(fit: Fit, no: str = "not") -> list[str]:
+def dependence_texts(fit: Fit) -> list[str]:
     """A sentence for each sensor whose successive residuals are correlated."""
     out = []
     for name, r in fit.autocorrelation.items():
         if r > _DEPENDENT:
             factor = np.sqrt((1 + r) / (1 - r)) if r < 1 else np.inf
             out.append(
-                f"Residuals of the {name} are {no} independent: successive ones have a "
+                f"Residuals of the {name} are not independent: successive ones have a "
                 f"correlation of {r:.2f}, so that these standard deviations are too small, by a "
                 f"factor of about {factor:.1f}."
             )
@@ -204,7 +218,8 @@ def strongest_correlations(
 def noise_text(fit: Fit) -> str:
     """How a sentence on the standard deviations goes on: where the noise is from."""
     if not fit.noise_is_known:
-        return f", with the noise estimated from them ({fit.noise:.4g} {fit.sensors[0].unit})."
+        unit = fit.sensor_units[fit.sensors[0].name]
+        return f", with the noise estimated from them ({fit.noise:.4g} {unit})."
     return f" with the noise that was given; chi square per degree of freedom {fit.chi_square:.4g}."
 
 

@@ -1,28 +1,22 @@
-"""Pieces for optimistix's least squares: scaled damping, and trials that fail."""
+"""Steps of a least-squares fit: the linearised problem, and how far it is trusted."""
 
-from typing import Any
+import abc
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
-import optimistix as optx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ..linalg import one_by_one
-
-# Residual (in units of the noise) of a trial whose simulation fails: more than any that succeeds.
-# Its square times the number of samples is still finite in single precision.
-FAILED = 1e10
 
 # First damping, relative to the columns of the Jacobian.
 _DAMPING = 1e-2
 
 # A step that gains more than the part `_GOOD` of what the linearisation promises divides damping
-# by `_FACTOR`, so that it is soon negligible (a condition of 1e4 takes 1e-8); one that gains less
-# than a hundredth is rejected and multiplies it by as much. With optimistix's factors of 3.5,
-# beyond 0.99, and 4, fits take two to three times as many iterations.
-_GOOD, _FACTOR = 0.75, 10.0
+# by `_LESS`, so that it is soon negligible (a condition of 1e4 takes 1e-8) also where a curved
+# valley never lets a step gain all of it; one that is not taken multiplies it by `_MORE`.
+_GOOD, _LESS, _MORE = 0.25, 10.0, 4.0
 
 
 class Linearisation(eqx.Module):
@@ -38,10 +32,34 @@ class Linearisation(eqx.Module):
     rest: Float[Array, ""]
     size: Float[Array, " U"]
 
-    def relative_offset(self, num_residuals: int) -> Float[Array, ""]:
-        """The part of the residual that a change of parameters could still remove, over the rest.
+    @property
+    def cost(self) -> Float[Array, ""]:
+        """Half the sum of squares."""
+        return 0.5 * (jnp.sum(self.projection**2) + self.rest**2)
 
-        Both per degree of freedom. What the data do not determine does not count.
+    def gain(self, step: Float[Array, " U"]) -> Float[Array, ""]:
+        """By how much a step lowers the cost of the linear problem."""
+        change = self.factor @ step
+        return -jnp.sum(change * (self.projection + 0.5 * change))
+
+    def step(self, damping: Float[Array, ""]) -> Float[Array, " U"]:
+        r"""The step $\min |J\delta + r|^2 + \lambda |D\delta|^2$, $D$ the norms of the columns.
+
+        **Source:** Moré, in Lecture Notes in Mathematics 630 (1978) 105.
+        """
+        eps, tiny = jnp.finfo(self.size.dtype).eps, jnp.finfo(self.size.dtype).tiny
+        size = jnp.maximum(self.size, jnp.maximum(jnp.max(self.size) * eps, tiny))
+        identity = jnp.eye(size.shape[0], dtype=size.dtype)
+        rows = jnp.concatenate([self.factor / size, jnp.sqrt(damping) * identity])
+        right = jnp.concatenate([-self.projection, jnp.zeros_like(size)])
+        # A step that is not finite gives a trial that fails, and is not taken.
+        return _least_squares(rows, right) / size
+
+    def offset(self, num_residuals: int) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """What a change of parameters could still remove of the squares, and what it leaves.
+
+        Both per degree of freedom: the root of their ratio is the distance to the optimum in
+        standard errors. What the data do not determine does not count.
 
         **Source:** Bates, Watts, Technometrics 23 (1981) 179.
         """
@@ -51,84 +69,62 @@ class Linearisation(eqx.Module):
         removable = _square_in_range(R, self.projection)
         left = jnp.sum(self.projection**2) - removable + self.rest**2
         left = jnp.maximum(jnp.maximum(left, eps * removable), tiny)
-        freedom = max(num_residuals - count, 1)
-        return jnp.sqrt(removable / count / (left / freedom))
+        return removable / count, left / max(num_residuals - count, 1)
 
 
-class ScaledDampedNewton(optx.AbstractDescent):
-    r"""The step $\min |J\delta + r|^2 + \lambda |D\delta|^2$, $D$ the norms of the columns of $J$.
-
-    optimistix damps with $D = 1$, which depends on the units of the parameters. Without damping
-    (Gauss-Newton) $\lambda$ is that of round-off, and the step is shortened instead.
-
-    **Source:** Moré, in Lecture Notes in Mathematics 630 (1978) 105.
-    """
-
-    damped: bool = eqx.field(static=True, default=True)
-
-    def init(self, y: Array, f_info_struct: Any) -> Linearisation:
-        zeros = jnp.zeros_like(y)
-        return Linearisation(jnp.zeros((y.size, y.size), y.dtype), zeros, zeros[0], zeros)
-
-    def query(self, y: Array, f_info: Any, state: Linearisation) -> Linearisation:
-        count = y.shape[0]
-        J = jax.vmap(f_info.jac.mv, out_axes=-1)(jnp.eye(count, dtype=y.dtype))
-        size = jnp.maximum(state.size, jnp.sqrt(jnp.sum(J * J, axis=0)))
-        R = triangular_factor(jnp.concatenate([J, f_info.residual[:, None]], axis=1))
-        return Linearisation(R[:count, :count], R[:count, count], R[count, count], size)
-
-    def step(self, step_size: Array, state: Linearisation) -> tuple[Array, optx.RESULTS]:
-        eps, tiny = jnp.finfo(state.size.dtype).eps, jnp.finfo(state.size.dtype).tiny
-        floor = jnp.maximum(jnp.max(state.size) * eps, tiny)
-        size = jnp.maximum(state.size, floor)
-        if self.damped:
-            damping, length = jnp.sqrt(_DAMPING / jnp.maximum(step_size, eps)), 1.0
-        else:
-            damping, length = jnp.sqrt(eps), step_size
-        identity = jnp.eye(size.shape[0], dtype=size.dtype)
-        rows = jnp.concatenate([state.factor / size, damping * identity])
-        right = jnp.concatenate([-state.projection, jnp.zeros_like(size)])
-        # A step that is not finite gives a trial that fails, and is rejected.
-        return length * _least_squares(rows, right) / size, optx.RESULTS.successful
+def linearised(jacobian: Float[Array, "M U"], residual: Float[Array, " M"]) -> Linearisation:
+    """A problem with this Jacobian and residual."""
+    count = jacobian.shape[1]
+    R = triangular_factor(jnp.concatenate([jacobian, residual[:, None]], axis=1))
+    size = jnp.sqrt(jnp.sum(jacobian * jacobian, axis=0))
+    return Linearisation(R[:count, :count], R[:count, count], R[count, count], size)
 
 
-class CountingSearch(optx.AbstractSearch):
-    """A search of optimistix that also counts the trials that failed."""
+class AbstractRegion(eqx.Module):
+    """How far the linearisation is trusted."""
 
-    inner: optx.AbstractSearch
+    @abc.abstractmethod
+    def step(self, line: Linearisation) -> Float[Array, " U"]:
+        """The step to the next trial."""
 
-    def init(self, y: Any, f_info_struct: Any) -> Any:
-        return self.inner.init(y, f_info_struct), jnp.array(0)
-
-    def step(self, first_step, y, y_eval, f_info, f_eval_info, state):  # pyright: ignore
-        inner, failures = state
-        step_size, accept, result, inner = self.inner.step(
-            first_step, y, y_eval, f_info, f_eval_info, inner
-        )
-        failures = failures + has_failed(f_eval_info.as_min())
-        return step_size, accept, result, (inner, failures)
+    @abc.abstractmethod
+    def updated(self, ratio: Float[Array, ""], taken: Bool[Array, ""]) -> "AbstractRegion":
+        """After a trial that gained the `ratio` of what was promised, and was `taken` or not."""
 
 
-def has_failed(cost: Float[Array, ""]) -> Any:
-    """Whether half the sum of squares is that of a trial which failed."""
-    return cost >= 0.25 * FAILED**2
+class Damped(AbstractRegion):
+    """Levenberg-Marquardt: as far as `damping` allows, relative to the columns of the Jacobian."""
+
+    damping: Float[Array, ""]
+
+    @classmethod
+    def new(cls, dtype) -> "Damped":
+        return cls(jnp.asarray(_DAMPING, dtype))
+
+    def step(self, line):
+        return line.step(self.damping)
+
+    def updated(self, ratio, taken):
+        eps = jnp.finfo(self.damping.dtype).eps
+        factor = jnp.where(taken, jnp.where(ratio > _GOOD, 1 / _LESS, 1.0), _MORE)
+        return Damped(jnp.clip(self.damping * factor, eps**2, 1 / eps))
 
 
-def least_squares_solver(tolerance: Any, damped: bool) -> optx.LevenbergMarquardt:
-    """optimistix's Levenberg-Marquardt with the pieces above, or Gauss-Newton with a line search.
+class Shortened(AbstractRegion):
+    """Gauss-Newton with a line search: the part `length` of the step without damping."""
 
-    Both are the same method of optimistix but for the search and the descent.
-    """
-    solver = optx.LevenbergMarquardt(tolerance, tolerance)
-    trust = optx.ClassicalTrustRegion(
-        high_cutoff=_GOOD, high_constant=_FACTOR, low_constant=1 / _FACTOR
-    )
-    search = trust if damped else optx.BacktrackingArmijo()
-    return eqx.tree_at(
-        lambda s: (s.search, s.descent),
-        solver,
-        (CountingSearch(search), ScaledDampedNewton(damped)),
-    )
+    length: Float[Array, ""]
+
+    @classmethod
+    def new(cls, dtype) -> "Shortened":
+        return cls(jnp.ones((), dtype))
+
+    def step(self, line):
+        # Damping of round-off: what the data do not determine stays as it is.
+        return self.length * line.step(jnp.asarray(jnp.finfo(line.size.dtype).eps, line.size.dtype))
+
+    def updated(self, ratio, taken):
+        return Shortened(jnp.where(taken, 1.0, 0.5 * self.length))
 
 
 @one_by_one

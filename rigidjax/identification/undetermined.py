@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .covariance import Spectrum
+from .digits import estimate_text, std_text
 
 # An exponent or a coefficient this close to a whole number is that number.
 _WHOLE = 1e-2
@@ -183,7 +184,8 @@ def _sum_text(signs, spectrum, of, variance):
     )
     value, unit = float(signs @ of.values), of.units[used[0]]
     std = spectrum.std_of(signs, variance)
-    return f"{name} = {value:.6g}{' ' * bool(unit)}{unit} (standard deviation {std:.2g})"
+    known = f"{name} = {estimate_text(value, std)}{' ' * bool(unit)}{unit}"
+    return f"{known} (standard deviation {std_text(std)})"
 
 
 def _monomial_text(exponents, spectrum, of, variance):
@@ -203,4 +205,4 @@ def _monomial_text(exponents, spectrum, of, variance):
     over, under = "*".join(factors(1)), factors(-1)
     below = "*".join(under)
     name = over + ("/" + (f"({below})" if len(under) > 1 else below) if under else "")
-    return f"{name} = {value:.6g} (standard deviation {std:.2g})"
+    return f"{name} = {estimate_text(value, std)} (standard deviation {std_text(std)})"

@@ -55,16 +55,16 @@ def fit_to_dataset(
         ]
         residuals = [run[sensor.name] for run in fit.residuals]
         predicted = [run[sensor.name] for run in predictions]
-        text = {"sensor": sensor.name}
-        values = {"units": "1" if sensor.value_shape == (4,) else sensor.unit, **text}
+        text, unit = {"sensor": sensor.name}, fit.sensor_units[sensor.name]
+        values = {"units": "1" if sensor.value_shape == (4,) else unit, **text}
         variables[f"{name}_measured"] = (dims, _padded(measured, length), values)
         variables[f"{name}_predicted"] = (dims, _padded(predicted, length), values)
         variables[f"{name}_residual"] = (
             ("run", "sample", channel),
             _padded(residuals, length),
-            {"units": sensor.unit, "long_name": "predicted minus measured", **text},
+            {"units": unit, "long_name": "predicted minus measured", **text},
         )
-        variables |= _noise(name, channel, k, measurements, length, sensor.unit)
+        variables |= _noise(name, channel, k, measurements, length, unit)
         tests = [fit.whiteness[sensor.name][c] for c in sensor.channels]
         variables[f"{name}_p_value"] = (
             (channel,),
@@ -120,6 +120,7 @@ def _attributes(fit) -> dict[str, Any]:
         "rank": fit.identifiability.rank,
         "condition": fit.identifiability.condition,
         "verdict": "\n".join(fit.identifiability.messages),
+        "warnings": "\n".join(fit.warnings),
         "notes": "\n".join(fit.notes),
         **{f"{package}_version": importlib.metadata.version(package) for package in _PACKAGES},
         "rigidjax_version": _version(),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Fit
+from ..identification.digits import std_text
 from .style import GREY, PALETTE, new_figure, style
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
         for row, (label, value) in enumerate(fit.estimates.items()):
             half = intervals[label][1] - value
             if not np.isfinite(half) or value == 0:
-                text = "not determined" if not np.isfinite(half) else f"0 ± {half:.2g}"
+                text = "not determined" if not np.isfinite(half) else f"0 ± {std_text(half)}"
                 ax.text(0, row, text, va="center", ha="center", color=GREY, fontsize=8)
                 continue
             percent = 100 * half / abs(value)

@@ -13,11 +13,12 @@ import numpy as np
 
 from ..identification import Fit, Measurements
 from ..identification.report import (
+    ESTIMATES,
     LEVEL,
-    dependence_texts,
-    interval_text,
+    estimate_rows,
     noise_text,
     strongest_correlations,
+    warning_texts,
     whiteness_texts,
 )
 from ..io import replacing
@@ -38,6 +39,7 @@ th:first-child, td:first-child { text-align: left; }
 img { max-width: 100%; height: auto; }
 pre { background: #f6f6f6; padding: 0.8rem; overflow-x: auto; font-size: 0.85rem; }
 .failed { background: #b00020; color: white; padding: 0.8rem 1rem; font-weight: bold; }
+.warning { background: #fff1d6; padding: 0.5rem 1rem; font-weight: bold; }
 .verdict { background: #f2f6fa; padding: 0.4rem 1rem; }
 .note { color: #666; font-size: 0.9rem; }
 """
@@ -111,11 +113,13 @@ def _head(fit):
             f'<p class="failed">This fit did not converge: {_text(fit.result)}. Its numbers are no '
             "estimates.</p>"
         )
+    out += [f'<p class="warning">{_text(sentence)}</p>' for sentence in warning_texts(fit)]
     count = len(fit.run_names)
     out.append(
         f"<p>{count} {'run' if count == 1 else 'runs'}, {fit.num_residuals} samples, "
         f"{len(fit.labels)} parameters; {_text(fit.result)} after {sum(fit.iterations)} "
-        f"iterations, {fit.failed_evaluations} failed trials.</p>"
+        f"iterations, {fit.failed_evaluations} failed trials, {fit.offset:.2g} standard errors "
+        "from the optimum.</p>"
     )
     return out
 
@@ -130,30 +134,15 @@ def _verdict(fit):
     return [
         "<h2>What the data determine</h2>",
         '<div class="verdict">',
-        *_list([*messages, *dependence_texts(fit)]),
+        *_list(messages),
         "</div>",
     ]
 
 
 def _estimates(fit):
-    std, intervals = fit.std, fit.confidence_intervals(LEVEL)
-    head = ("parameter", "estimate", "std", f"{100 * LEVEL:g} % interval", "start", "unit")
-    rows = [
-        (
-            label,
-            f"{value:.6g}",
-            f"{std[label]:.2g}",
-            interval_text(intervals[label]),
-            f"{start:.6g}",
-            unit,
-        )
-        for label, value, start, unit in zip(
-            fit.labels, fit.values, fit.starts, fit.units, strict=True
-        )
-    ]
     return [
         "<h2>Estimates</h2>",
-        _table(head, rows),
+        _table(ESTIMATES, estimate_rows(fit)),
         _note("Standard deviations assume independent residuals" + noise_text(fit)),
         _figure(plot_intervals(fit, LEVEL), "Confidence intervals"),
     ]
@@ -161,7 +150,7 @@ def _estimates(fit):
 
 def _rms_table(fit):
     rows = [
-        (f"{sensor.name}, {channel}", f"{rms:.4g}", sensor.unit)
+        (f"{sensor.name}, {channel}", f"{rms:.4g}", fit.sensor_units[sensor.name])
         for sensor in fit.sensors
         for channel, rms in fit.rms_by_channel[sensor.name].items()
     ]
@@ -174,7 +163,7 @@ def _fit_note(fit, k):
     of_runs = "" if shown == len(fit.run_names) else f" The first {shown} runs."
     return _note(
         f"Dots: measured; lines: predicted. Residual: predicted minus measured, "
-        f"{fit.rms[sensor.name]:.4g} {sensor.unit} rms over all.{of_runs}"
+        f"{fit.rms[sensor.name]:.4g} {fit.sensor_units[sensor.name]} rms over all.{of_runs}"
     )
 
 

@@ -62,12 +62,12 @@ def _draw_run(
         above.plot(fine, np.asarray(predicted)[:, k], color=color, label=channel)
         below.plot(ts, fit.residuals[b][sensor.name][:, k], ".", color=color, ms=2.5, mew=0)
     rms = fit.rms_by_run[sensor.name][fit.run_names[b]]
-    above.set_title(f"run {fit.run_names[b]}: rms {rms:.3g} {sensor.unit}")
+    above.set_title(f"run {fit.run_names[b]}: rms {rms:.3g} {fit.sensor_units[sensor.name]}")
     below.axhline(0.0, color=GREY, lw=0.7)
     below.set_xlabel("time (s)")
     above.margins(x=0.02)
     if first:
-        above.set_ylabel(sensor.unit)
+        above.set_ylabel(fit.sensor_units[sensor.name])
         below.set_ylabel("residual")
 
 

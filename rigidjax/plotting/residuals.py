@@ -63,8 +63,9 @@ def _draw_run(above: Any, below: Any, fit, run, predicted, k, b):
     below.set_xlabel("time (s)")
     above.margins(x=0.02)
     name = fit.run_names[b]
-    above.set_title(f"run {name}: rms {fit.rms_by_run[sensor.name][name]:.3g} {sensor.unit}")
-    above.set_ylabel("unit quaternion" if sensor.value_shape == (4,) else sensor.unit)
+    unit = fit.sensor_units[sensor.name]
+    above.set_title(f"run {name}: rms {fit.rms_by_run[sensor.name][name]:.3g} {unit}")
+    above.set_ylabel("unit quaternion" if sensor.value_shape == (4,) else unit)
     below.set_ylabel("residual")
 
 

@@ -35,19 +35,23 @@ def _readings(model, sensors, ts, ys):
     return jax.vmap(lambda t, y: tuple(s.predict(model, t, y) for s in sensors))(ts, ys)
 
 
-def identified(experiment, parameters, seed=0, noise=1.0):
-    """A fit of simulated data, from the truth on, with `noise` times the noise that is stated."""
+def identified(experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, **options):
+    """A fit of simulated data with `noise` times the noise that is stated.
+
+    From the truth on, or from the model `start`.
+    """
     model, state, sensors = experiment
     model = tracking(model, tuple(sensors))
-    run = rj.simulate(model, state, TS[-1], ts=TS)
+    run = rj.simulate(model, state, ts[-1], ts=ts)
     exact = _readings(model, tuple(sensors), run.ts, run.ys)
     rng = np.random.default_rng(seed)
     data = {
         sensor: values + noise * min(std, 1.0) * rng.normal(size=values.shape)
         for (sensor, std), values in zip(sensors.items(), exact, strict=True)
     }
-    measurements = rj.Measurements(TS, data, sensors)
-    return rj.identify(model, measurements, parameters, state0=state, horizons=(1.0,))
+    measurements = rj.Measurements(ts, data, sensors)
+    start = model if start is None else start
+    return rj.identify(start, measurements, parameters, state0=state, horizons=(1.0,), **options)
 
 
 # --- A free body with a known torque and unknown drag -------------------------------------------

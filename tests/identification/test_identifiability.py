@@ -228,9 +228,9 @@ def test_what_is_left_of_two_springs_is_their_sum():
     column = np.random.default_rng(0).normal(size=30)
     column /= 8 * np.linalg.norm(column)
     verdict = judged(np.stack([column, column], axis=1), np.array([2.0, 3.0]))
-    assert "k1 + k2 = 5 N m/rad (standard deviation 8)" in str(verdict)
+    assert "k1 + k2 = 5.0 N m/rad (standard deviation 8)" in str(verdict)
     verdict = judged(np.stack([column, -column], axis=1), np.array([2.0, 3.0]))
-    assert "k1 - k2 = -1 N m/rad (standard deviation 8)" in str(verdict)
+    assert "k1 - k2 = -1.0 N m/rad (standard deviation 8)" in str(verdict)
 
 
 def test_what_is_left_of_powers_is_a_monomial():
@@ -238,7 +238,7 @@ def test_what_is_left_of_powers_is_a_monomial():
     a, b, c = values = np.array([2.0, 3.0, 4.0])
     gradient = a**2 * b / c * np.array([2 / a, 1 / b, -1 / c])
     verdict = judged(np.tile(gradient, (12, 1)), values)
-    assert "k1^2*k2/k3 = 3 (standard deviation 0.29)" in str(verdict)
+    assert "k1^2*k2/k3 = 3.00 (standard deviation 0.29)" in str(verdict)
     assert "Hold two of them fixed at known values." in str(verdict)
 
 

@@ -219,4 +219,7 @@ def test_a_misfit_is_noted():
     runs = cases.measurements(cases.NOISE)
     runs = [Measurements(r.ts, {Gyroscope(): r.values[0]}, {Gyroscope(): 0.01}) for r in runs]
     fit = identify(START, runs, cases.parameters())
-    assert "times as large as the noise that was given" in fit.notes[0]
+    assert "times as large as the noise that was given" in fit.warnings[0]
+    # The worst news comes first.
+    text = fit.report()
+    assert text.index("times as large as the noise") < text.index("| parameter |")

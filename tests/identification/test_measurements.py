@@ -95,8 +95,11 @@ def test_errors_of_several_runs():
         stack_runs(["run"])
     with pytest.raises(ValueError, match=r"same sensors in the same order"):
         stack_runs([plain, attitude])
-    with pytest.raises(ValueError, match=r"for every sensor of every run"):
+    with pytest.raises(ValueError, match=r"It lacks the gyroscope in the runs \['1'\]\.$"):
         stack_runs([plain, known])
+    both = {Gyroscope(): RATES, Attitude(): np.eye(4)[:3]}
+    with pytest.raises(ValueError, match=r"for every sensor of every run.* the attitude\.$"):
+        stack_runs(Measurements(TS, both, {Gyroscope(): 1.0}))
 
 
 def test_sensors_find_their_body():

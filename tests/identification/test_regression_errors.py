@@ -99,3 +99,11 @@ def test_bodies_that_cannot_be_exchanged():
         ident.with_inertial_parameters(mixed_tree(), np.ones(30))
     with pytest.raises(ValueError, match="must be positive"):
         ident.with_inertial_parameters(planar_arm(), -np.ones(20))
+
+
+def test_units_do_not_make_a_parameter_idle(rng):
+    """Columns as the masses of a mechanism of micrometres have them beside its moments."""
+    rows = rng.normal(size=(50, 3)) * np.array([1.0, 1e-12, 1e-6])
+    rows[:, 2] += 2e6 * rows[:, 1]
+    base = ident.base_parameters(np.column_stack([rows, 0 * rows[:, 0]]), list("abcd"))
+    assert base.rank == 3 and base.idle == ("d",)

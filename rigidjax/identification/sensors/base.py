@@ -61,6 +61,10 @@ class AbstractSensor(eqx.Module):
         As it is where the sample does not determine a part of the state.
         """
 
+    def unit_in(self, model: AbstractFormulation) -> str:
+        """`unit`, where it depends on what the model has: that of an angle or that of a length."""
+        return self.unit
+
     def tracked_joints(self, model: AbstractFormulation) -> tuple[str, ...]:
         """Joints whose angle is measured beyond pi; none unless the sensor says so."""
         return ()

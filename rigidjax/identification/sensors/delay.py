@@ -42,6 +42,9 @@ class Delayed(AbstractSensor):
     def unit(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.sensor.unit
 
+    def unit_in(self, model: AbstractFormulation) -> str:
+        return self.sensor.unit_in(model)
+
     @property
     def value_shape(self) -> tuple[int, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.sensor.value_shape

@@ -21,6 +21,11 @@ class AbstractJointSensor(AbstractReading):
     def check(self, model: AbstractFormulation) -> None:
         measured_coordinate(model, self.joint, self.component, type(self).__name__)
 
+    def unit_in(self, model: AbstractFormulation) -> str:
+        joint, k = measured_coordinate(model, self.joint, self.component, type(self).__name__)
+        of_angle, of_length = self.unit.split(" or ")
+        return of_length if k < joint.num_translations else of_angle
+
 
 def sensor_name(quantity: str, joint: str, component: int | None) -> str:
     """Name of a sensor on a joint."""

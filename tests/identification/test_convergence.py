@@ -1,0 +1,118 @@
+"""Where fits end: at an optimum, soon, or with a word on what to do."""
+
+import dataclasses
+import types
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from identification import planted
+
+import rigidjax as rj
+from rigidjax.identification import PrincipalInertia
+from rigidjax.identification.arguments import Options
+from rigidjax.identification.outcome import _ending
+from rigidjax.identification.precision import MOST_OFFSET
+
+
+def servo_far_off():
+    """A servo whose springs, damper and motor are known badly: a long, bent valley."""
+    model = planted.servo(2, 3, 0.5)[0]
+    values = [jnp.asarray(x) for x in (8.0, 0.5, 2.0, 0.2, (0.3, 0.3, 1.5))]
+    return eqx.tree_at(
+        lambda m: (
+            *(getattr(m.system.moment, k) for k in ("k1", "k2", "c", "K")),
+            m.system.inertia,
+        ),
+        model,
+        values,
+    )
+
+
+def test_a_bent_valley_is_followed_in_few_iterations():
+    """130 iterations with damping that falls only where a step gains all that was promised."""
+    experiment = planted.servo(2, 3, 0.5)
+    fit = planted.identified(experiment, planted.SERVO, start=servo_far_off())
+    near = planted.identified(experiment, planted.SERVO)
+    assert fit.converged and sum(fit.iterations) < 80
+    np.testing.assert_allclose(fit.values, near.values, rtol=1e-5)
+
+
+def ending(converged, offset, horizons=(1.0,), undetermined=()):
+    """What is said of a search that ended so."""
+    search = dataclasses.replace(
+        Options(horizons=horizons).search(jnp.float64), tolerance=jnp.asarray(5e-3)
+    )
+    minimum = types.SimpleNamespace(converged=converged)
+    verdict = types.SimpleNamespace(
+        identifiable=not undetermined, condition=1.0, undetermined=[dict.fromkeys(undetermined, 1)]
+    )
+    result, warnings = _ending(minimum, offset, search, verdict)
+    return result, " ".join(warnings)
+
+
+def test_a_fit_says_why_it_is_not_at_an_optimum_and_what_helps():
+    assert ending(True, 0.1) == ("converged", "")
+    result, told = ending(True, 0.2)
+    assert "stopped 0.2 standard errors from the optimum, as `tolerance` allows" in result
+    assert "Lower `tolerance` (here 0.005)" in told
+    result, told = ending(True, 1.04)
+    assert result == "no step leads closer to the optimum, which is 1 standard errors away"
+    assert "errors of the integration" in told and "Lower `rtol` and `atol`" in told
+    result, told = ending(False, 3.0)
+    assert result == "no optimum within 200 iterations, 3 standard errors from it"
+    assert "more iterations (`max_iterations`); start values closer to the truth; the oth" in told
+    assert "shorter `horizons` first" in told and "priors" not in told
+    result, told = ending(False, float("nan"), (0.1, 1.0), ("k1", "k2"))
+    assert result == "no optimum within 200 iterations, far from it" and "horizons" not in told
+    assert "known values or priors for what the data hardly determine (k1 and k2)" in told
+
+
+class Table(eqx.Module):
+    """A moment as a table that steps jump over."""
+
+    ts: jax.Array
+    values: jax.Array
+
+    def __call__(self, t, R, omega):
+        return jnp.stack([jnp.interp(t, self.ts, v) for v in self.values])
+
+
+@pytest.fixture(scope="module")
+def tabulated():
+    """A fit of a body that a rough table of torques drives, integrated at 1e-6."""
+    rng = np.random.default_rng(1)
+    knots, ts = np.linspace(0, 8.0, 161), np.linspace(0, 8.0, 401)
+    torque = np.stack([0.02 * np.sin(1.3 * knots + k) for k in range(3)])
+    torque = jnp.asarray(torque + 0.02 * rng.normal(size=torque.shape))
+
+    def model(inertia):
+        moment = Table(jnp.asarray(knots), torque)
+        return rj.NullSpace(rj.FixedPointBody(inertia, moment=moment))
+
+    truth, state = (0.02, 0.017, 0.006), rj.State(angular_velocity=(0.3, 0.5, -0.2))
+    run = rj.simulate(model(truth), state, ts[-1], ts=ts, rtol=1e-11, atol=1e-11)
+    rates = np.asarray(run.states.angular_velocity[:, 0])
+    gyroscope = rj.Gyroscope()
+    data = {gyroscope: rates + 1e-3 * rng.normal(size=rates.shape)}
+    fit = rj.identify(
+        model((0.025, 0.02, 0.008)),
+        rj.Measurements(ts, data, {gyroscope: 1e-3}),
+        rj.Parameter("inertia", planted.inertia_of, PrincipalInertia(), labels=planted.LABELS),
+        state0=state,
+        rtol=1e-6,
+        atol=1e-6,
+        horizons=(1.0,),
+        throw=False,
+    )
+    return fit, truth
+
+
+def test_errors_of_the_integration_do_not_end_a_fit_early(tabulated):
+    """The sum of squares jumps from trial to trial by more than there is to gain."""
+    fit, truth = tabulated
+    assert fit.converged and fit.offset <= MOST_OFFSET
+    assert any("rtol = 1e-08 in the end: at 1e-06 the fit ended" in note for note in fit.notes)
+    assert np.all(np.abs(fit.values - truth) < 4 * np.array(list(fit.std.values())))

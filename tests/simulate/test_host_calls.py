@@ -1,0 +1,90 @@
+"""Programs that call the host are compiled again in every process: runs and fits do not."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from identification import cases
+from jax._src.core import jaxprs_in_params
+
+import rigidjax as rj
+from rigidjax.identification.arguments import Options
+from rigidjax.identification.least_squares import minimise_from
+from rigidjax.identification.measurements import stack_runs
+from rigidjax.identification.problem import make_problem
+
+TS = np.linspace(0.0, 1.0, 5)
+FREE = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))
+
+
+def primitives(jaxpr):
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for inner in jaxprs_in_params(equation.params):
+            yield from primitives(inner)
+
+
+def called(function, *args):
+    closed = eqx.filter_make_jaxpr(function)(*args)[0]
+    return {name for name in primitives(closed.jaxpr) if "callback" in name}
+
+
+def arm():
+    body = rj.Body("arm", 1.3, (0.02, 0.05, 0.06), (0.3, 0.0, 0.0))
+    hinge = rj.Revolute("ground", "arm", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="hinge")
+    return rj.NullSpace(rj.System(body, [hinge], rj.Gravity((0.0, -9.81, 0.0))))
+
+
+@pytest.mark.parametrize("model", [FREE, arm()], ids=["free", "arm"])
+def test_runs_that_do_not_raise_do_not_call_the_host(model):
+    def run(model, state, ts, throw):
+        return rj.simulate(model, state, ts[-1], t0=ts[0], ts=ts, throw=throw).ys
+
+    system = model.system
+    state = system.reference_state() if model is not FREE else rj.State()
+    assert called(run, model, state, jnp.asarray(TS), False) == set()
+    # Where a run is to raise, there is no other way.
+    assert called(run, model, state, jnp.asarray(TS), True) == {"pure_callback"}
+
+
+def test_fits_do_not_call_the_host():
+    how = Options()
+    runs = stack_runs(cases.measurements(cases.NOISE, known=True))
+    states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
+    problem, _ = make_problem(
+        cases.model(), runs, states, cases.parameters(), how.simulation(runs.ts.dtype)
+    )
+    search = how.search(runs.ts.dtype)
+    assert called(lambda p, s: minimise_from(p, *p.start(), s), problem, search) == set()
+
+
+def test_a_refused_start_is_a_result_of_its_lane():
+    """One of the starts is no number, one no unit quaternion: the others run."""
+    rates = jnp.array([[1.0, 2.0, 3.0], [jnp.nan, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    turned = jnp.array([[1.0, 0, 0, 0], [1.0, 0, 0, 0], [2.0, 0, 0, 0]])
+
+    @jax.jit
+    @jax.vmap
+    def results(p, omega):
+        state = rj.State(orientation=p, angular_velocity=omega)
+        return rj.simulate(FREE, state, 1.0, ts=TS, throw=False, max_steps=100).result._value
+
+    refused = rj.RESULTS.invalid_input._value
+    assert results(turned, rates).tolist() == [0, refused, refused]
+
+
+def test_times_of_samples_are_checked_before_diffrax_would():
+    def run(**options):
+        return rj.simulate(FREE, rj.State(), 1.0, **options)
+
+    with pytest.raises(ValueError, match=r"SaveAt\(ts=...\)\)` must be strictly increasing"):
+        run(saveat=diffrax.SaveAt(ts=TS[::-1]))
+    with pytest.raises(ValueError, match=r"SaveAt\(ts=...\)\)` must lie between t0 = 0"):
+        run(saveat=diffrax.SaveAt(ts=[0.5, 2.0]))
+    traced = eqx.filter_jit(lambda ts: run(ts=ts).ys)
+    for ts, match in ((TS[::-1], "must be increasing"), (2 * TS, "must lie between t0 and t1")):
+        with pytest.raises(Exception, match=match):
+            jax.block_until_ready(traced(jnp.asarray(ts)))
+    assert np.isfinite(np.asarray(traced(jnp.asarray(TS)))).all()
