@@ -64,7 +64,7 @@ METHODS = {
     "Odex, 2 columns": (cases.with_tolerance(Odex(), 1e-60), pinned_columns(2), 4, 4, 16),
     "Odex, 3 columns": (cases.with_tolerance(Odex(), 1e-60), pinned_columns(3), 6, 6, 8),
     "Seulex, 2 columns": (cases.with_tolerance(Seulex(), 1e-60), pinned_columns(2), 2, 2, 64),
-    "Seulex, 5 columns": (cases.with_tolerance(Seulex(), 1e-60), pinned_columns(5), 5, 4, 40),
+    "Seulex, 5 columns": (cases.with_tolerance(Seulex(), 1e-60), pinned_columns(5), 5, 5, 40),
 }
 
 

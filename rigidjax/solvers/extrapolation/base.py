@@ -12,7 +12,7 @@ from ..equations import frozen
 from ..newton import default_newton
 from ..outcome import RESULTS, ended
 from ..proposed import proposal
-from .interpolation import HermiteInterpolation
+from .interpolation import ChordInterpolation
 from .table import Sequence, choose
 
 
@@ -32,7 +32,7 @@ class AbstractExtrapolation(AbstractProposingSolver):
     root_find_max_steps: int = eqx.field(static=True, default=0)
 
     term_structure: ClassVar = diffrax.AbstractTerm
-    interpolation_cls: ClassVar = HermiteInterpolation  # pyright: ignore
+    interpolation_cls: ClassVar = ChordInterpolation  # pyright: ignore
 
     def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
         """None: a one-step method."""

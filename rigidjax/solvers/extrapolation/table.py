@@ -118,37 +118,53 @@ def _plan(sequence):
     return jax.tree.map(jnp.asarray, plan)
 
 
-def _weights(sequence):
-    r"""Weights $w_{cj}$ of the columns' values in the extrapolated one of c columns, (K, K).
+def lagrange_at_zero(numbers: Any, power: int) -> np.ndarray:
+    r"""Weights of columns' values in the extrapolated one.
 
     They are the Lagrange polynomials of the nodes $n_j^{-p}$ at zero.
     """
-    numbers = np.asarray(sequence.numbers, float)
-    K = len(numbers)
-    weights = np.zeros((K, K))
-    for c in range(1, K + 1):
-        for j in range(c):
-            others = np.delete(numbers[:c], j)
-            weights[c - 1, j] = np.prod(1.0 / (1.0 - (others / numbers[j]) ** sequence.power))
+    weights = np.ones(len(numbers))
+    for j, n in enumerate(numbers):
+        others = np.delete(np.asarray(numbers, float), j)
+        weights[j] = np.prod(1.0 / (1.0 - (others / n) ** power))
+    return weights
+
+
+def first_points(sequence: Sequence) -> np.ndarray:
+    """Where in a row of all substeps those of each column begin, and their number, (K + 1,)."""
+    return np.concatenate([[0], np.cumsum(sequence.numbers)])
+
+
+@functools.lru_cache
+def end_weights(sequence: Sequence) -> np.ndarray:
+    """Weights of all substeps in the value at the end, by the number of columns, (K, 1, N)."""
+    points = first_points(sequence)
+    weights = np.zeros((len(sequence.numbers), 1, points[-1]))
+    for c in range(1, len(weights) + 1):
+        found = lagrange_at_zero(sequence.numbers[:c], sequence.power)
+        weights[c - 1, 0, points[1 : c + 1] - 1] = found
     return weights
 
 
 def combined(
     sequence: Sequence,
+    weights: np.ndarray,
     columns: Any,
     start: Any,
     substep: Callable[[Any, Any, Any, Any], Any],
-    quantities: Callable[[Any], Any],
-    base: Any,
+    quantity: Callable[[Any], Any],
 ) -> Any:
-    """What `extrapolate` finds with a known number of columns.
+    """Sums over all substeps of a known number of columns, (q, n).
 
-    The sum of the columns' values, weighted, instead of the table: half of its operations, and less
-    than that of its derivatives.
+    With `end_weights` and a value it is what `extrapolate` finds, for half of the operations of a
+    table, and less than that of its derivatives; with others it is dense output.
 
-    **Arguments:** as in `extrapolate`; `columns`, from 1; `base`, (q, n), close to the values.
+    **Arguments:** as in `extrapolate`; `weights`, by the number of columns, (K, q, N); `columns`,
+    from 1; `quantity(carry)`, (n,), of which the sums are.
     """
-    weights = jnp.asarray(_weights(sequence), base.dtype)[columns - 1]
+    shape = jax.eval_shape(quantity, start)
+    rows = jnp.asarray(np.swapaxes(weights, 1, 2), shape.dtype)[columns - 1]
+    plan = {**_plan(sequence), "weights": rows}
 
     # Evaluated again backwards: to keep all that happens in a substep takes longer (Odex, Example
     # A: a gradient of 14 runs).
@@ -156,15 +172,13 @@ def combined(
     def run(val, x):
         carry, total = val
         carry = substep(carry, x["i"], x["n"], x["i"] == 0)
-        weight = jnp.where(x["last"], weights[x["j"]], 0.0)
-        return carry, total + weight * (quantities(carry) - base)
+        return carry, total + x["weights"][:, None] * quantity(carry)
 
     def body(val, x):
         return jax.lax.cond(x["j"] < columns, run, lambda val, x: val, val, x), None
 
-    val = start, jnp.zeros_like(base)
-    (_, total), _ = jax.lax.scan(body, val, _plan(sequence))
-    return base + total
+    total = jnp.zeros((weights.shape[1], *shape.shape), shape.dtype)
+    return jax.lax.scan(body, (start, total), plan)[0][1]
 
 
 def choose(sequence: Sequence, e: Extrapolation, target: Any) -> tuple[Any, Any]:

@@ -1,0 +1,81 @@
+"""Weights of the dense output of Gragg-Bulirsch-Stoer extrapolation."""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .table import Sequence, first_points, lagrange_at_zero
+
+# All of these have their middle at an odd substep, where errors go with the square of the step.
+_NUMBERS = (2, 6, 10, 14, 18, 22, 26, 30)
+SEQUENCE = Sequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
+
+
+class Weights(NamedTuple):
+    r"""Weights of what the polynomial adds to the chord, $q_k$, by the number of columns.
+
+    **Attributes:** `inside`, of $h f$ at all substeps, (K, q, N); `ends`, of $y_1 - y_0$, $h f_0$
+    and $h f_1$, (K, q, 3).
+    """
+
+    inside: np.ndarray
+    ends: np.ndarray
+
+
+@functools.lru_cache
+def weights() -> Weights:
+    r"""The polynomial with $y$ and $\dot y$ at both ends, and derivatives in the middle.
+
+    With c columns those up to 2 c - 2, from central differences of f, extrapolated. It is of degree
+    2 c + 2.
+
+    **Source:** Hairer-Ostermann, Dense output for extrapolation methods (1990);
+    Hairer-Norsett-Wanner I, II.9 "Dense output for the GBS method".
+    """
+    K, N = len(_NUMBERS), sum(_NUMBERS)
+    table = np.zeros((K, 2 * K + 1, 3 + N))
+    for c in range(1, K + 1):
+        q = _chord_form(_middle(c))
+        table[c - 1, : len(q)] = q
+    return Weights(table[:, :, 3:], table[:, :, :3])
+
+
+def _middle(columns):
+    r"""Weights of $h^k y^{(k)}$ in the middle, less $y_0$ for k = 0, (2 c - 1, 3 + N)."""
+    points = first_points(SEQUENCE)
+    found = np.zeros((2 * columns - 1, 3 + points[-1]))
+    for k in range(len(found)):
+        used = [j for j in range(columns) if _NUMBERS[j] // 2 + 1 >= k]
+        extrapolation = lagrange_at_zero(np.array([_NUMBERS[j] for j in used]), 2)
+        for j, factor in zip(used, extrapolation, strict=True):
+            n, f = _NUMBERS[j], np.zeros(_NUMBERS[j] + 1)
+            middle = n // 2
+            if k == 0:
+                # By double steps from y_1 = y_0 + h f_0 / n on.
+                f[0], f[2:middle:2] = 1.0 / n, 2.0 / n
+            for i in range(k):
+                f[middle + k - 1 - 2 * i] = (-1) ** i * math.comb(k - 1, i) * (n / 2) ** (k - 1)
+            found[k, 1] += factor * f[0]
+            found[k, 3 + points[j] : 3 + points[j + 1]] += factor * f[1:]
+    return found
+
+
+def _chord_form(middle):
+    """Rows $q_k$ from those of the derivatives in the middle."""
+    size, width = middle.shape
+    chord, left, right = np.eye(3, width)
+    q = np.zeros((size + 2, width))
+    # The cubic polynomial with the values and rates at the ends, and its powers of x.
+    q[0], q[1] = 0.5 * (left - right), chord - 0.5 * (left + right)
+    cubic = [0.5 * chord + 0.25 * q[0], 0.5 * chord + 0.25 * q[1], -0.25 * q[0], -0.25 * q[1]]
+    # What is missing in the middle, divided by theta^2 (1 - theta)^2 = (1 - x^2)^2 / 16.
+    rest = np.stack([row / (math.factorial(k) * 2.0**k) for k, row in enumerate(middle)])
+    for k in range(min(size, 4)):
+        rest[k] -= cubic[k]
+    for k in range(size):
+        term = sum(4.0 * (i + 1) * rest[k - 2 * i] for i in range(k // 2 + 1))
+        q[k] += term
+        q[k + 2] -= term
+    return q

@@ -1,0 +1,59 @@
+"""Weights of the dense output of the extrapolated linearly implicit Euler method."""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from .table import Sequence, first_points, lagrange_at_zero
+
+# At the end of each of the parts of a step all columns have a value.
+_PARTS = 4
+_NUMBERS = tuple(_PARTS * j for j in range(1, 9))
+SEQUENCE = Sequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
+
+
+class Weights(NamedTuple):
+    """Weights of what the polynomial adds to the chord, $q_k$.
+
+    **Attributes:** `inside`, of $y - y_0$ at all substeps, by the number of columns, (K, q, N);
+    `chord`, of $y_1 - y_0$, (q,).
+    """
+
+    inside: np.ndarray
+    chord: np.ndarray
+
+
+@functools.lru_cache
+def weights() -> Weights:
+    r"""The polynomial of degree 7 with the values at both ends, and values and rates in between.
+
+    At 1/4, 1/2 and 3/4 of the step values and central differences are extrapolated like the value
+    at the end. (Differences at the end alone, as in the code SEULEX, make an expansion about it,
+    which over the whole step converges half as fast: Example A at 1e-10, error 5e-5 for 1e-9.)
+
+    **Source:** after Hairer-Ostermann, Dense output for extrapolation methods (1990).
+    """
+    theta = np.arange(1, _PARTS) / _PARTS
+    # Values and rates of theta (1 - theta) x^k, less those of the chord.
+    k, x = np.arange(2 * len(theta)), 2.0 * theta[:, None] - 1.0
+    bubble, slope = (theta * (1.0 - theta))[:, None], (1.0 - 2.0 * theta)[:, None]
+    powers = x**k
+    rates = slope * powers + 2.0 * bubble * np.where(k > 0, k * x ** np.maximum(k - 1, 0), 0.0)
+    polynomial = np.linalg.inv(np.concatenate([bubble * powers, rates]))
+    points = first_points(SEQUENCE)
+    table = np.zeros((len(_NUMBERS), len(k), points[-1]))
+    for c in range(1, len(_NUMBERS) + 1):
+        conditions = np.zeros(table.shape[1:])
+        extrapolation = lagrange_at_zero(np.array(_NUMBERS[:c]), 1)
+        for j, factor in enumerate(extrapolation):
+            for row, part in enumerate(range(1, _PARTS)):
+                # Substeps are numbered from 1; y - y_0 is zero at the start.
+                at = points[j] + part * (j + 1) - 1
+                conditions[row, at] = factor
+                slope = conditions[len(theta) + row]
+                slope[at + 1] = 0.5 * _NUMBERS[j] * factor
+                if at > points[j]:
+                    slope[at - 1] = -0.5 * _NUMBERS[j] * factor
+        table[c - 1] = polynomial @ conditions
+    return Weights(table, -polynomial @ np.concatenate([theta, np.ones_like(theta)]))
