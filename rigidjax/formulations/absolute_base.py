@@ -107,8 +107,8 @@ class AbstractAbsolute(AbstractFormulation):
             coordinates,
             [layout.velocity(values, i) for i in bodies] if shifts else (),
             [
-                self.rotation.project_rate(a, a_dot)
-                for a, a_dot in zip(coordinates, rates, strict=True)
+                self.rotation.project_rate(a, a_dot, I)
+                for a, a_dot, I in zip(coordinates, rates, self.mechanics.inertias(), strict=True)
             ],
         )
         return join_chart(projected, y)

@@ -343,7 +343,7 @@ class JointedAbsolute(AbstractJointed):
         values, _ = split_chart(y)
         x, a = self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
-        a_dot = jax.vmap(self.rotation.project_rate)(a, a_dot)
+        a_dot = jax.vmap(self.rotation.project_rate)(a, a_dot, self.mechanics.inertias)
         poses = self.poses(y)
         places = self.mechanics.place(poses)
         twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))

@@ -120,8 +120,17 @@ class AbstractRotation(eqx.Module):
         r"""Coordinates near `a` that satisfy the internal constraints; explicit, idempotent."""
 
     @abc.abstractmethod
-    def project_rate(self, a: Float[Array, " n"], a_dot: Float[Array, " n"]) -> Float[Array, " n"]:
-        r"""Rates made tangent to the internal constraints at `a` (which satisfies them)."""
+    def project_rate(
+        self,
+        a: Float[Array, " n"],
+        a_dot: Float[Array, " n"],
+        inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
+    ) -> Float[Array, " n"]:
+        r"""Rates made tangent to the internal constraints at `a` (which satisfies them).
+
+        The nearest ones in the metric of the mass matrix of `inertia`, kg m^2, or in that of the
+        unit matrix for `None`.
+        """
 
     @abc.abstractmethod
     def singularity(self, a: Float[Array, " n"]) -> Float[Array, ""]:

@@ -42,6 +42,11 @@ class AbstractMinimalRotation(AbstractRotation):
         r"""The coordinates themselves."""
         return a
 
-    def project_rate(self, a: Float[Array, "3"], a_dot: Float[Array, "3"]) -> Float[Array, "3"]:
+    def project_rate(
+        self,
+        a: Float[Array, "3"],
+        a_dot: Float[Array, "3"],
+        inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
+    ) -> Float[Array, "3"]:
         r"""The rates themselves."""
         return a_dot

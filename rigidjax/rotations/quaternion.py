@@ -165,8 +165,13 @@ class Quaternion(AbstractRotation):
         r"""$p / |p|$. **Source:** Lang (63, P)."""
         return so3.normalize(a)
 
-    def project_rate(self, a: Float[Array, "4"], a_dot: Float[Array, "4"]) -> Float[Array, "4"]:
-        r"""$\dot p - \langle p, \dot p\rangle\,p$. **Source:** Lang (63, V)."""
+    def project_rate(
+        self,
+        a: Float[Array, "4"],
+        a_dot: Float[Array, "4"],
+        inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
+    ) -> Float[Array, "4"]:
+        r"""$\dot p - \langle p, \dot p\rangle\,p$, in either metric. **Source:** Lang (63, V)."""
         p0, p1, p2, p3 = jnp.unstack(a)
         q0, q1, q2, q3 = jnp.unstack(a_dot)
         radial = p0 * q0 + p1 * q1 + p2 * q2 + p3 * q3

@@ -97,6 +97,27 @@ def test_projected_rate_is_that_of_lang(rng):
     np.testing.assert_allclose(rotation.null_space(d).T @ (v - expected), 0.0, atol=1e-14)
 
 
+TENSOR = ((3.0, 0.2, 0.1), (0.2, 2.5, -0.1), (0.1, -0.1, 1.8))
+
+
+@pytest.mark.parametrize("inertia", [(3.0, 2.0, 1.5), TENSOR, (1.0, 1.0, 0.0), (0.0,) * 3])
+def test_rate_projected_in_the_mass_metric(inertia, rng):
+    """What is taken away does no work on a rotation; a body without inertia has the unit metric."""
+    rotation, inertia = Directors(), jnp.asarray(inertia)
+    d = rotation.from_quaternion(cases.quaternions(rng, 1)[0])
+    v = jnp.asarray(rng.normal(size=9))
+    found = rotation.project_rate(d, v, inertia)
+    T, M = rotation.null_space(d), rotation.mass_matrix(d, inertia)
+    np.testing.assert_allclose(rotation.constraint_jacobian(d) @ found, 0.0, atol=1e-14)
+    # The unit matrix has a part of 1.5e-8 in the metric.
+    np.testing.assert_allclose(T.T @ M @ (v - found), 0.0, atol=1e-6)
+    plain = rotation.angular_velocity(d, rotation.project_rate(d, v))
+    free = inertia == 0.0 if inertia.ndim == 1 else np.zeros(3, bool)
+    omega = rotation.angular_velocity(d, found)
+    np.testing.assert_allclose(omega[free], plain[free], atol=1e-6)
+    assert np.max(np.abs(omega - plain)[~free], initial=1.0) > 0.01
+
+
 def test_euler_map(rng):
     """Lang (26) in matrix form, its homogeneity, and the stacked columns (47)."""
     p = jnp.asarray(rng.normal(size=4))
