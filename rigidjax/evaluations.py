@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     """The solver inside all wrappers of this package."""
-    while isinstance(type(solver), type) and type(solver) in (
+    while type(solver) in (
         Projected,
         Recharted,
         Pinned,

@@ -187,6 +187,13 @@ def _solve(
         solver = unrolled(solver) if is_small(terms, t0, y0, args) else solver
     minimal = model.rotation.num_constraints == 0
     watch = minimal and not model.recharting
+    projected: Any = solver.solver if isinstance(solver, Recharted) else solver
+    subs: Any = saveat.subs
+    # Without `subs` for dense output alone.
+    between = isinstance(projected, Projected) and getattr(subs, "ts", None) is not None
+    plain = getattr(subs, "fn", None) is _SAVE_Y
+    if between and not plain:
+        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, _OfProjected(subs.fn, projected))
     solution = checked_before()(diffrax.diffeqsolve)(
         terms,
         solver,
@@ -204,9 +211,8 @@ def _solve(
         progress_meter=meter,
     )
     ts, ys = solution.ts, solution.ys
-    projected = solver.solver if isinstance(solver, Recharted) else solver
-    if isinstance(projected, Projected) and saveat.subs is not None and ys is not None:
-        ys = _project_saved(projected, solution.ts, ys, saveat)
+    if between and plain:
+        ys = _project_saved(projected, solution.ts, ys, t0, y0)
     result = RESULTS.promote(solution.result)
     result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     result = _result_of_signals(result, model, t0, t1)
@@ -215,8 +221,7 @@ def _solve(
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
         result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
         mask = mask.get("user")
-    subs: Any = saveat.subs
-    saved = ys is not None and subs.fn is _SAVE_Y
+    saved = ys is not None and plain
     if watch and saved:
         ts, ys = _cut_at_crossing(model, y0, ts, ys)
     if saved:
@@ -269,18 +274,31 @@ def _is_finite(solution, ys):
     return jnp.all(jnp.isfinite(values) | ~jnp.isfinite(solution.ts)[:, None])
 
 
-def _project_saved(solver, ts, ys, saveat):
+def _project_saved(solver, ts, ys, t0, y0):
     """What was saved between steps is interpolated: project it like the steps themselves."""
-    if saveat.subs.fn is not _SAVE_Y or saveat.subs.ts is None:
-        return ys
 
     def project(t, y):
-        projected, _, _ = solver.after(t, y)
         reached = jnp.isfinite(t)
-        return jax.tree.map(lambda new, old: jnp.where(reached, new, old), projected, y)
 
-    safe = jax.tree.map(lambda y: y, ys)
-    return jax.vmap(project)(ts, safe)
+        def chosen(new, old):
+            return jax.tree.map(lambda new, old: jnp.where(reached, new, old), new, old)
+
+        # What was not reached is infinite, and so would be derivatives of its projection.
+        projected, _, _ = solver.after(chosen(t, t0), chosen(y, y0))
+        return chosen(projected, y)
+
+    return jax.vmap(project)(ts, ys)
+
+
+class _OfProjected(eqx.Module):
+    """A function of what is saved that gets projected unknowns, as those of steps are."""
+
+    function: Any
+    solver: Projected
+
+    def __call__(self, t, y, args):
+        projected, _, _ = self.solver.after(t, y)
+        return self.function(t, projected, args)
 
 
 def _with_singularity(model, event):

@@ -15,6 +15,7 @@ from ..rotations.euler_map import euler_map
 from ..rotations.so3 import multiply
 from ..state import State
 from ..system import AbstractMechanics, System, as_mechanics
+from ..system.dynamics import eliminates
 from ..system.jointed import Twists
 from ..system.reactions import Reaction
 from .charts import (
@@ -146,7 +147,11 @@ class AbstractFormulation(eqx.Module):
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
         state = self._check_rows(state)
-        return state if self.jointed is None else check_joints(self.jointed, state, t)
+        if self.jointed is None:
+            return state
+        if eliminates(self.jointed.mechanics):
+            state = self.jointed.system.with_all_mass(state)
+        return check_joints(self.jointed, state, t)
 
     def _check_rows(self, state: State) -> State:
         if not isinstance(state, State):

@@ -149,7 +149,8 @@ class Problem(eqx.Module):
         """Predicted values of all sensors at the times of the samples, and success."""
         how: Any = self.simulation
         state0, closed = experiment.started(run.ts[0])
-        # Sensors are read while integrating: what is saved costs memory traffic in every step.
+        # Sensors are read while integrating: what is saved costs memory traffic in every step. As
+        # everywhere they read projected unknowns.
         saveat = diffrax.SaveAt(ts=run.ts, fn=_Readings(experiment.model, experiment.sensors))
         solution = simulate(
             experiment.model,

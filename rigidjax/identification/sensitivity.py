@@ -169,7 +169,7 @@ class VariedRun(eqx.Module):
         solution = simulate(
             at.model, state0, self.t1, t0=self.t0, ts=self.ts, throw=False, **self.options
         )
-        # Read after the solve: what is saved between steps is then projected.
+        # Read after the solve, for derivatives in either mode; of projected unknowns, as in fits.
         values = jax.vmap(lambda t, y: _read(at, t, y))(solution.ts, solution.ys)
         return values, (values, solution.result)
 

@@ -3,7 +3,7 @@
 import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.body import Body
-from ..checks import is_traced
+from ..bodies.euler_equations import symmetric_components
+from ..checks import check, checked_with_derivatives, is_traced
 from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
 from ..joints import AbstractJoint
 from ..joints.base import is_default_name, renamed
@@ -19,6 +20,13 @@ from ..laws import with_static_functions
 from ..state import State
 from .mechanics import AbstractMechanics, Inertia, add
 from .topology import Topology, draw, find_topology
+
+# Determinant of an inertia over its trace cubed, below which it counts as none about some axis.
+_MASSLESS = 1e-10
+_LOST_MASS = (
+    "A body has no inertia about an axis, but had it when its `System` was made; accelerations are "
+    "found in a way that needs it. Make the `System` with this inertia."
+)
 
 
 class System(AbstractMechanics):
@@ -46,7 +54,7 @@ class System(AbstractMechanics):
     topology: Topology = eqx.field(static=True)
     has_all_mass: bool = eqx.field(static=True)
     tracked: tuple[str, ...] = eqx.field(static=True)
-    translates: bool = eqx.field(static=True)
+    translates: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -95,9 +103,11 @@ class System(AbstractMechanics):
                 force.check_joint(self.joints[self.joint_index(name)])
         self.forces = forces
         self.topology = find_topology(names, joints)
-        self.has_all_mass = all(_has_all_mass(body) for body in bodies)
+        self.has_all_mass = all(
+            is_traced(body.inertia) or _least_inertia(np.asarray(body.inertia)) > _MASSLESS
+            for body in bodies
+        )
         self.tracked = ()
-        self.translates = True
 
     @property
     def num_bodies(self) -> int:
@@ -185,6 +195,22 @@ class System(AbstractMechanics):
     def masses(self) -> Sequence[Float[Array, ""]]:
         return tuple(body.mass for body in self.bodies)
 
+    def with_all_mass(self, state: State) -> State:
+        """The state; an error if a body has lost the inertia that it had when this was made.
+
+        Whether all have it decides how accelerations are found, by elimination along the trees or
+        by a mass matrix, and so it cannot depend on values that are changed later.
+        """
+        if not self.has_all_mass:
+            return state
+        least = [_least_inertia(body.inertia) for body in self.bodies]
+        least = jnp.stack(least) if is_traced(least) else np.stack(least)
+
+        def checked(one):
+            return one * (check(least, lambda x: x > _MASSLESS, _LOST_MASS) > 0).all()
+
+        return checked_with_derivatives(state, checked)
+
     def inertias(self) -> Sequence[Inertia]:
         return tuple(body.inertia for body in self.bodies)
 
@@ -237,10 +263,11 @@ def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, .
     return tuple(out)
 
 
-def _has_all_mass(body: Body) -> bool:
-    """Whether a body has inertia about every axis; what is being traced is taken to have it."""
-    if is_traced(body.inertia):
-        return True
-    inertia = np.asarray(body.inertia)
-    moments = inertia if inertia.ndim == 1 else np.linalg.eigvalsh(inertia)
-    return bool(moments.min() > 1e-9 * max(moments.max(), np.finfo(moments.dtype).tiny))
+def _least_inertia(inertia: Any) -> Any:
+    """What is zero if there is no inertia about some axis: the determinant over trace cubed."""
+    if inertia.ndim == 1:
+        trace = inertia.sum()
+        return (inertia / (trace + (trace == 0))).prod()
+    trace = inertia.trace()
+    a, b, c, d, e, f = symmetric_components(inertia / (trace + (trace == 0)))
+    return a * (b * c - d * d) + f * (d * e - c * f) + e * (d * f - b * e)

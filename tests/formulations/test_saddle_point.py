@@ -110,7 +110,7 @@ def compare(rotation, inertia, on_manifold):
 @every_rotation
 def test_on_the_manifold(rotation, inertia):
     # The saddle-point matrix has a condition number of up to a few hundred.
-    assert max(compare(rotation, inertia, True).values()) < 1e-12
+    assert np.max(list(compare(rotation, inertia, True).values())) < 1e-12
 
 
 @every_inertia

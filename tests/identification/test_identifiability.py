@@ -178,7 +178,7 @@ def test_what_is_zero_is_determined_all_the_same(case, zero, noise):
         assert abs(fit.estimates[label]) < (4 if noise else 1e-3) * fit.std[label]
         assert f"{label} cannot be told from zero" in str(verdict)
     exact = dict(zip(fit.labels, fit.starts, strict=True))
-    assert max(abs(fit.estimates[x] - exact[x]) / fit.std[x] for x in fit.labels) < 4
+    assert np.max([abs(fit.estimates[x] - exact[x]) / fit.std[x] for x in fit.labels]) < 4
 
 
 def test_what_is_not_determined_with_zeros_is_told_in_units():

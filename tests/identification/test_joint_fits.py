@@ -79,7 +79,7 @@ def test_joint():
     assert fit.converged and fit.identifiability.identifiable
     # As accurate as the simulation in the fit, at its tolerance of 1e-8.
     np.testing.assert_allclose(fit.values, [MASS, STIFFNESS, TORQUE], rtol=2e-6)
-    assert max(fit.rms.values()) < 1e-6
+    assert np.max(list(fit.rms.values())) < 1e-6
 
 
 def test_accelerometer_and_marker():

@@ -57,9 +57,11 @@ def test_consistent_initial_values(name):
     assert 1e-5 < float(jnp.max(jnp.abs(y - exact))) < 2e-3
     # Velocities that contradict the constraints are removed at the projected position.
     a, a_dot = y[:9], y[9:]
-    normal = MODEL.rotation.constraint_jacobian(a).T @ jnp.arange(1.0, 7.0)
+    M = MODEL.rotation.mass_matrix(a, TOP.inertia)
+    normal = jnp.linalg.solve(M, MODEL.rotation.constraint_jacobian(a).T @ jnp.arange(1.0, 7.0))
     moved = PROJECTIONS["explicit"](MODEL, ZERO, y.at[9:].add(normal))[0]
-    assert cases.error(moved[9:], a_dot) < 1e-14
+    # The unit matrix has a part of 1.5e-8 in its metric.
+    assert cases.error(moved[9:], a_dot) < 1e-6
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,34 @@ def test_saved_times_do_not_depend_on_what_else_is_saved(saved, everything):
         assert int(saved.stats[key]) == int(everything.stats[key])
 
 
+def test_functions_get_projected_unknowns(saved):
+    """As those of `ts` are: what is interpolated violates the constraints."""
+
+    def function(t, y, args):
+        return jnp.concatenate([y, jnp.stack(MODEL.drift(t, y))])
+
+    found = rj.simulate(
+        MODEL, START, 1.0, saveat=diffrax.SaveAt(ts=TS, fn=function), rtol=1e-9, atol=1e-9
+    ).ys
+    assert np.max(found[:, -2:]) < 1e-13
+    assert cases.error(found[:, :-2], saved.ys) < 1e-12
+
+
+def test_derivatives_where_some_times_were_not_reached():
+    def reached(inertia):
+        body = rj.FixedPointBody(inertia, TOP.potential)
+        solution = rj.simulate(
+            rj.Absolute(body, rj.Directors()), START, 1.0, ts=TS, solver=diffrax.Heun(), dt=0.05,
+            max_steps=5, throw=False,
+        )  # fmt: skip
+        there = jnp.isfinite(solution.ts)
+        return jnp.sum(jnp.where(there[:, None], solution.ys, 0.0)), there
+
+    gradient, there = jax.grad(reached, has_aux=True)(jnp.asarray(cases.PRINCIPAL))
+    assert np.array_equal(there, [True, False, False, False, False])
+    assert np.all(np.isfinite(gradient)) and np.min(np.abs(gradient)) > 1e-8
+
+
 def test_quantities_of_a_solution(saved):
     states = saved.states
     assert states.orientation.shape == (5, 1, 4)

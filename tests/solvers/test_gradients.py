@@ -69,7 +69,8 @@ def test_reverse_with_dense_output_and_times(name):
     forward = jax.jit(jax.jacfwd(value, every))(*numbers)
     for a, b in zip(reverse, forward, strict=True):
         # Derivatives of order one; those by the steps are small, of the order of the tolerance.
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+        # Weights of Seulex's dense output add up to some 1e4, and with them round-off of its slope.
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 if name == "Seulex" else 1e-12)
 
 
 def test_end_of_a_run_whose_last_step_is_rejected():

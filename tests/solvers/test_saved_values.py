@@ -69,7 +69,6 @@ def test_saved_values_of_a_solver(solver, strict):
         saved_error = np.max(np.abs(saved - orbit(TIMES)))
         step_error = np.max(np.abs(steps[:count] - orbit(np.asarray(ts[:count]))))
         limit = 10.0 * step_error if strict else max(10.0 * step_error, tolerance)
-        print(type(solver).__name__, tolerance, count, saved_error, step_error)
         assert saved_error < limit
 
 
@@ -82,17 +81,12 @@ FIXED = {
     "EnergyMomentum, directors": (rj.solvers.EnergyMomentum(), DIRECTORS),
     "Variational": (rj.solvers.Variational(), BODY),
     "SimoWong": (rj.solvers.SimoWong(), BODY),
-    "EnergyMidpoint": (rj.solvers.EnergyMidpoint(), BODY),
     "MuntheKaas, RK4": (rj.solvers.MuntheKaas(rj.solvers.RK4()), BODY),
     "MuntheKaas, Dopri5": (rj.solvers.MuntheKaas(diffrax.Dopri5()), BODY),
-    "MuntheKaas, Dopri8": (rj.solvers.MuntheKaas(diffrax.Dopri8()), BODY),
     "CommutatorFree4": (rj.solvers.CommutatorFree4(), BODY),
     "GeneralizedAlpha": (rj.solvers.GeneralizedAlpha(), ABSOLUTE),
     "Dopri5": (diffrax.Dopri5(), BODY),
     "Tsit5": (diffrax.Tsit5(), BODY),
-    "Dopri8": (diffrax.Dopri8(), BODY),
-    "Kvaerno5": (diffrax.Kvaerno5(), BODY),
-    "Radau5": (Radau5(), BODY),
 }
 
 
@@ -123,5 +117,4 @@ def test_saved_values_between_fixed_steps(name, turning):
         for a, b in zip((attitudes(states), states.angular_velocity), turning, strict=True)
     ]
     for error in errors:
-        print(name, error.max(), error[::4].max(), error.max() / error[::4].max())
         assert error.max() < 10.0 * error[::4].max()
