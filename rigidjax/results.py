@@ -1,6 +1,12 @@
 """How a simulation can end."""
 
+from typing import Any
+
 import diffrax
+
+# In a run diffrax knows its own results only. This one, of an iterative linear solver that is of no
+# use here, stands for `RESULTS.joints_open` there.
+JOINTS_OPEN: Any = diffrax.RESULTS.stagnation
 
 
 class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
@@ -30,6 +36,10 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     nonfinite_state = (
         "The state is no longer finite. Take smaller steps or an adaptive step size, or check the "
         "forces for values that are not finite."
+    )
+    joints_open = (
+        "The joints can no longer be closed: the mechanism came to the end of its reach, or a "
+        "prescribed motion asks for what other joints forbid."
     )
 
 

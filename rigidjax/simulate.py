@@ -33,7 +33,7 @@ from .formulations import Absolute, AbstractFormulation
 from .formulations.charts import split_chart
 from .native.backend import NAMES, Backend, checked_name
 from .projection import AbstractProjection
-from .results import RESULTS, SimulationError
+from .results import JOINTS_OPEN, RESULTS, SimulationError
 from .sample_times import checked_before
 from .signal import signals_of
 from .solution import Solution
@@ -90,7 +90,8 @@ def simulate(
       the samples of an `rj.Signal`, fixed ones must end where it jumps.
     - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
       none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
-      between steps. Structure-preserving solvers run without any.
+      between steps. A joint that it cannot close ends the run with `RESULTS.joints_open`; without
+      a projection look at `Solution.warnings`. Structure-preserving solvers run without any.
     - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any
       order.
     - `event`: a `diffrax.Event`; its functions get the unknowns `y`, see `model.decode`.
@@ -137,22 +138,30 @@ def simulate(
     counts_itself = isinstance(method, AbstractDAESolver | AbstractStructureSolver)
     count = explicit_evaluations(method) is None and not counts_itself and not traced
     number = start_count() if count else None
-    solution, okay = _solve(
+    solve = lambda saveat, number: _solve(  # noqa: E731
         model, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
         progress, max_steps, args, number,
     )  # fmt: skip
+    solution, okay = solve(saveat, number)
     if number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
     if faults:
         result = RESULTS.where(jnp.stack(faults).any(), RESULTS.invalid_input, solution.result)
         solution = eqx.tree_at(lambda s: s.result, solution, result)
-    return _throw(solution, okay, traced) if throw else solution
+    if not throw:
+        return solution
+    if not traced and np.all(solution.result == RESULTS.joints_open):
+        # What was saved may end long before the end.
+        opening = solve(_SAVE_END, None)[0].warnings
+        raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
+    return _throw(solution, okay, traced)
 
 
 # Made once: building modules costs more than a short run.
 _ANY_MODE = {name: AnyMode(backend=name) for name in NAMES}
 _NO_METER = diffrax.NoProgressMeter()
+_SAVE_END = diffrax.SaveAt(t1=True)
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
@@ -216,6 +225,7 @@ def _solve(
     result = RESULTS.promote(solution.result)
     result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     result = _result_of_signals(result, model, t0, t1)
+    result = RESULTS.where(result == RESULTS.promote(JOINTS_OPEN), RESULTS.joints_open, result)
     mask: Any = solution.event_mask
     if watch:
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))

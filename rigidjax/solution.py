@@ -4,12 +4,14 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import Array, Float
 
 from .formulations import AbstractFormulation
 from .formulations.charts import split_chart
 from .results import RESULTS
 from .state import State
+from .system.gaps import closed_gap
 
 
 class Solution(eqx.Module):
@@ -27,7 +29,7 @@ class Solution(eqx.Module):
       evaluations of the vector field, Jacobian columns apart, as is the one that a
       first-same-as-last method makes after a change of chart. For implicit solvers `num_rhs` is
       counted on the host and missing under a JAX transformation.
-    - `result`: an `rj.RESULTS`.
+    - `result`: an `rj.RESULTS`; see `warnings` too.
     - `event_mask`: which event ended the run, as in diffrax.
     """
 
@@ -75,6 +77,27 @@ class Solution(eqx.Module):
     def multipliers(self) -> Float[Array, "T m"]:
         """Lagrange multipliers of the internal constraints, shape (T, m), J."""
         return self._along(_multipliers)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a successful run may not be trusted for; empty if there is nothing.
+
+        The joint that is farthest open at a saved time, if that is more than a state may have
+        that another run starts from: after `projection=False`, or with steps too long.
+        """
+        gaps = np.asarray(self._along(_gaps))
+        times = np.broadcast_to(np.asarray(self.ts)[..., None], gaps.shape)
+        known = np.where(np.isfinite(times) & np.isfinite(gaps), gaps, 0.0)
+        if not np.max(known, initial=0.0) > closed_gap(gaps.dtype):
+            return ()
+        where = np.unravel_index(np.argmax(known), known.shape)
+        joint: Any = self.model.system
+        joint = joint.joints[where[-1]].name
+        run = f" of run {', '.join(map(str, where[:-2]))}" if gaps.ndim > 2 else ""
+        return (
+            f"The joint {joint!r} is open by {known[where]:.3g} (of the size of the mechanism, or "
+            f"rad) at t = {times[where]:.6g} s{run}.",
+        )
 
     def evaluate(self, t: Float[Array, ""]) -> State:
         """State at any time, from dense output (`saveat=diffrax.SaveAt(dense=True)`).
@@ -131,6 +154,10 @@ def _momentum(model, t, y):
 
 def _drift(model, t, y):
     return model.drift(t, y)
+
+
+def _gaps(model, t, y):
+    return model.gaps(t, y)
 
 
 def _multipliers(model, t, y):

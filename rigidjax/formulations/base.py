@@ -23,6 +23,7 @@ from .charts import (
     Unknowns,
     chart_limit,
     in_space,
+    join_chart,
     move_chart,
     needs_no_reference,
     split_chart,
@@ -73,6 +74,17 @@ class AbstractFormulation(eqx.Module):
     @abc.abstractmethod
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Largest violation of the constraints: position level and velocity level (1/s)."""
+
+    def gaps(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " J"]:
+        """How far each joint is open: lengths over that of the mechanism, angles in rad.
+
+        The chord of the angle where the child is the wrong way round in its joint.
+        **Returns:** shape (J,), in the order of the system's joints; empty without joints.
+        """
+        values, _ = split_chart(y)
+        if self.jointed is None:
+            return jnp.zeros(0, values.dtype)
+        return self.jointed.gaps(t, join_chart(values[: self.layout.size], y))
 
     @abc.abstractmethod
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:

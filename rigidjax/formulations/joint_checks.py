@@ -12,6 +12,7 @@ from ..checks import ArrayInput, is_traced, raise_or_note
 from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system.dynamics import mass_of_rates
+from ..system.gaps import alignments
 from ..system.jointed import JointedMechanics, Twists
 
 if TYPE_CHECKING:
@@ -28,19 +29,26 @@ def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> Sta
     """The state; errors where it violates a joint, or a body lacks mass that it needs."""
     joints = jointed.system.joints
     if is_traced((jointed, state, t)):
-        position, velocity, massless = _faults(jointed, state, t)
-        flags = jnp.concatenate([position > TOLERANCE, velocity > TOLERANCE, massless[:1] >= 0])
+        position, velocity, cosines, massless = _faults(jointed, state, t)
+        flags = [position > TOLERANCE, cosines < 0, velocity > TOLERANCE, massless[:1] >= 0]
+        flags = jnp.concatenate(flags)
         messages = [_position_message(joint.name) for joint in joints]
+        messages += [_turned_message(joint.name) for joint in joints]
         messages += [_velocity_message(joint.name) for joint in joints]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
         return raise_or_note(state, flags, messages)
     with jax.ensure_compile_time_eval():  # also where a function under trace closes over them
-        position, velocity, massless = map(np.asarray, _compiled_faults(jointed, state, t))
+        faults = map(np.asarray, _compiled_faults(jointed, state, t))
+        position, velocity, cosines, massless = faults
     for name, values in (("position", position), ("velocity", velocity)):
         worst = int(np.argmax(values))
         if not values[worst] <= TOLERANCE:
             message = _position_message if name == "position" else _velocity_message
             raise ValueError(f"{message(joints[worst].name)} Got {values[worst]:.3g}.")
+        turned = int(np.argmin(cosines))
+        if cosines[turned] < 0:
+            angle = np.degrees(np.arccos(max(cosines[turned], -1.0)))
+            raise ValueError(f"{_turned_message(joints[turned].name)} Got {angle:.4g} degrees.")
     if massless[0] >= 0:
         body = jointed.system.bodies[int(massless[0])].name
         raise ValueError(_MASSLESS_MESSAGE.format(body=f"The body {body!r}"))
@@ -51,6 +59,14 @@ def _position_message(joint: str) -> str:
     return (
         f"The positions of the state violate the joint {joint!r} (m or rad). "
         "`rj.consistent_state(system, state)` gives the nearest state that the joints allow."
+    )
+
+
+def _turned_message(joint: str) -> str:
+    return (
+        f"The child of the joint {joint!r} is the wrong way round: turned by half a turn against "
+        "directions that the joint keeps alike. Turn the body, or `rj.consistent_state(system, "
+        "state)` gives the nearest state that the joints allow."
     )
 
 
@@ -69,7 +85,8 @@ _MASSLESS_MESSAGE = (
 
 
 def _faults(jointed: "AbstractJointed", state: State, t: ArrayInput):
-    """Violations of each joint, position and velocity, relative; body that lacks mass or -1."""
+    """Violations of each joint, position and velocity, relative; alignment of each joint; body that
+    lacks mass or -1."""
     mechanics = jointed.mechanics
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
@@ -83,7 +100,8 @@ def _faults(jointed: "AbstractJointed", state: State, t: ArrayInput):
     position = _by_joint(mechanics, mechanics.constraint(t, places)) / largest(state.position)
     velocity = _by_joint(mechanics, mechanics.constraint_rate(t, places, twists))
     velocity = velocity / largest(state.velocity, state.angular_velocity)
-    return position, velocity, _massless(jointed, t, poses, places)
+    cosines = alignments(mechanics, places)
+    return position, velocity, cosines, _massless(jointed, t, poses, places)
 
 
 _compiled_faults = eqx.filter_jit(_faults)

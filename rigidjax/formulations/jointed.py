@@ -33,6 +33,7 @@ from ..system.dynamics import (
     constrained_accelerations,
     motion,
 )
+from ..system.gaps import gaps
 from ..system.jointed import JointedMechanics, Twists
 from ..system.reactions import Reaction, multipliers, reactions
 from ..system.trees import tree_rates, tree_twists
@@ -46,8 +47,11 @@ else:
     from equinox import AbstractClassVar
 
 # Newton steps of the projection after a time step: what a step leaves is small, so that the second
-# one reaches round-off.
+# one reaches round-off. With loops it is made where the first one did not, which is seldom; a step
+# of a tree costs about as much as to look.
 _NEWTON_STEPS = 2
+# Gap of a joint that counts as round-off, in units of the last place.
+_ROUND_OFF = 64
 
 
 class AbstractJointed(eqx.Module):
@@ -153,6 +157,11 @@ class AbstractJointed(eqx.Module):
         largest = lambda g: jnp.max(jnp.abs(g), initial=0.0)  # noqa: E731
         return largest(position), largest(velocity)
 
+    @eqx.filter_jit
+    def gaps(self, t, y: Unknowns) -> Float[Array, " J"]:
+        """How far every joint is open, see `rigidjax.system.gaps`."""
+        return gaps(self.mechanics, t, self.mechanics.place(self.poses(y)))
+
     @abc.abstractmethod
     def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "L n"]:
         """Rates of the rotation coordinates."""
@@ -161,7 +170,18 @@ class AbstractJointed(eqx.Module):
         """Unknowns whose positions satisfy all constraints; velocities as they were."""
         # A loop, since it compiles in half the time. What is cached must not be made inside of it.
         _ = self.mechanics
-        return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: self.newton_step(t, y), y)
+        if not self.system.topology.loops:
+            return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: self.newton_step(t, y), y)
+
+        def improved(_, carry):
+            y, gap = carry
+            y = jax.lax.cond(gap > limit, lambda y: self.newton_step(t, y), lambda y: y, y)
+            return y, jax.lax.stop_gradient(jnp.max(self.gaps(t, y), initial=0.0))
+
+        dtype = split_chart(y)[0].dtype
+        limit = _ROUND_OFF * float(jnp.finfo(dtype).eps)
+        start = y, jnp.asarray(jnp.inf, dtype)
+        return jax.lax.fori_loop(0, _NEWTON_STEPS, improved, start)[0]
 
     def newton_step(self, t, y: Unknowns) -> Unknowns:
         """One Newton step towards poses that satisfy all constraints."""

@@ -107,6 +107,14 @@ class AbstractJoint(eqx.Module):
         return pull_back(multipliers)
 
     @abc.abstractmethod
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        """Cosine of the angle between directions of parent and child that the joint keeps alike.
+
+        Constraints that are sines vanish at -1 too, where the child is the wrong way round. 1 for a
+        joint whose constraints cannot.
+        """
+
+    @abc.abstractmethod
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         r"""Columns $S$ with $(\dot d, \omega) = S\,\nu + s_t$, shape (6, f)."""
 
@@ -176,6 +184,21 @@ def tilt(relative: Relative) -> list[Float[Array, ""]]:
     """The two components of the child's third axis that vanish if the third axes are parallel."""
     Q = relative.rotation
     return [Q[0, 2], Q[1, 2]]
+
+
+def alignment_of_axes(relative: Relative) -> Float[Array, ""]:
+    """Cosine of the angle between the third axes of parent and child."""
+    return relative.rotation[2, 2]
+
+
+def alignment_of_frames(relative: Relative) -> Float[Array, ""]:
+    """Cosine of the angle by which the child is turned."""
+    return 0.5 * (jnp.trace(relative.rotation) - 1.0)
+
+
+def aligned(relative: Relative) -> Float[Array, ""]:
+    """Alignment of a joint that keeps no directions alike."""
+    return jnp.ones((), relative.displacement.dtype)
 
 
 def columns(*entries: int) -> Float[Array, "6 f"]:

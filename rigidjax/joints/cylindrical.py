@@ -11,6 +11,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    alignment_of_axes,
     angle_about_third_axis,
     check_names,
     columns,
@@ -78,6 +79,9 @@ class Cylindrical(AbstractJoint):
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], *tilt(relative)])
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return alignment_of_axes(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         return columns(2, 5).astype(relative.displacement.dtype)

@@ -12,6 +12,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    aligned,
     check_names,
     no_twist,
     vector,
@@ -80,6 +81,9 @@ class Distance(AbstractJoint):
         d, d0 = relative.displacement, self.child_point - self.parent_point
         length = jnp.sqrt(dot(d0, d0))
         return 0.5 * (dot(d, d) / length - length)[None]
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return aligned(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         raise NotImplementedError("`Distance` closes loops only.")

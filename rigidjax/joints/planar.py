@@ -11,6 +11,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    alignment_of_axes,
     angle_about_third_axis,
     check_names,
     columns,
@@ -77,6 +78,9 @@ class Planar(AbstractJoint):
 
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         return jnp.stack([relative.displacement[2], *tilt(relative)])
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return alignment_of_axes(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         return columns(0, 1, 5).astype(relative.displacement.dtype)

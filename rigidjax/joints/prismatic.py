@@ -13,6 +13,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    alignment_of_frames,
     check_names,
     checked_motion,
     columns,
@@ -92,6 +93,9 @@ class Prismatic(AbstractJoint):
         if self.motion is not None:
             parts.append(d[2] - motion_at("Prismatic", self.motion, t))
         return jnp.stack(parts)
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return alignment_of_frames(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         free = columns(2) if self.motion is None else columns()

@@ -12,6 +12,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    alignment_of_axes,
     angle_about_third_axis,
     check_names,
     checked_motion,
@@ -95,6 +96,9 @@ class Revolute(AbstractJoint):
                 wrapped(angle_about_third_axis(relative) - motion_at("Revolute", self.motion, t))
             )
         return jnp.stack(parts)
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return alignment_of_axes(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         free = columns(5) if self.motion is None else columns()

@@ -13,6 +13,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    alignment_of_axes,
     angle_about_third_axis,
     check_names,
     columns,
@@ -100,6 +101,9 @@ class Screw(AbstractJoint):
         by_s, by_c, zero = turn * (c0 + c1), -turn * (s0 + s1), jnp.zeros_like(turn)
         by_rotation = [[by_c, -by_s, mu3], [by_s, by_c, mu4], [zero, zero, zero]]
         return jnp.stack([mu1, mu2, mu5]), jnp.stack([jnp.stack(row) for row in by_rotation])
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return alignment_of_axes(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         dtype = relative.displacement.dtype

@@ -12,6 +12,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    aligned,
     check_names,
     no_twist,
     vector,
@@ -70,6 +71,9 @@ class Spherical(AbstractJoint):
 
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         return relative.displacement
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return aligned(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         return jnp.concatenate([jnp.zeros_like(relative.rotation), relative.rotation])

@@ -12,6 +12,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    aligned,
     check_names,
     direction,
     no_twist,
@@ -87,6 +88,9 @@ class Universal(AbstractJoint):
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], d[2], relative.rotation[0, 1]])
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return aligned(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         Q, zero = relative.rotation, jnp.zeros(3, relative.rotation.dtype)

@@ -12,6 +12,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    alignment_of_frames,
     check_names,
     columns,
     no_twist,
@@ -67,6 +68,9 @@ class Weld(AbstractJoint):
 
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         return jnp.concatenate([relative.displacement, unskew(relative.rotation)])
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return alignment_of_frames(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
         return columns().astype(relative.displacement.dtype)

@@ -4,10 +4,13 @@ import abc
 
 import diffrax
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
+from ..results import JOINTS_OPEN
+from ..system.gaps import closed_gap
 
 
 class AbstractProjection(eqx.Module):
@@ -18,3 +21,18 @@ class AbstractProjection(eqx.Module):
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         """Projected unknowns, and whether the projection succeeded."""
+
+
+def closed_or_not(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+) -> tuple[Unknowns, diffrax.RESULTS]:
+    """Projected unknowns, and `JOINTS_OPEN` where they leave a joint open.
+
+    Unknowns that are not finite have an outcome of their own.
+    """
+    successful = diffrax.RESULTS.successful
+    if model.jointed is None:
+        return y, successful
+    gap = jnp.max(model.gaps(t, y), initial=0.0)
+    is_open = gap > closed_gap(gap.dtype)
+    return y, diffrax.RESULTS.where(is_open, JOINTS_OPEN, successful)  # pyright: ignore[reportArgumentType]

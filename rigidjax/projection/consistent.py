@@ -6,25 +6,28 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optimistix as optx
 
 from ..checks import ArrayInput, checked_with_derivatives, is_traced
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
 from ..system import System
-from ..system.constraints import mass_metric, pose_correction, project_twists
+from ..system.constraints import mass_metric, project_twists
+from ..system.gaps import by_joint, closing, gaps
 from ..system.jointed import JointedMechanics, Twists
-
-_TOLERANCE = 1e-9
+from .least_change import LeastChange
 
 
 def consistent_state(system: System, state: State | None = None, t: ArrayInput = 0.0) -> State:
     r"""The state nearest to `state` that the joints of `system` allow at time `t`.
 
-    Positions by Levenberg-Marquardt's method from the given ones, in the mass metric, finished by
-    Newton steps; velocities by one linear solve (Lang (62), P and V). Driven joints are where their
-    `motion(t)` wants them.
+    Of all motions $(\Delta x, \Delta\theta)$ of the bodies from the given positions, by a
+    displacement and a rotation vector in body components each, that close the joints, it is one of
+    the stationary size $\sum m |\Delta x|^2 + \Delta\theta^T I \Delta\theta$ (a millionth of its
+    trace added to each inertia, since rods have none about their axis); then of all velocities the
+    nearest in kinetic energy, one linear solve (Lang (62), P and V). Driven joints are where their
+    `motion(t)` wants them, and no joint is closed with its child the wrong way round. Forward and
+    reverse derivatives by `system`, `state` and `t` are those of that state.
 
     **Arguments:** `system`; `state`, a guess, the reference configuration if `None`; `t`, s.
     **Returns:** a `State` whose violations are at round-off.
@@ -36,6 +39,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     if not system.joints:
         return state
     found, position, velocity = _consistent(system, state, t)
+    tolerance = float(jnp.finfo(position.dtype).eps) ** 0.5
     names = [joint.name for joint in system.joints]
     for violation, message in (
         (position, "cannot be closed from these positions: the loop is too short, or a prescribed "
@@ -44,15 +48,15 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     ):  # fmt: skip
         if is_traced(violation):
             messages = [f"The joint {name!r} {message}." for name in names]
-            bad, which = jnp.any(~(violation < _TOLERANCE)), jnp.argmax(violation)
+            bad, which = jnp.any(~(violation < tolerance)), jnp.argmax(violation)
             check = functools.partial(eqx.branched_error_if, pred=bad, index=which, msgs=messages)
             found = checked_with_derivatives(found, check)
         else:
             worst = int(np.argmax(violation))
-            if not violation[worst] < _TOLERANCE:
+            if not violation[worst] < tolerance:
                 raise ValueError(
                     f"The joint {names[worst]!r} {message}. It is left open by "
-                    f"{float(violation[worst]):.3g}."
+                    f"{float(violation[worst]):.3g} (rad, or of the size of the mechanism)."
                 )
     return found
 
@@ -65,36 +69,35 @@ def _consistent(system, state, t):
     def poses(x, p):
         return mechanics.poses(x, jax.vmap(euler_map)(p), jnp.zeros(0))
 
-    def moved(x, p, change):
-        turned = jax.vmap(multiply)(p, jax.vmap(exp_quaternion)(change[:, 3:]))
-        return x + change[:, :3], turned
+    def moved(change):
+        change = change.reshape(mechanics.num_bodies, 6)
+        turned = jax.vmap(multiply)(state.orientation, jax.vmap(exp_quaternion)(change[:, 3:]))
+        return state.position + mechanics.lengths[:, None] * change[:, :3], turned
 
-    scale = mass_metric(mechanics)
+    def equations(change):
+        return closing(mechanics, t, mechanics.place(poses(*moved(change))))
 
-    def residual(unknowns, args):
-        x, p = args
-        x, p = moved(x, p, scale(unknowns))
-        return mechanics.constraint(t, mechanics.place(poses(x, p)))
-
-    start = (state.position, state.orientation)
-    eps = float(jnp.finfo(state.position.dtype).eps)
-    solution = optx.least_squares(
-        residual, optx.LevenbergMarquardt(rtol=100 * eps, atol=100 * eps),
-        jnp.zeros((mechanics.num_bodies, 6), state.position.dtype), start,
-        max_steps=256, throw=False, adjoint=optx.RecursiveCheckpointAdjoint(),
-    )  # fmt: skip
-    x, p = moved(*start, scale(solution.value))
-    for _ in range(3):
-        here = poses(x, p)
-        x, p = moved(x, p, pose_correction(mechanics, t, here, mechanics.place(here)))
+    x, p = moved(LeastChange(equations, mass_metric(mechanics)).solve())
     p = p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
     here = poses(x, p)
     places = mechanics.place(here)
-    twists = Twists(state.velocity, state.angular_velocity)
-    twists = project_twists(mechanics, t, here, places, twists)
-    owners = np.array(mechanics.constraint_owners(), int)
-    worst = lambda g: jnp.zeros(len(system.joints), g.dtype).at[owners].max(jnp.abs(g))  # noqa: E731
-    position = worst(mechanics.constraint(t, places)) / jnp.maximum(1.0, jnp.max(jnp.abs(x)))
-    rate = mechanics.constraint_rate(t, places, twists)
-    velocity = worst(rate) / jnp.maximum(1.0, jnp.max(jnp.abs(twists.linear)))
-    return State(x, p, twists.linear, twists.angular), position, velocity
+    given = Twists(state.velocity, state.angular_velocity)
+    twists = project_twists(mechanics, t, here, places, given)
+    found = State(x, p, twists.linear, twists.angular)
+    violations = gaps(mechanics, t, places), _contradictions(mechanics, t, places, given, twists)
+    return found, *jax.lax.stop_gradient(violations)
+
+
+def _contradictions(mechanics, t, places, given, twists):
+    """How far each joint is from velocities that it allows, over the largest there is."""
+
+    def rate(twists):
+        return mechanics.constraint_rate(t, places, twists) / mechanics.units
+
+    driven = rate(jax.tree.map(jnp.zeros_like, twists))
+    lengths = mechanics.lengths[:, None]
+    parts = [driven]
+    for one in (given, twists):
+        parts += [one.linear / lengths, one.angular]
+    largest = jnp.max(jnp.stack([jnp.max(jnp.abs(part), initial=0.0) for part in parts]))
+    return by_joint(mechanics, rate(twists)) / jnp.where(largest > 0, largest, 1.0)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..rotations.base import AbstractRotation
-from .base import AbstractProjection
+from .base import AbstractProjection, closed_or_not
 
 
 class MassMetric(AbstractProjection):
@@ -60,10 +60,7 @@ class MassMetric(AbstractProjection):
         """The same for a system with joints, whose own projection takes Newton steps of (62)."""
         for _ in range(2):
             y = model.project(t, y)
-        position, velocity = model.drift(t, y)
-        closed = jnp.maximum(position, velocity) < jnp.sqrt(jnp.finfo(position.dtype).eps)
-        okay, failed = diffrax.RESULTS.successful, diffrax.RESULTS.nonlinear_divergence
-        return y, diffrax.RESULTS.where(closed, okay, failed)  # pyright: ignore[reportArgumentType]
+        return closed_or_not(model, t, y)
 
     def position(
         self,

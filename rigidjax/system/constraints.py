@@ -204,16 +204,17 @@ def pose_correction(mechanics: JointedMechanics, t, poses, places) -> Float[Arra
     return _smallest_change(mechanics, t, poses, places, *residuals)
 
 
-def mass_metric(mechanics: JointedMechanics):
-    r"""The map $M^{-1/2}$ to twists of all bodies, made regular where a body lacks mass."""
-    roots = jax.vmap(inverse_root_3)(_regular_inertias(mechanics))
-    scale = 1.0 / jnp.sqrt(mechanics.masses)
+def mass_metric(mechanics: JointedMechanics) -> Float[Array, "n n"]:
+    r"""Mass matrix (6L, 6L) of small motions $(\Delta x / \ell, \Delta\theta)$ of all bodies.
 
-    def apply(z):
-        turn = short_sum(roots, z[:, 3:, None], axis=1)
-        return jnp.concatenate([scale[:, None] * z[:, :3], turn], axis=1)
-
-    return apply
+    $\ell$ is the length of the mechanism. Made regular where a body lacks mass.
+    """
+    L = mechanics.num_bodies
+    shift = (mechanics.masses * mechanics.lengths**2)[:, None, None] * jnp.eye(3)
+    M = jnp.zeros((L, 6, L, 6), mechanics.masses.dtype)
+    i = np.arange(L)
+    M = M.at[i, :3, i, :3].set(shift.astype(M.dtype))
+    return M.at[i, 3:, i, 3:].set(_regular_inertias(mechanics)).reshape(6 * L, 6 * L)
 
 
 def _regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:

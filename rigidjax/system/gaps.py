@@ -1,0 +1,68 @@
+"""How far joints are open, in units of the mechanism."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .jointed import JointedMechanics
+
+# Cosine below which a child is turned by all but half a turn: there is no way back that is shorter
+# than others, and a derivative could not show one.
+_OPPOSITE = -1.0 + 1e-9
+# Gap up to which a joint is closed: of states that are given, and of what a projection leaves.
+_CLOSED = 1e-6
+
+
+def closed_gap(dtype) -> float:
+    """Gap up to which a joint is closed, in units of the mechanism or rad."""
+    return max(_CLOSED, 1000 * float(jnp.finfo(dtype).eps))
+
+
+def gaps(mechanics: JointedMechanics, t, places) -> Float[Array, " J"]:
+    r"""How far each joint is open: its largest constraint, lengths over that of the mechanism.
+
+    A child that is turned by more than a quarter of a turn against directions that its joint keeps
+    alike (see `AbstractJoint.alignment`) leaves it open by the chord $2 \sin(\varphi/2)$.
+    """
+    largest = by_joint(mechanics, mechanics.constraint(t, places) / mechanics.units)
+    cosines = alignments(mechanics, places)
+    chords = jnp.sqrt(2.0 * jnp.maximum(1.0 - cosines, 1.0))
+    return jnp.where(cosines < 0, jnp.maximum(chords, largest), largest)
+
+
+def alignments(mechanics: JointedMechanics, places) -> Float[Array, " J"]:
+    """Alignment of every joint."""
+    values = [
+        group.over(lambda joint, r: joint.alignment(r), place.relative)
+        for group, place in zip(mechanics.groups, places, strict=True)
+    ]
+    order = np.array([j for group in mechanics.groups for j in group.indices], int)
+    return jnp.zeros(len(order), mechanics.masses.dtype).at[order].set(jnp.concatenate(values))
+
+
+def by_joint(mechanics: JointedMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
+    """Largest absolute value of the constraints of each joint."""
+    owners = np.array(mechanics.constraint_owners(), int)
+    count = len(mechanics.system.joints)
+    return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
+
+
+def closing(mechanics: JointedMechanics, t, places) -> Float[Array, " m"]:
+    r"""Constraints that vanish where all joints are closed and no child is the wrong way round.
+
+    Lengths over that of the mechanism; sines over the cosine of half the angle between the
+    directions that a joint keeps alike, so that $\sin\varphi$ becomes $2 \sin(\varphi/2)$, which
+    grows up to half a turn. Where it is half a turn they are 1, without derivatives.
+    """
+    parts = []
+    for group, place, lengths in zip(
+        mechanics.groups, places, mechanics.joint_lengths, strict=True
+    ):
+        cosines = group.over(lambda joint, r: joint.alignment(r), place.relative)[:, None]
+        opposite = cosines < _OPPOSITE
+        half = jnp.sqrt(0.5 * (1.0 + jnp.where(opposite, 1.0, cosines)))
+        is_length = np.array(group.joint.constrains_length)
+        g = group.over(lambda joint, r: joint.constraint(r, t), place.relative)
+        sines = jnp.where(opposite, 1.0, g / half)
+        parts.append(jnp.where(is_length, g / lengths[:, None], sines).ravel())
+    return jnp.concatenate([jnp.zeros(0, mechanics.masses.dtype), *parts])
