@@ -130,6 +130,7 @@ def test_places_known_at_run_time():
             jax.lax.dynamic_update_slice(table, x[None], (k, 0)),
             table.at[k, 1].set(7.0),
             table.at[k + 100].add(1.0),
+            table.at[jnp.array([k, k])].max(100.0 * x),
             jnp.take(x, jnp.array([k, 0, 5]), mode="fill"),
         )
 

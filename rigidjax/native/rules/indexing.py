@@ -236,12 +236,17 @@ def _filler(dtype, asked):
     return dtype.type(np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max)
 
 
-@rule("scatter", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul", "scatter-update")
+@rule(
+    "scatter", "scatter-update", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul",
+    "scatter-max", "scatter_max", "scatter-min", "scatter_min",
+)  # fmt: skip
 def _scatter(em, equation, x: Any, indices, updates):
     p, dtype, lanes = equation.params, _dtype(equation), em.lanes
     name = equation.primitive.name
     d = p["dimension_numbers"]
-    combine = {"add": lanes.add, "mul": lanes.mul}.get(name[-3:])
+    combine = {"add": lanes.add, "mul": lanes.mul, "max": lanes.max, "min": lanes.min}.get(
+        name[-3:]
+    )
     index_dtype = np.dtype(equation.invars[1].aval.dtype)
     indices, updates = em.registers(indices), em.registers(updates)
     window_axes = [
