@@ -220,6 +220,24 @@ def chain_table() -> str:
     return table(header, body) + "\n\n" + measured(rows)
 
 
+def compile_table() -> str:
+    """What it takes to compile ten models."""
+    rows = common.read("compile")
+    body = [
+        [
+            f"{r['case']}, {r['program']}",
+            f"{r['equations']:,}",
+            f"{100 * r['moves'] / r['equations']:.0f} %",
+            f"{r['hlo_bytes'] / 1e3:,.0f}",
+            f"{r['trace_cpu_seconds']:.2f}",
+            f"{r['compile_cpu_seconds']:.2f}",
+        ]
+        for r in rows
+    ]
+    header = ["model, program", "equations", "that only move numbers", "HLO kB", "trace s", "XLA s"]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
 def drift_table() -> str:
     """Drifts at the end, and exponents of their growth in time."""
     rows = common.read("drift")
@@ -276,6 +294,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "lie_group": ("lie_group", lie_group_table),
     "multibody": ("multibody", multibody_table),
     "chains": ("chains", chain_table),
+    "compile": ("compile", compile_table),
     **SOLVER_TABLES,
     **FIT_TABLES,
 }

@@ -4,7 +4,7 @@ import diffrax
 
 
 class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
-    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these five."""
+    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these."""
 
     singular_parametrization = (
         "The rotation came to a singularity of its parametrization. Let the formulation move its "
@@ -21,6 +21,11 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     jump_within_step = (
         "A `Signal` jumps within a step of fixed length. Choose `dt` so that steps end at its "
         "samples, or take an adaptive step size, which ends there by itself."
+    )
+    invalid_input = (
+        "The run has not begun: its model, state, times or step are not admissible (a mass, an "
+        "inertia, an axis, a quaternion, a state that the joints do not allow, numbers that are "
+        "not finite). Build this one outside of `jax.vmap`, or pass throw=True: the error names it."
     )
     nonfinite_state = (
         "The state is no longer finite. Take smaller steps or an adaptive step size, or check the "

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
-from ..checks import ArrayInput, check_all, is_finite, is_traced
+from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
@@ -37,6 +37,10 @@ class AbstractFormulation(eqx.Module):
     `encode` and `decode` translate between the unknowns `y` and the physical `State`;
     `vector_field(t, y, args)` is what `diffrax.ODETerm` takes. All of it is a pytree whose
     numbers (inertias, masses, parameters of forces) can be differentiated and batched.
+
+    The order of `y`: positions $(x, a)$ body after body, velocities (body after body, or the
+    minimal ones of the joints as in `rate_labels`), joint angles that are followed beyond pi,
+    multipliers. `rigidjax.io.names.unknown_names(model)` names them.
     """
 
     system: eqx.AbstractVar[System | FixedPointBody]
@@ -189,7 +193,7 @@ class AbstractFormulation(eqx.Module):
             return state
         # One check of the whole state, which keeps it where a part of the state is not used.
         violated = jnp.stack(flags)
-        return eqx.branched_error_if(state, violated.any(), jnp.argmax(violated), messages)
+        return raise_or_note(state, violated, messages)
 
     def chart(self, state: State, t: ArrayInput = 0.0) -> Charted:
         """Unknowns of a checked state together with the reference rotations of their charts.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, is_traced
+from ..checks import ArrayInput, is_traced, raise_or_note
 from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system.dynamics import mass_of_rates
@@ -33,7 +33,7 @@ def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> Sta
         messages = [_position_message(joint.name) for joint in joints]
         messages += [_velocity_message(joint.name) for joint in joints]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
-        return eqx.branched_error_if(state, jnp.any(flags), jnp.argmax(flags), messages)
+        return raise_or_note(state, flags, messages)
     with jax.ensure_compile_time_eval():  # also where a function under trace closes over them
         position, velocity, massless = map(np.asarray, _compiled_faults(jointed, state, t))
     for name, values in (("position", position), ("velocity", velocity)):

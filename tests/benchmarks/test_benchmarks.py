@@ -200,3 +200,13 @@ def test_problems_of_peers_start_consistently(bench):
         assert np.max(np.abs(start)) < 1e-12
         # Of terms up to 1e6 in Andrews' constraints on accelerations.
         assert np.max(np.abs(end)) < 1e-8
+
+
+def test_equations_by_hand(bench):
+    """Those of inner programs at every call, those of a loop once."""
+    count = bench("compile").equations
+    inner = jax.jit(lambda x: jnp.sin(x) * 2.0)
+    traced = jax.make_jaxpr(lambda x: inner(inner(x)) + 1.0)(1.0)
+    assert count(traced) == {"sin": 2, "mul": 2, "add": 1}
+    loop = jax.make_jaxpr(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: jnp.cos(x), x))(1.0)
+    assert count(loop)["cos"] == 1

@@ -46,7 +46,8 @@ class AbstractSensor(eqx.Module):
     def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
         """Value at one time, shape `value_shape`.
 
-        **Arguments:** `model`, the formulation; `t`, s; `y`, its unknowns at `t`.
+        **Arguments:** `model`, the formulation; `t`, s; `y`, its unknowns at `t`, shape
+        (num_unknowns,), as one row of `Solution.ys` (docs/conventions.md has their order).
         """
 
     @abc.abstractmethod
