@@ -66,7 +66,7 @@ def check_all(value: ArrayInput, rules: Sequence[Rule]) -> Any:
         messages = [message for _, message in rules]
         if _NOTED.get() is not None:
             return raise_or_note(value, violated, messages)
-        return jnp.where(_raised_if_alone(violated, messages), jnp.nan, value)
+        return jnp.where(_raised_if_alone(violated, messages), jnp.nan, jnp.asarray(value))
     known = np.asarray(value)
     for valid, message in rules:
         if not np.all(valid(known)):
