@@ -1,4 +1,9 @@
-"""Checks of arguments: `ValueError` for known values, `equinox.error_if` for traced ones."""
+"""Checks of arguments: `ValueError` for known values, `equinox.error_if` for traced ones.
+
+An error at run time ends all runs of a batch. So what a run without `throw` checks is noted instead
+(`noted_faults`), and what is checked in one lane of `jax.vmap` when a model is built there becomes
+NaN in that lane, which `simulate` makes that lane's result.
+"""
 
 import contextlib
 import contextvars
@@ -10,6 +15,7 @@ import jax
 import jax.core
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import custom_vmap
 from jaxtyping import Array, ArrayLike, Bool
 
 # What a person may give where an array is wanted.
@@ -33,7 +39,8 @@ def check(value: ArrayInput, valid: Callable[[Any], Any], message: str) -> Any:
 
     A concrete value raises `ValueError` at once, the value added to the message. A traced value
     is passed through `equinox.error_if` with the same message: use the **result**, or the check
-    is dropped from the compiled program. NaN is never valid if `valid` is a comparison.
+    is dropped from the compiled program. In a lane of `jax.vmap` it becomes NaN instead. NaN is
+    never valid if `valid` is a comparison.
 
     **Arguments:** `value`, an array or number; `valid`, a predicate written with operators and
     array methods only, because it gets a NumPy array or a tracer; `message`, what is wrong and
@@ -57,7 +64,9 @@ def check_all(value: ArrayInput, rules: Sequence[Rule]) -> Any:
     if is_traced(value):
         violated = jnp.stack([jnp.logical_not(valid(value)).any() for valid, _ in rules])
         messages = [message for _, message in rules]
-        return raise_or_note(value, violated, messages)
+        if _NOTED.get() is not None:
+            return raise_or_note(value, violated, messages)
+        return jnp.where(_raised_if_alone(violated, messages), jnp.nan, jnp.asarray(value))
     known = np.asarray(value)
     for valid, message in rules:
         if not np.all(valid(known)):
@@ -95,6 +104,21 @@ def raise_or_note(tree: Any, violated: Bool[Array, " n"], messages: Sequence[str
         faults.append(violated.any())
         return tree
     return eqx.branched_error_if(tree, violated.any(), jnp.argmax(violated), messages)
+
+
+def _raised_if_alone(violated: Bool[Array, " n"], messages: Sequence[str]) -> Bool[Array, ""]:
+    """Whether any rule is violated; an error where this is not one lane of `jax.vmap`."""
+
+    @custom_vmap
+    def bad(violated):
+        one = jnp.zeros((), bool)
+        return eqx.branched_error_if(one, violated.any(), jnp.argmax(violated), messages)
+
+    @bad.def_vmap
+    def _(axis_size, in_batched, violated):
+        return violated.any(axis=-1), True
+
+    return bad(jax.lax.stop_gradient(violated))
 
 
 def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:

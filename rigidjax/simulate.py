@@ -98,8 +98,10 @@ def simulate(
     - `progress`: `True` for a progress line, or a diffrax progress meter.
     - `max_steps`: steps, accepted and rejected, after which the run ends with a named result; those
       that end at samples of an `rj.Signal` come on top.
-    - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`,
-      which also tells of a start that is refused where its values are traced.
+    - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`.
+      Then also a traced state, time or step that is not admissible is the result of its own run,
+      `RESULTS.invalid_input`, as is a model that was built with such numbers in a lane of
+      `jax.vmap`; the other lanes run on.
     - `saveat`: a `diffrax.SaveAt` instead of `ts`, for dense output, steps, solver state.
     - `stepsize_controller`: a diffrax controller instead of `rtol`, `atol`, `dt`.
     - `args`: handed to the vector field and to events.
@@ -120,11 +122,12 @@ def simulate(
     check_structure(model, method, projection, stepsize_controller, dt)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
-    with contextlib.nullcontext([]) if throw else noted_faults() as faults:
+    with contextlib.nullcontext([]) if throw else noted_faults() as of_times:
         t0, t1 = times(t0, t1, dtype)
-        state0 = model.check_state(state0, t0)
         saveat = save_at(saveat, ts, t0, t1, dtype)
         controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
+    with contextlib.nullcontext([]) if throw else noted_faults() as of_state:
+        state0 = model.check_state(state0, t0)
     check_signals(model, method, controller, t0, t1, event)
     method = with_tolerances(method, controller, rtol, atol)
     projected = after_step(projection, method)
@@ -138,17 +141,21 @@ def simulate(
     counts_itself = isinstance(method, AbstractDAESolver | AbstractStructureSolver)
     count = explicit_evaluations(method) is None and not counts_itself and not traced
     number = start_count() if count else None
+    invalid = _any([*of_times, *of_state, *_nan_leaves(model)])
+    # Adaptive steps of what is not finite are rejected for ever. Fixed ones end; there all lanes of
+    # a batch keep one and the same time, which is faster.
+    adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
+    stopped = invalid if adaptive else _any(of_times)
+    if stopped is not None:
+        t0, t1, dt0, saveat = _no_time(stopped, t0, t1, dt0, saveat)
     solve = lambda saveat, number: _solve(  # noqa: E731
         model, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
-        progress, max_steps, args, number,
+        progress, max_steps, args, number, invalid,
     )  # fmt: skip
     solution, okay = solve(saveat, number)
     if number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
-    if faults:
-        result = RESULTS.where(jnp.stack(faults).any(), RESULTS.invalid_input, solution.result)
-        solution = eqx.tree_at(lambda s: s.result, solution, result)
     if not throw:
         return solution
     if not traced and np.all(solution.result == RESULTS.joints_open):
@@ -168,7 +175,7 @@ _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 @eqx.filter_jit
 def _solve(
     model, state0, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
-    meter, max_steps, args, number,
+    meter, max_steps, args, number, invalid,
 ):  # fmt: skip
     asked = saveat
     structured = isinstance(solver, AbstractStructureSolver)
@@ -250,6 +257,13 @@ def _solve(
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
     stats["backend"] = solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
+    if invalid is not None:
+        result = RESULTS.where(invalid, RESULTS.invalid_input, result)
+        ts, ys = jax.tree.map(
+            lambda x: jnp.where(invalid, jnp.asarray(jnp.inf, x.dtype), x)
+            if eqx.is_inexact_array(x) else x,
+            (ts, ys),
+        )  # fmt: skip
     okay = _is_okay(result)
     solution = Solution(
         given, ts, ys, stats, result, mask, solution.interpolation,
@@ -272,6 +286,28 @@ def _with_backend(adjoint, backend):
             f"`adjoint={type(adjoint).__name__}()`. Leave out one of the two."
         )
     return adjoint
+
+
+def _nan_leaves(model):
+    """Flags of the traced numbers of a model; NaN is what a check made of a bad one in a lane."""
+    leaves = filter(eqx.is_inexact_array, jax.tree.leaves(model))
+    return [jnp.any(jnp.isnan(leaf)) for leaf in leaves if is_traced(leaf)]
+
+
+def _any(flags):
+    return jnp.any(jnp.stack(flags)) if flags else None
+
+
+def _no_time(invalid, t0, t1, dt0, saveat):
+    """A run that ends where it begins if it is invalid."""
+    start = jnp.where(invalid, 0.0, t0)
+    t1 = jnp.where(invalid, start, t1)
+    dt0 = None if dt0 is None else jnp.where(invalid, 1.0, dt0)
+    subs: Any = saveat.subs
+    if subs is not None and subs.ts is not None:
+        ts = jnp.where(invalid, start, subs.ts)
+        saveat = eqx.tree_at(lambda s: s.subs.ts, saveat, ts)
+    return start, t1, dt0, saveat
 
 
 def _is_okay(result):

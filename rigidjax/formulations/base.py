@@ -39,6 +39,10 @@ class AbstractFormulation(eqx.Module):
     `encode` and `decode` translate between the unknowns `y` and the physical `State`;
     `vector_field(t, y, args)` is what `diffrax.ODETerm` takes. All of it is a pytree whose
     numbers (inertias, masses, parameters of forces) can be differentiated and batched.
+
+    The order of `y`: positions $(x, a)$ body after body, velocities (body after body, or the
+    minimal ones of the joints as in `rate_labels`), joint angles that are followed beyond pi,
+    multipliers. `rigidjax.io.names.unknown_names(model)` names them.
     """
 
     system: eqx.AbstractVar[System | FixedPointBody]

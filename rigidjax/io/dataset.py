@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..formulations import AbstractFormulation
@@ -27,7 +29,8 @@ def to_dataset(
 
     Dimensions are `time`, `body` and the components: `space` (x, y, z), `axis` (1, 2, 3, of the
     body), `quaternion` (p0 to p3), `unknown`. A solution made under `jax.vmap` has `sample` in
-    front; its trajectories must have the same times. Times that were not reached are left out.
+    front, and its `result`s as a variable; its trajectories must have the same times. Times that no
+    trajectory reached are left out; where one of several did not come is NaN.
 
     **Arguments:** `solution`; `attributes`, further ones, such as `{"source": problem.source}`.
     **Returns:** an `xarray.Dataset` in memory; its arrays are NumPy's.
@@ -45,13 +48,13 @@ def to_dataset(
             f"`to_dataset` takes one batch dimension at most; `Solution.ts` has shape {ts.shape}."
         )
     batch = ("sample",) if ts.ndim == 2 else ()
-    if batch and not np.array_equal(ts, np.broadcast_to(ts[0], ts.shape)):
+    reached = np.isfinite(ts)
+    times = np.min(ts, axis=0) if batch else ts
+    if not np.array_equal(np.where(reached, ts, times), np.broadcast_to(times, ts.shape)):
         raise ValueError(
             "The trajectories of this batch have different times, which one `time` axis cannot "
             "hold. Save at given times (`ts=`), or convert them one by one."
         )
-    times = ts[0] if batch else ts
-    reached = np.isfinite(times)
     model = solution.model
     variables = {
         name: _kept(variable, reached, batch) for name, variable in _histories(solution).items()
@@ -65,11 +68,16 @@ def to_dataset(
             variables[name] = (batch, np.broadcast_to(value, ts.shape[:1]), {"units": "1"})
         else:
             stats[name] = int(value)
-    if not batch:
+    if batch:
+        variables["result"] = (batch, _results(solution.result, ts.shape[:1]), {})
+    else:
         stats["result"] = RESULTS[solution.result] or "successful"
     return xarray.Dataset(
         variables,
-        {"time": ("time", times[reached], {"long_name": "time", "units": "s"}), **_axes(model)},
+        {
+            "time": ("time", times[np.isfinite(times)], {"long_name": "time", "units": "s"}),
+            **_axes(model),
+        },
         {
             "formulation": type(model).__name__,
             **_static_fields(model),
@@ -146,10 +154,20 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
 
 
 def _kept(variable, reached, batch: tuple[str, ...]):
-    """A history at the times that were reached, as xarray wants it."""
+    """A history at the times that any trajectory reached, as xarray wants it; NaN elsewhere."""
     values, dims, attributes = variable
-    kept = np.compress(reached, np.asarray(values), axis=len(batch))
-    return (*batch, "time", *dims), kept, attributes
+    here = reached.reshape(reached.shape + (1,) * len(dims))
+    kept = np.where(here, np.asarray(values), np.nan).astype(values.dtype)
+    columns = reached.any(axis=0) if batch else reached
+    return (*batch, "time", *dims), np.compress(columns, kept, axis=len(batch)), attributes
+
+
+def _results(result: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """How each trajectory of a batch ended, as text."""
+    (values,) = jax.tree.leaves(result)
+    distinct, which = np.unique(np.broadcast_to(values, shape), return_inverse=True)
+    items = [jax.tree.map(lambda _, value=value: jnp.asarray(value), result) for value in distinct]
+    return np.array([RESULTS[item] or "successful" for item in items])[which]
 
 
 def _axes(model: AbstractFormulation) -> dict[str, Any]:

@@ -184,6 +184,30 @@ def test_batch_has_samples_in_front(tmp_path, batch, solution):
     xarray.testing.assert_identical(io.load(io.save(data, tmp_path / "batch.nc")), data)
 
 
+def test_batch_with_failed_lanes(tmp_path, racket):
+    """What was not reached is NaN, and `result` says why; the other lanes are whole."""
+    slow, fast = 1.0, 100.0
+
+    @eqx.filter_jit
+    @jax.vmap
+    def run(speed, moment):
+        model = rj.NullSpace(rj.FixedPointBody(moment * jnp.array([41.6, 11.6, 50.0])))
+        state = rj.State(angular_velocity=speed * racket.state0.angular_velocity)
+        return rj.simulate(model, state, 0.4, ts=TS[1:], max_steps=300, throw=False)
+
+    solution = run(jnp.array([slow, slow, fast]), jnp.array([1.0, np.nan, 1.0]))
+    data = solution.to_xarray()
+    assert list(data.result.values[:1]) == ["successful"]
+    assert "not admissible" in str(data.result.values[1])
+    assert "maximum number of solver steps" in str(data.result.values[2])
+    np.testing.assert_array_equal(data.time, TS[1:])
+    for name in ("orientation", "angular_velocity", "energy", "unknowns"):
+        finite = np.isfinite(data[name].values).reshape(3, len(TS) - 1, -1).all(axis=2)
+        np.testing.assert_array_equal(finite, np.isfinite(solution.ts))
+    assert finite[0].all() and not finite[1].any() and not finite[2].all()
+    xarray.testing.assert_identical(io.load(io.save(data, tmp_path / "failed.nc")), data)
+
+
 def test_batch_with_differing_times(batch):
     times = batch.ts.at[1, 0].set(0.05)
     with pytest.raises(ValueError, match="different times, which one `time` axis cannot hold"):
