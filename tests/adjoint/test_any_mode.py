@@ -39,6 +39,7 @@ CASES = {
 }
 
 
+@pytest.mark.exhaustive("times", "no projection", "moving charts", "implicit")
 @pytest.mark.parametrize("case", CASES)
 def test_reverse_equals_forward_and_differences(case):
     options = CASES[case]
@@ -55,6 +56,7 @@ def test_reverse_equals_forward_and_differences(case):
         np.testing.assert_allclose(reverse, jnp.stack(differences), rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_batch_and_shared_parameters():
     thetas = THETA * (1 + 1e-2 * jnp.arange(3.0)[:, None])
     one = jax.jit(jax.grad(scalar))
@@ -70,6 +72,7 @@ def test_batch_and_shared_parameters():
     np.testing.assert_allclose(jax.jit(jax.grad(shared))(THETA[:4]), first + second, rtol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_gradient_with_respect_to_times():
     # d(state)/dt at the end is the vector field there.
     model = run(THETA).model
@@ -94,6 +97,7 @@ def test_gradient_with_respect_to_times():
     )
 
 
+@pytest.mark.exhaustive
 def test_second_derivatives():
     def function(rates):
         theta = jnp.concatenate([THETA[:4], rates])

@@ -49,6 +49,7 @@ def experiment_of(case):
     return Experiment(case.model, state, case.measurements[0].sensors)
 
 
+@pytest.mark.exhaustive
 def test_a_fit_of_start_state_bias_and_priors(tmp_path):
     """From the file to the report, against the solution of the linear problem, run by run."""
     values = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])[:, None]

@@ -40,6 +40,7 @@ def test_list_has_every_problem():
     assert "disturbance=0.1" in text
 
 
+@pytest.mark.exhaustive
 def test_program_of_its_own(tmp_path):
     """As a program: the exit code, and both streams."""
     code = "from rigidjax.cli import main; main()"
@@ -360,6 +361,7 @@ def test_bad_measurements_name_the_line(tmp_path, change, message):
     assert_refused(message, "fit", "racket", "--data", path)
 
 
+@pytest.mark.exhaustive
 def test_demo_twice_over(tmp_path):
     """Everything of the main job; files of an earlier one are overwritten."""
     out = tmp_path / "out"

@@ -167,6 +167,7 @@ def unfinished(tmp_path_factory):
     return result, *paths
 
 
+@pytest.mark.exhaustive
 def test_no_optimum_is_said_everywhere(unfinished):
     result, netcdf, html, report = unfinished
     assert result.exit_code == 1

@@ -153,6 +153,14 @@ def failures(errors, limit) -> dict:
     return {key: value for key, value in errors.items() if not value < limit}
 
 
+@pytest.mark.exhaustive(
+    "Quaternion-zero",
+    "RotationVector",
+    "RodriguesParameters",
+    "ConformalRotationVector",
+    "LinearParameters",
+    "ZXZ",
+)
 @every_rotation
 def test_identities_of_two_bodies(rotation):
     states = cases.random_states(np.random.default_rng(5), BODIES, 64)

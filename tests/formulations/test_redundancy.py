@@ -21,6 +21,7 @@ def smallest(A):
     return np.linalg.svd(np.asarray(A), compute_uv=False)[-1]
 
 
+@pytest.mark.exhaustive("1")
 @pytest.mark.parametrize("index", [1, 2, 3])
 def test_newton_matrix_is_regular(index):
     """Three of the twenty-three constraints of a planar four-bar in space say nothing new."""
@@ -77,6 +78,7 @@ def test_without_loops_nothing_changes():
     np.testing.assert_array_equal(dae_term(loop).vector_field.descriptor.independent, np.eye(5))
 
 
+@pytest.mark.exhaustive
 def test_motion():
     """A planar four-bar in space at index 3, against null-space coordinates; its reactions too."""
     model, t1, reference = rj.Absolute(FOUR_BAR.system, index=3), 0.2, rj.NullSpace(FOUR_BAR.system)

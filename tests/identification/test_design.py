@@ -67,6 +67,7 @@ def criterion_of(designer, u):
     return jax.lax.map(lambda u: designer.value(u)[0], u)
 
 
+@pytest.mark.exhaustive
 def test_designed_start_rates_beat_fifty_random_ones(design):
     drawn = np.arcsin(np.random.default_rng(3).uniform(-1, 1, (50, 3)))
     values = np.asarray(criterion_of(designer(), jnp.asarray(drawn)))
@@ -130,6 +131,7 @@ def test_singular_information_has_no_criterion(rng):
     assert np.isfinite(CRITERIA["D"](R)) and not regular
 
 
+@pytest.mark.exhaustive
 def test_torque_profile_by_hand():
     """A wheel at rest under a moment a1 sin(w t) + a2 sin(2 w t), known, with |a| bounded.
 
@@ -236,6 +238,7 @@ def test_a_singular_start_is_given_up():
     assert found.before.d_score == -np.inf and found.value == found.values.max()
 
 
+@pytest.mark.exhaustive
 def test_drawn_to_an_unstable_motion():
     """Over a long run D grows towards the separatrix, where the information becomes singular."""
     ts = np.linspace(0.0, 4.0, 21)
@@ -257,6 +260,7 @@ class _Kink(eqx.Module):
         return jnp.array([1e-3, 2e-3, 0.0]) * (1.0 + jnp.sqrt(jnp.abs(self.size)))
 
 
+@pytest.mark.exhaustive
 def test_no_derivative_by_an_input():
     model = rj.NullSpace(rj.FixedPointBody((0.02, 0.017, 0.006), moment=_Kink(jnp.array(0.0))))
     size = Parameter("size", lambda e: e.model.system.moment.size, Bounded(-1.0, 1.0))

@@ -45,6 +45,13 @@ def relative_error(found, sensors, expected):
     return np.max(np.abs(J - expected)) / np.max(np.abs(expected))
 
 
+@pytest.mark.exhaustive(
+    "explicit-reverse",
+    "implicit-reverse",
+    "index 3-forward",
+    "index 3-reverse",
+    "structure-preserving-reverse",
+)
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("case", CASES)
 def test_against_thirty_digits(case, mode):
@@ -58,6 +65,7 @@ def test_against_thirty_digits(case, mode):
     assert relative_error(found, sensors, EXACT[name]) < 1e-8
 
 
+@pytest.mark.exhaustive
 def test_body_on_a_ball_joint():
     """The same motion of a body that hangs on a joint beside its centre of mass, in index 3.
 

@@ -49,6 +49,7 @@ INPUT = Parameter("start", rates_of, Bounded(-6.0, 6.0), unit="rad/s")
 SENSORS = {Gyroscope(): NOISE}
 
 
+@pytest.mark.exhaustive
 def test_information_is_the_inverse_of_the_covariance_of_a_fit():
     """The fit has another code path: its Jacobian is that of weighted residuals to data."""
     solution = rj.simulate(body(), STATE, TS[-1], ts=TS)

@@ -25,6 +25,7 @@ def vector_of(experiment):
     return experiment.model.system.bodies[0].inertia
 
 
+@pytest.mark.exhaustive("None")
 @pytest.mark.parametrize("batch", [None, 2])
 def test_same_optimum(batch):
     """All runs, or two of three in each step: the loss falls, and the fit ends where it should."""
@@ -60,6 +61,7 @@ def hinge(first, second):
     return rj.NullSpace(rj.System(body, [joint], springs))
 
 
+@pytest.mark.exhaustive
 def test_tied():
     """Two equal springs are one parameter: the sum that the motion determines, halved."""
     state0 = rj.State((0.5, 0.0, 0.0), velocity=(0.0, 1.0, 0.0), angular_velocity=(0.0, 0.0, 2.0))

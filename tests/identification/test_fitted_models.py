@@ -21,6 +21,7 @@ from rigidjax.identification import (
 from rigidjax.rotations import so3
 
 
+@pytest.mark.exhaustive
 def test_top_from_attitude_and_rates():
     """Full tensor and start attitude of a heavy top, two sensors with their own noise and gaps."""
     tensor = np.array([[0.030, 0.002, -0.001], [0.002, 0.025, 0.0015], [-0.001, 0.0015, 0.012]])
@@ -69,6 +70,7 @@ def test_top_from_attitude_and_rates():
     assert error @ np.linalg.solve(fit.covariance, error) < 32.9
 
 
+@pytest.mark.exhaustive
 def test_parameters_of_each_run_bounds_and_parts():
     """A moment for each run within bounds; two of three start rates; the rest is held."""
     torques = np.array([0.01, -0.02])
@@ -96,6 +98,7 @@ def test_parameters_of_each_run_bounds_and_parts():
     np.testing.assert_allclose([m.system.moment.value[0] for m in fit.models], torques, rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_one_of_two_bodies_in_absolute_coordinates():
     """Any formulation of any system."""
     ts = np.linspace(0.0, 1.0, 15)
@@ -122,6 +125,7 @@ def test_one_of_two_bodies_in_absolute_coordinates():
     np.testing.assert_array_equal(fit.model.system.bodies[0].inertia[1:], fit.values)
 
 
+@pytest.mark.exhaustive
 def test_charts_that_move():
     """A minimal parametrization whose reference moves on while it is measured."""
     ts = np.linspace(0.0, 1.0, 15)

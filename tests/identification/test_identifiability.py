@@ -117,6 +117,7 @@ CASES = {
 }
 
 
+@pytest.mark.exhaustive("torque-free body", "mounting on a triaxial body")
 @pytest.mark.parametrize("name", CASES)
 def test_planted_case(name):
     case, undetermined, words = CASES[name]

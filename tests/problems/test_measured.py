@@ -50,6 +50,7 @@ def swing(model, to_centres, theta, omega, ts):
     return angle + 2 * jnp.pi * jnp.round((theta - angle[0]) / (2 * jnp.pi)), sol.position_drift
 
 
+@pytest.mark.exhaustive("triple-26-0.0034-0.0063-0.005")
 @pytest.mark.parametrize(
     "name, pieces, median, worst, stated",
     [("double", 30, 7.7e-3, 31.6e-3, 36e-3), ("triple", 26, 3.4e-3, 6.3e-3, 5e-3)],

@@ -160,6 +160,7 @@ def adams(name):
     return table, jax.tree.map(lambda leaf: leaf[:, i : i + 1], states), drift, reactions.get(name)
 
 
+@pytest.mark.exhaustive("revolute")
 @pytest.mark.parametrize("name", CASES)
 def test_adams(name):
     table, states, drift, reaction = adams(name)
@@ -250,6 +251,7 @@ def test_n_four_bar_passes_positions_in_line():
     check_drift(drift)
 
 
+@pytest.mark.exhaustive
 def test_andrews_squeezer():
     """A03: the point F within 3 x 1.3e-8 m."""
     table = history("A03_F")
@@ -298,6 +300,7 @@ def test_bricard_mechanism():
     check_drift(drift)
 
 
+@pytest.mark.exhaustive
 def test_flyball_governor():
     """A05: the slider within 3 x 1.2e-6 m; stiff, with an implicit solver, the first 0.3 s."""
     table = history("A05_s")
@@ -309,6 +312,7 @@ def test_flyball_governor():
     check_drift(drift)
 
 
+@pytest.mark.exhaustive
 def test_slider_crank():
     """Submitted solutions (Gonzalez) at 0.1 s to 2 s; they differ by 7e-4 m from 1 s on."""
     ts = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0]
@@ -324,6 +328,7 @@ def test_slider_crank():
 # --- what is conserved
 
 
+@pytest.mark.exhaustive
 def test_four_bar_keeps_its_energy():
     problem = problems.four_bar()
     _, states, energy, drift, _ = simulate(problem, np.linspace(0, 2, 41), 1e-10, energy=True)

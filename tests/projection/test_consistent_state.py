@@ -37,6 +37,7 @@ def test_out_of_reach(crank):
         rj.consistent_state(crank, bent(crank), 0.5)
 
 
+@pytest.mark.exhaustive
 def test_derivative(crank):
     guess = bent(crank)
     compiled = eqx.filter_jit(jax.jacfwd(lambda t: rj.consistent_state(crank, guess, t).position))

@@ -88,6 +88,7 @@ def derivatives():
     return {name: jax.jit(evaluate, static_argnums=0)(name, y) for name in PROJECTIONS}
 
 
+@pytest.mark.exhaustive("explicit")
 @every_projection
 def test_derivatives_of_a_projection(derivatives, name):
     found = {key: cases.error(*sides) for key, sides in derivatives[name][0].items()}

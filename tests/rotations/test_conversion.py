@@ -166,6 +166,7 @@ def test_recharting(rotation, rng):
     assert error.max() < 1e-13
 
 
+@pytest.mark.exhaustive("ZYX")
 @pytest.mark.parametrize(
     "rotation", (*cases.VECTORIAL, EulerAngles("ZXZ"), EulerAngles("ZYX")), ids=cases.name
 )

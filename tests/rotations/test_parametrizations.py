@@ -249,6 +249,7 @@ def special_states(rotation):
 
 
 # With a vector along the axis body and space rates differ by a sign alone.
+@pytest.mark.exhaustive("RotationVector-body")
 @pytest.mark.parametrize(
     ("rotation", "rates"),
     [(r, "body") for r in cases.FEW]

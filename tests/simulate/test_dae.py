@@ -28,6 +28,7 @@ def reference():
     return rj.simulate(model, TOP.state0, T1, rtol=1e-11, atol=1e-11).states
 
 
+@pytest.mark.exhaustive("Baumgarte")
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_agree(name, reference):
     """States as in null-space coordinates; multipliers as in postprocessing of index 0."""
@@ -46,6 +47,7 @@ def test_forms_agree(name, reference):
     assert 0 < stats["num_rhs"] < 25 * stats["num_steps"]
 
 
+@pytest.mark.exhaustive
 def test_saved_times_and_gradient():
     """Dense output with multipliers, and a derivative by the start through index 2."""
     ts = np.linspace(0.0, 0.05, 6)

@@ -71,6 +71,7 @@ def test_first_same_as_last_at_a_change_of_chart():
     assert changes - 1 <= number - int(solution.stats["num_rhs"]) <= changes + rejected
 
 
+@pytest.mark.exhaustive("solver0-options0-16", "solver1-options1-30", "solver4-options4-16")
 @pytest.mark.parametrize(
     ("solver", "options", "per_step"),
     [

@@ -53,6 +53,7 @@ def expected():
     )
 
 
+@pytest.mark.exhaustive("Absolute-Directors", "NullSpace-LinearParameters", "Absolute-ZXZ")
 @pytest.mark.parametrize(
     ("formulation", "rotation"),
     MODELS,
@@ -70,6 +71,7 @@ def test_forward_mode(formulation, rotation, expected):
         assert cases.error(found[i], expected[i]) < 1e-9
 
 
+@pytest.mark.exhaustive("2")
 @pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
 def test_reverse_mode(formulation, rotation, expected):
     weights = jnp.asarray(np.random.default_rng(19).normal(size=12))
@@ -83,6 +85,7 @@ def test_reverse_mode(formulation, rotation, expected):
         assert cases.error(found[i], np.asarray(weights) @ expected[i]) < 1e-9
 
 
+@pytest.mark.exhaustive("2")
 @pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
 def test_second_derivatives(formulation, rotation):
     """Finite and right at singular points: forward over reverse against differences."""

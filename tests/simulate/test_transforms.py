@@ -17,6 +17,7 @@ def top(inertia, weight):
     return rj.FixedPointBody(inertia, rj.AxialGravityPotential(weight))
 
 
+@pytest.mark.exhaustive("RodriguesParameters")
 @pytest.mark.parametrize(
     "rotation", [rj.Quaternion(), rj.RodriguesParameters()], ids=cases.rotation_name
 )
@@ -96,6 +97,7 @@ def test_jit_of_the_caller():
     assert int(inside.stats["num_steps"]) == int(outside.stats["num_steps"])
 
 
+@pytest.mark.exhaustive
 def test_known_values_that_a_compiled_function_closes_over():
     """Nothing is an argument, so nothing is a tracer until the run begins."""
 

@@ -112,6 +112,7 @@ def test_reduced_and_saddle_point_agree():
     assert np.max(np.abs(reduced.ys - full.ys)) < 1e-12
 
 
+@pytest.mark.exhaustive("EnergyMomentum")
 @pytest.mark.parametrize("scheme", ["EnergyMomentum", "Variational"])
 def test_free_systems(scheme):
     """Internal forces leave momentum and angular momentum alone, whatever the scheme."""
@@ -125,6 +126,7 @@ def test_free_systems(scheme):
     assert change < 1e-12 if "nergy" in scheme else 1e-6 < change < 1e-2
 
 
+@pytest.mark.exhaustive
 def test_systems_under_gravity():
     """Energy stays; the momentum grows as gravity says."""
     system = models.tethered_pair(gravity=True)
