@@ -14,7 +14,7 @@ from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
 from .internal import check_rotation, system_multipliers
-from .redundancy import least_norm
+from .redundancy import idle_projector
 
 
 class Absolute(AbstractAbsolute):
@@ -183,9 +183,8 @@ class Absolute(AbstractAbsolute):
             lam = values[self.layout.size :][: self.num_multipliers]
             if not self.has_loops:
                 return lam
-            descriptor = Descriptor(self)
-            q, _, angles = descriptor.split(values[: self.layout.size])
-            return least_norm(descriptor.jacobian(jnp.asarray(t, q.dtype), q, angles), lam)
+            t, y0 = jnp.asarray(t, values.dtype), values[: self.layout.size]
+            return lam - idle_projector(Descriptor(self), t, y0) @ lam
         if self.jointed is not None:
             if self.rotation.num_constraints == 0:
                 return self.jointed.multipliers(t, y)

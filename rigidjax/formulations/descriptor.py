@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..rotations.so3 import skew
-from ..system.inverses import pseudo_inverse
+from ..system.inverses import constrained_inverses
+from .redundancy import idle_projector
 
 if TYPE_CHECKING:
     from .absolute import Absolute
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 class Descriptor(eqx.Module):
     """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$.
 
-    **Arguments:** `model`; `independent`, the projector onto independent constraints, (m, m), see
-    `redundancy`; `None` if they all are.
+    **Arguments:** `model`; `idle`, the projector onto multipliers that do nothing, (m, m), see
+    `redundancy`; `None` if there are none.
     """
 
     model: "Absolute"
-    independent: Float[Array, "m m"] | None = None
+    idle: Float[Array, "m m"] | None = None
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group."""
@@ -103,15 +104,25 @@ class Descriptor(eqx.Module):
     def accelerations_and_multipliers(self, t, y0) -> tuple[Array, Array]:
         r"""$\dot v$ and $\lambda$ of the index-1 equations, of least norm where not unique."""
         q, v, angles = self.split(y0)
-        G, M = self.jacobian(t, q, angles), self.mass_matrix(q)
-        m, n = G.shape
-        saddle = jnp.block([[M, G.T], [G, jnp.zeros((m, m), q.dtype)]])
-        right = jnp.concatenate([self.force(t, q, v, y0), -self.constraint_bias(t, q, v, angles)])
-        # Rows and columns of the same size: the inverse is exact, the cut-off has a meaning.
-        scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.max(jnp.abs(saddle), axis=1), 1e-30))
-        scale = scale.at[n:].set(jnp.exp(jnp.mean(jnp.log(scale[n:]))) if m else 1.0)
-        solution = scale * (pseudo_inverse(scale[:, None] * saddle * scale) @ (scale * right))
-        return solution[:n], solution[n:]
+        G, M, f = self.jacobian(t, q, angles), self.mass_matrix(q), self.force(t, q, v, y0)
+        # Without units: rows and columns of the same size.
+        scale, units = self._lengths(q), self.units
+        inverse, free = constrained_inverses(G * scale / units[:, None], scale[:, None] * M * scale)
+        inverse, free = scale[:, None] * inverse / units, scale[:, None] * free * scale
+        start = -inverse @ self.constraint_bias(t, q, v, angles)
+        v_dot = start + free @ (f - M @ start)
+        lam = inverse.T @ (f - M @ v_dot)
+        if self.model.has_loops:
+            lam = lam - idle_projector(self, t, y0) @ lam
+        return v_dot, lam
+
+    def _lengths(self, q) -> Float[Array, " n"]:
+        """What the coordinates are measured by: rotations by 1."""
+        jointed, layout = self.model.jointed, self.model.layout
+        x, a = layout.poses(q)
+        lengths = jnp.ones(len(x), q.dtype) if jointed is None else jointed.mechanics.lengths
+        each = [jnp.repeat(lengths[:, None], x.shape[1], axis=1), jnp.ones_like(a)]
+        return jnp.concatenate(each, axis=1).ravel()
 
     def split(self, y0):
         """Positions, velocities and joint angles among the unknowns without multipliers."""
@@ -131,8 +142,8 @@ class Descriptor(eqx.Module):
         A = A.at[n : 2 * n, n : 2 * n].set(self.mass_matrix(q))
         A = A.at[2 * n : size, 2 * n : size].set(jnp.eye(size - 2 * n, dtype=y.dtype))
         if index == 1 and m:
-            G, P = self.jacobian(t, q, angles), self.independent
-            A = A.at[size : size + m, n : 2 * n].set(G if P is None else P @ G)
+            G, Q = self.jacobian(t, q, angles), self.idle
+            A = A.at[size : size + m, n : 2 * n].set(G if Q is None else G - Q.T @ G)
         return A
 
     @eqx.filter_jit
@@ -166,5 +177,18 @@ class Descriptor(eqx.Module):
 
     def determined(self, level, multipliers) -> Float[Array, " m"]:
         r"""Independent constraints, and in the place of the others that choose multipliers."""
-        P = self.independent
-        return level if P is None else P @ (level - multipliers) + multipliers
+        Q = self.idle
+        if Q is None:
+            return level
+        return level + Q.T @ (self.units**2 * (Q @ multipliers) - level)
+
+    @property
+    def units(self) -> Float[Array, " m"]:
+        """What the constraints are measured by, 1 for those of rotations."""
+        model = self.model
+        if model.jointed is None:
+            return jnp.ones(model.num_multipliers, jnp.asarray(model.mechanics.inertias()[0]).dtype)
+        joints = model.jointed.mechanics.units
+        return jnp.concatenate(
+            [jnp.ones(model.num_multipliers - len(joints), joints.dtype), joints]
+        )

@@ -9,20 +9,28 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, is_traced, raise_or_note
+from ..linalg import one_by_one
 from ..rotations.euler_map import euler_map
 from ..state import State
-from ..system.dynamics import mass_of_rates
+from ..system.attachment import Poses
+from ..system.constraints import loop_gradient
 from ..system.gaps import alignments
 from ..system.jointed import JointedMechanics, Twists
+from ..system.trees import null_space, owners, rate_lengths
 
 if TYPE_CHECKING:
     from .jointed import AbstractJointed
 
-# Violations of a joint that a state may have, in m, rad, m/s, rad/s, relative to the largest
-# entry of its positions or velocities if that is above one.
+# Violations of a joint that a state may have: positions in parts of the mechanism's length (angles
+# in rad), velocities in parts of the largest rate.
 TOLERANCE = 1e-6
-# Smallest ratio of generalised masses that counts as a mass.
-_MASSLESS = 1e-14
+# Round-off of positions far from the origin that is no violation, in units of the last place.
+_ROUND_OFF = 8
+# Rates that count as rest, rad/s.
+_REST = 1e-12
+# Smallest part of the trace of an inertia that counts as a moment of inertia, and smallest part of
+# a motion that counts as one of bodies with mass.
+_MASSLESS, _MOVES = 1e-14, 1e-8
 
 
 def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> State:
@@ -87,6 +95,9 @@ _MASSLESS_MESSAGE = (
 def _faults(jointed: "AbstractJointed", state: State, t: ArrayInput):
     """Violations of each joint, position and velocity, relative; alignment of each joint; body that
     lacks mass or -1."""
+    # A check has no derivative, nor have factorisations within it.
+    numbers, rest = eqx.partition((jointed, state, t), eqx.is_inexact_array)
+    jointed, state, t = eqx.combine(jax.lax.stop_gradient(numbers), rest)
     mechanics = jointed.mechanics
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
@@ -94,17 +105,43 @@ def _faults(jointed: "AbstractJointed", state: State, t: ArrayInput):
     poses = mechanics.poses(state.position, rotations, jnp.zeros(0))
     places = mechanics.place(poses)
     twists = Twists(state.velocity, state.angular_velocity)
-    largest = lambda *parts: jnp.maximum(  # noqa: E731
-        1.0, jnp.max(jnp.stack([jnp.max(jnp.abs(part)) for part in parts]))
-    )
-    position = _by_joint(mechanics, mechanics.constraint(t, places)) / largest(state.position)
-    velocity = _by_joint(mechanics, mechanics.constraint_rate(t, places, twists))
-    velocity = velocity / largest(state.velocity, state.angular_velocity)
-    cosines = alignments(mechanics, places)
-    return position, velocity, cosines, _massless(jointed, t, poses, places)
+    both = violations(mechanics, t, poses, places, twists)
+    return *both, alignments(mechanics, places), _massless(jointed, t, poses, places)
 
 
 _compiled_faults = eqx.filter_jit(_faults)
+
+
+def violations(
+    mechanics: JointedMechanics, t, poses: Poses, places, twists: Twists
+) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
+    """How far each joint is open, by the size of its mechanism (rad for angles), beyond round-off
+    of positions; and its velocity, by the largest rate."""
+    units = mechanics.units
+    far = jnp.max(jnp.abs(poses.positions)) * (_ROUND_OFF * jnp.finfo(units.dtype).eps / TOLERANCE)
+    allowed = units + jnp.where(mechanics.are_lengths, far, 0.0)
+    still = Twists(jnp.zeros_like(twists.linear), jnp.zeros_like(twists.angular))
+    driven = jnp.abs(mechanics.constraint_rate(t, places, still) / units)
+    rate = jnp.abs(mechanics.constraint_rate(t, places, twists) / units)
+    largest = jnp.maximum(_largest_rate(mechanics, t, poses, places, twists), jnp.max(driven))
+    velocity = rate / jnp.maximum(largest, _REST / TOLERANCE)
+    position = jnp.abs(mechanics.constraint(t, places)) / allowed
+    return _by_joint(mechanics, position), _by_joint(mechanics, velocity)
+
+
+def _largest_rate(mechanics: JointedMechanics, t, poses, places, twists: Twists) -> Array:
+    """The largest rate of a motion, rad/s, velocities by the length of their mechanism.
+
+    Or that which the forces on a body, were it free, give it in the time in which they move it by
+    that length: near rest it is this with which rates are compared.
+    """
+    lengths, masses = mechanics.lengths[:, None], mechanics.masses[:, None]
+    applied = mechanics.applied(t, mechanics.kinematics(poses, places, twists))
+    pull = jnp.concatenate([applied[:, :3], applied[:, 3:] / lengths], axis=1)
+    squares = jnp.abs(pull) / (jnp.where(masses > 0, masses, 1.0) * lengths)
+    squares = jnp.where((masses > 0) & jnp.isfinite(squares), squares, 0.0)
+    moving = jnp.concatenate([twists.linear / lengths, twists.angular], axis=1)
+    return jnp.maximum(jnp.max(jnp.abs(moving)), jnp.sqrt(jnp.max(squares)))
 
 
 def _by_joint(mechanics: JointedMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
@@ -114,14 +151,48 @@ def _by_joint(mechanics: JointedMechanics, g: Float[Array, " m"]) -> Float[Array
     return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
 
 
-def _massless(jointed, t, poses, places) -> Float[Array, "1"]:
-    M, owners = mass_of_rates(jointed.mechanics, t, poses, places, jointed.needs_all_mass)
-    if M.size == 0:
-        return -jnp.ones(1, int)
-    scale = 1.0 / jnp.sqrt(jnp.maximum(jnp.diagonal(M), jnp.finfo(M.dtype).tiny))
-    values, vectors = jnp.linalg.eigh(M * scale[:, None] * scale[None])
-    lacking = (values[0] < _MASSLESS * values[-1]) | jnp.any(jnp.diagonal(M) <= 0)
-    # The first rate without any mass of its own, or the largest part of the weakest motion.
-    none = jnp.diagonal(M) <= 0
-    worst = jnp.where(jnp.any(none), jnp.argmax(none), jnp.argmax(jnp.abs(vectors[:, 0])))
-    return jnp.where(lacking, jnp.asarray(owners)[worst], -1)[None]
+def _massless(jointed: "AbstractJointed", t, poses, places) -> Array:
+    """A body that moves without any mass, or -1, (1,).
+
+    Every motion of bodies that all have mass in all directions moves some of it. Otherwise it is
+    asked whether the motions that the joints allow are independent where bodies have mass: a
+    question of geometry, whatever the masses are.
+    """
+    mechanics = jointed.mechanics
+    moved, lacking = jax.vmap(_directions_with_mass)(mechanics.masses, mechanics.inertias)
+    if jointed.needs_all_mass or not mechanics.num_rates:
+        return jnp.where(jnp.any(lacking), jnp.argmax(lacking), -1)[None]
+
+    def weakest():
+        T = null_space(mechanics, poses, places) * rate_lengths(mechanics)
+        T = T.at[:, :3].divide(mechanics.lengths[:, None, None])
+        rows = jnp.einsum("lij,ljf->lif", moved, T).reshape(-1, mechanics.num_rates)
+        if mechanics.system.topology.loops:
+            rows = jnp.concatenate([rows, loop_gradient(mechanics, t, poses, places).matrix])
+        sizes, motion = _weakest(rows)
+        body = jnp.asarray(owners(mechanics))[jnp.argmax(jnp.abs(motion))]
+        limit = max(_MOVES, 10 * float(jnp.finfo(rows.dtype).eps))
+        return jnp.where(sizes[-1] <= limit * sizes[0], body, -1)
+
+    return jax.lax.cond(jnp.any(lacking), weakest, lambda: -jnp.ones((), int))[None]
+
+
+def _directions_with_mass(mass, inertia: Float[Array, "3"] | Float[Array, "3 3"]):
+    """Projector onto the twists that have mass, (6, 6), and whether some have none."""
+    principal = inertia.ndim == 1
+    moments, axes = (inertia, jnp.eye(3, dtype=inertia.dtype)) if principal else _principal(inertia)
+    turns = moments > _MASSLESS * jnp.sum(moments)
+    projector = (axes * turns) @ axes.T
+    shift = jnp.broadcast_to(jnp.where(mass > 0, 1.0, 0.0), (3,)).astype(projector.dtype)
+    both = jax.scipy.linalg.block_diag(jnp.diag(shift), projector)
+    return both, ~(jnp.all(turns) & (mass > 0))
+
+
+_principal = one_by_one(lambda inertia: tuple(jnp.linalg.eigh(inertia)))
+
+
+@one_by_one
+def _weakest(rows):
+    """Singular values, and the motion that belongs to the smallest one."""
+    _, sizes, motions = jnp.linalg.svd(rows, full_matrices=False)
+    return sizes, motions[-1]

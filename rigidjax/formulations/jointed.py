@@ -112,7 +112,7 @@ class AbstractJointed(eqx.Module):
         relative = p if reference is None else jax.vmap(multiply)(jax.vmap(conjugate)(reference), p)
         a = jax.vmap(self.rotation.from_quaternion)(relative)
         poses = self.mechanics.poses(state.position, jax.vmap(euler_map)(p), jnp.zeros(0))
-        angles = jnp.zeros(0)
+        angles = jnp.zeros(0, state.position.dtype)
         if self.system.tracked_joints:
             angles = self.mechanics.angles(poses)
         places = self.mechanics.place(poses)

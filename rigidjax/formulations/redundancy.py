@@ -1,9 +1,11 @@
 r"""Redundant constraints of closed loops, in equations with multipliers.
 
 Where rows of the gradient $G$ depend on each other, the multipliers are not unique, and constraints
-with multipliers as unknowns are a singular system. With the orthogonal projector $P$ onto the range
-of $G$ at the start, $P g + (1 - P) \lambda = 0$ takes the place of $g = 0$: both terms vanish by
-themselves, as many constraints as there are independent ones, and a choice of the multipliers.
+with multipliers as unknowns are a singular system. With a projector $Q$ onto the multipliers that
+do nothing at the start, $G^T Q = 0$, the equations $(1 - Q^T) g + Q^T U Q \lambda = 0$ take the
+place of $g = 0$: both terms vanish by themselves, as many constraints as there are independent
+ones, and a choice of the multipliers. $U$, diagonal, are squares of what constraints are measured
+by.
 """
 
 from typing import TYPE_CHECKING
@@ -12,8 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..linalg import one_by_one
-from ..system.inverses import pseudo_inverse
+from ..system.reactions import idle_multipliers
 
 if TYPE_CHECKING:
     from .descriptor import Descriptor
@@ -23,25 +24,26 @@ if TYPE_CHECKING:
 _CUTOFF = 1e-8
 
 
-def independent_constraints(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
-    """The projector onto the independent constraints at the unknowns `y0`, without derivatives.
+def idle_projector(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
+    """The projector onto the multipliers that do nothing at the unknowns `y0`, of a system with
+    loops, without derivatives.
 
-    The identity, exactly, if all of them are.
+    Zero, exactly, if all constraints are independent. What it leaves is of least norm in the
+    multipliers of joints, moments measured by the mechanism's length.
     """
+    model = descriptor.model
+    jointed = model.jointed
+    assert jointed is not None
+    mechanics = jointed.mechanics
+    poses, places, _ = jointed.motion(t, y0)
+    idle = idle_multipliers(mechanics, t, poses, places, mechanics.units, _CUTOFF)
     q, _, angles = descriptor.split(y0)
-    return _projector(jax.lax.stop_gradient(descriptor.jacobian(t, q, angles)))
-
-
-def _onto_range(G):
-    U, s, _ = jnp.linalg.svd(G, full_matrices=False)
-    keep = s > _CUTOFF * jnp.max(s, initial=0.0)
-    P = (U * keep) @ U.T
-    return jnp.where(jnp.sum(keep) == len(G), jnp.eye(len(G), dtype=G.dtype), P)
-
-
-_projector = one_by_one(_onto_range)
-
-
-def least_norm(G: Float[Array, "m n"], lam: Float[Array, " m"]) -> Float[Array, " m"]:
-    r"""The multipliers of least norm among those with the same $G^T \lambda$."""
-    return pseudo_inverse(G).T @ (G.T @ lam)
+    G = descriptor.jacobian(t, q, angles)
+    count = len(G) - len(idle)
+    internal, joints = G[:count], G[count:]
+    # What the coordinates of rotations feel of them, their own constraints carry.
+    carried = -jnp.linalg.solve(internal @ internal.T, internal @ joints.T) if count else G[:0, :0]
+    both = jnp.concatenate([carried.reshape(count, -1) @ idle, idle]) if count else idle
+    return jax.lax.stop_gradient(
+        jnp.concatenate([jnp.zeros_like(G, shape=(len(G), count)), both], axis=1)
+    )

@@ -10,16 +10,16 @@ from jaxtyping import Array, Bool, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..formulations import AbstractFormulation
-from ..formulations.joint_checks import TOLERANCE
+from ..formulations.joint_checks import TOLERANCE, violations
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
 from ..system import System, has_joints
 from ..system.attachment import Poses
-from ..system.constraints import pose_correction
+from ..system.constraints import LoopGradient, loop_gradient, pose_correction
 from ..system.inverses import pseudo_inverse
 from ..system.jointed import JointedMechanics, Twists
-from ..system.trees import Screws, centres, loop_jacobian, screws, spread, tree_rates, tree_twists
+from ..system.trees import spread, tree_rates, tree_twists
 
 # Runge-Kutta steps of a displacement: a hinge turned by 1 rad is then off by 1e-7 rad.
 _STEPS = 8
@@ -43,12 +43,16 @@ class Directions(eqx.Module):
     free: Float[Array, "f k"]
     rest: Float[Array, "f r"]
 
-    def completed(self, J, d, residual):
+    def completed(self, loops: LoopGradient, d, residual):
         """$F d + C y$ with which the loops, whose rates are off by `residual`, stay closed."""
         nu = self.free @ d
         if self.rest.shape[1] == 0:
             return nu
-        return nu - self.rest @ (pseudo_inverse(J @ self.rest) @ (J @ nu + residual))
+        # Without units: every column a motion of size one.
+        rest = self.rest / loops.scale[:, None]
+        rest = rest / jnp.sqrt(jnp.sum(rest * rest, axis=0))
+        gap = loops.matrix @ (nu / loops.scale) + residual / loops.units
+        return nu - loops.scale * (rest @ (pseudo_inverse(loops.matrix @ rest) @ gap))
 
 
 def num_rates(model: AbstractFormulation) -> int:
@@ -80,17 +84,23 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
 
 
 def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
-    """Constraints of the loops on the minimal velocities in a state, (m, f), on the host."""
+    """Constraints of the loops on the minimal velocities in a state, without units, (m, f), on the
+    host."""
     system = model.system
     if isinstance(system, FixedPointBody) or not system.topology.loops:
         return np.zeros((0, num_rates(model)))
-    return np.asarray(_loop_rows(system, state))
+    return np.asarray(_loop_rows(system, state).matrix)
 
 
 @eqx.filter_jit
 def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
     """Constraints of the loops on the minimal velocities in many states, (B, K) in front."""
-    return jax.vmap(jax.vmap(lambda state: _loop_rows(system, state)))(states)
+
+    def rows(state):
+        loops = _loop_rows(system, state)
+        return loops.matrix / loops.scale
+
+    return jax.vmap(jax.vmap(rows))(states)
 
 
 @eqx.filter_jit
@@ -99,7 +109,7 @@ def _loop_rows(system, state):
     poses = _poses(mechanics, state.position, state.orientation)
     places = mechanics.place(poses)
     t = jnp.zeros((), state.position.dtype)
-    return loop_jacobian(mechanics, t, places, _moving(mechanics, poses, places))
+    return loop_gradient(mechanics, t, poses, places)
 
 
 def selection(independent: tuple[int, ...], count: int, dtype: Any = float) -> Directions:
@@ -160,20 +170,14 @@ def _displaced_with_joints(system: System, state, t, directions, positions, rate
     poses = _poses(mechanics, x, p)
     places = mechanics.place(poses)
     twists = tree_twists(mechanics, t, poses, places, nu)
-    J, residual = _loops(mechanics, t, poses, places, twists)
-    nu = nu + directions.completed(J, rates, residual)
+    residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
+    loops = loop_gradient(mechanics, t, poses, places)
+    nu = nu + directions.completed(loops, rates, residual)
     twists = tree_twists(mechanics, t, poses, places, nu)
-    violation = jnp.max(jnp.abs(mechanics.constraint(t, places)), initial=0.0)
-    rate = jnp.max(jnp.abs(mechanics.constraint_rate(t, places, twists)), initial=0.0)
-    okay = jnp.maximum(violation / _scale(x), rate / _scale(twists)) < _OPEN
     moved = State(x, p, twists.linear, twists.angular)
+    okay = jnp.max(jnp.stack(violations(mechanics, t, poses, places, twists))) < _OPEN
     # A trial that cannot be closed starts where nothing raises; it counts as failed.
     return jax.tree.map(lambda new, old: jnp.where(okay, new, old), moved, state), okay
-
-
-def _scale(values):
-    largest = [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(values)]
-    return jnp.maximum(1.0, jnp.max(jnp.stack(largest)))
 
 
 def _moved(mechanics, t, directions, positions, x, p):
@@ -182,10 +186,9 @@ def _moved(mechanics, t, directions, positions, x, p):
     def velocity(x, p):
         poses = _poses(mechanics, x, p)
         places = mechanics.place(poses)
-        moving = _moving(mechanics, poses, places)
-        J = loop_jacobian(mechanics, t, places, moving)
-        nu = directions.completed(J, positions, jnp.zeros(J.shape[0], J.dtype))
-        w = spread(mechanics, poses, moving, nu)
+        loops = loop_gradient(mechanics, t, poses, places)
+        nu = directions.completed(loops, positions, jnp.zeros_like(loops.units))
+        w = spread(mechanics, poses, loops.moving, nu)
         turn = jnp.pad(0.5 * w[:, 3:], ((0, 0), (1, 0)))
         return w[:, :3], jax.vmap(multiply)(p, turn)
 
@@ -216,20 +219,9 @@ def _closed(mechanics, t, x, p):
     return x + change[:, :3], _unit(turned)
 
 
-def _loops(mechanics, t, poses, places, twists):
-    """Constraints of the loops on the minimal velocities, and their rates as they are."""
-    J = loop_jacobian(mechanics, t, places, _moving(mechanics, poses, places))
-    return J, mechanics.constraint_rate(t, places, twists, loops_only=True)
-
-
 def _unit(p):
     return p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
 
 
 def _poses(mechanics, x, p) -> Poses:
     return mechanics.poses(x, jax.vmap(euler_map)(_unit(p)), jnp.zeros(0))
-
-
-def _moving(mechanics, poses, places):
-    at = centres(mechanics, poses)
-    return Screws(screws(mechanics, poses, places, at), at)

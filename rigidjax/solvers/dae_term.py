@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ..formulations import Absolute
 from ..formulations.descriptor import Descriptor
-from ..formulations.redundancy import independent_constraints
+from ..formulations.redundancy import idle_projector
 from ..state import State
 from .terms import MassMatrixTerm
 
@@ -33,8 +33,7 @@ def dae_term(
     if model.has_loops:
         state = model.system.reference_state() if state is None else state  # pyright: ignore
         y0 = model.pack(state, None, t)
-        P = independent_constraints(descriptor, jnp.asarray(t, y0.dtype), y0)
-        descriptor = Descriptor(model, P)
+        descriptor = Descriptor(model, idle_projector(descriptor, jnp.asarray(t, y0.dtype), y0))
     right, mass = _RightHandSide(descriptor), _Mass(descriptor)
     # q' = v, unless multipliers correct it.
     n = 0 if model.stabilized else model.layout.num_positions

@@ -1,7 +1,8 @@
 r"""Constraints of the joints in the mass metric: $G M^{-1} G^T\lambda = c$, projections.
 
 Trees have independent constraints; many of them are eliminated joint by joint. Loops may be
-redundant or momentarily singular: what they ask for is solved by a pseudo-inverse.
+redundant or momentarily singular: they are constraints on the motions that the trees allow, solved
+by a pseudo-inverse.
 """
 
 import abc
@@ -9,7 +10,6 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
@@ -17,9 +17,18 @@ from ..sums import short_sum
 from .attachment import Poses
 from .blocks import JointBlocks, joint_blocks
 from .elimination import Factors, invert
-from .inverses import inverse_root, inverse_root_3, pseudo_inverse, solve
+from .inverses import constrained_inverses, inverse_root_3, solve
 from .jointed import JointedMechanics, Twists
-from .trees import Screws, centres, loop_jacobian, mass_matrix, screws, spread
+from .trees import (
+    Screws,
+    centres,
+    generalised_forces,
+    loop_jacobian,
+    mass_matrix,
+    rate_lengths,
+    screws,
+    spread,
+)
 
 # Constraints of trees up to which a dense matrix is faster than elimination.
 _DENSE_LIMIT = 48
@@ -95,37 +104,6 @@ class DenseConstraints(AbstractConstraints):
         return (lam @ flat(self.G)).reshape(-1, 6)
 
 
-class RedundantConstraints(AbstractConstraints):
-    r"""With loops, which may be redundant: by the pseudo-inverse of $G M^{-1/2}$ (the matrix
-    itself has the squares of its singular values)."""
-
-    G: Float[Array, "m L 6"]
-    inverse: Float[Array, "6L m"]
-    masses: Float[Array, " L"]
-    inverses: Float[Array, "L 3 3"]
-
-    def solve(self, right):
-        return self.inverse.T @ (self.inverse @ right)
-
-    def apply(self, w):
-        return flat(self.G) @ w.ravel()
-
-    def transpose(self, lam):
-        return (lam @ flat(self.G)).reshape(-1, 6)
-
-
-def constraints(mechanics: JointedMechanics, t, places, inertias, masses) -> AbstractConstraints:
-    """Factored constraints of all joints, in the metric of these inertias and masses."""
-    if not mechanics.system.topology.loops:
-        return tree_constraints(mechanics, t, places, inertias, masses)
-    G = mechanics.constraint_jacobian(t, places)
-    turn = short_sum(G[:, :, None, 3:], jax.vmap(inverse_root_3)(inertias), axis=3)
-    half = jnp.concatenate([G[:, :, :3] / jnp.sqrt(masses)[:, None], turn], axis=2)
-    return RedundantConstraints(
-        G=G, inverse=pseudo_inverse(flat(half)), masses=masses, inverses=invert(inertias)
-    )
-
-
 def tree_constraints(
     mechanics: JointedMechanics, t, places, inertias, masses
 ) -> AbstractConstraints:
@@ -144,54 +122,101 @@ def tree_constraints(
 
 
 class Loops(eqx.Module):
-    """Constraints of the loops on the minimal velocities of the trees, in the mass metric."""
+    r"""Constraints $J\nu + c = 0$ of the loops on the minimal velocities of the trees.
+
+    Lengths are measured by the size of the mechanism (`mechanics.lengths`), so that which of the
+    constraints are independent depends on the shape of the mechanism alone: not on units, on its
+    size or on masses.
+    """
 
     moving: Screws
-    root: Float[Array, "f f"]  # inverse W of the Cholesky factor of the mass matrix
-    J: Float[Array, "m f"]
-    inverse: Float[Array, "f m"]  # pseudo-inverse of J W^T
+    H: Float[Array, "f f"]  # mass matrix
+    particular: Float[Array, "f m"]  # $J^+$
+    free: Float[Array, "f f"]  # inverse mass matrix of the motions that keep the loops closed
+
+    def rates(self, residual: Float[Array, " m"], forces: Float[Array, " f"]) -> Float[Array, " f"]:
+        r"""$\dot\nu$ with $J\dot\nu = -$`residual` under generalised forces."""
+        start = -self.particular @ residual
+        return start + self.free @ (forces - self.H @ start)
 
     def correction(self, residual: Float[Array, " m"]) -> Float[Array, " f"]:
         """The smallest change of the rates, in kinetic energy, that removes the residual."""
-        return -self.root.T @ (self.inverse @ residual)
+        return self.rates(residual, jnp.zeros(len(self.H), self.H.dtype))
+
+
+class LoopGradient(eqx.Module):
+    r"""Gradient $J = G T$ of the constraints of the loops on the minimal velocities of the trees,
+    without units: `matrix` is $u^{-1} J s$, lengths measured by the size of the mechanism."""
+
+    moving: Screws
+    matrix: Float[Array, "m f"]
+    units: Float[Array, " m"]  # $u$, of the constraints
+    scale: Float[Array, " f"]  # $s$, of the minimal velocities
+
+
+def loop_gradient(mechanics: JointedMechanics, t, poses: Poses, places) -> LoopGradient:
+    """That of the loops in a pose."""
+    at = centres(mechanics, poses)
+    moving = Screws(screws(mechanics, poses, places, at), at)
+    _, units = mechanics.split(mechanics.units)
+    scale = rate_lengths(mechanics)
+    J = loop_jacobian(mechanics, t, places, moving)
+    return LoopGradient(moving, J * scale / units[:, None], units, scale)
 
 
 def factor_loops(mechanics: JointedMechanics, t, poses: Poses, places, inertias=None) -> Loops:
     """Factored mass matrix of the trees, and the constraints of the loops, in a pose."""
-    at = centres(mechanics, poses)
-    moving = Screws(screws(mechanics, poses, places, at), at)
-    root = inverse_root(mass_matrix(mechanics, poses, moving, inertias))
-    J = loop_jacobian(mechanics, t, places, moving)
-    return Loops(moving, root, J, pseudo_inverse(J @ root.T))
+    of = loop_gradient(mechanics, t, poses, places)
+    H, scale = mass_matrix(mechanics, poses, of.moving, inertias), of.scale[:, None]
+    inverse, free = constrained_inverses(of.matrix, scale * H * of.scale)
+    return Loops(of.moving, H, scale * inverse / of.units, scale * free * of.scale)
+
+
+def allowed_accelerations(
+    mechanics: JointedMechanics, t, poses: Poses, places, residual, forces, inertias
+) -> Float[Array, "L 6"]:
+    r"""$\dot w$ with $G \dot w = -$`residual` under wrenches (L, 6), in a system with loops.
+
+    What the tree joints ask for is found from the geometry, the rest are motions that they allow:
+    masses and `inertias`, (L, 3, 3), matter along these only.
+    """
+    tree, loop = mechanics.split(residual)
+    square = mechanics.lengths**2
+    unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)
+    start = tree_constraints(mechanics, t, places, unit, jnp.ones_like(square)).correction(tree)
+
+    def rate(w):
+        return mechanics.constraint_rate(t, places, Twists(w[:, :3], w[:, 3:]), loops_only=True)
+
+    _, moved = jax.jvp(rate, (start,), (start,))
+    loops = factor_loops(mechanics, t, poses, places, inertias)
+    turning = short_sum(inertias, start[:, None, 3:], axis=2)
+    inertial = jnp.concatenate([mechanics.masses[:, None] * start[:, :3], turning], axis=1)
+    forces = generalised_forces(mechanics, poses, loops.moving, forces - inertial)
+    return start + spread(mechanics, poses, loops.moving, loops.rates(loop + moved, forces))
+
+
+def smallest_change(
+    mechanics: JointedMechanics, t, poses: Poses, places, residual: Float[Array, " m"], inertias
+) -> Float[Array, "L 6"]:
+    """The smallest change of all twists, in kinetic energy, that removes the residual.
+
+    `inertias`, (L, 3, 3), that no motion is without.
+    """
+    if mechanics.system.topology.loops:
+        still = jnp.zeros((mechanics.num_bodies, 6), residual.dtype)
+        return allowed_accelerations(mechanics, t, poses, places, residual, still, inertias)
+    joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)
+    return joints.correction(residual)
 
 
 # Projections.
 
 
-def _smallest_change(mechanics: JointedMechanics, t, poses: Poses, places, tree, loop):
-    """The smallest change of all twists, in kinetic energy, that removes the residuals.
-
-    What the tree joints ask for is orthogonal, in the mass metric, to what they allow, so that the
-    loops can be closed afterwards by allowed motions: together the change is the smallest.
-    """
-    inertias = _regular_inertias(mechanics)
-    joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)
-    change = joints.correction(tree)
-    if not mechanics.system.topology.loops:
-        return change
-
-    def rate(w):
-        return mechanics.constraint_rate(t, places, Twists(w[:, :3], w[:, 3:]), loops_only=True)
-
-    _, moved = jax.jvp(rate, (change,), (change,))
-    loops = factor_loops(mechanics, t, poses, places, inertias)
-    return change + spread(mechanics, poses, loops.moving, loops.correction(loop + moved))
-
-
 def project_twists(mechanics: JointedMechanics, t, poses, places, twists: Twists) -> Twists:
     """Twists nearest to the given ones, in kinetic energy, that the joints allow (Lang (62, V))."""
-    residuals = mechanics.split(mechanics.constraint_rate(t, places, twists))
-    change = _smallest_change(mechanics, t, poses, places, *residuals)
+    residual = mechanics.constraint_rate(t, places, twists)
+    change = smallest_change(mechanics, t, poses, places, residual, _regular_inertias(mechanics))
     return Twists(twists.linear + change[:, :3], twists.angular + change[:, 3:])
 
 
@@ -200,8 +225,8 @@ def pose_correction(mechanics: JointedMechanics, t, poses, places) -> Float[Arra
 
     One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
     """
-    residuals = mechanics.split(mechanics.constraint(t, places))
-    return _smallest_change(mechanics, t, poses, places, *residuals)
+    residual = mechanics.constraint(t, places)
+    return smallest_change(mechanics, t, poses, places, residual, _regular_inertias(mechanics))
 
 
 def mass_metric(mechanics: JointedMechanics) -> Float[Array, "n n"]:
@@ -219,14 +244,7 @@ def mass_metric(mechanics: JointedMechanics) -> Float[Array, "n n"]:
 
 def _regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-    arms = jnp.zeros(mechanics.num_bodies + 1, inertias.dtype)
-    for group in mechanics.groups:
-        for bodies, points in (
-            (group.parents, group.parent_point),
-            (group.children, group.child_point),
-        ):
-            arms = arms.at[np.array(bodies)].max(short_sum(points, points, axis=1))
     # A body whose mass is a point at its joint turns at no cost: any length will do.
-    arms = jnp.where(arms[:-1] > 0, arms[:-1], 1.0)
-    floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + 1e-9 * mechanics.masses * arms
+    points = 1e-9 * mechanics.masses * mechanics.lengths**2
+    floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + points
     return inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)

@@ -1,8 +1,8 @@
 r"""Accelerations and consistent velocities of bodies with joints.
 
 Trees in null-space coordinates are regular wherever every allowed motion moves some mass. Loops are
-constraints $J\nu + c = 0$ on the rates of the trees, solved in the metric of kinetic energy by the
-pseudo-inverse: redundant constraints and positions in which $J$ loses rank need no care.
+constraints $J\nu + c = 0$ on the rates of the trees, solved by the pseudo-inverse, then the motions
+that they leave free: redundant constraints and positions in which $J$ loses rank need no care.
 """
 
 import equinox as eqx
@@ -17,7 +17,12 @@ from ..rotations.euler_map import euler_map
 from ..sums import short_sum
 from .attachment import Poses
 from .bias import bias_accelerations, joint_bias
-from .constraints import constraints, factor_loops
+from .constraints import (
+    allowed_accelerations,
+    factor_loops,
+    loop_gradient,
+    tree_constraints,
+)
 from .inverses import solve
 from .jointed import JointedMechanics, Twists
 from .trees import (
@@ -25,10 +30,8 @@ from .trees import (
     along_paths,
     centres,
     generalised_forces,
-    loop_jacobian,
     mass_matrix,
     own_motions,
-    owners,
     screws,
     tree_rates,
     tree_twists,
@@ -101,8 +104,7 @@ def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
     moved = (jnp.ones_like(t), mechanics.pose_rate(poses, twists), bias)
     _, gap = jax.jvp(rate, (t, poses, w), moved)
     right = generalised_forces(mechanics, poses, parts.moving, forces)
-    free = parts.root.T @ (parts.root @ right)
-    return Motion(nu, twists, free + parts.correction(gap + parts.J @ free))
+    return Motion(nu, twists, parts.rates(gap, right))
 
 
 def _moving(mechanics: JointedMechanics, t, poses, places, at, nu):
@@ -118,7 +120,7 @@ def _by_elimination(mechanics: JointedMechanics, t, poses, places, nu, twists: T
     """
     kinematics = mechanics.kinematics(poses, places, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-    joints = constraints(mechanics, t, places, inertias, mechanics.masses)
+    joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)
     free = joints.inverse_mass(mechanics.free_forces(t, kinematics))
     bias = joint_bias(mechanics, t, poses, nu, twists)
     gamma = [
@@ -151,30 +153,18 @@ def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twi
     $M\dot w + G^T\lambda = f$, $G\dot w = -\gamma$. **Source:** Lang (6), (58).
     """
     kinematics = mechanics.kinematics(poses, places, twists)
-    free = mechanics.inverse_mass(mechanics.free_forces(t, kinematics))
+    forces = mechanics.free_forces(t, kinematics)
 
     def rate(t, poses):
         return mechanics.constraint_rate(t, mechanics.place(poses), twists)
 
     _, gamma = mechanics.bias(rate, t, poses, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-    joints = constraints(mechanics, t, places, inertias, mechanics.masses)
+    if mechanics.system.topology.loops:
+        return allowed_accelerations(mechanics, t, poses, places, gamma, forces, inertias)
+    free = mechanics.inverse_mass(forces)
+    joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)
     return free + joints.correction(joints.apply(free) + gamma)
-
-
-def mass_of_rates(mechanics: JointedMechanics, t, poses, places, all_directions: bool):
-    """Mass matrix of the minimal velocities, or of all twists, and the body of each row."""
-    if all_directions:
-        L = mechanics.num_bodies
-        M = jnp.zeros((L, 6, L, 6), mechanics.masses.dtype)
-        k = np.arange(L)
-        inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-        M = M.at[k, :3, k, :3].set(mechanics.masses[:, None, None] * jnp.eye(3, dtype=M.dtype))
-        M = M.at[k, 3:, k, 3:].set(inertias)
-        return M.reshape(6 * L, 6 * L), np.repeat(k, 6)
-    at = centres(mechanics, poses)
-    moving = Screws(screws(mechanics, poses, places, at), at)
-    return mass_matrix(mechanics, poses, moving), owners(mechanics)
 
 
 def loop_rank(system) -> int:
@@ -183,17 +173,15 @@ def loop_rank(system) -> int:
         raise ValueError(
             "`System.num_dof` with closed loops needs known values: read it outside of `jax.jit`."
         )
-    J = np.asarray(_loop_jacobian(system))
-    return int(np.linalg.matrix_rank(J, tol=1e-8 * max(1.0, np.abs(J).max(initial=0.0))))
+    J = np.asarray(_loop_gradient(system))
+    return int(np.linalg.matrix_rank(J, tol=1e-8 * np.abs(J).max(initial=0.0)))
 
 
 @eqx.filter_jit
-def _loop_jacobian(system):
+def _loop_gradient(system):
     reference = system.reference_state()
     mechanics = JointedMechanics(system)
     rotations = jax.vmap(euler_map)(reference.orientation)
     poses = mechanics.poses(reference.position, rotations, jnp.zeros(0))
     t = jnp.zeros((), reference.position.dtype)
-    places = mechanics.place(poses)
-    at = centres(mechanics, poses)
-    return loop_jacobian(mechanics, t, places, Screws(screws(mechanics, poses, places, at), at))
+    return loop_gradient(mechanics, t, poses, mechanics.place(poses)).matrix

@@ -3,6 +3,8 @@
 Derivatives are products of matrices; for batches see `rigidjax.linalg`.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,11 +17,12 @@ from ..sums import small_product
 # Singular values below this part of the largest one are taken for zero (or below ten units of
 # round-off, which is more in single precision). Where a mechanism comes through a position with
 # more freedom (a parallelogram in line), directions of constraints that close to it are noise: the
-# motion is carried across by its velocity. At a tolerance of 1e-9 energy then changes, for 40
-# parallelograms over 3 s, by 3.5e-6 J at 1e-5 (810 rejected steps) and 9.6e-8 J at 3e-5 (437); for
-# 10 over 10 s by 2.9e-7, 2.2e-7, 2.3e-7 J at 1e-5, 3e-5, 6e-5; for 2 over 10 s by 1.0e-1 J at
-# 1e-7, 1.5e-5 at 1e-6, 1.7e-7 at 1e-5, 9.8e-7 at 1e-4.
-_CUTOFF = 3e-5
+# motion is carried across by its velocity. In a measure in which singular values there are 1.5
+# times these (10 and 40 parallelograms; 2.5 times for 2), energy changes at a tolerance of 1e-9,
+# for 40 parallelograms over 3 s, by 3.5e-6 J at 1e-5 (810 rejected steps) and 9.6e-8 J at 3e-5
+# (437); for 10 over 10 s by 2.9e-7, 2.2e-7, 2.3e-7 J at 1e-5, 3e-5, 6e-5; for 2 over 10 s by
+# 1.0e-1 J at 1e-7, 1.5e-5 at 1e-6, 1.7e-7 at 1e-5, 9.8e-7 at 1e-4.
+_CUTOFF = 2e-5
 
 
 def _inverted_root(H):
@@ -116,38 +119,98 @@ def inverse_root_3(D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
     return matrix([a, zero, zero, w21, b, zero, w31, -l32 * b * c, c])
 
 
-def _by_singular_values(A):
+def _by_singular_values(A, cutoff):
     m, n = A.shape
     if m > 1.5 * n:
         # Many redundant constraints: the singular values of a smaller triangle.
         Q, R = jnp.linalg.qr(A)
-        return _by_singular_values(R) @ Q.T
+        return _by_singular_values(R, cutoff) @ Q.T
     U, s, Vt = jnp.linalg.svd(A, full_matrices=False)
-    cutoff = max(_CUTOFF, 10 * float(np.finfo(A.dtype).eps))
-    keep = s > cutoff * jnp.max(s, initial=0.0)
-    inverse = jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0)
+    inverse, _ = _inverted(s, cutoff)
     return (Vt.T * inverse) @ U.T
 
 
-_lapack_pseudo_inverse = one_by_one(_by_singular_values)
+def _inverted(s, cutoff):
+    """Inverses of singular values, zero for those that are taken for zero, and which are not."""
+    cutoff = max(cutoff, 10 * float(np.finfo(s.dtype).eps))
+    keep = s > cutoff * jnp.max(s, initial=0.0)
+    return jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0), keep
 
 
-@jax.custom_jvp
-def pseudo_inverse(A: Float[Array, "m n"]) -> Float[Array, "n m"]:
+_at_cutoff = functools.cache(lambda cutoff: one_by_one(lambda A: _by_singular_values(A, cutoff)))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def pseudo_inverse(A: Float[Array, "m n"], cutoff: float = _CUTOFF) -> Float[Array, "n m"]:
     r"""The Moore-Penrose inverse $A^+$, shape (n, m).
 
-    Its derivative is that at constant rank (Golub and Pereyra 1973, theorem 4.3), which needs no
-    derivatives of singular vectors.
+    Singular values below `cutoff` (static) of the largest one, or ten units of round-off, are zero:
+    rows and columns must be of similar size. Its derivative is that at constant rank (Golub and
+    Pereyra 1973, theorem 4.3), which needs no derivatives of singular vectors.
     """
-    return _lapack_pseudo_inverse(A) if A.size else A.T
+    return _at_cutoff(cutoff)(A) if A.size else A.T
 
 
 @pseudo_inverse.defjvp
-def _pseudo_inverse_jvp(primals, tangents):
+def _pseudo_inverse_jvp(cutoff, primals, tangents):
     (A,), (dA,) = primals, tangents
-    P = pseudo_inverse(A)
+    P = pseudo_inverse(A, cutoff)
+    return P, _change_of_pseudo_inverse(A, P, dA)
+
+
+def _change_of_pseudo_inverse(A, P, dA):
     change = -P @ dA @ P
     # What the change of the row and the column space adds.
     change = change + P @ P.T @ (dA.T - dA.T @ A @ P)
-    change = change + (dA.T - P @ A @ dA.T) @ P.T @ P
-    return P, change
+    return change + (dA.T - P @ A @ dA.T) @ P.T @ P
+
+
+def _by_null_space(J, H):
+    m, n = J.shape
+    if m > 1.5 * n:
+        Q, R = jnp.linalg.qr(J)
+        P, X = _by_null_space(R, H)
+        return P @ Q.T, X
+    U, s, Vt = jnp.linalg.svd(J, full_matrices=m < n)
+    inverse, keep = _inverted(s, _CUTOFF)
+    P = (Vt[: len(s)].T * inverse) @ U.T
+    # The rows of Vt that J leaves free; the others are replaced by zeros, and by ones in the matrix
+    # that is factorised, so that nothing of their size comes into it.
+    fixed = jnp.concatenate([keep, jnp.zeros(n - len(s), bool)])
+    free = jnp.where(fixed[:, None], 0.0, Vt)
+    K = small_product(small_product(free, H), free.T)
+    Y = small_product(_inverse_root(K + jnp.diag(fixed.astype(H.dtype))), free)
+    return P, small_product(Y.T, Y)
+
+
+_lapack_constrained_inverses = one_by_one(_by_null_space)
+
+
+@jax.custom_jvp
+def constrained_inverses(
+    J: Float[Array, "m n"], H: Float[Array, "n n"]
+) -> tuple[Float[Array, "n m"], Float[Array, "n n"]]:
+    r"""$J^+$ and $X = N (N^T H N)^{-1} N^T$, where the columns of $N$ span the null space of $J$.
+
+    The solution of $H x + J^T \lambda = f$, $J x = c$ is $x = J^+ c + X (f - H J^+ c)$. Which
+    constraints are independent is decided by $J$ alone, whose rows and columns must be of similar
+    size, and not by $H$, which has to be positive definite in the null space only (NaN elsewhere).
+    Derivatives are those at constant rank.
+    """
+    return _lapack_constrained_inverses(J, H) if J.size else (J.T, _inverse_of(H))
+
+
+def _inverse_of(H):
+    W = inverse_root(H)
+    return small_product(W.T, W)
+
+
+@constrained_inverses.defjvp
+def _constrained_inverses_jvp(primals, tangents):
+    (J, H), (dJ, dH) = primals, tangents
+    P, X = constrained_inverses(J, H)
+    # The null space turns by dN = -P dJ N.
+    turned = P @ (dJ @ X)
+    turned = turned - X @ (H @ turned)
+    dX = -X @ dH @ X - turned - turned.T
+    return (P, X), (_change_of_pseudo_inverse(J, P, dJ), dX)

@@ -204,11 +204,18 @@ class JointedMechanics(eqx.Module):
     def units(self) -> Float[Array, " m"]:
         """What the values of `constraint` are measured by: the mechanism's length where they are
         lengths, 1 where they are angles."""
+        counts = [group.joint.num_constraints for group in self.groups]
         parts = [
-            jnp.where(np.array(group.joint.constrains_length), length[:, None], 1.0).ravel()
-            for group, length in zip(self.groups, self.joint_lengths, strict=True)
+            jnp.repeat(length, m) for length, m in zip(self.joint_lengths, counts, strict=True)
         ]
-        return jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts])
+        lengths = jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts])
+        return jnp.where(self.are_lengths, lengths, 1.0)
+
+    @property
+    def are_lengths(self) -> np.ndarray:
+        """Which values of `constraint` are lengths, m; the others are angles, (m,)."""
+        joints = [joint for g in self.groups for joint in [g.joint] * len(g.indices)]
+        return np.array([x for joint in joints for x in joint.constrains_length], bool)
 
     def constraint_owners(self) -> list[int]:
         """Joint of each constraint in the order of `constraint`."""

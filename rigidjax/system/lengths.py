@@ -27,7 +27,7 @@ def characteristic_lengths(
     count = len(masses)
     traces = jnp.trace(jax.vmap(inertia_tensor)(inertias), axis1=1, axis2=2)
     radii = 0.5 * jnp.maximum(traces, 0.0) / jnp.where(masses > 0, masses, 1.0)
-    squares = jnp.append(jnp.where(masses > 0, radii, 0.0), 0.0)
+    squares = jnp.pad(jnp.where(masses > 0, radii, 0.0), (0, 1))
     for group in groups:
         first, second = group.over(lambda joint: joint.points())
         apart = short_sum(second - first, second - first, axis=1)

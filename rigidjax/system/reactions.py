@@ -8,9 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..rotations.matrix import to_space
-from .constraints import constraints, flat
-from .inverses import pseudo_inverse
+from .attachment import Poses
+from .constraints import loop_gradient, tree_constraints
+from .inverses import inverse_root, pseudo_inverse
 from .jointed import JointedMechanics, Twists
+from .trees import generalised_forces
 
 
 class Reaction(eqx.Module):
@@ -32,13 +34,59 @@ def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twis
     balance = mechanics.free_forces(t, kinematics) - mechanics.momenta(
         accelerations.linear, accelerations.angular
     )
-    if mechanics.system.topology.loops:
-        G = flat(mechanics.constraint_jacobian(t, places))
-        return pseudo_inverse(G.T) @ balance.ravel()
-    # Any metric will do: the solution is unique.
-    unit = jnp.broadcast_to(jnp.eye(3, dtype=balance.dtype), (mechanics.num_bodies, 3, 3))
-    joints = constraints(mechanics, t, places, unit, jnp.ones_like(mechanics.masses))
-    return joints.solve(joints.apply(balance))
+    return balancing_multipliers(mechanics, t, poses, places, balance)
+
+
+def balancing_multipliers(
+    mechanics: JointedMechanics, t, poses: Poses, places, balance: Float[Array, "L 6"]
+) -> Float[Array, " m"]:
+    r"""$\lambda$ with $G^T\lambda =$ `balance`, of least norm, moments by the mechanism's length.
+
+    Those of the tree joints follow from those of the loops.
+    """
+    of_trees = _tree_multipliers(mechanics, t, places)
+    if not mechanics.system.topology.loops:
+        return of_trees(balance)
+    G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]
+    loops = loop_gradient(mechanics, t, poses, places)
+    forces = loops.scale * generalised_forces(mechanics, poses, loops.moving, balance)
+    of_loops = (pseudo_inverse(loops.matrix).T @ forces) / loops.units
+    lam = jnp.concatenate([of_trees(balance - jnp.tensordot(of_loops, G, 1)), of_loops])
+    return lam - idle_multipliers(mechanics, t, poses, places, mechanics.units) @ lam
+
+
+def _tree_multipliers(mechanics: JointedMechanics, t, places):
+    """Multipliers of the tree joints that balance wrenches, as a function of these."""
+    # Any metric will do, since the solution is unique: one without masses.
+    square = mechanics.lengths**2
+    unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)
+    joints = tree_constraints(mechanics, t, places, unit, jnp.ones_like(square))
+    return lambda wrenches: joints.solve(joints.apply(joints.inverse_mass(wrenches)))
+
+
+def idle_multipliers(
+    mechanics: JointedMechanics, t, poses: Poses, places, weights: Float[Array, " m"], cutoff=2e-5
+) -> Float[Array, "m m"]:
+    r"""The projection of multipliers onto those that do nothing, $G^T\lambda = 0$.
+
+    Orthogonal if multipliers are multiplied by `weights`; exactly zero if no constraint is
+    redundant. Without loops there are none.
+    """
+    loops = loop_gradient(mechanics, t, poses, places)
+    unit = jnp.eye(len(loops.units), dtype=loops.units.dtype)
+    idle = unit - loops.matrix @ pseudo_inverse(loops.matrix, cutoff)
+    idle = jnp.where(jnp.trace(idle) < 0.5, 0.0, idle)
+    # What the loops can carry without moving anything, and all joints with them.
+    G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]
+    of_trees = _tree_multipliers(mechanics, t, places)
+    carried = -jax.vmap(of_trees, out_axes=1)(G / loops.units[:, None, None])
+    both = jnp.concatenate([carried, unit / loops.units]) @ idle
+    both = weights[:, None] * both
+    square = both.T @ both
+    size = jnp.max(jnp.diagonal(square))
+    size = jnp.where(size > 0, size, 1.0)
+    root = inverse_root(square / size + unit - idle) @ both.T
+    return (root.T @ root) / size / weights[:, None] * weights
 
 
 def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction]:

@@ -174,6 +174,18 @@ def owners(mechanics: "JointedMechanics") -> np.ndarray:
     return np.repeat(np.arange(mechanics.num_bodies), mechanics.system.rates_of_bodies)
 
 
+def rate_lengths(mechanics: "JointedMechanics") -> Float[Array, " f"]:
+    """What minimal velocities are measured by: the size of the mechanism where they are velocities,
+    1 where they are angular velocities."""
+    joints, counts = mechanics.system.joints, mechanics.system.rates_of_bodies
+    lengths = [
+        k < (3 if j is None else joints[j].num_translations)
+        for j, count in zip(mechanics.system.topology.joints, counts, strict=True)
+        for k in range(count)
+    ]
+    return jnp.where(np.array(lengths, bool), mechanics.lengths[owners(mechanics)], 1.0)
+
+
 # From minimal velocities to twists and back.
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.formulations.descriptor import Descriptor
-from rigidjax.formulations.redundancy import independent_constraints, least_norm
+from rigidjax.formulations.redundancy import idle_projector
 from rigidjax.solvers import dae_term
 
 FOUR_BAR = rj.problems.four_bar(thickness=0.05)
@@ -47,35 +47,39 @@ def _parts(t, y):
     model = rj.Absolute(FOUR_BAR.system, index=3)
     descriptor = Descriptor(model)
     q, _, angles = descriptor.split(y[: model.layout.size])
-    P = independent_constraints(descriptor, t, y[: model.layout.size])
-    return descriptor.jacobian(t, q, angles), P
+    Q = idle_projector(descriptor, t, y[: model.layout.size])
+    return descriptor.jacobian(t, q, angles), Q, descriptor.units
 
 
 def test_projector():
-    """Onto the range of the gradient: of rank 20, as seven coordinates of three bodies move one."""
+    """Onto multipliers that do nothing: seven coordinates of three bodies move one, the rank of the
+    gradient is 20."""
     y = rj.Absolute(FOUR_BAR.system, index=3).encode(FOUR_BAR.state0)
-    G, P = map(np.asarray, _parts(jnp.zeros(()), y))
+    G, Q, units = map(np.asarray, _parts(jnp.zeros(()), y))
     assert G.shape == (23, 21)
-    np.testing.assert_allclose(P @ P, P, atol=1e-14)
-    np.testing.assert_allclose(P @ G, G, atol=1e-14)
-    assert round(np.trace(P)) == 20 == np.linalg.matrix_rank(G)
+    np.testing.assert_allclose(Q @ Q, Q, atol=1e-14)
+    np.testing.assert_allclose(Q.T @ G, 0.0 * G, atol=1e-14)
+    assert round(np.trace(Q)) == 3 == 23 - np.linalg.matrix_rank(G)
+    # What it leaves is of least norm in the multipliers of the joints, by the length of the loop.
     lam = np.arange(23.0)
-    short = np.asarray(least_norm(jnp.asarray(G), jnp.asarray(lam)))
+    short = lam - Q @ lam
     np.testing.assert_allclose(G.T @ short, G.T @ lam, atol=1e-12)
-    np.testing.assert_allclose(short, P @ lam, atol=1e-12)
+    assert np.all(units[:3] == 1) and np.allclose(units[3:6], 0.45)
+    idle = (units[:, None] * Q)[3:]
+    np.testing.assert_allclose(idle.T @ (units * short)[3:], np.zeros(23), atol=1e-11)
 
 
 def test_without_loops_nothing_changes():
-    """A chain has no redundant constraints; a loop without them gets the identity."""
+    """A chain has no redundant constraints; a loop without them gets zero."""
     chain = rj.Absolute(rj.problems.chain(2).system, index=2)
-    assert dae_term(chain).vector_field.descriptor.independent is None
+    assert dae_term(chain).vector_field.descriptor.idle is None
     bodies = [rj.Body("rod", 1.0, (0.1, 0.2, 0.3), (0.5, 0.0, 0.0))]
     joints = [
         rj.Spherical("ground", "rod", (0.0, 0.0, 0.0)),
         rj.Distance("ground", "rod", (1.0, 1.0, 0.0), (1.0, 0.0, 0.0)),
     ]
     loop = rj.Absolute(rj.System(bodies, joints), index=2)
-    np.testing.assert_array_equal(dae_term(loop).vector_field.descriptor.independent, np.eye(5))
+    np.testing.assert_array_equal(dae_term(loop).vector_field.descriptor.idle, np.zeros((5, 5)))
 
 
 @pytest.mark.exhaustive

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from formulations.cases import error, round_off
 
-from rigidjax.system.inverses import pseudo_inverse
+from rigidjax.system.inverses import constrained_inverses, pseudo_inverse
 
 CASES = {"wide": (3, 5, 3), "tall": (5, 3, 3), "square": (4, 4, 4), "redundant": (5, 4, 2)}
 
@@ -40,11 +40,52 @@ def test_value_and_derivatives_at_constant_rank(name, rng):
     assert error(forward, slope) < 1e-8
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_constrained_inverses_and_derivatives(name, rng):
+    """Against the equations with multipliers; no mass is needed where constraints hold."""
+    at, along = factors(name, rng), factors(name, rng)
+    n = CASES[name][1]
+    J0 = np.asarray(at[0] @ at[1])
+    Vt = np.linalg.svd(J0)[2]
+    free = Vt[CASES[name][2] :]
+    H0 = jnp.asarray(free.T @ np.diag(10.0 ** np.arange(len(free))) @ free)
+    change = rng.normal(size=(n, n))
+    change = jnp.asarray(change @ change.T)
+    f, c = jnp.asarray(rng.normal(size=n)), jnp.asarray(rng.normal(size=CASES[name][2]))
+
+    def value(s):
+        J = (at[0] + s * along[0]) @ (at[1] + s * along[1])
+        H = H0 + s * change
+        P, X = constrained_inverses(J, H)
+        start = P @ (at[0] + s * along[0]) @ c
+        return start + X @ (f - H @ start), J, H, P
+
+    both = jax.jit(lambda s: (*value(s), jax.jacfwd(lambda s: value(s)[0])(s)))
+    x, J, H, P, forward = both(0.0)
+    wanted = np.linalg.pinv(np.block([[H, J.T], [J, np.zeros((len(J), len(J)))]]))
+    wanted = (wanted @ np.concatenate([f, at[0] @ c]))[:n]
+    assert error(x, wanted) < round_off(10_000)
+    assert error(P, np.linalg.pinv(J)) < round_off(1000)
+    # One-sided by necessity: for s < 0 the masses are negative.
+    h = 1e-3
+    steps = [both(k * h)[0] for k in range(7)]
+    weights = np.array([-49 / 20, 6, -15 / 2, 20 / 3, -15 / 4, 6 / 5, -1 / 6])
+    slope = sum(w * x for w, x in zip(weights, steps, strict=True)) / h
+    assert error(forward, slope) < 1e-6
+    weight = jnp.asarray(rng.normal(size=n))
+    reverse = jax.grad(lambda s: weight @ value(s)[0])(0.0)
+    assert error(reverse[None], (weight @ forward)[None]) < round_off(10_000)
+
+
 def test_matrices_of_zeros_and_without_rows():
     for A in (jnp.zeros((3, 2)), jnp.zeros((0, 4))):
         assert pseudo_inverse(A).shape == A.shape[::-1]
         change = jax.jvp(pseudo_inverse, (A,), (jnp.ones_like(A),))[1]
         assert np.array_equal(change, jnp.zeros(A.shape[::-1]))
+        H = jnp.diag(jnp.arange(1.0, A.shape[1] + 1.0))
+        P, X = constrained_inverses(A, H)
+        assert np.array_equal(P, jnp.zeros(A.shape[::-1]))
+        assert error(X, jnp.linalg.inv(H)) < round_off(10)
 
 
 def test_second_derivative_of_a_number():

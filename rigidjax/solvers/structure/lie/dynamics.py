@@ -14,10 +14,10 @@ from ....forces.base import Kinematics
 from ....formulations import AbstractFormulation
 from ....rotations.euler_map import euler_map
 from ....system import System, as_mechanics
-from ....system.constraints import constraints, flat
+from ....system.constraints import flat, smallest_change
 from ....system.dynamics import constrained_accelerations
-from ....system.inverses import pseudo_inverse
 from ....system.jointed import JointedMechanics, Twists
+from ....system.reactions import idle_multipliers
 from ..sizes import extents
 
 
@@ -86,24 +86,13 @@ class AbstractDynamics(eqx.Module):
     def units(self) -> Float[Array, " m"]:
         """What constraints are measured by: the size of the system, m, or a radian."""
 
-    @property
-    @abc.abstractmethod
-    def has_loops(self) -> bool:
-        """Whether constraints may be redundant."""
-
     def least_norm(self, t, pose: Pose, lam: Float[Array, " m"]) -> Float[Array, " m"]:
         r"""The multipliers of least norm with the same $G^T \lambda$."""
-        if not self.has_loops:
-            return lam
-        G = self.constraint_jacobian(t, pose)
-        return pseudo_inverse(G.T) @ (G.T @ lam)
+        return lam
 
-    def redundancy(self, t, pose: Pose, count: int) -> Float[Array, "m m"] | None:
+    def redundancy(self, t, pose: Pose) -> Float[Array, "m m"] | None:
         r"""The projection onto those multipliers that do nothing, or `None`."""
-        if not self.has_loops:
-            return None
-        G = self.constraint_jacobian(t, pose)
-        return jnp.eye(count, dtype=G.dtype) - G @ pseudo_inverse(G)
+        return None
 
 
 class SystemDynamics(AbstractDynamics):
@@ -111,9 +100,17 @@ class SystemDynamics(AbstractDynamics):
 
     mechanics: JointedMechanics
 
-    @property
-    def has_loops(self):
-        return bool(self.mechanics.system.topology.loops)
+    def least_norm(self, t, pose, lam):
+        if not self.mechanics.system.topology.loops:
+            return lam
+        poses, places = self._placed(pose)
+        return lam - idle_multipliers(self.mechanics, t, poses, places, self.mechanics.units) @ lam
+
+    def redundancy(self, t, pose):
+        if not self.mechanics.system.topology.loops:
+            return None
+        weights = jnp.ones(self.mechanics.num_joint_constraints, pose.x.dtype)
+        return idle_multipliers(self.mechanics, t, *self._placed(pose), weights)
 
     def sizes(self, x):
         return extents(self.mechanics, x)
@@ -147,9 +144,7 @@ class SystemDynamics(AbstractDynamics):
 
     def normal(self, t, pose, rate):
         inertias = jax.vmap(inertia_tensor)(self.mechanics.inertias)
-        places = self._placed(pose)[1]
-        joints = constraints(self.mechanics, t, places, inertias, self.mechanics.masses)
-        return joints.correction(-rate)
+        return smallest_change(self.mechanics, t, *self._placed(pose), -rate, inertias)
 
     def angle_rates(self, t, pose, w):
         mechanics, places = self.mechanics, self._placed(pose)[1]
@@ -187,10 +182,6 @@ class FixedPointDynamics(AbstractDynamics):
     """One body with a fixed point."""
 
     body: Any
-
-    @property
-    def has_loops(self):
-        return False
 
     def sizes(self, x):
         return jnp.ones((1, 3), x.dtype)

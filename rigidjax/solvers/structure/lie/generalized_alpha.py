@@ -205,7 +205,7 @@ def _for_length(dynamics, t, pose, w, state: AlphaState, h):
 
 def _equations(unknowns, dynamics, t0, t1, y0, pose, w, state: AlphaState, c: Coefficients):
     h = t1 - t0
-    idle = dynamics.redundancy(t0, pose, unknowns.num_multipliers)
+    idle = dynamics.redundancy(t0, pose)
     return AlphaStep(
         dynamics=dynamics,
         chart=Chart(y0, unknowns.model.layout, "body"),

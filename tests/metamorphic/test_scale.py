@@ -1,0 +1,180 @@
+"""Mechanisms of every size, thickness and mass: what they do follows from their shape."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+import scipy.linalg
+from metamorphic import mechanisms
+from metamorphic.mechanisms import FAST, FORMULATIONS, ZERO
+from metamorphic.transforms import Units, in_units, lane, stacked
+
+import rigidjax as rj
+from rigidjax.system.constraints import flat
+
+SIZES = (1.0, 1e-6, 1e-5, 1e-3, 1e-2, 10.0, 1e3)
+MASSES = (1.0, 1e-9, 1e6)
+THICKNESSES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+BUILD = {"bricard": rj.problems.bricard, "four_bar": rj.problems.four_bar}
+
+
+def alike(systems):
+    """Systems stacked as if they had the same static parts, which some take from their numbers."""
+    structure = jax.tree.structure(systems[0])
+    return stacked([jax.tree.unflatten(structure, jax.tree.leaves(s)) for s in systems])
+
+
+@functools.cache
+def grid(name, formulation):
+    cases, systems, states = [], [], []
+    for thickness in THICKNESSES:
+        problem = BUILD[name](thickness=thickness)
+        for size in SIZES:
+            for mass in MASSES:
+                units = Units(metre=size, kilogram=mass)
+                cases.append((thickness, size, mass))
+                systems.append(in_units(problem.system, units))
+                states.append(in_units(problem.state0, units))
+    return cases, mechanisms.batched(formulation, alike(systems), stacked(states))
+
+
+@pytest.mark.parametrize(
+    ("name", "formulation"),
+    [
+        pytest.param(name, form, marks=() if name == "bricard" else pytest.mark.exhaustive)
+        for name in BUILD
+        for form in FORMULATIONS
+    ],
+)
+def test_accelerations_at_every_size_thickness_and_mass(name, formulation):
+    cases, out = grid(name, formulation)
+    for k, (thickness, size, mass) in enumerate(cases):
+        acceleration, wrenches, _, _ = lane(out, k)
+        if (size, mass) == (1.0, 1.0):
+            base, forces = acceleration, wrenches
+            heaviest = max(np.abs(force).max() for force, _ in forces.values())
+        linear, angular = acceleration.linear / size, acceleration.angular
+        where = f"{thickness:g}, {size:g} m, {mass:g} kg"
+        assert np.abs(linear - base.linear).max() < 1e-8 * np.abs(base.linear).max(), where
+        assert np.abs(angular - base.angular).max() < 1e-8 * np.abs(base.angular).max(), where
+        for joint, (force, _) in wrenches.items():
+            assert np.abs(force / (mass * size) - forces[joint][0]).max() < 1e-8 * heaviest, where
+
+
+def test_thin_rods_move_like_rods_without_thickness():
+    """Bricard's mechanism of thin rods: 0.981 m/s^2 (the limit of thickness zero), from its
+    equation of motion with one degree of freedom."""
+    cases, out = grid("bricard", "null space")
+    z = out[0].linear[cases.index((1e-6, 1.0, 1.0)), 0, 2]
+    np.testing.assert_allclose(z, -0.981, rtol=1e-9)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_states_are_checked_by_the_size_of_the_mechanism(formulation):
+    """A gap of a hundred-thousandth of a link is refused at every size; round-off never is."""
+    problem = rj.problems.four_bar(thickness=0.05)
+    wrong = np.array(problem.state0.position)
+    wrong[1] += 1e-5
+    for size in (1e-6, 1e3):
+        units = Units(metre=size, second=1e3)
+        model = FORMULATIONS[formulation](in_units(problem.system, units))
+        model.encode(in_units(problem.state0, units))
+        with pytest.raises(ValueError, match="positions of the state violate the joint"):
+            model.encode(in_units(rj.State(wrong, problem.state0.orientation), units))
+        fast = rj.State(
+            problem.state0.position, problem.state0.orientation,
+            problem.state0.velocity * (1.0 + 1e-4), problem.state0.angular_velocity,
+        )  # fmt: skip
+        with pytest.raises(ValueError, match="velocities of the state violate the joint"):
+            model.encode(in_units(fast, units))
+    assert in_units(problem.system, Units(metre=1e-9)).num_dof == 1
+
+
+RATIOS = (1e-6, 1e-3, 1e3, 1e6)
+
+
+def heavier(system, ratio, bodies):
+    """With other masses of some of the bodies."""
+    new = [
+        eqx.tree_at(lambda b: (b.mass, b.inertia), body, (body.mass * ratio, body.inertia * ratio))
+        if i in bodies
+        else body
+        for i, body in enumerate(system.bodies)
+    ]
+    return rj.System(new, system.joints, system.forces)
+
+
+def exact(G, M, f, gamma):
+    """Accelerations with 50 digits; independent constraints are found by pivoting."""
+    _, R, pivots = scipy.linalg.qr(G.T, pivoting=True, mode="economic")
+    rows = pivots[: len(R)][np.abs(np.diag(R)) > 1e-9 * np.abs(R[0, 0])]
+    with mpmath.workdps(50):
+        A = mpmath.matrix(np.block([[M, G[rows].T], [G[rows], np.zeros((len(rows), len(rows)))]]))
+        return np.array(mpmath.lu_solve(A, mpmath.matrix([*f, *-gamma[rows]])), float)[: len(f)]
+
+
+def problem_of(system, state):
+    """Matrices of $M w' + G^T lambda = f$, $G w' = -gamma$, and the accelerations found."""
+    out = {}
+    for name, formulation in FORMULATIONS.items():
+        jointed = formulation(system).jointed
+        y = jointed.pack(state)
+        out[name] = jointed.accelerations(ZERO, y)
+    mechanics = jointed.mechanics
+    poses, places, twists = jointed.motion(ZERO, y)
+    forces = mechanics.free_forces(ZERO, mechanics.kinematics(poses, places, twists))
+    rate = lambda t, poses: mechanics.constraint_rate(t, mechanics.place(poses), twists)  # noqa: E731
+    _, gamma = mechanics.bias(rate, ZERO, poses, twists)
+    unit = jnp.eye(6 * mechanics.num_bodies).reshape(-1, mechanics.num_bodies, 6)
+    M = jax.vmap(lambda w: mechanics.momenta(w[:, :3], w[:, 3:]).ravel())(unit)
+    return flat(mechanics.constraint_jacobian(ZERO, places)), M, forces.ravel(), gamma, out
+
+
+@pytest.mark.parametrize(
+    ("name", "bodies"),
+    [("chain", (1,)), ("chain", (0, 2)), ("chain", (2,)), ("four_bar", (1,)), ("four_bar", (0, 2))],
+)
+def test_mass_ratios(name, bodies):
+    """A link of a chain, or of a loop, that is lighter or heavier than the others by 1e6."""
+    system, state = mechanisms.mechanism(name)
+    rng = np.random.default_rng(2)
+    if name == "chain":
+        # Rates of ball joints at random.
+        model = rj.NullSpace(system)
+        y = model.pack(state)
+        y = y.at[model.layout.num_positions :].set(rng.normal(size=9))
+        state = model.decode(ZERO, y)
+    systems = [heavier(system, ratio, bodies) for ratio in RATIOS]
+    G, M, f, gamma, found = jax.tree.map(np.asarray, program()(alike(systems), state))
+    for k in range(len(RATIOS)):
+        true = exact(G[k], M[k], f[k], gamma[k]).reshape(-1, 6)
+        for name in FORMULATIONS:
+            linear, angular = found[name].linear[k], found[name].angular[k]
+            assert np.abs(linear - true[:, :3]).max() < 1e-8 * np.abs(true[:, :3]).max()
+            assert np.abs(angular - true[:, 3:]).max() < 1e-8 * np.abs(true[:, 3:]).max()
+
+
+@functools.cache
+def program():
+    return jax.jit(jax.vmap(problem_of, in_axes=(0, None)), compiler_options=FAST)
+
+
+@pytest.mark.float32
+def test_long_chains_have_mass_in_single_precision():
+    """Their mass matrix is singular to seven digits; bodies without mass are found all the same."""
+    problem = rj.problems.chain(60)
+    model, start = jax.tree.map(
+        lambda x: x.astype(jnp.float32), (rj.NullSpace(problem.system), problem.state0)
+    )
+    assert model.encode(start).dtype == jnp.float32
+    link = model.system.bodies[30]
+    thin = eqx.tree_at(lambda b: b.inertia, link, link.inertia * jnp.array([0, 1, 1], jnp.float32))
+    bodies = [*model.system.bodies[:30], thin, *model.system.bodies[31:]]
+    lacking = rj.NullSpace(rj.System(bodies, model.system.joints))
+    # It turns in its joint and the next rod back in the next one: either is named.
+    with pytest.raises(ValueError, match="The body 'rod 3[12]' has no mass or inertia"):
+        lacking.encode(start)
