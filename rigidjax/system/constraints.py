@@ -10,6 +10,7 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
@@ -17,7 +18,7 @@ from ..sums import short_sum
 from .attachment import Poses
 from .blocks import JointBlocks, joint_blocks
 from .elimination import Factors, invert
-from .inverses import constrained_inverses, inverse_root_3, solve
+from .inverses import constrained_inverses, solve
 from .jointed import JointedMechanics, Twists
 from .trees import (
     Screws,
