@@ -145,8 +145,10 @@ def test_places_known_at_run_time():
         lambda A: jnp.linalg.cholesky(A @ A.T),
         lambda A: jax.scipy.linalg.solve_triangular(A, X, lower=True, trans=1),
         jnp.linalg.det,
+        lambda A: jnp.linalg.cholesky(jnp.stack([A @ A.T, A.T @ A])),
+        lambda A: jnp.linalg.inv(jnp.stack([A, A.T])),
     ],
-    ids=["inverse", "solve", "cholesky", "triangular", "determinant"],
+    ids=["inverse", "solve", "cholesky", "triangular", "determinant", "choleskys", "inverses"],
 )
 def test_factorisations(function):
     compare(function, SQUARE, tolerance=1e-13)
