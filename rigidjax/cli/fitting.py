@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..identification import Fit, IdentificationError, identify
+from ..identification.least_squares import telling
 from ..identification.report import ESTIMATES, estimate_rows, warning_texts, whiteness_texts
-from .messages import errors, fail
+from .messages import fail
+from .progress import fit_progress
 
 
 class Timed(NamedTuple):
@@ -22,13 +23,13 @@ class Timed(NamedTuple):
 
 
 def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> Timed:
-    """Call `rj.identify` with a clock on the error stream; end the program if it refuses.
+    """Call `rj.identify`, every iteration on the error stream; end the program if it refuses.
 
     **Arguments:** `arguments` and `options` of `rj.identify`.
     """
     begin = time.monotonic()
     try:
-        with working("compiling and fitting"):
+        with fit_progress() as tell, telling(tell):
             found = identify(*arguments, **options)
     except IdentificationError as error:
         fail(str(error), code=1)
@@ -36,15 +37,6 @@ def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> 
         # What the data themselves do not allow: too few samples for the parameters.
         fail(str(error))
     return Timed(found, time.monotonic() - begin)
-
-
-def working(text: str) -> Progress:
-    """A context in which a spinner and a clock say on the error stream what is being done."""
-    columns = SpinnerColumn(), TextColumn(text), TimeElapsedColumn()
-    stream = errors()
-    progress = Progress(*columns, console=stream, transient=True, disable=not stream.is_terminal)
-    progress.add_task(text, total=None)
-    return progress
 
 
 def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") -> None:

@@ -16,10 +16,10 @@ from .fitting import (
     print_summary,
     print_verdict,
     run_identification,
-    working,
 )
 from .messages import bad_input, console, fail, print_outputs
 from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs
+from .progress import working
 
 
 def identify_case(

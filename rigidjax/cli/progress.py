@@ -1,4 +1,4 @@
-"""A progress bar for runs that take long."""
+"""What runs and fits that take long say on the error stream."""
 
 import contextlib
 import time
@@ -10,8 +10,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.experimental import io_callback
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
+from ..identification.least_squares import Iteration
 from .messages import errors
 
 # Seconds before a bar appears, and the smallest advance that it shows.
@@ -69,3 +78,35 @@ def progress_bar(text: str, wanted: bool | None = None) -> Iterator[diffrax.Abst
         yield Reporter(report)
     finally:
         bar.stop()
+
+
+def working(text: str) -> Progress:
+    """A context in which a spinner and a clock say on the error stream what is being done."""
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    stream = errors()
+    progress = Progress(*columns, console=stream, transient=True, disable=not stream.is_terminal)
+    progress.add_task(text, total=None)
+    return progress
+
+
+@contextlib.contextmanager
+def fit_progress() -> Iterator[Callable[[Iteration], None]]:
+    """A function to be called after every iteration of a fit: its number, cost and time.
+
+    On a terminal they are one line that changes, elsewhere a line each.
+    """
+    stream, begin = errors(), time.monotonic()
+
+    def line(at: Iteration) -> None:
+        stream.print(f"{time.monotonic() - begin:8.1f} s  {_words(at)}", markup=False)
+
+    with working("compiling") as progress:
+        if stream.is_terminal:
+            yield lambda at: progress.update(progress.task_ids[0], description=_words(at))
+        else:
+            yield line
+
+
+def _words(at: Iteration) -> str:
+    stage = f"horizon {at.horizon:g}, " if at.horizon < 1 else ""
+    return f"{stage}iteration {at.number}, cost {at.cost:.6g}"

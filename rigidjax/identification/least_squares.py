@@ -1,7 +1,10 @@
 """Least squares over all runs, with exact Jacobians and a growing horizon."""
 
+import contextlib
+import contextvars
 import dataclasses
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -86,10 +89,55 @@ class Search(eqx.Module):
         return dataclasses.replace(self, horizons=jnp.ones_like(self.horizons[:1]))
 
 
-@eqx.filter_jit
+class Iteration(NamedTuple):
+    """What is told of a minimisation while it runs: the horizon, the number in it, the cost."""
+
+    horizon: float
+    number: int
+    cost: float
+
+
+_told: contextvars.ContextVar[Callable[[Iteration], None] | None] = contextvars.ContextVar(
+    "told", default=None
+)
+
+
+@contextlib.contextmanager
+def telling(function: Callable[[Iteration], None]) -> Iterator[None]:
+    """Minimisations inside call a function after every iteration."""
+    token = _told.set(function)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
 def minimise(problem: Problem, search: Search) -> Minimum:
     """Minimise the sum of the losses of the weighted residuals, from the start of the problem."""
+    told = _told.get()
+    return _minimise(problem, search) if told is None else _minimise_telling(problem, search, told)
+
+
+@eqx.filter_jit
+def _minimise(problem: Problem, search: Search) -> Minimum:
     return minimise_from(problem, *problem.start(), search)
+
+
+def _minimise_telling(problem: Problem, search: Search, told) -> Minimum:
+    """As `minimise`. Iterations are made here: a program that calls back is never cached."""
+    reached, stages = eqx.filter_jit(_begin)(problem, *problem.start(), search)
+    ends = []
+    for at in map(_Stage, *stages):
+        steps = eqx.filter_jit(_first_steps)(search, reached)
+        while bool(_is_unfinished(reached, at, steps)):
+            steps = _step_compiled(problem, search, reached, at, steps)
+            if int(at.limit) > 1:
+                number = int(steps.iterations)
+                told(Iteration(float(at.horizon), number, float(steps.cost[number - 1])))
+        reached, end = eqx.filter_jit(_after)(reached, steps)
+        ends.append(end)
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *ends)
+    return eqx.filter_jit(_minimum)(problem, reached, stacked)
 
 
 def minimise_from(
@@ -106,52 +154,104 @@ def minimise_from(
 
     **Arguments:** `problem`; `shared`, `own`, start coordinates; `search`.
     """
-    horizons, max_iterations = search.horizons, search.max_iterations
-    x = jnp.concatenate([shared, own.reshape(-1)])
-    count = horizons.shape[0]
-    # Before the first stage, one iteration: the problem evaluated at the start.
-    horizons = jnp.concatenate([jnp.ones_like(horizons[:1]), horizons])
-    last = jnp.arange(count + 1) == count
-    limits = jnp.where(last, max_iterations, max_iterations // 4).at[0].set(1)
+    reached, stages = _begin(problem, shared, own, search)
 
-    def stage(carry, inputs):
-        x, evaluation, feasible, failures, _, _, _ = carry
-        horizon, last, limit = inputs
-        limit = jnp.where(feasible, limit, 0)
-        coarse = jnp.where(last, search.tolerance, _COARSE)
-        place, failed, converged, iterations, cost = _stage(
-            problem, search, x, evaluation, horizon, last, coarse, limit
+    def stage(reached, at):
+        steps = jax.lax.while_loop(
+            lambda steps: _is_unfinished(reached, at, steps),
+            lambda steps: _step(problem, search, reached, at, steps),
+            _first_steps(search, reached),
         )
-        feasible = jnp.all(place.found.okay)
-        carry = (place.x, place.found, feasible, failures + failed, converged)
-        return (*carry, place.removable, place.scatter), (place.found, iterations, cost)
+        return _after(reached, steps)
 
+    return _minimum(problem, *jax.lax.scan(stage, reached, stages))
+
+
+class _Stage(NamedTuple):
+    """A horizon, whether it is the last one, and how many iterations it may take."""
+
+    horizon: Array
+    last: Array
+    limit: Array
+
+
+class _Reached(NamedTuple):
+    """What a stage leaves to the next one."""
+
+    x: Array
+    found: Evaluation
+    feasible: Array
+    failures: Array
+    converged: Array
+    removable: Array
+    scatter: Array
+
+
+class _Steps(NamedTuple):
+    """Where the iterations of a stage are."""
+
+    place: "Place"
+    region: AbstractRegion
+    iterations: Array
+    done: Array
+    failures: Array
+    cost: Array
+
+
+def _begin(problem, shared, own, search) -> tuple[_Reached, _Stage]:
+    x = jnp.concatenate([shared, own.reshape(-1)])
+    count = search.horizons.shape[0]
+    # Before the first stage, one iteration: the problem evaluated at the start.
+    horizons = jnp.concatenate([jnp.ones_like(search.horizons[:1]), search.horizons])
+    last = jnp.arange(count + 1) == count
+    limits = jnp.where(last, search.max_iterations, search.max_iterations // 4).at[0].set(1)
     blank = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
         eqx.filter_eval_shape(evaluate, problem, shared, own),
     )
     zero = jnp.zeros_like(x[0])
-    start = (x, blank, jnp.array(True), jnp.array(0), jnp.array(False), zero, zero)
-    carry, (evaluations, iterations, cost) = jax.lax.scan(stage, start, (horizons, last, limits))
-    x, last_evaluation, feasible, failures, converged, removable, scatter = carry
-    shared, own = x[: shared.shape[0]], x[shared.shape[0] :].reshape(own.shape)
+    start = _Reached(x, blank, jnp.array(True), jnp.array(0), jnp.array(False), zero, zero)
+    return start, _Stage(horizons, last, limits)
+
+
+def _after(reached: _Reached, steps: _Steps):
+    place, failures = steps.place, reached.failures + steps.failures
+    ended = _Reached(
+        place.x,
+        place.found,
+        jnp.all(place.found.okay),
+        failures,
+        steps.done & place.okay,
+        place.removable,
+        place.scatter,
+    )
+    return ended, (place.found, steps.iterations, steps.cost)
+
+
+def _minimum(problem, reached: _Reached, ends) -> Minimum:
+    evaluations, iterations, cost = ends
+    shape = problem.start()[1].shape
+    size = reached.x.shape[0] - shape[0] * shape[1]
+    shared, own = reached.x[:size], reached.x[size:].reshape(shape)
     return Minimum(
         shared=shared,
         own=own,
         leaves=jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs),
         first=jax.tree.map(lambda leaf: leaf[0], evaluations),
-        last=last_evaluation,
-        converged=converged & feasible,
-        removable=removable,
-        scatter=scatter,
+        last=reached.found,
+        converged=reached.converged & reached.feasible,
+        removable=reached.removable,
+        scatter=reached.scatter,
         iterations=iterations[1:],
-        failures=failures,
+        failures=reached.failures,
         cost=cost[1:],
     )
 
 
-def _stage(problem, search, start, before, horizon, last, tolerance, limit):
-    """One horizon, from the coordinates `start`, at which the problem was evaluated `before`."""
+def _step(problem, search, reached: _Reached, at: _Stage, steps: _Steps) -> _Steps:
+    """One iteration of a stage, which began where the one before it ended."""
+    start, before, horizon, last = reached.x, reached.found, at.horizon, at.last
+    tolerance = jnp.where(last, search.tolerance, _COARSE)
     num_runs, size = problem.num_runs, before.shared_chain.shape[1]
     elapsed = problem.runs.ts - problem.runs.ts[:, :1]
     within = elapsed <= horizon * elapsed[:, -1:] * (1 + 1e-9)
@@ -181,7 +281,14 @@ def _stage(problem, search, start, before, horizon, last, tolerance, limit):
         return Place(x, line, found, okay, *line.offset(r.size))
 
     explained = (_EXPLAINED * tolerance) ** 2 * _square(problem.runs)
-    return _iterate(linearise, search, start, before, tolerance, explained, limit)
+    return _next(linearise, tolerance, explained, steps)
+
+
+_step_compiled = eqx.filter_jit(_step)
+
+
+def _is_unfinished(reached: _Reached, at: _Stage, steps: _Steps):
+    return ~steps.done & (steps.iterations < jnp.where(reached.feasible, at.limit, 0))
 
 
 def _square(runs):
@@ -212,41 +319,37 @@ class Place(eqx.Module):
         return jnp.sqrt(self.removable / self.scatter)
 
 
-def _iterate(evaluated, search, x, before, tolerance, explained, limit):
-    """Steps from one place to the next until no step gains anything."""
+def _first_steps(search, reached: _Reached) -> _Steps:
+    x = reached.x
     zeros = jnp.zeros((x.shape[0], x.shape[0]), x.dtype)
     nowhere = linearised(zeros, zeros[0])
-    place = Place(x, nowhere, before, jnp.array(False), zeros[0, 0], zeros[0, 0])
-
-    def unfinished(carry):
-        _, _, iterations, done, _, _ = carry
-        return ~done & (iterations < limit)
-
-    def body(carry):
-        place, region, iterations, _, failures, cost = carry
-        # The first iteration evaluates where it starts, for which the step from nowhere is zero.
-        step = region.step(place.line)
-        trial = evaluated(place.x + step)
-        first = iterations == 0
-        size = jnp.maximum(place.line.size, trial.line.size)
-        trial = eqx.tree_at(lambda p: p.line.size, trial, size)
-        gained = place.line.cost - trial.line.cost
-        promised = place.line.gain(step)
-        # Near the optimum the sum of squares is flat, and errors of the integration in it are as
-        # large as what is to be gained; the gradient is as good as ever. A step that halves it
-        # counts, if it costs less than one standard error of each parameter.
-        settles = (trial.offset < 0.5 * place.offset) & (trial.offset < 1)
-        settles = settles & (gained > -0.5 * x.shape[0] * place.scatter)
-        accepted = first | (trial.okay & ((gained > _ENOUGH * promised) | settles))
-        level = promised <= jnp.maximum(tolerance * place.line.cost, explained)
-        done = (trial.offset < _OFFSET * tolerance) & accepted | (level & trial.okay & ~first)
-        ratio = jnp.where(first | settles, 0.0, gained / promised)
-        region = region.updated(jnp.where(settles, 1.0, ratio), accepted)
-        place = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), trial, place)
-        cost = cost.at[iterations].set(jnp.where(place.okay, place.line.cost, jnp.inf))
-        return place, region, iterations + 1, done, failures + ~trial.okay, cost
-
+    place = Place(x, nowhere, reached.found, jnp.array(False), zeros[0, 0], zeros[0, 0])
     cost = jnp.full(search.max_iterations, jnp.inf, x.dtype)
-    start = (place, search.region(x.dtype), jnp.array(0), jnp.array(False), jnp.array(0), cost)
-    place, _, iterations, done, failures, cost = jax.lax.while_loop(unfinished, body, start)
-    return place, failures, done & place.okay, iterations, cost
+    region = search.region(x.dtype)
+    return _Steps(place, region, jnp.array(0), jnp.array(False), jnp.array(0), cost)
+
+
+def _next(evaluated, tolerance, explained, steps: _Steps) -> _Steps:
+    """A step from one place to the next, if that gains anything."""
+    place, region, iterations, _, failures, cost = steps
+    # The first iteration evaluates where it starts, for which the step from nowhere is zero.
+    step = region.step(place.line)
+    trial = evaluated(place.x + step)
+    first = iterations == 0
+    size = jnp.maximum(place.line.size, trial.line.size)
+    trial = eqx.tree_at(lambda p: p.line.size, trial, size)
+    gained = place.line.cost - trial.line.cost
+    promised = place.line.gain(step)
+    # Near the optimum the sum of squares is flat, and errors of the integration in it are as
+    # large as what is to be gained; the gradient is as good as ever. A step that halves it
+    # counts, if it costs less than one standard error of each parameter.
+    settles = (trial.offset < 0.5 * place.offset) & (trial.offset < 1)
+    settles = settles & (gained > -0.5 * place.x.shape[0] * place.scatter)
+    accepted = first | (trial.okay & ((gained > _ENOUGH * promised) | settles))
+    level = promised <= jnp.maximum(tolerance * place.line.cost, explained)
+    done = (trial.offset < _OFFSET * tolerance) & accepted | (level & trial.okay & ~first)
+    ratio = jnp.where(first | settles, 0.0, gained / promised)
+    region = region.updated(jnp.where(settles, 1.0, ratio), accepted)
+    place = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), trial, place)
+    cost = cost.at[iterations].set(jnp.where(place.okay, place.line.cost, jnp.inf))
+    return _Steps(place, region, iterations + 1, done, failures + ~trial.okay, cost)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from cli.case_files import PENDULUM, RACKET, TEXT, case_of
-from cli.program import assert_refused, call, good
+from cli.program import assert_refused, call
 
 import rigidjax as rj
 
@@ -49,11 +49,27 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pendulum")
     paths = [folder / name for name in ("fit.nc", "fit.html", "fit.json")]
     options = [x for pair in zip(("--out", "--html", "--report"), paths, strict=True) for x in pair]
-    return good("identify", PENDULUM / "pendulum.toml", *options), *paths
+    result = call("identify", PENDULUM / "pendulum.toml", *options)
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result, *paths
+
+
+def test_iterations_are_told(fitted):
+    """A line each where the error stream is no terminal; the last cost is that of the optimum."""
+    result, _, _, report = fitted
+    pattern = r"^ +([\d.]+) s  (?:horizon 0.3, )?iteration (\d+), cost (\S+)$"
+    lines = [re.match(pattern, line) for line in result.stderr.splitlines()]
+    assert lines and all(lines)
+    times, numbers, costs = (np.array([float(m[k]) for m in lines if m]) for k in (1, 2, 3))
+    assert np.all(np.diff(times) >= 0)
+    record = json.loads(report.read_text())
+    assert len(lines) >= sum(record["iterations"])
+    assert [numbers[0], numbers[record["iterations"][0]]] == [1, 1]
+    assert costs[-1] == pytest.approx(record["chi_square"] * record["degrees_of_freedom"] / 2)
 
 
 def test_table_is_printed(fitted):
-    text, *_ = fitted
+    text = fitted[0].stdout
     assert "Arm on a damped hinge, 1 run: 330 numbers, 2 parameters; converged" in text
     estimates = {k: float(v) for k, v in re.findall(r"^ (I3|damping) +(\S+) ", text, re.M)}
     # Simulated with 0.06 and 0.12; the tolerance is four standard deviations.
