@@ -118,6 +118,18 @@ def test_scans_and_branches():
     compare(function, X, Y, tolerance=1e-12)
 
 
+def test_scans_of_large_and_small_variables():
+    def function(x):
+        def turn(carry, k):
+            count, history, total = carry
+            history = history.at[k % 100].add(total) * 0.5
+            return (count + 1, history, jnp.sin(total) + x), history[3]
+
+        return jax.lax.scan(turn, (0, jnp.zeros((100, 3)), x), jnp.arange(150))
+
+    compare(function, X, tolerance=1e-12)
+
+
 def test_places_known_at_run_time():
     table = jnp.arange(24.0).reshape(8, 3) ** 2
 

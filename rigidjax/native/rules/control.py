@@ -464,13 +464,13 @@ class _ScanLoop:
                 if not same and any(value.buffer is b for b in buffers):
                     value = em.copied(value, dtype)
             apart.append(value)
+        for old, value, nodes, dtype in zip(carry, apart, phis, self.dtypes, strict=True):
+            if nodes is None and not (isinstance(value, View) and value.buffer is old.buffer):
+                em.copied(value, dtype, into=old, mask=em.mask)
+        # After the copies, whose loops end in blocks of their own.
         self._last: list[Any] = [None] * len(carry)
-        for k, (old, value, nodes, dtype) in enumerate(
-            zip(carry, apart, phis, self.dtypes, strict=True)
-        ):
+        for k, (value, nodes, dtype) in enumerate(zip(apart, phis, self.dtypes, strict=True)):
             if nodes is None:
-                if not (isinstance(value, View) and value.buffer is old.buffer):
-                    em.copied(value, dtype, into=old, mask=em.mask)
                 continue
             value = em.registers(value)
             self._last[k] = np.empty(nodes.shape, object)
