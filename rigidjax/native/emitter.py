@@ -66,11 +66,20 @@ def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def expanded(equation: Any) -> ClosedJaxpr:
-    """The program in the place of an equation."""
-    primitive, params = equation.primitive, equation.params
+    """The program in the place of an equation; one for all that are alike."""
+    shapes = tuple((a.aval.shape, a.aval.dtype) for a in equation.invars)
+    params = tuple(equation.params.items())
+    try:
+        return _expanded_once(equation.primitive, shapes, params)
+    except TypeError:  # a parameter without a hash
+        return _expanded_once.__wrapped__(equation.primitive, shapes, params)
+
+
+@functools.lru_cache(maxsize=4096)
+def _expanded_once(primitive, shapes, params) -> ClosedJaxpr:
     written: Any = EXPANSIONS.get(primitive.name, primitive.impl)
-    shapes = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a in equation.invars]
-    return jax.make_jaxpr(lambda *arrays: written(*arrays, **params))(*shapes)
+    function = lambda *arrays: written(*arrays, **dict(params))  # noqa: E731
+    return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(*shape) for shape in shapes))
 
 
 def is_expanded(primitive: Any) -> bool:
@@ -135,7 +144,6 @@ class Emitter:
         # Lanes whose memory may change; `None` for all.
         self.mask: Any = None
         self._last_uses: dict[Any, Any] = {}
-        self._expanded: dict[Any, ClosedJaxpr] = {}
 
     # Programs.
 
@@ -191,10 +199,7 @@ class Emitter:
             out = RULES[name](self, equation, *args)
             return out if isinstance(out, list) else [out]
         if is_expanded(equation.primitive):
-            key = id(equation)
-            if key not in self._expanded:
-                self._expanded[key] = expanded(equation)
-            return self.run(self._expanded[key], args)
+            return self.run(expanded(equation), args)
         raise NoRule(f"`{name}` {_place(equation)}".strip())
 
     def _uses(self, jaxpr) -> Any:
