@@ -14,8 +14,8 @@ import rigidjax as rj
 from rigidjax import interrupts
 
 PROGRAM = [sys.executable, "-m", "rigidjax"]
-# Seconds from the signal to the end.
-# Seconds; an idle machine takes a few tenths. A busy one may not run a process for seconds.
+# Seconds from the signal to the end: an idle machine takes a few tenths, a busy one may not run a
+# process for seconds.
 LIMIT = 20.0
 
 
@@ -33,11 +33,18 @@ def started(*arguments, folder, **streams):
 
 
 def test_while_packages_are_imported(tmp_path):
-    with started("--version", folder=tmp_path, stderr=subprocess.PIPE) as process:
-        while process.poll() is None and not _is_caught(process.pid):
-            time.sleep(0.005)
-        assert end_of(process) == 130
-        assert process.stderr is not None and process.stderr.read() == b""
+    code, errors = 0, b""
+    # On a busy machine the program may be done before the signal comes: code 0, once more.
+    for _ in range(10):
+        with started("--version", folder=tmp_path, stderr=subprocess.PIPE) as process:
+            while process.poll() is None and not _is_caught(process.pid):
+                time.sleep(0.005)
+            code = end_of(process)
+            assert process.stderr is not None
+            errors = process.stderr.read()
+        if code != 0:
+            break
+    assert (code, errors) == (130, b"")
 
 
 def _is_caught(pid):
