@@ -28,8 +28,15 @@ def end_of(process, number=signal.SIGINT):
     return code
 
 
-def started(*arguments, folder, **streams):
-    return subprocess.Popen([*PROGRAM, *map(str, arguments)], cwd=folder, **streams)
+def started(*arguments, folder, program=PROGRAM, **streams):
+    """A program of its own that no shell told to ignore Ctrl-C, as one does in the background."""
+
+    def default():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
+    command = [*program, *map(str, arguments)]
+    return subprocess.Popen(command, cwd=folder, preexec_fn=default, **streams)
 
 
 def test_while_packages_are_imported(tmp_path):
@@ -95,8 +102,8 @@ def test_while_files_are_written(tmp_path, number):
                         print("ready", flush=True)
                         time.sleep(60)
     """
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+    own = [sys.executable, "-c", code]
+    with started(program=own, folder=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
         assert len(list(tmp_path.iterdir())) == 3
         assert end_of(process, number) == 128 + number
@@ -106,7 +113,7 @@ def test_while_files_are_written(tmp_path, number):
 
 def test_other_programs_are_left_alone():
     assert not interrupts.is_program()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
 
 
 @pytest.mark.exhaustive
