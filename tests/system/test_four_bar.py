@@ -103,6 +103,7 @@ def expected():
     return reference(PARAMETERS).real, np.array(slopes)
 
 
+@pytest.mark.exhaustive
 def test_gradient(expected):
     """Through the closed loop, within 1e-8 of complex steps."""
     angle, slopes = expected
