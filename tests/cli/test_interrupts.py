@@ -28,15 +28,20 @@ def end_of(process, number=signal.SIGINT):
     return code
 
 
+# Becomes the program named after it, with the signals that a shell's background jobs ignore back at
+# their defaults. (A function that runs after a fork would do it too, but JAX warns of any fork.)
+LISTENING = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 def started(*arguments, folder, program=PROGRAM, **streams):
     """A program of its own that no shell told to ignore Ctrl-C, as one does in the background."""
-
-    def default():
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-
-    command = [*program, *map(str, arguments)]
-    return subprocess.Popen(command, cwd=folder, preexec_fn=default, **streams)
+    command = [sys.executable, "-c", LISTENING, *program, *map(str, arguments)]
+    return subprocess.Popen(command, cwd=folder, **streams)
 
 
 def test_while_packages_are_imported(tmp_path):

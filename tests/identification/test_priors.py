@@ -128,7 +128,7 @@ def test_moments_and_equal_eigenvalues(factors):
 @pytest.fixture(scope="module")
 def fits():
     """Fits of a torque-free body, by one compiled function, by the weight of the prior."""
-    return {w: fit_tensor(w) for w in (0.1, 1.0, 1e12)}
+    return {w: fit_tensor(w) for w in (1.0, 1e12)}
 
 
 def inertia_of(fit):
@@ -137,13 +137,13 @@ def inertia_of(fit):
 
 def test_scale_is_that_of_the_prior(fits):
     """A torque-free body: the scale is where D is least, the ratios are those of the data."""
-    fit, plain = fits[0.1], fit_tensor(None)
+    fit, plain = fit_tensor(0.1, tolerance=1e-12), fit_tensor(None)
     assert plain.identifiability.rank == 5
     assert fit.identifiability.rank == 6
     assert fit.identifiability.identifiable
     found, other = inertia_of(fit), inertia_of(plain)
-    # D(c E || E0) is least at c = 3 / tr(E0^-1 E). The scale is known to a factor of 6, of which
-    # the minimisation ends within 1e-6.
+    # D(c E || E0) is least at c = 3 / tr(E0^-1 E). The scale is known to a factor of 6: at the
+    # default tolerance the minimisation ends where the cost still falls by 1e-8 of itself.
     ratio = np.linalg.solve(euler(DRAWING), euler(found))
     assert np.trace(ratio) == pytest.approx(3.0, abs=2e-5)
     assert np.allclose(found / np.trace(found), other / np.trace(other), rtol=0, atol=1e-5)
