@@ -113,6 +113,27 @@ def test_derivatives(members):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 
 
+LOOPS = {
+    "four-bar": lambda: (rj.NullSpace, rj.problems.four_bar()),
+    "four-bar, absolute": lambda: (rj.Absolute, rj.problems.four_bar(thickness=0.05)),
+    "Bricard": lambda: (rj.NullSpace, rj.problems.bricard()),
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", LOOPS)
+def test_closed_loops(name):
+    """Their rank decisions and inverses come from singular values."""
+    formulation, problem = LOOPS[name]()
+    model = formulation(problem.system)
+    native, xla = (
+        rj.simulate(model, problem.state0, 0.1, solver=diffrax.Dopri5(), backend=backend)
+        for backend in ("native", "xla")
+    )
+    assert int(native.stats["num_steps"]) == int(xla.stats["num_steps"])
+    np.testing.assert_allclose(native.ys[-1], xla.ys[-1], atol=1e-9)
+
+
 def test_a_member_that_fails_keeps_its_result():
     def run(rates):
         state = eqx.tree_at(lambda s: s.angular_velocity, START, rates[None])

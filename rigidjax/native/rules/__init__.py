@@ -1,3 +1,12 @@
 """One rule for each primitive, by families."""
 
-from . import arithmetic, control, factorisations, indexing, products, programs, structure  # noqa: F401
+from . import (  # noqa: F401
+    arithmetic,
+    control,
+    factorisations,
+    indexing,
+    orthogonal,
+    products,
+    programs,
+    structure,
+)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from ..expansions import Expansion, expansion
 
 
-def _of_stacks(dimensions: int):
+def of_stacks(dimensions: int):
     """The same of stacks, by `jax.vmap`; `dimensions` of the first array of a single one."""
 
     def of(function: Expansion) -> Expansion:
@@ -24,7 +24,7 @@ def _of_stacks(dimensions: int):
 
 
 @expansion("cholesky")
-@_of_stacks(2)
+@of_stacks(2)
 def _cholesky(A, **_):
     """Lower triangular factor, column by column; NaN where the matrix is not positive definite."""
     n = A.shape[-1]
@@ -39,7 +39,7 @@ def _cholesky(A, **_):
 
 
 @expansion("triangular_solve")
-@_of_stacks(2)
+@of_stacks(2)
 def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     """Solution of A X = B or X A = B, row by row."""
     if not left_side:
@@ -60,7 +60,7 @@ def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_
 
 
 @expansion("lu")
-@_of_stacks(2)
+@of_stacks(2)
 def _lu(A, **_):
     """Factors of a matrix whose rows are exchanged: (LU, pivots, permutation), as LAPACK's."""
     m, n = A.shape
@@ -88,7 +88,7 @@ def _exchanged(x, i, j):
 
 
 @expansion("lu_pivots_to_permutation")
-@_of_stacks(1)
+@of_stacks(1)
 def _permutation(pivots, *, permutation_size):
     def exchange(k, order):
         return _exchanged(order, k, pivots[k])

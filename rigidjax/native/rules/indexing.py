@@ -190,40 +190,71 @@ def _written(em, x, update, starts, dtype, mask):
 @rule("gather")
 def _gather(em, equation, x, indices):
     p, shape, dtype = equation.params, _shape(equation), _dtype(equation)
-    if math.prod(shape) > REGISTERS:
-        raise NoRule(f"`gather` of {math.prod(shape)} entries")
     d, sizes = p["dimension_numbers"], p["slice_sizes"]
     fill = p["mode"] == GatherScatterMode.FILL_OR_DROP
-    indices = em.registers(indices)
-    index_dtype = np.dtype(equation.invars[1].aval.dtype)
     batch_axes = [k for k in range(len(shape)) if k not in d.offset_dims]
     kept = [
         k
         for k in range(x.ndim)
         if k not in d.collapsed_slice_dims and k not in d.operand_batching_dims
     ]
-    known = _all_known(indices)
-    source = x if known else em.in_memory(x, dtype)
-    lanes, out = em.lanes, np.empty(shape, object)
-    for index in np.ndindex(shape):
-        place = tuple(index[k] for k in batch_axes)
-        start = [np.int64(0)] * x.ndim
-        inside = np.True_
-        for k, axis in enumerate(d.start_index_map):
-            asked = _integer(em, indices[(*place, k)], index_dtype)
-            start[axis] = _clamped(em, asked, x.shape[axis] - sizes[axis])
-            if fill:
-                inside = lanes.and_(
-                    np.bool_, inside, lanes.compare(np.int64, "==", asked, start[axis])
-                )
-        for axis, own in zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True):
-            start[axis] = np.int64(place[own])
+    batching = (d.operand_batching_dims, d.start_indices_batching_dims)
+    window = _Window(em, equation, indices, x.shape, sizes, d.start_index_map, batching)
+    source = x if window.is_known else em.in_memory(x, dtype)
+
+    def entry(index):
         offset = [0] * x.ndim
         for axis, k in zip(kept, d.offset_dims, strict=True):
             offset[axis] = index[k]
+        start, inside = window.at(tuple(index[k] for k in batch_axes), fill)
         value = _read(em, source, _moved(em, start, offset))
-        out[index] = lanes.select(dtype, inside, value, _filler(dtype, p["fill_value"]))
+        return em.lanes.select(dtype, inside, value, _filler(dtype, p["fill_value"]))
+
+    if math.prod(shape) <= REGISTERS:
+        out = np.empty(shape, object)
+        for index in np.ndindex(shape):
+            out[index] = entry(index)
+        return out
+    window.in_memory()
+    source = em.in_memory(x, dtype)
+    out = em.memory.allocate(shape, dtype)
+    with em.indices(shape) as index:
+        em.memory.write(out, index, entry(index))
     return out
+
+
+class _Window:
+    """Where the parts begin that a gather reads or a scatter changes.
+
+    **Arguments:** `indices`; `shape` of the array and `sizes` of a part along each of its axes;
+    `axes` that the indices belong to; `batching`, axes of the array and of the indices that go
+    together.
+    """
+
+    def __init__(self, em, equation, indices, shape, sizes, axes, batching):
+        self.em, self.indices = em, indices
+        self.dtype = np.dtype(equation.invars[1].aval.dtype)
+        self.highest = [n - size for n, size in zip(shape, sizes, strict=True)]
+        self.axes, self.batching = axes, batching
+        self.is_known = _all_known(indices)
+
+    def in_memory(self):
+        """Make the indices readable at places that are known at run time only."""
+        self.indices = self.em.in_memory(self.indices, self.dtype)
+
+    def at(self, place, checked):
+        """The part's start, moved inside, and whether it was there (if `checked`)."""
+        em, lanes = self.em, self.em.lanes
+        start, inside = [np.int64(0)] * len(self.highest), np.True_
+        for k, axis in enumerate(self.axes):
+            asked = _integer(em, em.entry(self.indices, (*place, k)), self.dtype)
+            start[axis] = _clamped(em, asked, self.highest[axis])
+            if checked:
+                same = lanes.compare(np.int64, "==", asked, start[axis])
+                inside = lanes.and_(np.bool_, inside, same)
+        for axis, own in zip(*self.batching, strict=True):
+            start[axis] = _moved(em, [np.int64(0)], [place[own]])[0]
+        return start, inside
 
 
 def _filler(dtype, asked):
@@ -247,8 +278,7 @@ def _scatter(em, equation, x: Any, indices, updates):
     combine = {"add": lanes.add, "mul": lanes.mul, "max": lanes.max, "min": lanes.min}.get(
         name[-3:]
     )
-    index_dtype = np.dtype(equation.invars[1].aval.dtype)
-    indices, updates = em.registers(indices), em.registers(updates)
+    updates = em.registers(updates)
     window_axes = [
         k
         for k in range(x.ndim)
@@ -259,22 +289,14 @@ def _scatter(em, equation, x: Any, indices, updates):
     for axis, k in zip(window_axes, d.update_window_dims, strict=True):
         extent[axis] = updates.shape[k]
     clip = p["mode"] == GatherScatterMode.CLIP
-    known = _all_known(indices)
-    in_memory = isinstance(x, View) or not known
-    out: Any = writable(em, x, dtype) if isinstance(x, View) or not known else x.copy()
+    batching = (d.operand_batching_dims, d.scatter_indices_batching_dims)
+    axes = d.scatter_dims_to_operand_dims
+    window = _Window(em, equation, indices, x.shape, extent, axes, batching)
+    in_memory = isinstance(x, View) or not window.is_known
+    out: Any = writable(em, x, dtype) if in_memory else np.copy(x)
     mask = em.mask if out is x else None
     for index in np.ndindex(updates.shape):
-        place = tuple(index[k] for k in scatter_axes)
-        start, inside = [np.int64(0)] * x.ndim, np.True_
-        for k, axis in enumerate(d.scatter_dims_to_operand_dims):
-            asked = _integer(em, indices[(*place, k)], index_dtype)
-            start[axis] = _clamped(em, asked, x.shape[axis] - extent[axis])
-            if not clip:
-                inside = lanes.and_(
-                    np.bool_, inside, lanes.compare(np.int64, "==", asked, start[axis])
-                )
-        for axis, own in zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True):
-            start[axis] = np.int64(place[own])
+        start, inside = window.at(tuple(index[k] for k in scatter_axes), not clip)
         offset = [0] * x.ndim
         for axis, k in zip(window_axes, d.update_window_dims, strict=True):
             offset[axis] = index[k]

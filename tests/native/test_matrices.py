@@ -1,0 +1,104 @@
+"""Factorisations in kernels against NumPy: random, deficient, graded, zero matrices."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+import scipy.linalg
+
+from rigidjax import native
+
+EPS = float(np.finfo(np.float64).eps)
+SHAPES = [(1, 1), (2, 3), (4, 4)]
+EXHAUSTIVE = [(3, 2), (9, 6), (6, 9), (20, 18)]
+
+
+def matrices(m, n):
+    """Matrices of one shape, stacked: all that is difficult, and one that is not."""
+    rng = np.random.default_rng(20260101)
+    A = rng.normal(size=(m, n))
+    rank = max(1, min(m, n) // 2)
+    return np.stack(
+        [
+            A,
+            rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n)),
+            np.zeros((m, n)),
+            3.0 * np.eye(m, n),
+            np.logspace(-12, 3, m)[:, None] * A,
+            A * np.logspace(3, -12, n),
+            1e-200 * A,
+        ]
+    )
+
+
+def shapes():
+    return [*SHAPES, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in EXHAUSTIVE)]
+
+
+@pytest.mark.parametrize("shape", shapes(), ids=str)
+def test_singular_values(shape):
+    m, n = shape
+    stack = matrices(m, n)
+    kernel = native.jit(lambda A: jnp.linalg.svd(A, full_matrices=True))
+    U, s, Vt = (np.asarray(x) for x in jax.vmap(kernel)(jnp.asarray(stack)))
+    size = np.maximum(np.abs(stack).max((1, 2)), 1e-300)
+    # Some rounding errors for each of at most 20 rows and columns.
+    bound = 10 * max(m, n) * EPS
+    expected = np.linalg.svd(stack, compute_uv=False)
+    assert (np.abs(s - expected).max(1) <= bound * size).all()
+    assert (np.diff(s, axis=1) <= 0).all()
+    middle = np.zeros((len(s), m, n))
+    middle[:, range(len(s[0])), range(len(s[0]))] = s
+    assert (np.abs(U @ middle @ Vt - stack).max((1, 2)) <= bound * size).all()
+    for Q in (U, Vt):
+        error = Q @ Q.swapaxes(1, 2) - np.eye(Q.shape[1])
+        assert np.abs(error).max() <= bound
+    alone = native.jit(lambda A: jnp.linalg.svd(A, compute_uv=False))(jnp.asarray(stack[0]))
+    np.testing.assert_allclose(alone, expected[0], rtol=bound, atol=bound * size[0])
+
+
+def test_small_singular_values_have_digits_of_their_own():
+    """Columns of very different size: all singular values to 1e-13, against mpmath."""
+    n = 6
+    rows = 1.0 / (1.0 + np.arange(n)[:, None] + np.arange(n))
+    A = (rows + 2.0 * np.eye(n)) * np.logspace(0, -30, n)
+    with mpmath.workdps(80):
+        exact = mpmath.svd_r(mpmath.matrix(A.tolist()), compute_uv=False)
+        expected = sorted((float(x) for x in exact), reverse=True)
+    s = native.jit(lambda A: jnp.linalg.svd(A, compute_uv=False))(jnp.asarray(A))
+    np.testing.assert_allclose(s, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", shapes(), ids=str)
+def test_qr(shape):
+    m, n = shape
+    stack = matrices(m, n)
+    full = native.jit(lambda A: jnp.linalg.qr(A, mode="complete"))
+    pivoted = native.jit(lambda A: jax.scipy.linalg.qr(A, mode="economic", pivoting=True))
+    bound = 10 * max(m, n) * EPS
+    size = np.maximum(np.abs(stack).max((1, 2)), 1e-300)
+    Q, R = (np.asarray(x) for x in jax.vmap(full)(jnp.asarray(stack[:6])))
+    assert (np.abs(Q @ R - stack[:6]).max((1, 2)) <= bound * size[:6]).all()
+    assert np.abs(Q @ Q.swapaxes(1, 2) - np.eye(m)).max() <= bound
+    assert (np.tril(R, -1) == 0).all()
+    for actual, expected in zip((Q[0], R[0]), scipy.linalg.qr(stack[0]), strict=True):
+        np.testing.assert_allclose(actual, expected, atol=bound * max(size[0], 1.0))
+    Q, R, order = (np.asarray(x) for x in jax.vmap(pivoted)(jnp.asarray(stack[:6])))
+    for k in range(6):
+        assert np.abs(Q[k] @ R[k] - stack[k][:, order[k]]).max() <= bound * size[k]
+        diagonal = np.abs(np.diagonal(R[k]))
+        assert (np.diff(diagonal) <= bound * size[k]).all()
+
+
+def test_derivatives_of_factors():
+    """They are those of JAX: rules for the primitives, applied before the kernel is made."""
+    A = jnp.asarray(np.random.default_rng(20260101).normal(size=(4, 3)))
+
+    def function(A):
+        U, s, Vt = jnp.linalg.svd(A, full_matrices=False)
+        Q, R = jnp.linalg.qr(A)
+        return (U * s**2) @ Vt + Q @ R.T @ R.T
+
+    actual = jax.jacfwd(native.jit(function))(A)
+    np.testing.assert_allclose(actual, jax.jacfwd(function)(A), atol=1e-12)
