@@ -111,8 +111,12 @@ def polished(rotation: AbstractRotation, a: Float[Array, " n"]) -> Float[Array, 
 @polished.register
 def _polished_quaternion(rotation: Quaternion, a):
     # The cosine of a small rotation is 1 to round-off: without this a slow motion makes the
-    # quaternion longer by as much as its sine in every step.
-    return (1.5 - 0.5 * jnp.sum(a * a)) * a
+    # quaternion longer by as much as its sine in every step. Components are corrected by their
+    # squares, so that the round-off of the large ones does not change small ones: by the same
+    # factor for all, librations about the reference lose 1e-11 of their energy in a million steps.
+    square = a * a
+    excess = 0.5 * (1.0 - jnp.sum(square)) / jnp.sum(square * square)
+    return a + excess * square * a
 
 
 @polished.register

@@ -9,7 +9,7 @@ import pytest
 import rigidjax as rj
 from rigidjax.solvers import EnergyMomentum, SimoWong, Variational
 
-AMPLITUDES = np.array([0.0, 1e-12, 1e-8, 1e-6, 1e-4, 1e-2, 0.1, 0.5, 0.7, 1.0, 1.3, 2.0, 3.0])
+AMPLITUDES = np.array([0.0, 1e-12, 1e-8, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.7, 1.0, 1.3, 2.0, 3.0])
 RATES = np.array([1e-6, 1e-4, 1e-2, 0.1, 1.0])
 STAKE = 50.0  # J, what cancels in the potential near equilibrium
 DT = 0.01
@@ -25,7 +25,7 @@ def well(R):
 BODY = rj.FixedPointBody((0.5, 0.4, 0.3), well)
 
 
-def librations(solver, count, rotation=None):
+def librations(solver, count, rotation=None, amplitudes=AMPLITUDES, rates=RATES):
     """From rest at all amplitudes, and from equilibrium at all rates: success, change and range of
     the energy at 40 times."""
     model = rj.NullSpace(BODY, rotation or rj.Quaternion())
@@ -48,7 +48,7 @@ def librations(solver, count, rotation=None):
     zeros = np.zeros_like
     return map(
         np.asarray,
-        run(np.append(AMPLITUDES, zeros(RATES)), np.append(zeros(AMPLITUDES), RATES)),
+        run(np.append(amplitudes, zeros(rates)), np.append(zeros(amplitudes), rates)),
     )
 
 
@@ -73,6 +73,15 @@ def swings(solver, count):
 
 def test_a_thousand_steps():
     conserves(EnergyMomentum(), 1000)
+
+
+@pytest.mark.parametrize("solver", [EXACT[0], pytest.param(EXACT[1], marks=pytest.mark.exhaustive)])
+def test_round_off_does_not_drift(solver):
+    """What a step rounds walks at random: a bias of a tenth of a unit in the last place in each
+    step would add up to 1e-12 of the energy in 100,000."""
+    fine, change, size, _ = librations(solver, 100_000, None, np.array([0.1, 0.2, 0.3]), RATES[:0])
+    assert np.all(fine)
+    assert np.all(np.abs(change[:, -1]) < 4e-13 * size)
 
 
 @pytest.mark.exhaustive
