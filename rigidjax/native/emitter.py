@@ -25,6 +25,15 @@ from .memory import Buffer, Memory, View, row_major
 REGISTERS = 256
 # Numbers computed in a loop up to which it is written out.
 WRITTEN_OUT = 12_000
+# Turns of a loop up to which it may be.
+MOST_TURNS = 64
+# What complex numbers have no rule for.
+REAL_ONLY = frozenset(
+    "acos acosh argmax argmin asin asinh atan atan2 atanh bitcast_convert_type cbrt clamp cosh cos "
+    "cummax cummin eigh erf_inv exp exp2 expm1 log log1p logistic max min nextafter pow qr "
+    "reduce_max reduce_min reduce_prod round rsqrt scatter-max scatter-min sign sin sinh sort sqrt "
+    "svd tan tanh cholesky".split()
+)
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -53,9 +62,9 @@ def why_not(closed: ClosedJaxpr) -> list[str]:
 def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        if any(np.dtype(var.aval.dtype).kind not in "fiub" for var in equation.outvars):
-            dtype = next(v.aval.dtype for v in equation.outvars if v.aval.dtype.kind not in "fiub")
-            yield f"`{name}` of type {dtype} {_place(equation)}".strip()
+        other = _other_type(equation)
+        if other is not None:
+            yield f"`{name}` of type {other} {_place(equation)}".strip()
         elif name in RULES:
             for inner in inner_jaxprs(equation):
                 yield from _obstacles(inner, within)
@@ -63,6 +72,16 @@ def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
             yield from _obstacles(expanded(equation).jaxpr, (*within, name))
         else:
             yield f"`{name}` {_place(equation)}".strip()
+
+
+def _other_type(equation):
+    """A type of numbers that there is no rule for, if the equation has one."""
+    kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"
+    for var in (*equation.invars, *equation.outvars):
+        dtype = getattr(var.aval, "dtype", None)
+        if dtype is not None and dtype.kind not in kinds:
+            return dtype
+    return None
 
 
 def expanded(equation: Any) -> ClosedJaxpr:
@@ -342,6 +361,24 @@ class Emitter:
         """Loops over all indices of an array that is not empty."""
         with contextlib.ExitStack() as stack:
             yield tuple(0 if n == 1 else stack.enter_context(self.loop(n)) for n in shape)
+
+    def phis(self, x: Any, dtype: Any, block: Any) -> Any:
+        """Numbers in registers that are those of `x` where their block is entered from `block`."""
+        out = np.empty(x.shape, object)
+        for index in np.ndindex(x.shape):
+            out[index] = self.lanes.phi(dtype)
+        self.add_incoming(out, x, dtype, block)
+        return out
+
+    def add_incoming(self, phis: Any, x: Any, dtype: Any, block: Any) -> None:
+        """What `phis` are where their block is entered from `block`."""
+        for index in np.ndindex(phis.shape):
+            self.lanes.add_incoming(dtype, phis[index], x[index], block)
+
+    def chosen(self, dtype: Any, condition: Any, yes: Any, no: Any) -> Any:
+        """One array in the lanes in which a condition holds, another in the others."""
+        dtype = np.dtype(dtype)
+        return self.map(lambda a, b: self.lanes.select(dtype, condition, a, b), dtype, yes, no)
 
     @contextlib.contextmanager
     def masked(self, mask: Any) -> Iterator[None]:

@@ -14,6 +14,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
+from .complex import Pair, is_complex, part_dtype
 from .emitter import REGISTERS, Emitter
 from .frame import Frame
 from .lanes import I8, I64, POINTER, Lanes, element_type
@@ -119,26 +120,62 @@ def _stored(dtype):
     return I8 if dtype == np.bool_ else element_type(dtype)
 
 
+class _Members:
+    """The numbers of an argument or a result of XLA's, one member of the batch in each lane."""
+
+    def __init__(self, em, pointer, dtype, size, members):
+        self.em, self.dtype, self.stored = em, dtype, _stored(dtype)
+        self.parts = 2 if is_complex(dtype) else 1
+        extent = ir.Constant(I64, size * self.parts)
+        build = em.builder
+        self.starts = [
+            build.gep(pointer, [build.mul(m, extent)], source_etype=self.stored) for m in members
+        ]
+
+    def _places(self, number):
+        build = self.em.builder
+        first = build.mul(number, ir.Constant(I64, self.parts))
+        return [build.add(first, ir.Constant(I64, k)) for k in range(self.parts)]
+
+    def load(self, number):
+        """Number `number` of each member."""
+        out = [self._load(place) for place in self._places(number)]
+        return Pair(*out) if self.parts == 2 else out[0]
+
+    def _load(self, place):
+        em, build = self.em, self.em.builder
+        values = []
+        for base in self.starts:
+            address = build.gep(base, [place], source_etype=self.stored)
+            align = part_dtype(self.dtype).itemsize
+            values.append(build.load(address, typ=self.stored, align=align))
+        value = em.lanes.gathered(values)
+        return build.trunc(value, em.lanes.type(np.bool_)) if self.dtype == np.bool_ else value
+
+    def store(self, number, value):
+        """Set number `number` of each member."""
+        value = self.em.lanes.value(value, self.dtype)
+        values = [value.real, value.imag] if isinstance(value, Pair) else [value]
+        for place, part in zip(self._places(number), values, strict=True):
+            self._store(place, part)
+
+    def _store(self, place, value):
+        em, build = self.em, self.em.builder
+        if self.dtype == np.bool_:
+            value = build.zext(value, em.lanes.vector(I8))
+        for k, base in enumerate(self.starts):
+            address = build.gep(base, [place], source_etype=self.stored)
+            align = part_dtype(self.dtype).itemsize
+            build.store(em.lanes.lane(value, k), address, align=align)
+
+
 def _argument(em, pointer, aval, members):
     """An argument as an array of the program; `members` is `None` if it is the same for all."""
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
     if members is None:
         return em.registers(shared) if size <= REGISTERS else shared
-    build, stored = em.builder, _stored(dtype)
-    starts = [
-        build.gep(pointer, [build.mul(m, ir.Constant(I64, size))], source_etype=stored)
-        for m in members
-    ]
-
-    def load(number):
-        values = []
-        for base in starts:
-            address = build.gep(base, [number], source_etype=stored)
-            values.append(build.load(address, typ=stored, align=dtype.itemsize))
-        value = em.lanes.gathered(values)
-        return build.trunc(value, em.lanes.type(np.bool_)) if dtype == np.bool_ else value
-
+    load = _Members(em, pointer, dtype, size, members).load
     if size <= REGISTERS:
         out = np.empty(shape, object)
         for number, index in enumerate(np.ndindex(shape)):
@@ -154,20 +191,9 @@ def _result(em, pointer, aval, result, members, is_batch):
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     if not size:
         return
-    build, stored = em.builder, _stored(dtype)
-    starts = [
-        build.gep(pointer, [build.mul(m, ir.Constant(I64, size))], source_etype=stored)
-        for m in (members if is_batch else [ir.Constant(I64, 0)])
-    ]
-
-    def store(number, value):
-        value = em.lanes.value(value, dtype)
-        if dtype == np.bool_:
-            value = build.zext(value, em.lanes.vector(I8))
-        for k, base in enumerate(starts):
-            address = build.gep(base, [number], source_etype=stored)
-            build.store(em.lanes.lane(value, k), address, align=dtype.itemsize)
-
+    build = em.builder
+    everyone = members if is_batch else [ir.Constant(I64, 0)]
+    store = _Members(em, pointer, dtype, size, everyone).store
     if isinstance(result, View):
         with em.indices(shape) as index:
             number = ir.Constant(I64, 0)

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from .complex import Complex, Pair, is_complex, part_dtype
+
 I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 POINTER = ir.PointerType()
 _CONTRACT = ("contract",)
 
 
 def element_type(dtype: Any) -> ir.Type:
-    """The LLVM type of one lane's number; booleans are single bits."""
-    dtype = np.dtype(dtype)
+    """The LLVM type of one lane's number, or of its parts; booleans are single bits."""
+    dtype = part_dtype(dtype)
     if dtype == np.bool_:
         return I1
     if dtype.kind in "iu":
@@ -34,7 +36,7 @@ def element_type(dtype: Any) -> ir.Type:
 
 def is_known(x: Any) -> bool:
     """Whether a number is known while the kernel is emitted."""
-    return not isinstance(x, ir.Value)
+    return not isinstance(x, ir.Value | Pair)
 
 
 class Lanes:
@@ -43,6 +45,7 @@ class Lanes:
     def __init__(self, builder: Any, width: int):
         # llvmlite's types are those of its base classes: `Any` is all that can be said of a value.
         self.builder, self.width = builder, width
+        self.complex = Complex(self)
 
     # Types and constants.
 
@@ -54,7 +57,9 @@ class Lanes:
         return element if self.width == 1 else ir.VectorType(element, self.width)
 
     def value(self, x: Any, dtype: Any) -> Any:
-        """A number as an LLVM value, the same in all lanes if it is known."""
+        """A number as an LLVM value (or a pair), the same in all lanes if it is known."""
+        if is_complex(dtype):
+            return self.complex.value(dtype, x)
         if not is_known(x):
             return x
         return self.constant(np.asarray(x).astype(dtype)[()])
@@ -87,6 +92,22 @@ class Lanes:
     def splat(self, scalar: Any) -> Any:
         return self.gathered([scalar] * self.width)
 
+    def phi(self, dtype: Any) -> Any:
+        """A number that depends on where its block is entered from."""
+        kind = self.type(dtype)
+        if is_complex(dtype):
+            return Pair(self.builder.phi(kind), self.builder.phi(kind))
+        return self.builder.phi(kind)
+
+    def add_incoming(self, dtype: Any, phi: Any, value: Any, block: Any) -> None:
+        """What a `phi` is if its block is entered from `block`."""
+        value = self.value(value, dtype)
+        if isinstance(phi, Pair):
+            phi.real.add_incoming(value.real, block)
+            phi.imag.add_incoming(value.imag, block)
+        else:
+            phi.add_incoming(value, block)
+
     def intrinsic(self, name: str, result: ir.Type, *args: Any) -> Any:
         """Call an LLVM intrinsic that is named by the types in `name`."""
         module = self.builder.module
@@ -104,6 +125,8 @@ class Lanes:
     # Arithmetic; every method takes the dtype of its operands first.
 
     def add(self, dtype, a, b):
+        if is_complex(dtype):
+            return self.complex.add(dtype, a, b)
         if is_known(a) and is_known(b):
             return _known(dtype, np.add, a, b)
         if _is(a, 0):
@@ -116,6 +139,8 @@ class Lanes:
         return self.builder.or_(a, b) if _is_bool(dtype) else self.builder.add(a, b)
 
     def sub(self, dtype, a, b):
+        if is_complex(dtype):
+            return self.complex.sub(dtype, a, b)
         if is_known(a) and is_known(b):
             return _known(dtype, np.subtract, a, b)
         if _is(b, 0):
@@ -128,6 +153,8 @@ class Lanes:
         return self.builder.sub(a, b)
 
     def mul(self, dtype, a, b):
+        if is_complex(dtype):
+            return self.complex.mul(dtype, a, b)
         if is_known(a) and is_known(b):
             return _known(dtype, np.multiply, a, b)
         for x, y in ((a, b), (b, a)):
@@ -144,6 +171,8 @@ class Lanes:
 
     def div(self, dtype, a, b):
         """Quotient; of integers rounded towards zero, -1 for a divisor of zero, as in XLA."""
+        if is_complex(dtype):
+            return self.complex.div(dtype, a, b)
         if _is_float(dtype):
             if is_known(a) and is_known(b):
                 return _known(dtype, np.divide, a, b)
@@ -191,6 +220,8 @@ class Lanes:
         return build.select(is_zero, a, r)
 
     def neg(self, dtype, a):
+        if is_complex(dtype):
+            return self.complex.neg(dtype, a)
         if is_known(a):
             return _known(dtype, np.negative, a)
         return self.builder.fneg(a) if _is_float(dtype) else self.builder.neg(a)
@@ -202,8 +233,10 @@ class Lanes:
 
     # Comparisons and choices.
 
-    def compare(self, dtype, operator: str, a, b):
+    def compare(self, dtype, operator, a, b):
         """A comparison by IEEE's rules: with NaN only `!=` holds."""
+        if is_complex(dtype):
+            return self.complex.compare(dtype, operator, a, b)
         if is_known(a) and is_known(b):
             return np.bool_(_COMPARISONS[operator](a, b))
         a, b = self.value(a, dtype), self.value(b, dtype)
@@ -217,6 +250,8 @@ class Lanes:
     def select(self, dtype, condition, yes, no):
         if is_known(condition):
             return yes if condition else no
+        if is_complex(dtype):
+            return self.complex.select(dtype, condition, yes, no)
         if yes is no or (is_known(yes) and is_known(no) and _same(yes, no)):
             return yes
         if _is_bool(dtype) and is_known(yes) and is_known(no):
@@ -286,8 +321,11 @@ class Lanes:
         if old == new:
             return a
         if is_known(a):
+            a = np.real(a) if is_complex(old) and not is_complex(new) else a
             with np.errstate(all="ignore"):
                 return np.asarray(a).astype(new)[()]
+        if is_complex(old) or is_complex(new):
+            return self.complex.convert(a, old, new)
         build, to = self.builder, self.type(new)
         if new == np.bool_:
             return self.compare(old, "!=", a, np.zeros((), old)[()])
@@ -346,6 +384,8 @@ def _is(x, number) -> bool:
 
 
 def _same(a, b) -> bool:
+    if isinstance(a, np.complexfloating):
+        return _same(a.real, b.real) and _same(a.imag, b.imag)
     return bool(a == b) and math.copysign(1, a) == math.copysign(1, b)
 
 

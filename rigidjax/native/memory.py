@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from .complex import Pair, is_complex, paired, part_dtype
 from .lanes import I8, I64, Lanes, element_type, is_known
 
 
@@ -157,12 +158,18 @@ class Memory:
         value = self.lanes.value(value, buffer.dtype)
         if mask is not None:
             value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, at))
-        stored = self._as_stored(buffer, value)
-        self.builder.store(
-            stored, self._address(buffer, at, stored.type), align=self._align(buffer)
-        )
+        for x, place in _parts_and_places(value, at, self._plus):
+            stored = self._as_stored(buffer, x)
+            address = self._address(buffer, place, stored.type)
+            self.builder.store(stored, address, align=self._align(buffer))
 
     def _load(self, buffer, at):
+        if is_complex(buffer.dtype):
+            places = (place for _, place in _parts_and_places(Pair(None, None), at, self._plus))
+            return paired(buffer.dtype, *(self._load_real(buffer, place) for place in places))
+        return self._load_real(buffer, at)
+
+    def _load_real(self, buffer, at):
         stored = _stored_type(buffer.dtype)
         kind = stored if buffer.shared else self.lanes.vector(stored)
         address = self._address(buffer, at, kind)
@@ -171,7 +178,7 @@ class Memory:
         return self._as_computed(buffer, value)
 
     def _align(self, buffer):
-        return buffer.dtype.itemsize
+        return part_dtype(buffer.dtype).itemsize
 
     def _address(self, buffer, at, kind):
         at = ir.Constant(I64, int(at)) if is_known(at) else at
@@ -191,15 +198,24 @@ class Memory:
 
     def read_at(self, view: View, positions: Any):
         """The numbers at `positions` of the buffer (a number of lanes, int64)."""
-        return self.lanes_at(view.buffer, positions, None, None)
+        buffer = view.buffer
+        if is_complex(buffer.dtype):
+            both = _parts_and_places(Pair(None, None), positions, self._lanes_plus)
+            places = [place for _, place in both]
+            return paired(buffer.dtype, *(self.lanes_at(buffer, p, None, None) for p in places))
+        return self.lanes_at(buffer, positions, None, None)
 
     def write_at(self, view: View, positions: Any, value: Any, mask: Any) -> None:
         """Set the numbers at `positions` of the buffer, in the lanes of `mask`."""
         value = self.lanes.value(value, view.buffer.dtype)
-        self.lanes_at(view.buffer, positions, value, mask)
+        for x, place in _parts_and_places(value, positions, self._lanes_plus):
+            self.lanes_at(view.buffer, place, x, mask)
+
+    def _lanes_plus(self, a, b):
+        return self.lanes.add(np.int64, a, np.int64(b) if is_known(b) else b)
 
     def lanes_at(self, buffer, positions, value, mask):
-        """Read, or write if there is a value, lane by lane."""
+        """Read, or write if there is a value, lane by lane; real numbers, or parts of pairs."""
         build, width = self.builder, self.lanes.width
         stored = _stored_type(buffer.dtype)
         out = []
@@ -220,6 +236,14 @@ class Memory:
         if new is None:
             return self._as_computed(buffer, self.lanes.gathered(out))
         return None
+
+
+def _parts_and_places(value, at, plus):
+    """A number and its place; of a pair each part, which lie one behind the other."""
+    if not isinstance(value, Pair):
+        return [(value, at)]
+    first = plus(at, at)
+    return [(value.real, first), (value.imag, plus(first, 1))]
 
 
 def _stored_type(dtype):

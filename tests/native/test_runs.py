@@ -30,6 +30,11 @@ RUNS = {
         rj.Absolute(BODY, index=3),
         dict(solver=rj.solvers.BDF(), rtol=1e-5, atol=1e-5),
     ),
+    "Radau5": (TOP, dict(solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6)),
+    "Radau5 at index 2": (
+        rj.Absolute(BODY, index=2),
+        dict(solver=rj.solvers.Radau5(), rtol=1e-5, atol=1e-5),
+    ),
     "Odex": (TOP, dict(solver=rj.solvers.Odex())),
     "Seulex": (TOP, dict(solver=rj.solvers.Seulex(), rtol=1e-6, atol=1e-6)),
     "EnergyMomentum": (TOP, dict(solver=rj.solvers.EnergyMomentum(), dt=0.01)),

@@ -2,11 +2,13 @@
 
 from . import (  # noqa: F401
     arithmetic,
-    control,
+    branches,
     factorisations,
     indexing,
+    loops,
     orthogonal,
     products,
     programs,
+    scans,
     structure,
 )

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..complex import is_complex, paired, part_dtype, parts
 from ..emitter import Emitter, NoRule, rule
 from ..lanes import is_known
 
@@ -103,6 +104,8 @@ def _abs(em, equation, a):
     dtype = _operands(equation)
 
     def one(x):
+        if is_complex(dtype):
+            return em.lanes.complex.abs(dtype, x)
         if dtype.kind == "f":
             return em.lanes.unary("fabs", dtype, x, np.abs)
         if dtype.kind == "u":
@@ -110,7 +113,34 @@ def _abs(em, equation, a):
         negative = em.lanes.compare(dtype, "<", x, dtype.type(0))
         return em.lanes.select(dtype, negative, em.lanes.neg(dtype, x), x)
 
-    return em.map(one, dtype, a)
+    return em.map(one, _result(equation), a, kinds=[dtype])
+
+
+@rule("real")
+def _real(em, equation, a):
+    return em.map(lambda x: parts(x)[0], _result(equation), a, kinds=_kinds(equation))
+
+
+@rule("imag")
+def _imag(em, equation, a):
+    return em.map(lambda x: parts(x)[1], _result(equation), a, kinds=_kinds(equation))
+
+
+@rule("complex")
+def _complex(em, equation, a, b):
+    dtype = _result(equation)
+    return em.map(lambda x, y: paired(dtype, x, y), dtype, a, b, kinds=_kinds(equation))
+
+
+@rule("conj")
+def _conj(em, equation, a):
+    old, new = _operands(equation), _result(equation)
+
+    def one(x):
+        x, y = parts(em.lanes.convert(x, old, new))
+        return paired(new, x, em.lanes.neg(part_dtype(new), y))
+
+    return em.map(one, new, a, kinds=[old])
 
 
 @rule("round")

@@ -42,6 +42,7 @@ def _cholesky(A, **_):
 @of_stacks(2)
 def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     """Solution of A X = B or X A = B, row by row."""
+    A = A.conj() if conjugate_a else A
     if not left_side:
         A, B = A.T, B.T
         lower = not lower

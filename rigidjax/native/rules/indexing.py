@@ -260,7 +260,7 @@ class _Window:
 def _filler(dtype, asked):
     if asked is not None:
         return dtype.type(asked)
-    if dtype.kind == "f":
+    if dtype.kind in "fc":
         return dtype.type(np.nan)
     if dtype == np.bool_:
         return np.True_
@@ -271,7 +271,7 @@ def _filler(dtype, asked):
     "scatter", "scatter-update", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul",
     "scatter-max", "scatter_max", "scatter-min", "scatter_min",
 )  # fmt: skip
-def _scatter(em, equation, x: Any, indices, updates):
+def _scatter(em, equation, x, indices, updates):
     p, dtype, lanes = equation.params, _dtype(equation), em.lanes
     name = equation.primitive.name
     d = p["dimension_numbers"]
@@ -293,7 +293,8 @@ def _scatter(em, equation, x: Any, indices, updates):
     axes = d.scatter_dims_to_operand_dims
     window = _Window(em, equation, indices, x.shape, extent, axes, batching)
     in_memory = isinstance(x, View) or not window.is_known
-    out: Any = writable(em, x, dtype) if in_memory else np.copy(x)
+    out: Any = x
+    out = writable(em, x, dtype) if in_memory else out.copy()
     mask = em.mask if out is x else None
     for index in np.ndindex(updates.shape):
         start, inside = window.at(tuple(index[k] for k in scatter_axes), not clip)

@@ -1,0 +1,133 @@
+"""Arithmetic on complex numbers of W lanes: pairs of real ones.
+
+A complex number that is known when the kernel is emitted is a NumPy scalar, any other a `Pair`
+whose parts are numbers (see `lanes`), each known or not.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+
+if TYPE_CHECKING:
+    from .lanes import Lanes
+
+
+class Pair:
+    """Real and imaginary part."""
+
+    __slots__ = ("imag", "real")
+
+    def __init__(self, real: Any, imag: Any):
+        self.real, self.imag = real, imag
+
+
+def is_complex(dtype: Any) -> bool:
+    """Whether numbers of a type are pairs."""
+    return np.dtype(dtype).kind == "c"
+
+
+def part_dtype(dtype: Any) -> np.dtype:
+    """The type of the parts of a complex number; of a real one its own."""
+    dtype = np.dtype(dtype)
+    return np.zeros((), dtype).real.dtype if is_complex(dtype) else dtype
+
+
+def parts(x: Any) -> tuple[Any, Any]:
+    """Real and imaginary part of a pair or a known number."""
+    return x.real, x.imag
+
+
+def paired(dtype: Any, real: Any, imag: Any) -> Any:
+    """The number with these parts: known if both are."""
+    if isinstance(real, ir.Value) or isinstance(imag, ir.Value):
+        return Pair(real, imag)
+    out = np.empty((), dtype)
+    out.real, out.imag = real, imag
+    return out[()]
+
+
+class Complex:
+    """Emits arithmetic on pairs; methods as those of `Lanes`, with the dtype of the pairs first."""
+
+    def __init__(self, lanes: "Lanes"):
+        self.lanes = lanes
+
+    def _apart(self, method, dtype, a, b):
+        """A function of two real numbers, for each part."""
+        own = part_dtype(dtype)
+        (ar, ai), (br, bi) = parts(a), parts(b)
+        return paired(dtype, method(own, ar, br), method(own, ai, bi))
+
+    def add(self, dtype, a, b):
+        return self._apart(self.lanes.add, dtype, a, b)
+
+    def sub(self, dtype, a, b):
+        return self._apart(self.lanes.sub, dtype, a, b)
+
+    def neg(self, dtype, a):
+        own, (re, im) = part_dtype(dtype), parts(a)
+        return paired(dtype, self.lanes.neg(own, re), self.lanes.neg(own, im))
+
+    def mul(self, dtype, a, b):
+        own, lanes = part_dtype(dtype), self.lanes
+        (ar, ai), (br, bi) = parts(a), parts(b)
+        real = lanes.sub(own, lanes.mul(own, ar, br), lanes.mul(own, ai, bi))
+        imag = lanes.add(own, lanes.mul(own, ar, bi), lanes.mul(own, ai, br))
+        return paired(dtype, real, imag)
+
+    def div(self, dtype, a, b):
+        """Quotient; the divisor is scaled, so that its square neither overflows nor vanishes."""
+        own, lanes = part_dtype(dtype), self.lanes
+        br, bi = parts(b)
+        size = lanes.max(own, self._size(own, br), self._size(own, bi))
+        br, bi = lanes.div(own, br, size), lanes.div(own, bi, size)
+        square = lanes.add(own, lanes.mul(own, br, br), lanes.mul(own, bi, bi))
+        divisor = lanes.mul(own, square, size)
+        product = self.mul(dtype, a, paired(dtype, br, lanes.neg(own, bi)))
+        return paired(dtype, *(lanes.div(own, x, divisor) for x in parts(product)))
+
+    def abs(self, dtype, a):
+        """The modulus, a real number."""
+        own, lanes = part_dtype(dtype), self.lanes
+        x, y = (self._size(own, part) for part in parts(a))
+        large, small = lanes.max(own, x, y), lanes.min(own, x, y)
+        is_zero = lanes.compare(own, "==", large, own.type(0))
+        ratio = lanes.div(own, small, lanes.select(own, is_zero, own.type(1), large))
+        square = lanes.add(own, own.type(1), lanes.mul(own, ratio, ratio))
+        return lanes.mul(own, large, lanes.unary("sqrt", own, square, np.sqrt))
+
+    def _size(self, own, x):
+        return self.lanes.unary("fabs", own, x, np.abs)
+
+    def compare(self, dtype, operator, a, b):
+        """Equal in both parts, or not."""
+        own, lanes = part_dtype(dtype), self.lanes
+        (ar, ai), (br, bi) = parts(a), parts(b)
+        together = {"==": lanes.and_, "!=": lanes.or_}[operator]
+        same_real = lanes.compare(own, operator, ar, br)
+        return together(np.bool_, same_real, lanes.compare(own, operator, ai, bi))
+
+    def select(self, dtype, condition, yes, no):
+        own, lanes = part_dtype(dtype), self.lanes
+        (yr, yi), (nr, ni) = parts(yes), parts(no)
+        return paired(
+            dtype,
+            lanes.select(own, condition, yr, nr),
+            lanes.select(own, condition, yi, ni),
+        )
+
+    def convert(self, a, old, new):
+        """From and to complex numbers; a real number is the real part."""
+        lanes = self.lanes
+        if not is_complex(new):
+            return lanes.convert(parts(a)[0], part_dtype(old), new)
+        own = part_dtype(new)
+        if not is_complex(old):
+            return paired(new, lanes.convert(a, old, own), own.type(0))
+        return paired(new, *(lanes.convert(x, part_dtype(old), own) for x in parts(a)))
+
+    def value(self, dtype, a):
+        """The parts as LLVM values."""
+        own = part_dtype(dtype)
+        return Pair(*(self.lanes.value(x, own) for x in parts(a)))

@@ -1,0 +1,131 @@
+"""Branches: all of them computed if they are small, else those that some lane takes."""
+
+from typing import Any
+
+import numpy as np
+
+from ..emitter import REGISTERS, Emitter, cost, rule
+from ..lanes import is_known
+from ..memory import View
+
+# Numbers computed by a branch up to which all branches are computed, and one is chosen.
+_SMALL_BRANCH = 24
+
+
+@rule("cond")
+def _cond(em: Emitter, equation, which, *args):
+    branches = equation.params["branches"]
+    index_dtype = np.dtype(equation.invars[0].aval.dtype)
+    which = em.entry(which, ())
+    lanes = em.lanes
+    if is_known(which):
+        taken_branch = branches[min(max(int(which), 0), len(branches) - 1)]
+        return em.run(taken_branch, list(args))
+    if index_dtype == np.bool_:
+        which, index_dtype = lanes.convert(which, np.bool_, np.int32), np.dtype(np.int32)
+    conditions = []
+    for k in range(len(branches)):
+        operator = "<=" if k == 0 else ">=" if k == len(branches) - 1 else "=="
+        conditions.append(lanes.compare(index_dtype, operator, which, index_dtype.type(k)))
+    avals = [var.aval for var in equation.outvars]
+    buffers = [x.buffer for x in args if isinstance(x, View)]
+    for buffer in buffers:
+        buffer.pinned += 1
+    if all(_is_simple(branch.jaxpr) for branch in branches):
+        out = _all_branches(em, branches, conditions, args, avals)
+    else:
+        out = _guarded_branches(em, branches, conditions, args, avals)
+    for buffer in buffers:
+        buffer.pinned -= 1
+    return out
+
+
+def _is_simple(jaxpr: Any) -> bool:
+    small = all(var.aval.size <= REGISTERS for var in (*jaxpr.invars, *jaxpr.outvars))
+    loops = any(e.primitive.name in ("while", "scan", "cond") for e in jaxpr.eqns)
+    return small and not loops and cost(jaxpr) <= _SMALL_BRANCH
+
+
+def _all_branches(em, branches, conditions, args, avals):
+    out = None
+    for branch, condition in zip(branches, conditions, strict=True):
+        with em.masked(em.both(em.mask, condition)):
+            one = [em.registers(x) for x in em.run(branch, list(args))]
+        if out is None:
+            out = one
+            continue
+        out = [
+            em.chosen(aval.dtype, condition, new, old)
+            for aval, new, old in zip(avals, one, out, strict=True)
+        ]
+    return out
+
+
+def _guarded_branches(em, branches, conditions, args, avals):
+    """Branches that are computed only if some lane takes them."""
+    build, outer = em.builder, em.mask
+    out: list = [None] * len(avals)
+    for branch, condition in zip(branches, conditions, strict=True):
+        mask = em.both(outer, condition)
+        before, inside = build.block, build.append_basic_block("branch")
+        after = build.append_basic_block("after")
+        # Memory for results that are too large for registers, before the first branch.
+        for k, aval in enumerate(avals):
+            if out[k] is None and aval.size > REGISTERS:
+                out[k] = _Pending(aval)
+        build.cbranch(em.lanes.any(mask), inside, after)
+        build.position_at_end(inside)
+        with em.masked(mask if em.lanes.width > 1 else None):
+            results = em.run(branch, list(args))
+            merged = [
+                _merged(em, aval, old, new, condition)
+                for aval, old, new in zip(avals, out, results, strict=True)
+            ]
+        end = build.block
+        build.branch(after)
+        build.position_at_end(after)
+        out = [
+            _joined(em, aval, old, new, before, end)
+            for aval, old, new in zip(avals, out, merged, strict=True)
+        ]
+    return out
+
+
+class _Pending:
+    """A result in memory that no branch has given yet."""
+
+    def __init__(self, aval):
+        self.aval = aval
+
+
+def _merged(em, aval, old, new, condition):
+    """A branch's result in its lanes, what there was before in the others (inside the branch)."""
+    dtype = np.dtype(aval.dtype)
+    if isinstance(old, _Pending):
+        if isinstance(new, View) and new.is_whole and new.buffer.pinned:
+            return new  # an argument, perhaps changed in place
+        out = em.memory.allocate(aval.shape, dtype)
+        return em.copied(new, dtype, into=out)
+    if isinstance(old, View):
+        if isinstance(new, View) and new.buffer is old.buffer:
+            return old
+        if old.buffer.pinned:
+            # Some branches hand an argument on, others do not: a copy, which stays whole.
+            raise_copy = em.copied(old, dtype)
+            return em.copied(new, dtype, into=raise_copy, mask=condition)
+        return em.copied(new, dtype, into=old, mask=condition)
+    new = em.registers(new)
+    if old is None or em.lanes.width == 1:
+        return new
+    return em.chosen(dtype, condition, new, old)
+
+
+def _joined(em, aval, old, new, before, end):
+    """Numbers after a branch: its own if it was taken."""
+    if isinstance(new, View):
+        return new
+    dtype = np.dtype(aval.dtype)
+    out = em.phis(new, dtype, end)
+    first = np.full(new.shape, dtype.type(0)) if old is None else old
+    em.add_incoming(out, first, dtype, before)
+    return out

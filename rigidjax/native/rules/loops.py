@@ -1,0 +1,199 @@
+"""Loops that run as long as a condition holds.
+
+A loop whose number of turns is known and small is written out. Any other one runs until the last of
+the W lanes of a block has finished; what belongs to lanes that have finished stays as it is. Blocks
+do not wait for each other.
+"""
+
+import functools
+
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal
+
+from ..emitter import MOST_TURNS, REGISTERS, WRITTEN_OUT, Emitter, cost, rule
+from ..lanes import is_known
+from ..memory import View
+
+
+@rule("while")
+def _while(em: Emitter, equation, *args):
+    p = equation.params
+    a, b = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+    of_condition, of_body, start = list(args[:a]), list(args[a:b]), list(args[b:])
+    condition, body = p["cond_jaxpr"], p["body_jaxpr"]
+    turns = _known_turns(em, condition, body, of_condition, of_body, start)
+    if turns is not None and turns * cost(body.jaxpr) <= WRITTEN_OUT:
+        with em.kept(of_body):
+            for _ in range(turns):
+                start = em.run(body, of_body + start)
+        return start
+    return _Loop(em, condition, body, of_condition, of_body, start).emit()
+
+
+def _known_turns(em, condition, body, of_condition, of_body, start):
+    """Number of turns of a loop whose condition is known at emission, else `None`."""
+    needed = _needs(condition.jaxpr, range(len(condition.jaxpr.outvars)))
+    num_own = len(of_condition)
+    if any(not _is_known_array(of_condition[k]) for k in needed if k < num_own):
+        return None
+    carried = {k - num_own for k in needed if k >= num_own}
+    while True:
+        reads = _needs(body.jaxpr, carried)
+        if any(not _is_known_array(of_body[k]) for k in reads if k < len(of_body)):
+            return None
+        more = carried | {k - len(of_body) for k in reads if k >= len(of_body)}
+        if more == carried:
+            break
+        carried = more
+    if any(not _is_known_array(start[k]) for k in carried):
+        return None
+    test = ClosedJaxpr(_pruned(condition.jaxpr, (0,)), condition.consts)
+    order = sorted(carried)
+    step = ClosedJaxpr(_pruned(body.jaxpr, tuple(order)), body.consts)
+    of_condition = [x if _is_known_array(x) else None for x in of_condition]
+    of_body = [x if _is_known_array(x) else None for x in of_body]
+    values = [x if k in carried else None for k, x in enumerate(start)]
+    for turns in range(MOST_TURNS + 1):
+        (going_on,) = em.run(test, of_condition + values)
+        if not is_known(going_on[()]):
+            return None
+        if not going_on[()]:
+            return turns
+        following = em.run(step, of_body + values)
+        for k, value in zip(order, following, strict=True):
+            if not _is_known_array(value):
+                return None
+            values[k] = value
+    return None
+
+
+def _is_known_array(x):
+    return not isinstance(x, View) and all(is_known(one) for one in x.ravel())
+
+
+def _needs(jaxpr, outputs):
+    """Numbers of the arguments on which these results depend."""
+    return _reach(jaxpr, tuple(sorted(outputs)))[0]
+
+
+def _pruned(jaxpr, outputs):
+    """The program with these results and the equations that they need."""
+    _, equations, results = _reach(jaxpr, tuple(outputs))
+    return jaxpr.replace(eqns=equations, outvars=results, debug_info=_info(jaxpr, len(results)))
+
+
+def _info(jaxpr, count):
+    info = jaxpr.debug_info
+    return info._replace(result_paths=tuple("" for _ in range(count)))
+
+
+@functools.lru_cache(maxsize=512)
+def _reach(jaxpr, outputs):
+    results = [jaxpr.outvars[k] for k in outputs]
+    wanted = {atom for atom in results if not isinstance(atom, Literal)}
+    equations = []
+    for equation in reversed(jaxpr.eqns):
+        if any(var in wanted for var in equation.outvars):
+            equations.append(equation)
+            wanted |= {atom for atom in equation.invars if not isinstance(atom, Literal)}
+    reads = frozenset(k for k, var in enumerate(jaxpr.invars) if var in wanted)
+    return reads, list(reversed(equations)), results
+
+
+class _Loop:
+    """A loop at run time: variables in registers are phi nodes, others lie in memory."""
+
+    def __init__(self, em, condition, body, of_condition, of_body, start):
+        self.em, self.condition, self.body = em, condition, body
+        self.of_condition, self.of_body = of_condition, of_body
+        inner = body.jaxpr
+        own = inner.invars[len(of_body) :]
+        # What no turn changes needs no variable.
+        self.fixed = [a is b for a, b in zip(own, inner.outvars, strict=True)]
+        self.dtypes = [np.dtype(var.aval.dtype) for var in own]
+        self.sizes = [var.aval.size for var in own]
+        self.start = start
+
+    def emit(self):
+        em = self.em
+        fixed = [x for x, is_fixed in zip(self.start, self.fixed, strict=True) if is_fixed]
+        with em.kept([*self.of_condition, *self.of_body, *fixed]):
+            return self._emit()
+
+    def _emit(self):
+        em, build = self.em, self.em.builder
+        variables = [self._variable(k) for k in range(len(self.start))]
+        changing = [v.buffer for v in variables if isinstance(v, View)]
+        for buffer in changing:
+            buffer.pinned += 1
+        before, head = build.block, build.append_basic_block("while")
+        build.branch(head)
+        build.position_at_end(head)
+        phis, carry = [], []
+        for variable, dtype, fixed in zip(variables, self.dtypes, self.fixed, strict=True):
+            if fixed or isinstance(variable, View):
+                phis.append(None)
+                carry.append(variable)
+                continue
+            phis.append(em.phis(variable, dtype, before))
+            carry.append(phis[-1])
+        (going_on,) = em.run(self.condition, self.of_condition + carry)
+        active = em.both(em.mask, em.lanes.value(em.entry(going_on, ()), np.bool_))
+        turn, after = build.append_basic_block("turn"), build.append_basic_block("after")
+        build.cbranch(em.lanes.any(active), turn, after)
+        build.position_at_end(turn)
+        single = em.lanes.width == 1
+        with em.masked(None if single else active):
+            new = em.run(self.body, self.of_body + carry)
+            new = self._apart(carry, new, changing)
+            for k, (nodes, value) in enumerate(zip(phis, new, strict=True)):
+                if isinstance(carry[k], View) and not self.fixed[k]:
+                    self._store(carry[k], value, None if single else active)
+                elif nodes is not None:
+                    new[k] = self._following(nodes, value, active, self.dtypes[k])
+        for nodes, value, dtype in zip(phis, new, self.dtypes, strict=True):
+            if nodes is not None:
+                em.add_incoming(nodes, value, dtype, build.block)
+        build.branch(head)
+        build.position_at_end(after)
+        for buffer in changing:
+            buffer.pinned -= 1
+        return carry
+
+    def _variable(self, k):
+        """What a variable of the loop starts from."""
+        em, x, dtype = self.em, self.start[k], self.dtypes[k]
+        if self.fixed[k]:
+            return x
+        if self.sizes[k] <= REGISTERS:
+            return em.registers(x)
+        mine = isinstance(x, View) and x.buffer.own and x.is_whole
+        if mine and not x.buffer.users and not x.buffer.pinned:
+            return x
+        return em.copied(x, dtype)
+
+    def _apart(self, carry, new, changing):
+        """Results that lie in the memory of another variable, copied before that changes."""
+        out = []
+        for old, value, dtype in zip(carry, new, self.dtypes, strict=True):
+            shares = isinstance(value, View) and any(value.buffer is b for b in changing)
+            same = shares and isinstance(old, View) and value.buffer is old.buffer
+            if shares and not (same and value.is_whole):
+                value = (
+                    self.em.copied(value, dtype)
+                    if value.size > REGISTERS
+                    else self.em.registers(value)
+                )
+            out.append(value)
+        return out
+
+    def _store(self, variable, value, mask):
+        if isinstance(value, View) and value.buffer is variable.buffer:
+            return
+        self.em.copied(value, variable.buffer.dtype, into=variable, mask=mask)
+
+    def _following(self, nodes, value, active, dtype):
+        value = self.em.registers(value)
+        if self.em.lanes.width == 1:
+            return value
+        return self.em.chosen(dtype, active, value, nodes)

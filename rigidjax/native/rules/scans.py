@@ -1,0 +1,132 @@
+"""Scans: loops whose number of turns is the same in all lanes."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from ..emitter import MOST_TURNS, REGISTERS, WRITTEN_OUT, Emitter, cost, rule
+from ..memory import View
+from .structure import taken
+
+
+@rule("scan")
+def _scan(em: Emitter, equation, *args):
+    p = equation.params
+    a, b = p["num_consts"], p["num_consts"] + p["num_carry"]
+    consts, carry, xs = list(args[:a]), list(args[a:b]), list(args[b:])
+    body, length = p["jaxpr"], p["length"]
+    carried = len(carry)
+    out_avals = [var.aval for var in equation.outvars[carried:]]
+    if length <= MOST_TURNS and length * cost(body.jaxpr) <= WRITTEN_OUT:
+        order = range(length)
+        slices: list = [None] * length
+        with em.kept([*consts, *xs]):
+            for k in reversed(order) if p["reverse"] else order:
+                now = [taken(em, x, 0, k) for x in xs]
+                out = em.run(body, consts + carry + now)
+                carry, slices[k] = out[:carried], out[carried:]
+                slices[k] = [
+                    em.owned(part, aval) for part, aval in zip(slices[k], out_avals, strict=True)
+                ]
+        stacked = [
+            _stacked(em, [one[k] for one in slices], aval) for k, aval in enumerate(out_avals)
+        ]
+        return carry + stacked
+    return _ScanLoop(em, equation, consts, carry, xs).emit()
+
+
+def _stacked(em, parts, aval):
+    dtype = np.dtype(aval.dtype)
+    if aval.size <= REGISTERS:
+        parts = [em.registers(part) for part in parts]
+        out = np.empty(aval.shape, object)
+        for k, part in enumerate(parts):
+            out[k] = part[()] if part.ndim == 0 else part
+        return out
+    out = em.memory.allocate(aval.shape, dtype)
+    for k, part in enumerate(parts):
+        row = View(out.buffer, out.shape[1:], out.strides[1:], k * out.strides[0])
+        em.copied(part, dtype, into=row)
+    return out
+
+
+class _ScanLoop:
+    """A scan at run time; its turns are the same in all lanes."""
+
+    def __init__(self, em, equation, consts, carry, xs):
+        self.em, self.p = em, equation.params
+        self.consts, self.carry, self.xs = consts, carry, xs
+        self.out_avals = [var.aval for var in equation.outvars[len(carry) :]]
+        self.x_dtypes = [np.dtype(v.aval.dtype) for v in equation.invars[-len(xs) :]] if xs else []
+        self.dtypes = [np.dtype(v.aval.dtype) for v in equation.outvars[: len(carry)]]
+
+    def emit(self):
+        em = self.em
+        xs = [em.in_memory(x, dtype) for x, dtype in zip(self.xs, self.x_dtypes, strict=True)]
+        with em.kept([*self.consts, *xs]):
+            return self._emit(xs)
+
+    def _emit(self, xs):
+        em, build = self.em, self.em.builder
+        outs = [em.memory.allocate(aval.shape, aval.dtype) for aval in self.out_avals]
+        variables = []
+        for x, dtype in zip(self.carry, self.dtypes, strict=True):
+            large = x.size > REGISTERS
+            variables.append(em.copied(x, dtype) if large else em.registers(x))
+        changing = [v.buffer for v in variables if isinstance(v, View)] + [o.buffer for o in outs]
+        for buffer in changing:
+            buffer.pinned += 1
+        before = build.block
+        with em.loop(self.p["length"]) as turn:
+            phis, carry = self._phis(variables, before)
+            length = ir.Constant(turn.type, self.p["length"] - 1)
+            k = build.sub(length, turn) if self.p["reverse"] else turn
+            now = [taken(em, x, 0, k) for x in xs]
+            results = em.run(self.p["jaxpr"], self.consts + carry + now)
+            new, slices = results[: len(carry)], results[len(carry) :]
+            for out, part, aval in zip(outs, slices, self.out_avals, strict=True):
+                at = em.memory.position(out, (k, *(0 for _ in aval.shape[1:])))
+                row = View(out.buffer, tuple(aval.shape[1:]), out.strides[1:], at)
+                em.copied(part, out.buffer.dtype, into=row)
+            self._advance(variables, carry, phis, new)
+        for buffer in changing:
+            buffer.pinned -= 1
+        final = [
+            v if nodes is None else self._last[k]
+            for k, (v, nodes) in enumerate(zip(variables, phis, strict=True))
+        ]
+        return final + [em.settled(out) for out in outs]
+
+    def _phis(self, variables, before):
+        em = self.em
+        phis, carry = [], []
+        for variable, dtype in zip(variables, self.dtypes, strict=True):
+            if isinstance(variable, View):
+                phis.append(None)
+                carry.append(variable)
+                continue
+            phis.append(em.phis(variable, dtype, before))
+            carry.append(phis[-1])
+        return phis, carry
+
+    def _advance(self, variables, carry, phis, new):
+        em = self.em
+        buffers = [v.buffer for v in variables if isinstance(v, View)]
+        apart = []
+        for old, value, dtype in zip(carry, new, self.dtypes, strict=True):
+            if isinstance(value, View):
+                same = isinstance(old, View) and value.buffer is old.buffer and value.is_whole
+                if not same and any(value.buffer is b for b in buffers):
+                    value = em.copied(value, dtype)
+            apart.append(value)
+        for old, value, nodes, dtype in zip(carry, apart, phis, self.dtypes, strict=True):
+            if nodes is None and not (isinstance(value, View) and value.buffer is old.buffer):
+                em.copied(value, dtype, into=old, mask=em.mask)
+        # After the copies, whose loops end in blocks of their own.
+        self._last: list[Any] = [None] * len(carry)
+        for k, (value, nodes, dtype) in enumerate(zip(apart, phis, self.dtypes, strict=True)):
+            if nodes is None:
+                continue
+            self._last[k] = em.registers(value)
+            em.add_incoming(nodes, self._last[k], dtype, em.builder.block)
