@@ -71,10 +71,8 @@ def _traced_solve(kwargs, checkpoints):
 
 
 def _expose_closure(kwargs):
-    """The same arguments with what functions close over as arrays of a pytree.
-
-    The functions are the vector field and those of `SaveAt(fn=...)`, which diffrax itself wraps in
-    a closure over the direction of time.
+    """The same arguments with what functions (the vector field, those of `SaveAt(fn=...)`, which
+    diffrax wraps in a closure over the direction of time) close over as arrays of a pytree.
     """
     state, args = kwargs["init_state"], kwargs["args"]
     if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
@@ -193,19 +191,25 @@ class _Solve:
         n, m = self.num_primals, len(self.inexact)
         return inputs[:n], inputs[n:m], inputs[m:]
 
-    def tangent(self, adjoint, primals, others, tangents):
-        """Outputs' tangents: the Jacobian times `tangents`.
+    def tangent(self, adjoint, primals, others, tangents, given):
+        """Outputs' tangents: the Jacobian times `tangents`, of the primals marked in `given`.
 
         Six tangents at once take a fifth of the time if stages are written out.
         """
-        primals, tangents = list(primals), list(tangents)
-        function = lambda *x: self.run(adjoint, x, others, written_out=True)[0]  # noqa: E731
-        return jax.jvp(function, primals, tangents)[1]
 
-    def by_kernel(self, name, program, inputs):
+        def function(*moved):
+            moved = iter(moved)
+            full = [next(moved) if g else x for x, g in zip(primals, given, strict=True)]
+            return self.run(adjoint, full, others, written_out=True)[0]
+
+        moved = [x for x, g in zip(primals, given, strict=True) if g]
+        return jax.jvp(function, moved, list(tangents))[1]
+
+    def by_kernel(self, name, program, inputs, linear=0):
         """Results of a program as a kernel, or by XLA where one is not to be had.
 
-        **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr.
+        **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr;
+        `linear`, number of the last inputs in which it is linear.
         """
         from .native import native_call, why_not
 
@@ -215,17 +219,17 @@ class _Solve:
         closed, possible = self.kernels[name]
         if not possible:
             return jaxpr_as_fun(closed)(*inputs)
-        return native_call(closed, list(inputs), strict=False)
+        return native_call(closed, list(inputs), strict=False, linear=linear)
 
-    def all_tangents(self, *inputs):
-        """Outputs' tangents for tangents of all primals, as one program."""
+    def all_tangents(self, inputs, given):
+        """Outputs' tangents for tangents of the primals marked in `given`, as one program."""
+        moved = [aval for aval, g in zip(self.in_avals, given, strict=True) if g]
 
         def program():
-            shapes = _shapes([*self.jaxpr.in_avals, *self.in_avals])
-            forward = lambda *x: self.tangent(diffrax.ForwardMode(), *self.split(x))  # noqa: E731
-            return jax.make_jaxpr(forward)(*shapes)
+            forward = lambda *x: self.tangent(diffrax.ForwardMode(), *self.split(x), given)  # noqa: E731
+            return jax.make_jaxpr(forward)(*_shapes([*self.jaxpr.in_avals, *moved]))
 
-        return self.by_kernel("tangents", program, inputs)
+        return self.by_kernel(("tangents", given), program, inputs, linear=len(moved))
 
     def all_cotangents(self, inputs, wanted):
         """Inputs' cotangents by the fastest reverse mode, as one program."""
@@ -234,7 +238,7 @@ class _Solve:
             shapes = _shapes([*self.jaxpr.in_avals, *self.out_avals])
             return jax.make_jaxpr(lambda *x: self.reverse_cotangent(x, wanted))(*shapes)
 
-        return self.by_kernel(wanted, program, inputs)
+        return self.by_kernel(wanted, program, inputs, linear=len(self.out_avals))
 
     def reverse_cotangent(self, inputs, wanted):
         """Inputs' cotangents by the fastest reverse mode there is for this run.
@@ -332,9 +336,11 @@ def _solve_abstract(*inputs, solve):
 def _solve_jvp(inputs, tangents, *, solve):
     primals, others, _ = solve.split(inputs)
     out = _solve_p.bind(*inputs, solve=solve)
-    tangents = _instantiate(tangents[: solve.num_primals], solve.in_avals)
-    tangents = _batched_like(tangents, inputs)
-    out_tangents = _tangent_p.bind(*primals, *others, *tangents, solve=solve)
+    tangents = tangents[: solve.num_primals]
+    # Those that are zero take no part: most of a model's numbers, as a rule.
+    given = tuple(t is not None and type(t) is not ad.Zero for t in tangents)
+    moving = _batched_like([t for t, g in zip(tangents, given, strict=True) if g], inputs)
+    out_tangents = _tangent_p.bind(*primals, *others, *moving, solve=solve, given=given)
     count = sum(solve.out_inexact)
     return out, [*out_tangents, *(_zero(x) for x in out[count:])]
 
@@ -343,13 +349,13 @@ def _not_linear(cotangents, *inputs, solve):
     raise NotImplementedError("a solve is not linear in its inputs")
 
 
-def _tangent_impl(*inputs, solve):
+def _tangent_impl(*inputs, solve, given):
     if solve.backend == "native":
-        return solve.all_tangents(*inputs)
-    return list(solve.tangent(diffrax.ForwardMode(), *solve.split(inputs)))
+        return solve.all_tangents(inputs, given)
+    return list(solve.tangent(diffrax.ForwardMode(), *solve.split(inputs), given))
 
 
-def _tangent_abstract(*inputs, solve):
+def _tangent_abstract(*inputs, solve, given):
     return solve.out_avals
 
 
@@ -370,7 +376,7 @@ def _linear_jvp(primitive, map_of):
                 **params,
             )
         if not all(type(t) is ad.Zero for t in primal_tangents):
-            function = lambda *x: list(map_of(solve, x, others, vectors))  # noqa: E731
+            function = lambda *x: list(map_of(solve, params, x, others, vectors))  # noqa: E731
             second = jax.jvp(
                 function, list(primals), _instantiate(primal_tangents, solve.in_avals)
             )[1]
@@ -382,15 +388,16 @@ def _linear_jvp(primitive, map_of):
     return jvp
 
 
-def _tangent_transpose(cotangents, *inputs, solve):
+def _tangent_transpose(cotangents, *inputs, solve, given):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.out_avals)
     cotangents = _batched_like(cotangents, [*primals, *others])
     count = len(solve.inexact)
     # Tangents that are known are zeros: those of what is not differentiated.
-    wanted = tuple(ad.is_undefined_primal(x) for x in inputs[count:])
+    unknown = iter(ad.is_undefined_primal(x) for x in inputs[count:])
+    wanted = tuple(g and next(unknown) for g in given)
     out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve, wanted=wanted)
-    return _for_linear(inputs, count, out)
+    return _for_linear(inputs, count, [x for x, g in zip(out, given, strict=True) if g])
 
 
 def _cotangent_impl(*inputs, solve, wanted):
@@ -406,19 +413,23 @@ def _cotangent_abstract(*inputs, solve, wanted):
 def _cotangent_transpose(cotangents, *inputs, solve, wanted):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.in_avals)
-    out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve)
+    given = (True,) * solve.num_primals
+    out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve, given=given)
     return _for_linear(inputs, len(solve.inexact), out)
 
 
 def _tangent_jvp(*args, **kwargs):
     return _linear_jvp(
-        _tangent_p, lambda solve, *inputs: solve.tangent(diffrax.DirectAdjoint(), *inputs)
+        _tangent_p,
+        lambda solve, params, *inputs: solve.tangent(
+            diffrax.DirectAdjoint(), *inputs, params["given"]
+        ),
     )(*args, **kwargs)
 
 
 def _cotangent_jvp(*args, **kwargs):
     return _linear_jvp(
-        _cotangent_p, lambda solve, *inputs: solve.cotangent(diffrax.DirectAdjoint(), *inputs)
+        _cotangent_p, lambda solve, _, *inputs: solve.cotangent(diffrax.DirectAdjoint(), *inputs)
     )(*args, **kwargs)
 
 

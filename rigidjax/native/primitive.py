@@ -19,20 +19,25 @@ from .emitter import NoRule
 from .expansions import EXPANSIONS
 from .kernel import Signature, kernel
 
+# Tangents that a kernel for a batch may compute side by side.
+_MOST_TANGENTS = 16
+
 native_call_p = Primitive("native_call")
 native_call_p.multiple_results = True
 
 
-def native_call(closed: ClosedJaxpr, args: list[Any], strict: bool = True) -> list[Any]:
+def native_call(
+    closed: ClosedJaxpr, args: list[Any], strict: bool = True, linear: int = 0
+) -> list[Any]:
     """Results of a program by a kernel.
 
     **Arguments:** `closed`, the program; `args`, arrays of the shapes and dtypes of its arguments;
     `strict`, whether a form of a primitive that kernels do not know raises (`NoRule`) or the whole
-    program is left to XLA.
+    program is left to XLA; `linear`, number of the last arguments in which the program is linear.
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
-        *args, closed=closed, batched=batched, size=None, linear=0, strict=strict
+        *args, closed=closed, batched=batched, size=None, linear=linear, strict=strict
     )
 
 
@@ -79,8 +84,17 @@ mlir.register_lowering(
 )
 
 
-def _batch(args, axes, *, batched, size, **params):
-    """One more batch axis: joined with the one that is there."""
+def _batch(args, axes, *, closed, batched, size, linear, strict):
+    """One more batch axis: joined with the one that is there.
+
+    If that is one of tangents alone, they become part of the program instead: each member then
+    computes once what they have in common.
+    """
+    params: dict[str, Any] = dict(linear=linear, strict=strict)
+    if size is not None and size <= _MOST_TANGENTS and not any(batched[: len(args) - linear]):
+        params["closed"] = _side_by_side(closed, (batched, size))
+        return _batch(args, axes, batched=(False,) * len(args), size=None, **params)
+    params["closed"] = closed
     extent = next(x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None)
     out_args, out_batched = [], []
     for x, axis, was in zip(args, axes, batched, strict=True):
@@ -170,7 +184,7 @@ def _kept(function):
     """A program made of another one, made once. Both are kept, as they are known by address."""
 
     @functools.wraps(function)
-    def once(closed: ClosedJaxpr, marks: tuple[bool, ...]) -> ClosedJaxpr:
+    def once(closed: ClosedJaxpr, marks: tuple[Any, ...]) -> ClosedJaxpr:
         key = function.__name__, id(closed), marks
         if key not in _programs:
             _programs[key] = function(closed, marks), closed
@@ -181,6 +195,18 @@ def _kept(function):
 
 def _shapes(avals):
     return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+
+
+@_kept
+def _side_by_side(closed, batch):
+    """The program for `size` values of the arguments marked in `batched`, all others shared."""
+    batched, size = batch
+    axes = [0 if b else None for b in batched]
+    avals = [
+        jax.ShapeDtypeStruct((size, *a.shape) if b else a.shape, a.dtype)
+        for a, b in zip(closed.in_avals, batched, strict=True)
+    ]
+    return jax.make_jaxpr(jax.vmap(jaxpr_as_fun(closed), in_axes=axes, axis_size=size))(*avals)
 
 
 @_kept

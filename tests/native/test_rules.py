@@ -221,6 +221,21 @@ def test_batches_of_batches():
     check(jax.jit(twice(kernel))(*args), twice(function)(*args), 1e-14)
 
 
+def test_tangents_of_a_member_are_computed_side_by_side():
+    """So that a member of a batch computes once what its tangents have in common."""
+    function = lambda x, y: jnp.sin(x) * jnp.linalg.norm(y)  # noqa: E731
+    points = jnp.stack([X, Y, X + Y, X - Y, 2 * X])
+    jacobians = lambda f: jax.vmap(jax.jacfwd(f), (0, None))(points, Y)  # noqa: E731
+    kernel = native.jit(function)
+    check(jax.jit(jacobians, static_argnums=0)(kernel), jacobians(function), 1e-14)
+    calls = [
+        equation.params["size"]
+        for equation in jax.make_jaxpr(lambda: jacobians(kernel))().eqns
+        if equation.primitive.name == "native_call"
+    ]
+    assert calls[-1] == len(points)
+
+
 def test_what_cannot_be_a_kernel_is_named():
     def function(x):
         return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)

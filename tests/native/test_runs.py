@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
+from rigidjax.native.emitter import inner_jaxprs
 
 T1 = 0.3
 BODY = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])
@@ -116,6 +117,23 @@ def test_derivatives(members):
     actual, expected = (jax.jit(lambda b=b: derivatives(b))() for b in ("native", "xla"))
     for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+
+
+def test_only_what_moves_has_a_tangent(members):
+    run, moments, rates = members
+    end = lambda m: run("native")(m, rates[0])[0]  # noqa: E731
+    program = jax.make_jaxpr(lambda m: jax.jvp(end, (m,), (m,)))(moments[0])
+    (given,) = {e.params["given"] for e in equations(program.jaxpr) if "given" in e.params}
+    # The moments, in the vector field and in the projection.
+    assert sum(given) == 2
+    assert len(given) > 4
+
+
+def equations(jaxpr):
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in inner_jaxprs(equation):
+            yield from equations(inner)
 
 
 LOOPS = {
