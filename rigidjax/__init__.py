@@ -71,7 +71,7 @@ from .state import State as State
 from .system import System as System, joint_states as joint_states, rate_labels as rate_labels
 
 if _typing.TYPE_CHECKING:
-    from . import io as io, plotting as plotting, problems as problems
+    from . import io as io, plotting as plotting, problems as problems, viewer as viewer
     from .identification import (
         Accelerometer as Accelerometer,
         Attitude as Attitude,
@@ -94,11 +94,12 @@ if _typing.TYPE_CHECKING:
         identify as identify,
         sensitivity as sensitivity,
     )
+    from .viewer import view as view
 
 __version__ = "0.1.0"
 
 # Imported when they are first asked for: half of the time of `import rigidjax`.
-_MODULES = ("identification", "io", "plotting", "problems")
+_MODULES = ("identification", "io", "plotting", "problems", "viewer")
 _OF_IDENTIFICATION = (
     "Accelerometer",
     "Attitude",
@@ -128,8 +129,10 @@ def __getattr__(name: str) -> _typing.Any:
         return _import_module(f".{name}", __name__)
     if name in _OF_IDENTIFICATION:
         return getattr(_import_module(".identification", __name__), name)
+    if name == "view":
+        return _import_module(".viewer", __name__).view
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_OF_IDENTIFICATION})
+    return sorted({*globals(), *_MODULES, *_OF_IDENTIFICATION, "view"})

@@ -10,6 +10,8 @@ from .euler_equations import rotational_energy
 from .inertia import checked_inertia, inertia_tensor
 from .mass_properties import MassProperties, checked_mass
 
+SHAPES = ("box", "cylinder", "sphere", "cone", "rod", "ellipsoid")
+
 
 class Body(eqx.Module):
     r"""A rigid body: its mass and inertia, and its reference pose and velocity.
@@ -26,13 +28,16 @@ class Body(eqx.Module):
     - `velocity` of the centre of mass, (3,) m/s, space components.
     - `angular_velocity`, (3,) rad/s, body components.
     - `physical=False` admits an inertia that no distribution of mass has.
+    - `shape`, what the viewer draws, of this mass and inertia: `"box"`, `"cylinder"`, `"sphere"`,
+      `"cone"`, `"rod"` or `"ellipsoid"`, as set by the class methods; `None` leaves it to the
+      inertia.
 
-    All but the name are leaves of the module. Checks are made when a body is constructed, not when
-    its leaves are replaced.
+    All but the name and the shape are leaves of the module. Checks are made when a body is
+    constructed, not when its leaves are replaced.
 
-    **Errors:** `ValueError` for wrong shapes, mass not positive, inertia not physical (the message
-    says which principal Euler value is negative), a quaternion that is zero, NaN or not of unit
-    length within 1e-6 (within, it is normalised).
+    **Errors:** `ValueError` for wrong shapes or an unknown one to draw, mass not positive, inertia
+    not physical (the message says which principal Euler value is negative), a quaternion that is
+    zero, NaN or not of unit length within 1e-6 (within, it is normalised).
     """
 
     name: str = eqx.field(static=True)
@@ -42,6 +47,7 @@ class Body(eqx.Module):
     orientation: Float[Array, "4"]
     velocity: Float[Array, "3"]
     angular_velocity: Float[Array, "3"]
+    shape: str | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -54,6 +60,7 @@ class Body(eqx.Module):
         angular_velocity: ArrayInput = (0.0, 0.0, 0.0),
         *,
         physical: bool = True,
+        shape: str | None = None,
     ):
         if not isinstance(name, str):
             raise TypeError(f"`Body(name=...)` must be a string; got {name!r}.")
@@ -62,7 +69,10 @@ class Body(eqx.Module):
                 f'`Body(name=...)` must be a non-empty name other than "ground", which is the '
                 f"inertial frame; got {name!r}."
             )
+        if shape is not None and shape not in SHAPES:
+            raise ValueError(f"`Body(shape=...)` must be one of {SHAPES} or None; got {shape!r}.")
         self.name = name
+        self.shape = shape
         self.mass = checked_mass(mass, "Body(mass=...)")
         self.inertia = checked_inertia(inertia, "Body(inertia=...)", physical)
         self.position = _vector(position, "Body(position=...)")
@@ -84,7 +94,7 @@ class Body(eqx.Module):
 
         `pose` stands for `position`, `orientation`, `velocity` and `angular_velocity`.
         """
-        return _from_shape(name, shapes.box(size, density=density, mass=mass), pose)
+        return _from_shape(name, "box", shapes.box(size, density=density, mass=mass), pose)
 
     @classmethod
     def cylinder(
@@ -98,7 +108,9 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """A cylinder along the third body axis; see `shapes.cylinder`."""
-        return _from_shape(name, shapes.cylinder(radius, length, density=density, mass=mass), pose)
+        return _from_shape(
+            name, "cylinder", shapes.cylinder(radius, length, density=density, mass=mass), pose
+        )
 
     @classmethod
     def sphere(
@@ -111,7 +123,7 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """A sphere; see `shapes.sphere`."""
-        return _from_shape(name, shapes.sphere(radius, density=density, mass=mass), pose)
+        return _from_shape(name, "sphere", shapes.sphere(radius, density=density, mass=mass), pose)
 
     @classmethod
     def cone(
@@ -128,7 +140,9 @@ class Body(eqx.Module):
 
         `position` is that of the centre of mass, as for every body.
         """
-        return _from_shape(name, shapes.cone(radius, height, density=density, mass=mass), pose)
+        return _from_shape(
+            name, "cone", shapes.cone(radius, height, density=density, mass=mass), pose
+        )
 
     @classmethod
     def rod(
@@ -142,7 +156,9 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """A rod along the third body axis, `density` in kg/m; see `shapes.rod`."""
-        return _from_shape(name, shapes.rod(length, radius, density=density, mass=mass), pose)
+        return _from_shape(
+            name, "rod", shapes.rod(length, radius, density=density, mass=mass), pose
+        )
 
     @classmethod
     def ellipsoid(
@@ -155,7 +171,9 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """An ellipsoid with `semi_axes`, (3,) m, along the body axes; see `shapes.ellipsoid`."""
-        return _from_shape(name, shapes.ellipsoid(semi_axes, density=density, mass=mass), pose)
+        return _from_shape(
+            name, "ellipsoid", shapes.ellipsoid(semi_axes, density=density, mass=mass), pose
+        )
 
     @property
     def inertia_tensor(self) -> Float[Array, "3 3"]:
@@ -211,8 +229,8 @@ def _vector(value, argument) -> Float[Array, "3"]:
     return as_leaf(finite(float_array(value, argument, (3,)), argument))
 
 
-def _from_shape(name, properties: MassProperties, pose) -> Body:
+def _from_shape(name, shape, properties: MassProperties, pose) -> Body:
     unknown = set(pose) - {"position", "orientation", "velocity", "angular_velocity"}
     if unknown:
         raise TypeError(f"`Body` has no argument {', '.join(sorted(unknown))!r}.")
-    return Body(name, properties.mass, properties.inertia, **pose)
+    return Body(name, properties.mass, properties.inertia, **pose, shape=shape)

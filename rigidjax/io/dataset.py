@@ -1,8 +1,10 @@
 """A `Solution` as an `xarray.Dataset`."""
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..solution import Solution
+from .mechanism import describe_mechanism
 from .names import body_names, unknown_names
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ def to_dataset(
         name: _kept(variable, reached, batch) for name, variable in _histories(solution).items()
     }
     variables |= _mass_properties(model, batch)
+    variables["mechanism"] = _mechanism(model, batch)
     stats = {}
     for name, value in solution.stats.items():
         if name == "backend":
@@ -205,6 +209,15 @@ def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict
             {"long_name": "mass", "units": "kg"},
         )
     return variables
+
+
+def _mechanism(model: AbstractFormulation, batch: tuple[str, ...]) -> Any:
+    """Bodies, joints, springs and gravity as text in JSON; of a batch those of its first member."""
+    if batch:
+        model = jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, model)
+    text = json.dumps(describe_mechanism(model))
+    attributes = {"long_name": "bodies, joints, springs and gravity, in JSON", "units": "1"}
+    return (), np.array(text), attributes
 
 
 def _static_fields(model: AbstractFormulation) -> dict[str, str]:

@@ -33,15 +33,21 @@ def save(
 def load(path: str | os.PathLike[str]) -> "xarray.Dataset":
     """Read a trajectory that `save` wrote; the file is closed afterwards.
 
-    **Raises:** `FileNotFoundError`.
+    **Raises:** `FileNotFoundError`; `OSError` for what is no NetCDF 4 file.
     """
     import xarray
 
-    dataset = xarray.load_dataset(path, engine="h5netcdf")
+    try:
+        dataset = xarray.load_dataset(path, engine="h5netcdf")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise OSError(f"{path} cannot be read as NetCDF 4: {error}.") from error
     # Text comes back as Python objects.
     labels = {
         name: (variable.dims, variable.values.astype(str), variable.attrs)
         for name, variable in dataset.variables.items()
         if variable.dtype == object
     }
-    return dataset.assign_coords(labels)
+    coordinates = {name: label for name, label in labels.items() if name in dataset.coords}
+    return dataset.assign(labels).assign_coords(coordinates)

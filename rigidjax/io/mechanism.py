@@ -1,0 +1,106 @@
+"""What a mechanism consists of, as plain text and numbers, for files and for pictures."""
+
+from typing import Any
+
+import numpy as np
+
+from ..bodies.potentials import AxialGravityPotential, GravityPotential
+from ..forces import Gravity, Spring
+from ..formulations import AbstractFormulation
+from ..joints import AbstractJoint
+from ..system import System
+
+GROUND = -1
+
+
+def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
+    """Bodies, joints, springs and gravity of a model as lists, numbers and strings.
+
+    **Arguments:** `model`, a formulation, a `System` or a `FixedPointBody`, its leaves without a
+    batch.
+    **Returns:** a dictionary that `json` can write. `bodies`: `name`, `mass` (kg, `None` for a
+    body with a fixed point), `inertia` (3, 3), kg m^2, about the reference point, `shape`, `axis`
+    (towards the centre of mass from a fixed point, or `None`). `joints`: `name`, `kind`, `parent`
+    and `child` (rows of the bodies, -1 the ground), and on each of both `point` (3,), m, and
+    `frame` (3, 3), columns, in components of the body. `springs`: ends in the same way.
+    `gravity`: (3,), m/s^2, or `None`.
+    """
+    system = model.system if isinstance(model, AbstractFormulation) else model
+    if not isinstance(system, System):
+        return _fixed_point(system)
+    rows = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": GROUND}
+    positions = [np.asarray(body.position) for body in system.bodies] + [np.zeros(3)]
+    rotations = [_matrix(np.asarray(body.orientation)) for body in system.bodies] + [np.eye(3)]
+
+    def on(name: str, point: Any) -> list[float]:
+        i = rows[name]
+        return (rotations[i].T @ (np.asarray(point) - positions[i])).tolist()
+
+    def joint_of(joint: AbstractJoint) -> dict[str, Any]:
+        first, second = joint.points()
+        frame = np.asarray(joint.frame())
+        parent, child = rows[joint.parent], rows[joint.child]
+        return {
+            "name": joint.name,
+            "kind": type(joint).__name__,
+            "parent": parent,
+            "child": child,
+            "parent_point": on(joint.parent, first),
+            "parent_frame": (rotations[parent].T @ frame).tolist(),
+            "child_point": on(joint.child, second),
+            "child_frame": (rotations[child].T @ frame).tolist(),
+        }
+
+    fields = [force.vector for force in system.forces if isinstance(force, Gravity)]
+    return {
+        "bodies": [
+            {
+                "name": body.name,
+                "mass": float(body.mass),
+                "inertia": _tensor(body.inertia).tolist(),
+                "shape": body.shape,
+                "axis": None,
+            }
+            for body in system.bodies
+        ],
+        "joints": [joint_of(joint) for joint in system.joints],
+        "springs": [
+            {
+                "parent": rows[force.a],
+                "child": rows[force.b],
+                "parent_point": on(force.a, force.a_point),
+                "child_point": on(force.b, force.b_point),
+            }
+            for force in system.forces
+            if isinstance(force, Spring)
+        ],
+        "gravity": np.sum(fields, axis=0).tolist() if fields else None,
+    }
+
+
+def _fixed_point(body: Any) -> dict[str, Any]:
+    """The same of a `FixedPointBody`: its reference point is the fixed one, and it has no mass."""
+    potential = body.potential
+    axis = gravity = None
+    if isinstance(potential, AxialGravityPotential):
+        axis, gravity = [0.0, 0.0, float(np.sign(potential.weight_moment))], [0.0, 0.0, -1.0]
+    elif isinstance(potential, GravityPotential):
+        axis, gravity = potential.first_moment.tolist(), potential.gravity.tolist()
+    inertia = _tensor(body.inertia).tolist()
+    bodies = [{"name": "body", "mass": None, "inertia": inertia, "shape": None, "axis": axis}]
+    return {"bodies": bodies, "joints": [], "springs": [], "gravity": gravity}
+
+
+# In NumPy: JAX would compile each of these for a few numbers.
+
+
+def _tensor(inertia):
+    values = np.asarray(inertia)
+    return np.diag(values) if values.ndim == 1 else values
+
+
+def _matrix(orientation):
+    """The rotation matrix of a unit quaternion, scalar first."""
+    w, v = orientation[0], orientation[1:]
+    skew = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+    return np.eye(3) + 2 * w * skew + 2 * skew @ skew

@@ -1,0 +1,13 @@
+"""Motions in a browser: pages that stand alone, with bodies, joints, arrows and graphs."""
+
+from .meshes import read_mesh as read_mesh
+from .page import View as View, view as view
+from .shapes import (
+    Shape as Shape,
+    box as box,
+    cone as cone,
+    cylinder as cylinder,
+    ellipsoid as ellipsoid,
+    mesh as mesh,
+    sphere as sphere,
+)

@@ -1,0 +1,248 @@
+"""What can be viewed, each as one or several runs: poses over time and what belongs to them."""
+
+import dataclasses
+import json
+import os
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..formulations import AbstractFormulation
+from ..io.mechanism import describe_mechanism
+from ..solution import Solution
+from ..state import State
+
+
+@dataclasses.dataclass
+class Run:
+    """A trajectory: times (T,) s; positions (T, L, 3) m; unit quaternions (T, L, 4); angular
+    velocities (T, L, 3) rad/s, body components.
+
+    `graphs`, name and unit to values (T,); `forces` on the bodies (T, L, 3) N, and `reactions` of
+    the joints on their children (T, J, 3) N, space components, or `None`; `mechanism`, see
+    `describe_mechanism`; `is_ghost`, one of many that are drawn faint.
+    """
+
+    label: str
+    mechanism: dict[str, Any]
+    times: np.ndarray
+    positions: np.ndarray
+    orientations: np.ndarray
+    angular_velocities: np.ndarray
+    graphs: dict[tuple[str, str], np.ndarray] = dataclasses.field(default_factory=dict)
+    forces: np.ndarray | None = None
+    reactions: np.ndarray | None = None
+    is_ghost: bool = False
+
+
+def runs_of(item: Any, label: str, frames: int, members: int, with_reactions: bool) -> list[Run]:
+    """The runs in a `Solution`, an `xarray.Dataset`, a file, or `(model, state)`.
+
+    **Arguments:** `item`; `label`; `frames`, of which there are at most so many, chosen among the
+    saved times; `members`, the most of a batch; `with_reactions`, of a solution.
+    **Raises:** `TypeError` for anything else; `ValueError` for what has no poses.
+    """
+    if isinstance(item, Solution):
+        return _of_solution(item, label, frames, members, with_reactions)
+    if isinstance(item, str | os.PathLike):
+        from ..io import load
+
+        return _of_dataset(load(item), label or os.path.basename(item), frames, members)
+    if _is_dataset(item):
+        return _of_dataset(item, label, frames, members)
+    if isinstance(item, tuple) and len(item) in (2, 3) and isinstance(item[1], State):
+        return [_of_states(item[0], item[1], *item[2:], label=label, frames=frames)]
+    raise TypeError(
+        "`view` takes a `Solution`, a dataset or file of `rj.io`, or a model with `state=`; got "
+        f"{type(item).__name__}."
+    )
+
+
+def kept(times: np.ndarray, frames: int) -> np.ndarray:
+    """Indices of at most `frames` finite times, evenly apart, the first and last included."""
+    reached = np.flatnonzero(np.isfinite(times))
+    if len(reached) <= frames:
+        return reached
+    wanted = np.linspace(times[reached[0]], times[reached[-1]], frames)
+    after = np.clip(np.searchsorted(times[reached], wanted), 1, len(reached) - 1)
+    nearer = wanted - times[reached][after - 1] < times[reached][after] - wanted
+    return np.unique(reached[after - nearer])
+
+
+def _of_solution(solution, label, frames, members, with_reactions):
+    if solution.ts is None:
+        raise ValueError(
+            "No times were saved: pass `ts=` or a `diffrax.SaveAt` with times to `simulate`."
+        )
+    depth = np.ndim(solution.ts)
+    if depth > 2:
+        raise ValueError(
+            f"`view` takes one batch dimension at most; `Solution.ts` has shape "
+            f"{np.shape(solution.ts)}."
+        )
+    if depth == 2:
+        count = len(solution.ts)
+        chosen = np.unique(np.linspace(0, count - 1, min(members, count)).round().astype(int))
+        out = []
+        for k in chosen:
+            member = jax.tree.map(lambda x, k=k: x[k] if eqx.is_array(x) else x, solution)
+            out += _of_solution(member, f"{label} {k}".strip(), frames, members, False)
+        for run in out[1:]:
+            run.is_ghost = True
+        return out
+    indices = kept(np.asarray(solution.ts), frames)
+    if len(indices) == 0:
+        raise ValueError("The run reached none of its saved times: there is nothing to view.")
+    thinned = eqx.tree_at(
+        lambda s: (s.ts, s.ys),
+        solution,
+        (jnp.asarray(solution.ts)[indices], jax.tree.map(lambda y: y[indices], solution.ys)),
+    )
+    mechanism = describe_mechanism(solution.model)
+    states, energy, drift, forces = thinned._along(_quantities)
+    reactions = None
+    if with_reactions and mechanism["joints"]:
+        reactions = np.asarray(thinned._along(_reactions))
+    return [
+        Run(
+            label,
+            mechanism,
+            np.asarray(thinned.ts),
+            np.asarray(states.position),
+            np.asarray(states.orientation),
+            np.asarray(states.angular_velocity),
+            _graphs(energy, *drift),
+            None if forces is None else np.asarray(forces),
+            reactions,
+        )
+    ]
+
+
+def _quantities(model, t, y):
+    """What is shown at every time, in one function so that it is compiled once."""
+    return model.decode(t, y), model.energy(t, y), model.drift(t, y), _forces(model, t, y)
+
+
+def _forces(model, t, y):
+    """Applied forces, (L, 3) N; `None` for a body with a fixed point."""
+    if not model.layout.translates:
+        return None
+    kinematics = model.kinematics(t, y)
+    if model.jointed is not None:
+        return model.jointed.mechanics.applied(t, kinematics)[:, :3]
+    zero = jnp.zeros_like(kinematics.positions[0])
+    wrenches = model.mechanics.wrenches(t, kinematics)
+    return jnp.stack([zero if f is None else f for f, _ in wrenches])
+
+
+def _reactions(model, t, y):
+    return jnp.stack([reaction.force for reaction in model.reactions(t, y).values()])
+
+
+def _graphs(energy, position_drift, velocity_drift):
+    return {
+        ("energy", "J"): np.asarray(energy),
+        ("change of energy", "J"): np.asarray(energy) - np.asarray(energy)[0],
+        ("position drift", ""): np.asarray(position_drift),
+        ("velocity drift", "1/s"): np.asarray(velocity_drift),
+    }
+
+
+def _of_dataset(dataset, label, frames, members):
+    needed = ("position", "orientation", "angular_velocity")
+    missing = [name for name in needed if name not in dataset]
+    if missing:
+        raise ValueError(
+            f"This dataset has no {', '.join(missing)}: it is not a trajectory that `rj.io.save` "
+            "wrote."
+        )
+    mechanism = _mechanism_of(dataset.isel(sample=0) if "sample" in dataset.dims else dataset)
+    if "sample" in dataset.dims:
+        count = dataset.sizes["sample"]
+        chosen = np.unique(np.linspace(0, count - 1, min(members, count)).round().astype(int))
+    else:
+        chosen = [None]
+    runs = []
+    for k in chosen:
+        data = dataset if k is None else dataset.isel(sample=int(k))
+        times = np.asarray(data.time.values, float)
+        poses = np.concatenate([data.position.values, data.orientation.values], axis=-1)
+        indices = kept(np.where(np.isfinite(poses).all(axis=(1, 2)), times, np.inf), frames)
+        if len(indices) == 0:
+            continue
+        data = data.isel(time=indices)
+        graphs = {}
+        if {"energy", "position_drift", "velocity_drift"} <= set(data.data_vars):
+            graphs = _graphs(data.energy, data.position_drift, data.velocity_drift)
+        runs.append(
+            Run(
+                label if k is None else f"{label} {k}".strip(),
+                mechanism,
+                times[indices],
+                data.position.values,
+                data.orientation.values,
+                data.angular_velocity.values,
+                graphs,
+                is_ghost=bool(runs),
+            )
+        )
+    if not runs:
+        raise ValueError("This dataset has no time with finite poses: there is nothing to view.")
+    return runs
+
+
+def _mechanism_of(dataset):
+    """The mechanism that the dataset describes; of older files, bodies of their inertia alone."""
+    if "mechanism" in dataset:
+        return json.loads(str(dataset.mechanism.values))
+    names = [str(name) for name in dataset.body.values]
+    inertias = dataset.inertia.values if "inertia" in dataset else [np.zeros((3, 3))] * len(names)
+    masses = dataset.mass.values.tolist() if "mass" in dataset else [None] * len(names)
+    bodies = [
+        {"name": name, "mass": mass, "inertia": inertia.tolist(), "shape": None, "axis": None}
+        for name, mass, inertia in zip(names, masses, inertias, strict=True)
+    ]
+    return {"bodies": bodies, "joints": [], "springs": [], "gravity": None}
+
+
+def _of_states(model, state, ts=None, *, label, frames):
+    mechanism = describe_mechanism(model)
+    shape = np.shape(state.position)
+    count = len(mechanism["bodies"])
+    if shape[-2] != count:
+        raise ValueError(
+            f"`view(state=...)` must have a row for each of the {count} bodies; got {shape[-2]}."
+        )
+    if len(shape) > 3:
+        raise ValueError(f"`view(state=...)` takes one axis of times at most; got shape {shape}.")
+    leaves = [
+        np.asarray(leaf) for leaf in (state.position, state.orientation, state.angular_velocity)
+    ]
+    if len(shape) == 2:
+        leaves = [leaf[None] for leaf in leaves]
+    times = np.zeros(1) if ts is None else np.asarray(ts, float)
+    if times.shape != leaves[0].shape[:1] or np.any(np.diff(times) <= 0):
+        raise ValueError(
+            f"`view(ts=...)` must be {len(leaves[0])} increasing times, one for each state; got "
+            f"shape {times.shape}."
+        )
+    indices = kept(times, frames)
+    positions, orientations, rates = (leaf[indices] for leaf in leaves)
+    return Run(label, mechanism, times[indices], positions, orientations, rates)
+
+
+def _is_dataset(item):
+    import xarray
+
+    return isinstance(item, xarray.Dataset)
+
+
+def is_model(item: Any) -> bool:
+    """Whether `item` is a formulation, a system or a body with a fixed point."""
+    from ..bodies import FixedPointBody
+    from ..system import System
+
+    return isinstance(item, AbstractFormulation | System | FixedPointBody)

@@ -1,0 +1,88 @@
+"use strict";
+// What the page was given: arrays from base64, and poses between the saved times.
+
+const KINDS = { float32: [Float32Array, 4], int16: [Int16Array, 2] };
+
+/** The numbers of an array of the data, with `shape` and `width`, the numbers in a row. */
+function decodeArray(entry) {
+  const text = atob(entry.data);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const [Type, size] = KINDS[entry.type];
+  let values = new Type(bytes.buffer, 0, bytes.length / size);
+  if (entry.scale !== undefined) values = Float32Array.from(values, (value) => value * entry.scale);
+  values.shape = entry.shape;
+  return values;
+}
+
+/** Times of a run, and what it knows at them. */
+class Track {
+  constructor(run) {
+    this.times = decodeArray(run.times);
+    this.poses = decodeArray(run.poses);
+    this.rates = decodeArray(run.rates);
+    this.forces = run.forces ? decodeArray(run.forces) : null;
+    this.reactions = run.reactions ? decodeArray(run.reactions) : null;
+    this.bodies = run.bodies.length;
+    this.joints = run.joints.length;
+    this.graphs = run.graphs.map((graph) => ({ ...graph, values: decodeArray(graph.values) }));
+  }
+
+  /** The row at or before a time, and how far the time is to the next one, from 0 to 1. */
+  locate(time) {
+    const times = this.times;
+    let low = 0;
+    let high = times.length - 1;
+    if (time <= times[0] || high === 0) return [0, 0];
+    if (time >= times[high]) return [high, 0];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (times[middle] <= time) low = middle;
+      else high = middle;
+    }
+    return [low, (time - times[low]) / (times[high] - times[low])];
+  }
+
+  position(body, [row, part], target) {
+    return this.vector(this.poses, 7 * this.bodies, 7 * body, [row, part], target);
+  }
+
+  /** Three numbers of an array with `stride` numbers for each time, from an offset on. */
+  vector(values, stride, offset, [row, part], target) {
+    const a = row * stride + offset;
+    const b = part > 0 ? a + stride : a;
+    return target.set(
+      values[a] + part * (values[b] - values[a]),
+      values[a + 1] + part * (values[b + 1] - values[a + 1]),
+      values[a + 2] + part * (values[b + 2] - values[a + 2]),
+    );
+  }
+
+  orientation(body, [row, part], target) {
+    const a = (row * this.bodies + body) * 7 + 3;
+    const at = (k) => new THREE.Quaternion(this.poses[k + 1], this.poses[k + 2], this.poses[k + 3], this.poses[k]);
+    target.copy(at(a));
+    if (part > 0) target.slerp(at(a + 7 * this.bodies), part);
+    return target;
+  }
+
+  /** The length that nine in ten vectors do not exceed, of an array in rows of three. */
+  static usual(values) {
+    const lengths = [];
+    for (let i = 0; i + 2 < values.length; i += 3) lengths.push(Math.hypot(values[i], values[i + 1], values[i + 2]));
+    lengths.sort((a, b) => a - b);
+    return lengths[Math.floor(0.9 * (lengths.length - 1))] || lengths.at(-1) || 0;
+  }
+}
+
+/** A quaternion given scalar first. */
+function quaternionOf([w, x, y, z]) {
+  return new THREE.Quaternion(x, y, z, w);
+}
+
+/** A number in few digits. */
+function inWords(value) {
+  if (value === 0 || !Number.isFinite(value)) return String(value);
+  const size = Math.abs(value);
+  return size >= 1e4 || size < 1e-2 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,11 @@
+export {
+  BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide,
+  FrontSide, Group, HemisphereLight, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial,
+  MeshStandardMaterial, OctahedronGeometry, PCFShadowMap, PerspectiveCamera, PlaneGeometry, Quaternion, Scene,
+  ShadowMaterial, SphereGeometry, TorusGeometry, Vector3, WebGLRenderer, REVISION,
+} from "three";
+export { OrbitControls } from "three/addons/controls/OrbitControls.js";
+export { Line2 } from "three/addons/lines/Line2.js";
+export { LineGeometry } from "three/addons/lines/LineGeometry.js";
+export { LineMaterial } from "three/addons/lines/LineMaterial.js";
+export { RoundedBoxGeometry } from "three/addons/geometries/RoundedBoxGeometry.js";

@@ -1,0 +1,190 @@
+"""What pages are told: poses, joints, arrays, sizes; and what is refused."""
+
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from viewer.motions import TS, mechanism, turned
+
+import rigidjax as rj
+from rigidjax import viewer
+from rigidjax.viewer.runs import kept
+from rigidjax.viewer.scene import decoded, encoded, quaternion_of
+
+
+@pytest.fixture(scope="module")
+def system():
+    return mechanism()
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    """A run with a joint, its reactions taken too."""
+    rod = rj.Body.rod("rod", 1.0, 0.02, mass=2.0, position=(0, 0, -0.5))
+    hinge = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="hinge")
+    system = rj.System(rod, [hinge], rj.Gravity((0, 0, -9.81)))
+    model = rj.NullSpace(system)
+    return rj.simulate(model, system.reference_state(), 0.1, ts=np.linspace(0, 0.1, 5), dt=0.01)
+
+
+def test_arrays_come_back(rng):
+    values = rng.normal(size=(7, 3, 2))
+    single = encoded(values)
+    assert single["shape"] == [7, 3, 2]
+    np.testing.assert_array_equal(decoded(single), values.astype(np.float32))
+    half = decoded(encoded(values, "int16"))
+    assert np.max(np.abs(half - values)) <= np.max(np.abs(values)) / 65000
+    np.testing.assert_array_equal(decoded(encoded([0.0, np.nan], "int16")), [0.0, 0.0])
+
+
+def test_quaternions_of_frames(rng):
+    for _ in range(20):
+        p = rng.normal(size=4)
+        p = rng.permutation(p * [1, 1e-3, 1e-8, 1])
+        p /= np.linalg.norm(p)
+        q = np.array(quaternion_of(rj.Quaternion().to_matrix(jnp.asarray(p))))
+        assert abs(abs(p @ q) - 1) < 1e-12
+
+
+def test_poses_and_rates_are_those_of_the_states(system):
+    states = turned(9)
+    (run,) = rj.view(system, state=states, ts=TS).scene["runs"]
+    poses = decoded(run["poses"])
+    np.testing.assert_array_equal(poses[..., :3], np.float32(states.position))
+    np.testing.assert_array_equal(poses[..., 3:], np.float32(states.orientation))
+    # The axis of rotation is the same in space.
+    np.testing.assert_allclose(decoded(run["rates"]), states.angular_velocity, atol=1e-4)
+    assert [joint["kind"] for joint in run["joints"]][:3] == ["Revolute", "Universal", "Spherical"]
+    assert len(run["springs"]) == 1
+
+
+def test_joints_are_where_they_were_given(system):
+    scene = rj.view(system).scene
+    (run,) = scene["runs"]
+    hinge, universal = run["joints"][:2]
+    assert (hinge["parent"], hinge["child"], universal["parent"]) == (-1, 0, 0)
+    np.testing.assert_allclose(hinge["parent_point"], (-0.2, 0, 0))
+    np.testing.assert_allclose(universal["child_point"], (-0.3, 0, 0))
+    np.testing.assert_allclose(scene["gravity"], (0, 0, -9.81))
+    np.testing.assert_allclose(scene["camera"]["up"], (0, 0, 1))
+
+
+def test_a_slider_knows_how_far_it_went(system):
+    (run,) = rj.view(system, state=turned(9), ts=TS).scene["runs"]
+    slider = next(joint for joint in run["joints"] if joint["kind"] == "Prismatic")
+    assert slider["range"] == pytest.approx([0.2 * np.min(np.sin(1.4 * TS)), 0.2], abs=1e-3)
+
+
+def test_ten_seconds_of_thirty_bodies_are_below_two_megabytes():
+    bodies = [rj.Body.box(f"b{k}", (0.3, 0.2, 0.1), mass=1.0) for k in range(30)]
+    ts = np.linspace(0.0, 10.0, 601)
+    page = rj.view(rj.System(bodies), state=turned(30, ts), ts=ts)
+    (run,) = page.scene["runs"]
+    run["forces"] = run["reactions"] = encoded(np.ones((601, 30, 3)), "int16")
+    assert run["poses"]["shape"] == [601, 30, 7]
+    assert len(page.page.encode()) < 2_000_000
+
+
+def test_a_solution_has_graphs_forces_and_reactions(pendulum):
+    (run,) = rj.view(pendulum, reactions=True, quantities={"twice": 2 * pendulum.ts}).scene["runs"]
+    np.testing.assert_array_equal(
+        decoded(run["poses"])[..., :3], np.float32(pendulum.states.position)
+    )
+    graphs = {graph["name"]: decoded(graph["values"]) for graph in run["graphs"]}
+    np.testing.assert_allclose(graphs["energy"], pendulum.energy, rtol=1e-6)
+    np.testing.assert_allclose(graphs["twice"], 2 * pendulum.ts, rtol=1e-6)
+    np.testing.assert_allclose(decoded(run["forces"])[0, 0], (0, 0, -2 * 9.81), rtol=1e-4)
+    # It hangs at rest.
+    np.testing.assert_allclose(decoded(run["reactions"])[0, 0], (0, 0, 2 * 9.81), rtol=1e-4)
+
+
+def test_a_file_is_viewed_like_its_solution(pendulum, tmp_path):
+    path = rj.io.save(pendulum, tmp_path / "run.nc")
+    from_file, direct = rj.view(path).scene, rj.view(pendulum).scene
+    (one,), (other,) = from_file["runs"], direct["runs"]
+    for name in ("times", "poses", "bodies", "joints", "graphs"):
+        assert one[name] == other[name]
+    assert from_file["camera"] == direct["camera"]
+
+
+def test_an_older_file_shows_bodies_of_its_inertia(pendulum):
+    dataset = pendulum.to_xarray().drop_vars("mechanism")
+    (run,) = rj.view(dataset).scene["runs"]
+    assert run["joints"] == []
+    assert run["bodies"][0]["shapes"][0]["kind"] == "cylinder"
+
+
+def test_members_of_a_batch_are_ghosts(pendulum):
+    data = pendulum.to_xarray()
+    batch = data.expand_dims(sample=3).copy(deep=True)
+    batch["position"] = batch.position.astype(float)
+    batch.position.values[2, 2:] = np.nan
+    batch = batch.drop_vars("mechanism")
+    runs = rj.view(batch, members=3).scene["runs"]
+    assert [run["ghost"] for run in runs] == [False, True, True]
+    assert [run["times"]["shape"] for run in runs] == [[5], [5], [2]]
+
+
+def test_frames_are_evenly_apart_and_reach_the_end():
+    times = np.append(np.linspace(0.0, 1.0, 1001) ** 2, np.inf)
+    indices = kept(times, 11)
+    assert indices[0] == 0 and indices[-1] == 1000
+    np.testing.assert_allclose(times[indices], np.linspace(0, 1, 11), atol=2e-3)
+
+
+def test_shapes_can_be_given(system):
+    given = {"arm": viewer.sphere(0.3), "drum": [viewer.box((1, 1, 1)), viewer.cone(0.1, 0.2)]}
+    (run,) = rj.view(system, shapes=given).scene["runs"]
+    kinds = [[shape["kind"] for shape in body["shapes"]] for body in run["bodies"][:2]]
+    assert kinds == [["sphere"], ["box", "cone"]]
+
+
+def test_a_plane_motion_is_seen_from_its_side():
+    bodies = [
+        rj.Body.box(n, (0.3, 0.1, 0.1), mass=1.0, position=x)
+        for n, x in (("a", (0, 0, 0)), ("b", (1, 0, 0)), ("c", (0, 0, 1)))
+    ]
+    flat = rj.view(rj.System(bodies, forces=rj.Gravity((0, 0, -9.81)))).scene["camera"]
+    assert flat["direction"][1] < -0.9  # x to the right, z up
+
+
+def test_pages_stand_alone_and_keep_text_as_text(system, tmp_path):
+    page = rj.view(system, title="</script><b>&").page
+    assert "</script><b>" not in page and "&lt;/script&gt;&lt;b&gt;&amp;" in page
+    # The name of a namespace is all that looks like an address.
+    links = {word for word in page.split('"') if word.startswith(("http:", "https:", "//"))}
+    assert links <= {"http://www.w3.org/1999/xhtml"}
+    data = page.split('id="data">')[1].split("</script>")[0]
+    assert json.loads(data)["title"] == "</script><b>&"
+    shown = rj.view(system)
+    assert (
+        shown._repr_html_().startswith("<iframe srcdoc=")
+        and '"' not in shown._repr_html_()[20:400].split('"')[0]
+    )
+    path = shown.save(tmp_path / "run.html")
+    assert path.read_text("utf-8") == shown.page
+    with pytest.raises(FileExistsError, match="exists"):
+        shown.save(path)
+    shown.save(path, force=True)
+
+
+def test_bad_input_is_refused(system, pendulum):
+    states = turned(9)
+    for arguments, options, message in (
+        ((), {}, "needs something to show"),
+        ((system,), {"labels": ["a", "b"]}, "must be 1 texts"),
+        ((system,), {"theme": "blue"}, "theme"),
+        ((system,), {"frames": 1}, "frames"),
+        ((system,), {"speed": 0.0}, "positive"),
+        ((system,), {"shapes": {"leg": viewer.sphere(1.0)}}, "names \\['leg'\\]"),
+        ((system,), {"state": turned(2)}, "each of the 9 bodies"),
+        ((system,), {"state": states, "ts": TS[:3]}, "increasing times"),
+        ((pendulum,), {"state": states}, "goes with a model"),
+        ((pendulum,), {"quantities": {"q": [1.0]}}, "each of the 5 saved times"),
+        ((pendulum.to_xarray().drop_vars("position"),), {}, "has no position"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            rj.view(*arguments, **options)
+    with pytest.raises(TypeError, match="takes a `Solution`"):
+        rj.view(3.0)

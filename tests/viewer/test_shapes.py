@@ -1,0 +1,155 @@
+"""Shapes of bodies: given ones, those of an inertia, and those in files."""
+
+import struct
+
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import viewer
+from rigidjax.io.mechanism import describe_mechanism
+from rigidjax.viewer.shapes import shapes_of
+
+
+def described(body):
+    (entry,) = describe_mechanism(rj.System([body]))["bodies"]
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "size"),
+    [
+        (rj.Body.box("b", (0.3, 0.2, 0.1), density=700.0), "box", (0.3, 0.2, 0.1)),
+        (rj.Body.box("b", (0.2, 0.2, 0.2), mass=3.0), "box", (0.2, 0.2, 0.2)),
+        (rj.Body.cylinder("b", 0.1, 0.4, mass=2.0), "cylinder", (0.1, 0.4)),
+        (rj.Body.sphere("b", 0.25, mass=2.0), "sphere", (0.25,)),
+        (rj.Body.ellipsoid("b", (0.3, 0.2, 0.1), mass=2.0), "ellipsoid", (0.3, 0.2, 0.1)),
+        (rj.Body.cone("b", 0.1, 0.4, mass=2.0), "cone", (0.1, 0.4)),
+        (rj.Body.rod("b", 2.0, 0.05, mass=2.0), "cylinder", (0.05, 2.0)),
+        # Without a shape of its own the inertia decides.
+        (rj.Body("b", 2.0, (0.05, 0.13, 0.10)), "box", None),
+        (rj.Body("b", 2.0, (0.05, 0.05, 0.05)), "sphere", (0.25,)),
+        (rj.Body("b", 2.0, (0.03, 0.03, 0.01)), "cylinder", (0.1, 0.3872983346)),
+    ],
+)
+def test_solids_have_the_size_they_were_made_with(body, kind, size):
+    (shape,) = shapes_of(described(body), 1e-3)
+    assert shape.kind == kind
+    if size is not None:
+        np.testing.assert_allclose(shape.size, size, rtol=1e-6)
+
+
+def test_a_box_of_an_inertia_has_this_inertia_in_its_axes(rng):
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    inertia = turn @ np.diag([0.05, 0.13, 0.10]) @ turn.T
+    (shape,) = shapes_of(described(rj.Body("b", 2.0, 0.5 * (inertia + inertia.T))), 1e-3)
+    a, b, c = np.square(shape.size)
+    moments = 2.0 / 12 * np.array([b + c, c + a, a + b])
+    np.testing.assert_allclose(shape.axes @ np.diag(moments) @ shape.axes.T, inertia, atol=1e-12)
+    assert np.linalg.det(shape.axes) > 0
+
+
+def test_the_apex_of_a_cone_is_where_its_inertia_says():
+    body = described(rj.Body.cone("b", 0.1, 0.4, mass=2.0))
+    (shape,) = shapes_of(body, 1e-3)
+    # Half of the height is a quarter above the centre of mass, towards the apex.
+    np.testing.assert_allclose(shape.position, (0.0, 0.0, -0.1), atol=1e-12)
+
+
+def test_a_top_stands_on_its_fixed_point():
+    top = rj.problems.symmetric_top().system
+    (entry,) = describe_mechanism(top)["bodies"]
+    (shape,) = shapes_of(entry, 1.0)
+    radius, height = shape.size
+    assert shape.kind == "cone" and max(shape.size) == 1.0
+    np.testing.assert_allclose(shape.position, (0.0, 0.0, 0.5 * height))
+    ratio = (0.15 * radius**2 + 0.6 * height**2) / (0.3 * radius**2)
+    np.testing.assert_allclose(ratio, entry["inertia"][0][0] / entry["inertia"][2][2])
+
+
+def test_plates_of_plane_mechanisms_are_bars_between_their_joints():
+    plate = rj.Body("plate", 1.0, (0.5, 0.5, 1.0))
+    points = [np.array([-0.4, 0.0, 0.0]), np.array([0.4, 0.0, 0.0])]
+    bar, hub = shapes_of(described(plate), 0.4, points)
+    assert (bar.kind, hub.kind) == ("bar", "sphere")
+    np.testing.assert_allclose(bar.size[1], 0.8)
+    (disc,) = shapes_of(described(plate), 0.4, [np.zeros(3)])
+    assert disc.kind == "cylinder"
+
+
+def test_what_has_no_inertia_is_a_small_ball():
+    bob = rj.Body("bob", 1.0, (0.0, 0.0, 0.0))
+    ball, bar = shapes_of(described(bob), 1.0, [np.array([-1.0, 0.0, 0.0])])
+    assert (ball.kind, bar.kind) == ("sphere", "bar")
+
+
+CORNERS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+
+
+def stl_text():
+    facets = "\n".join(
+        "facet normal 0 0 0\nouter loop\n"
+        + "\n".join(f"vertex {' '.join(map(str, CORNERS[k]))}" for k in face)
+        + "\nendloop\nendfacet"
+        for face in FACES
+    )
+    return f"solid s\n{facets}\nendsolid s\n".encode()
+
+
+def stl_binary():
+    records = b"".join(
+        struct.pack("<12fH", 0, 0, 0, *CORNERS[face].astype("f4").ravel(), 0) for face in FACES
+    )
+    return bytes(80) + struct.pack("<I", len(FACES)) + records
+
+
+def obj_text():
+    lines = [f"v {x} {y} {z}" for x, y, z in CORNERS]
+    lines += ["# a comment", "vn 0 0 1"]
+    lines += [f"f {a + 1}/1/1 {b + 1}//1 {c - len(CORNERS)}" for a, b, c in FACES]
+    return "\n".join(lines).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.stl", stl_text()), ("b.STL", stl_binary()), ("c.obj", obj_text())]
+)
+def test_meshes_are_read(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    shape = viewer.read_mesh(tmp_path / name, scale=2.0, offset=(0, 0, 1))
+    wanted = 2.0 * CORNERS[FACES] + np.array([0, 0, 1])
+    np.testing.assert_allclose(shape.vertices[shape.faces], wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.ply", b"", "read from .stl and .obj"),
+        ("a.stl", b"solid s\nendsolid s", "has no triangles"),
+        ("a.stl", b"vertex 1 2 3", "not three for each facet"),
+        ("a.stl", bytes(90), "no triangles"),
+        ("a.obj", b"v 0 0 0\nf 1 2 three", "not a mesh as its ending says"),
+        ("a.obj", b"v 0 0 0\nf 1 2 3", "indices of the 1 vertices"),
+    ],
+)
+def test_what_is_no_mesh_is_refused(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        viewer.read_mesh(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: viewer.box((1.0, 2.0)), "3 positive lengths"),
+        (lambda: viewer.sphere(-1.0), "1 positive length, m"),
+        (lambda: viewer.sphere(1.0, position=(0, 0)), "position"),
+        (lambda: viewer.cylinder(1.0, 2.0, axis=(0, 0, 0)), "not zero"),
+        (lambda: viewer.mesh([[0, 0]], [[0, 0, 0]]), "shape \\(V, 3\\)"),
+        (lambda: viewer.mesh([[0, 0, 0]], [[0.0, 0, 0]]), "integers"),
+        (lambda: rj.Body("b", 1.0, (1, 1, 1), shape="torus"), "must be one of"),
+    ],
+)
+def test_bad_shapes_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
