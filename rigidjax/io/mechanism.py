@@ -30,7 +30,7 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
         return _fixed_point(system)
     rows = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": GROUND}
     positions = [np.asarray(body.position) for body in system.bodies] + [np.zeros(3)]
-    rotations = [_matrix(np.asarray(body.orientation)) for body in system.bodies] + [np.eye(3)]
+    rotations = [rotation_of(np.asarray(body.orientation)) for body in system.bodies] + [np.eye(3)]
 
     def on(name: str, point: Any) -> list[float]:
         i = rows[name]
@@ -99,8 +99,8 @@ def _tensor(inertia):
     return np.diag(values) if values.ndim == 1 else values
 
 
-def _matrix(orientation):
-    """The rotation matrix of a unit quaternion, scalar first."""
-    w, v = orientation[0], orientation[1:]
-    skew = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+def rotation_of(orientation: Any) -> np.ndarray:
+    """The rotation matrix (3, 3), body to space, of a unit quaternion, scalar first."""
+    w, (x, y, z) = orientation[0], orientation[1:]
+    skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + 2 * w * skew + 2 * skew @ skew

@@ -1,0 +1,156 @@
+"""Motions as still pictures: a filmstrip for a paper, an animation as a GIF."""
+
+import colorsys
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..io import replacing
+from ..io.mechanism import rotation_of
+from ..viewer import View, view
+from ..viewer.scene import decoded
+from .style import PALETTE, new_figure, style
+from .surfaces import faces_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_filmstrip(motion: Any, count: int = 5, title: str = "") -> "Figure":
+    """Positions at some times, evenly apart, side by side, with the paths of the centres of mass.
+
+    Seen without perspective from where the viewer looks at first.
+
+    **Arguments:** `motion`, what `rj.view` takes, or a `View`, of which the first run is drawn;
+    `count`, of pictures; `title`.
+    **Returns:** a matplotlib `Figure`; see `save_figure`.
+    **Raises:** `ValueError` for less than one picture; what `rj.view` raises.
+    """
+    if count < 1:
+        raise ValueError(f"`plot_filmstrip(count=...)` must be 1 or more; got {count}.")
+    film = _Film(motion)
+    wide, high = film.extent
+    with style():
+        width = min(2.6, 11.0 / count)
+        figure = new_figure(count * width, width * min(max(high / wide, 0.4), 2.2) + 0.5)
+        for k, time in enumerate(np.linspace(film.times[0], film.times[-1], count)):
+            ax = figure.add_subplot(1, count, k + 1)
+            film.draw(ax, time)
+            ax.set_title(f"{time:.3g} s", loc="center", fontweight="normal")
+        if title:
+            figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    return figure
+
+
+def save_animation(
+    motion: Any,
+    path: str | os.PathLike[str],
+    *,
+    fps: int = 20,
+    width: float = 4.8,
+    force: bool = False,
+) -> pathlib.Path:
+    """Write a motion as an animated GIF that repeats, as fast as the viewer plays it.
+
+    **Arguments:** `motion`, as for `plot_filmstrip`; `path`, such as `run.gif`; `fps`, pictures in
+    a second, at most 50; `width`, inches of 100 pixels; `force`, replace an existing file.
+    **Returns:** the path.
+    **Raises:** `FileExistsError` unless `force`; `ValueError` for another ending, for other rates,
+    and for a motion that takes no time.
+    """
+    if pathlib.Path(path).suffix.lower() != ".gif":
+        raise ValueError(f"`save_animation` writes .gif; got {path}. Change the ending.")
+    if not 1 <= fps <= 50:
+        raise ValueError(f"`save_animation(fps=...)` must be from 1 to 50; got {fps}.")
+    film = _Film(motion)
+    duration = (film.times[-1] - film.times[0]) / film.speed
+    if not duration > 0:
+        raise ValueError("`save_animation` needs a motion with more than one time.")
+    wide, high = film.extent
+    pictures = []
+    with replacing(path, force) as temporary, style():
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from PIL import Image
+
+        figure = new_figure(width, width * min(max(high / wide, 0.4), 1.5))
+        canvas = FigureCanvasAgg(figure)
+        figure.set_dpi(100)
+        ax = figure.add_subplot()
+        for time in np.linspace(film.times[0], film.times[-1], max(2, round(duration * fps))):
+            ax.clear()
+            film.draw(ax, time)
+            canvas.draw()
+            picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+            pictures.append(picture.quantize(64, dither=Image.Dither.NONE))
+        options = {"save_all": True, "duration": round(1000 / fps), "loop": 0}
+        pictures[0].save(temporary, format="GIF", append_images=pictures[1:], **options)
+    return pathlib.Path(path)
+
+
+class _Film:
+    """A run as flat pictures: across, upwards and towards the eye."""
+
+    def __init__(self, motion: Any):
+        scene = (motion if isinstance(motion, View) else view(motion)).scene
+        run = scene["runs"][0]
+        self.times = decoded(run["times"])
+        self.speed = scene["speed"]
+        poses = decoded(run["poses"]).astype(float)
+        self.positions, self.orientations = poses[..., :3], poses[..., 3:]
+        camera = scene["camera"]
+        toward, up = np.array(camera["direction"]), np.array(camera["up"])
+        right = np.cross(up, toward)
+        right /= np.linalg.norm(right)
+        self.eye = np.stack([right, np.cross(toward, right), toward])
+        self.middle = self.eye @ np.array(camera["center"])
+        self.extent = np.abs(self.eye[:2]) @ np.array(camera["size"])
+        self.faces = [[faces_of(shape) for shape in body["shapes"]] for body in run["bodies"]]
+        self.joints = [(joint["child"], np.array(joint["child_point"])) for joint in run["joints"]]
+
+    def draw(self, ax: "Axes", time: float) -> None:
+        from matplotlib.collections import PolyCollection
+
+        row = int(np.argmin(np.abs(self.times - time)))
+        polygons, colors, depths = [], [], []
+        for i, parts in enumerate(self.faces):
+            turn = self.eye @ rotation_of(self.orientations[row, i])
+            color = PALETTE[i % (len(PALETTE) - 1)]
+            past = self.positions[: row + 1, i] @ self.eye.T
+            ax.plot(*past.T[:2], color=color, lw=0.8, alpha=0.45, zorder=1)
+            for faces, is_closed in parts:
+                seen = faces @ turn.T + self.eye @ self.positions[row, i]
+                normals = np.cross(seen[:, 2] - seen[:, 0], seen[:, 3] - seen[:, 1])
+                normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+                front = normals[:, 2] > 0 if is_closed else np.full(len(faces), True)
+                light = np.abs(normals[front] @ (-0.35, 0.6, 0.72))
+                polygons += list(seen[front, :, :2])
+                colors += [_shaded(color, value) for value in light]
+                depths += list(seen[front, :, 2].mean(axis=1))
+        order = np.argsort(depths)
+        shown = PolyCollection(
+            [polygons[k] for k in order], facecolors=[colors[k] for k in order], lw=0.3, zorder=2
+        )
+        shown.set_edgecolor(shown.get_facecolor())
+        ax.add_collection(shown)
+        for body, point in self.joints:
+            at = point
+            if body >= 0:
+                at = self.positions[row, body] + rotation_of(self.orientations[row, body]) @ point
+            ax.plot(
+                *(self.eye @ at)[:2], "o", color="white", mec="#333333", ms=3.2, mew=0.8, zorder=3
+            )
+        wide, high = 0.53 * self.extent
+        ax.set_xlim(self.middle[0] - wide, self.middle[0] + wide)
+        ax.set_ylim(self.middle[1] - high, self.middle[1] + high)
+        ax.set_aspect("equal")
+        ax.axis("off")
+
+
+def _shaded(color: str, light: float) -> tuple[float, float, float]:
+    """A colour, darker where less light falls on it."""
+    red, green, blue = (int(color[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
+    return colorsys.hls_to_rgb(hue, min(1.0, lightness * (0.55 + 0.65 * light)), saturation)
