@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from llvmlite import ir
 
 from .expansions import EXPANSIONS
+from .functions import Functions
 from .lanes import I64, POINTER, Lanes, is_known
 from .memory import Buffer, Memory, View, row_major
 
@@ -159,6 +160,7 @@ class Emitter:
     def __init__(self, builder: Any, width: int, workspace: Any):
         self.builder = builder
         self.lanes = Lanes(builder, width)
+        self.functions = Functions(self.lanes)
         self.memory = Memory(self.lanes, workspace)
         # Lanes whose memory may change; `None` for all.
         self.mask: Any = None

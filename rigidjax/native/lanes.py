@@ -42,9 +42,10 @@ def is_known(x: Any) -> bool:
 class Lanes:
     """Emits arithmetic on vectors of `width` lanes at the end of a builder's block."""
 
-    def __init__(self, builder: Any, width: int):
+    def __init__(self, builder: Any, width: int, flags: tuple[str, ...] = _CONTRACT):
         # llvmlite's types are those of its base classes: `Any` is all that can be said of a value.
         self.builder, self.width = builder, width
+        self.flags = flags
         self.complex = Complex(self)
 
     # Types and constants.
@@ -135,7 +136,7 @@ class Lanes:
             return a
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
-            return self.builder.fadd(a, b, flags=_CONTRACT)
+            return self.builder.fadd(a, b, flags=self.flags)
         return self.builder.or_(a, b) if _is_bool(dtype) else self.builder.add(a, b)
 
     def sub(self, dtype, a, b):
@@ -149,7 +150,7 @@ class Lanes:
             return self.neg(dtype, b)
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
-            return self.builder.fsub(a, b, flags=_CONTRACT)
+            return self.builder.fsub(a, b, flags=self.flags)
         return self.builder.sub(a, b)
 
     def mul(self, dtype, a, b):
@@ -166,7 +167,7 @@ class Lanes:
                 return self.neg(dtype, y)
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
-            return self.builder.fmul(a, b, flags=_CONTRACT)
+            return self.builder.fmul(a, b, flags=self.flags)
         return self.builder.and_(a, b) if _is_bool(dtype) else self.builder.mul(a, b)
 
     def div(self, dtype, a, b):

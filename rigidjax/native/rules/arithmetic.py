@@ -90,13 +90,30 @@ for _name, _intrinsic_name, _known in (
     ("sqrt", "sqrt", np.sqrt),
     ("floor", "floor", np.floor),
     ("ceil", "ceil", np.ceil),
-    ("exp", "exp", np.exp),
-    ("log", "log", np.log),
-    ("sin", "sin", np.sin),
-    ("cos", "cos", np.cos),
-    ("exp2", "exp2", np.exp2),
 ):
     _intrinsic(_name, _intrinsic_name, _known)
+
+
+def _function(name, known):
+    """A function of `Functions`, computed in double precision."""
+
+    @rule(name)
+    def emit(em, equation, a):
+        dtype, double = _operands(equation), np.dtype(np.float64)
+        function = getattr(em.functions, name)
+
+        def one(x):
+            if is_known(x):
+                with np.errstate(all="ignore"):
+                    return dtype.type(known(x))
+            out = function(em.lanes.convert(x, dtype, double))
+            return em.lanes.convert(out, double, dtype)
+
+        return em.map(one, dtype, a)
+
+
+for _name, _known in dict(exp=np.exp, log=np.log, sin=np.sin, cos=np.cos, atan=np.arctan).items():
+    _function(_name, _known)
 
 
 @rule("abs")
@@ -221,9 +238,9 @@ def _pow(em, equation, a, b):
         if is_known(x) and is_known(y):
             with np.errstate(all="ignore"):
                 return dtype.type(np.power(x, y))
-        name = f"llvm.pow.{em.lanes.suffix(dtype)}"
-        args = (em.lanes.value(v, dtype) for v in (x, y))
-        return em.lanes.intrinsic(name, em.lanes.type(dtype), *args)
+        double = np.dtype(np.float64)
+        out = em.functions.pow(*(em.lanes.convert(v, dtype, double) for v in (x, y)))
+        return em.lanes.convert(out, double, dtype)
 
     return em.map(one, dtype, a, b, kinds=_kinds(equation))
 

@@ -43,7 +43,7 @@ def run_inner(em, inner, args):
 
 @expansion("nextafter")
 def _nextafter(x, to):
-    kind = jnp.int64 if x.dtype == jnp.float64 else jnp.int32
+    kind = _bits_of(x)
     bits = jax.lax.bitcast_convert_type(x, kind)
     towards_zero = (x > 0) != (to > x)
     step = jnp.where(towards_zero, -1, 1).astype(kind)
@@ -57,6 +57,76 @@ def _nextafter(x, to):
 @expansion("tan")
 def _tan(x, **_):
     return jnp.sin(x) / jnp.cos(x)
+
+
+@expansion("exp2")
+def _exp2(x, **_):
+    return jnp.power(jnp.full_like(x, 2.0), x)
+
+
+@expansion("atan2")
+def _atan2(y, x):
+    steep = jnp.abs(y) > jnp.abs(x)
+    both = (jnp.abs(x) == jnp.abs(y)) & (x != 0)
+    # Quotients of at most one; of two infinite numbers too.
+    small, large = jnp.where(steep, x, y), jnp.where(steep, y, x)
+    ratio = jnp.where(both, 1.0, jnp.abs(small) / jnp.where(large == 0, 1.0, jnp.abs(large)))
+    angle = jax.lax.atan(ratio)
+    angle = jnp.where(steep, jnp.pi / 2 - angle, angle)
+    to_left = jax.lax.bitcast_convert_type(x, _bits_of(x)) < 0
+    angle = jnp.where(to_left, jnp.pi - angle, angle)
+    below = jax.lax.bitcast_convert_type(y, _bits_of(y)) < 0
+    angle = jnp.where(below, -angle, angle)
+    return jnp.where((x != x) | (y != y), x + y, angle).astype(x.dtype)
+
+
+def _bits_of(x):
+    return jnp.int64 if x.dtype == jnp.float64 else jnp.int32
+
+
+@expansion("asin")
+def _asin(x, **_):
+    return jax.lax.atan2(x, jnp.sqrt((1.0 - x) * (1.0 + x)))
+
+
+@expansion("acos")
+def _acos(x, **_):
+    return jax.lax.atan2(jnp.sqrt((1.0 - x) * (1.0 + x)), x)
+
+
+@expansion("expm1")
+def _expm1(x, **_):
+    u = jnp.exp(x)
+    usual = (u != 1.0) & (u > 0.1) & (u < 1e6)
+    safe = jnp.where(usual, u, 2.0)
+    near = (safe - 1.0) * (x / jnp.log(safe))
+    return jnp.where(u == 1.0, x, jnp.where(usual, near, u - 1.0))
+
+
+@expansion("tanh")
+def _tanh(x, **_):
+    rest = jnp.expm1(-2.0 * jnp.abs(x))
+    return jnp.where(x < 0, rest, -rest) / (2.0 + rest)
+
+
+@expansion("sinh")
+def _sinh(x, **_):
+    # Half a number before the exponential of a large one overflows.
+    large = jnp.exp(0.5 * jnp.abs(x))
+    rest = jnp.expm1(jnp.minimum(jnp.abs(x), 20.0))
+    size = jnp.where(jnp.abs(x) < 20.0, 0.5 * (rest + rest / (rest + 1.0)), 0.5 * large * large)
+    return jnp.where(x < 0, -size, size)
+
+
+@expansion("cosh")
+def _cosh(x, **_):
+    half = jnp.exp(0.5 * jnp.abs(x))
+    return 0.5 * half * half + 0.5 / half / half
+
+
+@expansion("logistic")
+def _logistic(x, **_):
+    return 1.0 / (1.0 + jnp.exp(-x))
 
 
 @expansion("log1p")

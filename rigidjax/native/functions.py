@@ -1,0 +1,449 @@
+"""Elementary functions of W lanes at once, without a mathematical library.
+
+Range reduction in the manner of Cody and Waite (for large angles, of Payne and Hanek), then Taylor
+polynomials: within two units in the last place in double precision. The formulas are those of
+Muller, Elementary Functions, 3rd edition, chapters 11 (reduction) and 4 (extra digits).
+"""
+
+import fractions
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from .lanes import I64, Lanes
+
+F64, U64 = np.dtype(np.float64), np.dtype(np.uint64)
+_I128 = ir.IntType(128)
+
+
+@functools.cache
+def _pi(bits: int) -> fractions.Fraction:
+    """The ratio of a circle to its diameter, to that many bits (Machin's formula)."""
+
+    def inverse_tangent(n):
+        total, term, k = 0, (1 << bits) // n, 1
+        while term:
+            total += (term // k) * (1 if k % 4 == 1 else -1)
+            term, k = term // (n * n), k + 2
+        return total
+
+    return fractions.Fraction(16 * inverse_tangent(5) - 4 * inverse_tangent(239), 1 << bits)
+
+
+def _split(x: fractions.Fraction, count: int) -> list[float]:
+    """A number as a sum of so many float64, the largest first."""
+    out = []
+    for _ in range(count):
+        out.append(float(x))
+        x -= fractions.Fraction(out[-1])
+    return out
+
+
+@functools.cache
+def _log_2(count: int) -> list[float]:
+    terms = (fractions.Fraction(2, (2 * k + 1) * 3 ** (2 * k + 1)) for k in range(80))
+    return _split(sum(terms, fractions.Fraction(0)), count)
+
+
+@functools.cache
+def _half_pi() -> list[float]:
+    return _split(_pi(400) / 2, 3)
+
+
+@functools.cache
+def _two_over_pi_words() -> np.ndarray:
+    """Bits of 2 / pi in words of 64, the first ones after a word of zeros."""
+    words = 20
+    whole = int(2 / _pi(1600) * 2 ** (64 * words))
+    mask = (1 << 64) - 1
+    bits = [(whole >> (64 * (words - 1 - k))) & mask for k in range(words)]
+    return np.array([0, *bits], np.uint64)
+
+
+class Functions:
+    """Emits functions of numbers of type float64 that are not known; others are converted."""
+
+    def __init__(self, lanes: Lanes):
+        # Products must not be contracted where their rounding errors are made use of.
+        self.lanes = Lanes(lanes.builder, lanes.width, flags=())
+        self._angle: Any = None
+
+    # Shorthands.
+
+    def _sum(self, a, b):
+        return self.lanes.add(F64, a, b)
+
+    def _difference(self, a, b):
+        return self.lanes.sub(F64, a, b)
+
+    def _product(self, a, b):
+        return self.lanes.mul(F64, a, b)
+
+    def _fma(self, a, b, c):
+        return self.lanes.fma(F64, a, b, c)
+
+    def _neg(self, a):
+        return self.lanes.neg(F64, a)
+
+    def _abs(self, a):
+        return self.lanes.unary("fabs", F64, a, np.abs)
+
+    def _is(self, a, operator, b):
+        return self.lanes.compare(F64, operator, a, b)
+
+    def _where(self, condition, yes, no):
+        return self.lanes.select(F64, condition, yes, no)
+
+    def _integer(self, a):
+        return self.lanes.convert(a, F64, np.int64)
+
+    def _real(self, k):
+        return self.lanes.convert(k, np.int64, F64)
+
+    def _bits(self, a):
+        return self.lanes.bits(a, F64, np.int64)
+
+    def _from_bits(self, k):
+        return self.lanes.bits(k, np.int64, F64)
+
+    def _polynomial(self, x, coefficients):
+        """Horner's rule; the constant term first."""
+        out = np.float64(coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            out = self._fma(out, x, np.float64(c))
+        return out
+
+    def _two_sum(self, a, b):
+        """A sum and its rounding error."""
+        s = self._sum(a, b)
+        part = self._difference(s, a)
+        rest = self._difference(a, self._difference(s, part))
+        return s, self._sum(rest, self._difference(b, part))
+
+    def _two_product(self, a, b):
+        p = self._product(a, b)
+        return p, self._fma(a, b, self._neg(p))
+
+    # Exponential function and logarithm.
+
+    def exp(self, x, rest=None):
+        """The exponential function of `x`, or of `x + rest`."""
+        first, second, third = _log_2(3)
+        k = self.lanes.unary("rint", F64, self._product(x, np.float64(1 / math.log(2))), np.rint)
+        # Beyond that the result is 0 or infinite.
+        k = self.lanes.min(F64, self.lanes.max(F64, k, np.float64(-1080)), np.float64(1030))
+        r = self._fma(k, np.float64(-first), x)
+        low = self._fma(k, np.float64(-second), np.float64(0.0))
+        low = self._fma(k, np.float64(-third), low)
+        low = low if rest is None else self._sum(low, rest)
+        r, low = self._two_sum(r, low)
+        p = self._polynomial(r, [1 / math.factorial(n) for n in range(2, 15)])
+        tail = self._fma(self._product(r, r), p, low)
+        out = self._sum(np.float64(1.0), self._sum(r, tail))
+        out = self._scaled(out, self._integer(k))
+        out = self._where(self._is(x, ">", np.float64(709.79)), np.float64(np.inf), out)
+        out = self._where(self._is(x, "<", np.float64(-745.2)), np.float64(0.0), out)
+        return self._where(self._is(x, "!=", x), x, out)
+
+    def _scaled(self, x, k):
+        """x 2^k, in two steps: 2^k alone may be no float64."""
+        half = self.lanes.shift(np.int64, "ashr", k, np.int64(1))
+        for part in (half, self.lanes.sub(np.int64, k, half)):
+            exponent = self.lanes.add(np.int64, part, np.int64(1023))
+            power = self._from_bits(self.lanes.shift(np.int64, "shl", exponent, np.int64(52)))
+            x = self._product(x, power)
+        return x
+
+    def _mantissa(self, x):
+        """m from 1/sqrt(2) to sqrt(2) and a whole k with x = m 2^k, for positive finite x."""
+        lanes = self.lanes
+        tiny = self._is(x, "<", np.float64(np.finfo(np.float64).tiny))
+        x = self._where(tiny, self._product(x, np.float64(2.0**54)), x)
+        # The exponent of x / (1/sqrt(2)), as the bits say it.
+        start = np.float64(math.sqrt(0.5)).view(np.int64)
+        above = lanes.sub(np.int64, self._bits(x), start)
+        k = lanes.shift(np.int64, "ashr", above, np.int64(52))
+        shifted = lanes.shift(np.int64, "shl", k, np.int64(52))
+        m = self._from_bits(lanes.sub(np.int64, self._bits(x), shifted))
+        k = lanes.sub(np.int64, k, lanes.select(np.int64, tiny, np.int64(54), np.int64(0)))
+        return m, self._real(k)
+
+    def _log_parts(self, x):
+        """The logarithm of a positive finite number as a sum of two, good to some 65 bits."""
+        m, k = self._mantissa(x)
+        f = self._difference(m, np.float64(1.0))
+        divisor, lost = self._two_sum(f, np.float64(2.0))
+        s = self.lanes.div(F64, f, divisor)
+        left = self._fma(self._neg(s), divisor, f)
+        left = self._fma(self._neg(s), lost, left)
+        s_low = self.lanes.div(F64, left, divisor)
+        # log((1 + s) / (1 - s)) = 2 s + 2/3 s^3 + ..., with the second term to more digits too.
+        z, z_low = self._two_product(s, s)
+        z_low = self._fma(self._product(np.float64(2.0), s), s_low, z_low)
+        third, third_low = _split(fractions.Fraction(2, 3), 2)
+        series = self._polynomial(z, [2 / (2 * n + 5) for n in range(10)])
+        q, q_low = self._two_product(z, np.float64(third))
+        q_low = self._fma(z, np.float64(third_low), q_low)
+        q_low = self._fma(z_low, np.float64(third), q_low)
+        q_low = self._fma(self._product(z, z), series, q_low)
+        q, q_low = self._two_sum(q, q_low)
+        c, c_low = self._two_product(s, q)
+        c_low = self._fma(s, q_low, c_low)
+        c_low = self._fma(s_low, q, c_low)
+        c_low = self._fma(np.float64(2.0), s_low, c_low)
+        first, second, _ = _log_2(3)
+        # k log(2) with 11 bits of the first part free would be exact; its error is carried on.
+        high, high_low = self._two_product(k, np.float64(first))
+        high_low = self._fma(k, np.float64(second), high_low)
+        a, a_low = self._two_sum(high, self._product(np.float64(2.0), s))
+        b, b_low = self._two_sum(a, c)
+        low = self._sum(self._sum(a_low, b_low), self._sum(high_low, c_low))
+        return self._two_sum(b, low)
+
+    def log(self, x):
+        """The natural logarithm."""
+        high, _ = self._log_parts(x)
+        return self._log_edges(x, high)
+
+    def _log_edges(self, x, out):
+        infinite = np.float64(np.inf)
+        out = self._where(self._is(x, "==", infinite), infinite, out)
+        out = self._where(self._is(x, "==", np.float64(0.0)), -infinite, out)
+        fails = self.lanes.not_(np.bool_, self._is(x, ">=", np.float64(0.0)))
+        return self._where(fails, np.float64(np.nan), out)
+
+    def pow(self, x, y):
+        """x^y with the rules of IEEE 754 for its edges."""
+        lanes, one, infinite = self.lanes, np.float64(1.0), np.float64(np.inf)
+        size = self._abs(lanes.value(x, F64))
+        y = lanes.value(y, F64)
+        high, low = self._log_parts(size)
+        edge = self._log_edges(size, high)
+        p, p_low = self._two_product(y, high)
+        p_low = self._fma(y, low, p_low)
+        # Where the product is not finite or overflows, the first part says it all.
+        plain = self._product(y, edge)
+        usual = lanes.and_(
+            np.bool_,
+            self._is(self._abs(plain), "<", np.float64(800.0)),
+            self._is(self._abs(edge), "<", infinite),
+        )
+        out = self.exp(self._where(usual, p, plain), self._where(usual, p_low, np.float64(0.0)))
+        whole = self._is(lanes.unary("floor", F64, y, np.floor), "==", y)
+        half = self._product(y, np.float64(0.5))
+        odd = lanes.and_(
+            np.bool_, whole, self._is(lanes.unary("floor", F64, half, np.floor), "!=", half)
+        )
+        negative = lanes.compare(np.int64, "<", self._bits(lanes.value(x, F64)), np.int64(0))
+        out = self._where(lanes.and_(np.bool_, negative, odd), self._neg(out), out)
+        no_root = lanes.and_(
+            np.bool_,
+            self._is(lanes.value(x, F64), "<", np.float64(0.0)),
+            lanes.and_(
+                np.bool_,
+                lanes.not_(np.bool_, whole),
+                self._is(size, "<", infinite),
+            ),
+        )
+        out = self._where(no_root, np.float64(np.nan), out)
+        # -1 to an infinite power, and everything to the power of zero.
+        endless = lanes.and_(
+            np.bool_,
+            self._is(size, "==", one),
+            self._is(self._abs(y), "==", infinite),
+        )
+        unit = lanes.or_(np.bool_, self._is(y, "==", np.float64(0.0)), endless)
+        unit = lanes.or_(np.bool_, unit, self._is(lanes.value(x, F64), "==", one))
+        return self._where(unit, one, out)
+
+    # Functions of angles.
+
+    def sin(self, x):
+        return self._circular(x, 0)
+
+    def cos(self, x):
+        return self._circular(x, 1)
+
+    def _circular(self, x, quarter):
+        k, r, low = self._reduced(x)
+        k = self.lanes.add(np.int64, k, np.int64(quarter))
+        z = self._product(r, r)
+        odd = [(-1) ** n / math.factorial(2 * n + 1) for n in range(1, 10)]
+        even = [(-1) ** n / math.factorial(2 * n) for n in range(2, 11)]
+        # sin(r + low) = r + (r z P(z) + low (1 - z / 2)), likewise the cosine.
+        bend = self._fma(z, np.float64(-0.5), np.float64(1.0))
+        cubic = self._product(self._product(r, z), self._polynomial(z, odd))
+        sine = self._sum(r, self._fma(low, bend, cubic))
+        half = self._product(z, np.float64(0.5))
+        top = self._difference(np.float64(1.0), half)
+        lost = self._difference(self._difference(np.float64(1.0), top), half)
+        rest = self._fma(self._product(z, z), self._polynomial(z, even), lost)
+        cosine = self._sum(top, self._fma(self._neg(r), low, rest))
+        lanes = self.lanes
+        is_even = self._bit(k, 1)
+        out = self._where(is_even, sine, cosine)
+        out = self._where(self._bit(k, 2), out, self._neg(out))
+        # The sign of zero, and of what is too small for the reduction.
+        if quarter == 0:
+            out = self._where(self._is(self._abs(x), "<", np.float64(1e-150)), x, out)
+        infinite = lanes.not_(np.bool_, self._is(self._abs(x), "<", np.float64(np.inf)))
+        return self._where(infinite, np.float64(np.nan), out)
+
+    def _bit(self, k, bit):
+        """Whether a bit of a whole number is not set."""
+        masked = self.lanes.and_(np.int64, k, np.int64(bit))
+        return self.lanes.compare(np.int64, "==", masked, np.int64(0))
+
+    def _reduced(self, x):
+        """A whole k and an angle of two parts, at most pi/4, with x = k pi/2 + angle."""
+        build = self.lanes.builder
+        if self._angle is not None and self._angle[:2] == (x, build.block):
+            return self._angle[2]
+        first, second, third = _half_pi()
+        turns = self.lanes.unary("rint", F64, self._product(x, np.float64(2 / math.pi)), np.rint)
+        # Exact: what is left has no digits beyond those of `first`.
+        r = self._fma(turns, np.float64(-first), x)
+        w, w_low = self._two_product(turns, np.float64(second))
+        r, low = self._two_sum(r, self._neg(w))
+        low = self._difference(low, w_low)
+        low = self._fma(turns, np.float64(-third), low)
+        near = [self._integer(turns), r, low]
+        large = self._is(self._abs(x), ">", np.float64(1e5))
+        before = build.block
+        with build.if_then(self.lanes.any(large), likely=False):
+            far = build.call(_far(build.module, self.lanes.width), [x])
+            far = [build.extract_value(far, n) for n in range(3)]
+            dtypes = (np.dtype(np.int64), F64, F64)
+            far = [
+                self.lanes.select(d, large, a, b) for d, a, b in zip(dtypes, far, near, strict=True)
+            ]
+            inside = build.block
+        out = []
+        for a, b in zip(near, far, strict=True):
+            phi = build.phi(a.type)
+            phi.add_incoming(a, before)
+            phi.add_incoming(b, inside)
+            out.append(phi)
+        self._angle = x, build.block, out
+        return out
+
+    def reduced_far(self, x, words):
+        """The same for large numbers, by the bits of 2/pi that matter (Payne and Hanek)."""
+        lanes = self.lanes
+
+        def shift(kind, a, by):
+            return lanes.shift(U64, kind, a, by)
+
+        bits = self._bits(self._abs(x))
+        exponent = lanes.shift(np.int64, "lshr", bits, np.int64(52))
+        mantissa = lanes.and_(np.int64, bits, np.int64((1 << 52) - 1))
+        mantissa = lanes.or_(np.int64, mantissa, np.int64(1 << 52))
+        # x = mantissa 2^e; bits of 2/pi before number e - 1 give multiples of four.
+        e = lanes.sub(np.int64, exponent, np.int64(1075))
+        # Lanes whose number is small or not finite must not read beyond the table.
+        e = lanes.max(np.int64, lanes.min(np.int64, e, np.int64(971)), np.int64(-36))
+        place = lanes.add(np.int64, e, np.int64(62))
+        word = lanes.shift(np.int64, "ashr", place, np.int64(6))
+        by = lanes.and_(np.int64, place, np.int64(63))
+        back = lanes.sub(np.int64, np.int64(64), by)
+        read = [words(lanes.add(np.int64, word, np.int64(n))) for n in range(4)]
+        window = [
+            lanes.or_(U64, shift("shl", read[n], by), shift("lshr", read[n + 1], back))
+            for n in range(3)
+        ]
+        low = [lanes.mul(U64, mantissa, w) for w in window]
+        high = [self._high_product(mantissa, w) for w in window]
+        middle = lanes.add(U64, low[1], high[2])
+        carry = lanes.convert(lanes.compare(U64, "<", middle, low[1]), np.bool_, U64)
+        top = lanes.add(U64, lanes.add(U64, low[0], high[1]), carry)
+        two, rest = np.uint64(2), np.uint64(62)
+        a = lanes.or_(U64, shift("shl", top, two), shift("lshr", middle, rest))
+        b = lanes.or_(U64, shift("shl", middle, two), shift("lshr", low[2], rest))
+        # A fraction of a quarter turn from -1/2 to 1/2, in units of 2^-64.
+        k = lanes.add(U64, shift("lshr", top, rest), shift("lshr", a, np.uint64(63)))
+        whole = self._real(a)
+        left = self._real(lanes.sub(np.int64, a, self._integer(whole)))
+        tail = lanes.convert(b, U64, F64)
+        left = self._fma(tail, np.float64(2.0**-64), left)
+        f, f_low = self._two_sum(whole, left)
+        f, f_low = (self._product(v, np.float64(2.0**-64)) for v in (f, f_low))
+        first, second, _ = _half_pi()
+        r, low_part = self._two_product(f, np.float64(first))
+        low_part = self._fma(f, np.float64(second), low_part)
+        low_part = self._fma(f_low, np.float64(first), low_part)
+        r, low_part = self._two_sum(r, low_part)
+        negative = self._is(x, "<", np.float64(0.0))
+        return [
+            lanes.select(np.int64, negative, lanes.neg(np.int64, k), k),
+            self._where(negative, self._neg(r), r),
+            self._where(negative, self._neg(low_part), low_part),
+        ]
+
+    def _high_product(self, a, b):
+        """The upper half of a product of whole numbers without sign."""
+        build, lanes = self.lanes.builder, self.lanes
+        wide = lanes.vector(_I128)
+        product = build.mul(*(build.zext(lanes.value(v, U64), wide) for v in (a, b)))
+        by = ir.Constant(_I128, 64)
+        shift = by if lanes.width == 1 else ir.Constant(wide, [by] * lanes.width)
+        return build.trunc(build.lshr(product, shift), lanes.vector(I64))
+
+    def atan(self, x):
+        """The inverse tangent."""
+        size = self._abs(x)
+        beyond = self._is(size, ">", np.float64(1 + math.sqrt(2)))
+        middle = self._is(size, ">", np.float64(math.sqrt(2) - 1))
+        one = np.float64(1.0)
+        above = self._where(beyond, np.float64(-1.0), self._difference(size, one))
+        above = self._where(middle, above, size)
+        below = self._where(beyond, size, self._sum(size, one))
+        u = self.lanes.div(F64, above, self._where(middle, below, one))
+        first, second, _ = _half_pi()
+        half = np.float64(0.5)
+        base, more = (
+            self._where(beyond, c, self._where(middle, half * c, np.float64(0.0)))
+            for c in (np.float64(first), np.float64(second))
+        )
+        z = self._product(u, u)
+        p = self._polynomial(z, [(-1) ** n / (2 * n + 1) for n in range(1, 24)])
+        out = self._sum(base, self._sum(u, self._fma(self._product(u, z), p, more)))
+        negative = self.lanes.compare(np.int64, "<", self._bits(x), np.int64(0))
+        return self._where(negative, self._neg(out), out)
+
+
+def _far(module, width):
+    """The function of a module that reduces large angles, emitted at first use."""
+    name = f"far_angle_{width}"
+    if name in module.globals:
+        return module.globals[name]
+    vector = lambda kind: kind if width == 1 else ir.VectorType(kind, width)  # noqa: E731
+    number, whole = vector(ir.DoubleType()), vector(I64)
+    result = ir.LiteralStructType([whole, number, number])
+    function = ir.Function(module, ir.FunctionType(result, [number]), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder: Any = ir.IRBuilder(function.append_basic_block("entry"))
+    data = _two_over_pi_words()
+    kind = ir.ArrayType(I64, len(data))
+    table: Any = ir.GlobalVariable(module, kind, name + "_bits")
+    table.global_constant, table.linkage = True, "internal"
+    table.initializer = ir.Constant(kind, [int(word) for word in data])
+    own = Lanes(builder, width)
+
+    def words(positions):
+        out = []
+        for k in range(width):
+            zero = ir.Constant(I64, 0)
+            place = builder.gep(table, [zero, own.lane(positions, k)], source_etype=kind)
+            out.append(builder.load(place, typ=I64))
+        return own.gathered(out)
+
+    parts = Functions(own).reduced_far(function.args[0], words)
+    out = ir.Constant(result, ir.Undefined)
+    for k, part in enumerate(parts):
+        out = builder.insert_value(out, part, k)
+    builder.ret(out)
+    return function

@@ -1,0 +1,114 @@
+"""Elementary functions of kernels against mpmath, in units of the last place."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+from rigidjax import native
+
+INFINITE = float("inf")
+COUNTS = [300, pytest.param(20_000, marks=pytest.mark.exhaustive)]
+
+
+def angles(rng, n):
+    """Of every size, and close to where the sine or the cosine vanishes."""
+    return np.concatenate(
+        [
+            rng.uniform(-10.0, 10.0, n),
+            rng.uniform(-1e5, 1e5, n),
+            np.ldexp(rng.uniform(-1.0, 1.0, n), rng.integers(-500, 1024, n)),
+            np.arange(1, n) * np.pi / 2,
+            # The float64 that is closest to a multiple of pi/2.
+            [6381956970095103.0 * 2.0**797, 1e22],
+        ]
+    )
+
+
+def positive(rng, n):
+    near_one = 1.0 + rng.uniform(-1e-3, 1e-3, n)
+    return np.concatenate(
+        [near_one, np.ldexp(rng.uniform(0.5, 1.0, n), rng.integers(-999, 999, n))]
+    )
+
+
+def moderate(rng, n):
+    return np.concatenate([rng.uniform(-5.0, 5.0, n), rng.uniform(-1e-5, 1e-5, n)])
+
+
+def powers(rng, n):
+    base = np.ldexp(rng.uniform(0.5, 1.0, n), rng.integers(-300, 300, n))
+    exponent = rng.uniform(-1.0, 1.0, n) * 700.0 / np.abs(np.log(base))
+    return base, exponent
+
+
+# Name, function of JAX and of mpmath, arguments, units in the last place.
+CASES = {
+    "sin": (jnp.sin, mpmath.sin, angles, 1),
+    "cos": (jnp.cos, mpmath.cos, angles, 1),
+    "exp": (jnp.exp, mpmath.exp, lambda rng, n: rng.uniform(-708.0, 709.7, n), 2),
+    "log": (jnp.log, mpmath.log, positive, 1),
+    "pow": (jnp.power, mpmath.power, powers, 2),
+    "atan": (jnp.arctan, mpmath.atan, moderate, 2),
+    "atan2": (
+        jnp.arctan2,
+        mpmath.atan2,
+        lambda rng, n: (moderate(rng, n), moderate(rng, n)[::-1]),
+        2,
+    ),
+    # Made of those above.
+    "tan": (jnp.tan, mpmath.tan, angles, 3),
+    "asin": (jnp.arcsin, mpmath.asin, lambda rng, n: rng.uniform(-1.0, 1.0, n), 3),
+    "acos": (jnp.arccos, mpmath.acos, lambda rng, n: rng.uniform(-1.0, 0.9, n), 3),
+    "log1p": (jnp.log1p, mpmath.log1p, lambda rng, n: positive(rng, n) - 0.999, 3),
+    "expm1": (jnp.expm1, mpmath.expm1, moderate, 3),
+    "sinh": (jnp.sinh, mpmath.sinh, moderate, 4),
+    "cosh": (jnp.cosh, mpmath.cosh, moderate, 4),
+    "tanh": (jnp.tanh, mpmath.tanh, moderate, 4),
+}
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", CASES)
+def test_units_in_the_last_place(name, count):
+    function, exact, arguments, units = CASES[name]
+    args = arguments(np.random.default_rng(20260101), count)
+    args = args if isinstance(args, tuple) else (args,)
+    found = np.asarray(jax.vmap(native.jit(function))(*map(jnp.asarray, args)))
+    errors = []
+    with mpmath.workprec(200):
+        for value, *point in zip(found, *args, strict=True):
+            expected = exact(*(mpmath.mpf(float(x)) for x in point))
+            unit = np.spacing(abs(float(expected)))
+            errors.append(abs(float((mpmath.mpf(float(value)) - expected) / unit)))
+    assert max(errors) <= units
+
+
+EDGES = np.array([0.0, -0.0, 1.0, -1.0, INFINITE, -INFINITE, np.nan, 2.0, -2.0, 0.5, -3.0, 1e100])
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "exp", "log", "arctan", "sqrt", "tanh"])
+def test_edges(name):
+    kernel = native.jit(getattr(jnp, name))
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(EDGES)
+    np.testing.assert_allclose(jax.vmap(kernel)(jnp.asarray(EDGES)), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["power", "arctan2"])
+def test_edges_of_two(name):
+    a, b = (x.ravel() for x in np.meshgrid(EDGES, EDGES))
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(a, b)
+    found = np.asarray(jax.vmap(native.jit(getattr(jnp, name)))(jnp.asarray(a), jnp.asarray(b)))
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    numbers = ~np.isnan(expected)
+    assert (np.signbit(found) == np.signbit(expected))[numbers].all()
+
+
+def test_single_precision():
+    x = np.linspace(-20.0, 20.0, 101, dtype=np.float32)
+    found = jax.vmap(native.jit(jnp.sin))(jnp.asarray(x))
+    assert found.dtype == jnp.float32
+    np.testing.assert_array_equal(found, np.sin(x.astype(np.float64)).astype(np.float32))
