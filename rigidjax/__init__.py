@@ -71,7 +71,14 @@ from .state import State as State
 from .system import System as System, joint_states as joint_states, rate_labels as rate_labels
 
 if _typing.TYPE_CHECKING:
-    from . import io as io, plotting as plotting, problems as problems, viewer as viewer
+    from . import (
+        ensembles as ensembles,
+        io as io,
+        plotting as plotting,
+        problems as problems,
+        viewer as viewer,
+    )
+    from .ensembles import Ensemble as Ensemble, ensemble as ensemble
     from .identification import (
         Accelerometer as Accelerometer,
         Attitude as Attitude,
@@ -99,7 +106,7 @@ if _typing.TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Imported when they are first asked for: half of the time of `import rigidjax`.
-_MODULES = ("identification", "io", "plotting", "problems", "viewer")
+_MODULES = ("ensembles", "identification", "io", "plotting", "problems", "viewer")
 _OF_IDENTIFICATION = (
     "Accelerometer",
     "Attitude",
@@ -122,17 +129,20 @@ _OF_IDENTIFICATION = (
     "identify",
     "sensitivity",
 )
+_WHERE = {
+    **dict.fromkeys(_OF_IDENTIFICATION, "identification"),
+    **dict.fromkeys(("Ensemble", "ensemble"), "ensembles"),
+    "view": "viewer",
+}
 
 
 def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
         return _import_module(f".{name}", __name__)
-    if name in _OF_IDENTIFICATION:
-        return getattr(_import_module(".identification", __name__), name)
-    if name == "view":
-        return _import_module(".viewer", __name__).view
+    if name in _WHERE:
+        return getattr(_import_module(f".{_WHERE[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_OF_IDENTIFICATION, "view"})
+    return sorted({*globals(), *_MODULES, *_WHERE})

@@ -1,8 +1,14 @@
 """How a simulation can end."""
 
-from typing import Any
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import diffrax
+import jax
+import jax.extend
+import jax.numpy as jnp
 
 # In a run diffrax knows its own results only. This one, of an iterative linear solver that is of no
 # use here, stands for `RESULTS.joints_open` there.
@@ -45,3 +51,50 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
 
 class SimulationError(RuntimeError):
     """A simulation that did not reach its end, with the reason; see `Solution.result`."""
+
+
+# Whether a run that fails is NaN where it would raise: inside of an ensemble, where an error would
+# end all members. What `jax.jit` traced for one is not taken for the other.
+failures_kept = jax.make_user_context(False)
+
+
+class Noted(NamedTuple):
+    """How a run ended: its failure or `successful`, its steps, the last time that it came to, s."""
+
+    failure: Any
+    num_steps: Any
+    reached: Any
+
+    @classmethod
+    def of(cls, solution: Any) -> "Noted":
+        """That of a `Solution`."""
+        successful: Any = RESULTS.successful
+        result = RESULTS.where(
+            solution.result == RESULTS.event_occurred, successful, solution.result
+        )
+        times = jnp.where(jnp.isfinite(solution.ts), solution.ts, -jnp.inf)
+        last = jnp.max(times, initial=-jnp.inf)
+        return cls(result, solution.stats["num_steps"], jnp.where(last == -jnp.inf, jnp.nan, last))
+
+
+_noted: contextvars.ContextVar[tuple[list[Noted], Any] | None] = contextvars.ContextVar(
+    "noted", default=None
+)
+
+
+@contextlib.contextmanager
+def noted_runs() -> Iterator[list[Noted]]:
+    """A list of the runs made inside, but for those inside of further transformations."""
+    noted: list[Noted] = []
+    token = _noted.set((noted, jax.extend.core.get_opaque_trace_state()))
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
+
+
+def note_run(solution: Any) -> None:
+    """Put a run on the list of those around it."""
+    at = _noted.get()
+    if at is not None and at[1] == jax.extend.core.get_opaque_trace_state():
+        at[0].append(Noted.of(solution))

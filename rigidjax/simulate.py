@@ -33,7 +33,7 @@ from .formulations import Absolute, AbstractFormulation
 from .formulations.charts import split_chart
 from .native.backend import NAMES, Backend, checked_name
 from .projection import AbstractProjection
-from .results import JOINTS_OPEN, RESULTS, SimulationError
+from .results import JOINTS_OPEN, RESULTS, SimulationError, failures_kept, note_run
 from .sample_times import checked_before
 from .signal import signals_of
 from .solution import Solution
@@ -112,6 +112,7 @@ def simulate(
     **Returns:** a `Solution`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
     """
+    spoiled, throw = throw and failures_kept.value, throw and not failures_kept.value
     if not isinstance(model, AbstractFormulation):
         raise TypeError(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
@@ -156,6 +157,10 @@ def simulate(
     if number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
+    if solution.ts is not None:
+        note_run(solution)
+    if spoiled:
+        return _spoiled(solution, okay)
     if not throw:
         return solution
     if not traced and np.all(solution.result == RESULTS.joints_open):
@@ -416,6 +421,20 @@ def _result_of_signals(result, model, t0, t1):
         return result
     name = RESULTS.where(jnp.any(jnp.stack(left)), RESULTS.signal_ended, RESULTS.jump_within_step)
     return RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
+
+
+def _spoiled(solution: Solution, okay: Any) -> Solution:
+    """NaN in the place of what a failed run saved, and of its derivatives; its times stay."""
+    factor = jnp.where(okay, 1.0, jnp.nan)
+    parts = lambda s: (s.ys, s.interpolation)  # noqa: E731
+    return eqx.tree_at(
+        parts,
+        solution,
+        jax.tree.map(
+            lambda x: x * factor.astype(x.dtype) if eqx.is_inexact_array(x) else x, parts(solution)
+        ),
+        is_leaf=lambda x: x is None,
+    )
 
 
 def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:

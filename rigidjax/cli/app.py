@@ -14,6 +14,7 @@ from .fit import fit
 from .identify import identify_case
 from .listing import list_problems
 from .run import run
+from .sweep import sweep
 from .view import view_files
 
 app = typer.Typer(
@@ -64,6 +65,7 @@ app.command("compare")(compare)
 app.command("fit")(fit)
 app.command("identify")(identify_case)
 app.command("view")(view_files)
+app.command("sweep")(sweep)
 app.command("demo")(demo)
 
 

@@ -5,6 +5,7 @@ They need matplotlib: `pip install "rigidjax[plot]"`.
 
 from .attitude import draw_attitude as draw_attitude
 from .comparison import plot_comparison as plot_comparison
+from .ensemble_page import write_ensemble_page as write_ensemble_page
 from .estimates import plot_correlations as plot_correlations, plot_intervals as plot_intervals
 from .film import plot_filmstrip as plot_filmstrip, save_animation as save_animation
 from .fit_page import write_fit_page as write_fit_page

@@ -1,0 +1,129 @@
+"""`rigidjax sweep`."""
+
+import importlib.util
+import pathlib
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from ..ensembles import Store, ensemble
+from ..ensembles.processes import rank, watched
+from .messages import bad_input, console, print_outputs
+from .outputs import PAGE, Output, check_outputs
+
+_USAGE = "`rigidjax sweep FILE.py:FUNCTION`, `sweep status STORE.zarr` or `sweep report STORE.zarr`"
+
+
+def sweep(
+    task: Annotated[str, typer.Argument(help="FILE.py:FUNCTION, or `status`, or `report`.")],
+    store: Annotated[
+        pathlib.Path | None, typer.Argument(help="The store, for `status` and `report`.")
+    ] = None,
+    parameters: Annotated[
+        pathlib.Path | None, typer.Option(help="Parameters of the members (.nc, .csv).")
+    ] = None,
+    out: Annotated[
+        pathlib.Path | None, typer.Option(help="Write to this store, a folder *.zarr.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    worker: Annotated[
+        str | None, typer.Option(help="Be worker I/N; also read from Slurm and MPI.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Members of a shard.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process.")] = None,
+    html: Annotated[
+        pathlib.Path | None, typer.Option(help="Where `report` writes its page.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing page.")] = False,
+) -> None:
+    """Run a function of a Python file for many parameters; go on where a sweep was stopped.
+
+    The function gets the parameters of one member by name and returns arrays, see
+    docs/ensembles.md. Any number of processes and hosts that see the same store may work on it at
+    the same time, and any may be killed: the call that is made again computes what is missing.
+
+    Examples:
+
+    `rigidjax sweep study.py:run --parameters p.nc --out sweep.zarr --workers 8`
+
+    `rigidjax sweep status sweep.zarr`
+
+    `rigidjax sweep report sweep.zarr --html sweep.html`
+    """
+    if task in ("status", "report"):
+        with bad_input():
+            if store is None:
+                raise ValueError(f"`sweep {task}` takes a store: `sweep {task} STORE.zarr`.")
+            opened = Store(store)
+        if task == "status":
+            _status(opened)
+        else:
+            _report(opened, html or pathlib.Path(f"{opened.path.stem}.html"), force)
+        return
+    with bad_input():
+        if store is not None:
+            raise ValueError(f"The argument {store} is too much; use {_USAGE}.")
+        if parameters is None or out is None:
+            raise ValueError("A sweep takes `--parameters FILE` and `--out STORE.zarr`.")
+        if workers > 1 and worker is not None:
+            raise ValueError("Give `--workers` or `--worker`, not both.")
+        place = rank(worker)
+        run = loaded(task)
+    if workers > 1:
+        given = ["sweep", task, "--parameters", parameters, "--out", out, "--threads", threads or 1]
+        given += [] if batch is None else ["--batch", batch]
+        with bad_input():
+            watched([str(part) for part in given], out, workers)
+    else:
+        with bad_input():
+            found = ensemble(
+                run, parameters, out=out, batch=batch, threads=threads,
+                worker=place, progress=place[0] == 0,
+            )  # fmt: skip
+        if place[0] != 0:
+            return
+        console().print(repr(found), markup=False)
+    _status(Store(out))
+
+
+def loaded(task: str) -> Any:
+    """The function that FILE.py:FUNCTION names.
+
+    **Raises:** `ValueError` and `FileNotFoundError` if there is none.
+    """
+    file, _, name = task.rpartition(":")
+    path = pathlib.Path(file)
+    if not file or path.suffix != ".py":
+        raise ValueError(f"{task!r} does not name a function; use {_USAGE}.")
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    # Its own imports are looked for beside it.
+    sys.path.insert(0, str(path.parent.resolve()))
+    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, name, None)):
+        raise ValueError(f"{path} has no function {name!r}.")
+    return getattr(module, name)
+
+
+def _status(store: Store) -> None:
+    console().print(
+        f"{store.path}: {store.num_done()} of {store.count} members in {len(store.done())} of "
+        f"{store.num_shards} shards, {store.failed()} failed",
+        markup=False,
+    )
+
+
+def _report(store: Store, html: pathlib.Path, force: bool) -> None:
+    with bad_input():
+        check_outputs([Output("--html", html, PAGE)], force, [])
+        if store.missing():
+            raise ValueError(f"{store.path} is not complete; see `sweep status {store.path}`.")
+        from .. import plotting
+
+        plotting.write_ensemble_page(
+            store.to_xarray(), html, title=f"Sweep {store.path.name}", force=force
+        )
+    print_outputs({"page": html})

@@ -1,0 +1,20 @@
+"""Ensembles: one function for many members, on all cores and devices, in files that survive."""
+
+from .averages import mean as mean
+from .designs import (
+    grid as grid,
+    latin_hypercube as latin_hypercube,
+    normal as normal,
+    sobol as sobol,
+    uniform as uniform,
+)
+from .ensemble import ensemble as ensemble
+from .result import Ensemble as Ensemble
+from .statistics import (
+    AbstractStatistic as AbstractStatistic,
+    Histogram as Histogram,
+    Moments as Moments,
+    Quantiles as Quantiles,
+)
+from .store import Store as Store, StoreError as StoreError
+from .workers import WorkerError as WorkerError

@@ -1,0 +1,117 @@
+"""Chunks of members: how many at once, on which device, and the loop over them."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from .members import Device, Members
+from .program import Program, Status
+from .result import INVALID
+
+# Bytes of parameters and outputs of a chunk, and its most members: enough to keep kernels busy,
+# little enough that progress is seen and that stragglers do not wait for each other.
+_BYTES = 32 * 2**20
+_MOST = 16384
+# A chunk is a multiple of the lanes of a kernel and of the groups in which XLA's loops run.
+_MULTIPLE = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Done:
+    """A chunk of members: its number, outputs and status on the host."""
+
+    number: int
+    outputs: list[np.ndarray]
+    status: Status
+
+
+def chunk_size(members: Members, program: Program, batch: int | None, lanes: int) -> int:
+    """Members of a chunk, as given, or by memory and such that all `lanes` have work."""
+    if batch is not None:
+        if batch < 1:
+            raise ValueError(f"`ensemble(batch=...)` must be positive; got {batch}.")
+        return min(batch, members.count)
+    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in program.shapes)
+    size += sum(leaf[0].nbytes for leaf in members.leaves)
+    share = math.ceil(members.count / lanes)
+    most = min(_MOST, max(_BYTES // max(size, 1), 1), share)
+    return most if most < _MULTIPLE else most // _MULTIPLE * _MULTIPLE
+
+
+def slices(count: int, size: int) -> list[slice]:
+    """The members of each chunk; the last may have fewer."""
+    return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
+
+
+def checked_devices(devices: Sequence[Device] | None) -> list[Device]:
+    """The devices as given, all of this process by default."""
+    if devices is None:
+        return list(jax.local_devices())
+    devices = list(devices)
+    if not devices or not all(isinstance(device, jax.Device) for device in devices):
+        raise TypeError(f"`ensemble(devices=...)` takes devices of JAX; got {devices!r}.")
+    return devices
+
+
+def lanes_of(devices: Sequence[Device], threads: int | None) -> list[Device]:
+    """A device for each host thread: on processors one thread for each core, else one."""
+    if threads is not None and threads < 1:
+        raise ValueError(f"`ensemble(threads=...)` must be positive; got {threads}.")
+    if devices[0].platform != "cpu":
+        return list(devices)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    count = threads or max(cores or 1, len(devices))
+    return [devices[k % len(devices)] for k in range(count)]
+
+
+def evaluate(program: Program, members: Members, which: slice, size: int, device: Any) -> Done:
+    """Run one chunk. One with fewer than `size` members repeats its last: the program is the same.
+
+    Which members are in a chunk has no influence on their numbers, but for round-off.
+    """
+    index = np.minimum(np.arange(which.start, which.start + size), which.stop - 1)
+    rows = members.rows(index)
+    outputs, status = program(rows, device)
+    count = which.stop - which.start
+    outputs, status = jax.tree.map(lambda x: np.asarray(x)[:count], (outputs, status))
+    invalid = np.zeros(count, bool)
+    for row in rows:
+        if row.dtype.kind in "fc":
+            invalid |= np.isnan(row[:count].reshape(count, -1)).any(axis=1)
+    status = status._replace(result=np.where(invalid, INVALID, status.result))
+    return Done(which.start // size, outputs, status)
+
+
+def in_turn(
+    function: Callable[[int, Device], Done], numbers: Iterable[int], lanes: list[Device]
+) -> Iterator[Done]:
+    """Chunks in the order of their numbers, computed on all lanes at once.
+
+    Each lane has a chunk waiting, so that none idles while the host works, and no more, so that
+    memory does not grow with their number.
+    """
+    free = collections.deque(lanes)
+    free.extend(lanes)
+    waiting: collections.deque[tuple[Any, Device]] = collections.deque()
+    with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
+        try:
+            for number in numbers:
+                if not free:
+                    future, lane = waiting.popleft()
+                    yield future.result()
+                    free.append(lane)
+                lane = free.popleft()
+                waiting.append((pool.submit(function, number, lane), lane))
+            while waiting:
+                yield waiting.popleft()[0].result()
+        except BaseException:
+            for future, _ in waiting:
+                future.cancel()
+            raise

@@ -1,0 +1,232 @@
+"""Ensembles in memory: against `jax.vmap`, with members that fail, on devices and threads."""
+
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray
+
+import rigidjax as rj
+
+PENDULUM = rj.problems.simple_pendulum()
+TS = np.linspace(0.0, 1.0, 5)
+
+
+def simulated(p, ts: Any = TS, solver=None, **options):
+    state = PENDULUM.state0
+    # The bob is 1 m from the hinge, in the direction of x.
+    moving = p["rate"] * jnp.array([[0.0, 0.0, 1.0]]), p["rate"] * jnp.array([[0.0, 1.0, 0.0]])
+    state = eqx.tree_at(lambda s: (s.angular_velocity, s.velocity), state, moving)
+    model = rj.NullSpace(PENDULUM.system)
+    return rj.simulate(model, state, 1.0, ts=ts, solver=solver, rtol=1e-6, atol=1e-6, **options)
+
+
+def formula(p):
+    return {"sum": p["a"] + p["b"].sum(), "product": p["a"] * p["b"]}
+
+
+def parameters(count):
+    return {"a": np.arange(count) / 7, "b": np.arange(3.0 * count).reshape(count, 3)}
+
+
+@pytest.mark.parametrize(("count", "batch", "threads"), [(1, None, None), (100, 7, 3), (64, 64, 1)])
+def test_equals_vmap(count, batch, threads):
+    given = parameters(count)
+    found = rj.ensemble(formula, given, batch=batch, threads=threads, progress=False)
+    expected = jax.vmap(formula)(jax.tree.map(jnp.asarray, given))
+    assert len(found) == count and len(found.failed) == 0
+    for name, value in expected.items():
+        assert np.array_equal(found.outputs[name], value)
+    assert found.outputs["sum"].dtype == jnp.asarray(given["a"]).dtype
+
+
+def test_trees_and_keys():
+    """Any pytree, random keys and integers among its leaves."""
+    keys = jax.random.split(jax.random.key(3), 10)
+    run = lambda p: jax.random.normal(p[0], (2,)) + p[1].stack  # noqa: E731
+    stacked = Stacked(jnp.arange(10))
+    found = rj.ensemble(run, (keys, stacked), batch=3, progress=False)
+    expected = jax.vmap(lambda *p: run(p))(keys, stacked)
+    assert np.array_equal(found.outputs, expected)
+    assert found.names == ("value",)
+
+
+class Stacked(eqx.Module):
+    stack: jax.Array
+
+
+@pytest.fixture(scope="module")
+def pendulums():
+    """Members of which one has no finite rate and two need more steps than they may take."""
+    rates = np.array([0.0, 1.0, np.nan, 300.0, 2.0, 200.0, -1.0])
+    run = lambda p: simulated(p, max_steps=100)  # noqa: E731
+    return rates, rj.ensemble(run, {"rate": rates}, progress=False)
+
+
+def test_members_that_fail(pendulums):
+    """They are listed, NaN, and change nothing for the others."""
+    rates, found = pendulums
+    assert found.failed.tolist() == [2, 3, 5]
+    assert found.failures == {"invalid_input": 1, "max_steps_reached": 2}
+    assert "3 failed: 1 invalid_input, 2 max_steps_reached; numbers 2, 3, 5" in repr(found)
+    energy = found.outputs["energy"]
+    assert np.isnan(energy[[2, 3, 5]]).all()
+    for k in (0, 1, 4, 6):
+        alone = simulated({"rate": jnp.asarray(rates[k])})
+        assert np.allclose(energy[k], alone.energy, rtol=1e-12, atol=1e-12)
+        assert found.num_steps[k] == alone.stats["num_steps"]
+        assert found.reached[k] == 1.0
+    assert found.num_steps[3] == 100 and 0 <= found.reached[3] < 1
+    # Outside of an ensemble the same run raises, whatever was compiled inside.
+    with pytest.raises(rj.SimulationError, match="maximum number of solver steps"):
+        simulated({"rate": jnp.asarray(300.0)}, max_steps=100)
+
+
+def test_failed_members_again(pendulums):
+    """With another solver; those alone."""
+    rates, _ = pendulums
+    run = lambda p, max_steps=100: simulated(p, max_steps=max_steps).energy[-1]  # noqa: E731
+    found = rj.ensemble(run, {"rate": rates[[0, 3]]}, progress=False)
+    assert found.failed.tolist() == [1]
+    again = found.rerun(max_steps=10_000)
+    assert len(again) == 1 and len(again.failed) == 0
+    expected = simulated({"rate": jnp.asarray(rates[3])}).energy[-1]
+    assert np.allclose(again.outputs, expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="none failed"):
+        again.rerun()
+    with pytest.raises(ValueError, match="numbers 0 to 1"):
+        found.rerun([2])
+
+
+def test_dataset(pendulums):
+    rates, found = pendulums
+    data = found.to_xarray(units={"rate": "rad/s"})
+    assert dict(data.sizes) == {
+        "member": 7,
+        "time": 5,
+        "body": 1,
+        "space": 3,
+        "quaternion": 4,
+        "axis": 3,
+    }
+    assert np.array_equal(data["rate"], rates, equal_nan=True)
+    assert data["rate"].units == "rad/s" and data["angular_velocity"].units == "rad s-1"
+    assert data["result"].values[3] == "max_steps_reached"
+    with pytest.raises(ValueError, match="no output or parameter 'energie'"):
+        found.to_xarray(units={"energie": "J"})
+    with pytest.raises(ValueError, match="must name 1 dimensions"):
+        found.to_xarray(dims={"energy": ("a", "b")})
+
+
+def test_gradients_inside():
+    """A derivative of a run by its parameter; a member whose run fails has none."""
+    final = lambda rate: simulated({"rate": rate}, ts=None, max_steps=100).ys[-1, 0]  # noqa: E731
+    found = rj.ensemble(
+        lambda p: jax.grad(final)(p["rate"]), {"rate": np.array([0.5, 300.0])}, progress=False
+    )
+    step = 1e-4
+    expected = (final(jnp.asarray(0.5 + step)) - final(jnp.asarray(0.5 - step))) / (2 * step)
+    assert np.allclose(found.outputs[0], expected, rtol=1e-4)
+    assert np.isnan(found.outputs[1]) and found.failed.tolist() == [1]
+
+
+def test_statistics():
+    given = parameters(1000)
+    given["a"][5] = np.nan
+    chosen = {"sum": [rj.ensembles.Moments(), rj.ensembles.Quantiles((0.5,))]}
+    found = rj.ensemble(formula, given, batch=64, statistics=chosen, progress=False)
+    sums = np.delete(given["a"] + given["b"].sum(axis=1), 5)
+    assert found.outputs is None and found.failed.tolist() == [5]
+    assert found.statistics["sum"]["count"] == 999
+    assert np.allclose(found.statistics["sum"]["mean"], sums.mean(), rtol=1e-6)
+    assert np.allclose(found.statistics["sum"]["quantiles"], np.median(sums), rtol=2e-3)
+    with pytest.raises(ValueError, match="names 'total'"):
+        rj.ensemble(formula, given, statistics={"total": rj.ensembles.Moments()})
+
+
+def test_parameters_from_a_dataset_and_files(tmp_path):
+    given = parameters(6)
+    data = xarray.Dataset({"a": ("member", given["a"]), "b": (("k", "member"), given["b"].T)})
+    data.to_netcdf(tmp_path / "p.nc")
+    expected = rj.ensemble(formula, given, progress=False).outputs
+    for one in (data, tmp_path / "p.nc", str(tmp_path / "p.nc")):
+        found = rj.ensemble(formula, one, progress=False).outputs
+        assert np.array_equal(found["product"], expected["product"])
+    (tmp_path / "p.csv").write_text("a,b\n1.0,2\n3.0,4\n")
+    found = rj.ensemble(lambda p: p["a"] * p["b"], tmp_path / "p.csv", progress=False)
+    assert found.outputs.tolist() == [2.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "holds no arrays"),
+        ({"a": 1.0}, "the members in front"),
+        ({"a": np.ones(3), "b": np.ones(4)}, r"a: \(3,\), b: \(4,\)"),
+        ({"a": np.ones(0)}, "no members"),
+        (xarray.Dataset({"a": ("x", [1.0]), "b": ("y", [1.0])}), "share one dimension"),
+    ],
+    ids=["none", "number", "unequal", "empty", "dimensions"],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        rj.ensemble(formula, parameters)
+
+
+def test_bad_input(tmp_path):
+    given = parameters(4)
+    with pytest.raises(ValueError, match=r"`ensemble\(batch=...\)` must be positive"):
+        rj.ensemble(formula, given, batch=0)
+    with pytest.raises(ValueError, match=r"`ensemble\(threads=...\)` must be positive"):
+        rj.ensemble(formula, given, threads=0)
+    with pytest.raises(TypeError, match="takes devices of JAX"):
+        rj.ensemble(formula, given, devices=["cpu"])
+    with pytest.raises(ValueError, match="returns no arrays"):
+        rj.ensemble(lambda p: None, given)
+    with pytest.raises(TypeError, match="must hold numbers"):
+        rj.ensemble(formula, {"a": np.array(["x", "y"])})
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        rj.ensemble(formula, tmp_path / "p.nc")
+    with pytest.raises(ValueError, match="read from .nc and .csv"):
+        (tmp_path / "p.txt").touch()
+        rj.ensemble(formula, tmp_path / "p.txt")
+    with pytest.raises(ValueError, match="give `simulate` times"):
+        rj.ensemble(
+            lambda p: simulated(p, ts=None, saveat=diffrax.SaveAt(dense=True)),
+            {"rate": np.ones(2)},
+        )
+
+
+@pytest.mark.parametrize("batch", [1, 7, 20, 64])
+def test_mean(batch):
+    """Values and gradients by what the function closes over, for whole chunks and a rest."""
+    given = parameters(20)
+
+    def cost(x):
+        return rj.ensembles.mean(lambda p: jnp.sin(x * p["a"]) * p["b"], given, batch=batch)
+
+    expected = np.sin(0.3 * given["a"])[:, None] * given["b"]
+    assert np.allclose(cost(0.3), expected.mean(axis=0), rtol=1e-6)
+    slope = jax.jit(jax.grad(lambda x: cost(x)[0]))(0.3)
+    expected = given["a"] * np.cos(0.3 * given["a"]) * given["b"][:, 0]
+    assert np.allclose(slope, expected.mean(), rtol=1e-6)
+
+
+@pytest.mark.exhaustive
+def test_gradient_of_a_mean_of_runs():
+    """Against the derivative of each run."""
+    rates = {"rate": np.array([0.5, -1.0, 2.0])}
+    energy = lambda x, p: simulated({"rate": x * p["rate"]}, ts=None).ys[-1, 0]  # noqa: E731
+    found = jax.grad(lambda x: rj.ensembles.mean(lambda p: energy(x, p), rates, batch=2))(1.0)
+    each = [jax.grad(energy)(1.0, {"rate": jnp.asarray(r)}) for r in rates["rate"]]
+    assert np.allclose(found, np.mean(each), rtol=1e-9)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"a": np.ones(0)}, {"a": np.ones(2), "b": np.ones(3)}])
+def test_means_without_members(parameters):
+    with pytest.raises(ValueError, match="with the members in front"):
+        rj.ensembles.mean(lambda p: p, parameters)

@@ -1,0 +1,244 @@
+"""Ensembles in files: kills at any moment, other plans, several workers."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray
+from cli.program import good, refusal
+from ensembles import study
+
+import rigidjax as rj
+from rigidjax.ensembles import Store, StoreError
+from rigidjax.ensembles.processes import rank
+from rigidjax.ensembles.store import Lease
+
+COUNT, SHARD = 200, 10
+PARAMETERS = {"start": np.arange(float(COUNT)), "shift": np.linspace(0.0, 1.0, COUNT)}
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return rj.ensemble(study.run, PARAMETERS, batch=SHARD, progress=False)
+
+
+def stored(path, run=study.run, parameters=PARAMETERS, **options):
+    return rj.ensemble(run, parameters, out=path, progress=False, **{"batch": SHARD, **options})
+
+
+def equal(first, second):
+    return all(
+        np.array_equal(a, b, equal_nan=True)
+        for a, b in zip(first.leaves, second.leaves, strict=True)
+    ) and np.array_equal(first.result, second.result)
+
+
+def test_store(tmp_path, undisturbed):
+    """What is written is what is kept in memory; a store that is complete is read."""
+    path = tmp_path / "s.zarr"
+    found = stored(path)
+    assert equal(found, undisturbed) and found.failed.tolist() == [17]
+    with xarray.open_zarr(path, consolidated=False, chunks=None) as data:
+        assert np.array_equal(data["value"], undisturbed.outputs["value"], equal_nan=True)
+        assert np.array_equal(data["shift"], PARAMETERS["shift"])
+        assert data["value"].dims == ("member",)
+    store = Store(path)
+    assert store.missing() == [] and store.failed() == 1
+    before = {
+        k: os.stat(path / "progress" / "done" / str(k)).st_mtime_ns for k in range(store.num_shards)
+    }
+    assert equal(stored(path, batch=None), undisturbed)
+    assert before == {k: os.stat(path / "progress" / "done" / str(k)).st_mtime_ns for k in before}
+
+
+def test_what_is_missing_is_computed(tmp_path, undisturbed):
+    """A shard that was written but not marked, or not written at all, is not read as done."""
+    path = tmp_path / "s.zarr"
+    stored(path)
+    for number in (0, 7, 19):
+        (path / "progress" / "done" / str(number)).unlink()
+    shutil.rmtree(path / "value" / "c" / "7", ignore_errors=True)
+    with pytest.raises(StoreError, match="3 of 20 shards are missing"):
+        Store(path).read()
+    assert equal(stored(path), undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"run": study.other}, "program was .*, is"),
+        ({"parameters": {**PARAMETERS, "shift": PARAMETERS["shift"] + 1}}, "values was"),
+        ({"parameters": {k: v[:50] for k, v in PARAMETERS.items()}}, "members was 200, is 50"),
+        ({"batch": 20}, "shard was 10, is 20"),
+        ({"run": lambda p: {"other": p["start"]}}, "outputs was .*, is"),
+    ],
+    ids=["program", "values", "members", "shards", "outputs"],
+)
+def test_another_plan(complete, options, message):
+    with pytest.raises(StoreError, match=message):
+        stored(complete, **options)
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "s.zarr"
+    stored(path)
+    return path
+
+
+def test_stores_that_cannot_be_taken(complete, tmp_path):
+    with pytest.raises(FileExistsError, match="exists. Choose another name"):
+        stored(complete, resume=False)
+    with pytest.raises(StoreError, match=r"folders named \*.zarr"):
+        stored(tmp_path / "s.nc")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        stored(tmp_path / "nowhere" / "s.zarr")
+    foreign = tmp_path / "foreign.zarr"
+    foreign.mkdir()
+    (foreign / "mine.txt").write_text("kept")
+    with pytest.raises(StoreError, match="is not a store of an ensemble"):
+        stored(foreign)
+    assert [p.name for p in foreign.iterdir()] == ["mine.txt"]
+    with pytest.raises(StoreError, match="names two arrays"):
+        stored(tmp_path / "t.zarr", run=lambda p: p)
+    assert list(tmp_path.iterdir()) == [foreign]
+    with pytest.raises(ValueError, match="not both"):
+        stored(tmp_path / "t.zarr", statistics={"value": rj.ensembles.Moments()})
+
+
+def test_a_full_disk(tmp_path, monkeypatch, undisturbed):
+    """The error of the disk; what was marked stays, the same call goes on."""
+    path, write = tmp_path / "s.zarr", Store.write
+
+    def full(self, done):
+        if done.number == 4:
+            raise OSError(28, "No space left on device")
+        write(self, done)
+
+    monkeypatch.setattr(Store, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        stored(path, threads=1)
+    assert Store(path).done() == {0, 1, 2, 3}
+    monkeypatch.setattr(Store, "write", write)
+    assert equal(stored(path), undisturbed)
+
+
+def test_leases(tmp_path):
+    """One worker has a shard, until it says nothing for long or is known to have ended."""
+    path = tmp_path / "3"
+    lease = Lease.taken(path)
+    assert lease is not None and Lease.taken(path) is None
+    os.utime(path, (0, 0))
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    assert Lease.taken(path) is not None
+    path.write_text(path.read_text().rpartition(":")[0] + f":{ended.pid}")
+    other = Lease.taken(path)
+    assert other is not None
+    with other:
+        assert path.exists() and Lease.taken(path) is None
+    assert not path.exists()
+
+
+def arguments(path, parameters):
+    return ["sweep", f"{study.__file__}:run", "--parameters", parameters, "--out", path]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("parameters") / "p.nc"
+    xarray.Dataset({k: ("member", v) for k, v in PARAMETERS.items()}).to_netcdf(path)
+    return path
+
+
+def killed_at_random(path, parameters, kills, seed, shard):
+    """A sweep by two workers, one of them killed and replaced again and again."""
+    rng = random.Random(seed)
+    command = [sys.executable, "-m", "rigidjax", *map(str, arguments(path, parameters))]
+    command += ["--batch", str(shard), "--threads", "1"]
+
+    def start(k):
+        return subprocess.Popen([*command, "--worker", f"{k}/2"], stdout=subprocess.DEVNULL)
+
+    processes = [start(0), start(1)]
+    done = 0
+    for _ in range(kills):
+        # Until the store grows again: at any moment of the work, not of the imports alone.
+        end = time.monotonic() + 120
+        while not path.exists() or len(Store(path).done()) <= done:
+            assert time.monotonic() < end
+            if all(p.poll() == 0 for p in processes):
+                return
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.3))
+        done = len(Store(path).done())
+        k = rng.randrange(2)
+        processes[k].send_signal(signal.SIGKILL)
+        processes[k].wait()
+        processes[k] = start(k)
+    assert [p.wait(timeout=600) for p in processes] == [0, 0]
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.exhaustive)])
+def test_workers_that_are_killed(tmp_path, file, kills, undisturbed):
+    path = tmp_path / "s.zarr"
+    killed_at_random(path, file, kills, seed=kills, shard=1 if kills > 1 else SHARD)
+    store = Store(path)
+    outputs, status = store.read()
+    for values, expected in zip(outputs, undisturbed.leaves, strict=True):
+        assert np.allclose(values, expected, rtol=1e-15, atol=0, equal_nan=True)
+    assert np.flatnonzero(status.result).tolist() == [17]
+    assert sorted(os.listdir(path / "progress" / "done"), key=int) == [
+        str(k) for k in range(store.num_shards)
+    ]
+
+
+def test_command_line(tmp_path, file, complete):
+    path = tmp_path / "s.zarr"
+    said = good(*arguments(path, file), "--batch", SHARD)
+    assert "1 failed: 1 nonfinite_state; numbers 17" in said
+    assert "200 of 200 members in 20 of 20 shards, 1 failed" in said
+    assert (
+        good("sweep", "status", path).split()
+        == said.split()[-len(good("sweep", "status", path).split()) :]
+    )
+    page = tmp_path / "page.html"
+    good("sweep", "report", path, "--html", page)
+    text = page.read_text()
+    assert "200 members, 1 of them failed" in text and text.count("<img") == 5
+    assert "page.html exists" in refusal("sweep", "report", path, "--html", page)
+    (path / "progress" / "done" / "3").unlink()
+    assert "190 of 200 members in 19 of 20" in good("sweep", "status", path)
+    assert "is not complete" in refusal("sweep", "report", path, "--html", page, "--force")
+    assert json.loads((complete / "progress" / "plan.json").read_text())["members"] == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["study.py"], "does not name a function"),
+        (["nowhere.py:run"], "There is no file nowhere.py"),
+        ([f"{study.__file__}:walk"], "has no function 'walk'"),
+        ([f"{study.__file__}:run", "--worker", "3/2"], "named I/N"),
+        ([f"{study.__file__}:run", "--worker", "0/2", "--workers", "2"], "not both"),
+        (["status"], "takes a store"),
+        (["status", "nowhere.zarr"], "There is no store"),
+    ],
+)
+def test_refusals(given, message, file, tmp_path):
+    options = [] if given[0] == "status" else ["--parameters", file, "--out", tmp_path / "s.zarr"]
+    assert message in refusal("sweep", *given, *options)
+
+
+def test_ranks():
+    assert rank(None, {}) == (0, 1)
+    assert rank("2/8", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (2, 8)
+    assert rank(None, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (1, 2)
+    assert rank(None, {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}) == (3, 4)
