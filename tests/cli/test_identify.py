@@ -54,6 +54,7 @@ def fitted(tmp_path_factory):
     return result, *paths
 
 
+@pytest.mark.exhaustive
 def test_iterations_are_told(fitted):
     """A line each where the error stream is no terminal; the last cost is that of the optimum."""
     result, _, _, report = fitted

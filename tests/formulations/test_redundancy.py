@@ -21,7 +21,7 @@ def smallest(A):
     return np.linalg.svd(np.asarray(A), compute_uv=False)[-1]
 
 
-@pytest.mark.exhaustive("1")
+@pytest.mark.exhaustive("1", "2")
 @pytest.mark.parametrize("index", [1, 2, 3])
 def test_newton_matrix_is_regular(index):
     """Three of the twenty-three constraints of a planar four-bar in space say nothing new."""
@@ -69,6 +69,7 @@ def test_projector():
     np.testing.assert_allclose(idle.T @ (units * short)[3:], np.zeros(23), atol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_without_loops_nothing_changes():
     """A chain has no redundant constraints; a loop without them gets zero."""
     chain = rj.Absolute(rj.problems.chain(2).system, index=2)

@@ -100,6 +100,7 @@ def test_consistent_arm_predicts_the_other_half_better(halves, nominal):
     assert error(found.parameters) < error(linear.parameters)
 
 
+@pytest.mark.exhaustive
 def test_no_bodies_have_the_parameters_of_least_squares(halves):
     """With next to no prior the residual stays above: the minimum is not physical."""
     train, _, prior = halves

@@ -4,6 +4,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Positive, PrincipalInertia, identify
@@ -61,6 +62,7 @@ def exact(model, state, sensors):
     return jax.jit(jax.vmap(read))(solution.ts, solution.ys)
 
 
+@pytest.mark.exhaustive
 def test_joint():
     """The angle tells the ratios, the torque sensor the scale of all loads."""
     model, joint = pendulum(), (rj.JointCoordinate("hinge"), rj.JointTorque("hinge"))
@@ -82,6 +84,7 @@ def test_joint():
     assert np.max(list(fit.rms.values())) < 1e-6
 
 
+@pytest.mark.exhaustive
 def test_accelerometer_and_marker():
     """Moments, bias and the place of a marker from a top that is seen by both."""
     potential = rj.GravityPotential((0.1, -0.05, 0.4), (0.0, 0.0, -9.81))

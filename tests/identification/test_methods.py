@@ -72,6 +72,7 @@ def plain():
     return identify(start(), measured(NOISE), PARAMETERS, **OPTIONS)
 
 
+@pytest.mark.exhaustive
 def test_estimates(plain):
     """Those of SciPy's least squares on the closed form."""
 
@@ -110,6 +111,7 @@ def test_noise_of_each_sensor(plain):
     assert np.allclose(list(fit.std.values()), std, rtol=0.25)
 
 
+@pytest.mark.exhaustive("loss0")
 @pytest.mark.parametrize("loss", [Huber(), Cauchy()])
 def test_outliers(plain, loss):
     """One sample in ten is far off: least squares is led astray, robust losses are not."""
@@ -141,6 +143,7 @@ def test_losses(loss):
     assert np.allclose(loss.slope(jnp.zeros(1)), 1.0)
 
 
+@pytest.mark.exhaustive
 def test_several_starts():
     """From a spring forty times too stiff one start goes astray; of six starts some do not."""
     data, far = measured(NOISE), start(160.0, 0.01)

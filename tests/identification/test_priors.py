@@ -250,6 +250,7 @@ def test_planned_runs():
     assert plan.notes[0].startswith("bias has a Gaussian prior; rates has a Gaussian prior.")
 
 
+@pytest.mark.exhaustive
 def test_descent():
     """Steps along the gradient know of the priors: the loss at their start."""
     data, parameters, means = linear_problem(0.05)

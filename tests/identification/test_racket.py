@@ -16,6 +16,7 @@ def fit():
     return racket.fit_racket()
 
 
+@pytest.mark.exhaustive
 def test_optimum_from_the_pendulum_values(fit):
     assert fit.converged
     np.testing.assert_allclose(fit.rms["gyroscope"], 0.45839, atol=5e-6)

@@ -161,6 +161,7 @@ def _with(data, torques):
     return dataclasses.replace(data, torques=torques)
 
 
+@pytest.mark.exhaustive
 def test_agrees_with_identify():
     """A pendulum driven by a known torque: angles explain the same body as accelerations do."""
     law = lambda t: 3 * jnp.sin(2 * t) + jnp.cos(5 * t)  # noqa: E731

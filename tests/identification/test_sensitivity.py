@@ -89,6 +89,7 @@ def test_modes_agree_and_are_those_of_differences():
         assert error < 1e-8, (name, error)
 
 
+@pytest.mark.exhaustive
 def test_states_and_choice_of_mode():
     """More parameters than four times the numbers at the end: reverse mode."""
     tensor = np.diag(INERTIA) + 0.02

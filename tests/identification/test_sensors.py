@@ -127,6 +127,7 @@ def rates(model, unknowns):
 COORDINATES = ("length", "angle", "drive")
 
 
+@pytest.mark.exhaustive
 def test_rates_of_joints_are_derivatives_of_coordinates(readings, rates):
     for key in COORDINATES:
         np.testing.assert_allclose(readings[f"{key} rate"], rates[key], rtol=1e-12, atol=1e-13)

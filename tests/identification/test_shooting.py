@@ -86,6 +86,7 @@ def test_errors(measured, segments, message):
         identify(cases.model(), measured, cases.parameters(), segments=segments)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_segments():
     """Residuals and gaps by drag and by a start, against differences of themselves."""
     data, parameters = cases.measurements(cases.NOISE, seed=3, known=True), cases.parameters()
@@ -149,6 +150,7 @@ def with_priors():
     )
 
 
+@pytest.mark.exhaustive
 def test_priors_count_between_segments():
     """A common scale that only the priors tell, and start rates that they move."""
     data, parameters = cases.measurements(0.3, seed=3, known=True), with_priors()
@@ -171,6 +173,7 @@ def test_priors_count_between_segments():
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_priors_and_noise_that_is_not_known():
     """The noise grows to what it is, and priors do not lead away from the data before."""
     data = cases.measurements(0.3, seed=3)
@@ -188,6 +191,7 @@ def mass_of(experiment):
     return experiment.model.system.bodies[1].mass
 
 
+@pytest.mark.exhaustive
 def test_chaotic_double_pendulum():
     """Swings through several turns: one long run ends in a local minimum, segments do not."""
     bodies = [

@@ -96,6 +96,7 @@ def mass_of(experiment):
     return experiment.model.system.bodies[2].mass
 
 
+@pytest.mark.exhaustive
 def test_start_of_a_loop(four_bar, moved):
     """Start of a closed loop and a mass in it, from one encoder."""
     model, state = four_bar
@@ -145,6 +146,7 @@ def test_start_of_a_free_body():
     np.testing.assert_allclose(fit.states[0].angular_velocity, true.angular_velocity, atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_rates_of_a_top():
     """Rates alone, of a body with a fixed point; the turn stays as it is given."""
     model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))

@@ -160,7 +160,7 @@ def adams(name):
     return table, jax.tree.map(lambda leaf: leaf[:, i : i + 1], states), drift, reactions.get(name)
 
 
-@pytest.mark.exhaustive("revolute")
+@pytest.mark.exhaustive("revolute", "spherical")
 @pytest.mark.parametrize("name", CASES)
 def test_adams(name):
     table, states, drift, reaction = adams(name)
@@ -239,6 +239,7 @@ def test_n_four_bar_formula_is_the_published_one():
     assert largest(top[:, 1], table["y_m"]) < 2e-9
 
 
+@pytest.mark.exhaustive
 def test_n_four_bar_passes_positions_in_line():
     """A02 with 2 linkages, three times through a position in line."""
     problem = problems.n_four_bar(2)
@@ -339,6 +340,7 @@ def test_four_bar_keeps_its_energy():
     np.testing.assert_allclose(jnp.sum(pin**2, axis=1), 0.09, atol=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_turntable_keeps_jacobis_integral():
     r"""$E - \omega L_3$ of the rod; the table turns as it is told."""
     problem = problems.turntable(2.0)
@@ -392,6 +394,7 @@ def test_satellite_is_a_gyrostat():
     np.testing.assert_allclose(states.angular_velocity[:, 0], found.y.T, atol=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_chain_keeps_its_energy_and_its_plane():
     _, states, energy, drift, _ = simulate(
         problems.chain(4), np.linspace(0, 1, 11), 1e-10, energy=True

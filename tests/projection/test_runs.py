@@ -29,6 +29,7 @@ def free_run():
     return run(False)
 
 
+@pytest.mark.exhaustive("mass metric")
 @every_projection
 def test_drift_of_runs(free_run, name):
     """Second order, 200 steps: without a projection the constraints drift by about 1e-4."""

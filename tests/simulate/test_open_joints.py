@@ -67,6 +67,7 @@ def test_drift_without_a_projection_is_a_warning(torn):
     assert "is open by 0.84" in warning and "at t = 1 s" in warning
 
 
+@pytest.mark.exhaustive
 def test_no_warnings(crank):
     system, state = crank
     run = rj.simulate(rj.NullSpace(system), state, 0.3)

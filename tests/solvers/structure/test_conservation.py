@@ -137,6 +137,7 @@ def test_systems_under_gravity():
     assert np.allclose(gain, sol.ts[:, None] * 3.0 * jnp.array([0.3, 0.0, -9.81]), atol=1e-11)
 
 
+@pytest.mark.exhaustive("EnergyMomentum")
 @pytest.mark.parametrize("scheme", ["EnergyMomentum", "Variational"])
 def test_dissipation(scheme):
     """Damped bodies lose the energy that an accurate integration says, to second order."""

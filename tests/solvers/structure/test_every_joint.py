@@ -92,6 +92,7 @@ def test_gradient_of_a_screw_is_that_of_its_change():
     assert np.all(np.isfinite(rate(jnp.array([0.0, 0.19, 1.0]))))
 
 
+@pytest.mark.exhaustive
 def test_a_wound_up_spring():
     """Whole turns of a joint count in the energy of both ends of a step that passes pi."""
     hinge = rj.Revolute("ground", "rotor", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))

@@ -62,6 +62,7 @@ def chain():
     return run(t1 / jnp.array(COUNTS, float)), reference
 
 
+@pytest.mark.exhaustive
 def test_second_order(chain):
     """Positions, velocities and multipliers, at whichever step their error is largest."""
     solution, reference = chain
@@ -122,6 +123,7 @@ def test_top(make):
     assert np.max(np.abs(np.linalg.norm(states.orientation, axis=-1) - 1)) < 1e-14
 
 
+@pytest.mark.exhaustive
 def test_redundant_constraints():
     """A four-bar linkage in space, three constraints too many: closed to round-off, order 2."""
     problem = problems.four_bar()
@@ -195,6 +197,7 @@ def test_prescribed_motion():
     assert slope(counts, error) == pytest.approx(2, abs=0.2)
 
 
+@pytest.mark.exhaustive
 def test_last_step_of_another_length():
     """A short last step leaves multipliers at second order: 10 1/2 steps against 10 and 11."""
     system, state0 = tumbling_chain(1)
@@ -229,6 +232,7 @@ def test_damping():
     assert left(0.5) < 1e-6
 
 
+@pytest.mark.exhaustive
 def test_contradictory_joints():
     """A slide driven away from a rod that holds it: a named result, no wrong state."""
     slider = rj.Body("b", 1.0, (1.0, 1.0, 1.0), position=(1.0, 0.0, 0.0))
@@ -285,6 +289,7 @@ def test_arguments():
         )
 
 
+@pytest.mark.exhaustive
 def test_backwards_with_diffrax():
     """There and back again by a scheme without damping, to its order."""
     problem = problems.heavy_top()

@@ -31,6 +31,7 @@ def attitude(x, form="EnergyMomentum", count=20, dt=0.05, potential=TOP):
     return rj.Quaternion().to_matrix(sol.states.orientation[-1, 0]).ravel()
 
 
+@pytest.mark.exhaustive
 def test_thousand_steps():
     """Of the final attitude by inertia and start: forward = reverse = central differences."""
     function = jax.jit(lambda x: attitude(x, count=1000, dt=0.01, potential=UNEVEN))
