@@ -42,7 +42,7 @@ class Kernel:
         self.closed = closed
         self.width = best_width() if signature.is_batch else 1
         module = ir.Module("rigidjax")
-        self.workspace_bytes = _emit_block(module, closed, signature, self.width)
+        self.workspace_bytes = emit_block(module, closed, signature, self.width)
         out_sizes = [var.aval.size for var in closed.jaxpr.outvars]
         _emit_handler(module, closed, signature, self.width, self.workspace_bytes, out_sizes)
         self.text = str(module)
@@ -74,7 +74,7 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
     return _kernels[key]
 
 
-def _emit_block(module, closed, signature, width):
+def emit_block(module, closed, signature, width):
     """Emit `block`; returns the bytes of memory that it needs."""
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "block")

@@ -6,6 +6,8 @@ import threading
 import llvmlite.binding as llvm
 
 _LOCK = threading.Lock()
+# Architectures that PTX is written for.
+GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
 
 @functools.cache
@@ -60,12 +62,18 @@ class Code:
 
 
 def ptx(text: str, architecture: str = "sm_80") -> str:
-    """PTX of a module that was emitted for a GPU."""
+    """PTX of a module that was emitted for a GPU.
+
+    **Raises:** `ValueError` for an architecture that is not among `GPUS`: LLVM would end the
+    process.
+    """
+    if architecture not in GPUS:
+        raise ValueError(f"`architecture` must be one of {', '.join(GPUS)}; got {architecture!r}.")
     with _LOCK:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
         target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
-        machine = target.create_target_machine(cpu=architecture, opt=3, features="+ptx71")
+        machine = target.create_target_machine(cpu=architecture, opt=3)
         module = llvm.parse_assembly(text)
         module.verify()
         options = llvm.create_pipeline_tuning_options(speed_level=3)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rule_cases import ARITHMETIC, SQUARE, X, Y
 
 from rigidjax import native
 
@@ -28,42 +29,6 @@ def check(actual, expected, tolerance):
         assert a.dtype == b.dtype
         assert a.shape == b.shape
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
-
-
-X = jnp.array([1.0, 2.0, -3.0])
-Y = jnp.array([0.3, 0.2, 4.0])
-SQUARE = jnp.array([[4.0, 1.0, -0.5], [0.2, 3.0, 0.7], [-1.0, 0.4, 5.0]])
-
-
-ARITHMETIC = {
-    "four operations": lambda x, y: (x + y, x - y, x * y, x / y, -x, x**3, x**-2),
-    "functions": lambda x, y: (jnp.sin(x), jnp.cos(y), jnp.exp(x), jnp.log(y), jnp.sqrt(y), y**x),
-    "tan, log1p": lambda x, y: (jnp.tan(x), jnp.log1p(y)),
-    "rounding": lambda x, y: (jnp.floor(x / y), jnp.ceil(y / x), jnp.round(x * y), jnp.sign(x)),
-    "comparisons": lambda x, y: (x < y, x >= y, x == y, (x > 0) & ~(y > 1), (x > 0) ^ (y > 1)),
-    "choices": lambda x, y: (jnp.where(x > y, x, y), jnp.clip(x, -1.0, 1.0), jnp.maximum(x, y)),
-    "integers": lambda x, y: (
-        (10 * x).astype(int) // 3,
-        (10 * x).astype(int) % 3,
-        jnp.abs((10 * x).astype(jnp.int32)) << 2,
-        (10 * x).astype(int) >> 1,
-    ),
-    "remainders": lambda x, y: (jnp.fmod(x, y), jnp.mod(x, y)),
-    "neighbours": lambda x, y: (jnp.nextafter(x, y), jnp.nextafter(x, jnp.inf)),
-    "products": lambda x, y: (x @ y, jnp.outer(x, y), jnp.cross(x, y), jnp.outer(x, y) @ y),
-    "sums": lambda x, y: (x.sum(), y.prod(), x.max(), y.min(), jnp.cumsum(x), jnp.any(x > 2)),
-    "extremes": lambda x, y: (jnp.argmax(x), jnp.argmin(y), jnp.sort(x), jnp.argsort(-y)),
-    "structure": lambda x, y: (
-        x[::-1],
-        jnp.concatenate([x, y])[1:5:2],
-        jnp.stack([x, y]).T,
-        jnp.pad(x, (1, 2)),
-        jnp.broadcast_to(x, (2, 3)).reshape(3, 2),
-        jnp.diag(x),
-    ),
-    "updates": lambda x, y: (x.at[1].set(y[0]), x.at[jnp.array([0, 2])].add(y[:2]), jnp.roll(x, 1)),
-    "precision": lambda x, y: (x.astype(jnp.float32) * jnp.float32(0.1), x.astype(int) + 1),
-}
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rule_cases import equations
 
 import rigidjax as rj
-from rigidjax.native.emitter import inner_jaxprs
 
 T1 = 0.3
 BODY = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])
@@ -127,13 +127,6 @@ def test_only_what_moves_has_a_tangent(members):
     # The moments, in the vector field and in the projection.
     assert sum(given) == 2
     assert len(given) > 4
-
-
-def equations(jaxpr):
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in inner_jaxprs(equation):
-            yield from equations(inner)
 
 
 LOOPS = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..emitter import REGISTERS, WRITTEN_OUT, Emitter, rule
 from ..expansions import expansion
-from ..memory import View
+from .structure import transposed
 
 
 def _dtype(equation):
@@ -26,15 +26,7 @@ def _reduction(name, method, start):
 def reduced(em, x, axes, dtype, function, start):
     """Entries along axes taken together by a function of two numbers."""
     order = [*axes, *(k for k in range(x.ndim) if k not in axes)]
-    if isinstance(x, View):
-        x = View(
-            x.buffer,
-            tuple(x.shape[k] for k in order),
-            tuple(x.strides[k] for k in order),
-            x.offset,
-        )
-    else:
-        x = np.transpose(x, order)
+    x = transposed(x, order)
     along, rest = x.shape[: len(axes)], x.shape[len(axes) :]
     if x.size <= 4 * REGISTERS:
         x = em.registers(x)
@@ -137,16 +129,7 @@ def _dot_general(em, equation, a, b):
         old = np.dtype(equation.invars[var].aval.dtype)
         if old != dtype:
             x = em.map(lambda v, old=old: em.lanes.convert(v, old, dtype), dtype, x)
-        if isinstance(x, View):
-            x = View(
-                x.buffer,
-                tuple(x.shape[k] for k in order),
-                tuple(x.strides[k] for k in order),
-                x.offset,
-            )
-        else:
-            x = np.transpose(x, order)
-        sides.append((x, shapes))
+        sides.append((transposed(x, order), shapes))
     (a, (batch, rows, along)), (b, (_, columns, _)) = sides
     shape = (*batch, *rows, *columns)
     lanes = em.lanes

@@ -57,10 +57,15 @@ def _expand_dims(em, equation, x):
 
 @rule("transpose")
 def _transpose(em, equation, x):
-    order = equation.params["permutation"]
+    return transposed(x, equation.params["permutation"])
+
+
+def transposed(x, order):
+    """An array with its axes in another order."""
     if not isinstance(x, View):
         return np.transpose(x, order)
-    return View(x.buffer, _shape(equation), tuple(x.strides[k] for k in order), x.offset)
+    shape, strides = (tuple(y[k] for k in order) for y in (x.shape, x.strides))
+    return View(x.buffer, shape, strides, x.offset)
 
 
 @rule("broadcast_in_dim")

@@ -1,0 +1,90 @@
+"""Kernels as PTX: written for two GPUs, and assembled where `ptxas` is found."""
+
+import shutil
+import subprocess
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import pytest
+from rule_cases import ARITHMETIC, SQUARE, X, Y, equations
+
+import rigidjax as rj
+from rigidjax.native import gpu
+from rigidjax.native.kernel import Signature
+
+PTXAS = shutil.which("ptxas")
+
+
+def loops(x, y):
+    """Branches, loops at run time, arrays in memory, places known at run time."""
+
+    def turn(carry):
+        k, x, history = carry
+        x = jax.lax.cond(x[0] > 1.0, lambda v: v * 0.9, lambda v: jnp.sin(v) + y, x)
+        return k + 1, x, history.at[k % 100].set(x)
+
+    start = 0, x, jnp.zeros((100, 3))
+    k, x, history = jax.lax.while_loop(lambda carry: carry[1][0] < 50.0, turn, start)
+    return x, history[k % 7], jax.lax.scan(lambda c, v: (c * v + 1.0, c), x, history)
+
+
+def matrices(x, y):
+    A = SQUARE * x
+    z = jax.lax.complex(A, A.T)
+    return jnp.linalg.svd(A), jnp.linalg.qr(A), jnp.linalg.inv(A), jnp.linalg.cholesky(A), z @ z
+
+
+def whole_run():
+    """The program of a run: steps, their control, the projection."""
+    model = rj.NullSpace(rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25])))
+    rates = jnp.array([0.1, 0.0, 20.0])
+
+    def end(rates):
+        state = rj.State(angular_velocity=rates[None])
+        return rj.simulate(model, state, 0.1, solver=diffrax.Dopri5(), throw=False).ys
+
+    program = jax.make_jaxpr(end)(rates)
+    return next(e.params["solve"] for e in equations(program.jaxpr) if "solve" in e.params).jaxpr
+
+
+PROGRAMS = {**ARITHMETIC, "loops": loops, "matrices": matrices}
+QUICK = ("functions", "extremes", "loops")
+
+
+def written(name, architecture):
+    closed = whole_run() if name == "run" else jax.make_jaxpr(PROGRAMS[name])(X, Y)
+    batched = (True,) * len(closed.in_avals)
+    return gpu.ptx(closed, Signature(batched, True), architecture)
+
+
+@pytest.mark.skipif(PTXAS is None, reason="`ptxas` of the CUDA toolkit is not installed")
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive)
+        for n in (*PROGRAMS, "run")
+    ],
+)
+def test_assembled(name, architecture, tmp_path):
+    source, target = tmp_path / "kernel.ptx", tmp_path / "kernel.cubin"
+    source.write_text(written(name, architecture))
+    command = [str(PTXAS), f"-arch={architecture}", str(source), "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert target.stat().st_size > 0
+
+
+def test_text():
+    """An entry, double precision, no library for functions."""
+    text = written("functions", "sm_80")
+    assert ".visible .entry kernel(" in text
+    assert "fma.rn.f64" in text
+    assert ".extern" not in text
+    assert "__nv_" not in text
+
+
+def test_unknown_architecture():
+    with pytest.raises(ValueError, match="`architecture` must be one of sm_80, .*; got 'sm_1'"):
+        written("choices", "sm_1")
