@@ -18,6 +18,8 @@ import numpy as np
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, ArrayLike, Bool
 
+from .meshes import as_one
+
 # What a person may give where an array is wanted.
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]
 # A predicate for `check_all`, and the message if it does not hold.
@@ -103,7 +105,14 @@ def raise_or_note(tree: Any, violated: Bool[Array, " n"], messages: Sequence[str
     if faults is not None:
         faults.append(violated.any())
         return tree
-    return eqx.branched_error_if(tree, violated.any(), jnp.argmax(violated), messages)
+    return _raised(tree, violated, messages)
+
+
+def _raised(tree, violated, messages):
+    def checked(tree, violated):
+        return eqx.branched_error_if(tree, violated.any(), jnp.argmax(violated), messages)
+
+    return as_one(checked, tree, violated)
 
 
 def _raised_if_alone(violated: Bool[Array, " n"], messages: Sequence[str]) -> Bool[Array, ""]:
@@ -111,8 +120,7 @@ def _raised_if_alone(violated: Bool[Array, " n"], messages: Sequence[str]) -> Bo
 
     @custom_vmap
     def bad(violated):
-        one = jnp.zeros((), bool)
-        return eqx.branched_error_if(one, violated.any(), jnp.argmax(violated), messages)
+        return _raised(jnp.zeros((), bool), violated, messages)
 
     @bad.def_vmap
     def _(axis_size, in_batched, violated):

@@ -31,6 +31,7 @@ from .evaluations import (
 )
 from .formulations import Absolute, AbstractFormulation
 from .formulations.charts import split_chart
+from .meshes import as_one
 from .native.backend import NAMES, Backend, checked_name
 from .projection import AbstractProjection
 from .results import JOINTS_OPEN, RESULTS, SimulationError, failures_kept, note_run
@@ -149,8 +150,8 @@ def simulate(
     stopped = invalid if adaptive else _any(of_times)
     if stopped is not None:
         t0, t1, dt0, saveat = _no_time(stopped, t0, t1, dt0, saveat)
-    solve = lambda saveat, number: _solve(  # noqa: E731
-        model, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
+    solve = lambda saveat, number: as_one(  # noqa: E731
+        _solve, model, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
         progress, max_steps, args, number, invalid,
     )  # fmt: skip
     solution, okay = solve(saveat, number)
@@ -444,7 +445,10 @@ def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:
         def parts(s):
             return s.ts, s.ys, s.interpolation
 
-        checked = checked_with_derivatives(parts(solution), lambda one: result.error_if(one, ~okay))
+        def check(one):
+            return as_one(lambda one, result, bad: result.error_if(one, bad), one, result, ~okay)
+
+        checked = checked_with_derivatives(parts(solution), check)
         return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)
     if not np.asarray(okay).all():
         raise SimulationError(RESULTS[result])

@@ -6,15 +6,15 @@ linear in the tangents and can be transposed. Off the CPU it is the program itse
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from ..meshes import alike, results, without_mesh
 from .emitter import NoRule
 from .expansions import EXPANSIONS
 from .kernel import Signature, kernel
@@ -22,29 +22,42 @@ from .kernel import Signature, kernel
 # Tangents that a kernel for a batch may compute side by side.
 _MOST_TANGENTS = 16
 
+
+class Mode(NamedTuple):
+    """How a call is lowered; see `native_call`."""
+
+    strict: bool
+    by_xla: bool
+
+
 native_call_p = Primitive("native_call")
 native_call_p.multiple_results = True
 
 
 def native_call(
-    closed: ClosedJaxpr, args: list[Any], strict: bool = True, linear: int = 0
+    closed: ClosedJaxpr,
+    args: list[Any],
+    strict: bool = True,
+    linear: int = 0,
+    by_xla: bool = False,
 ) -> list[Any]:
     """Results of a program by a kernel.
 
     **Arguments:** `closed`, the program; `args`, arrays of the shapes and dtypes of its arguments;
     `strict`, whether a form of a primitive that kernels do not know raises (`NoRule`) or the whole
-    program is left to XLA; `linear`, number of the last arguments in which the program is linear.
+    program is left to XLA; `linear`, number of the last arguments in which the program is linear;
+    `by_xla`, whether it is left to XLA in any case.
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
-        *args, closed=closed, batched=batched, size=None, linear=linear, strict=strict
-    )
+        *alike(args), closed=closed, batched=batched, size=None, linear=linear,
+        mode=Mode(strict, by_xla),
+    )  # fmt: skip
 
 
 @native_call_p.def_abstract_eval
-def _abstract(*avals, closed, batched, size, linear, strict):
-    lead = () if size is None else (size,)
-    return [ShapedArray((*lead, *a.shape), a.dtype) for a in closed.out_avals]
+def _abstract(*args, closed, batched, size, linear, mode):
+    return results(closed.out_avals, args, batched, size)
 
 
 @native_call_p.def_impl
@@ -52,7 +65,7 @@ def _impl(*args, **params):
     return jax.jit(functools.partial(native_call_p.bind, **params))(*args)
 
 
-def _by_xla(*args, closed, batched, size, linear, strict):
+def _by_xla(*args, closed, batched, size, linear, mode):
     function = jaxpr_as_fun(closed)
     if size is None:
         return function(*args)
@@ -64,33 +77,35 @@ def _by_xla(*args, closed, batched, size, linear, strict):
 EXPANSIONS["native_call"] = _by_xla
 
 
-def _by_kernel(*args, closed, batched, size, linear, strict):
+def _by_kernel(*args, closed, batched, size, linear, mode):
     try:
-        made = kernel(closed, Signature(batched, size is not None))
+        made = None if mode.by_xla else kernel(closed, Signature(batched, size is not None))
     except NoRule:
-        if strict:
+        if mode.strict:
             raise
-        return _by_xla(
-            *args, closed=closed, batched=batched, size=size, linear=linear, strict=strict
-        )
+        made = None
+    if made is None:
+        return _by_xla(*args, closed=closed, batched=batched, size=size, linear=linear, mode=mode)
     lead = () if size is None else (size,)
-    shapes = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in closed.out_avals]
-    return jax.ffi.ffi_call(made.name, shapes)(*args)
+    out = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in closed.out_avals]
+    return jax.ffi.ffi_call(made.name, out)(*args)
 
 
-mlir.register_lowering(native_call_p, mlir.lower_fun(_by_xla, multiple_results=True))
-mlir.register_lowering(
-    native_call_p, mlir.lower_fun(_by_kernel, multiple_results=True), platform="cpu"
-)
+def _lowering(function):
+    return without_mesh(mlir.lower_fun(function, multiple_results=True))
 
 
-def _batch(args, axes, *, closed, batched, size, linear, strict):
+mlir.register_lowering(native_call_p, _lowering(_by_xla))
+mlir.register_lowering(native_call_p, _lowering(_by_kernel), platform="cpu")
+
+
+def _batch(args, axes, *, closed, batched, size, linear, mode):
     """One more batch axis: joined with the one that is there.
 
     If that is one of tangents alone, they become part of the program instead: each member then
     computes once what they have in common.
     """
-    params: dict[str, Any] = dict(linear=linear, strict=strict)
+    params: dict[str, Any] = dict(linear=linear, mode=mode)
     if size is not None and size <= _MOST_TANGENTS and not any(batched[: len(args) - linear]):
         params["closed"] = _side_by_side(closed, (batched, size))
         return _batch(args, axes, batched=(False,) * len(args), size=None, **params)
@@ -117,9 +132,9 @@ def _batch(args, axes, *, closed, batched, size, linear, strict):
 batching.primitive_batchers[native_call_p] = _batch
 
 
-def _jvp(primals, tangents, *, closed, batched, size, linear, strict):
+def _jvp(primals, tangents, *, closed, batched, size, linear, mode):
     out = native_call_p.bind(
-        *primals, closed=closed, batched=batched, size=size, linear=linear, strict=strict
+        *primals, closed=closed, batched=batched, size=size, linear=linear, mode=mode
     )
     given = tuple(type(t) is not ad.Zero for t in tangents)
     moving = [t for t in tangents if type(t) is not ad.Zero]
@@ -131,7 +146,7 @@ def _jvp(primals, tangents, *, closed, batched, size, linear, strict):
             batched=batched + tuple(b for b, g in zip(batched, given, strict=True) if g),
             size=size,
             linear=len(moving),
-            strict=strict,
+            mode=mode,
         )
     )
     return out, [
@@ -142,7 +157,7 @@ def _jvp(primals, tangents, *, closed, batched, size, linear, strict):
 ad.primitive_jvps[native_call_p] = _jvp
 
 
-def _transpose(cotangents, *args, closed, batched, size, linear, strict):
+def _transpose(cotangents, *args, closed, batched, size, linear, mode):
     """Cotangents of the arguments in which a call is linear: the last `linear` ones."""
     count = len(args) - linear
     wanted = tuple(ad.is_undefined_primal(x) for x in args)
@@ -162,7 +177,7 @@ def _transpose(cotangents, *args, closed, batched, size, linear, strict):
         batched=marks + (size is not None,) * len(cotangents),
         size=size,
         linear=len(cotangents),
-        strict=strict,
+        mode=mode,
     )
     # An argument that all members share collects from all of them.
     shared = [size is not None and not b for b, w in zip(batched, wanted, strict=True) if w]

@@ -1,0 +1,66 @@
+"""Batches of runs on two devices, of the mesh that `jax.make_mesh` makes by default."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import json, sys
+import jax
+jax.config.update("jax_enable_x64", True)
+import jax.numpy as jnp
+import rigidjax as rj
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+problem = rj.problems.heavy_top()
+
+def run(spin, weight):
+    body = problem.system
+    model = rj.NullSpace(rj.FixedPointBody(body.inertia * weight, body.potential))
+    state = problem.state0
+    state = rj.State(orientation=state.orientation, angular_velocity=spin * state.angular_velocity)
+    return rj.simulate(model, state, 0.1, rtol=1e-6, atol=1e-6, backend=sys.argv[1]).ys[-1]
+
+def total(runs, spins, weight):
+    ends = runs(spins, weight)
+    return jnp.sum(ends[:, -1]), ends
+
+mesh = jax.make_mesh((2,), ("runs",))
+spins = jnp.linspace(0.9, 1.1, 6)
+runs = jax.vmap(run, in_axes=(0, None))
+mapped = jax.shard_map(runs, mesh=mesh, in_specs=(P("runs"), P()), out_specs=P("runs"))
+shared = jax.device_put(spins, NamedSharding(mesh, P("runs")))
+weight = jnp.asarray(1.0)
+results = [
+    jax.jit(jax.value_and_grad(lambda s, w: total(f, s, w), argnums=1, has_aux=True))(x, weight)
+    for f, x in ((runs, spins), (mapped, shared), (runs, shared))
+]
+print(json.dumps([
+    {"ends": ends.tolist(), "gradient": float(slope), "devices": len(ends.sharding.device_set)}
+    for (_, ends), slope in results
+]))
+"""
+
+
+@pytest.mark.exhaustive("xla")
+@pytest.mark.parametrize("backend", ["native", "xla"])
+def test_batches_on_two_devices(backend):
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, backend],
+        env={**os.environ, "XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    alone, *others = json.loads(done.stdout)
+    assert alone["devices"] == 1
+    for other in others:
+        assert other["devices"] == 2
+        assert other["gradient"] == pytest.approx(alone["gradient"], rel=1e-10)
+        for end, same in zip(alone["ends"], other["ends"], strict=True):
+            assert same == pytest.approx(end, abs=1e-12)
