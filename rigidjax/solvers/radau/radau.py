@@ -1,5 +1,6 @@
 """Radau IIA methods."""
 
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import lineax as lx
 
 from ..base import AbstractDAESolver, check_problem
+from ..continuous import continuous
 from ..equations import equations, frozen, index_of, length, scaling
 from ..implicit import solved
 from ..linear import Inverse, check_linear_solver, inverse_size, solution
@@ -17,26 +19,28 @@ from ..outcome import ended, newton_result
 from ..predictive import PredictiveController
 from ..start import checked_start
 from ..terms import flattened
+from .between import Between, joined, nothing_between, refined
 from .interpolation import CollocationInterpolation
 from .stages import Factors, Stages, combined, extrapolated, factors, increments, no_factors
-from .tableau import radau_tableau
+from .tableau import Tableau, radau_tableau
 
 
 class RadauState(NamedTuple):
     r"""What a step leaves to the next one; none of it matters to the solution but to its cost.
 
-    **Attributes:** `M`, `K`, (n, n), linearisation; `factors`, of the Newton matrix for the step
+    **Attributes:** `M`, `K`, (n, n), linearisation; `factors`, of the Newton matrices for the step
     length `h_factors`; `stale`, whether it is time for new ones; `Z`, (s, n), increments of the
-    last step, and its length `h`; `rate`, (n,), $\dot y$ at its end; `eta`, of its iteration;
-    `evaluations`, of the last attempt.
+    last step, and its length `h`; `between`, its dense output, see `between.refined`; `rate`, (n,),
+    $\dot y$ at its end; `eta`, of its iteration; `evaluations`, of the last attempt.
     """
 
     M: Any
     K: Any
-    factors: Factors
+    factors: tuple[Factors, ...]
     h_factors: Any
     stale: Any
     Z: Any
+    between: Between | None
     h: Any
     rate: Any
     eta: Any
@@ -49,7 +53,8 @@ class AbstractRadau(AbstractDAESolver):
     Takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm` (index up to 3). Simplified
     Newton iterations with one real and (s - 1)/2 complex linear systems; Jacobian and inverse are
     kept from step to step while they serve; starting values from the last collocation polynomial,
-    which is also the dense output. Derivatives are those of the solution of the stage equations.
+    which is also the dense output: of degree s, less accurate than the end of the step. Derivatives
+    are those of the solution of the stage equations.
 
     A step that cannot be solved has an infinite error estimate, so that any adaptive controller
     makes it shorter. The run ends with `nonlinear_divergence`, `singular`, `nonfinite` or
@@ -59,7 +64,9 @@ class AbstractRadau(AbstractDAESolver):
 
     **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any solver of lineax for
     square matrices, real and complex: it gets one real and (s - 1)/2 complex matrices, and their
-    factors serve as long as Jacobian and step stay as they are.
+    factors serve as long as Jacobian and step stay as they are. `refined`: dense output as accurate
+    as the steps, by the method of 2 s - 1 stages over the same step; `rj.simulate` chooses it
+    where values between steps are asked for.
     **Raises:** `TypeError`, `ValueError` for another linear solver.
     **Source:** Hairer-Wanner II, IV.5, IV.8; for DAEs VI.1, VII.4.
     """
@@ -68,6 +75,7 @@ class AbstractRadau(AbstractDAESolver):
     root_finder: Any = eqx.field(default_factory=default_newton)
     root_find_max_steps: int = eqx.field(static=True, default=8)
     linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
+    refined: bool = eqx.field(static=True, default=False)
 
     max_index: ClassVar[int] = 3
     term_structure: ClassVar = diffrax.AbstractTerm
@@ -75,6 +83,12 @@ class AbstractRadau(AbstractDAESolver):
 
     def __check_init__(self):
         check_linear_solver(type(self).__name__, self.linear_solver)
+
+    @property
+    def tableaus(self) -> tuple[Tableau, ...]:
+        """Of the method, and of the one for dense output."""
+        counts = (self.stages, 2 * self.stages - 1) if self.refined else (self.stages,)
+        return tuple(map(radau_tableau, counts))
 
     def order(self, terms: Any) -> int:
         """Order of the method."""
@@ -98,8 +112,12 @@ class AbstractRadau(AbstractDAESolver):
         rate = frozen(eqs).start_rate(*frozen((t0, y)))
         state = RadauState(
             M=square, K=square, h_factors=zero,
-            factors=no_factors(self.linear_solver, n, dtype, radau_tableau(s), eqs.rates),
-            stale=jnp.array(True), Z=jnp.zeros((s, n), dtype), h=zero + 1,
+            factors=tuple(
+                no_factors(self.linear_solver, n, dtype, tableau, eqs.rates)
+                for tableau in self.tableaus
+            ),
+            stale=jnp.array(True), Z=jnp.zeros((s, n), dtype),
+            between=nothing_between(s, n, dtype) if self.refined else None, h=zero + 1,
             rate=rate, eta=zero + 1, evaluations=jnp.array(0),
         )  # fmt: skip
         return checked_start(self, terms, t0, y0, eqs, state)
@@ -116,7 +134,7 @@ class AbstractRadau(AbstractDAESolver):
             state = state._replace(
                 stale=state.stale | made_jump, Z=jnp.where(made_jump, 0.0, state.Z)
             )
-        finder, tableau = self.root_finder, radau_tableau(self.stages)
+        finder, tableau = self.root_finder, self.tableaus[0]
         h = length(fixed.t0, fixed.t1, y.dtype)
         index = index_of(terms)
         scale = finder.scale(unravel(fixed.y0), index, h)
@@ -124,13 +142,24 @@ class AbstractRadau(AbstractDAESolver):
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
 
+        def stage_norm(change):
+            # The mean over all stages, as in the code RADAU5.
+            return jnp.sqrt(jnp.mean(jax.vmap(norm)(change) ** 2))
+
+        tolerance = finder.tolerance(unravel(fixed.y0), scale)
+        linear = frozen(self.linear_solver)
         point, state, outcome = _solve(
-            fixed, state, h, finder.tolerance(unravel(fixed.y0), scale), norm, finder.max_steps,
-            tableau, frozen(self.linear_solver),
-        )  # fmt: skip
+            fixed, state, h, tolerance, stage_norm, finder.max_steps, self.tableaus, linear
+        )
         okay = outcome.converged
         Z = jnp.where(okay, outcome.Z, 0.0)
-        linear, real = frozen(self.linear_solver), state.factors.real
+        real = state.factors[0].real
+        if self.refined:
+            between, count = refined(
+                fixed, Z, state.factors[1], outcome.eta, tolerance, stage_norm, finder.max_steps,
+                linear,
+            )  # fmt: skip
+            state = state._replace(between=between, evaluations=state.evaluations + count)
 
         def filter_error(r):
             return -solution(linear, real, r)
@@ -149,7 +178,7 @@ class AbstractRadau(AbstractDAESolver):
             eta=outcome.eta,
             evaluations=state.evaluations + more,
         )
-        y1, dense = _concluded(step, Z, okay, unravel, self.linear_solver)
+        y1, dense = _concluded(step, Z, okay, state.between, unravel, self.linear_solver)
         return y1, unravel(error), dense, state, result
 
     def past(self, solver_state: RadauState) -> tuple[None, None]:
@@ -157,8 +186,8 @@ class AbstractRadau(AbstractDAESolver):
         return None, None
 
     def found(self, before: RadauState, after: RadauState) -> Any:
-        """The stages."""
-        return after.Z
+        """The stages, and those of dense output."""
+        return after.Z, after.between
 
     def repeated(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
@@ -167,23 +196,28 @@ class AbstractRadau(AbstractDAESolver):
         """A step of known stages."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
-        return *_concluded(step, found, True, unravel, self.linear_solver), (None, None)
+        Z, between = found
+        return *_concluded(step, Z, True, between, unravel, self.linear_solver), (None, None)
 
 
-def _concluded(step, Z, okay, unravel, linear_solver):
+@continuous.register
+def _continuous(solver: AbstractRadau) -> AbstractRadau:
+    # With a single stage both are of order 1.
+    return dataclasses.replace(solver, refined=True) if solver.stages > 1 else solver
+
+
+def _concluded(step, Z, okay, between, unravel, linear_solver):
     """End and dense information of a step."""
     Z = solved(step, Z, okay, linear_solver)
-    return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(Z))
+    inner = Z if between is None else joined(step, Z, between, linear_solver)
+    return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(inner))
 
 
-def _solve(step, state, h, tolerance, norm, limit, tableau, linear_solver):
+def _solve(step, state, h, tolerance, stage_norm, limit, tableaus, linear_solver):
     """Stages by the old Jacobian, or if that does not do by a new one."""
+    tableau = tableaus[0]
     start = extrapolated(state.Z, h / state.h, tableau)
     n = step.y0.size
-
-    def stage_norm(change):
-        # The mean over all stages, as in the code RADAU5.
-        return jnp.sqrt(jnp.mean(jax.vmap(norm)(change) ** 2))
 
     def attempt(carry):
         tries, _, _, state, _ = carry
@@ -197,12 +231,14 @@ def _solve(step, state, h, tolerance, norm, limit, tableau, linear_solver):
         same = jnp.abs(h - state.h_factors) <= 4 * jnp.finfo(h.dtype).eps * h
         systems = jax.lax.cond(
             fresh | ~same,
-            lambda: factors(linear_solver, M, K, h, tableau, step.equations.rates),
+            lambda: tuple(
+                factors(linear_solver, M, K, h, one, step.equations.rates) for one in tableaus
+            ),
             lambda: state.factors,
         )
         outcome = iterate(
             step.residual,
-            lambda r: increments(linear_solver, systems, r, tableau),
+            lambda r: increments(linear_solver, systems[0], r, tableau),
             start, state.eta, tolerance, stage_norm, limit,
         )  # fmt: skip
         state = state._replace(M=M, K=K, factors=systems, h_factors=h)

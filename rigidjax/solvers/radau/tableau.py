@@ -4,7 +4,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import Polynomial
+from numpy.polynomial import Legendre
 
 
 class Tableau(NamedTuple):
@@ -27,17 +27,14 @@ class Tableau(NamedTuple):
 
 @functools.cache
 def radau_tableau(stages: int) -> Tableau:
-    """The method of 1, 3, 5 or 7 stages, order 2 s - 1.
+    r"""The method of an odd number of stages, order 2 s - 1.
 
     **Source:** Hairer-Wanner II, IV.5 (5.7) and IV.8 (8.19); nodes are the zeros of
-    $d^{s-1}/dx^{s-1} [x^{s-1} (x - 1)^s]$.
+    $d^{s-1}/dx^{s-1} [x^{s-1} (x - 1)^s]$, of $P_s - P_{s-1}$ on the interval from -1 to 1.
     """
     s = stages
-    polynomial = Polynomial([0, 1]) ** (s - 1) * Polynomial([-1, 1]) ** s
-    derivative = polynomial.deriv(s - 1) if s > 1 else polynomial
-    c = np.sort(derivative.roots().real)
-    for _ in range(3):
-        c = c - derivative(c) / derivative.deriv()(c)
+    nodes = (Legendre.basis(s) - Legendre.basis(s - 1)).roots().real
+    c = np.sort(0.5 * (1.0 + nodes))
     c[-1] = 1.0
     powers = np.arange(1, s + 1)
     vandermonde = c[:, None] ** (powers - 1)

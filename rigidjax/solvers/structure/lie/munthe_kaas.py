@@ -1,5 +1,6 @@
 """Runge-Kutta-Munthe-Kaas methods."""
 
+import dataclasses
 from typing import Any
 
 import diffrax
@@ -7,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ...continuous import continuous
 from ...outcome import ended
 from ...terms import unwrapped
 from ...unrolled import MAX_STAGES, is_small, rate
@@ -109,3 +111,8 @@ class MuntheKaas(AbstractGroupSolver):
         if type(self.solver) is not diffrax.Euler:
             inner["k"] = jax.tree.map(lambda k: h.astype(k.dtype) * k, stacked(rates))
         return y1, error, dict(chart=chart, inner=inner), low, result
+
+
+@continuous.register
+def _continuous(solver: MuntheKaas) -> MuntheKaas:
+    return dataclasses.replace(solver, solver=continuous(solver.solver))
