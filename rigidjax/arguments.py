@@ -16,6 +16,7 @@ from .projection import AbstractProjection, Explicit
 from .sample_times import sample_times
 from .signal import signals_of
 from .solvers.base import AbstractDAESolver
+from .solvers.continuous import continuous
 from .solvers.structure.base import AbstractStructureSolver
 
 # Made once: building modules costs more than a short run.
@@ -239,3 +240,10 @@ def with_tolerances(solver, controller, rtol, atol):
         solver,
         tuple(values[name] for name in missing),
     )
+
+
+def accurate_between(solver, saveat, event):
+    """The solver, as accurate between its steps as at their ends where such values are shown."""
+    at_times = getattr(saveat.subs, "ts", None) is not None
+    finds_events = event is not None and event.root_finder is not None
+    return continuous(solver) if at_times or finds_events or saveat.dense else solver

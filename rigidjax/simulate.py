@@ -12,6 +12,7 @@ from jaxtyping import ArrayLike
 
 from .adjoint import AnyMode
 from .arguments import (
+    accurate_between,
     after_step,
     check_index,
     check_signals,
@@ -40,7 +41,6 @@ from .signal import signals_of
 from .solution import Solution
 from .solvers import Projected, Recharted, dae_term
 from .solvers.base import AbstractDAESolver
-from .solvers.continuous import continuous
 from .solvers.counting import CountingController, CountingSolver
 from .solvers.knots import NOT_PINNED, KnotController, Knots, Pinned, knots_of, separated
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
@@ -133,10 +133,7 @@ def simulate(
         state0 = model.check_state(state0, t0)
     check_signals(model, method, controller, t0, t1, event)
     method = with_tolerances(method, controller, rtol, atol)
-    subs: Any = saveat.subs
-    finds = event is not None and event.root_finder is not None
-    if saveat.dense or finds or getattr(subs, "ts", None) is not None:
-        method = continuous(method)
+    method = accurate_between(method, saveat, event)
     projected = after_step(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER

@@ -4,6 +4,7 @@ import typing as _typing
 from importlib import import_module as _import_module
 
 from .after_step import Projected as Projected, Recharted as Recharted
+from .continuous import continuous as continuous
 from .dae_term import dae_term as dae_term
 from .linear import Inverse as Inverse
 from .newton import SimplifiedNewton as SimplifiedNewton

@@ -75,7 +75,8 @@ def _extended() -> tuple[diffrax.ButcherTableau, _Weighted]:
     """
     old: Any = diffrax.Dopri8.tableau
     interpolation: Any = diffrax.Dopri8.interpolation_cls
-    inner = 0.5 * (1.0 + Legendre.basis(6).deriv().roots())
+    roots: Any = Legendre.basis(6).deriv().roots()
+    inner = 0.5 * (1.0 + roots)
     s, m = len(old.c) + 1, len(inner)
     rows = [node * np.polyval(interpolation.eval_coeffs.T, node) for node in inner]
     stages = [np.concatenate([row, np.zeros(j)]) for j, row in enumerate(rows)]
@@ -175,7 +176,11 @@ class ContinuousKvaerno5(diffrax.AbstractESDIRK):
 
 @continuous.register
 def _dopri8(solver: diffrax.Dopri8) -> ContinuousDopri8:
-    return ContinuousDopri8(scan_kind=solver.scan_kind)
+    return _DEFAULT if solver.scan_kind is None else ContinuousDopri8(scan_kind=solver.scan_kind)
+
+
+# Made once: building modules costs more than a short run.
+_DEFAULT = ContinuousDopri8()
 
 
 @continuous.register
