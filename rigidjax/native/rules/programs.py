@@ -8,7 +8,7 @@ from ..emitter import Emitter, NoRule, rule
 from ..expansions import expansion
 
 
-@rule("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "custom_lin")
+@rule("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin")
 def _call(em: Emitter, equation, *args):
     p = equation.params
     inner = p.get("jaxpr", p.get("call_jaxpr"))
