@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-all lint format types notebooks benchmarks-smoke clean
+.PHONY: help demo test test-all lint format types notebooks benchmarks-smoke docs clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make types             pyright"
 	@echo "make notebooks         run every notebook"
 	@echo "make benchmarks-smoke  run every benchmark on its smallest case"
+	@echo "make docs              build the documentation into site/"
 	@echo "make clean             remove the virtual environment and all caches"
 
 $(VENV)/.created:
@@ -74,5 +75,14 @@ benchmarks-smoke: $(VENV)/.installed-test
 	@printf '%s\n' benchmarks/[!_]*.py | xargs -P $(JOBS) -I FILE sh -c \
 	  '$(BIN)/python FILE --smoke && echo FILE || { echo "FILE failed" >&2; exit 1; }'
 
+$(VENV)/.installed-docs: $(VENV)/.installed-test
+	@echo "Installing the tools of the documentation into $(VENV)"
+	@$(PIP) -e ".[plot,test,docs]"
+	@touch $@
+
+# Warnings are errors; a link inside of the site that leads nowhere is a warning.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf site $(VENV) .cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -50,7 +50,7 @@ def runs_of(item: Any, label: str, frames: int, members: int, with_reactions: bo
     if isinstance(item, str | os.PathLike):
         from ..io import load
 
-        return _of_dataset(load(item), label or os.path.basename(item), frames, members)
+        return _of_dataset(load(item), label, frames, members)
     if _is_dataset(item):
         return _of_dataset(item, label, frames, members)
     if isinstance(item, tuple) and len(item) in (2, 3) and isinstance(item[1], State):
@@ -89,7 +89,7 @@ def _of_solution(solution, label, frames, members, with_reactions):
         out = []
         for k in chosen:
             member = jax.tree.map(lambda x, k=k: x[k] if eqx.is_array(x) else x, solution)
-            out += _of_solution(member, f"{label} {k}".strip(), frames, members, False)
+            out += _of_solution(member, f"{label} member {k}".strip(), frames, members, False)
         for run in out[1:]:
             run.is_ghost = True
         return out
@@ -179,7 +179,7 @@ def _of_dataset(dataset, label, frames, members):
             graphs = _graphs(data.energy, data.position_drift, data.velocity_drift)
         runs.append(
             Run(
-                label if k is None else f"{label} {k}".strip(),
+                label if k is None else f"{label} member {k}".strip(),
                 mechanism,
                 times[indices],
                 data.position.values,

@@ -1,0 +1,242 @@
+"""Pages that are made from the program when the site is built, mathematics, and a check of all links."""
+
+import html
+import importlib
+import inspect
+import logging
+import pathlib
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+import rigidjax as rj
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GALLERY = ROOT / "docs" / "gallery"
+LOG = logging.getLogger("mkdocs.hooks.site")
+
+# Groups of the reference: a title, and the module whose public names it has ("" is the package).
+MODULES = {
+    "solvers": "Solvers",
+    "projection": "Projections",
+    "identification": "Identification",
+    "ensembles": "Ensembles",
+    "native": "Native",
+    "problems": "Problems",
+    "io": "Files",
+    "plotting": "Figures",
+    "viewer": "Viewer",
+}
+CONCEPTS = {
+    "bodies": "Bodies",
+    "rotations": "Rotations",
+    "joints": "Joints",
+    "forces": "Forces",
+    "formulations": "Formulations",
+}
+
+
+def on_config(config):
+    """Put guides that the menu does not name at the end of the guides."""
+    guides = next(entry["Guides"] for entry in config["nav"] if "Guides" in entry)
+    named = str(config["nav"])
+    present = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    guides += [name for name in present if f"'{name}'" not in named]
+    return config
+
+
+def on_files(files, config):
+    """Add the generated pages, and those that lie elsewhere in the repository."""
+
+    def add(path, text):
+        files.append(File.generated(config, path, content=text))
+
+    for title, names in reference().items():
+        add(f"reference/{title.lower()}.md", reference_page(title, names))
+    add("reference.md", reference_index())
+    add("failures.md", failures())
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        add(name, (ROOT / name).read_text("utf-8"))
+    # Beside the guides, figures keep their names.
+    add("benchmarks.md", outside((ROOT / "benchmarks" / "README.md").read_text("utf-8")))
+    for figure in sorted((ROOT / "benchmarks" / "figures").glob("*.png")):
+        add(f"figures/{figure.name}", figure.read_bytes())
+    names = sorted(path.stem for path in GALLERY.glob("*.nc"))
+    add("gallery.md", gallery(names))
+    for name in names:
+        add(f"gallery/{name}.md", example(name))
+        shown = rj.view(GALLERY / f"{name}.nc", labels=[""], title=headline(name))
+        add(f"gallery/{name}-view.html", shown.page)
+    return files
+
+
+def reference():
+    """Public names by group: full names of where they are defined, each once."""
+    groups = {title: {} for title in (*CONCEPTS.values(), "Simulation", *MODULES.values())}
+    for module, title in MODULES.items():
+        for name, thing in public(importlib.import_module(f"rigidjax.{module}")):
+            groups[title][name] = defined(thing)
+    known = {path for names in groups.values() for path in names.values()}
+    for name in dir(rj):
+        thing = getattr(rj, name)
+        if name.startswith("_") or not hasattr(thing, "__qualname__") or defined(thing) in known:
+            continue
+        title = CONCEPTS.get(defined(thing).split(".")[1], "Simulation")
+        groups[title][name] = defined(thing)
+    return groups
+
+
+def public(module):
+    for name in dir(module):
+        thing = getattr(module, name)
+        is_ours = getattr(thing, "__module__", "").startswith("rigidjax")
+        if not name.startswith("_") and is_ours and hasattr(thing, "__qualname__"):
+            yield name, thing
+
+
+def defined(thing):
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def reference_page(title, names):
+    entries = "\n".join(f"::: {path}\n" for _, path in sorted(names.items()))
+    return f"# {title}\n\n{entries}"
+
+
+def reference_index():
+    lines = ["# Reference", "", "Every public name, by concept.", ""]
+    for title, names in reference().items():
+        links = ", ".join(
+            f"[`{name}`](reference/{title.lower()}.md#{path})"
+            for name, path in sorted(names.items())
+        )
+        lines += [f"**[{title}](reference/{title.lower()}.md)**: {links}", ""]
+    return "\n".join(lines)
+
+
+def failures():
+    """Every outcome of a run, and what raises."""
+    lines = [
+        "# Failures and what to do",
+        "",
+        "A run that does not reach its end raises `rj.SimulationError` with the reason below; with "
+        "`simulate(throw=False)` the reason is `Solution.result`, one for each trajectory of a "
+        "batch.",
+        "",
+        "| `rj.RESULTS` | what happened, and what to do |",
+        "|---|---|",
+    ]
+    for name in sorted(rj.RESULTS._name_to_item):
+        text = " ".join(str(rj.RESULTS[rj.RESULTS._name_to_item[name]]).split())
+        lines.append(f"| `{name}` | {text or 'The run reached its end.'} |")
+    lines += [
+        "",
+        "## Errors",
+        "",
+        "| error | when |",
+        "|---|---|",
+        "| `ValueError`, `TypeError` | an argument is wrong: the message names it, what came, and what to do |",
+        "| `rj.SimulationError` | a run ended early; see the table above |",
+        "| `rj.IdentificationError` | a fit has no optimum; see [Identification](identification.md) |",
+        "| `FileExistsError` | a file is there; `force=True`, in a shell `--force`, replaces it |",
+        '| `ModuleNotFoundError` | figures without matplotlib: `pip install "rigidjax[plot]"` |',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def headline(name):
+    return description(GALLERY / f"{name}.py").split(":")[0].rstrip(".")
+
+
+def description(path):
+    return inspect.cleandoc(compile(path.read_text("utf-8"), str(path), "exec").co_consts[0])
+
+
+def gallery(names):
+    lines = ["# Gallery", "", "Each with its code and the run to play with.", ""]
+    for name in names:
+        picture = f"![{headline(name)}](gallery/{name}.png)"
+        lines += [f"## [{headline(name)}](gallery/{name}.md)", "", picture, ""]
+    return "\n".join(lines)
+
+
+def example(name):
+    text = description(GALLERY / f"{name}.py")
+    code = (GALLERY / f"{name}.py").read_text("utf-8").split('"""', 2)[2].strip()
+    return (
+        f"# {headline(name)}\n\n{text}\n\n"
+        f'<iframe src="{name}-view.html" title="{html.escape(text)}" loading="lazy" '
+        'style="width: 100%; height: 30rem; border: 0; border-radius: 8px"></iframe>\n\n'
+        f"[The same as a page of its own]({name}-view.html)\n\n```python\n{code}\nrj.view(sol)\n```\n"
+    )
+
+
+def outside(text):
+    """Markdown without links to files of the repository that are not part of the site."""
+    known = r"(?!https?:|#|figures/|[\w/]+\.md)"
+    return re.sub(rf"\[([^\]]+)\]\({known}[^)]+\)", r"\1", text)
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Links from guides to the files beside `docs`."""
+    return markdown.replace("](../CONTRIBUTING.md", "](CONTRIBUTING.md").replace("](../docs/", "](")
+
+
+def on_page_content(content, page, config, files):
+    """Formulas as MathML, which browsers draw without a program."""
+
+    def formula(found):
+        text = html.unescape(found.group(3))
+        display = "block" if found.group(2) == r"\[" else "inline"
+        return convert(text, display=display)
+
+    # Each part of a docstring begins a line.
+    parts = "Arguments|Attributes|Returns|Raises|Errors|Source"
+    content = re.sub(rf"(?<!<p>)<strong>({parts}):</strong>", r"<br><strong>\1:</strong>", content)
+    pattern = r'<(span|div) class="arithmatex">(\\\(|\\\[)(.*?)(?:\\\)|\\\])</\1>'
+    return re.sub(pattern, formula, content, flags=re.DOTALL)
+
+
+class _Links(HTMLParser):
+    """Targets of links, and anchors, in a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.targets, self.anchors = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.targets += [given[name] for name in ("href", "src") if given.get(name)]
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+
+
+def on_post_build(config):
+    """Warn, and so fail, for every link inside of the site that leads nowhere."""
+    site = pathlib.Path(config["site_dir"])
+    pages = {}
+    for path in site.rglob("*.html"):
+        if not path.name.endswith("-view.html"):
+            pages[path] = _Links()
+            pages[path].feed(path.read_text("utf-8"))
+    for path, links in pages.items():
+        if path.name == "404.html":
+            continue
+        for target in set(links.targets):
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                if parts.scheme not in ("https", "http", "mailto", "data"):
+                    LOG.warning("%s has a link of an unknown kind: %s", path.name, target)
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            file = file / "index.html" if file.is_dir() else file
+            there = file.exists() and (
+                not parts.fragment
+                or file not in pages
+                or unquote(parts.fragment) in pages[file].anchors | {"__top"}
+            )
+            if not there:
+                LOG.warning("%s links to %s, which is not there", path.relative_to(site), target)
