@@ -1,0 +1,134 @@
+"""What ensembles cost beside the kernels that they call: heavy tops for 2 s, Dopri5 at 1e-9.
+
+- `kernel`: chunks of 16,384 tops, one core, nothing around it;
+- `ensemble`: `rj.ensemble` with one thread and with all cores, outputs in memory;
+- `statistics`: the same without outputs; `store`: the same into a Zarr store;
+- `mixed lengths`: 64 members that take 100 times longer than 20,000 others, against the sum of both
+  alone.
+
+Memory is the largest resident size of the process that ran the row, a process of its own.
+"""
+
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+import _common as common
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import rigidjax as rj
+
+CHUNK = 16384
+ROWS = ("kernel", "ensemble", "all cores", "statistics", "store", "mixed lengths")
+
+
+def top(p: dict[str, Any]) -> dict[str, Any]:
+    """A heavy top whose rate of spin is multiplied; `time` is its end, s."""
+    problem = rj.problems.heavy_top()
+    rates = problem.state0.angular_velocity * p["spin"]
+    state = eqx.tree_at(lambda s: s.angular_velocity, problem.state0, rates)
+    solution = rj.simulate(
+        rj.NullSpace(problem.system), state, p["time"], solver=diffrax.Dopri5(), rtol=1e-9,
+        atol=1e-9, max_steps=10_000_000,
+    )  # fmt: skip
+    return {"attitude": solution.states.orientation[-1, 0], "energy": solution.energy[-1]}
+
+
+def members(count: int, time: float = 2.0) -> dict[str, np.ndarray]:
+    return {**rj.ensembles.uniform(count, spin=(0.9, 1.1)), "time": np.full(count, time)}
+
+
+def kernel(count: int) -> float:
+    """Seconds of all chunks, without what `rj.ensemble` does."""
+    function = jax.jit(jax.vmap(top))
+    chunks = [jax.tree.map(jnp.asarray, members(CHUNK)) for _ in range(max(count // CHUNK, 1))]
+    jax.block_until_ready(function(chunks[0]))
+    begin = time.perf_counter()
+    for chunk in chunks:
+        jax.block_until_ready(function(chunk))
+    return (time.perf_counter() - begin) * count / (CHUNK * len(chunks))
+
+
+def ensemble(count: int, **options: Any) -> float:
+    """Seconds of an ensemble, less those of one of a single chunk: both compile."""
+    given = {"progress": False, "batch": CHUNK, "threads": 1, **options}
+    times = []
+    for n in (CHUNK, count + CHUNK):
+        with tempfile.TemporaryDirectory() as folder:
+            if "out" in options:
+                given["out"] = pathlib.Path(folder) / "s.zarr"
+            begin = time.perf_counter()
+            rj.ensemble(top, members(n), **given)
+            times.append(time.perf_counter() - begin)
+    return times[1] - times[0]
+
+
+def mixed(count: int, long: int = 64) -> tuple[float, float]:
+    """Seconds of all members together, and of both kinds alone."""
+    short, slow = members(count), members(long, 200.0)
+    both = {name: np.concatenate([short[name], slow[name]]) for name in short}
+    order = np.random.default_rng(0).permutation(count + long)
+    both = {name: values[order] for name, values in both.items()}
+    times = []
+    for given in (both, short, slow):
+        run = lambda given=given: rj.ensemble(top, given, progress=False, batch=1024, threads=1)  # noqa: E731
+        run()
+        times.append(common.seconds(lambda run=run: run().leaves))
+    return times[0], times[1] + times[2]
+
+
+def row(name: str, count: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"case": name, "members": count}
+    if name == "mixed lengths":
+        found["seconds"], found["alone_seconds"] = mixed(count)
+    elif name == "kernel":
+        found["seconds"] = kernel(count)
+    else:
+        options: dict[str, Any] = {
+            "ensemble": {},
+            "all cores": {"threads": None},
+            "statistics": {"statistics": {"energy": rj.ensembles.Moments()}},
+            "store": {"out": ""},
+        }[name]
+        found["seconds"] = ensemble(count, **options)
+    found["members_per_second"] = count / found["seconds"]
+    found["peak_bytes"] = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return found
+
+
+def main() -> None:
+    args = common.arguments(str(__doc__), _arguments)
+    common.double_precision()
+    if args.row is not None:
+        print(json.dumps(row(args.row, args.members)))
+        return
+    count = 64 if args.smoke else args.members
+    if args.smoke:
+        global CHUNK
+        CHUNK = 32
+        found = [row(name, count) for name in ("ensemble", "store")]
+    else:
+        command = [sys.executable, __file__, "--members", str(count), "--row"]
+        found = [
+            json.loads(subprocess.run([*command, name], check=True, capture_output=True).stdout)
+            for name in ROWS
+        ]
+    common.write("ensembles", found, args.smoke)
+
+
+def _arguments(parser: Any) -> None:
+    parser.add_argument("--members", type=int, default=1_000_000)
+    parser.add_argument("--row", choices=ROWS, help="this row alone, in this process")
+
+
+if __name__ == "__main__":
+    main()
