@@ -11,7 +11,7 @@ from ..io import replacing
 from ..io.mechanism import rotation_of
 from ..viewer import View, view
 from ..viewer.scene import decoded
-from .style import PALETTE, new_figure, style
+from .style import GREY, PALETTE, new_figure, style
 from .surfaces import faces_of
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ def save_animation(
     return pathlib.Path(path)
 
 
+ENDS = ("parent", "child")
+
+
 class _Film:
     """A run as flat pictures: across, upwards and towards the eye."""
 
@@ -108,7 +111,8 @@ class _Film:
         self.middle = self.eye @ np.array(camera["center"])
         self.extent = np.abs(self.eye[:2]) @ np.array(camera["size"])
         self.faces = [[faces_of(shape) for shape in body["shapes"]] for body in run["bodies"]]
-        self.joints = [(joint["child"], np.array(joint["child_point"])) for joint in run["joints"]]
+        self.springs = run["springs"]
+        self.joints = [(joint["child"], joint["child_point"]) for joint in run["joints"]]
 
     def draw(self, ax: "Axes", time: float) -> None:
         from matplotlib.collections import PolyCollection
@@ -135,18 +139,24 @@ class _Film:
         )
         shown.set_edgecolor(shown.get_facecolor())
         ax.add_collection(shown)
+        for spring in self.springs:
+            ends = [self._place(row, spring[end], spring[f"{end}_point"]) for end in ENDS]
+            ax.plot(*np.array(ends).T[:2], color=GREY, lw=1.0, ls=(0, (1.5, 1)), zorder=1)
         for body, point in self.joints:
-            at = point
-            if body >= 0:
-                at = self.positions[row, body] + rotation_of(self.orientations[row, body]) @ point
-            ax.plot(
-                *(self.eye @ at)[:2], "o", color="white", mec="#333333", ms=3.2, mew=0.8, zorder=3
-            )
+            at = self._place(row, body, point)
+            ax.plot(*at[:2], "o", color="white", mec="#333333", ms=3.2, mew=0.8, zorder=3)
         wide, high = 0.53 * self.extent
         ax.set_xlim(self.middle[0] - wide, self.middle[0] + wide)
         ax.set_ylim(self.middle[1] - high, self.middle[1] + high)
         ax.set_aspect("equal")
         ax.axis("off")
+
+    def _place(self, row: int, body: int, point: list[float]) -> np.ndarray:
+        """Where a point of a body, or of the ground, is in the picture."""
+        if body < 0:
+            return self.eye @ np.array(point)
+        turned = rotation_of(self.orientations[row, body]) @ np.array(point)
+        return self.eye @ (self.positions[row, body] + turned)
 
 
 def _shaded(color: str, light: float) -> tuple[float, float, float]:

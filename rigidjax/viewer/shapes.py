@@ -118,7 +118,9 @@ def shapes_of(body: dict[str, Any], unit: float, points: Sequence[np.ndarray] = 
     sizes = 2 * np.sort(solid.half_extents)
     is_plate = sizes[0] < 0.06 * sizes[1] and sizes[1] > 0.3 * sizes[2]
     reach = max(float(np.linalg.norm(point)) for point in far)
-    if body["shape"] is None and (is_plate or sizes[2] > 4 * reach):
+    # A link between two joints that its inertia would make stout.
+    is_link = len(far) == 2 and sizes[1] > 0.2 * float(np.linalg.norm(far[1] - far[0]))
+    if body["shape"] is None and (is_plate or is_link or sizes[2] > 4 * reach):
         return _bars(points, unit)
     outside = [point for point in far if not _contains(solid, point)]
     return [solid, *(_bar(np.zeros(3), point, 0.03 * unit) for point in outside)]

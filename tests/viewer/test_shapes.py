@@ -73,6 +73,12 @@ def test_plates_of_plane_mechanisms_are_bars_between_their_joints():
     bar, hub = shapes_of(described(plate), 0.4, points)
     assert (bar.kind, hub.kind) == ("bar", "sphere")
     np.testing.assert_allclose(bar.size[1], 0.8)
+    stout = rj.Body("stout", 0.5, (4e-4, 4e-3, 4e-3))
+    kinds = [
+        s.kind
+        for s in shapes_of(described(stout), 0.15, [0.15 * np.eye(3)[0], -0.15 * np.eye(3)[0]])
+    ]
+    assert kinds == ["bar", "sphere"]
     (disc,) = shapes_of(described(plate), 0.4, [np.zeros(3)])
     assert disc.kind == "cylinder"
 
