@@ -5,6 +5,9 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 NAMES = ("auto", "native", "xla")
+# Numbers outside of registers up to which kernels compile soon and are the faster ones: Bricard's
+# mechanism and chains of 5 bodies are (5,900, 2,100), chains of 6 are not (6,400).
+_LARGE = 6_000
 
 
 class Backend(eqx.Module):
@@ -49,9 +52,16 @@ def chosen(asked: str, program: ClosedJaxpr) -> Backend:
     if platform != "cpu":
         reasons = [f"native kernels run on the CPU, and JAX's default device is {platform!r}"]
     else:
-        from .emitter import why_not
+        from .emitter import outside_registers, why_not
 
         reasons = why_not(program)
+        if not reasons and asked == "auto":
+            size = outside_registers(program.jaxpr)
+            if size > _LARGE:
+                reasons = [
+                    f"the system is large ({size} numbers outside of registers, {_LARGE} are the "
+                    "most): XLA compiles it sooner and runs it faster"
+                ]
     if not reasons:
         return Backend("native")
     if asked == "native":

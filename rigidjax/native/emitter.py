@@ -28,6 +28,12 @@ REGISTERS = 256
 WRITTEN_OUT = 12_000
 # Turns of a loop up to which it may be.
 MOST_TURNS = 64
+# What moves numbers and computes none.
+MOVES = frozenset(
+    "broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice "
+    "gather iota pad reshape rev scatter select_n slice split squeeze stack transpose "
+    "unstack".split()
+)
 # What complex numbers have no rule for.
 REAL_ONLY = frozenset(
     "acos acosh argmax argmin asin asinh atan atan2 atanh bitcast_convert_type cbrt clamp cosh cos "
@@ -73,6 +79,24 @@ def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
             yield from _obstacles(expanded(equation).jaxpr, (*within, name))
         else:
             yield f"`{name}` {_place(equation)}".strip()
+
+
+def outside_registers(jaxpr: Any) -> int:
+    """How many numbers a program computes into arrays that are too large for registers.
+
+    A measure of how large the system is: what is done many times in a loop counts once.
+    """
+    total = 0
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        inner = list(inner_jaxprs(equation)) if name in RULES else []
+        if name not in RULES and is_expanded(equation.primitive):
+            inner = [expanded(equation).jaxpr]
+        total += sum(map(outside_registers, inner))
+        if not inner and name not in MOVES:
+            sizes = (getattr(var.aval, "size", 0) for var in equation.outvars)
+            total += sum(size for size in sizes if size > REGISTERS)
+    return total
 
 
 def _other_type(equation):

@@ -63,3 +63,19 @@ def test_the_page_says_what_is_so(name):
 
 def test_the_page_names_all():
     assert set(table()) == set(SOLVERS)
+
+
+@pytest.mark.parametrize(("count", "backend"), [(2, "native"), (8, "xla")])
+def test_large_systems_are_left_to_xla(count, backend):
+    """Unless a kernel is asked for: one for large arrays compiles and runs for longer."""
+    chain = rj.problems.chain(count)
+    seen = []
+
+    def run(state):
+        solution = rj.simulate(rj.NullSpace(chain.system), state, 1.0, dt=0.1, throw=False)
+        seen.append(solution.stats["backend"])
+        return solution.ys
+
+    jax.eval_shape(run, chain.state0)
+    assert seen == [backend]
+    assert any("the system is large" in reason for reason in seen[0].why_not) == (count > 5)
