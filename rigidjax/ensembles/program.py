@@ -3,13 +3,14 @@
 import hashlib
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from ..results import RESULTS, Noted, failures_kept, noted_runs
 from ..solution import Solution
@@ -66,11 +67,12 @@ class Program:
 
     def fingerprint(self) -> str:
         """A hash of the traced program and the constants in it."""
-        # Addresses of host functions differ from process to process.
-        text = re.sub(r"0x[0-9a-f]+", "", str(self._traced.jaxpr))
-        total = hashlib.sha256(text.encode())
-        for constant in self._traced.consts:
-            total.update(np.asarray(constant).tobytes())
+        total = hashlib.sha256()
+        for program in _programs(self._traced):
+            # Addresses of host functions differ from process to process.
+            total.update(re.sub(r"0x[0-9a-f]+", "", str(program.jaxpr)).encode())
+            for constant in program.consts:
+                total.update(np.asarray(constant).tobytes())
         return total.hexdigest()[:16]
 
     def _member(self, leaves: list[Any]) -> tuple[Any, Status]:
@@ -82,6 +84,19 @@ class Program:
         outputs = jax.tree.map(jnp.asarray, eqx.filter(outputs, eqx.is_array_like))
         runs = noted or [Noted.of(solution) for solution in found]
         return outputs, _status(runs, jax.tree.leaves(outputs))
+
+
+def _programs(program: ClosedJaxpr) -> Iterator[ClosedJaxpr]:
+    """A program, and those in it that its text does not show: of runs, by the parameter `solve`."""
+    yield program
+    waiting = [program.jaxpr]
+    while waiting:
+        for equation in waiting.pop().eqns:
+            for value in equation.params.values():
+                hidden = getattr(value, "jaxpr", None)
+                if isinstance(hidden, ClosedJaxpr):
+                    yield from _programs(hidden)
+            waiting += jaxprs_in_params(equation.params)
 
 
 def _is_jitted(run: Any) -> bool:

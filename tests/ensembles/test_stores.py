@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray
@@ -17,7 +18,9 @@ from ensembles import study
 
 import rigidjax as rj
 from rigidjax.ensembles import Store, StoreError
+from rigidjax.ensembles.members import Members
 from rigidjax.ensembles.processes import rank
+from rigidjax.ensembles.program import Program
 from rigidjax.ensembles.store import Lease
 
 COUNT, SHARD = 200, 10
@@ -91,6 +94,24 @@ def complete(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "s.zarr"
     stored(path)
     return path
+
+
+def test_plans_see_what_is_in_a_run():
+    """A run is one operation of the traced program, the forces are inside of it."""
+
+    def fingerprint(potential):
+        body = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=potential)
+
+        def run(p):
+            state = rj.State(angular_velocity=p["rate"] * jnp.ones((1, 3)))
+            return rj.simulate(rj.NullSpace(body), state, 1.0, dt=0.1).ys[-1]
+
+        return Program(run, Members({"rate": np.ones(3)})).fingerprint()
+
+    first = fingerprint(lambda R: 5.0 * R[2, 2])
+    assert fingerprint(lambda R: 5.0 * R[2, 2]) == first
+    assert fingerprint(lambda R: 5.0 * R[2, 2] ** 2) != first
+    assert fingerprint(lambda R: 6.0 * R[2, 2]) != first
 
 
 def test_stores_that_cannot_be_taken(complete, tmp_path):

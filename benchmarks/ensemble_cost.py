@@ -122,7 +122,7 @@ def main() -> None:
             json.loads(subprocess.run([*command, name], check=True, capture_output=True).stdout)
             for name in ROWS
         ]
-    common.write("ensembles", found, args.smoke)
+    common.write("ensemble_cost", found, args.smoke)
 
 
 def _arguments(parser: Any) -> None:
