@@ -1,6 +1,8 @@
 """The same fit to many sets of data at once."""
 
 import dataclasses
+import functools
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,6 +64,9 @@ def identify_batch(
     state0: State | Sequence[State] | None = None,
     starts: Mapping[str, ArrayLike] | None = None,
     batch_size: int = 128,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    progress: bool = False,
     **options: Any,
 ) -> BatchFit:
     """Fit the same parameters to many sets of data at once, each on its own, under `vmap`.
@@ -74,11 +79,14 @@ def identify_batch(
     - `starts`: start values by the name of a parameter, with the N sets in front.
     - `batch_size`: how many are fitted at once; the others wait. A batch takes as long as its
       slowest fit.
+    - `out`, `resume`: a Zarr store to write to, `batch_size` fits at a time, and to go on with
+      after a kill, as in `rj.ensemble`; `progress`: say on the error stream how far it is.
     - `options`: of `rj.identify`: `solver`, `rtol`, `atol`, `projection`, `max_steps`, `horizons`,
       `method`, `loss`, `max_iterations`, `tolerance`.
 
     **Returns:** a `BatchFit`. No exception is raised for fits that fail: see `converged`.
-    **Raises:** `TypeError` and `ValueError` for arguments that do not fit.
+    **Raises:** `TypeError` and `ValueError` for arguments that do not fit; as `rj.ensemble` for a
+    store that cannot be taken.
     """
     how = Options(**options)
     if isinstance(how.method, FirstOrder):
@@ -113,7 +121,16 @@ def identify_batch(
         )
     stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *moving)
     size = min(batch_size, len(data))
-    found = jax.tree.map(np.asarray, _fits(problems[0], stacked, search, size))
+    if out is None and not progress:
+        found = jax.tree.map(np.asarray, _fits(problems[0], stacked, search, size))
+    else:
+        # SciPy's statistics, which it imports, take as long as all of this package.
+        from ..ensembles import ensemble
+
+        one = functools.partial(_one, problems[0], search)
+        found = ensemble(
+            one, stacked, batch=size, out=out, resume=resume, progress=progress
+        ).outputs
     index = np.flatnonzero(fitted)
     return BatchFit(
         labels=tuple(labels[i] for i in index),
@@ -128,20 +145,22 @@ def identify_batch(
 
 @eqx.filter_jit
 def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
-    def one(moving):
-        own_problem = eqx.tree_at(lambda p: (p.shared, p.runs), problem, moving)
-        shared, own = own_problem.start()
-        minimum = minimise_from(own_problem, shared, own, search)
-        last = minimum.last
-        return {
-            "values": jnp.concatenate([last.shared, last.own.reshape(-1)]),
-            "covariance": _covariance(last),
-            "squares": jnp.sum(last.residuals**2),
-            "converged": minimum.converged & (minimum.offset(1.0) <= MOST_OFFSET),
-            "iterations": jnp.sum(minimum.iterations),
-        }
+    return jax.lax.map(functools.partial(_one, problem, search), stacked, batch_size=size)
 
-    return jax.lax.map(one, stacked, batch_size=size)
+
+def _one(problem: Problem, search: Search, moving: Any) -> dict[str, Any]:
+    """The fit of one set of data."""
+    own_problem = eqx.tree_at(lambda p: (p.shared, p.runs), problem, moving)
+    shared, own = own_problem.start()
+    minimum = minimise_from(own_problem, shared, own, search)
+    last = minimum.last
+    return {
+        "values": jnp.concatenate([last.shared, last.own.reshape(-1)]),
+        "covariance": _covariance(last),
+        "squares": jnp.sum(last.residuals**2),
+        "converged": minimum.converged & (minimum.offset(1.0) <= MOST_OFFSET),
+        "iterations": jnp.sum(minimum.iterations),
+    }
 
 
 def _covariance(last: Evaluation):

@@ -1,5 +1,7 @@
 """Priors: what is known of parameters besides the data."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -228,13 +230,16 @@ def test_gaussian_prior(noise):
     assert any("bias has a Gaussian prior; rates has" in note for note in fit.notes)
 
 
-def test_batch():
+def test_batch(tmp_path):
+    """At once, and one by one into a store."""
     data, parameters, means = linear_problem(0.05)
     values, covariance = solved(means, 0.05)
-    fits = identify_batch(SPHERE, [data, data], parameters, horizons=(1.0,))
     std = np.sqrt(np.diag(covariance))
-    assert np.all(np.abs(fits.values - values) < 1e-6 * std)
-    assert np.allclose(fits.covariance, covariance, rtol=1e-7, atol=1e-10)
+    fit = functools.partial(identify_batch, SPHERE, [data, data], parameters, horizons=(1.0,))
+    for found in (fit(), fit(batch_size=1, out=tmp_path / "fits.zarr")):
+        assert np.all(np.abs(found.values - values) < 1e-6 * std)
+        assert np.allclose(found.covariance, covariance, rtol=1e-7, atol=1e-10)
+        assert found.converged.all()
 
 
 def test_planned_runs():
