@@ -82,6 +82,17 @@ def _bounded_memory():
         gc.collect()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _compile_time(request):
+    """Native kernels with few optimisations, but for those of `tests/native`."""
+    from rigidjax.native import machine
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name != "native":
+            patch.setattr(machine, "LONG", 0)
+        yield
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A NumPy generator with a fixed seed, fresh for every test."""

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 _LOCK = threading.Lock()
 # Lines of a module from which on it gets fewer optimisations: of 107,000 lines 5 s in the place of
 # 14, and 1.4 times the time of a run.
-_LONG = 60_000
+LONG = 60_000
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
@@ -49,7 +49,7 @@ class Code:
     """
 
     def __init__(self, text: str):
-        passes_level, machine_level = (1, 0) if text.count("\n") > _LONG else (2, 2)
+        passes_level, machine_level = (1, 0) if text.count("\n") > LONG else (2, 2)
         # LLVM's passes share state of the process.
         with _LOCK:
             machine = _target_machine(machine_level)

@@ -396,6 +396,7 @@ def test_demo_without_a_folder_to_write_to(tmp_path):
     assert_refused("There is no file nothing.csv", "demo", "--data", "nothing.csv")
 
 
+@pytest.mark.exhaustive("radau5")
 @pytest.mark.parametrize("solver", ["radau5", "bdf", "odex", "seulex"])
 def test_run_with_solvers_of_our_own(solver):
     text = good("run", "free_body", "--t1", 0.1, "--solver", solver, "--rtol", 1e-6)
@@ -411,6 +412,7 @@ def test_run_with_a_structure_preserving_solver():
     assert_refused("has no error estimate: give it a step with --dt", *how)
 
 
+@pytest.mark.exhaustive
 def test_run_of_a_descriptor_form(tmp_path):
     """Index 3, with its multipliers in the file."""
     how = ("--formulation", "absolute", "--index", 3, "--solver", "radau5", "--rtol", 1e-6)

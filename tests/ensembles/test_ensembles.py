@@ -122,6 +122,7 @@ def test_dataset(pendulums):
         found.to_xarray(dims={"energy": ("a", "b")})
 
 
+@pytest.mark.exhaustive
 def test_gradients_inside():
     """A derivative of a run by its parameter; a member whose run fails has none."""
     final = lambda rate: simulated({"rate": rate}, ts=None, max_steps=100).ys[-1, 0]  # noqa: E731

@@ -31,6 +31,7 @@ def servo_far_off():
     )
 
 
+@pytest.mark.exhaustive
 def test_a_bent_valley_is_followed_in_few_iterations():
     """130 iterations with damping that falls only where a step gains all that was promised."""
     experiment = planted.servo(2, 3, 0.5)

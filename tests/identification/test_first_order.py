@@ -41,6 +41,7 @@ def test_same_optimum(batch):
     assert np.allclose(fit.starts, plain.starts, rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_messages_of_the_descent():
     with pytest.raises(TypeError, match=r"FirstOrder\(optimizer=...\)` must be an optimiser"):
         FirstOrder("adam")

@@ -160,7 +160,7 @@ def adams(name):
     return table, jax.tree.map(lambda leaf: leaf[:, i : i + 1], states), drift, reactions.get(name)
 
 
-@pytest.mark.exhaustive("revolute", "spherical")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
 def test_adams(name):
     table, states, drift, reaction = adams(name)
@@ -363,6 +363,7 @@ def test_turntable_keeps_jacobis_integral():
     assert work == pytest.approx(float(third[-1] - third[0]), abs=2e-2)
 
 
+@pytest.mark.exhaustive
 def test_satellite_is_a_gyrostat():
     r"""$(J - A)\,\dot\Omega$... of one rigid body with constant wheel momenta: SciPy against us."""
     problem = problems.dual_spin_satellite(2, spin=60.0)

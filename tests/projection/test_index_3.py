@@ -22,6 +22,7 @@ def error(problem, solver, tolerance, t1):
     )
 
 
+@pytest.mark.exhaustive
 def test_radau_in_directors():
     """In the metric of the unit matrix 7e-4: an error of second order."""
     assert error(TOP, rj.solvers.Radau5(), 1e-7, 1.0) < 5e-6

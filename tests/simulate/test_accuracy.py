@@ -58,6 +58,7 @@ def test_against_scipy(model, expected):
         assert np.sum(np.any(np.diff(references, axis=0) != 0, axis=1)) >= 5
 
 
+@pytest.mark.exhaustive
 def test_two_bodies_in_different_formulations():
     """Translation, all kinds of forces, a spring between the bodies: one motion."""
     bodies = cases.two_bodies()

@@ -71,6 +71,7 @@ def test_saved_times_and_gradient():
     assert np.max(np.abs(got_tangent - tangent)) < 1e-5 * np.max(np.abs(tangent))
 
 
+@pytest.mark.exhaustive
 def test_batch_counts_evaluations():
     """Under `vmap` every trajectory has steps and evaluations of its own."""
     model = rj.NullSpace(TOP.system)
