@@ -117,7 +117,9 @@ CASES = {
 }
 
 
-@pytest.mark.exhaustive("torque-free body", "mounting on a triaxial body")
+@pytest.mark.exhaustive(
+    "a measured torque fixes the scale", "mounting on a triaxial body", "torque-free body"
+)
 @pytest.mark.parametrize("name", CASES)
 def test_planted_case(name):
     case, undetermined, words = CASES[name]

@@ -92,6 +92,7 @@ def test_estimates(plain):
     assert np.allclose(plain.covariance, covariance, rtol=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_gauss_newton(plain):
     fit = identify(start(), measured(NOISE), PARAMETERS, **OPTIONS, method="gauss-newton")
     assert np.allclose(fit.values, plain.values, rtol=1e-6)

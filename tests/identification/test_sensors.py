@@ -136,6 +136,7 @@ def test_rates_of_joints_are_derivatives_of_coordinates(readings, rates):
     np.testing.assert_allclose(readings["angle rate"], 1.3, rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_accelerometer_is_second_derivative_of_position(model, unknowns, readings, rates):
     R = euler_map(model.decode(T, unknowns).orientation[1])
     expected = R.T @ (rates["acceleration"] - GRAVITY)

@@ -126,6 +126,7 @@ def test_derivatives_of_segments():
     assert np.count_nonzero(gaps) == np.count_nonzero(gaps[1, :2])
 
 
+@pytest.mark.exhaustive
 def test_same_optimum_as_undivided_runs():
     """An easy problem: three runs of a top with drag, in four segments each."""
     data = cases.measurements(cases.NOISE, seed=3, known=True)

@@ -124,6 +124,7 @@ def test_start_of_a_loop(four_bar, moved):
     np.testing.assert_allclose(fit.states[0].angular_velocity, true.angular_velocity, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_start_of_a_free_body():
     """All of the start of a tossed body, in absolute coordinates."""
     body = rj.Body("brick", 1.2, (0.02, 0.03, 0.04))

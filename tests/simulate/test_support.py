@@ -69,6 +69,9 @@ def test_table_is_complete():
     assert set(CELLS.values()) == {"yes", "no"}
 
 
+@pytest.mark.exhaustive(
+    "Absolute(index=1, baumgarte=(10.0, 10.0))-Radau5", "Absolute(index=2, stabilized=True)-Radau5"
+)
 @pytest.mark.parametrize(("form", "solver"), CELLS)
 def test_cell(form, solver, reference):
     def run():
