@@ -113,6 +113,7 @@ def _status(store: Store) -> None:
         f"{store.path}: {store.num_done()} of {store.count} members in {len(store.done())} of "
         f"{store.num_shards} shards, {store.failed()} failed",
         markup=False,
+        soft_wrap=True,
     )
 
 

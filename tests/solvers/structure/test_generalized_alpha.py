@@ -75,6 +75,7 @@ def test_second_order(chain):
         assert slope(COUNTS, error) == pytest.approx(2, abs=0.2)
 
 
+@pytest.mark.exhaustive
 def test_constraints(chain):
     """Positions to round-off; velocities to the error of the method; multipliers of both kinds."""
     solution, _ = chain
