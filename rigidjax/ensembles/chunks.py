@@ -5,6 +5,7 @@ import concurrent.futures
 import dataclasses
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -90,12 +91,12 @@ def evaluate(program: Program, members: Members, which: slice, size: int, device
 
 
 def in_turn(
-    function: Callable[[int, Device], Done], numbers: Iterable[int], lanes: list[Device]
+    function: Callable[[int, Device], Done], numbers: Iterable[int | None], lanes: list[Device]
 ) -> Iterator[Done]:
     """Chunks in the order of their numbers, computed on all lanes at once.
 
     Each lane has a chunk waiting, so that none idles while the host works, and no more, so that
-    memory does not grow with their number.
+    memory does not grow with their number. `None` says that there is no number yet.
     """
     free = collections.deque(lanes)
     free.extend(lanes)
@@ -103,10 +104,14 @@ def in_turn(
     with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
         try:
             for number in numbers:
-                if not free:
+                if waiting and (not free or number is None):
                     future, lane = waiting.popleft()
                     yield future.result()
                     free.append(lane)
+                elif number is None:
+                    time.sleep(0.2)
+                if number is None:
+                    continue
                 lane = free.popleft()
                 waiting.append((pool.submit(function, number, lane), lane))
             while waiting:

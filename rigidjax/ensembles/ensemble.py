@@ -1,5 +1,6 @@
 """The entry point: one function and the parameters of many members in, an `Ensemble` out."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -93,7 +94,8 @@ def ensemble(
         finished: Iterator[Done] = submitted(executor, run, members, parts, numbers, size)
     else:
         finished = in_turn(work, numbers, lanes)
-    with Report(members.count, begun, progress) as report:
+    release = contextlib.nullcontext() if store is None else contextlib.closing(store)
+    with release, Report(members.count, begun, progress) as report:
         for done in finished:
             kept.add(done, parts[done.number])
             report.add(len(done.status.result), int(np.count_nonzero(done.status.result)))

@@ -6,12 +6,12 @@ front, whose chunks are the shards, and an empty group `progress` with files of 
 the shard was written; `leases/`, who works on what.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import socket
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -45,6 +45,7 @@ class Store:
         self.plan = _read_plan(self.path)
         self._progress = self.path / _PROGRESS
         self._group: Any = None
+        self._leases: dict[int, contextlib.ExitStack] = {}
 
     @classmethod
     def opened(
@@ -123,6 +124,17 @@ class Store:
         temporary = self._progress / "done" / f".{done.number}.{uuid.uuid4().hex}"
         temporary.write_text(json.dumps(note))
         os.replace(temporary, self._progress / "done" / str(done.number))
+        self.release(done.number)
+
+    def release(self, *numbers: int) -> None:
+        """Give back the claims to these shards, or to all of them."""
+        for number in numbers or list(self._leases):
+            if number in self._leases:
+                self._leases.pop(number).close()
+
+    def close(self) -> None:
+        """Give back all claims."""
+        self.release()
 
     def read(self) -> tuple[list[np.ndarray], Status]:
         """All outputs and ends.
@@ -164,29 +176,33 @@ class Store:
             self._group = zarr.open_group(str(self.path), mode=mode, zarr_format=3)
         return self._group
 
-    def claimed(self, first: int) -> Iterator[int]:
+    def claimed(self, first: int) -> Iterator[int | None]:
         """Missing shards that nobody else works on, one after the other, until none is missing.
 
-        The search begins at shard `first`, so that workers do not meet at the same one. While
-        others work on the last ones it waits: theirs are taken over if they die.
+        Each is claimed until it is written or released. The search begins at shard `first`, so that
+        workers do not meet at the same one. While others work on the last ones it gives `None`:
+        theirs are taken over if they die.
         """
         order = [*range(first, self.num_shards), *range(first)]
         while True:
             done, waiting = self.done(), False
             for number in order:
-                if number in done:
+                if number in done or number in self._leases:
                     continue
                 lease = Lease.taken(self._progress / "leases" / str(number))
                 if lease is None:
                     waiting = True
                     continue
-                with lease:
-                    # It may have been done since the list was read.
-                    if not (self._progress / "done" / str(number)).exists():
-                        yield number
+                self._leases[number] = contextlib.ExitStack()
+                self._leases[number].enter_context(lease)
+                # It may have been done since the list was read.
+                if (self._progress / "done" / str(number)).exists():
+                    self.release(number)
+                else:
+                    yield number
             if not waiting:
                 return
-            time.sleep(0.2)
+            yield None
 
 
 class Lease:

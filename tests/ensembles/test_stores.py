@@ -18,9 +18,10 @@ from ensembles import study
 
 import rigidjax as rj
 from rigidjax.ensembles import Store, StoreError
+from rigidjax.ensembles.chunks import Done
 from rigidjax.ensembles.members import Members
 from rigidjax.ensembles.processes import rank
-from rigidjax.ensembles.program import Program
+from rigidjax.ensembles.program import Program, Status
 from rigidjax.ensembles.store import Lease
 
 COUNT, SHARD = 200, 10
@@ -166,6 +167,24 @@ def test_leases(tmp_path):
     with other:
         assert path.exists() and Lease.taken(path) is None
     assert not path.exists()
+
+
+def test_claims_last_until_shards_are_written(complete, undisturbed):
+    """Two workers that ask ahead of what they have computed never get the same shard."""
+    for number in (2, 3, 4):
+        (complete / "progress" / "done" / str(number)).unlink()
+    first, second = Store(complete), Store(complete)
+    mine, theirs = first.claimed(0), second.claimed(0)
+    assert [next(mine), next(mine), next(theirs)] == [2, 3, 4]
+    assert next(mine) is None and next(theirs) is None
+    second.close()
+    assert next(mine) == 4 and list(mine) == []
+    assert next(theirs) is None
+    for number in (2, 3, 4):
+        part = slice(number * SHARD, (number + 1) * SHARD)
+        status = Status(*(np.zeros(SHARD) for _ in Status._fields))
+        first.write(Done(number, [leaf[part] for leaf in undisturbed.leaves], status))
+    assert list(theirs) == [] and os.listdir(complete / "progress" / "leases") == []
 
 
 def arguments(path, parameters):
