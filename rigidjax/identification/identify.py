@@ -64,7 +64,8 @@ def identify(
       reference state, with the first sample of every gyroscope and attitude sensor put into it.
     - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`; the default solver
       is `diffrax.Dopri5()`. Where a fit gets stuck on errors of the integration, it goes on with
-      tolerances a hundredth of these, and says so in `Fit.notes`.
+      tolerances a hundredth of these, with up to four times the steps, and says so in
+      `Fit.notes`.
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
       Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
     - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line

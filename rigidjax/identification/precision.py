@@ -1,5 +1,7 @@
 """Whether runs are integrated well enough for their data, and what is done if not."""
 
+import dataclasses
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +16,8 @@ MOST_OFFSET = 0.1
 # By how much tolerances are lowered where a fit gets stuck on errors of the integration, and how
 # often.
 _TIGHTER, _ROUNDS = 1e-2, 2
+# Times `max_steps` that a run at lowered tolerances may take.
+_MORE_STEPS = 4
 
 
 def least_scatter(problem: Problem, runs: Runs) -> float:
@@ -55,16 +59,16 @@ def tightened(
         rtol, atol = (jnp.maximum(_TIGHTER * x, least) for x in (how.rtol, how.atol))
         if rtol >= how.rtol and atol >= how.atol:
             break
-        tighter = eqx.tree_at(
-            lambda p: (p.simulation.rtol, p.simulation.atol),
-            restarted(problem, minimum),
-            (rtol, atol),
-        )
-        found = minimise(tighter, again)
-        if not bool(np.all(found.last.okay)):
+        for max_steps in (how.max_steps, _MORE_STEPS * how.max_steps):
+            lower = dataclasses.replace(how, rtol=rtol, atol=atol, max_steps=max_steps)
+            tighter = eqx.tree_at(lambda p: p.simulation, restarted(problem, minimum), lower)
+            found = minimise(tighter, again)
+            if bool(np.all(found.last.okay)):
+                break
+        else:
             notes.append(
-                f"These data need an integration at rtol = {float(rtol):.1g}, which fails: allow "
-                "more steps (`max_steps`)."
+                f"These data need an integration at rtol = {float(rtol):.1g}, which fails, with "
+                f"{max_steps} steps as well: allow more steps (`max_steps`)."
             )
             break
         notes.append(
