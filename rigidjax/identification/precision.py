@@ -63,9 +63,10 @@ def tightened(
             lower = dataclasses.replace(how, rtol=rtol, atol=atol, max_steps=max_steps)
             tighter = eqx.tree_at(lambda p: p.simulation, restarted(problem, minimum), lower)
             found = minimise(tighter, again)
-            if bool(np.all(found.last.okay)):
+            reached = bool(np.all(found.last.okay))
+            if reached and int(found.failures) == 0:
                 break
-        else:
+        if not reached:
             notes.append(
                 f"These data need an integration at rtol = {float(rtol):.1g}, which fails, with "
                 f"{max_steps} steps as well: allow more steps (`max_steps`)."
