@@ -8,15 +8,25 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
+from rigidjax.problems.adams_case import CASES
 
 FAST = {"xla_backend_optimization_level": 0}
 ZERO = jnp.zeros(())
 FORMULATIONS = {"null space": rj.NullSpace, "absolute": rj.Absolute}
+# Every problem of `rj.problems` that is a system, but for those that differ in their numbers alone.
 BUILD = {
     "four_bar": lambda: rj.problems.four_bar(thickness=0.05),
     "bricard": lambda: rj.problems.bricard(thickness=0.05),
     "chain": lambda: rj.problems.chain(3),
     "two_bodies": rj.problems.two_bodies,
+    "slider_crank": rj.problems.slider_crank,
+    "turntable": rj.problems.turntable,
+    "dual_spin_satellite": rj.problems.dual_spin_satellite,
+    "simple_pendulum": rj.problems.simple_pendulum,
+    "n_four_bar": lambda: rj.problems.n_four_bar(2),
+    "andrews": rj.problems.andrews,
+    "flyball_governor": rj.problems.flyball_governor,
+    **{f"adams_case-{case}": functools.partial(rj.problems.adams_case, case) for case in CASES},
 }
 # Those of `make test`: a redundant loop in motion, free bodies with a spring.
 QUICK = (("four_bar", "absolute"), ("two_bodies", "null space"))
@@ -72,5 +82,6 @@ def sizes(system: rj.System, out) -> dict[str, float]:
     # Where all of a kind is round-off: what a length makes of the others.
     length = max(float(np.abs(np.asarray(b.inertia)).max() / b.mass) for b in system.bodies) ** 0.5
     a = max(*linear, *(x * length for x in angular))
-    f = max([*force, *(x / length for x in moment), 0.0])
+    weights = [float(body.mass) * a for body in system.bodies if system.joints]
+    f = max([*force, *(x / length for x in moment), *weights, 0.0])
     return {"linear": a, "angular": a / length, "force": f, "moment": f * length}

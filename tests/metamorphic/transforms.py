@@ -54,7 +54,7 @@ DIMENSIONS = {
     "angular_velocity": (0, 0, -1), "rate": (0, 0, -1), "point": LENGTH, "pitch": LENGTH,
     "parent_point": LENGTH, "child_point": LENGTH, "a_point": LENGTH, "b_point": LENGTH,
     "length": LENGTH, "vector": (1, 0, -2), "stiffness": (0, 1, -2), "damping": (0, 1, -1),
-    "moment": MOMENT,
+    "moment": MOMENT, "weight_moment": MOMENT, "first_moment": (1, 1, 0), "gravity": (1, 0, -2),
 }  # fmt: skip
 ANGULAR = {"stiffness": MOMENT, "damping": (2, 1, -1)}
 
