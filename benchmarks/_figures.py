@@ -10,6 +10,7 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 from _conservation_figures import CONSERVATION
+from _solution_figures import SOLUTIONS
 from matplotlib.figure import Figure
 from work_precision import SIX
 
@@ -191,4 +192,5 @@ FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     "six_solvers_C": ("six_solvers", lambda: six_figure("C slow, 4 s")),
     "throughput": ("throughput", throughput_figure),
     **CONSERVATION,
+    **SOLUTIONS,
 }

@@ -36,6 +36,12 @@ def growth(ts, values) -> float:
     return float(np.polyfit(np.log(ts[late]), np.log(floor), 1)[0])
 
 
+def parabola_rest(ts, signed) -> float:
+    """Largest distance of a drift with its sign from the best parabola, relative to the drift."""
+    fit = np.polynomial.Polynomial.fit(ts, signed, 2)
+    return float(np.max(np.abs(signed - fit(ts))) / np.max(np.abs(signed)))
+
+
 def measure(name: str, t1: float, points: int) -> dict[str, Any]:
     """One row: drifts over time."""
     problem = problems.heavy_top()
@@ -53,6 +59,10 @@ def measure(name: str, t1: float, points: int) -> dict[str, Any]:
         np.asarray(values)[taken]
         for values in (solution.ts, solution.position_drift, solution.velocity_drift)
     )
+    # With its sign: the constraint that is violated most at the end.
+    unknowns = np.asarray(solution.ys)[taken][:, : model.rotation.num_coordinates]
+    constraints = np.asarray(jax.vmap(model.rotation.constraint)(unknowns))
+    signed = constraints[:, np.argmax(np.abs(constraints[-1]))]
     position, velocity = (np.maximum.accumulate(drift) for drift in (position, velocity))
     return {
         "case": "A",
@@ -65,6 +75,7 @@ def measure(name: str, t1: float, points: int) -> dict[str, Any]:
         "position_drift_end": float(position[-1]),
         "velocity_drift_end": float(velocity[-1]),
         "position_growth": growth(ts, position),
+        "parabola_rest": parabola_rest(ts, signed),
         "velocity_growth": growth(ts, velocity),
         "ts": [round(float(t), 5) for t in ts[::every]],
         "position_drift": [float(f"{x:.4g}") for x in position[::every]],
