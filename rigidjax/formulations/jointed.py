@@ -54,6 +54,12 @@ _NEWTON_STEPS = 2
 _ROUND_OFF = 64
 
 
+@eqx.filter_jit
+def _mechanics(system):
+    """Traced once, however many functions need it."""
+    return JointedMechanics(system)
+
+
 class AbstractJointed(eqx.Module):
     """One of the formulations of a system with joints."""
 
@@ -64,7 +70,7 @@ class AbstractJointed(eqx.Module):
     @functools.cached_property
     def mechanics(self) -> JointedMechanics:
         """Poses, twists and constraints of the bodies."""
-        return JointedMechanics(self.system)
+        return _mechanics(self.system)
 
     @property
     @abc.abstractmethod

@@ -165,6 +165,7 @@ def loop_gradient(mechanics: JointedMechanics, t, poses: Poses, places) -> LoopG
     return LoopGradient(moving, J * scale / units[:, None], units, scale)
 
 
+@eqx.filter_jit
 def factor_loops(mechanics: JointedMechanics, t, poses: Poses, places, inertias=None) -> Loops:
     """Factored mass matrix of the trees, and the constraints of the loops, in a pose."""
     of = loop_gradient(mechanics, t, poses, places)
