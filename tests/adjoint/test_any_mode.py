@@ -39,7 +39,9 @@ CASES = {
 }
 
 
-@pytest.mark.exhaustive("times", "no projection", "moving charts", "implicit")
+@pytest.mark.exhaustive(
+    "fixed step", "implicit", "many stages", "moving charts", "no projection", "times"
+)
 @pytest.mark.parametrize("case", CASES)
 def test_reverse_equals_forward_and_differences(case):
     options = CASES[case]

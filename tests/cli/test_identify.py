@@ -198,6 +198,7 @@ def test_no_optimum_is_said_everywhere(unfinished):
     assert "**This fit did not converge" in report.read_text()
 
 
+@pytest.mark.exhaustive
 def test_page_escapes_and_shows_orientations(unfinished):
     page, data = unfinished[2].read_text(), rj.io.load(unfinished[1])
     assert "<h1>Free &lt;body&gt;</h1>" in page and page.count("<img ") == 5

@@ -163,6 +163,7 @@ def kinematics_at_rest(x, R):
     return rj.forces.Kinematics(x, R, jnp.zeros((1, 3)), jnp.zeros((1, 3)))
 
 
+@pytest.mark.exhaustive("Absolute")
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
 def test_energy_of_a_run(formulation):
     """Bushing and springs hold two free bodies."""

@@ -26,7 +26,16 @@ def body():
     )
 
 
-@pytest.mark.exhaustive("Quaternion-zero", "RotationVector", "RodriguesParameters", "ZYX")
+@pytest.mark.exhaustive(
+    "ConformalRotationVector",
+    "Directors",
+    "Quaternion-half-trace",
+    "Quaternion-zero",
+    "RodriguesParameters",
+    "RotationVector",
+    "ZXZ",
+    "ZYX",
+)
 @pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.rotation_name)
 def test_first_and_second_derivatives(rotation):
     """Along random directions in inertia, state and unknowns: forward, reverse, differences."""

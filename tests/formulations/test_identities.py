@@ -154,12 +154,15 @@ def failures(errors, limit) -> dict:
 
 
 @pytest.mark.exhaustive(
-    "Quaternion-zero",
-    "RotationVector",
-    "RodriguesParameters",
     "ConformalRotationVector",
+    "Directors",
     "LinearParameters",
+    "Quaternion-half-trace",
+    "Quaternion-zero",
+    "RodriguesParameters",
+    "RotationVector",
     "ZXZ",
+    "ZYX",
 )
 @every_rotation
 def test_identities_of_two_bodies(rotation):
@@ -169,6 +172,7 @@ def test_identities_of_two_bodies(rotation):
     assert failures(errors, cases.round_off(2000)) == {}
 
 
+@pytest.mark.exhaustive("RotationVector", "ZYX")
 @pytest.mark.float32
 @pytest.mark.parametrize(
     "rotation", (*cases.ROTATIONS[1:4], cases.MINIMAL[-1]), ids=cases.rotation_name

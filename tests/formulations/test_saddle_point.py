@@ -123,6 +123,7 @@ def test_off_the_manifold(rotation, inertia):
         assert errors["multipliers"] < 1e-12
 
 
+@pytest.mark.exhaustive("Quaternion-zero")
 @pytest.mark.parametrize("rotation", cases.REDUNDANT, ids=cases.rotation_name)
 def test_multipliers_in_null_space_coordinates(rotation):
     """The same in both formulations, each body in its place."""

@@ -111,6 +111,7 @@ def test_messages():
         )
 
 
+@pytest.mark.exhaustive
 def test_a_bias_of_every_run():
     """Steady rates are known: each run reads them with a bias of its own, and is predicted so."""
     sphere = rj.NullSpace(rj.FixedPointBody((0.02, 0.02, 0.02)))

@@ -196,6 +196,7 @@ def test_errors():
         design(interest=("I3",))
 
 
+@pytest.mark.exhaustive
 def test_nothing_excited():
     """The common scale of the moments is not determined, whatever the start rates."""
     everything = Parameter("inertia", inertia_of, PrincipalInertia(), labels=LABELS)

@@ -47,6 +47,7 @@ def relative_error(found, sensors, expected):
 
 @pytest.mark.exhaustive(
     "explicit-reverse",
+    "implicit-forward",
     "implicit-reverse",
     "index 3-forward",
     "index 3-reverse",

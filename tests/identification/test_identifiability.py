@@ -118,7 +118,12 @@ CASES = {
 
 
 @pytest.mark.exhaustive(
-    "a measured torque fixes the scale", "mounting on a triaxial body", "torque-free body"
+    "a measured torque fixes the scale",
+    "mounting on a symmetric body",
+    "mounting on a triaxial body",
+    "servo",
+    "torque-free body",
+    "torque-free symmetric body",
 )
 @pytest.mark.parametrize("name", CASES)
 def test_planted_case(name):

@@ -28,7 +28,10 @@ def compare(found, out, size, rows, called=None, sign=1.0, tolerance=1e-10):
         assert np.abs(sign * other[1] - moment).max() <= tolerance * size["moment"]
 
 
-@pytest.mark.parametrize(("name", "formulation"), [("bricard", "null space")])
+@pytest.mark.exhaustive("bricard-null space")
+@pytest.mark.parametrize(
+    ("name", "formulation"), [("bricard", "null space"), ("chain", "absolute")]
+)
 def test_names_and_order(name, formulation):
     """Other trees are cut from the same loops: also reactions that are not unique are the same."""
     system, state, out, size = base(name, formulation)

@@ -33,6 +33,7 @@ ADAPTIVE = {
     "Seulex": solvers.Seulex(),
 }
 LABELS = tuple(formulations(rj.problems.free_body().system))
+OF_SYSTEMS = tuple(formulations(rj.problems.two_bodies().system))
 JOINTED = ("null space, quaternion", "absolute, quaternion")
 QUICK = (("heavy_top", "null space, quaternion"),)
 
@@ -47,7 +48,8 @@ def problem(name):
 def cases():
     """Every formulation of a body with a fixed point; of joints, one of each kind."""
     for name in TIMES:
-        for label in JOINTED if name in BUILD and name != "two_bodies" else LABELS:
+        alone = name not in BUILD and name != "two_bodies_slow"
+        for label in LABELS if alone else (OF_SYSTEMS if name == "two_bodies" else JOINTED):
             mark = () if (name, label) in QUICK else pytest.mark.exhaustive
             yield pytest.param(name, label, marks=mark)
 

@@ -20,6 +20,7 @@ SIZES = (1.0, 1e-6, 1e-5, 1e-3, 1e-2, 10.0, 1e3)
 MASSES = (1.0, 1e-9, 1e6)
 THICKNESSES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 BUILD = {"bricard": rj.problems.bricard, "four_bar": rj.problems.four_bar}
+QUICK = ("bricard", "null space")
 
 
 def alike(systems):
@@ -45,7 +46,7 @@ def grid(name, formulation):
 @pytest.mark.parametrize(
     ("name", "formulation"),
     [
-        pytest.param(name, form, marks=() if name == "bricard" else pytest.mark.exhaustive)
+        pytest.param(name, form, marks=() if (name, form) == QUICK else pytest.mark.exhaustive)
         for name in BUILD
         for form in FORMULATIONS
     ],
@@ -134,6 +135,7 @@ def problem_of(system, state):
     return flat(mechanics.constraint_jacobian(ZERO, places)), M, forces.ravel(), gamma, out
 
 
+@pytest.mark.exhaustive("four_bar-bodies3")
 @pytest.mark.parametrize(
     ("name", "bodies"),
     [("chain", (1,)), ("chain", (0, 2)), ("chain", (2,)), ("four_bar", (1,)), ("four_bar", (0, 2))],

@@ -192,6 +192,7 @@ def test_adams(name):
     assert largest(moment, table["rtorque"]) <= 1e-3 * size
 
 
+@pytest.mark.exhaustive
 def test_universal_table_is_the_less_accurate():
     """On its universal joint the body swings about one axis, as on the hinge: the same pendulum.
 
@@ -264,6 +265,7 @@ def test_andrews_squeezer():
     check_drift(drift)
 
 
+@pytest.mark.exhaustive
 def test_andrews_angles_are_those_of_the_test_set():
     """The test set gives 17 digits at its own start, at which the second angle is zero."""
     q = closed_angles(-0.06171389001427645)
@@ -289,6 +291,7 @@ def test_andrews_angles_are_those_of_the_test_set():
     assert float(rates[1, 2]) == pytest.approx(14222.443919954114 - 10666.832939965585, rel=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_bricard_mechanism():
     """A04: the third point within 3 x 5e-7 m, energy within 1e-8 of its range in 10 s."""
     table = history("A04_P3")

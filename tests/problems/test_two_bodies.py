@@ -46,6 +46,7 @@ def run(problem, formulation, solver, tolerance):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive("two_bodies-null space, quaternion")
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("build", [problems.two_bodies, problems.two_bodies_slow])
 def test_all_formulations_reach_the_reference(build, formulation):

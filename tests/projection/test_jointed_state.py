@@ -34,6 +34,7 @@ def test_tree_on_the_ground():
     np.testing.assert_allclose(found, [[0.0, 0.5], [2.8, 0.0]], atol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_loop_is_closed_around_a_crank():
     system = rj.problems.four_bar().system
     name = "revolute ground-crank"

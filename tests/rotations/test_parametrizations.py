@@ -249,7 +249,13 @@ def special_states(rotation):
 
 
 # With a vector along the axis body and space rates differ by a sign alone.
-@pytest.mark.exhaustive("RotationVector-body")
+@pytest.mark.exhaustive(
+    "ConformalRotationVector-body",
+    "LinearParameters-body",
+    "RotationVector-body",
+    "ZXZ-body",
+    "ZYX-space",
+)
 @pytest.mark.parametrize(
     ("rotation", "rates"),
     [(r, "body") for r in cases.FEW]

@@ -31,6 +31,7 @@ def run(model, orientation, omega, **options):
     return rj.simulate(model, state, 10.0, ts=TS, rtol=1e-6, atol=1e-6, **options)
 
 
+@pytest.mark.exhaustive("LinearParameters", "RotationVector")
 @pytest.mark.parametrize(
     ("rotation", "orientation", "omega", "time"),
     CROSSINGS,
@@ -64,6 +65,7 @@ def test_singularity_of_absolute_coordinates_and_fixed_steps(case):
     assert abs(solution.ts[reached][-1] - time) < 0.5
 
 
+@pytest.mark.exhaustive("ZXZ")
 @pytest.mark.parametrize(
     ("rotation", "orientation"),
     [

@@ -71,7 +71,13 @@ def test_first_same_as_last_at_a_change_of_chart():
     assert changes - 1 <= number - int(solution.stats["num_rhs"]) <= changes + rejected
 
 
-@pytest.mark.exhaustive("solver0-options0-16", "solver1-options1-30", "solver4-options4-16")
+@pytest.mark.exhaustive(
+    "solver0-options0-16",
+    "solver1-options1-30",
+    "solver2-options2-8",
+    "solver3-options3-12",
+    "solver4-options4-16",
+)
 @pytest.mark.parametrize(
     ("solver", "options", "per_step"),
     [

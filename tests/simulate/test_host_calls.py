@@ -49,6 +49,7 @@ def test_runs_that_do_not_raise_do_not_call_the_host(model):
     assert called(run, model, state, jnp.asarray(TS), True) == {"pure_callback"}
 
 
+@pytest.mark.exhaustive
 def test_fits_do_not_call_the_host():
     how = Options()
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
