@@ -76,7 +76,12 @@ def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
             for inner in inner_jaxprs(equation):
                 yield from _obstacles(inner, within)
         elif is_expanded(equation.primitive) and name not in within:
-            yield from _obstacles(expanded(equation).jaxpr, (*within, name))
+            try:
+                inner = expanded(equation).jaxpr
+            except NoRule as form:
+                yield f"{form} {_place(equation)}".strip()
+            else:
+                yield from _obstacles(inner, (*within, name))
         else:
             yield f"`{name}` {_place(equation)}".strip()
 

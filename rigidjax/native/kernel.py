@@ -46,20 +46,25 @@ class Kernel:
         out_sizes = [var.aval.size for var in closed.jaxpr.outvars]
         _emit_handler(module, closed, signature, self.width, self.workspace_bytes, out_sizes)
         self.text = str(module)
-        self.code = Code(self.text)
-        self.name = _register(self.code.address("handler"))
+        self.code = _code(self.text)
+        self.name = f"rigidjax_{self.code.name}"
 
 
-_count = 0
+_codes: dict[str, Code] = {}
 
 
-def _register(address: int) -> str:
-    global _count
-    _count += 1
-    name = f"rigidjax_native_{_count}"
-    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(address)
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu", api_version=1)
-    return name
+def _code(text: str) -> Code:
+    """Machine code of a module, known to XLA by a name that is the same in every process.
+
+    So JAX's cache of compiled programs finds those that call it.
+    """
+    if text not in _codes:
+        code = Code(text)
+        function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))
+        capsule = jax.ffi.pycapsule(function)
+        jax.ffi.register_ffi_target(f"rigidjax_{code.name}", capsule, platform="cpu", api_version=1)
+        _codes[text] = code
+    return _codes[text]
 
 
 _kernels: dict[Any, Kernel] = {}

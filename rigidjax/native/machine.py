@@ -5,10 +5,14 @@ import threading
 
 import llvmlite.binding as llvm
 
+from . import disk
+
 _LOCK = threading.Lock()
-# Lines of a module from which on it gets fewer optimisations: of 107,000 lines 5 s in the place of
-# 14, and 1.4 times the time of a run.
+# Lines of a module from which on it gets few optimisations: of 254,000 lines 2 s in the place of 24
+# (12 of them for moving code out of loops), and 1.4 times the time of a run.
 LONG = 60_000
+# Part of the name of code on disk: to be changed with what `Code` does.
+_PASSES = "1"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
@@ -43,29 +47,57 @@ def _target_machine(level: int):
 
 
 class Code:
-    """Machine code of a module, kept in memory as long as this object.
+    """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`).
 
-    Long modules get fewer optimisations: those of LLVM take times that grow faster than the length.
+    Long modules get few optimisations: those of LLVM take times that grow faster than the length.
     """
 
     def __init__(self, text: str):
-        passes_level, machine_level = (1, 0) if text.count("\n") > LONG else (2, 2)
+        self.text = text
+        self._is_long = text.count("\n") > LONG
+        version = ".".join(map(str, llvm.llvm_version_info))
+        self.name = disk.digest(text, version, *processor(), _PASSES, str(self._is_long))
+        machine_code = disk.read(self.name)
         # LLVM's passes share state of the process.
         with _LOCK:
-            machine = _target_machine(machine_level)
-            module = llvm.parse_assembly(text)
-            module.verify()
-            options = llvm.create_pipeline_tuning_options(speed_level=passes_level)
-            options.slp_vectorization = False
-            passes = llvm.create_pass_builder(machine, options)
-            passes.getModulePassManager().run(module, passes)
-            self._engine = llvm.create_mcjit_compiler(module, machine)
+            if machine_code is None:
+                machine_code = self._compiled()
+                disk.write(self.name, machine_code)
+            empty = llvm.parse_assembly("")
+            self._engine = llvm.create_mcjit_compiler(empty, self._machine())
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
             self._engine.finalize_object()
-            self.optimised = module
 
     def address(self, name: str) -> int:
         """Where a function of the module begins."""
         return self._engine.get_function_address(name)
+
+    def optimised(self) -> str:
+        """The module after LLVM's passes."""
+        with _LOCK:
+            return str(self._passed(self._machine()))
+
+    def _machine(self):
+        return _target_machine(0 if self._is_long else 2)
+
+    def _compiled(self):
+        machine = self._machine()
+        return machine.emit_object(self._passed(machine))
+
+    def _passed(self, machine):
+        module = llvm.parse_assembly(self.text)
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.slp_vectorization = False
+        builder = llvm.create_pass_builder(machine, options)
+        if self._is_long:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_instruction_combine_pass()
+            passes.add_simplify_cfg_pass()
+        else:
+            passes = builder.getModulePassManager()
+        passes.run(module, builder)
+        return module
 
 
 def ptx(text: str, architecture: str = "sm_80") -> str:

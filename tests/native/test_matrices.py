@@ -134,3 +134,15 @@ def test_complex_numbers():
 def test_what_complex_numbers_cannot():
     (reason,) = native.jit(jnp.exp).why_not(Z)
     assert "`exp` of type complex128" in reason
+
+
+def test_some_of_the_singular_values():
+    """No kernel, but a message: the form of a primitive, not its name, has no rule."""
+
+    def largest(A):
+        return jax.lax.linalg.svd(A, full_matrices=False, compute_uv=False, subset_by_index=(0, 1))
+
+    (reason,) = native.jit(largest).why_not(jnp.eye(3))
+    assert "`subset_by_index` (kernels compute all singular values: leave it out" in reason
+    with pytest.raises(NotImplementedError, match="no rule for `svd` with `subset_by_index`"):
+        native.jit(largest)(jnp.eye(3))

@@ -18,8 +18,7 @@ from ..memory import View
 @rule("while")
 def _while(em: Emitter, equation, *args):
     p = equation.params
-    a, b = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-    of_condition, of_body, start = list(args[:a]), list(args[a:b]), list(args[b:])
+    of_condition, of_body, start = divided(args, p["cond_nconsts"], p["body_nconsts"])
     condition, body = p["cond_jaxpr"], p["body_jaxpr"]
     turns = _known_turns(em, condition, body, of_condition, of_body, start)
     if turns is not None and turns * cost(body.jaxpr) <= WRITTEN_OUT:
@@ -28,6 +27,12 @@ def _while(em: Emitter, equation, *args):
                 start = em.run(body, of_body + start)
         return start
     return _Loop(em, condition, body, of_condition, of_body, start).emit()
+
+
+def divided(args, first, second):
+    """The first arguments, those after them, and the rest."""
+    args, end = list(args), first + second
+    return args[:first], args[first:end], args[end:]
 
 
 def _known_turns(em, condition, body, of_condition, of_body, start):

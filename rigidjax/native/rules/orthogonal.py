@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..emitter import NoRule
 from ..expansions import expansion
 from .factorisations import of_stacks
 
@@ -68,7 +69,10 @@ def _reflected(A, pivoting: bool = False):
 def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
     """Singular values from the largest on, and the orthogonal factors U and V^T."""
     if subset_by_index is not None:
-        raise NotImplementedError("some of the singular values")
+        raise NoRule(
+            "`svd` with `subset_by_index` (kernels compute all singular values: leave it out, and "
+            "take a slice of the results)"
+        )
     m, n = A.shape
     if m < n:
         out = _svd(A.T, full_matrices=full_matrices, compute_uv=compute_uv)

@@ -7,14 +7,14 @@ from llvmlite import ir
 
 from ..emitter import MOST_TURNS, REGISTERS, WRITTEN_OUT, Emitter, cost, rule
 from ..memory import View
+from .loops import divided
 from .structure import taken
 
 
 @rule("scan")
 def _scan(em: Emitter, equation, *args):
     p = equation.params
-    a, b = p["num_consts"], p["num_consts"] + p["num_carry"]
-    consts, carry, xs = list(args[:a]), list(args[a:b]), list(args[b:])
+    consts, carry, xs = divided(args, p["num_consts"], p["num_carry"])
     body, length = p["jaxpr"], p["length"]
     carried = len(carry)
     out_avals = [var.aval for var in equation.outvars[carried:]]

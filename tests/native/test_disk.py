@@ -1,0 +1,94 @@
+"""Machine code on disk: found by a second process, made anew where it is damaged, bounded."""
+
+import os
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import native
+from rigidjax.native import disk, machine
+
+# What the test and the second process compile.
+SOURCE = """
+import jax.numpy as jnp
+from rigidjax import native
+cosine = native.jit(lambda x: jnp.cos(x) * {factor})
+"""
+SECOND = """
+import jax
+jax.config.update("jax_enable_x64", {x64})
+from rigidjax.native import machine
+def refused(self):
+    raise SystemExit("compiled again")
+machine.Code._compiled = refused
+{source}
+print(float(cosine(jnp.asarray(0.5))))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def cosine(factor):
+    names = {}
+    exec(SOURCE.format(factor=factor), names)
+    return float(names["cosine"](jnp.asarray(0.5)))
+
+
+def test_a_second_process_does_not_compile(folder):
+    expected = cosine(3.0)
+    assert expected == pytest.approx(3.0 * np.cos(0.5))
+    source = SOURCE.format(factor=3.0)
+    program = SECOND.format(source=source, x64=bool(jnp.asarray(0.5).dtype == jnp.float64))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == expected
+
+
+def test_damaged_files_are_made_anew(folder):
+    text = 'define i64 @"handler"() {\n ret i64 5\n}\n'
+    name = machine.Code(text).name
+    (path,) = folder.iterdir()
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:-1], whole[:40] + b"x" + whole[41:]):
+        path.write_bytes(damaged)
+        assert disk.read(name) is None
+        assert machine.Code(text).address("handler")
+        assert path.read_bytes() == whole
+
+
+def test_files_not_used_for_longest_go(folder, monkeypatch):
+    monkeypatch.setattr(disk, "LARGEST", 0.002)
+    for k in range(3):
+        disk.write(f"file{k}", bytes(800))
+        os.utime(folder / f"file{k}.kernel", (k, k))
+    assert disk.read("file1") == bytes(800)
+    disk.write("file3", bytes(800))
+    assert {path.name for path in folder.iterdir()} == {"file1.kernel", "file3.kernel"}
+
+
+def test_where_code_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
+    assert disk.folder() is None
+    disk.write("nothing", b"code")
+    assert disk.read("nothing") is None
+    monkeypatch.delenv("RIGIDJAX_KERNEL_CACHE")
+    # The folder of JAX's cache, which in the tests is their own.
+    assert str(disk.folder()).startswith(os.environ["JAX_COMPILATION_CACHE_DIR"])
+    assert native.jit(lambda x: x + 1.0)(jnp.asarray(1.0)) == 2.0
+
+
+def test_folders_that_cannot_be_written(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(file))
+    with pytest.warns(UserWarning, match="cannot be kept in .*Name another folder"):
+        disk.write("name", b"code")
