@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from ..formulations import AbstractFormulation
 from ..projection.base import AbstractProjection
+from .dense import AbstractDenseOutput
 
 
 class AbstractDelegating(diffrax.AbstractWrappedSolver):
@@ -211,7 +212,7 @@ class _Blend:
         return BlendedInterpolation(t0, t1, self.inner(t0=t0, t1=t1, **dense_info), change)
 
 
-class BlendedInterpolation(diffrax.AbstractLocalInterpolation):
+class BlendedInterpolation(AbstractDenseOutput):
     r"""Dense output plus $s^2 (3 - 2 s)$ times the change of the step's end, $s$ from 0 to 1."""
 
     t0: Any
@@ -219,14 +220,10 @@ class BlendedInterpolation(diffrax.AbstractLocalInterpolation):
     inner: diffrax.AbstractLocalInterpolation
     change: Any
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Value at `t0`, or the increment from `t0` to `t1`."""
-        if t1 is not None:
-            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
-            return jax.tree.map(lambda a, b: b - a, first, second)
-        span = self.t1 - self.t0
-        s = jnp.where(span == 0, 1.0, (t0 - self.t0) / jnp.where(span == 0, 1.0, span))
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
+        s = self.part(t)
         weight = s * s * (3.0 - 2.0 * s)
         return jax.tree.map(
-            lambda y, d: y + weight.astype(d.dtype) * d, self.inner.evaluate(t0), self.change
+            lambda y, d: y + weight.astype(d.dtype) * d, self.inner.evaluate(t), self.change
         )

@@ -12,6 +12,7 @@ import numpy as np
 import optimistix as optx
 from numpy.polynomial import Legendre
 
+from .dense import AbstractDenseOutput
 from .unrolled import Unrolled
 
 
@@ -38,7 +39,7 @@ class _Weighted:
         return WeightedInterpolation(t0, t1, y0, k, self.weights)
 
 
-class WeightedInterpolation(diffrax.AbstractLocalInterpolation):
+class WeightedInterpolation(AbstractDenseOutput):
     r"""$y_0 + \sum_i b_i(\theta) k_i$ with the polynomials $b_i$ of `weights`, (d, s).
 
     `k`: increments, step length times rate, of the s stages.
@@ -50,13 +51,9 @@ class WeightedInterpolation(diffrax.AbstractLocalInterpolation):
     k: Any
     weights: Any
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Value at `t0`, or the increment from `t0` to `t1`."""
-        if t1 is not None:
-            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
-            return jax.tree.map(lambda a, b: b - a, first, second)
-        span = self.t1 - self.t0
-        theta = jnp.where(span == 0, 1.0, (t0 - self.t0) / jnp.where(span == 0, 1.0, span))
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
+        theta = self.part(t)
         b = jnp.zeros_like(theta)
         for row in self.weights[::-1]:
             b = (b + jnp.asarray(row, theta.dtype)) * theta

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-import diffrax
 import jax
 import jax.numpy as jnp
 
+from ..dense import AbstractDenseOutput
 
-class DifferenceInterpolation(diffrax.AbstractLocalInterpolation):
+
+class DifferenceInterpolation(AbstractDenseOutput):
     r"""The polynomial through the last k + 1 values, from their modified divided differences.
 
     **Attributes:** `phi`, differences at `t1`, zero beyond the order k, every leaf with a leading
@@ -20,12 +21,9 @@ class DifferenceInterpolation(diffrax.AbstractLocalInterpolation):
     phi: Any
     psi: Any
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Value at `t0`, or the increment from `t0` to `t1`."""
-        if t1 is not None:
-            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
-            return jax.tree.map(lambda a, b: b - a, first, second)
-        back = (t0 - self.t1).astype(self.psi.dtype)
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
+        back = (t - self.t1).astype(self.psi.dtype)
         weights = [jnp.ones_like(back)]
         offset = back
         for psi in self.psi[: len(jax.tree.leaves(self.phi)[0]) - 1]:

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-import diffrax
 import jax
 import jax.numpy as jnp
 
+from ..dense import AbstractDenseOutput
 
-class ChordInterpolation(diffrax.AbstractLocalInterpolation):
+
+class ChordInterpolation(AbstractDenseOutput):
     r"""A polynomial as what it adds to the chord between the ends of a step.
 
     $y_0 + \theta \Delta + \theta (1 - \theta) \sum_k q_k x^k$ with $x = 2 \theta - 1$, $\theta$
@@ -23,13 +24,9 @@ class ChordInterpolation(diffrax.AbstractLocalInterpolation):
     change: Any
     q: Any
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Value at `t0`, or the increment from `t0` to `t1`."""
-        if t1 is not None:
-            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
-            return jax.tree.map(lambda a, b: b - a, first, second)
-        span = self.t1 - self.t0
-        s = jnp.where(span == 0, 1.0, (t0 - self.t0) / jnp.where(span == 0, 1.0, span))
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
+        s = self.part(t)
 
         def value(y0, change, q):
             theta = s.astype(q.dtype)

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-import diffrax
 import jax
 import jax.numpy as jnp
 
+from ..dense import AbstractDenseOutput
 from .tableau import lagrange_basis, radau_tableau
 
 
-class CollocationInterpolation(diffrax.AbstractLocalInterpolation):
+class CollocationInterpolation(AbstractDenseOutput):
     r"""The collocation polynomial of a step, of degree s: $y_0 + \sum_i \ell_i(\theta) z_i$.
 
     Its error is of order s + 1 within the step (local), of that of the method at the ends.
@@ -22,13 +22,9 @@ class CollocationInterpolation(diffrax.AbstractLocalInterpolation):
     y0: Any
     z: Any
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Value at `t0`, or the increment from `t0` to `t1`."""
-        if t1 is not None:
-            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
-            return jax.tree.map(lambda a, b: b - a, first, second)
-        span = self.t1 - self.t0
-        theta = jnp.where(span == 0, 1.0, (t0 - self.t0) / jnp.where(span == 0, 1.0, span))
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
+        theta = self.part(t)
         stages = len(jax.tree.leaves(self.z)[0])
         basis = jnp.stack(lagrange_basis(radau_tableau(stages).c, theta))
         return jax.tree.map(

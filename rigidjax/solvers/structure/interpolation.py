@@ -6,11 +6,13 @@ import diffrax
 import jax
 import jax.numpy as jnp
 
+from ..dense import AbstractDenseOutput
+
 # Part of a step by which a time may miss its end, from round-off of the sum of all steps.
 _NEAR = 1e-6
 
 
-class StepInterpolation(diffrax.AbstractLocalInterpolation):
+class StepInterpolation(AbstractDenseOutput):
     """A cubic polynomial between the ends of a step, and the ends themselves at their times.
 
     `k`: increments, step length times rate, at both ends. A time within a millionth of a step of an
@@ -23,18 +25,16 @@ class StepInterpolation(diffrax.AbstractLocalInterpolation):
     y1: Any
     k: Any
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Unknowns at `t0`, or their increment from `t0` to `t1`."""
-        if t1 is not None:
-            return self.evaluate(t1) - self.evaluate(t0)
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
         cubic = diffrax.ThirdOrderHermitePolynomialInterpolation.from_k(
             t0=self.t0, t1=self.t1, y0=self.y0, y1=self.y1, k=self.k
         )
-        y = cubic.evaluate(t0)
+        y = cubic.evaluate(t)
         near = _NEAR * jnp.abs(self.t1 - self.t0)
-        at_start, at_end = jnp.abs(t0 - self.t0) <= near, jnp.abs(t0 - self.t1) <= near
+        at_start, at_end = jnp.abs(t - self.t0) <= near, jnp.abs(t - self.t1) <= near
         # The end that is near; its distance in time counts for derivatives alone.
         slope = jnp.where(at_end, self.k[1], self.k[0]) / (self.t1 - self.t0)
-        gap = t0 - jnp.where(at_end, self.t1, self.t0)
+        gap = t - jnp.where(at_end, self.t1, self.t0)
         end = jnp.where(at_end, self.y1, self.y0) + slope * (gap - jax.lax.stop_gradient(gap))
         return jnp.where(at_start | at_end, end, y)

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Any
 
 import diffrax
-import jax
 import jax.numpy as jnp
 
+from ...dense import AbstractDenseOutput
 from .chart import Chart
 from .dynamics import Pose
 
@@ -21,7 +21,7 @@ class InChart:
         return ChartInterpolation(t0, t1, chart, self.inner(t0=t0, t1=t1, **inner))
 
 
-class ChartInterpolation(diffrax.AbstractLocalInterpolation):
+class ChartInterpolation(AbstractDenseOutput):
     """Dense output of the coordinates in a chart, as unknowns: quaternions stay of unit length."""
 
     t0: Any
@@ -29,15 +29,12 @@ class ChartInterpolation(diffrax.AbstractLocalInterpolation):
     chart: Chart
     inner: diffrax.AbstractLocalInterpolation
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Value at `t0`, or the increment from `t0` to `t1`."""
-        if t1 is not None:
-            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
-            return jax.tree.map(lambda a, b: b - a, first, second)
-        return self.chart.point(self.inner.evaluate(t0))
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
+        return self.chart.point(self.inner.evaluate(t))
 
 
-class PoseInterpolation(diffrax.AbstractLocalInterpolation):
+class PoseInterpolation(AbstractDenseOutput):
     """Cubic Hermite polynomials of poses, in the chart of the step, and of twists.
 
     Joint angles and multipliers are linear in time. `h` is the length of the step, negative in a
@@ -54,11 +51,8 @@ class PoseInterpolation(diffrax.AbstractLocalInterpolation):
     end: Any
     unknowns: Any
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
-        """Value at `t0`, or the increment from `t0` to `t1`."""
-        if t1 is not None:
-            first, second = self.evaluate(t0, left=left), self.evaluate(t1, left=left)
-            return second - first
+    def at(self, t: Any) -> Any:
+        """Unknowns at `t`."""
         unknowns, layout = self.unknowns, self.unknowns.model.layout
         chart, h = Chart(self.y0, layout, "body"), self.h
         w1, (x0, _), (x1, _) = (
@@ -77,9 +71,9 @@ class PoseInterpolation(diffrax.AbstractLocalInterpolation):
             k0=(h * self.w[:, :-3], h * self.w[:, -3:], h * self.w_rate),
             k1=(h * w1[:, :-3], h * last.turn, h * self.end),
         )
-        x, psi, w = polynomial.evaluate(t0)
+        x, psi, w = polynomial.evaluate(t)
         _, p = layout.poses(chart.point(chart.zero._replace(turn=psi)))
-        s = (t0 - self.t0) / jnp.where(h == 0, 1.0, jnp.abs(h))
+        s = (t - self.t0) / jnp.where(h == 0, 1.0, jnp.abs(h))
         rest = self.y0 + s * (self.y1 - self.y0)
         algebraic = rest[layout.size :]
         count = algebraic.size - unknowns.num_multipliers
