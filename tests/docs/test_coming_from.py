@@ -1,0 +1,20 @@
+"""The page for people who know another tool: our own program prints what its table says."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "coming_from.md"
+
+
+@pytest.mark.exhaustive
+def test_our_program_prints_what_the_table_says(capsys):
+    text = PAGE.read_text("utf-8")
+    program = re.search(r"## rigidjax\n+```python\n(.*?)```", text, re.DOTALL)
+    row = re.search(r"^\| rigidjax \|.*$", text, re.MULTILINE)
+    assert program and row
+    exec(program[1], {})
+    printed = [float(word) for word in capsys.readouterr().out.split()]
+    np.testing.assert_allclose(printed, [float(x) for x in row[0].split("|")[3:5]], rtol=1e-8)
