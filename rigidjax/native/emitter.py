@@ -17,6 +17,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from llvmlite import ir
 
+from . import nests
 from .expansions import EXPANSIONS
 from .functions import Functions
 from .lanes import I64, POINTER, Lanes, is_known
@@ -340,28 +341,27 @@ class Emitter:
             return out
         # Types of the arguments where they are not that of the result.
         kinds = [dtype] * len(arrays) if kinds is None else kinds
-        sources = [self._spread(a, shape, kind) for a, kind in zip(arrays, kinds, strict=True)]
         out = self.memory.allocate(shape, dtype)
-        with self.indices(shape) as index:
-            numbers = [self.entry(a, index if a.shape else ()) for a in sources]
-            self.memory.write(out, index, function(*numbers))
+        large = [
+            nests.spread(self, a, shape, kind)
+            for a, kind in zip(arrays, kinds, strict=True)
+            if a.shape
+        ]
+        target, *sources = nests.joined_axes([out, *large])
+        with self.indices(target.shape) as index:
+            rows = iter(sources)
+            numbers = [
+                self.memory.read(next(rows), index) if a.shape else self.entry(a, ())
+                for a in arrays
+            ]
+            self.memory.write(target, index, function(*numbers))
         return out
-
-    def _spread(self, x, shape, dtype):
-        """An array in memory, repeated along axes where it has one entry; or a scalar."""
-        if not x.shape:
-            return x
-        x = self.in_memory(x, dtype)
-        pairs = zip(x.shape, x.strides, strict=True)
-        strides = tuple(0 if n == 1 else stride for n, stride in pairs)
-        return View(x.buffer, shape, strides, x.offset)
 
     def copied(self, x: Any, dtype: Any, into: View | None = None, mask: Any = None) -> View:
         """A copy in memory, into an array of the same shape if one is given."""
         out = self.memory.allocate(x.shape, dtype) if into is None else into
         if isinstance(x, View):
-            with self.indices(x.shape) as index:
-                self.memory.write(out, index, self.entry(x, index), mask)
+            nests.copy(self, x, out, mask)
         else:
             for index in np.ndindex(x.shape):
                 self.memory.write(out, index, x[index], mask)

@@ -163,6 +163,13 @@ class Memory:
             address = self._address(buffer, place, stored.type)
             self.builder.store(stored, address, align=self._align(buffer))
 
+    def address(self, view: View, index: tuple[Any, ...]):
+        """A pointer to an entry."""
+        at, buffer = self.position(view, index), view.buffer
+        stored = _stored_type(buffer.dtype)
+        kind = stored if buffer.shared else self.lanes.vector(stored)
+        return self._address(buffer, self._plus(at, at) if is_complex(buffer.dtype) else at, kind)
+
     def _load(self, buffer, at):
         if is_complex(buffer.dtype):
             places = (place for _, place in _parts_and_places(Pair(None, None), at, self._plus))

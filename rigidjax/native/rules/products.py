@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from .. import nests
 from ..emitter import REGISTERS, WRITTEN_OUT, Emitter, rule
-from ..expansions import expansion
+from ..memory import View
 from .structure import transposed
 
 
@@ -41,10 +42,12 @@ def reduced(em, x, axes, dtype, function, start):
         return out
     out = em.memory.allocate(rest, dtype)
     with em.indices(rest) as index:
-        em.memory.write(out, index, start(dtype))
-        with em.indices(along) as turn:
-            total = function(dtype, em.memory.read(out, index), em.entry(x, (*turn, *index)))
-            em.memory.write(out, index, total)
+
+        def step(total, turn):
+            return function(dtype, total, em.entry(x, (*turn, *index)))
+
+        total = nests.accumulated(em, along, dtype, start(dtype), step)
+        em.memory.write(out, index, total)
     return em.settled(out)
 
 
@@ -145,22 +148,36 @@ def _dot_general(em, equation, a, b):
                         total = lanes.add(dtype, total, product)
                     out[(*i, *j, *k)] = total
         return out
+    full = (*shape, *along)
     a, b = em.in_memory(a, dtype), em.in_memory(b, dtype)
-    out = em.memory.allocate(shape, dtype)
-    with em.indices(batch) as i, em.indices(rows) as j, em.indices(columns) as k:
-        index = (*i, *j, *k)
-        em.memory.write(out, index, dtype.type(0))
-        with em.indices(along) as m:
-            product = lanes.mul(
-                dtype, em.memory.read(a, (*i, *j, *m)), em.memory.read(b, (*i, *k, *m))
-            )
-            em.memory.write(out, index, lanes.add(dtype, em.memory.read(out, index), product))
-    return em.settled(out)
+    i, j, k = len(batch), len(rows), len(columns)
+    of_a = (*a.strides[: i + j], *(0,) * k, *a.strides[i + j :])
+    of_b = (*b.strides[:i], *(0,) * j, *b.strides[i:])
+    factors = [View(x.buffer, full, own, x.offset) for x, own in ((a, of_a), (b, of_b))]
+    return em.settled(nests.sum_of_products(em, factors, dtype, len(along)))
 
 
-@expansion("short_sum")
-def _short_sum(*factors, axis):
-    product = factors[0]
-    for factor in factors[1:]:
-        product = product * factor
-    return product.sum(axis)
+@rule("short_sum")
+def _short_sum(em, equation, *factors):
+    """Products of arrays whose shapes broadcast, summed over one axis."""
+    dtype, axis = _dtype(equation), equation.params["axis"]
+    shape = np.broadcast_shapes(*(x.shape for x in factors))
+    axis %= len(shape)
+    order = [*(k for k in range(len(shape)) if k != axis), axis]
+    if math.prod(shape) > REGISTERS:
+        kinds = (var.aval.dtype for var in equation.invars)
+        views = [nests.spread(em, x, shape, kind) for x, kind in zip(factors, kinds, strict=True)]
+        views = [transposed(x, order) for x in views]
+        return em.settled(nests.sum_of_products(em, views, dtype, 1))
+    spread = [np.broadcast_to(em.registers(x), shape).transpose(order) for x in factors]
+    out = np.empty(spread[0].shape[:-1], object)
+    lanes = em.lanes
+    for index in np.ndindex(out.shape):
+        total = dtype.type(0)
+        for numbers in zip(*(x[index] for x in spread), strict=True):
+            product = numbers[0]
+            for number in numbers[1:]:
+                product = lanes.mul(dtype, product, number)
+            total = lanes.add(dtype, total, product)
+        out[index] = total
+    return out
