@@ -8,6 +8,7 @@ import pytest
 import scipy.linalg
 
 from rigidjax import native
+from rigidjax.system import inverses
 
 EPS = float(np.finfo(np.float64).eps)
 SHAPES = [(1, 1), (2, 3), (4, 4)]
@@ -146,3 +147,28 @@ def test_some_of_the_singular_values():
     assert "`subset_by_index` (kernels compute all singular values: leave it out" in reason
     with pytest.raises(NotImplementedError, match="no rule for `svd` with `subset_by_index`"):
         native.jit(largest)(jnp.eye(3))
+
+
+@pytest.mark.parametrize("n", [6, 20])
+def test_positive_definite(n):
+    """In registers and in memory; a member that is not positive definite is NaN, no other one."""
+    rng = np.random.default_rng(20260101)
+    A = rng.normal(size=(7, n, n))
+    H = A @ A.transpose(0, 2, 1) + np.eye(n)
+    H[3] *= -1.0
+    b = rng.normal(size=(7, n))
+    kernel = native.jit(lambda H, b: (inverses.solve(H, b), inverses.inverse_root(H)))
+    x, W = (np.asarray(y) for y in jax.vmap(kernel)(jnp.asarray(H), jnp.asarray(b)))
+    assert np.isnan(x[3]).all()
+    assert np.isnan(W[3]).all()
+    good = np.arange(7) != 3
+    # A condition number of a few hundred.
+    bound = 1000 * n * EPS
+    np.testing.assert_allclose((H[good] @ x[good][..., None])[..., 0], b[good], atol=bound)
+    np.testing.assert_array_equal(W[good], np.tril(W[good]))
+    np.testing.assert_allclose(
+        (W @ H @ W.transpose(0, 2, 1))[good], np.eye(n)[None].repeat(6, 0), atol=bound
+    )
+    alone = kernel(jnp.asarray(H[0]), jnp.asarray(b[0]))
+    np.testing.assert_allclose(alone[0], x[0], rtol=bound)
+    np.testing.assert_allclose(alone[1], W[0], rtol=bound, atol=bound)

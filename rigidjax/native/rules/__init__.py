@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     arithmetic,
     branches,
+    definite,
     factorisations,
     indexing,
     loops,
