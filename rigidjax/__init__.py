@@ -38,6 +38,7 @@ from .formulations import (
     Absolute as Absolute,
     Charted as Charted,
     EulerParameters as EulerParameters,
+    Hamiltonian as Hamiltonian,
     JointStart as JointStart,
     NullSpace as NullSpace,
 )

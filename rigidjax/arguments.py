@@ -11,7 +11,7 @@ import optimistix as optx
 
 from .checks import check, finite, float_array, is_traced
 from .evaluations import is_after_step
-from .formulations import Absolute, Charted
+from .formulations import AbstractAbsolute, Charted
 from .projection import AbstractProjection, Explicit
 from .sample_times import sample_times
 from .signal import signals_of
@@ -150,7 +150,7 @@ def _norm(y):
 
 def check_index(model, solver):
     """Raise for equations of an index that the solver does not integrate."""
-    if not isinstance(model, Absolute) or model.index == 0:
+    if not isinstance(model, AbstractAbsolute) or model.index == 0:
         return
     if isinstance(solver, AbstractStructureSolver):
         return  # It says by itself which ones it takes.

@@ -30,7 +30,7 @@ from .evaluations import (
     finish_count,
     start_count,
 )
-from .formulations import Absolute, AbstractFormulation
+from .formulations import AbstractAbsolute, AbstractFormulation
 from .formulations.charts import split_chart
 from .meshes import as_one
 from .native.backend import NAMES, Backend, checked_name
@@ -200,7 +200,7 @@ def _solve(
     count = (lambda field: field) if number is None else lambda field: Counted(field, number)
     if structured:
         terms = ModelTerm(model)
-    elif isinstance(model, Absolute) and model.index > 0:
+    elif isinstance(model, AbstractAbsolute) and model.index > 0:
         # Consistent by what is checked above.
         terms = dae_term(model, state0, t0, check_start=False)
         terms = eqx.tree_at(lambda term: term.vector_field, terms, replace_fn=count)

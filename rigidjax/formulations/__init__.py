@@ -5,5 +5,6 @@ from .absolute_base import AbstractAbsolute as AbstractAbsolute
 from .base import AbstractFormulation as AbstractFormulation
 from .charts import Charted as Charted
 from .euler_parameters import EulerParameters as EulerParameters
+from .hamiltonian import Hamiltonian as Hamiltonian, inverse_mass_matrix as inverse_mass_matrix
 from .joint_start import JointStart as JointStart
 from .null_space import NullSpace as NullSpace

@@ -4,12 +4,11 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
-from ..system import System, as_mechanics, has_joints
+from ..system import System, as_mechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -87,87 +86,9 @@ class Absolute(AbstractAbsolute):
         return self.num_multipliers * (2 if self.stabilized else 1)
 
     @property
-    def num_multipliers(self) -> int:
-        r"""Number of constraints, internal and of joints, whatever the index."""
-        joints = self.system.joints if has_joints(self.system) else ()
-        internal = self.layout.num_bodies * self.rotation.num_constraints
-        return internal + sum(joint.num_constraints for joint in joints)
-
-    @property
-    def has_loops(self) -> bool:
-        """Whether joints close loops, so that constraints may be redundant."""
-        return has_joints(self.system) and bool(self.system.topology.loops)
-
-    @property
-    def constraint_names(self) -> tuple[str, ...]:
-        """What each of the constraints belongs to, for messages, in the order of `multipliers`."""
-        bodies = [getattr(body, "name", "") for body in getattr(self.system, "bodies", [None])]
-        internal = [
-            f"the rotation coordinates of the body {name!r}" if name else "the rotation coordinates"
-            for name in bodies
-            for _ in range(self.rotation.num_constraints)
-        ]
-        if self.jointed is None:
-            return tuple(internal)
-        joints = self.jointed.system.joints
-        owners = self.jointed.mechanics.constraint_owners()
-        return *internal, *(f"the joint {joints[i].name!r}" for i in owners)
-
-    @property
-    def indices(self) -> tuple[int, ...]:
-        r"""Differentiation index of each unknown, as solvers want it for their error estimate.
-
-        Multipliers of the index-1 equations count as index 2: they stand in one equation with
-        $\dot v$ and have its errors, which are by $1/h$ larger than those of $v$.
-        """
-        layout = self.layout
-        place = np.arange(layout.size) - layout.num_positions
-        velocities = (place >= 0) & (place < layout.velocity_size)
-        if self.index == 0:
-            return (0,) * layout.size
-        rates = 2 if self.index == 3 else 1
-        return (
-            *np.where(velocities, rates, 1).tolist(),
-            *(max(self.index, 2),) * self.num_algebraic,
-        )
-
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
-        if self.index != 0:
-            raise ValueError(
-                f"`Absolute(index={self.index})` is a differential-algebraic equation: it has no "
-                "vector field. Use `residual`, or `mass_matrix` and `right_hand_side`, with a "
-                "solver of such equations, or index=0."
-            )
-        return self.index_0_field(t, y)
-
-    def residual(
-        self, t: Float[Array, ""], y: Float[Array, " N"], y_dot: Float[Array, " N"]
-    ) -> Float[Array, " N"]:
-        r"""Residual $F(t, y, \dot y)$ of the equations, zero along a motion.
-
-        For index 1 to 3 the unknowns are $y = (q, v, \lambda)$ (joint angles that are unknowns
-        before $\lambda$). **Source:** Lang (1), (3), (4).
-        """
-        return self.mass_matrix(t, y) @ y_dot - self.right_hand_side(t, y)
-
-    def mass_matrix(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, "N N"]:
-        r"""Matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, singular unless the index is 0."""
-        if self.index == 0:
-            return jnp.eye(y.size, dtype=y.dtype)
-        return Descriptor(self).mass(jnp.asarray(t, y.dtype), y, self.index)
-
-    def right_hand_side(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, " N"]:
-        r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
-        if self.index == 0:
-            return split_chart(self.vector_field(t, y))[0]
-        return Descriptor(self).right_hand_side(jnp.asarray(t, y.dtype), y, self.index)
-
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        if self.index == 0:
-            return self.explicit_projection(t, y)
-        size, values = self.layout.size, split_chart(y)[0]
-        projected = split_chart(self.explicit_projection(t, values[:size]))[0]
-        return jnp.concatenate([projected, values[size:]])
+    def equations(self) -> Descriptor:
+        """The equations of index 1 to 3."""
+        return Descriptor(self)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""Multipliers $\lambda$ of the internal constraints and of those of the joints.

@@ -1,5 +1,11 @@
 """What formulations in absolute coordinates have in common."""
 
+import abc
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
@@ -13,13 +19,111 @@ from .internal import constraint_drift
 from .jointed import JointedAbsolute
 from .layout import Layout
 
+if TYPE_CHECKING:
+    from .descriptor import Descriptor
+    from .reduced_equations import ReducedEquations
+
 
 class AbstractAbsolute(AbstractFormulation):
     r"""Redundant positions and velocities, $y = (x, a, \dot x, \dot a)$ of each body.
 
-    The constraints are imposed on the acceleration $\ddot a$, in closed form. A final class adds
-    its fields and the multipliers of its equations.
+    The ordinary differential equation has the constraints imposed on the acceleration $\ddot a$, in
+    closed form. With index 1 to 3 the constraints are equations on accelerations, velocities or
+    positions, and the multipliers unknowns. A final class adds its fields, its equations of index
+    1 to 3 and its multipliers.
     """
+
+    index: eqx.AbstractVar[int]
+    stabilized: eqx.AbstractVar[bool]
+    baumgarte: eqx.AbstractVar[tuple[Any, Any] | None]
+
+    @property
+    @abc.abstractmethod
+    def equations(self) -> "Descriptor | ReducedEquations":
+        """The equations of index 1 to 3."""
+
+    @property
+    def num_multipliers(self) -> int:
+        r"""Number of constraints, internal and of joints, whatever the form of the equations."""
+        joints = self.system.joints if has_joints(self.system) else ()
+        internal = self.layout.num_bodies * self.rotation.num_constraints
+        return internal + sum(joint.num_constraints for joint in joints)
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether joints close loops, so that constraints may be redundant."""
+        return has_joints(self.system) and bool(self.system.topology.loops)
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """What each of the constraints belongs to, for messages, in the order of `multipliers`."""
+        bodies = [getattr(body, "name", "") for body in getattr(self.system, "bodies", [None])]
+        internal = [
+            f"the rotation coordinates of the body {name!r}" if name else "the rotation coordinates"
+            for name in bodies
+            for _ in range(self.rotation.num_constraints)
+        ]
+        if self.jointed is None:
+            return tuple(internal)
+        joints = self.jointed.system.joints
+        owners = self.jointed.mechanics.constraint_owners()
+        return *internal, *(f"the joint {joints[i].name!r}" for i in owners)
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        r"""Differentiation index of each unknown, as solvers want it for their error estimate.
+
+        Multipliers of the index-1 equations count as index 2: they stand in one equation with
+        $\dot v$ and have its errors, which are by $1/h$ larger than those of $v$.
+        """
+        layout = self.layout
+        place = np.arange(layout.size) - layout.num_positions
+        velocities = (place >= 0) & (place < layout.velocity_size)
+        if self.index == 0:
+            return (0,) * layout.size
+        rates = 2 if self.index == 3 else 1
+        return (
+            *np.where(velocities, rates, 1).tolist(),
+            *(max(self.index, 2),) * self.num_algebraic,
+        )
+
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+        if self.index != 0:
+            raise ValueError(
+                f"`{type(self).__name__}(index={self.index})` is a differential-algebraic "
+                "equation: it has no vector field. Use `residual`, or `mass_matrix` and "
+                "`right_hand_side`, with a solver of such equations, or index=0."
+            )
+        return self.index_0_field(t, y)
+
+    def residual(
+        self, t: Float[Array, ""], y: Float[Array, " N"], y_dot: Float[Array, " N"]
+    ) -> Float[Array, " N"]:
+        r"""Residual $F(t, y, \dot y)$ of the equations, zero along a motion.
+
+        For index 1 to 3 the unknowns are $y = (q, v, \lambda)$ (joint angles that are unknowns
+        before $\lambda$). **Source:** Lang (1), (3), (4).
+        """
+        return self.mass_matrix(t, y) @ y_dot - self.right_hand_side(t, y)
+
+    def mass_matrix(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, "N N"]:
+        r"""Matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, singular unless the index is 0."""
+        if self.index == 0:
+            return jnp.eye(y.size, dtype=y.dtype)
+        return self.equations.mass(jnp.asarray(t, y.dtype), y, self.index)
+
+    def right_hand_side(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, " N"]:
+        r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
+        if self.index == 0:
+            return split_chart(self.vector_field(t, y))[0]
+        return self.equations.right_hand_side(jnp.asarray(t, y.dtype), y, self.index)
+
+    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        if self.index == 0:
+            return self.explicit_projection(t, y)
+        size, values = self.layout.size, split_chart(y)[0]
+        projected = split_chart(self.explicit_projection(t, values[:size]))[0]
+        return jnp.concatenate([projected, values[size:]])
 
     @property
     def jointed(self) -> JointedAbsolute | None:

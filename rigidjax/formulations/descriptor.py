@@ -6,6 +6,7 @@ Everything is derived from the constraints, the kinetic energy and the virtual w
 automatic differentiation, independently of the closed forms of the other formulations.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -18,18 +19,20 @@ from ..system.inverses import constrained_inverses
 from .redundancy import idle_projector
 
 if TYPE_CHECKING:
-    from .absolute import Absolute
+    from .absolute_base import AbstractAbsolute
 
 
 class Descriptor(eqx.Module):
     """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$.
 
     **Arguments:** `model`; `idle`, the projector onto multipliers that do nothing, (m, m), see
-    `redundancy`; `None` if there are none.
+    `redundancy`; `None` if there are none; `law`, generalised forces $f(t, q, v, y_0)$ in the place
+    of Lagrange's.
     """
 
-    model: "Absolute"
+    model: "AbstractAbsolute"
     idle: Float[Array, "m m"] | None = None
+    law: Callable | None = None
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group."""
@@ -74,6 +77,8 @@ class Descriptor(eqx.Module):
 
     def force(self, t, q, v, y0) -> Float[Array, " n"]:
         r"""Applied and velocity-dependent generalised forces, $f = \psi - \dot M v + \nabla T$."""
+        if self.law is not None:
+            return self.law(t, q, v, y0)
         _, quadratic = jax.jvp(lambda q: self.momentum(q, v), (q,), (v,))
         kinetic = jax.grad(lambda q: 0.5 * v @ self.momentum(q, v))(q)
         return self.applied(t, q, y0) - quadratic + kinetic
@@ -153,16 +158,7 @@ class Descriptor(eqx.Module):
         m = model.num_multipliers
         y0, lam, mu = y[:size], y[size : size + m], y[size + m :]
         q, v, angles = self.split(y0)
-        level = {
-            1: lambda: -self.constraint_bias(t, q, v, angles),
-            2: lambda: self.constraint_rate(t, q, v, angles),
-            3: lambda: self.constraint(t, q, angles),
-        }[index]()
-        if model.baumgarte is not None:
-            alpha, beta = model.baumgarte
-            level = level - 2.0 * alpha * self.constraint_rate(t, q, v, angles)
-            level = level - beta**2 * self.constraint(t, q, angles)
-        level = self.determined(level, lam)
+        level = self.determined(self.level(t, q, v, angles, index), lam)
         _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
         balance = self.force(t, q, v, y0) - transpose(lam)[0]
         rates = jnp.zeros(0, y.dtype)
@@ -174,6 +170,19 @@ class Descriptor(eqx.Module):
             positions = self.determined(self.constraint(t, q, angles), mu)
             level = jnp.concatenate([level, positions])
         return jnp.concatenate([v, balance, rates, level])
+
+    def level(self, t, q, v, angles, index: int) -> Float[Array, " m"]:
+        r"""Constraints on positions or velocities, or $-\gamma$ of those on accelerations."""
+        level = {
+            1: lambda: -self.constraint_bias(t, q, v, angles),
+            2: lambda: self.constraint_rate(t, q, v, angles),
+            3: lambda: self.constraint(t, q, angles),
+        }[index]()
+        if self.model.baumgarte is not None:
+            alpha, beta = self.model.baumgarte
+            level = level - 2.0 * alpha * self.constraint_rate(t, q, v, angles)
+            level = level - beta**2 * self.constraint(t, q, angles)
+        return level
 
     def determined(self, level, multipliers) -> Float[Array, " m"]:
         r"""Independent constraints, and in the place of the others that choose multipliers."""

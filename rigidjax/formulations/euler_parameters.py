@@ -12,7 +12,9 @@ from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..system import System, as_mechanics, has_joints
 from .absolute_base import AbstractAbsolute
-from .charts import Unknowns
+from .charts import Unknowns, split_chart
+from .descriptor import Descriptor
+from .reduced_equations import ReducedEquations
 
 Form = Literal[
     "zero-multiplier",
@@ -42,25 +44,34 @@ class EulerParameters(AbstractAbsolute):
     $Q_2 = (\partial (A u) / \partial p)^T f = 2 H^T G^T f + 2 p\,u^T f$.
     Together with $p^T \ddot p + \dot p^T \dot p = 0$ all of them have the same solution
     $\ddot p$, (38), (40) and (84), which is what `vector_field` returns, and therefore the same
-    motion. What differs is $\lambda$. Sherif admits forces alone; a pure moment counts as the
-    couple whose $\sum f \otimes u$ has no symmetric part.
+    motion. What differs is $\lambda$, and what a method makes of the equations where $\lambda$ is
+    an unknown, `index` 1 to 3. Sherif admits forces alone; a pure moment counts as the couple whose
+    $\sum f \otimes u$ has no symmetric part.
 
     **Arguments:**
 
     - `system`: a `System` or a `FixedPointBody` (whose unknowns are $p$, $\dot p$ alone).
     - `form`: one of the names in the table.
+    - `index`: 0, the ordinary differential equation; 1, 2, 3, the equations of the form with
+      $\lambda$ as unknown and $p^T p = 1$ on accelerations, velocities or positions, for
+      `rj.solvers.Radau5()` and `BDF()`. The fourth equation of `"no-multiplier"` is the constraint.
 
-    **Raises:** `ValueError` for another form.
+    **Raises:** `ValueError` for another form or index.
     **Source:** Sherif, Sections 3 and 4.
     """
 
     system: System | FixedPointBody
     form: Form = eqx.field(static=True)
+    index: int = eqx.field(static=True)
 
-    def __init__(self, system: System | FixedPointBody, form: Form = "zero-multiplier"):
+    def __init__(
+        self, system: System | FixedPointBody, form: Form = "zero-multiplier", index: int = 0
+    ):
         if form not in get_args(Form):
             names = ", ".join(f'"{name}"' for name in get_args(Form))
             raise ValueError(f"`EulerParameters(form=...)` must be one of {names}; got {form!r}.")
+        if index not in (0, 1, 2, 3):
+            raise ValueError(f"`EulerParameters(index=...)` must be 0, 1, 2 or 3; got {index!r}.")
         as_mechanics(system)
         if has_joints(system):
             raise ValueError(
@@ -69,16 +80,27 @@ class EulerParameters(AbstractAbsolute):
             )
         self.system = system
         self.form = form
+        self.index = index
 
     @property
     def num_algebraic(self) -> int:
-        return 0
+        return 0 if self.index == 0 or self.form == "no-multiplier" else self.num_multipliers
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
-        return self.index_0_field(t, y)
+    @property
+    def equations(self) -> Descriptor | ReducedEquations:
+        """The equations of index 1 to 3."""
+        descriptor = Descriptor(self, law=self.generalised_force)
+        return ReducedEquations(descriptor) if self.form == "no-multiplier" else descriptor
 
-    def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        return self.explicit_projection(t, y)
+    @property
+    def stabilized(self) -> bool:
+        """False: no further multipliers."""
+        return False
+
+    @property
+    def baumgarte(self) -> None:
+        """`None`: constraints are not stabilised."""
+        return None
 
     @property
     def rotation(self) -> Quaternion:
@@ -93,9 +115,13 @@ class EulerParameters(AbstractAbsolute):
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""Multiplier $\lambda$ of $p^T p = 1$ of each body in the equations of `form`, J.
 
+        Unknowns for index 1 to 3.
         **Returns:** shape (L,), or (0,) for `"no-multiplier"`.
         **Source:** Sherif (30), (37), (84), and $p^T Q_{p,2}$ of (69).
         """
+        values, _ = split_chart(y)
+        if self.num_algebraic and values.size == self.num_unknowns:
+            return values[self.layout.size :]
         kinematics = self.kinematics(t, y)
         mechanics = self.mechanics
         coordinates, rates = self.split_coordinates(y)
@@ -113,25 +139,61 @@ class EulerParameters(AbstractAbsolute):
                 ]
             )
         virials = mechanics.virials(t, kinematics)
-        if self.form == "simplified-torque":
-            return jnp.stack(
-                [
-                    torque_multiplier(virial, p)
-                    for virial, p in zip(virials, coordinates, strict=True)
-                ]
-            )
         return jnp.stack(
             [
-                torque_multiplier(virial, p) + gradient_multiplier(R, moment, virial)
-                for R, (_, moment), virial, p in zip(
-                    kinematics.rotations,
-                    mechanics.wrenches(t, kinematics),
-                    virials,
-                    coordinates,
-                    strict=True,
+                self._along(R, moment, virial)
+                for R, (_, moment), virial in zip(
+                    kinematics.rotations, mechanics.wrenches(t, kinematics), virials, strict=True
                 )
             ]
         )
+
+    def _along(self, R, moment, virial) -> Float[Array, ""]:
+        """The part of the generalised force along $p$: the multiplier that it asks for."""
+        value = jnp.zeros((), R.dtype)
+        if self.form in ("simplified-torque", "virtual-work"):
+            value = value + torque_multiplier(virial, R.dtype)
+        if self.form == "virtual-work":
+            value = value + gradient_multiplier(R, moment, virial)
+        return value
+
+    def generalised_force(self, t, q, v, y0) -> Float[Array, " n"]:
+        r"""Forces and $Q - c$ of each body, shape (n,), in the order of the velocities.
+
+        $L^T w$ is the quaternion $p\,w$, $\dot L^T w$ is $\dot p\,w$ and $L \dot p$ the vector
+        part of $\bar p\,\dot p$; $2 H^T G^T f$ is $Q_1$ and its part along $p$ (for $|p| = 1$).
+
+        **Source:** Sherif (23), (29), (69), (82).
+        """
+        mechanics, kinematics = self.mechanics, self.kinematics(t, y0)
+        _, p = self.layout.poses(q)
+        _, p_dot = self.layout.twists(y0)
+        parts = []
+        for i, (inertia, (force, moment), virial) in enumerate(
+            zip(
+                mechanics.inertias(),
+                mechanics.wrenches(t, kinematics),
+                mechanics.virials(t, kinematics),
+                strict=True,
+            )
+        ):
+            h = so3.multiply(so3.conjugate(p[i]), p_dot[i])[1:]
+            gyroscopic = 8.0 * so3.multiply(p_dot[i], _pure(angular_momentum(inertia, h)))
+            if self.form != "simplified-gyroscopic":
+                turned = so3.multiply(so3.conjugate(p[i]), gyroscopic)[1:]
+                gyroscopic = so3.multiply(p[i], _pure(turned))
+            load = self._along(kinematics.rotations[i], moment, virial) * p[i] - gyroscopic
+            if moment is not None:
+                load = load + 2.0 * so3.multiply(p[i], _pure(moment))
+            if self.layout.translates:
+                parts.append(jnp.zeros(3, q.dtype) if force is None else force)
+            parts.append(load)
+        return jnp.concatenate(parts)
+
+
+def _pure(w: Float[Array, "3"]) -> Float[Array, "4"]:
+    """The quaternion without real part."""
+    return jnp.concatenate([jnp.zeros_like(w[:1]), w])
 
 
 def gyroscopic_multiplier(
@@ -147,13 +209,13 @@ def gyroscopic_multiplier(
     return 8.0 * so3.dot(h, angular_momentum(inertia, h))
 
 
-def torque_multiplier(virial: Float[Array, "3 3"] | None, p: Float[Array, "4"]) -> Float[Array, ""]:
+def torque_multiplier(virial: Float[Array, "3 3"] | None, dtype: Any) -> Float[Array, ""]:
     r"""$2 p^T H^T G^T f = 2 u \cdot A^T f$, twice the trace of the virial.
 
     As quaternions $G^T f = p f_b$ with $f_b = A^T f$, and $H^T q = -q u$, so that
     $H^T G^T f = -p f_b u = p\,(f_b \cdot u,\; u \times f_b)$. **Source:** Sherif (84).
     """
-    return jnp.zeros((), p.dtype) if virial is None else 2.0 * jnp.trace(virial)
+    return jnp.zeros((), dtype) if virial is None else 2.0 * jnp.trace(virial)
 
 
 def gradient_multiplier(

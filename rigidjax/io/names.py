@@ -1,6 +1,6 @@
 """Names of bodies and of unknowns, for files and tables."""
 
-from ..formulations import Absolute, AbstractFormulation, NullSpace
+from ..formulations import AbstractAbsolute, AbstractFormulation, Hamiltonian, NullSpace
 from ..system import System
 from ..system.jointed import JointedMechanics
 
@@ -18,9 +18,10 @@ def unknown_names(model: AbstractFormulation) -> list[str]:
     Positions `x1` to `x3` and rotation coordinates `a1` ... of every body; velocities `v1` to `v3`
     and rotational velocities `w1` ..., behind the name of the body if there are several. In
     null-space coordinates a body that hangs on a joint has the rates of that joint, such as
-    `hinge.rate1`. Then the angles of joints whose turns are counted, `hinge.angle`; the multipliers
-    of a descriptor form, `lambda1` ... of bodies (internal constraints) and of joints; and those of
-    its stabilisation, `mu1` ...
+    `hinge.rate1`; Hamilton's equations have momenta, `P1` to `P3` and `p1` to `p4`. Then the angles
+    of joints whose turns are counted, `hinge.angle`; the multipliers of a descriptor form,
+    `lambda1` ... of bodies (internal constraints) and of joints; and those of its stabilisation,
+    `mu1` ...
 
     **Returns:** `model.num_unknowns` names.
     """
@@ -46,8 +47,9 @@ def _positions(model: AbstractFormulation) -> list[str]:
 
 def _velocities(model: AbstractFormulation) -> list[str]:
     layout, prefixes, system = model.layout, _prefixes(model), model.system
-    free = _numbered("v", 3) if layout.translates else []
-    free += _numbered("w", layout.num_rates)
+    momenta = isinstance(model, Hamiltonian)
+    free = _numbered("P" if momenta else "v", 3) if layout.translates else []
+    free += _numbered("p" if momenta else "w", layout.num_rates)
     names = []
     for body, prefix in enumerate(prefixes):
         joint = None
@@ -72,7 +74,8 @@ def _multipliers(model: AbstractFormulation) -> list[str]:
     if model.num_algebraic == 0:
         return []
     names = []
-    for kind in ("lambda", "mu")[: 2 if isinstance(model, Absolute) and model.stabilized else 1]:
+    twice = isinstance(model, AbstractAbsolute) and model.stabilized
+    for kind in ("lambda", "mu") if twice else ("lambda",):
         for prefix in _prefixes(model):
             names += _numbered(prefix + kind, model.rotation.num_constraints)
         system = model.system

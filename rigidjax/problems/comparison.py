@@ -13,7 +13,7 @@ import optimistix as optx
 from jaxtyping import Array, Float
 
 from ..bodies import FixedPointBody
-from ..formulations import Absolute, AbstractFormulation, EulerParameters, NullSpace
+from ..formulations import Absolute, AbstractFormulation, EulerParameters, Hamiltonian, NullSpace
 from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..rotations import (
@@ -108,6 +108,7 @@ def formulations(system: System | FixedPointBody) -> dict[str, AbstractFormulati
     models["absolute, directors"] = Absolute(system, Directors())
     if not jointed:
         models["absolute, Euler parameters"] = EulerParameters(system)
+        models["Hamiltonian, quaternion"] = Hamiltonian(system)
     return models
 
 

@@ -7,7 +7,7 @@ import lineax as lx
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from ..formulations import AbstractAbsolute, AbstractFormulation
+from ..formulations import AbstractAbsolute, AbstractFormulation, Hamiltonian
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..rotations.base import AbstractRotation
 from .base import AbstractProjection, closed_or_not
@@ -40,6 +40,9 @@ class MassMetric(AbstractProjection):
             return self.jointed(model, t, y)
         if rotation.num_constraints == 0:
             return y, result
+        if isinstance(model, Hamiltonian):
+            # For a quaternion the closed form is the nearest in every metric (Lang, Lemma 6.1).
+            return model.project(t, y), result
         values, _ = split_chart(y)
         layout = model.layout
         inertias = model.mechanics.inertias()

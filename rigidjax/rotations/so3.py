@@ -108,6 +108,36 @@ def multiply(p: Float[Array, "4"], q: Float[Array, "4"]) -> Float[Array, "4"]:
     )
 
 
+def left_matrix(p: Float[Array, "4"]) -> Float[Array, "4 4"]:
+    r"""$Q_l(p) = (p\ \ G(p)^T)$ with $p\,q = Q_l(p)\,q$, shape (4, 4).
+
+    **Source:** Betsch-Siebert (9)-(11); Lang (30).
+    """
+    return jnp.concatenate([p[:, None], _columns(p, 1.0)], axis=1)
+
+
+def right_matrix(p: Float[Array, "4"]) -> Float[Array, "4 4"]:
+    r"""$Q_r(p) = (p\ \ E(p)^T)$ with $q\,p = Q_r(p)\,q$, shape (4, 4).
+
+    **Source:** Betsch-Siebert (9)-(11).
+    """
+    return jnp.concatenate([p[:, None], _columns(p, -1.0)], axis=1)
+
+
+def _columns(p, sign):
+    own = p[0] * jnp.eye(3, dtype=p.dtype) + sign * skew(p[1:])
+    return jnp.concatenate([-p[None, 1:], own])
+
+
+def turned_skew(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    r"""Skew matrix of $R(p)\,w$ as $-E(p)\,Q_r(0, w)\,E(p)^T$ for $|p| = 1$, shape (3, 3).
+
+    **Source:** Betsch-Siebert (34), Appendix B.
+    """
+    E = right_matrix(p)[:, 1:].T
+    return -E @ right_matrix(jnp.concatenate([jnp.zeros_like(w[:1]), w])) @ E.T
+
+
 def conjugate(p: Float[Array, "4"]) -> Float[Array, "4"]:
     r"""The conjugate $\bar p$, the inverse rotation of a unit quaternion, shape (4,)."""
     p0, p1, p2, p3 = jnp.unstack(p)

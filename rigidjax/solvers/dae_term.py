@@ -5,15 +5,16 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..formulations import Absolute
+from ..formulations import AbstractAbsolute
 from ..formulations.descriptor import Descriptor
+from ..formulations.reduced_equations import ReducedEquations
 from ..formulations.redundancy import idle_projector
 from ..state import State
 from .terms import MassMatrixTerm
 
 
 def dae_term(
-    model: Absolute, state: State | None = None, t: Any = 0.0, check_start: bool = True
+    model: AbstractAbsolute, state: State | None = None, t: Any = 0.0, check_start: bool = True
 ) -> MassMatrixTerm:
     """The term of a formulation with multipliers among its unknowns, for `diffrax.diffeqsolve`.
 
@@ -29,11 +30,12 @@ def dae_term(
     """
     levels = model.num_algebraic // max(model.num_multipliers, 1)
     names = ("",) * model.layout.size + levels * model.constraint_names
-    descriptor = Descriptor(model)
+    descriptor = model.equations
     if model.has_loops:
         state = model.system.reference_state() if state is None else state  # pyright: ignore
         y0 = model.pack(state, None, t)
-        descriptor = Descriptor(model, idle_projector(descriptor, jnp.asarray(t, y0.dtype), y0))
+        idle = idle_projector(Descriptor(model), jnp.asarray(t, y0.dtype), y0)
+        descriptor = Descriptor(model, idle)
     right, mass = _RightHandSide(descriptor), _Mass(descriptor)
     # q' = v, unless multipliers correct it.
     n = 0 if model.stabilized else model.layout.num_positions
@@ -42,18 +44,18 @@ def dae_term(
 
 
 class _RightHandSide(eqx.Module):
-    descriptor: Descriptor
+    descriptor: Descriptor | ReducedEquations
 
     def __call__(self, t, y, args):
         return self.descriptor.right_hand_side(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
 
 
 class _Mass(eqx.Module):
-    descriptor: Descriptor
+    descriptor: Descriptor | ReducedEquations
 
     def __call__(self, t, y, args):
         return self.descriptor.mass(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
 
 
-def _index(descriptor: Descriptor) -> int:
+def _index(descriptor: Descriptor | ReducedEquations) -> int:
     return descriptor.model.index

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...checks import ArrayInput, as_leaf, finite, float_array
-from ...formulations import Absolute, AbstractFormulation
+from ...formulations import AbstractAbsolute, AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...state import State
 from .base import AbstractSensor
@@ -80,11 +80,11 @@ def delay_leaf(delay: ArrayInput, argument: str) -> Float[Array, ""]:
 
 def check_delay(model: AbstractFormulation) -> None:
     """Raise `ValueError` for a model whose motion cannot be followed back."""
-    if isinstance(model, Absolute) and model.index != 0:
+    if isinstance(model, AbstractAbsolute) and model.index != 0:
         raise ValueError(
             "A sensor with a delay follows the motion back, for which "
-            f"`Absolute(index={model.index})` has no vector field. Use `rj.NullSpace(system)` or "
-            "`rj.Absolute(system, index=0)`."
+            f"`{type(model).__name__}(index={model.index})` has no vector field. Use "
+            "`rj.NullSpace(system)` or `rj.Absolute(system, index=0)`."
         )
 
 

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...formulations import Absolute, AbstractFormulation
+from ...formulations import AbstractAbsolute, AbstractFormulation
 
 
 class ModelTerm(diffrax.AbstractTerm):
@@ -24,7 +24,7 @@ class ModelTerm(diffrax.AbstractTerm):
 
     def vf(self, t: Any, y: Any, args: Any) -> Any:
         """The vector field of the model, where it has one; zero for equations of index 1 to 3."""
-        if isinstance(self.model, Absolute) and self.model.index > 0:
+        if isinstance(self.model, AbstractAbsolute) and self.model.index > 0:
             return jax.tree.map(jnp.zeros_like, y)
         return self.model.vector_field(t, y, args)
 

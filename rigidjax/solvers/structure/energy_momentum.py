@@ -16,6 +16,7 @@ from .jointed import AbstractSystemSolver, energy_momentum_step
 from .mean_twist import TrapezoidalStep
 from .model_checks import check_form, check_free_bodies
 from .motion import Motion
+from .null_space_step import NullSpaceStep
 from .saddle_point import SaddlePointStep
 
 
@@ -53,21 +54,24 @@ class EnergyMomentum(AbstractSystemSolver):
     momentum alone; that of any other nonlinear potential conserves energy exactly, and momentum to
     third order in the step.
 
-    **Arguments:** `form`: `"reduced"`, or `"saddle-point"` for the nine equations (51) as they
-    stand, with the multiplier (a `FixedPointBody` in quaternions; the same steps at several times
-    the cost); `max_iterations` of Newton's method.
+    **Arguments:** `form`: `"reduced"`; or, with the same steps at several times the cost, for a
+    `FixedPointBody` in quaternions, `"saddle-point"`, the nine equations (51) as they stand, with
+    the multiplier, and `"null-space"`, the seven of (52)-(54) in a rotation vector and the
+    momentum; `max_iterations` of Newton's method.
     **Raises:** `ValueError` for another `form`, and from `check_model`.
     **Source:** Betsch-Siebert (51)-(54), remark 4.3, section 3; Gonzalez, J. Nonlinear Sci. 6
     (1996) 449; Betsch, Steinmann, CMAME 191 (2001) 467.
     """
 
-    form: Literal["reduced", "saddle-point"] = eqx.field(static=True, default="reduced")
+    form: Literal["reduced", "saddle-point", "null-space"] = eqx.field(
+        static=True, default="reduced"
+    )
     max_iterations: int = eqx.field(static=True, default=30)
 
     def __check_init__(self):
-        if self.form not in ("reduced", "saddle-point"):
+        if self.form not in ("reduced", "saddle-point", "null-space"):
             raise ValueError(
-                '`EnergyMomentum(form=...)` must be "reduced" or "saddle-point"; got '
+                '`EnergyMomentum(form=...)` must be "reduced", "saddle-point" or "null-space"; got '
                 f"{self.form!r}."
             )
 
@@ -80,11 +84,11 @@ class EnergyMomentum(AbstractSystemSolver):
             check_form(self, model, (Quaternion, Directors))
             return
         check_free_bodies(self, model)
-        if self.form == "saddle-point" and (
+        if self.form != "reduced" and (
             not isinstance(model.system, FixedPointBody) or isinstance(model.rotation, Directors)
         ):
             raise ValueError(
-                '`EnergyMomentum(form="saddle-point")` is for comparison: it takes a '
+                f'`EnergyMomentum(form="{self.form}")` is for comparison: it takes a '
                 "`FixedPointBody` in `rj.Quaternion()`. Use `EnergyMomentum()`."
             )
 
@@ -95,9 +99,10 @@ class EnergyMomentum(AbstractSystemSolver):
         return value
 
     def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
-        if self.form == "saddle-point":
+        if self.form != "reduced":
             body: Any = model.system
-            return SaddlePointStep(body, jnp.asarray(t0), h, start.coordinates[0], start.omegas[0])
+            step = SaddlePointStep(body, jnp.asarray(t0), h, start.coordinates[0], start.omegas[0])
+            return step if self.form == "saddle-point" else NullSpaceStep(step)
         directors = isinstance(model.rotation, Directors)
         if directors and isinstance(model, Absolute):
             return DirectorStep(model.mechanics, model.rotation, t0, h, start)

@@ -92,7 +92,7 @@ def test_saddle_point_form():
 
 
 def test_options():
-    with pytest.raises(ValueError, match=r'form=...\)` must be "reduced" or "saddle-point"; got'):
+    with pytest.raises(ValueError, match=r'form=...\)` must be "reduced", "saddle-point" or "null'):
         EnergyMomentum(form="full")
     with pytest.raises(ValueError, match=r'conserve=...\)` must be "momentum" or "energy"; got'):
         SimoWong(conserve="all")

@@ -1,0 +1,70 @@
+r"""Bodies in Euler parameters without multipliers: three equations of motion, one constraint.
+
+$L$ annihilates $p$, the direction of the constraint force, so that $L (4 L^T J L\,\ddot p + c - Q)
+= 0$ of each body, with its constraint as the fourth equation, determine $\ddot p$. For lack of a
+multiplier the differentiation index is by one less than that of the other forms: 0 with the
+constraint on accelerations, 1 on velocities, 2 on positions.
+"""
+
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .descriptor import Descriptor
+
+if TYPE_CHECKING:
+    from .absolute_base import AbstractAbsolute
+
+
+class ReducedEquations(eqx.Module):
+    """Those of a `Descriptor` in quaternions, without joints, times $L$.
+
+    **Source:** Sherif (25).
+    """
+
+    descriptor: Descriptor
+
+    @property
+    def model(self) -> "AbstractAbsolute":
+        """The formulation."""
+        return self.descriptor.model
+
+    def reduction(self, q: Float[Array, " n"]) -> Float[Array, "n n"]:
+        """What leaves the balance of each body: that of forces, $L$ times the rest, nothing."""
+        layout = self.model.layout
+        _, p = layout.poses(q)
+        blocks = []
+        for quaternion in p:
+            # L = 2 T^T, on rows 1 to 3 of four.
+            L = 2.0 * self.model.rotation.null_space(quaternion).T
+            if layout.translates:
+                blocks.append(jnp.eye(3, dtype=q.dtype))
+            blocks.append(jnp.concatenate([L, jnp.zeros_like(L[:1])]))
+        return jax.scipy.linalg.block_diag(*blocks)
+
+    def placed(self, rows: Float[Array, "m ..."]) -> Float[Array, "n ..."]:
+        """One row of each body in the place that `reduction` leaves free."""
+        layout = self.model.layout
+        size = layout.num_positions // layout.num_bodies
+        filled = jnp.zeros((layout.num_positions, *rows.shape[1:]), rows.dtype)
+        return filled.at[size - 1 :: size].set(rows)
+
+    @eqx.filter_jit
+    def mass(self, t, y, index: int) -> Float[Array, "N N"]:
+        r"""Matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, regular for index 1."""
+        q, _, angles = self.descriptor.split(y)
+        rates = self.reduction(q) @ self.descriptor.mass_matrix(q)
+        if index == 1:
+            rates = rates + self.placed(self.descriptor.jacobian(t, q, angles))
+        return jax.scipy.linalg.block_diag(jnp.eye(q.size, dtype=y.dtype), rates)
+
+    @eqx.filter_jit
+    def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
+        r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
+        q, v, angles = self.descriptor.split(y)
+        balance = self.reduction(q) @ self.descriptor.force(t, q, v, y)
+        level = self.placed(self.descriptor.level(t, q, v, angles, index))
+        return jnp.concatenate([v, balance + level])

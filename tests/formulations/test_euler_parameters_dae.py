@@ -1,0 +1,111 @@
+"""Sherif's forms with the multiplier as unknown: equations of index 1, 2 and 3."""
+
+from typing import get_args
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sherif  # pyright: ignore
+from formulations.test_euler_parameters import form_terms, matrix_L
+
+import rigidjax as rj
+from rigidjax.formulations.euler_parameters import Form
+from rigidjax.io.names import unknown_names
+
+FORMS = get_args(Form)
+TENSOR = jnp.array(((3.0, 0.3, -0.2), (0.3, 2.5, 0.4), (-0.2, 0.4, 2.2)))
+U, F = jnp.array([0.3, -0.2, 0.5]), jnp.array([2.0, -1.0, 1.5])
+
+
+def one_body(form, index):
+    force = rj.PointForce("body", U, F)
+    return rj.EulerParameters(rj.System(rj.Body("body", 2.0, TENSOR), forces=force), form, index)
+
+
+@pytest.fixture
+def unknowns(rng):
+    """Unit quaternion, tangent rate and a multiplier, and what they are in the unknowns."""
+    p, p_dot, x = rng.normal(size=(3, 4))
+    p = p / np.linalg.norm(p)
+    p_dot, lam = p_dot - (p @ p_dot) * p, x[3]
+    y = np.concatenate([x[:3], p, 2.0 * x[:3], p_dot, [lam]])
+    return jnp.asarray(p), jnp.asarray(p_dot), lam, jnp.asarray(y)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_equations_are_the_printed_ones(form, unknowns):
+    """(23), (25), (29), (69), (82) in the paper's matrices, with (33) as the last equation."""
+    p, p_dot, lam, y = unknowns
+    model, t = one_body(form, 1), jnp.zeros(())
+    y = y[: model.num_unknowns]
+    A, b = model.mass_matrix(t, y), model.right_hand_side(t, y)
+    gyroscopic, load = form_terms(form, p, p_dot, U, F, TENSOR)
+    L = matrix_L(p)
+    M, right = 4 * L.T @ TENSOR @ L, load - gyroscopic
+    np.testing.assert_allclose(A[:7, :7], np.eye(7), atol=0)
+    np.testing.assert_allclose(b[:7], y[7:14], atol=0)
+    if form == "no-multiplier":
+        assert y.size == 14
+        M = jnp.concatenate([L @ M, p[None]])
+        right = jnp.append(L @ right, -p_dot @ p_dot)
+        np.testing.assert_allclose(A[10:, 10:], M, atol=1e-13)
+        np.testing.assert_allclose(b[10:], right, atol=1e-13)
+        return
+    np.testing.assert_allclose(A[10:14, 10:], jnp.append(M, jnp.zeros((4, 1)), 1), atol=1e-13)
+    np.testing.assert_allclose(b[10:14], right - p * lam, atol=1e-13)
+    np.testing.assert_allclose(A[14, 10:14], p, atol=1e-15)
+    np.testing.assert_allclose(b[14], -p_dot @ p_dot, atol=1e-14)
+
+
+def test_levels_of_the_constraint(unknowns):
+    """Index 2 and 3 have p . p' and (p . p - 1) / 2 in the place of the last equation."""
+    *_, y = unknowns
+    y = y.at[3].add(0.1).at[11].add(0.2)
+    p, p_dot, t = y[3:7], y[10:14], jnp.zeros(())
+    for form, row in (("simplified-torque", 14), ("no-multiplier", 13)):
+        for index, level in ((2, p @ p_dot), (3, 0.5 * (p @ p - 1.0))):
+            model = one_body(form, index)
+            own = y[: model.num_unknowns]
+            np.testing.assert_allclose(model.right_hand_side(t, own)[row], level, rtol=1e-13)
+            assert not np.any(model.mass_matrix(t, own)[row])
+            assert model.indices[-1] == (index - 1 if form == "no-multiplier" else index)
+
+
+CASES = [
+    (case, form, index, solver)
+    for case in sherif.cases()
+    for solver in sherif.SOLVERS
+    for form in FORMS
+    for index in (1, 2, 3)
+]
+RUN = {
+    ("driven and damped", "simplified-gyroscopic", 1, "Radau5"),
+    ("driven and damped", "virtual-work", 2, "Radau5"),
+    ("driven and damped", "no-multiplier", 3, "Radau5"),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "form", "index", "solver"),
+    [pytest.param(*one, marks=[] if one in RUN else [pytest.mark.exhaustive]) for one in CASES],
+)
+def test_every_form_has_the_same_motion(case, form, index, solver):
+    """At 1e-11: attitude and rates (relative) to 1e-9, multipliers to 1e-7 of the closed forms."""
+    (row,) = sherif.rows_of(case, 1e-11, (form,), (solver,), (index,))
+    rate = 20.0 if case == "Example A" else 3.0
+    assert row["error_rotation"] < 1e-9 and row["error_rate"] < 1e-9 * rate
+    assert row["multiplier_error_end"] < 1e-7
+
+
+def test_messages():
+    top = rj.FixedPointBody((1.0, 2.0, 2.5))
+    with pytest.raises(ValueError, match=r"`EulerParameters\(index=...\)` must be 0, 1, 2 or 3"):
+        rj.EulerParameters(top, index=4)
+    model = rj.EulerParameters(top, index=2)
+    with pytest.raises(ValueError, match=r"`EulerParameters\(index=2\)` is a differential-alg"):
+        model.vector_field(jnp.zeros(()), jnp.zeros(9))
+    state0 = rj.State(orientation=[[1.0, 0, 0, 0]], angular_velocity=[[1.0, 0, 0]])
+    with pytest.raises(ValueError, match=r"`Dopri8` does not integrate"):
+        rj.simulate(model, state0, 1.0)
+    assert unknown_names(model)[-1] == "lambda1"
+    assert unknown_names(rj.EulerParameters(top, "no-multiplier", 2))[-1] == "w4"

@@ -1,0 +1,177 @@
+"""Hamilton's equations in quaternions against automatic differentiation and other formulations."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from formulations import cases
+
+import rigidjax as rj
+from rigidjax import problems
+from rigidjax.formulations import inverse_mass_matrix
+from rigidjax.io.names import unknown_names
+from rigidjax.rotations import euler_map, so3
+
+TENSOR = jnp.array(cases.TENSOR)
+RADIAL = ("half-trace", "zero")
+
+
+@pytest.fixture
+def phase(rng):
+    """A unit quaternion and a momentum that is tangent to the sphere."""
+    q, p = jnp.asarray(rng.normal(size=(2, 4)))
+    q = q / jnp.linalg.norm(q)
+    return q, p - (q @ p) * q
+
+
+def test_matrices_of_products(rng):
+    """(9)-(12), (A1)-(A5), (34), (30)-(33)."""
+    p, q = jnp.asarray(rng.normal(size=(2, 4)))
+    a, b = jnp.asarray(rng.normal(size=(2, 3)))
+    left, right = so3.left_matrix, so3.right_matrix
+    E, G = (lambda q: right(q)[:, 1:].T), (lambda q: left(q)[:, 1:].T)
+    plus, minus = (lambda a: left(jnp.append(0.0, a))), (lambda a: right(jnp.append(0.0, a)))
+    n, one, cross = q @ q, np.eye(4), np.cross(a, b)
+    pairs = {
+        "(9)": ((left(p) @ q, right(q) @ p), (so3.multiply(p, q),) * 2),
+        "(12)": ((E(q) @ G(q).T,), (euler_map(q),)),
+        "(A1)": ((E(q) @ q, G(q) @ G(q).T, E(q).T @ E(q)),
+                 (np.zeros(3), n * np.eye(3), n * one - np.outer(q, q))),
+        "(A2)": ((E(q) @ p, G(q) @ p, E(q) @ G(p).T), (-E(p) @ q, -G(p) @ q, E(p) @ G(q).T)),
+        "(A3)": ((plus(a) @ q, minus(a) @ q), (E(q).T @ a, G(q).T @ a)),
+        "(A4)": ((left(q) @ left(q).T, right(q) @ right(q).T), (n * one, n * one)),
+        "(A5)": ((plus(a) @ plus(b), minus(a) @ minus(b)),
+                 (-(a @ b) * one + plus(cross), -(a @ b) * one - minus(cross))),
+    }  # fmt: skip
+    for name, (found, expected) in pairs.items():
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-13, err_msg=name)
+    unit = q / jnp.sqrt(n)
+    np.testing.assert_allclose(so3.turned_skew(unit, a), so3.skew(euler_map(unit) @ a), atol=1e-14)
+
+    # (30), (31) as the Hessian of the energy of directors, (33) as its inverse.
+    def energy(v):
+        R_dot = jax.jvp(euler_map, (unit,), (v,))[1]
+        return 0.5 * jnp.trace(R_dot @ (0.5 * jnp.trace(TENSOR) * jnp.eye(3) - TENSOR) @ R_dot.T)
+
+    M = jax.hessian(energy)(jnp.zeros(4))
+    np.testing.assert_allclose(M, rj.Quaternion("half-trace").mass_matrix(unit, TENSOR), atol=1e-13)
+    np.testing.assert_allclose(inverse_mass_matrix(unit, TENSOR) @ M, one, atol=1e-13)
+
+
+@pytest.mark.parametrize("radial", RADIAL)
+def test_equations_are_those_of_the_augmented_hamiltonian(radial, phase):
+    """(38), (39) by differentiation of T + V + lambda g, with lambda = -q . grad V."""
+    q, p = phase
+    body = rj.FixedPointBody(TENSOR, rj.AxialGravityPotential(5.0))
+    model = rj.Hamiltonian(body, radial)
+    # Regular: also off q . p = 0.
+    p = p + 0.2 * q if radial == "half-trace" else p
+    y = jnp.concatenate([q, p])
+
+    def potential(q):
+        return 5.0 * euler_map(q)[2, 2]
+
+    lam = -q @ jax.grad(potential)(q)
+    np.testing.assert_allclose(model.multipliers(jnp.zeros(()), y), [lam], atol=1e-13)
+
+    def hamiltonian(q, p):
+        # T as a function of q and p off the sphere too: (36).
+        pi = so3.multiply(so3.conjugate(q), p)
+        across = pi[1:] @ jnp.linalg.solve(TENSOR, pi[1:])
+        along = pi[0] ** 2 / (0.5 * jnp.trace(TENSOR)) if radial == "half-trace" else 0.0
+        return 0.125 * (along + across) + potential(q) + lam * 0.5 * (q @ q - 1.0)
+
+    by_q, by_p = jax.grad(hamiltonian, (0, 1))(q, p)
+    found: Any = model.vector_field(jnp.zeros(()), y)
+    np.testing.assert_allclose(found, jnp.concatenate([by_p, -by_q]), atol=1e-13)
+
+
+@pytest.mark.parametrize("radial", RADIAL)
+def test_unknowns_and_projection(radial, rng):
+    system = cases.two_bodies()
+    state = jax.tree.map(lambda x: x[0], cases.random_states(rng, system, 1))
+    model, t = rj.Hamiltonian(system, radial), jnp.zeros(())
+    y = model.encode(state)
+    assert y.size == model.num_unknowns == 28
+    back = model.decode(t, y)
+    np.testing.assert_allclose(back.angular_velocity, state.angular_velocity, atol=1e-13)
+    np.testing.assert_allclose(back.velocity, state.velocity, atol=1e-13)
+    field = rj.NullSpace(system)
+    reference = rj.NullSpace(system).encode(state)
+    _, rate = jax.jvp(lambda y: model.decode(t, y), (y,), (model.vector_field(t, y),))
+    _, other = jax.jvp(
+        lambda y: field.decode(t, y), (reference,), (field.vector_field(t, reference),)
+    )
+    for found, expected in zip(jax.tree.leaves(rate), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-11)
+    off = y + 1e-3 * jnp.asarray(rng.normal(size=y.shape))
+    projected = model.project(t, off)
+    assert max(model.drift(t, projected)) < 1e-15 < 1e-5 < min(model.drift(t, off))
+    for (q, p), (q1, p1) in zip(model.phases(off), model.phases(projected), strict=True):
+        for matrix in (so3.left_matrix, so3.right_matrix):
+            kept = matrix(q)[:, 1:].T @ p
+            np.testing.assert_allclose(matrix(q1)[:, 1:].T @ p1, kept, atol=1e-13)
+
+
+def test_singular_matrix_keeps_the_length(phase, rng):
+    """Without radial inertia q' is tangent whatever q . p."""
+    q, p = phase
+    y = jnp.concatenate([1.1 * q, p + 0.5 * q])
+    body, t = rj.FixedPointBody(TENSOR), jnp.zeros(())
+    rates: Any = [rj.Hamiltonian(body, r).vector_field(t, y) for r in ("zero", "half-trace")]
+    assert abs(y[:4] @ rates[0][:4]) < 1e-15 < 1e-3 < abs(y[:4] @ rates[1][:4])
+
+
+PROBLEMS = {
+    "A": (problems.heavy_top, 1.0),
+    "B": (problems.tennis_racket, 1.0),
+    "free body": (problems.free_body, 1.0),
+    "steady top": (problems.steady_top, 1.0),
+}
+
+
+@pytest.mark.exhaustive(
+    "B-half-trace", "B-zero", "free body-zero", "steady top-half-trace", "A-zero"
+)
+@pytest.mark.parametrize("radial", RADIAL)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_motion_is_that_of_other_formulations(name, radial):
+    """1e-9 against `NullSpace` and `Absolute`, and energy and momentum as those keep them."""
+    build, t1 = PROBLEMS[name]
+    problem = build()
+    models = [
+        rj.Hamiltonian(problem.system, radial),
+        rj.NullSpace(problem.system),
+        rj.Absolute(problem.system),
+    ]
+    runs = [rj.simulate(m, problem.state0, t1, rtol=1e-12, atol=1e-12) for m in models]
+    matrices = [jax.vmap(euler_map)(run.states.orientation[0]) for run in runs]
+    rate = jnp.max(jnp.abs(runs[0].states.angular_velocity))
+    for matrix, run in zip(matrices[1:], runs[1:], strict=True):
+        assert jnp.max(jnp.abs(matrix - matrices[0])) < 1e-9
+        off = run.states.angular_velocity - runs[0].states.angular_velocity
+        assert jnp.max(jnp.abs(off)) < 1e-9 * rate
+    start = models[1].energy(0.0, models[1].encode(problem.state0))
+    assert abs(runs[0].energy[0] / start - 1.0) < 1e-10
+    spin = models[1].momentum(0.0, models[1].encode(problem.state0))[1]
+    kept = slice(0, 3) if name in ("B", "free body") else slice(2, 3)
+    gain = (runs[0].angular_momentum[0] - spin)[kept]
+    assert jnp.max(jnp.abs(gain)) < 1e-10 * jnp.linalg.norm(spin)
+
+
+def test_messages():
+    joints = [rj.Spherical("ground", "link", (0.0, 0.0, 0.0))]
+    chain = rj.System(rj.Body("link", 1.0, (1.0, 1.0, 1.0)), joints)
+    with pytest.raises(ValueError, match="`Hamiltonian` writes the equations of single bodies"):
+        rj.Hamiltonian(chain)
+    with pytest.raises(ValueError, match="radial_inertia"):
+        rj.Hamiltonian(cases.heavy_top(), "one")  # pyright: ignore
+    assert unknown_names(rj.Hamiltonian(cases.heavy_top()))[4:] == [
+        "p1",
+        "p2",
+        "p3",
+        "p4",
+    ]
