@@ -23,7 +23,18 @@ from .arguments import (
     times,
     with_tolerances,
 )
-from .checks import checked_with_derivatives, is_traced, is_tracing, noted_faults
+from .checks import is_traced, is_tracing, noted_faults
+from .endings import (
+    OfProjected,
+    cut_at_crossing,
+    is_finite,
+    is_okay,
+    project_saved,
+    result_of_signals,
+    spoiled_if_failed,
+    thrown,
+    with_singularity,
+)
 from .evaluations import (
     Counted,
     explicit_evaluations,
@@ -31,7 +42,6 @@ from .evaluations import (
     start_count,
 )
 from .formulations import AbstractAbsolute, AbstractFormulation
-from .formulations.charts import split_chart
 from .meshes import as_one
 from .native.backend import NAMES, Backend, checked_name
 from .projection import AbstractProjection
@@ -42,13 +52,10 @@ from .solution import Solution
 from .solvers import Projected, Recharted, dae_term
 from .solvers.base import AbstractDAESolver
 from .solvers.counting import CountingController, CountingSolver
-from .solvers.knots import NOT_PINNED, KnotController, Knots, Pinned, knots_of, separated
+from .solvers.knots import KnotController, Knots, Pinned, knots_of, separated
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
 from .solvers.unrolled import is_small, unrolled
 from .state import State
-
-# A run without re-charting ends this close to a singularity, in rad.
-_SINGULAR_ANGLE = 1e-3
 
 
 def simulate(
@@ -163,14 +170,14 @@ def simulate(
     if solution.ts is not None:
         note_run(solution)
     if spoiled:
-        return _spoiled(solution, okay)
+        return spoiled_if_failed(solution, okay)
     if not throw:
         return solution
     if not traced and np.all(solution.result == RESULTS.joints_open):
         # What was saved may end long before the end.
         opening = solve(_SAVE_END, None)[0].warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
-    return _throw(solution, okay, traced)
+    return thrown(solution, okay, traced)
 
 
 # Made once: building modules costs more than a short run.
@@ -217,7 +224,7 @@ def _solve(
     between = isinstance(projected, Projected) and getattr(subs, "ts", None) is not None
     plain = getattr(subs, "fn", None) is _SAVE_Y
     if between and not plain:
-        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, _OfProjected(subs.fn, projected))
+        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, OfProjected(subs.fn, projected))
     solution = checked_before()(diffrax.diffeqsolve)(
         terms,
         solver,
@@ -229,17 +236,17 @@ def _solve(
         saveat=saveat,
         stepsize_controller=controller,
         adjoint=adjoint,
-        event=_with_singularity(model, event) if watch else event,
+        event=with_singularity(model, event) if watch else event,
         max_steps=max_steps,
         throw=False,
         progress_meter=meter,
     )
     ts, ys = solution.ts, solution.ys
     if between and plain:
-        ys = _project_saved(projected, solution.ts, ys, t0, y0)
+        ys = project_saved(projected, solution.ts, ys, t0, y0)
     result = RESULTS.promote(solution.result)
     result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
-    result = _result_of_signals(result, model, t0, t1)
+    result = result_of_signals(result, model, t0, t1)
     result = RESULTS.where(result == RESULTS.promote(JOINTS_OPEN), RESULTS.joints_open, result)
     mask: Any = solution.event_mask
     if watch:
@@ -248,10 +255,10 @@ def _solve(
         mask = mask.get("user")
     saved = ys is not None and plain
     if watch and saved:
-        ts, ys = _cut_at_crossing(model, y0, ts, ys)
+        ts, ys = cut_at_crossing(model, y0, ts, ys)
     if saved:
         result = RESULTS.where(
-            _is_finite(solution, ys) | ~_is_okay(result), result, RESULTS.nonfinite_state
+            is_finite(solution, ys) | ~is_okay(result), result, RESULTS.nonfinite_state
         )
     stats = {
         key: solution.stats[key]
@@ -272,7 +279,7 @@ def _solve(
             if eqx.is_inexact_array(x) else x,
             (ts, ys),
         )  # fmt: skip
-    okay = _is_okay(result)
+    okay = is_okay(result)
     solution = Solution(
         given, ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, controller_state,
@@ -318,79 +325,6 @@ def _no_time(invalid, t0, t1, dt0, saveat):
     return start, t1, dt0, saveat
 
 
-def _is_okay(result):
-    return (result == RESULTS.successful) | (result == RESULTS.event_occurred)
-
-
-def _is_finite(solution, ys):
-    """Whether everything that was saved is finite (what was not reached is padded)."""
-    values, _ = split_chart(ys)
-    return jnp.all(jnp.isfinite(values) | ~jnp.isfinite(solution.ts)[:, None])
-
-
-def _project_saved(solver, ts, ys, t0, y0):
-    """What was saved between steps is interpolated: project it like the steps themselves."""
-
-    def project(t, y):
-        reached = jnp.isfinite(t)
-
-        def chosen(new, old):
-            return jax.tree.map(lambda new, old: jnp.where(reached, new, old), new, old)
-
-        # What was not reached is infinite, and so would be derivatives of its projection.
-        projected, _, _ = solver.after(chosen(t, t0), chosen(y, y0))
-        return chosen(projected, y)
-
-    return jax.vmap(project)(ts, ys)
-
-
-class _OfProjected(eqx.Module):
-    """A function of what is saved that gets projected unknowns, as those of steps are."""
-
-    function: Any
-    solver: Projected
-
-    def __call__(self, t, y, args):
-        projected, _, _ = self.solver.after(t, y)
-        return self.function(t, projected, args)
-
-
-def _with_singularity(model, event):
-    """`event` together with the events that a minimal parametrization becomes singular."""
-
-    def near(t, y, args, **kwargs):
-        return ~(model.singularity(t, y) > _SINGULAR_ANGLE)
-
-    def crossing(i):
-        def function(t, y, args, **kwargs):
-            values, _ = split_chart(y)
-            return model.rotation.singularity_function(model.layout.coordinates(values, i))
-
-        return function
-
-    crossings = [crossing(i) for i in range(model.layout.num_bodies)]
-    none = [None] * len(crossings)
-    conditions: Any = {"singular": {"near": near, "crossings": crossings}}
-    directions: Any = {"singular": {"near": None, "crossings": none}}
-    if event is None:
-        return diffrax.Event(conditions)
-    conditions["user"], directions["user"] = event.cond_fn, event.direction
-    return diffrax.Event(conditions, event.root_finder, directions)
-
-
-def _cut_at_crossing(model, y0, ts, ys):
-    """What was saved, without what lies behind a singularity that the last step went across."""
-    bodies = range(model.layout.num_bodies)
-
-    def sides(y):
-        coordinates = [model.layout.coordinates(y, i) for i in bodies]
-        return jnp.sign(jnp.stack([model.rotation.singularity_function(a) for a in coordinates]))
-
-    start = sides(y0)
-    crossed = jnp.cumsum(jax.vmap(lambda y: jnp.any(sides(y) != start))(ys)) > 0
-    return jnp.where(crossed, jnp.inf, ts), jnp.where(crossed[:, None], jnp.inf, ys)
-
-
 def _wrapped(solver, model, projection):
     """The solver with what follows each of its steps."""
     constrained = model.rotation.num_constraints > 0 or model.jointed is not None
@@ -415,43 +349,3 @@ def _pinned(solver, model, controller):
         return solver
     jumps = any(signal.jumps for signal in signals)
     return Pinned(solver, jumps, fixed=knots_of(controller) is None)
-
-
-def _result_of_signals(result, model, t0, t1):
-    """What steps that cannot be pinned say, by its name."""
-    left = [jnp.asarray(signal.is_left(t0, t1)) for signal in signals_of(model)]
-    if not left:
-        return result
-    name = RESULTS.where(jnp.any(jnp.stack(left)), RESULTS.signal_ended, RESULTS.jump_within_step)
-    return RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
-
-
-def _spoiled(solution: Solution, okay: Any) -> Solution:
-    """NaN in the place of what a failed run saved, and of its derivatives; its times stay."""
-    factor = jnp.where(okay, 1.0, jnp.nan)
-    parts = lambda s: (s.ys, s.interpolation)  # noqa: E731
-    return eqx.tree_at(
-        parts,
-        solution,
-        jax.tree.map(
-            lambda x: x * factor.astype(x.dtype) if eqx.is_inexact_array(x) else x, parts(solution)
-        ),
-        is_leaf=lambda x: x is None,
-    )
-
-
-def _throw(solution: Solution, okay: Any, traced: bool) -> Solution:
-    result = solution.result
-    if traced:
-
-        def parts(s):
-            return s.ts, s.ys, s.interpolation
-
-        def check(one):
-            return as_one(lambda one, result, bad: result.error_if(one, bad), one, result, ~okay)
-
-        checked = checked_with_derivatives(parts(solution), check)
-        return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)
-    if not np.asarray(okay).all():
-        raise SimulationError(RESULTS[result])
-    return solution

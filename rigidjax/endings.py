@@ -1,0 +1,136 @@
+"""What a run saved, and how it ended: results by name, singularities, failures."""
+
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .checks import checked_with_derivatives
+from .formulations.charts import split_chart
+from .meshes import as_one
+from .results import RESULTS, SimulationError
+from .signal import signals_of
+from .solution import Solution
+from .solvers import Projected
+from .solvers.knots import NOT_PINNED
+
+# A run without re-charting ends this close to a singularity, in rad.
+_SINGULAR_ANGLE = 1e-3
+
+
+def is_okay(result):
+    """Whether a run reached its end or an event."""
+    return (result == RESULTS.successful) | (result == RESULTS.event_occurred)
+
+
+def is_finite(solution, ys):
+    """Whether everything that was saved is finite (what was not reached is padded)."""
+    values, _ = split_chart(ys)
+    return jnp.all(jnp.isfinite(values) | ~jnp.isfinite(solution.ts)[:, None])
+
+
+def project_saved(solver, ts, ys, t0, y0):
+    """What was saved between steps is interpolated: project it like the steps themselves."""
+
+    def project(t, y):
+        reached = jnp.isfinite(t)
+
+        def chosen(new, old):
+            return jax.tree.map(lambda new, old: jnp.where(reached, new, old), new, old)
+
+        # What was not reached is infinite, and so would be derivatives of its projection.
+        projected, _, _ = solver.after(chosen(t, t0), chosen(y, y0))
+        return chosen(projected, y)
+
+    return jax.vmap(project)(ts, ys)
+
+
+class OfProjected(eqx.Module):
+    """A function of what is saved that gets projected unknowns, as those of steps are."""
+
+    function: Any
+    solver: Projected
+
+    def __call__(self, t, y, args):
+        projected, _, _ = self.solver.after(t, y)
+        return self.function(t, projected, args)
+
+
+def with_singularity(model, event):
+    """`event` together with the events that a minimal parametrization becomes singular."""
+
+    def near(t, y, args, **kwargs):
+        return ~(model.singularity(t, y) > _SINGULAR_ANGLE)
+
+    def crossing(i):
+        def function(t, y, args, **kwargs):
+            values, _ = split_chart(y)
+            return model.rotation.singularity_function(model.layout.coordinates(values, i))
+
+        return function
+
+    crossings = [crossing(i) for i in range(model.layout.num_bodies)]
+    none = [None] * len(crossings)
+    conditions: Any = {"singular": {"near": near, "crossings": crossings}}
+    directions: Any = {"singular": {"near": None, "crossings": none}}
+    if event is None:
+        return diffrax.Event(conditions)
+    conditions["user"], directions["user"] = event.cond_fn, event.direction
+    return diffrax.Event(conditions, event.root_finder, directions)
+
+
+def cut_at_crossing(model, y0, ts, ys):
+    """What was saved, without what lies behind a singularity that the last step went across."""
+    bodies = range(model.layout.num_bodies)
+
+    def sides(y):
+        coordinates = [model.layout.coordinates(y, i) for i in bodies]
+        return jnp.sign(jnp.stack([model.rotation.singularity_function(a) for a in coordinates]))
+
+    start = sides(y0)
+    crossed = jnp.cumsum(jax.vmap(lambda y: jnp.any(sides(y) != start))(ys)) > 0
+    return jnp.where(crossed, jnp.inf, ts), jnp.where(crossed[:, None], jnp.inf, ys)
+
+
+def result_of_signals(result, model, t0, t1):
+    """What steps that cannot be pinned say, by its name."""
+    left = [jnp.asarray(signal.is_left(t0, t1)) for signal in signals_of(model)]
+    if not left:
+        return result
+    name = RESULTS.where(jnp.any(jnp.stack(left)), RESULTS.signal_ended, RESULTS.jump_within_step)
+    return RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
+
+
+def spoiled_if_failed(solution: Solution, okay: Any) -> Solution:
+    """NaN in the place of what a failed run saved, and of its derivatives; its times stay."""
+    factor = jnp.where(okay, 1.0, jnp.nan)
+    parts = lambda s: (s.ys, s.interpolation)  # noqa: E731
+    return eqx.tree_at(
+        parts,
+        solution,
+        jax.tree.map(
+            lambda x: x * factor.astype(x.dtype) if eqx.is_inexact_array(x) else x, parts(solution)
+        ),
+        is_leaf=lambda x: x is None,
+    )
+
+
+def thrown(solution: Solution, okay: Any, traced: bool) -> Solution:
+    """The solution; `SimulationError` for one that failed, when it is computed if it is traced."""
+    result = solution.result
+    if traced:
+
+        def parts(s):
+            return s.ts, s.ys, s.interpolation
+
+        def check(one):
+            return as_one(lambda one, result, bad: result.error_if(one, bad), one, result, ~okay)
+
+        checked = checked_with_derivatives(parts(solution), check)
+        return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)
+    if not np.asarray(okay).all():
+        raise SimulationError(RESULTS[result])
+    return solution
