@@ -47,6 +47,12 @@ def spread(em: "Emitter", x: Any, shape: tuple[int, ...], dtype: Any) -> View:
     return View(x.buffer, shape, (*missing, *own), x.offset)
 
 
+def reordered(x: View, order: list[int]) -> View:
+    """A view with its axes in another order."""
+    shape, strides = (tuple(y[k] for k in order) for y in (x.shape, x.strides))
+    return View(x.buffer, shape, strides, x.offset)
+
+
 def copy(em: "Emitter", x: View, out: View, mask: Any) -> None:
     """Copy an array in memory to another place, in the lanes of `mask`."""
     x, out = joined_axes([x, out])

@@ -166,8 +166,10 @@ def _short_sum(em, equation, *factors):
     order = [*(k for k in range(len(shape)) if k != axis), axis]
     if math.prod(shape) > REGISTERS:
         kinds = (var.aval.dtype for var in equation.invars)
-        views = [nests.spread(em, x, shape, kind) for x, kind in zip(factors, kinds, strict=True)]
-        views = [transposed(x, order) for x in views]
+        views = [
+            nests.reordered(nests.spread(em, x, shape, kind), order)
+            for x, kind in zip(factors, kinds, strict=True)
+        ]
         return em.settled(nests.sum_of_products(em, views, dtype, 1))
     spread = [np.broadcast_to(em.registers(x), shape).transpose(order) for x in factors]
     out = np.empty(spread[0].shape[:-1], object)

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..emitter import REGISTERS, Emitter, rule
 from ..memory import View
+from ..nests import reordered
 
 
 def _shape(equation):
@@ -64,8 +65,7 @@ def transposed(x, order):
     """An array with its axes in another order."""
     if not isinstance(x, View):
         return np.transpose(x, order)
-    shape, strides = (tuple(y[k] for k in order) for y in (x.shape, x.strides))
-    return View(x.buffer, shape, strides, x.offset)
+    return reordered(x, order)
 
 
 @rule("broadcast_in_dim")
