@@ -5,8 +5,11 @@ members of the batch into lanes, runs the program and stores the results. The ha
 buffers from XLA's call frame (see `frame`) and goes through all blocks.
 """
 
+import contextlib
 import ctypes
 import dataclasses
+import gc
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -42,12 +45,25 @@ class Kernel:
         self.closed = closed
         self.width = best_width() if signature.is_batch else 1
         module = ir.Module("rigidjax")
-        self.workspace_bytes = emit_block(module, closed, signature, self.width)
         out_sizes = [var.aval.size for var in closed.jaxpr.outvars]
-        _emit_handler(module, closed, signature, self.width, self.workspace_bytes, out_sizes)
-        self.text = str(module)
+        with _nothing_collected():
+            self.workspace_bytes = emit_block(module, closed, signature, self.width)
+            _emit_handler(module, closed, signature, self.width, self.workspace_bytes, out_sizes)
+            self.text = str(module)
         self.code = _code(self.text)
         self.name = f"rigidjax_{self.code.name}"
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Python's garbage collector waits: it would go through the program again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 _codes: dict[str, Code] = {}
