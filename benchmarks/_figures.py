@@ -10,6 +10,7 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 from _conservation_figures import CONSERVATION
+from _form_figures import sherif_figure
 from _solution_figures import SOLUTIONS
 from matplotlib.figure import Figure
 from work_precision import SIX
@@ -136,7 +137,7 @@ def lie_group_figure() -> Figure:
     rows = common.read("lie_group")
     cases = list(dict.fromkeys(r["case"] for r in rows))
     styles = dict(zip(dict.fromkeys(r["method"] for r in rows), (":", "-", "--"), strict=False))
-    colors = dict(zip(dict.fromkeys(r["form"] for r in rows), ("C0", "C1", "C2"), strict=False))
+    colors = {form: f"C{i}" for i, form in enumerate(dict.fromkeys(r["form"] for r in rows))}
     figure, grid = plt.subplots(2, len(cases), figsize=(9, 6), sharey=True, squeeze=False)
     for column, case in enumerate(cases):
         for method, style in styles.items():
@@ -193,4 +194,5 @@ FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     "throughput": ("throughput", throughput_figure),
     **CONSERVATION,
     **SOLUTIONS,
+    "sherif": ("sherif", sherif_figure),
 }

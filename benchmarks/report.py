@@ -11,6 +11,7 @@ import _common as common
 import matplotlib.pyplot as plt
 from _figures import FIGURES, throughputs, work
 from _fit_tables import FIT_TABLES
+from _form_figures import quat_em_table, sherif_table
 from _solution_figures import solutions_table
 from _solver_tables import SOLVER_TABLES
 from _tables import measured, table
@@ -269,6 +270,7 @@ def lie_group_table() -> str:
     """Errors at long and short steps, and the time of a step."""
     rows = common.read("lie_group")
     body = []
+    drifting = [form for form in dict.fromkeys(r["form"] for r in rows) if form != "group"]
     for case, method in dict.fromkeys((r["case"], r["method"]) for r in rows):
         mine = [r for r in rows if (r["case"], r["method"]) == (case, method)]
         for step in sorted({r["step"] for r in mine}, reverse=True)[1::3]:
@@ -278,9 +280,11 @@ def lie_group_table() -> str:
                 [f"{case}, {method}, {step:.2g} s"]
                 + [f"{r['error']:.1e}" for r in at.values()]
                 + [f"{1e6 * seconds:.2f}" for seconds in times]
+                + [f"{at[form]['drift']:.0e}" for form in drifting]
             )
     forms = list(dict.fromkeys(r["form"] for r in rows))
     head = ["case, method, step", *forms, *(f"us: {form}" for form in forms)]
+    head += [f"drift: {form}" for form in drifting]
     return table(head, body) + "\n\n" + measured(rows)
 
 
@@ -294,6 +298,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "two_bodies": ("two_bodies", two_bodies_table),
     "drift": ("drift", drift_table),
     "solutions": ("solutions", solutions_table),
+    "sherif": ("sherif", sherif_table),
+    "quat_em": ("quat_em", quat_em_table),
     "six_solvers": ("six_solvers", six_table),
     "lie_group": ("lie_group", lie_group_table),
     "multibody": ("multibody", multibody_table),

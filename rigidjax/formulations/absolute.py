@@ -85,6 +85,9 @@ class Absolute(AbstractAbsolute):
             return 0
         return self.num_multipliers * (2 if self.stabilized else 1)
 
+    def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        return self.index_0_field(t, y)
+
     @property
     def equations(self) -> Descriptor:
         """The equations of index 1 to 3."""

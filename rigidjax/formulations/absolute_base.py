@@ -94,7 +94,11 @@ class AbstractAbsolute(AbstractFormulation):
                 "equation: it has no vector field. Use `residual`, or `mass_matrix` and "
                 "`right_hand_side`, with a solver of such equations, or index=0."
             )
-        return self.index_0_field(t, y)
+        return self.ordinary_field(t, y)
+
+    @abc.abstractmethod
+    def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        r"""Right-hand side $\dot y$ of the ordinary differential equation, index 0."""
 
     def residual(
         self, t: Float[Array, ""], y: Float[Array, " N"], y_dot: Float[Array, " N"]
@@ -173,7 +177,7 @@ class AbstractAbsolute(AbstractFormulation):
         return Kinematics(positions, rotations, velocities, omegas)
 
     def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        r"""Right-hand side $\dot y$ of the ordinary differential equation."""
+        r"""Right-hand side $\dot y$ by closed forms of the accelerations."""
         if self.jointed is not None:
             return self.jointed.vector_field(t, y)
         kinematics = self.kinematics(t, y)

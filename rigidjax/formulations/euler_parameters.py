@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.euler_equations import angular_momentum
+from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
@@ -56,16 +56,25 @@ class EulerParameters(AbstractAbsolute):
       $\lambda$ as unknown and $p^T p = 1$ on accelerations, velocities or positions, for
       `rj.solvers.Radau5()` and `BDF()`. The fourth equation of `"no-multiplier"` is the constraint.
 
+    - `printed`: for index 0, the solution $\ddot p$ of the equations as they stand also off the
+      sphere, where stages of a method are, instead of (38), which takes $|p| = 1$. With
+      `"simplified-gyroscopic"` that is Terze's Formulation I.
+
     **Raises:** `ValueError` for another form or index.
-    **Source:** Sherif, Sections 3 and 4.
+    **Source:** Sherif, Sections 3 and 4; Terze (C.1) to (C.8).
     """
 
     system: System | FixedPointBody
     form: Form = eqx.field(static=True)
     index: int = eqx.field(static=True)
+    printed: bool = eqx.field(static=True)
 
     def __init__(
-        self, system: System | FixedPointBody, form: Form = "zero-multiplier", index: int = 0
+        self,
+        system: System | FixedPointBody,
+        form: Form = "zero-multiplier",
+        index: int = 0,
+        printed: bool = False,
     ):
         if form not in get_args(Form):
             names = ", ".join(f'"{name}"' for name in get_args(Form))
@@ -81,6 +90,7 @@ class EulerParameters(AbstractAbsolute):
         self.system = system
         self.form = form
         self.index = index
+        self.printed = printed
 
     @property
     def num_algebraic(self) -> int:
@@ -147,6 +157,35 @@ class EulerParameters(AbstractAbsolute):
                 )
             ]
         )
+
+    def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        return self.printed_field(t, y) if self.printed else self.index_0_field(t, y)
+
+    def printed_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        r"""Right-hand side $\dot y$ by the equations as they stand, on and off the sphere.
+
+        The inverse (35) has $p / |p|^2$ and $\frac14 L^T J^{-1} L / |p|^4$ there, so that
+        $\ddot p = \frac14 L^T J^{-1} L\,(Q - c) / |p|^4 - |\dot p|^2 p / |p|^2$.
+
+        **Source:** Terze (C.1); Sherif (34), (39).
+        """
+        values, _ = split_chart(y)
+        layout, mechanics = self.layout, self.mechanics
+        q, v = values[: layout.num_positions], layout.velocities(values)
+        forces = self.generalised_force(t, q, v, values)
+        _, p = layout.poses(q)
+        _, p_dot = layout.twists(values)
+        shifts, turns = forces.reshape(layout.num_bodies, -1)[:, :-4], []
+        for i, inertia in enumerate(mechanics.inertias()):
+            square = jnp.sum(p[i] * p[i])
+            load = forces.reshape(layout.num_bodies, -1)[i, -4:]
+            across = solve_inertia(inertia, so3.multiply(so3.conjugate(p[i]), load)[1:])
+            radial = jnp.sum(p_dot[i] * p_dot[i]) / square
+            turns.append(0.25 * so3.multiply(p[i], _pure(across)) / square**2 - radial * p[i])
+        if layout.translates:
+            shifts = shifts / jnp.stack(mechanics.masses())[:, None]
+        rates = jnp.concatenate([shifts, jnp.stack(turns)], axis=1)
+        return jnp.concatenate([v, rates.ravel()])
 
     def _along(self, R, moment, virial) -> Float[Array, ""]:
         """The part of the generalised force along $p$: the multiplier that it asks for."""

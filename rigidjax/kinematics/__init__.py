@@ -9,7 +9,10 @@ from .displacement import FiniteScrew as FiniteScrew, finite_screw as finite_scr
 from .frames import (
     absolute_angular_acceleration as absolute_angular_acceleration,
     absolute_angular_velocity as absolute_angular_velocity,
+    absolute_variation as absolute_variation,
+    angular_acceleration_variation as angular_acceleration_variation,
     angular_velocity_variation as angular_velocity_variation,
+    crossed_velocity_variation as crossed_velocity_variation,
     point_acceleration as point_acceleration,
     point_velocity as point_velocity,
     relative_angular_acceleration as relative_angular_acceleration,

@@ -109,3 +109,58 @@ def angular_velocity_variation(
     check_rates(rates)
     turned = so3.cross(omega, theta)
     return theta_dot + turned if rates == "body" else theta_dot - turned
+
+
+def crossed_velocity_variation(
+    R: Float[Array, "3 3"], theta_dot: Float[Array, "3"], rates: Rates = "body"
+) -> Float[Array, "3"]:
+    r"""Variation $\delta\Omega = R^T \delta\dot\theta$ of the body rate by space components, rad/s.
+
+    `rates="space"`: $\delta\omega = R\,\delta\dot\Theta$. Unlike `angular_velocity_variation` it
+    has no further term.
+
+    **Arguments:** `R`; `theta_dot`, rate of the infinitesimal rotation in the *other* components,
+    $\delta R\,R^T$ for `"body"` and $R^T \delta R$ for `"space"`, rad/s.
+    **Returns:** shape (3,).
+    **Source:** Geradin-Rixen (153).
+    """
+    check_rates(rates)
+    return R.T @ theta_dot if rates == "body" else R @ theta_dot
+
+
+def angular_acceleration_variation(
+    omega: Float[Array, "3"],
+    omega_dot: Float[Array, "3"],
+    theta: Float[Array, "3"],
+    theta_dot: Float[Array, "3"],
+    theta_ddot: Float[Array, "3"],
+    rates: Rates = "body",
+) -> Float[Array, "3"]:
+    r"""Variation of the angular acceleration, shape (3,), rad/s^2.
+
+    $\delta\dot\Omega = \delta\ddot\Theta + \Omega \times \delta\dot\Theta + \dot\Omega \times
+    \delta\Theta$; `rates="space"`: with minus signs.
+
+    **Arguments:** angular velocity and acceleration; the infinitesimal rotation as in
+    `angular_velocity_variation`, and its first and second derivative.
+    **Source:** Geradin-Rixen (154).
+    """
+    turned = so3.cross(omega_dot, theta)
+    return angular_velocity_variation(omega, theta_dot, theta_ddot, rates) + (
+        turned if rates == "body" else -turned
+    )
+
+
+def absolute_variation(
+    R_rel: Float[Array, "3 3"], theta_0: Float[Array, "3"], theta_rel: Float[Array, "3"]
+) -> Float[Array, "3"]:
+    r"""$\delta\Theta = R_{rel}^T \delta\Theta_0 + \delta\Theta_{rel}$ of $R = R_0 R_{rel}$, rad.
+
+    As matrices, $\delta\tilde\Theta = R_{rel}^T \delta\tilde\Theta_0 R_{rel} +
+    \delta\tilde\Theta_{rel}$. Shape (3,).
+
+    **Arguments:** `R_rel`; infinitesimal rotations $R_0^T \delta R_0$ and $R_{rel}^T \delta
+    R_{rel}$.
+    **Source:** Geradin-Rixen (156), (157).
+    """
+    return R_rel.T @ theta_0 + theta_rel

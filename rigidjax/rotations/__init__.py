@@ -39,4 +39,7 @@ from .plane import (
 from .quaternion import Quaternion as Quaternion
 from .rodrigues import RodriguesParameters as RodriguesParameters
 from .rotation_vector import RotationVector as RotationVector
-from .spurrier_klumpp import spurrier_klumpp as spurrier_klumpp
+from .spurrier_klumpp import (
+    quaternion_by_signs as quaternion_by_signs,
+    spurrier_klumpp as spurrier_klumpp,
+)

@@ -37,3 +37,20 @@ def spurrier_klumpp(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
         largest = jnp.where(larger, rows[i][i], largest)
     scale = 0.5 / jnp.sqrt(largest)
     return jnp.stack([scale * component for component in row])
+
+
+def quaternion_by_signs(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
+    r"""Quaternion with $p_0 \ge 0$ of a rotation, every component by a root of its own, shape (4,).
+
+    $p_0 = \frac12 \sqrt{1 + \mathrm{tr} R}$, $|p_k| = \frac12 \sqrt{1 + 2 r_{kk} - \mathrm{tr} R}$,
+    with the signs of $\mathrm{vect}(R)$. Not optimal, as the paper says: small components are known
+    to $\sqrt\epsilon$ only, derivatives are infinite where one vanishes, and at an angle of pi
+    there are no signs (0 here). For comparison; use `spurrier_klumpp`.
+
+    **Source:** Geradin-Rixen (202).
+    """
+    diagonal, trace = jnp.diagonal(R), jnp.trace(R)
+    squares = jnp.concatenate([1.0 + trace[None], 1.0 + 2.0 * diagonal - trace])
+    vector = jnp.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    signs = jnp.concatenate([jnp.ones_like(vector[:1]), jnp.sign(vector)])
+    return 0.5 * signs * jnp.sqrt(jnp.maximum(squares, 0.0))

@@ -116,6 +116,51 @@ def test_variation_of_the_angular_velocity(rates, rng):
     found = kinematics.angular_velocity_variation(omega(0.0), theta(0.0), derivative(theta), rates)
     np.testing.assert_allclose(found, derivative(omega), rtol=1e-11)
 
+    # (153): by the rate of the infinitesimal rotation in the other components.
+    def other(t):
+        return RATES["space" if rates == "body" else "body"](lambda s: path(t, s))
+
+    R = path(0.0, 0.0)
+    crossed = kinematics.crossed_velocity_variation(R, derivative(other), rates)
+    np.testing.assert_allclose(crossed, derivative(omega), rtol=1e-11)
+
+    # (154).
+    def omega_dot(s):
+        return derivative(lambda t: RATES[rates](lambda t: path(t, s), t))
+
+    found = kinematics.angular_acceleration_variation(
+        omega(0.0),
+        omega_dot(0.0),
+        theta(0.0),
+        derivative(theta),
+        derivative(lambda t: derivative(theta, t)),
+        rates,
+    )
+    np.testing.assert_allclose(found, derivative(omega_dot), rtol=1e-10)
+
+
+def test_variation_of_a_composed_rotation(rng):
+    """(156), (157)."""
+    a, b, c, d = jnp.asarray(rng.normal(size=(4, 3)))
+
+    def reference(s):
+        return so3.exp(a + s * b)
+
+    def relative(s):
+        return so3.exp(c + s * d)
+
+    def variation(path):
+        R, dR = jax.jvp(path, (0.0,), (1.0,))
+        return R.T @ dR
+
+    total = variation(lambda s: reference(s) @ relative(s))
+    theta_0, theta_rel = so3.unskew(variation(reference)), so3.unskew(variation(relative))
+    R = relative(0.0)
+    matrices = R.T @ variation(reference) @ R + variation(relative)
+    np.testing.assert_allclose(matrices, total, atol=1e-14)
+    found = kinematics.absolute_variation(R, theta_0, theta_rel)
+    np.testing.assert_allclose(found, so3.unskew(total), atol=1e-14)
+
 
 def test_points_of_a_body(rng):
     """(109), (122) against derivatives of x0 + R X."""

@@ -15,6 +15,7 @@ from rigidjax.rotations import (
     euler_differential_inverse,
     euler_map,
     euler_map_directors,
+    quaternion_by_signs,
     spurrier_klumpp,
 )
 
@@ -64,6 +65,25 @@ def test_angle_pi_and_derivatives():
     second = jax.jit(jax.vmap(jax.jacfwd(jax.jacrev(spurrier_klumpp))))(R)
     assert jnp.isfinite(first).all()
     assert jnp.isfinite(second).all()
+
+
+def test_extraction_by_signs_is_not_optimal(rng):
+    """Geradin-Rixen (202): right in general, to half of the digits near pi, without signs at pi."""
+    p = np.abs(cases.quaternions(rng, 50)) * rng.choice([-1.0, 1.0], (50, 4))
+    p *= np.sign(p[:, :1])
+    extract = jax.jit(jax.vmap(quaternion_by_signs))
+    R = jax.vmap(euler_map)(jnp.asarray(p))
+    np.testing.assert_allclose(extract(R), p, atol=1e-10)
+    near = normalized(np.array([[1e-6, 0.3, -0.5, 0.4], [1e-9, 0.3, 0.5, -0.4]]))
+    R = jax.vmap(euler_map)(jnp.asarray(near))
+    relative = np.abs(extract(R)[:, 0] / near[:, 0] - 1.0)
+    assert relative[0] > 1e-7 and relative[1] > 0.1
+    best = jax.vmap(spurrier_klumpp)(R)
+    np.testing.assert_allclose(np.abs(best), np.abs(near), rtol=1e-6, atol=0)
+    turn = jnp.diag(jnp.array([1.0, -1.0, -1.0]))
+    assert np.all(np.asarray(quaternion_by_signs(turn)) == 0.0)
+    one = jax.jacfwd(quaternion_by_signs)(jnp.eye(3))
+    assert not np.all(np.isfinite(one))
 
 
 def test_drifted_matrices(rng):

@@ -186,3 +186,14 @@ def test_bryant_angles():
     np.testing.assert_allclose(rotation.tangent(a), body, atol=1e-15)
     determinant = [np.linalg.det(rotation.tangent(a.at[1].set(x))) for x in (np.pi, np.pi / 2)]
     np.testing.assert_allclose(np.abs(determinant), [1.0, 0.0], atol=1e-15)
+
+
+@pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
+def test_rotation_is_the_quotient_of_the_tangent_operators(rotation, rng):
+    """Geradin-Rixen (163): $R = P Q^{-1}$; the inverse on the rates is the null-space matrix."""
+    a = cases.coordinates(rotation, rng, 1, principal=False)[0]
+    P, Q = rotation.tangent(a, "space"), rotation.tangent(a, "body")
+    R = rotation.to_matrix(a)
+    np.testing.assert_allclose(P @ rotation.null_space(a, "body"), R, atol=1e-12)
+    if rotation.num_constraints == 0:
+        np.testing.assert_allclose(P @ jnp.linalg.inv(Q), R, atol=1e-12)

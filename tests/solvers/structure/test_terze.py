@@ -73,16 +73,49 @@ def test_formulation_2_of_the_paper():
     np.testing.assert_allclose(omega[0], expected[1], atol=1e-12)
 
 
-def test_formulation_1_of_the_paper():
-    """It is `Absolute` with the projection of `simulate`, but for stages off the unit sphere.
+def printed(system):
+    """Formulation I, with stages off the unit sphere."""
+    return rj.EulerParameters(system, "simplified-gyroscopic", printed=True)
 
-    There our closed form is that of the sphere, so that they agree to the order of the method.
+
+def test_formulation_1_of_the_paper():
+    """It is `EulerParameters(printed=True)` with the projection of `simulate`, to round-off.
+
+    `Absolute` takes |p| = 1 in the stages: another method, which agrees to the order of it.
     """
     counts = (20, 40, 80)
-    p, _ = _ours(rj.Absolute, counts)
     expected = np.array([formulation_1(J, P, OMEGA, 1 / n, n)[0] for n in counts])
-    gap = np.max(np.abs(p - expected), axis=1)
-    assert slope(counts, gap) > 3.7 and gap[0] < 1e-4
+    np.testing.assert_allclose(_ours(printed, counts)[0], expected, atol=1e-13)
+    gap = np.max(np.abs(_ours(rj.Absolute, counts)[0] - expected), axis=1)
+    assert slope(counts, gap) > 3.7 and 1e-9 < gap[0] < 1e-4
+
+
+def test_formulation_1_is_of_fourth_order_and_drifts():
+    """With RK4; without (C.7) and (C.8) the length of the quaternion is off by the same order."""
+    body = rj.FixedPointBody(np.diag(J), rj.AxialGravityPotential(3.0))
+    state0, counts = rj.State(None, P, None, OMEGA), (20, 40, 80, 160)
+    end = accurate(rj.NullSpace(body), state0, 1.0)
+    errors = attitude_errors(at_steps(printed(body), state0, 1.0, RK4(), counts), end)
+    assert abs(slope(counts[1:], errors[1:]) - 4.0) < 0.3
+    drifts = [
+        rj.simulate(
+            printed(body), state0, 1.0, solver=RK4(), dt=1.0 / n, projection=False
+        ).position_drift[-1]
+        for n in counts[:3]
+    ]
+    assert drifts[0] > 1e-6 and slope(counts[:3], np.array(drifts)) > 3.5
+
+
+def test_printed_accelerations_solve_the_printed_equations(rng):
+    """(C.1) off the unit sphere, with a moment."""
+    q, v = rng.normal(size=(2, 4))
+    body = rj.FixedPointBody(np.diag(J), moment=rj.ConstantMoment((0.3, -0.2, 0.5)))
+    found = printed(body).vector_field(jnp.zeros(()), jnp.concatenate([q, v]))
+    L, L_dot = _L(q), _L(v)
+    matrix = np.block([[4 * L.T @ J @ L, q[:, None]], [q[None], np.zeros((1, 1))]])
+    load = 2 * L.T @ np.array([0.3, -0.2, 0.5]) - 8 * L_dot.T @ J @ L @ v
+    expected = np.linalg.solve(matrix, np.append(load, -v @ v))[:4]
+    np.testing.assert_allclose(np.asarray(found)[4:], expected, rtol=1e-11)
 
 
 def test_long_steps_without_moment():
@@ -108,7 +141,7 @@ def test_long_steps():
     def errors(model, solver):
         return attitude_errors(at_steps(model, problem.state0, 0.1, solver, counts), end)
 
-    first = errors(rj.Absolute(problem.system), RK4())
+    first = errors(printed(problem.system), RK4())
     second = errors(rj.NullSpace(problem.system), RK4())
     lie = errors(rj.NullSpace(problem.system), MuntheKaas(RK4()))
     assert np.all(lie < 0.1 * first) and np.all(lie < 0.1 * second)
