@@ -147,7 +147,9 @@ def test_motion_is_that_of_other_formulations(name, radial):
         rj.NullSpace(problem.system),
         rj.Absolute(problem.system),
     ]
-    runs = [rj.simulate(m, problem.state0, t1, rtol=1e-12, atol=1e-12) for m in models]
+    # Errors of B grow at 33 1/s until it turns over.
+    tol = 1e-13 if name == "B" else 1e-12
+    runs = [rj.simulate(m, problem.state0, t1, rtol=tol, atol=tol) for m in models]
     matrices = [jax.vmap(euler_map)(run.states.orientation[0]) for run in runs]
     rate = jnp.max(jnp.abs(runs[0].states.angular_velocity))
     for matrix, run in zip(matrices[1:], runs[1:], strict=True):
