@@ -8,7 +8,14 @@ from typing import Any
 import diffrax
 
 from .. import solvers
-from ..formulations import Absolute, AbstractFormulation, EulerParameters, NullSpace
+from ..formulations import (
+    Absolute,
+    AbstractAbsolute,
+    AbstractFormulation,
+    EulerParameters,
+    Hamiltonian,
+    NullSpace,
+)
 from ..problems import Problem, find
 from ..rotations import (
     AbstractRotation,
@@ -71,7 +78,12 @@ def is_adaptive(method: diffrax.AbstractSolver) -> bool:
     return isinstance(method, diffrax.AbstractAdaptiveSolver)
 
 
-FORMULATIONS = ("null-space", "absolute", "euler-parameters")
+FORMULATIONS: dict[str, type[AbstractFormulation]] = {
+    "null-space": NullSpace,
+    "absolute": Absolute,
+    "euler-parameters": EulerParameters,
+    "hamiltonian": Hamiltonian,
+}
 
 
 def pick(kind: str, name: str, names: Iterable[str]) -> str:
@@ -126,7 +138,7 @@ def describe(model: AbstractFormulation) -> str:
     words = [type(model).__name__, rotation]
     if isinstance(model, NullSpace):
         words.append(f"{model.rates} rates")
-    if isinstance(model, Absolute):
+    if isinstance(model, AbstractAbsolute):
         words.append(f"index {model.index}")
     return ", ".join(words)
 
@@ -145,12 +157,16 @@ def formulation(
         raise ValueError(
             "`--rates space` goes with `--formulation null-space`: others take coordinate rates."
         )
-    if index and name != "absolute":
-        raise ValueError(f"`--index {index}` goes with `--formulation absolute`.")
-    if name == "euler-parameters":
+    if index and name not in ("absolute", "euler-parameters"):
+        raise ValueError(
+            f"`--index {index}` goes with `--formulation absolute` and `euler-parameters`."
+        )
+    if name in ("euler-parameters", "hamiltonian"):
         if rotation != "quaternion":
-            raise ValueError("`--formulation euler-parameters` goes with `--rotation quaternion`.")
-        return EulerParameters(system)
+            raise ValueError(f"`--formulation {name}` goes with `--rotation quaternion`.")
+        if name == "hamiltonian":
+            return Hamiltonian(system)
+        return EulerParameters(system, index=index)
     built = ROTATIONS[rotation]()
     if name == "absolute":
         return Absolute(system, built, index, recharting=recharting)

@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ..formulations import Absolute, EulerParameters, NullSpace
 from . import choices
 
 # What the tables need. A narrower terminal breaks the lines, but nothing is left out.
@@ -47,8 +46,11 @@ def in_shell(message: str) -> str:
 
 def _names() -> dict[str, str]:
     """Names in a shell by those of classes."""
-    kinds = zip(choices.FORMULATIONS, (NullSpace, Absolute, EulerParameters), strict=True)
-    named = [*kinds, *choices.SOLVERS.items(), *choices.ROTATIONS.items()]
+    named = [
+        kind
+        for known in (choices.FORMULATIONS, choices.SOLVERS, choices.ROTATIONS)
+        for kind in known.items()
+    ]
     return {kind.__name__: name for name, kind in named}
 
 

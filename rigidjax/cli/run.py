@@ -31,14 +31,14 @@ def run(
         ),
     ] = "quaternion",
     formulation: Annotated[
-        str, typer.Option(help="null-space, absolute, or euler-parameters.")
+        str, typer.Option(help="null-space, absolute, euler-parameters, hamiltonian.")
     ] = "null-space",
     rates: Annotated[
         str, typer.Option(help="Angular velocity as an unknown: body or space components.")
     ] = "body",
     index: Annotated[
         int,
-        typer.Option(help="Differentiation index 0 to 3 of --formulation absolute."),
+        typer.Option(help="Differentiation index 0 to 3 of absolute and euler-parameters."),
     ] = 0,
     solver: Annotated[str, typer.Option(help=f"{', '.join(choices.SOLVERS)}.")] = "dopri8",
     rtol: Annotated[float, typer.Option(help="Relative tolerance of the step size.")] = 1e-9,

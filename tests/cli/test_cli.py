@@ -202,7 +202,11 @@ def test_bad_input(command, arguments, message):
             ("--formulation", "euler-parameters", "--rotation", "linear"),
             "goes with `--rotation quaternion`",
         ),
-        (("--index", "3"), "`--index 3` goes with `--formulation absolute`"),
+        (
+            ("--formulation", "hamiltonian", "--rotation", "linear"),
+            "`--formulation hamiltonian` goes with `--rotation quaternion`",
+        ),
+        (("--index", "3"), "`--index 3` goes with `--formulation absolute` and"),
         (("--index", "5", "--formulation", "absolute"), r"must be 0, 1, 2 or 3; got 5"),
         (("--index", "3", "--formulation", "absolute"), r"Use the solver `radau5`"),
         (("--atol", "0"), "`--atol 0` is below what double precision reaches"),
