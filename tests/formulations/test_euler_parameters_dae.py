@@ -79,9 +79,7 @@ CASES = [
     for index in (1, 2, 3)
 ]
 RUN = {
-    ("driven and damped", "simplified-gyroscopic", 1, "Radau5"),
     ("driven and damped", "virtual-work", 2, "Radau5"),
-    ("driven and damped", "no-multiplier", 3, "Radau5"),
 }
 
 

@@ -15,6 +15,7 @@ def pendulum(length=0.5):
     return rj.System(body, [hinge], rj.Gravity((0, 0, -9.81)))
 
 
+@pytest.mark.exhaustive
 def test_same_as_the_state_of_the_joints():
     system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])
     state = rj.joint_states(system, q, v)

@@ -204,6 +204,7 @@ def test_nothing_excited():
         design_experiment(BODY, STATE, TS, SENSORS, everything, INPUT, num_starts=2, max_steps=512)
 
 
+@pytest.mark.exhaustive
 def test_a_prior_of_the_scale_makes_it_regular():
     """Along the common scale the information is that of the prior, 3 w in relative changes.
 

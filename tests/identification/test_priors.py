@@ -137,6 +137,7 @@ def inertia_of(fit):
     return np.asarray(fit.model.system.inertia)
 
 
+@pytest.mark.exhaustive
 def test_scale_is_that_of_the_prior(fits):
     """A torque-free body: the scale is where D is least, the ratios are those of the data."""
     fit, plain = fit_tensor(0.1, tolerance=1e-12), fit_tensor(None)
@@ -230,6 +231,7 @@ def test_gaussian_prior(noise):
     assert any("bias has a Gaussian prior; rates has" in note for note in fit.notes)
 
 
+@pytest.mark.exhaustive
 def test_batch(tmp_path):
     """At once, and one by one into a store."""
     data, parameters, means = linear_problem(0.05)

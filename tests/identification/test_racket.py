@@ -29,6 +29,7 @@ def test_optimum_from_the_pendulum_values(fit):
     assert sum(fit.iterations) < 60 and fit.failed_evaluations == 0
 
 
+@pytest.mark.exhaustive
 def test_start_is_moved_and_said_so(fit):
     (note,) = fit.notes
     assert "violates the triangle inequality" in note and "nearest physical inertia" in note

@@ -19,6 +19,7 @@ from rigidjax.system.trees import tree_rates
 # The matrix.
 
 
+@pytest.mark.exhaustive
 def test_driven_joints_need_what_the_regressor_says():
     """Against the multipliers of prescribed motions, another way through the package."""
     motions = [Swing(jnp.asarray(0.7 - 0.2 * i), jnp.asarray(2.0 + i)) for i in range(3)]

@@ -113,6 +113,7 @@ def test_states_and_choice_of_mode():
     np.testing.assert_allclose(early[0, 0], turn, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_reverse_mode_is_chosen_for_many_parameters():
     """A body in free fall, one step: its place at the end, by fifteen numbers."""
     body = rj.Body("a", 1.0, np.diag(INERTIA))
@@ -143,6 +144,7 @@ def test_reverse_mode_is_chosen_for_many_parameters():
     np.testing.assert_allclose(J[:, 12:], np.eye(3), atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_under_transformations():
     """Second derivatives are symmetric, and those of differences."""
     model = top(rj.NullSpace)

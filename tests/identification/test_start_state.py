@@ -41,6 +41,7 @@ def moved(four_bar):
     return jax.jit(function)
 
 
+@pytest.mark.exhaustive
 def test_displaced_loop(four_bar, moved):
     """The crank moves as asked, the loop stays closed, nothing asked for is nothing done."""
     model, state = four_bar

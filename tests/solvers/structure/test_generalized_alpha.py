@@ -84,6 +84,7 @@ def test_constraints(chain):
     assert slope(COUNTS, np.max(solution.velocity_drift, axis=1)) == pytest.approx(2, abs=0.2)
 
 
+@pytest.mark.exhaustive
 def test_first_step():
     """Multipliers are of second order from the first step on, with strong damping too.
 

@@ -52,6 +52,7 @@ def test_thousand_steps():
     assert np.max(np.abs(numeric - forward)) < 1e-8 * scale
 
 
+@pytest.mark.exhaustive("Variational")
 @pytest.mark.parametrize("form", FORMS)
 def test_modes_agree(form):
 
@@ -66,6 +67,7 @@ def test_modes_agree(form):
     assert np.max(np.abs(forward)) > 0.1
 
 
+@pytest.mark.exhaustive
 def test_hessian():
     """Second derivatives against differences of first ones."""
 
