@@ -302,8 +302,8 @@ def test_compare_prints_one_row_for_each_formulation(tmp_path):
         if found:
             rows.setdefault(found.group(1), []).append(found.groups()[1:])
     assert set(rows) == {"quaternion", "quaternion, space rates", "Euler angles ZXZ"}
-    null_space, absolute = rows["quaternion"]
-    assert (null_space[0], absolute[0]) == ("7", "8")
+    null_space, absolute, hamiltonian = rows["quaternion"]
+    assert (null_space[0], absolute[0], hamiltonian[0]) == ("7", "8", "8")
     assert int(null_space[2]) < int(absolute[2])
     assert float(null_space[3]) < float(absolute[3])
     assert "against the closed form" in text

@@ -119,6 +119,7 @@ CASES = {
 
 @pytest.mark.exhaustive(
     "a measured torque fixes the scale",
+    "damper and motor in parallel",
     "mounting on a symmetric body",
     "mounting on a triaxial body",
     "servo",

@@ -24,6 +24,7 @@ SOLVERS = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive("Seulex")
 @pytest.mark.parametrize("name", SOLVERS)
 def test_heavy_top(name):
     """By moments of inertia and initial rates."""

@@ -169,6 +169,7 @@ CHARTS = {
 }
 
 
+@pytest.mark.exhaustive("moving charts", "moving charts, multistep")
 @pytest.mark.parametrize("case", CHARTS)
 def test_reverse_of_what_follows_a_step(case):
     """Projections and changes of charts."""

@@ -26,6 +26,7 @@ def dae_run(solver):
     )
 
 
+@pytest.mark.exhaustive("BDF", "Radau9", "Seulex")
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
 def test_same_run(method):
     """A factorisation of another kind takes the same steps, with real and complex matrices."""
@@ -79,6 +80,7 @@ def rotation(theta, linear_solver, method):
     ).ys[-1]  # fmt: skip
 
 
+@pytest.mark.exhaustive("Seulex")
 @pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
 def test_derivatives_and_batches(method):
     """Tangents of a batch, by LU as by the inverse."""

@@ -40,6 +40,7 @@ for count in (3, 8):
 """
 
 
+@pytest.mark.exhaustive("chain")
 @pytest.mark.parametrize("program", [HIRES, CHAIN], ids=["hires", "chain"])
 def test_one_kernel(program):
     """No call of LAPACK, and errors below the limit."""

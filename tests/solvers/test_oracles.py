@@ -47,6 +47,7 @@ CASES = [
 ]
 
 
+@pytest.mark.exhaustive("Radau5, Andrews, index 1")
 @pytest.mark.parametrize(
     "solver,problem,positions,rates,bounds",
     CASES,

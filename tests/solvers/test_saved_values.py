@@ -165,6 +165,7 @@ def slope():
     return (up - down) / 2e-5
 
 
+@pytest.mark.exhaustive("Radau5")
 @pytest.mark.parametrize(
     "solver",
     [

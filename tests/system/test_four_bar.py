@@ -112,6 +112,7 @@ def test_gradient(expected):
     assert np.max(np.abs(np.asarray(found) - slopes)) < 1e-8 * np.max(np.abs(slopes))
 
 
+@pytest.mark.exhaustive
 def test_a_thousand_at_once():
     """`vmap` over parameters gives each what it gets alone."""
     rng = np.random.default_rng(3)

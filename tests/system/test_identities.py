@@ -90,6 +90,7 @@ CASES = [("all", rj.Quaternion()), ("small", rj.Directors()), ("small", rj.Euler
 every_case = pytest.mark.parametrize(("size", "rotation"), CASES, ids=lambda x: str(x)[:11])
 
 
+@pytest.mark.exhaustive("small-Directors()")
 @every_case
 def test_allowed_motions_keep_the_constraints(size, rotation):
     system, out = evaluated(size, rotation)

@@ -89,6 +89,7 @@ def test_derivatives_through_a_redundant_loop():
     assert error(slope[:1], (value[2:] - value[1:2]) / 0.02) < 1e-10
 
 
+@pytest.mark.exhaustive
 def test_projection_of_many_loops():
     """Trees that are eliminated joint by joint, under loops: the loops are no part of that."""
     problem = rj.problems.n_four_bar(6)

@@ -76,6 +76,7 @@ def one_by_one(case):
     return jnp.stack([field(t, y) for y in ys])
 
 
+@pytest.mark.exhaustive("mixed")
 def test_a_batch_is_what_its_systems_are(case, one_by_one):
     model, t, ys = case
     batch = jax.jit(jax.vmap(lambda y: model.vector_field(t, y)))(ys)

@@ -82,6 +82,7 @@ def test_hessian():
     assert np.max(np.abs(hessian - numeric)) < 1e-6
 
 
+@pytest.mark.exhaustive
 def test_at_rest_and_without_potential():
     """Derivatives at zero rotation are finite, and right where they are known."""
     body = rj.FixedPointBody((1.0, 2.0, 3.0))

@@ -60,6 +60,7 @@ def references():
     }
 
 
+@pytest.mark.exhaustive("bricard", "four-bar")
 @pytest.mark.parametrize("name", MODELS)
 def test_energy_momentum(name, run, references):
     model, state0 = MODELS[name]()
@@ -74,6 +75,7 @@ def test_energy_momentum(name, run, references):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.exhaustive("bricard")
 @pytest.mark.parametrize("name", ["four-bar", "bricard"])
 def test_variational(name, run, references):
     """All constraints at the ends of steps; the energy comes back."""
@@ -90,6 +92,7 @@ def test_variational(name, run, references):
     assert changes[0] / changes[1] == pytest.approx(4.0, rel=0.1)
 
 
+@pytest.mark.exhaustive
 def test_energy_in_null_space_is_of_fourth_order(run):
     """Free in space: velocities that the joints allow, with the momentum of the scheme's own."""
     system, state0 = pair(stiffness=50.0)
@@ -111,6 +114,7 @@ def test_momentum_of_free_systems(run, solver):
         assert np.ptp(sol.energy) < 1e-11
 
 
+@pytest.mark.exhaustive
 def test_damping_takes_what_it_should(run):
     """The motion converges to the exact one with order 2, and so does the loss of energy."""
     system, state0 = pair(stiffness=200.0, damping=3.0)
@@ -127,6 +131,7 @@ def test_damping_takes_what_it_should(run):
     assert float(sol.energy[0] - sol.energy[-1]) == pytest.approx(loss, rel=1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("solver", [EnergyMomentum(), Variational()], ids=["energy", "variation"])
 def test_derivatives(solver):
     """Forward and reverse mode agree, and with differences of the same steps."""
@@ -148,6 +153,7 @@ def test_derivatives(solver):
     assert float(forward) == pytest.approx(difference, rel=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_prescribed_motion(run):
     """A driven turntable: the angle is the given one, the rest converges with order 2."""
     problem = problems.turntable()
@@ -161,6 +167,7 @@ def test_prescribed_motion(run):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.exhaustive
 def test_with_diffrax_alone(run):
     model, state0 = MODELS["four-bar"]()
     solver = EnergyMomentum()

@@ -171,6 +171,7 @@ def moving(request):
     return model, state0, t1, accurate(model, state0, t1), solver
 
 
+@pytest.mark.exhaustive("loop")
 def test_models(moving):
     """Order 4 in everything on every kind of model, against diffrax's Dopri8."""
     model, state0, t1, end, solver = moving
