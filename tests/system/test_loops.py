@@ -6,6 +6,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from formulations.cases import error, round_off
 
 import rigidjax as rj
