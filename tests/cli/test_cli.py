@@ -100,7 +100,7 @@ def test_run_reports_the_end():
             ("--formulation", "absolute", "--rotation", "directors", "--no-projection"),
             "Absolute, Directors, index 0; 18 unknowns",
         ),
-        (("--formulation", "euler_parameters"), "EulerParameters, Quaternion; 8 unknowns"),
+        (("--formulation", "euler_parameters"), "EulerParameters, Quaternion, index 0; 8 unknowns"),
         (("--solver", "dopri5", "--dt", "1e-3"), "dopri5, step 0.001 s"),
         (("--solver", "Kvaerno5"), "Kvaerno5, rtol 1e-09, atol 1e-09"),
     ],
