@@ -155,7 +155,6 @@ def failures(errors, limit) -> dict:
 
 @pytest.mark.exhaustive(
     "ConformalRotationVector",
-    "Directors",
     "LinearParameters",
     "Quaternion-half-trace",
     "Quaternion-zero",

@@ -74,7 +74,6 @@ def test_first_same_as_last_at_a_change_of_chart():
 @pytest.mark.exhaustive(
     "solver0-options0-16",
     "solver1-options1-30",
-    "solver2-options2-8",
     "solver3-options3-12",
     "solver4-options4-16",
 )

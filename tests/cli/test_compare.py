@@ -1,0 +1,48 @@
+"""The command `compare`: its rows, its drift, what it leaves out."""
+
+import re
+
+import numpy as np
+from cli.program import assert_refused, good
+
+
+def test_compare_prints_one_row_for_each_formulation(tmp_path):
+    path = tmp_path / "work.png"
+    words = ("--only", "quaternion", "--only", "zxz")
+    text = good("compare", "tennis_racket", "--t1", "0.5", *words, "--plot", path)
+    rows = {}
+    for line in text.splitlines():
+        found = re.match(r"   (\S.*?)\s{2,}(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)", line)
+        if found:
+            rows.setdefault(found.group(1), []).append(found.groups()[1:])
+    assert set(rows) == {"quaternion", "quaternion, space rates", "Euler angles ZXZ"}
+    null_space, absolute, hamiltonian = rows["quaternion"]
+    assert (null_space[0], absolute[0], hamiltonian[0]) == ("7", "8", "8")
+    assert int(null_space[2]) < int(absolute[2])
+    assert float(null_space[3]) < float(absolute[3])
+    assert "against the closed form" in text
+    assert path.stat().st_size > 10_000
+
+
+def test_compare_without_projection_shows_the_drift():
+    text = good("compare", "tennis_racket", "--t1", "0.5", "--only", "directors", "--no-projection")
+    assert "no projection" in text
+    drifts = re.findall(r"directors .*?\s(\S+)\s+(\S+)\s+\S+\s+\S+\s*$", text, re.M)
+    (position, velocity), (absolute_position, absolute_velocity) = np.array(drifts, float)
+    # The null space keeps the velocities exactly, absolute coordinates do not.
+    assert position > 1e-12
+    assert velocity < 1e-12
+    assert absolute_position > 1e-12
+    assert absolute_velocity > 1e-12
+
+
+def test_compare_knows_its_formulations():
+    message = "No formulation has 'octonion' in its name. There are: null space, quaternion;"
+    assert_refused(message, "compare", "free_body", "--only", "octonion")
+
+
+def test_compare_lists_what_it_leaves_out():
+    arguments = ("--t1", 0.1, "--rtol", 1e-6, "--only", "quaternion")
+    text = " ".join(good("compare", "simple_pendulum", *arguments).split())
+    assert "absolute, quaternion: left out. The body 'bob' has no mass or inertia" in text
+    assert "and of centres of mass (m)" in text
