@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-all lint format types notebooks benchmarks-smoke docs clean
+.PHONY: help demo test test-all lint format types notebooks benchmarks-smoke docs dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make notebooks         run every notebook"
 	@echo "make benchmarks-smoke  run every benchmark on its smallest case"
 	@echo "make docs              build the documentation into site/"
+	@echo "make dist              build the wheel and the sdist, install the wheel in a clean environment, try it"
 	@echo "make clean             remove the virtual environment and all caches"
 
 $(VENV)/.created:
@@ -83,6 +84,14 @@ $(VENV)/.installed-docs: $(VENV)/.installed-test
 # Warnings are errors; a link inside of the site that leads nowhere is a warning.
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The wheel is built from the sdist, installed where nothing of the repository is seen, and tried there.
+dist: $(VENV)/.installed-test
+	rm -rf dist build/clean
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m venv --clear build/clean
+	build/clean/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	git ls-files rigidjax | build/clean/bin/python -I .ci/installed.py dist/*.whl
 
 clean:
 	rm -rf site $(VENV) .cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -10,6 +10,8 @@ import tomllib
 import jax.numpy as jnp
 import pytest
 
+import rigidjax as rj
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -40,6 +42,7 @@ def test_one_version_everywhere():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+    assert rj.__version__ == version
 
 
 def test_pins_are_names_and_versions_only():
