@@ -1,4 +1,4 @@
-"""Try an installed wheel, in an environment with nothing else: `python -I installed.py WHEEL < FILES`.
+"""Try an installed wheel where nothing else is: `python -I installed.py WHEEL < FILES`.
 
 FILES are the files of the package in the repository, one a line: the wheel has to hold all of them.
 """
