@@ -13,6 +13,7 @@ from _conservation_figures import CONSERVATION
 from _form_figures import sherif_figure
 from _solution_figures import SOLUTIONS
 from matplotlib.figure import Figure
+from peers import with_seconds
 from work_precision import SIX
 
 
@@ -159,6 +160,35 @@ def lie_group_figure() -> Figure:
     return figure
 
 
+def peers_figure() -> Figure:
+    """Error against time of every program, one panel for each case."""
+    rows = [with_seconds(r) for r in common.read("peers") if r["successful"]]
+    cases = list(dict.fromkeys(r["case"] for r in rows))
+    figure, grid = plt.subplots(2, -(-len(cases) // 2), figsize=(15, 6.5), squeeze=False)
+    names = list(dict.fromkeys((r["program"], r["method"]) for r in rows))
+    for axes, case in zip(grid.flat, cases, strict=False):
+        for i, (program, method) in enumerate(names):
+            key = (case, program, method)
+            line = [r for r in rows if (r["case"], r["program"], r["method"]) == key]
+            if line:
+                style = "o-" if program == "rigidjax" else "x--"
+                axes.loglog(
+                    [1e3 * r["seconds"] for r in line],
+                    [r["error"] for r in line],
+                    style, color=f"C{i}", lw=1, ms=3.5, label=f"{program} {method}",
+                )  # fmt: skip
+        axes.set(title=case)
+        axes.legend(fontsize=5)
+    for axes in list(grid.flat)[len(cases) :]:
+        axes.remove()
+    for axes in grid[-1]:
+        axes.set(xlabel="ms")
+    for line in grid:
+        line[0].set(ylabel="error at the end")
+    figure.tight_layout()
+    return figure
+
+
 FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     "lie_group": ("lie_group", lie_group_figure),
     "figure_08_step_sizes_A": ("step_sizes", lambda: step_figure("A")),
@@ -192,6 +222,7 @@ FIGURES: dict[str, tuple[str, Callable[[], Figure]]] = {
     "six_solvers_B": ("six_solvers", lambda: six_figure("B, 0.1")),
     "six_solvers_C": ("six_solvers", lambda: six_figure("C slow, 4 s")),
     "throughput": ("throughput", throughput_figure),
+    "peers": ("peers", peers_figure),
     **CONSERVATION,
     **SOLUTIONS,
     "sherif": ("sherif", sherif_figure),

@@ -1,10 +1,11 @@
 """Tables about the implicit solvers: peers, linear systems, derivatives."""
 
 from collections.abc import Callable
+from typing import Any
 
 import _common as common
 from _tables import measured, table
-from peers import ratios, with_seconds
+from peers import ratios
 
 
 def peers_table() -> str:
@@ -22,26 +23,6 @@ def peers_table() -> str:
         body.append([f"{case}; {against}", *cells])
     header = ["case; against", *(f"{e:.0e}" for e in errors)]
     return table(header, body) + "\n\n" + measured(rows)
-
-
-def peer_runs_table() -> str:
-    """The runs behind it, at three tolerances."""
-    body = []
-    for r in common.read("peers"):
-        if r["tolerance"] not in (1e-4, 1e-7, 1e-10):
-            continue
-        steps = "" if r["num_steps"] is None else str(r["num_steps"])
-        body.append(
-            [
-                f"{r['case']}; {r['program']} {r['method']}; {r['tolerance']:.0e}",
-                f"{r['error']:.1e}" if r["successful"] else "failed",
-                steps,
-                str(r["num_rhs"]),
-                "" if r["num_jacobians"] is None else str(r["num_jacobians"]),
-                f"{1e3 * with_seconds(r)['seconds']:.3g}",
-            ]
-        )
-    return table(["case; solver; tolerance", "error", "steps", "rhs", "Jacobians", "ms"], body)
 
 
 def linear_table() -> str:
@@ -101,21 +82,30 @@ def gradient_memory_table() -> str:
 def solver_gradient_table() -> str:
     """Errors of gradients through the solvers of this package."""
     rows = common.read("solver_gradients")
-    body = [
-        [
-            f"{row['case']}; {row['solver']} at {row['tolerance']:.0e}; {row['mode']}",
-            f"{row['relative_error']:.1e}",
-            f"{row['worst_entry']:.1e}",
+    return gradient_errors(rows, lambda r: f"{r['case']}; {r['solver']} at {r['tolerance']:.0e}")
+
+
+def gradient_errors(rows: list[dict[str, Any]], named: Callable[[dict[str, Any]], str]) -> str:
+    """Errors of both modes, relative to the largest entry and of the worst to itself; times."""
+    modes = ("reverse", "forward")
+    timed = all("run_seconds_min" in row for row in rows)
+    body = []
+    for name in dict.fromkeys(map(named, rows)):
+        mine = {r["mode"]: r for r in rows if named(r) == name}
+        found = [mine.get(mode) for mode in modes]
+        cells = [
+            f"{r[key]:.1e}" if r else "" for key in ("relative_error", "worst_entry") for r in found
         ]
-        for row in rows
-    ]
-    head = ["case; solver; mode", "relative error", "worst entry"]
+        if timed:
+            cells += [f"{1e3 * r['run_seconds_min']:.3g}" if r else "" for r in found]
+        body.append([name, *cells])
+    titles = ["error", "worst entry", *(["run ms"] if timed else [])]
+    head = ["case", *(f"{title}, {mode}" for title in titles for mode in modes)]
     return table(head, body) + "\n\n" + measured(rows)
 
 
 SOLVER_TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "peers": ("peers", peers_table),
-    "peer_runs": ("peers", peer_runs_table),
     "linear_solvers": ("linear_solvers", linear_table),
     "gradient_cost": ("gradient_cost", gradient_cost_table),
     "gradient_memory": ("gradient_cost", gradient_memory_table),

@@ -1,5 +1,6 @@
-"""Parts of the tables in README.md."""
+"""Parts of the tables in `docs/benchmarks`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -7,6 +8,12 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table, the first column to the left and the others to the right."""
     rule = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
+
+
+def span(values: Sequence[float], form: str) -> str:
+    """The least and the largest of some values, or one, or nothing."""
+    texts = [form.format(value) for value in (min(values), max(values))] if values else [""]
+    return " to ".join(dict.fromkeys(texts))
 
 
 def measured(rows: list[dict[str, Any]]) -> str:

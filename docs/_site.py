@@ -30,6 +30,13 @@ MODULES = {
     "plotting": "Figures",
     "viewer": "Viewer",
 }
+# Where the site has what guides link to outside of `docs`, the longer beginnings first.
+BESIDE = {
+    "../../benchmarks/figures/": "../figures/",
+    "../benchmarks/figures/": "figures/",
+    "../CONTRIBUTING.md": "CONTRIBUTING.md",
+    "../docs/": "",
+}
 CONCEPTS = {
     "bodies": "Bodies",
     "rotations": "Rotations",
@@ -60,8 +67,6 @@ def on_files(files, config):
     add("failures.md", failures())
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         add(name, (ROOT / name).read_text("utf-8"))
-    # Beside the guides, figures keep their names.
-    add("benchmarks.md", outside((ROOT / "benchmarks" / "README.md").read_text("utf-8")))
     for figure in sorted((ROOT / "benchmarks" / "figures").glob("*.png")):
         add(f"figures/{figure.name}", figure.read_bytes())
     names = sorted(path.stem for path in GALLERY.glob("*.nc"))
@@ -175,15 +180,11 @@ def example(name):
     )
 
 
-def outside(text):
-    """Markdown without links to files of the repository that are not part of the site."""
-    known = r"(?!https?:|#|figures/|[\w/]+\.md)"
-    return re.sub(rf"\[([^\]]+)\]\({known}[^)]+\)", r"\1", text)
-
-
 def on_page_markdown(markdown, page, config, files):
-    """Links from guides to the files beside `docs`."""
-    return markdown.replace("](../CONTRIBUTING.md", "](CONTRIBUTING.md").replace("](../docs/", "](")
+    """Links to the files beside `docs`, which the site has in other places."""
+    for here, there in BESIDE.items():
+        markdown = markdown.replace(f"]({here}", f"]({there}")
+    return markdown
 
 
 def on_page_content(content, page, config, files):

@@ -138,20 +138,16 @@ def test_claims_pair_rows_of_one_setting(bench):
     ]
 
 
-def test_readme_is_what_the_report_writes(bench):
+def test_pages_are_what_the_report_writes(bench, monkeypatch):
     report = bench("report")
-    text = report.README.read_text()
-    results = report.common.RESULTS
-    measured = {
-        name: make
-        for name, (source, make) in report.TABLES.items()
-        if (results / f"{source}.json").exists()
-    }
-    assert {"operations", "throughput"} <= measured.keys()
-    for name, make in measured.items():
-        assert report.fill(text, name, make()) == text, name
-    with pytest.raises(ValueError, match="no marks of the table 'nothing'"):
-        report.fill(text, "nothing", "")
+    pages = report.pages()
+    assert len(pages) == 10
+    for path, text in pages.items():
+        assert text == path.read_text("utf-8"), path
+    assert all((report.common.FIGURES / f"{name}.png").exists() for name in report.FIGURES)
+    monkeypatch.setitem(report.TABLES, "nothing", ("speed", str))
+    with pytest.raises(ValueError, match="0 pages have marks of the table 'nothing'"):
+        report.pages()
 
 
 def test_rows_say_where_they_were_measured():
