@@ -64,7 +64,6 @@ def on_files(files, config):
     for title, names in reference().items():
         add(f"reference/{title.lower()}.md", reference_page(title, names))
     add("reference.md", reference_index())
-    add("failures.md", failures())
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         add(name, (ROOT / name).read_text("utf-8"))
     for figure in sorted((ROOT / "benchmarks" / "figures").glob("*.png")):
@@ -119,37 +118,6 @@ def reference_index():
             for name, path in sorted(names.items())
         )
         lines += [f"**[{title}](reference/{title.lower()}.md)**: {links}", ""]
-    return "\n".join(lines)
-
-
-def failures():
-    """Every outcome of a run, and what raises."""
-    lines = [
-        "# Failures and what to do",
-        "",
-        "A run that does not reach its end raises `rj.SimulationError` with the reason below; with "
-        "`simulate(throw=False)` the reason is `Solution.result`, one for each trajectory of a "
-        "batch.",
-        "",
-        "| `rj.RESULTS` | what happened, and what to do |",
-        "|---|---|",
-    ]
-    for name in sorted(rj.RESULTS._name_to_item):
-        text = " ".join(str(rj.RESULTS[rj.RESULTS._name_to_item[name]]).split())
-        lines.append(f"| `{name}` | {text or 'The run reached its end.'} |")
-    lines += [
-        "",
-        "## Errors",
-        "",
-        "| error | when |",
-        "|---|---|",
-        "| `ValueError`, `TypeError` | an argument is wrong: the message names it, what came, and what to do |",
-        "| `rj.SimulationError` | a run ended early; see the table above |",
-        "| `rj.IdentificationError` | a fit has no optimum; see [Identification](identification.md) |",
-        "| `FileExistsError` | a file is there; `force=True`, in a shell `--force`, replaces it |",
-        '| `ModuleNotFoundError` | figures without matplotlib: `pip install "rigidjax[plot]"` |',
-        "",
-    ]
     return "\n".join(lines)
 
 
