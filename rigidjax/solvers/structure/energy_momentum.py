@@ -43,7 +43,9 @@ class EnergyMomentum(AbstractSystemSolver):
       h\,T(d_{n+1/2})\,W$, with rates that stay tangent. All invariants are those of `Solution`.
 
     For `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System`, closed loops and
-    redundant constraints included. With joints, `Absolute` holds the velocities of the scheme and
+    redundant constraints included. Bodies on joints turn with the mean of their matrices in
+    quaternions too: of bodies that go by their mean velocity, no other map keeps joints, energy and
+    angular momentum at once. With joints, `Absolute` holds the velocities of the scheme and
     their energy, conserved to round-off; their constraints hold in the middle of a step, and at its
     ends to second order. `NullSpace` has the nearest velocities that the joints allow, lengthened
     to have that energy too. In systems with bodies free in space, whose momentum it keeps, and with
@@ -57,7 +59,10 @@ class EnergyMomentum(AbstractSystemSolver):
     **Arguments:** `form`: `"reduced"`; or, with the same steps at several times the cost, for a
     `FixedPointBody` in quaternions, `"saddle-point"`, the nine equations (51) as they stand, with
     the multiplier, and `"null-space"`, the seven of (52)-(54) in a rotation vector and the
-    momentum; `max_iterations` of Newton's method.
+    momentum. With joints, in quaternions, `"saddle-point"` is another step: (51) for all bodies,
+    with the multipliers of the joints, by the discrete derivative (50) at the mean quaternion. It
+    conserves energy, momentum and joints; angular momentum changes to second order in the step.
+    `max_iterations` of Newton's method.
     **Raises:** `ValueError` for another `form`, and from `check_model`.
     **Source:** Betsch-Siebert (51)-(54), remark 4.3, section 3; Gonzalez, J. Nonlinear Sci. 6
     (1996) 449; Betsch, Steinmann, CMAME 191 (2001) 467.
@@ -77,11 +82,12 @@ class EnergyMomentum(AbstractSystemSolver):
 
     def check_model(self, model: AbstractFormulation) -> None:
         if has_joints(model.system):
-            if self.form != "reduced":
+            if self.form == "null-space":
                 raise ValueError(
                     f'`EnergyMomentum(form="{self.form}")` takes no joints. Use `EnergyMomentum()`.'
                 )
-            check_form(self, model, (Quaternion, Directors))
+            both = (Quaternion, Directors)
+            check_form(self, model, both if self.form == "reduced" else (Quaternion,))
             return
         check_free_bodies(self, model)
         if self.form != "reduced" and (
@@ -93,7 +99,8 @@ class EnergyMomentum(AbstractSystemSolver):
             )
 
     def step_of_joints(self, model, t0, h, start, multipliers):
-        return energy_momentum_step(model, t0, h, start, multipliers)
+        published = self.form == "saddle-point"
+        return energy_momentum_step(model, t0, h, start, multipliers, published)
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
         return value

@@ -60,13 +60,15 @@ def references():
     }
 
 
-@pytest.mark.exhaustive("bricard", "four-bar")
-@pytest.mark.parametrize("name", MODELS)
-def test_energy_momentum(name, run, references):
+@pytest.mark.exhaustive("bricard-reduced", "four-bar-reduced", "four-bar-saddle-point")
+@pytest.mark.parametrize(
+    ("name", "form"), [*((name, "reduced") for name in MODELS), ("four-bar", "saddle-point")]
+)
+def test_energy_momentum(name, form, run, references):
     model, state0 = MODELS[name]()
     errors = []
     for steps in (STEPS, 2 * STEPS):
-        sol = run(model, state0, EnergyMomentum(), T1 / steps, T1)
+        sol = run(model, state0, EnergyMomentum(form=form), T1 / steps, T1)
         scale = float(jnp.max(jnp.abs(sol.energy)))
         assert np.ptp(sol.energy) < 1e-11 * scale
         assert float(jnp.max(sol.position_drift)) < 1e-13
@@ -132,7 +134,11 @@ def test_damping_takes_what_it_should(run):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("solver", [EnergyMomentum(), Variational()], ids=["energy", "variation"])
+@pytest.mark.parametrize(
+    "solver",
+    [EnergyMomentum(), EnergyMomentum(form="saddle-point"), Variational()],
+    ids=["energy", "mean-quaternion", "variation"],
+)
 def test_derivatives(solver):
     """Forward and reverse mode agree, and with differences of the same steps."""
     problem = problems.chain(2)
@@ -185,7 +191,12 @@ def test_with_diffrax_alone(run):
         (lambda s: rj.NullSpace(s, rj.RotationVector()), EnergyMomentum(), "Quaternion"),
         (lambda s: rj.NullSpace(s, rj.Directors()), Variational(), "Quaternion"),
         (lambda s: rj.Absolute(s, index=3), EnergyMomentum(), "index=0"),
-        (rj.NullSpace, EnergyMomentum(form="saddle-point"), "takes no joints"),
+        (rj.NullSpace, EnergyMomentum(form="null-space"), "takes no joints"),
+        (
+            lambda s: rj.NullSpace(s, rj.Directors()),
+            EnergyMomentum(form="saddle-point"),
+            "Quaternion",
+        ),
     ],
 )
 def test_bad_models(model, solver, message):

@@ -16,13 +16,21 @@ def applied(mechanics: JointedMechanics, t, poses: Poses, twists) -> Float[Array
 
 
 def conserving_wrenches(
-    mechanics: JointedMechanics, t, first: Poses, middle: Poses, last: Poses, change, h, angles
+    mechanics: JointedMechanics,
+    t,
+    first: Poses,
+    middle: Poses,
+    last: Poses,
+    change,
+    h,
+    angles,
+    chords,
 ) -> Float[Array, "L 6"]:
     r"""Wrenches in the middle of a step whose conservative part does the work $-(V_1 - V_0)$.
 
     **Arguments:** poses at start, middle and end; `change`, displacements and rotations (body axes
-    of the middle) of the step, (L, 6), by Rodrigues parameters; `angles` of joints at the start,
-    which tell the turns of those in the step.
+    of the middle) of the step, (L, 6); `angles` of joints at the start, which tell the turns of
+    those in the step; `chords` of the rotations (see `Increment`), (L,).
     """
     twists = change / h
     start, half_way, end = (_kinematics(mechanics, p, twists) for p in (first, middle, last))
@@ -34,7 +42,6 @@ def conserving_wrenches(
 
     total = mechanics.applied(t, half_way)
     zero = jnp.zeros(3, total.dtype)
-    chords = 1.0 / jnp.sqrt(1.0 + 0.25 * jnp.sum(change[:, 3:] ** 2, axis=1))
     for force in system.forces:
         if not force.is_linear:
             more = correction(

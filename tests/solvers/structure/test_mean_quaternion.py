@@ -1,0 +1,95 @@
+"""Systems with joints in quaternions: what turns with the mean quaternion, and what that keeps."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from solvers.structure.test_joints import pair
+
+import rigidjax as rj
+from rigidjax.solvers import EnergyMomentum
+
+PUBLISHED = EnergyMomentum(form="saddle-point")
+TOP = rj.Body(
+    "top", 1.5, (0.3, 0.5, 0.6), (2.0, 0.0, 1.0), (0.5, 0.5, -0.1, 0.7), (0.1, -0.2, 0.3),
+    (4.0, -3.0, 5.0),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Runs with the same shapes are compiled once."""
+
+    @eqx.filter_jit
+    def compiled(model, state0, solver, dt, t1):
+        return rj.simulate(
+            model, state0, t1, solver=solver, dt=dt, ts=jnp.linspace(0.0, t1, 11), max_steps=4096
+        )
+
+    return compiled
+
+
+def alone(run, rotation):
+    """The body on its own, without joints: three unknowns in a step."""
+    system = rj.System([TOP])
+    return run(rj.NullSpace(system, rotation), system.reference_state(), EnergyMomentum(), 0.1, 5.0)
+
+
+def difference(states, others, row):
+    """Largest difference of a body's pose and twist from those of the body alone."""
+    return max(
+        np.max(np.abs(a[:, row] - b[:, 0]))
+        for a, b in zip(
+            (states.position, states.orientation, states.velocity, states.angular_velocity),
+            (others.position, others.orientation, others.velocity, others.angular_velocity),
+            strict=True,
+        )
+    )
+
+
+@pytest.mark.exhaustive("directors")
+@pytest.mark.parametrize("rotation", [rj.Quaternion(), rj.Directors()], ids=["mean", "directors"])
+def test_a_body_without_joints_moves_as_alone(run, rotation):
+    """Beside a pair on a joint: steps of 0.7 rad, QUAT.EM or the mean of directors."""
+    system, state0 = pair()
+    both = rj.System([*system.bodies, TOP], system.joints)
+    rest = both.reference_state()
+    spins = rest.angular_velocity.at[:2].set(state0.angular_velocity)
+    state0 = rj.consistent_state(both, eqx.tree_at(lambda s: s.angular_velocity, rest, spins))
+    sol = run(rj.NullSpace(both, rotation), state0, EnergyMomentum(), 0.1, 5.0)
+    assert difference(sol.states, alone(run, rotation).states, 2) < 1e-12
+
+
+@pytest.mark.exhaustive
+def test_a_bystander_changes_nothing(run):
+    """A speck of dust, welded to a body that is free: the published step, joint or not."""
+    dust = rj.Body("dust", 1e-14, (1e-14, 1e-14, 1e-14), (2.1, 0.1, 1.0))
+    system = rj.System([TOP, dust], [rj.Weld("top", "dust")])
+    state0 = rj.consistent_state(system, system.reference_state())
+    sol = run(rj.Absolute(system), state0, PUBLISHED, 0.1, 5.0)
+    assert difference(sol.states, alone(run, rj.Quaternion()).states, 0) < 1e-11
+
+
+def test_mean_quaternions_on_joints(run):
+    """Energy, momentum and joints are exact over 1,000 steps, also of a motion next to none.
+
+    Angular momentum is of second order: `test_momentum_of_free_systems` has the same pair with the
+    mean of matrices, which keeps it.
+    """
+    system, state0 = pair(stiffness=50.0)
+    lost = []
+    for steps in (500, 1000):
+        sol = run(rj.Absolute(system), state0, PUBLISHED, 2.0 / steps, 2.0)
+        assert np.ptp(sol.energy) < 1e-13 * sol.energy[0]
+        assert np.max(sol.position_drift) < 1e-14
+        assert np.max(np.ptp(sol.linear_momentum, axis=0)) < 1e-13
+        lost.append(np.max(np.ptp(sol.angular_momentum, axis=0)))
+    assert np.log2(lost[0] / lost[1]) == pytest.approx(2.0, abs=0.02)
+
+    slow = eqx.tree_at(
+        lambda s: (s.velocity, s.angular_velocity), state0,
+        (1e-6 * state0.velocity, 1e-6 * state0.angular_velocity),
+    )  # fmt: skip
+    sol = run(rj.Absolute(pair()[0]), slow, PUBLISHED, 0.002, 2.0)
+    # A step goes 1e-9 m, of which positions round 1e-16 m.
+    assert np.ptp(sol.energy) < 1e-10 * sol.energy[0]
