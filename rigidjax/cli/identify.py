@@ -4,10 +4,11 @@ import hashlib
 import pathlib
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from .. import io
-from ..identification import Fit, predictions
+from ..identification import Fit, fitted_runs
 from .case import Case, read_case
 from .case.method import Outputs
 from .fitting import (
@@ -87,7 +88,8 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
         return
     how = {k: v for k, v in loaded.options.items() if k in _OF_SIMULATION}
     with working("predicting and writing"):
-        predicted = predictions(found, loaded.measurements, **how)
+        runs = fitted_runs(found, loaded.measurements, **how)
+        predicted = [run.values for run in runs]
         if outputs.netcdf is not None:
             attributes = {
                 "title": loaded.title,
@@ -100,7 +102,9 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
             io.save(data, outputs.netcdf, force)
         if outputs.html is not None:
             from .. import plotting
+            from ..viewer import view_fit
 
+            begins = np.isfinite(runs[0].states.orientation[0]).all()
             plotting.write_fit_page(
                 found,
                 loaded.measurements,
@@ -108,6 +112,7 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
                 outputs.html,
                 title=loaded.title,
                 case=loaded.text,
+                motion=view_fit(found, loaded.measurements[0], runs[0]) if begins else None,
                 force=force,
             )
 

@@ -26,7 +26,11 @@ from .losses import (
 from .measurements import Measurements as Measurements
 from .netcdf import read_netcdf as read_netcdf
 from .parameters import Experiment as Experiment, Parameter as Parameter
-from .predictions import predictions as predictions
+from .predictions import (
+    FittedRun as FittedRun,
+    fitted_runs as fitted_runs,
+    predictions as predictions,
+)
 from .priors import (
     AbstractPrior as AbstractPrior,
     GaussianPrior as GaussianPrior,

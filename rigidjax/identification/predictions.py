@@ -1,7 +1,7 @@
 """What the sensors of a fitted model read at the times of the samples."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -10,11 +10,32 @@ import numpy as np
 
 from ..projection import AbstractProjection
 from ..simulate import simulate
+from ..state import State
 from .fit import Fit
 from .measurements import Measurements, stack_runs
 
 
+class FittedRun(NamedTuple):
+    """The run of a fitted model: times (T,), s; states, (T, ...); `values` of all sensors by name,
+    (T, *value_shape). NaN from where a simulation failed."""
+
+    ts: np.ndarray
+    states: State
+    values: dict[str, np.ndarray]
+
+
 def predictions(
+    fit: Fit, measurements: Measurements | Sequence[Measurements], **options: Any
+) -> tuple[dict[str, np.ndarray], ...]:
+    """Predicted values of all sensors, of each run by the sensor's name, (T, *value_shape).
+
+    Also where samples are masked. **Arguments, errors:** those of `fitted_runs`.
+    **Returns:** one dictionary for each run; NaN from where a simulation failed.
+    """
+    return tuple(run.values for run in fitted_runs(fit, measurements, **options))
+
+
+def fitted_runs(
     fit: Fit,
     measurements: Measurements | Sequence[Measurements],
     *,
@@ -23,18 +44,16 @@ def predictions(
     atol: float = 1e-8,
     projection: bool | AbstractProjection = True,
     max_steps: int = 4096,
-) -> tuple[dict[str, np.ndarray], ...]:
-    """Predicted values of all sensors, of each run by the sensor's name, (T, *value_shape).
+) -> tuple[FittedRun, ...]:
+    """States and readings of the fitted model at the times of the samples, run by run.
 
-    Also where samples are masked. **Arguments:** `fit`; `measurements`, those it was made with;
-    the others as in `rj.identify`.
-    **Returns:** one dictionary for each run; NaN from where a simulation failed.
+    **Arguments:** `fit`; `measurements`, those it was made with; the others as in `rj.identify`.
     **Errors:** `ValueError` if there are not as many runs as in the fit.
     """
     runs = stack_runs(measurements)
     if runs.names != fit.run_names:
         raise ValueError(
-            f"`predictions(measurements=...)` takes the runs of the fit, {fit.run_names}; got "
+            f"`predictions` and `fitted_runs` take the runs of the fit, {fit.run_names}; got "
             f"{runs.names}."
         )
     solver = diffrax.Dopri5() if solver is None else solver
@@ -56,17 +75,21 @@ def predictions(
         )
 
         def read(t, y):
-            return tuple(sensor.predict(model, t, y) for sensor in sensors)
+            return model.decode(t, y), tuple(sensor.predict(model, t, y) for sensor in sensors)
 
         # Times are given again: where a run ends early, those of the solution are infinite.
         return jax.vmap(read)(ts, solution.ys)
 
     out = []
     for b, length in enumerate(runs.lengths):
-        values = predict(fit.models[b], fit.states[b], fit.sensors_by_run[b], runs.ts[b])
-        found = {}
-        for sensor, value in zip(fit.sensors, values, strict=True):
-            value = np.asarray(value)[:length]
-            found[sensor.name] = np.where(np.isfinite(value), value, np.nan)
-        out.append(found)
+        read = predict(fit.models[b], fit.states[b], fit.sensors_by_run[b], runs.ts[b])
+        states, values = jax.tree.map(lambda x, n=length: _finite(x[:n]), read)
+        names = (sensor.name for sensor in fit.sensors)
+        ts = np.asarray(runs.ts[b][:length])
+        out.append(FittedRun(ts, states, dict(zip(names, values, strict=True))))
     return tuple(out)
+
+
+def _finite(values):
+    values = np.asarray(values)
+    return np.where(np.isfinite(values), values, np.nan)

@@ -3,6 +3,7 @@
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from .estimates import plot_correlations, plot_intervals
 from .html import html_figure, html_list, html_note, html_page, html_table, html_text
 from .residuals import plot_autocorrelation, plot_predictions
 
+if TYPE_CHECKING:
+    from ..viewer import View
+
 
 def write_fit_page(
     fit: Fit,
@@ -30,6 +34,7 @@ def write_fit_page(
     *,
     title: str = "Identification",
     case: str = "",
+    motion: "View | None" = None,
     force: bool = False,
 ) -> pathlib.Path:
     """Write a fit as a page of HTML: verdict, estimates, fit over data, residuals, correlations.
@@ -39,12 +44,13 @@ def write_fit_page(
 
     **Arguments:** `fit`; `measurements`, those it was made with; `predictions`, see
     `rigidjax.identification.predictions`; `path`; `title`; `case`, text of the case that was run;
-    `force`, replace an existing file.
+    `motion`, such as `rigidjax.viewer.view_fit`, shown after the estimates; `force`, replace an
+    existing file.
     **Returns:** the path.
     **Raises:** `FileExistsError` without `force`; `OSError` for a path that cannot be written;
     `ModuleNotFoundError` without matplotlib.
     """
-    page = fit_page(fit, measurements, predictions, title, case)
+    page = fit_page(fit, measurements, predictions, title, case, motion)
     with replacing(path, force) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return pathlib.Path(path)
@@ -56,9 +62,12 @@ def fit_page(
     predictions: Sequence[Mapping[str, np.ndarray]],
     title: str = "Identification",
     case: str = "",
+    motion: "View | None" = None,
 ) -> str:
     """The page as text; arguments as in `write_fit_page`."""
     parts = [*_head(fit), *_verdict(fit), *_estimates(fit)]
+    if motion is not None:
+        parts += [f"<h2>The run {html_text(fit.run_names[0])} in motion</h2>", motion._repr_html_()]
     for k, sensor in enumerate(fit.sensors):
         parts.append(f"<h2>Fit over data: {html_text(sensor.name)}</h2>")
         parts.append(_fit_note(fit, k))

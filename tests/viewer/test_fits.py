@@ -1,0 +1,80 @@
+"""A fit over what was measured: poses that sensors see, graphs of channels, gaps."""
+
+import types
+
+import jax
+import numpy as np
+import pytest
+from viewer.motions import TS, turned
+
+import rigidjax as rj
+from rigidjax.identification import FittedRun
+from rigidjax.viewer import view_fit
+from rigidjax.viewer.scene import decoded
+
+
+def fitted(system, states):
+    """What `view_fit` takes of a fit, without making one."""
+    fit = types.SimpleNamespace(models=(rj.NullSpace(system),))
+    return fit, lambda values: FittedRun(TS, jax.tree.map(np.asarray, states), values)
+
+
+def on_hinge(angle):
+    """States of a body 0.2 m from a hinge along y, by its angles (T,)."""
+    zero = np.zeros_like(angle)
+    position = 0.2 * np.stack([np.cos(angle), zero, -np.sin(angle)], axis=1)[:, None]
+    half = np.stack([np.cos(angle / 2), zero, np.sin(angle / 2), zero], axis=1)[:, None]
+    return jax.vmap(rj.State)(position, half, 0 * position, 0 * position)
+
+
+def test_joint_coordinates_place_the_measured_bodies():
+    body = rj.Body.box("arm", (0.3, 0.2, 0.1), mass=1.0, position=(0.2, 0, 0))
+    hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 1, 0), name="hinge")
+    angle = 2.0 * TS
+    fit, run = fitted(rj.System(body, hinge), on_hinge(angle))
+    sensor, mask = rj.JointCoordinate("hinge"), np.ones(len(TS), bool)
+    mask[3:5] = False
+    data = rj.Measurements(TS, {sensor: angle + 0.01}, mask={sensor: mask})
+    first, second = view_fit(fit, data, run({sensor.name: angle}), title="Arm").scene["runs"]
+    assert (first["label"], second["label"]) == ("fit", "measured")
+    expected = on_hinge(angle[mask] + 0.01)
+    poses = decoded(second["poses"])
+    np.testing.assert_allclose(poses[..., :3], expected.position, atol=1e-6)
+    turns = np.abs(np.sum(poses[..., 3:] * np.asarray(expected.orientation), axis=-1))
+    np.testing.assert_allclose(turns, 1.0, atol=1e-6)
+    np.testing.assert_allclose(decoded(second["times"]), TS[mask], rtol=1e-6)
+    graphs = [{g["name"]: decoded(g["values"]) for g in r["graphs"]} for r in (first, second)]
+    np.testing.assert_allclose(graphs[0][sensor.name], angle, atol=1e-6)
+    np.testing.assert_allclose(graphs[1][sensor.name], angle[mask] + 0.01, atol=1e-6)
+
+
+def test_attitudes_place_free_bodies_where_the_fit_has_them():
+    bodies = [rj.Body.sphere(name, 0.1, mass=1.0) for name in ("a", "b")]
+    states = turned(2)
+    fit, run = fitted(rj.System(bodies), states)
+    sensors = {rj.Attitude(n): np.asarray(states.orientation[:, k]) for k, n in enumerate("ab")}
+    place = np.asarray(states.position[:, 1]) + 0.05
+    sensors[rj.Position("b")] = place
+    values = {sensor.name: value for sensor, value in sensors.items()}
+    _, second = view_fit(fit, rj.Measurements(TS, sensors), run(values)).scene["runs"]
+    poses = decoded(second["poses"])
+    np.testing.assert_allclose(poses[:, 0, :3], states.position[:, 0], atol=1e-6)
+    np.testing.assert_allclose(poses[:, 1, :3], place, atol=1e-6)
+    np.testing.assert_allclose(poses[:, :, 3:], states.orientation, atol=1e-6)
+
+
+def test_rates_alone_place_nothing_and_failed_runs_end_early():
+    system = rj.FixedPointBody((3.0, 2.0, 1.0))
+    rates = np.ones((len(TS), 3))
+    gaps = np.arange(len(TS)) % 3 > 0
+    data = rj.Measurements(TS, {rj.Gyroscope(): rates}, mask={rj.Gyroscope(): gaps})
+    states = jax.tree.map(lambda x: np.array(x), turned(1))
+    fit, run = fitted(system, states)
+    states.position[20:] = np.nan
+    scene = view_fit(fit, data, run({"gyroscope": rates})).scene
+    assert len(scene["runs"]) == 1 and len(decoded(scene["runs"][0]["times"])) == 20
+    graphs = {g["name"]: decoded(g["values"]) for g in scene["runs"][0]["graphs"]}
+    np.testing.assert_array_equal(graphs["gyroscope 1, measured"], np.ones(20))
+    states.position[:] = np.nan
+    with pytest.raises(ValueError, match="failed at its start: there is nothing to view"):
+        view_fit(fit, data, run({"gyroscope": rates}))
