@@ -91,9 +91,7 @@ def test_every_form_has_the_same_motion(case, form, index, solver):
     """At 1e-11: attitude and rates (relative) to 1e-9, multipliers to 1e-7 of the closed forms."""
     (row,) = sherif.rows_of(case, 1e-11, (form,), (solver,), (index,))
     rate = 20.0 if case == "Example A" else 3.0
-    # BDF with nothing but positions to control adds up more.
-    limit = 2e-9 if (form, index, solver) == ("no-multiplier", 3, "BDF") else 1e-9
-    assert row["error_rotation"] < limit and row["error_rate"] < limit * rate
+    assert row["error_rotation"] < 1e-9 and row["error_rate"] < 1e-9 * rate
     assert row["multiplier_error_end"] < 1e-7
 
 

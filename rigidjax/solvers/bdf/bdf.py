@@ -80,8 +80,8 @@ class BDF(AbstractProposingSolver):
     r"""BDF of variable order 1 to 5 and variable step, with a fixed leading coefficient.
 
     In the form with smaller error constants, see `formulas`. Takes a `diffrax.ODETerm`, a
-    `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. At index 3 what a step adds to
-    positions comes back to them by velocities, where it is larger by the step: steps may take 5e-5
+    `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. With constraints on positions what a
+    step adds to them comes back by velocities, where it is larger by the step: steps may take 5e-5
     of the tolerance there, a tenth otherwise. `Radau5` or a lower index takes fewer.
 
     The past is kept as modified divided differences; one inverse serves as long as the leading
@@ -151,7 +151,7 @@ class BDF(AbstractProposingSolver):
         finder, index = self.root_finder, index_of(terms)
         # At the end of the step, as the next one sees it: if an unknown without a rate shrinks
         # in a step, what is left of the iteration may be too much for the next step, however short.
-        scale = _share(index, finder, y.dtype) * finder.scale(unravel(fixed.y), index, frozen(h))
+        scale = _share(index, eqs.rates, finder, y.dtype) * finder.scale(unravel(fixed.y), index, frozen(h))
 
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
@@ -209,9 +209,12 @@ class BDF(AbstractProposingSolver):
         return y1, dense, (past.phi, past.psi)
 
 
-def _share(index, finder, dtype):
-    """Part of the tolerance that a step may take."""
-    if index is None or max(index) < 3:
+def _share(index, rates, finder, dtype):
+    """Part of the tolerance that a step may take.
+
+    With constraints on positions velocities have index 2, also where multipliers are eliminated.
+    """
+    if index is None or (max(index) < 3 and all(index[j] < 2 for _, j in rates)):
         return _SHARE
     rtol, limits = jnp.max(jnp.asarray(finder.rtol, dtype)), jnp.finfo(dtype)
     least = _LEAST_ERROR * limits.eps / jnp.maximum(rtol, limits.tiny)
