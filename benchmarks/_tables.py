@@ -21,8 +21,9 @@ def measured(rows: list[dict[str, Any]]) -> str:
     row = rows[0]
     loads = sorted(r["load"] for r in rows)
     load = f"load {loads[0]:g}" if loads[0] == loads[-1] else f"load {loads[0]:g} to {loads[-1]:g}"
+    commits = " and ".join(dict.fromkeys(r["commit"] for r in rows))
     return (
-        f"Measured {row['date']} at {row['commit']}: {row['processor']}, {row['cores']} cores, "
+        f"Measured {row['date']} at {commits}: {row['processor']}, {row['cores']} cores, "
         f"{load}, device {row['device']}; Python {row['python']}, jax {row['jax']}, "
         f"diffrax {row['diffrax']}, equinox {row['equinox']}."
     )

@@ -151,7 +151,8 @@ class BDF(AbstractProposingSolver):
         finder, index = self.root_finder, index_of(terms)
         # At the end of the step, as the next one sees it: if an unknown without a rate shrinks
         # in a step, what is left of the iteration may be too much for the next step, however short.
-        scale = _share(index, eqs.rates, finder, y.dtype) * finder.scale(unravel(fixed.y), index, frozen(h))
+        share = _share(index, eqs.rates, finder, y.dtype)
+        scale = share * finder.scale(unravel(fixed.y), index, frozen(h))
 
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
