@@ -19,7 +19,7 @@ help:
 	@echo "make lint              ruff"
 	@echo "make format            ruff, rewriting files"
 	@echo "make types             pyright"
-	@echo "make notebooks         run every notebook"
+	@echo "make notebooks         run every notebook; make docs then shows the results"
 	@echo "make benchmarks-smoke  run every benchmark on its smallest case"
 	@echo "make docs              build the documentation into site/"
 	@echo "make dist              build the wheel and the sdist, install the wheel in a clean environment, try it"
@@ -66,10 +66,12 @@ format: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
-# Two at a time by default; each prints its name when it is done.
+# Two at a time by default; each prints its name when it is done. `make docs` shows their results.
 notebooks: $(VENV)/.installed-test
-	@printf '%s\n' notebooks/*.ipynb | MPLBACKEND=agg xargs -P $(JOBS) -I FILE sh -c \
-	  '$(BIN)/jupyter-execute --timeout=600 FILE && echo FILE || { echo "FILE failed" >&2; exit 1; }'
+	@rm -rf .cache/notebooks && mkdir -p .cache/notebooks
+	@printf '%s\n' notebooks/*.ipynb | MPLBACKEND=module://matplotlib_inline.backend_inline \
+	  xargs -P $(JOBS) -I FILE sh -c \
+	  '$(BIN)/jupyter-execute --timeout=600 --output=../.cache/notebooks/{notebook_name} FILE && echo FILE || { echo "FILE failed" >&2; exit 1; }'
 
 # A benchmark given --smoke runs its smallest case, prints its rows and writes no file.
 benchmarks-smoke: $(VENV)/.installed-test

@@ -1,8 +1,9 @@
 """Pages that are made from the program when the site is built, mathematics, and a check of all links."""
 
+import gzip
 import html
-import importlib
 import inspect
+import json
 import logging
 import pathlib
 import re
@@ -18,31 +19,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GALLERY = ROOT / "docs" / "gallery"
 LOG = logging.getLogger("mkdocs.hooks.site")
 
-# Groups of the reference: a title, and the module whose public names it has ("" is the package).
-MODULES = {
-    "solvers": "Solvers",
-    "projection": "Projections",
-    "identification": "Identification",
-    "ensembles": "Ensembles",
-    "native": "Native",
-    "problems": "Problems",
-    "io": "Files",
-    "plotting": "Figures",
-    "viewer": "Viewer",
-}
 # Where the site has what guides link to outside of `docs`, the longer beginnings first.
 BESIDE = {
     "../../benchmarks/figures/": "../figures/",
     "../benchmarks/figures/": "figures/",
     "../CONTRIBUTING.md": "CONTRIBUTING.md",
     "../docs/": "",
-}
-CONCEPTS = {
-    "bodies": "Bodies",
-    "rotations": "Rotations",
-    "joints": "Joints",
-    "forces": "Forces",
-    "formulations": "Formulations",
 }
 
 
@@ -61,64 +43,17 @@ def on_files(files, config):
     def add(path, text):
         files.append(File.generated(config, path, content=text))
 
-    for title, names in reference().items():
-        add(f"reference/{title.lower()}.md", reference_page(title, names))
-    add("reference.md", reference_index())
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         add(name, (ROOT / name).read_text("utf-8"))
     for figure in sorted((ROOT / "benchmarks" / "figures").glob("*.png")):
         add(f"figures/{figure.name}", figure.read_bytes())
-    names = sorted(path.stem for path in GALLERY.glob("*.nc"))
+    names = sorted(path.name.split(".")[0] for path in GALLERY.glob("*.json.gz"))
     add("gallery.md", gallery(names))
     for name in names:
         add(f"gallery/{name}.md", example(name))
-        shown = rj.view(GALLERY / f"{name}.nc", labels=[""], title=headline(name))
-        add(f"gallery/{name}-view.html", shown.page)
+        scene = json.loads(gzip.decompress((GALLERY / f"{name}.json.gz").read_bytes()))
+        add(f"gallery/{name}-view.html", rj.viewer.View({**scene, "title": headline(name)}).page)
     return files
-
-
-def reference():
-    """Public names by group: full names of where they are defined, each once."""
-    groups = {title: {} for title in (*CONCEPTS.values(), "Simulation", *MODULES.values())}
-    for module, title in MODULES.items():
-        for name, thing in public(importlib.import_module(f"rigidjax.{module}")):
-            groups[title][name] = defined(thing)
-    known = {path for names in groups.values() for path in names.values()}
-    for name in dir(rj):
-        thing = getattr(rj, name)
-        if name.startswith("_") or not hasattr(thing, "__qualname__") or defined(thing) in known:
-            continue
-        title = CONCEPTS.get(defined(thing).split(".")[1], "Simulation")
-        groups[title][name] = defined(thing)
-    return groups
-
-
-def public(module):
-    for name in dir(module):
-        thing = getattr(module, name)
-        is_ours = getattr(thing, "__module__", "").startswith("rigidjax")
-        if not name.startswith("_") and is_ours and hasattr(thing, "__qualname__"):
-            yield name, thing
-
-
-def defined(thing):
-    return f"{thing.__module__}.{thing.__qualname__}"
-
-
-def reference_page(title, names):
-    entries = "\n".join(f"::: {path}\n" for _, path in sorted(names.items()))
-    return f"# {title}\n\n{entries}"
-
-
-def reference_index():
-    lines = ["# Reference", "", "Every public name, by concept.", ""]
-    for title, names in reference().items():
-        links = ", ".join(
-            f"[`{name}`](reference/{title.lower()}.md#{path})"
-            for name, path in sorted(names.items())
-        )
-        lines += [f"**[{title}](reference/{title.lower()}.md)**: {links}", ""]
-    return "\n".join(lines)
 
 
 def headline(name):
@@ -144,7 +79,7 @@ def example(name):
         f"# {headline(name)}\n\n{text}\n\n"
         f'<iframe src="{name}-view.html" title="{html.escape(text)}" loading="lazy" '
         'style="width: 100%; height: 30rem; border: 0; border-radius: 8px"></iframe>\n\n'
-        f"[The same as a page of its own]({name}-view.html)\n\n```python\n{code}\nrj.view(sol)\n```\n"
+        f"[The same as a page of its own]({name}-view.html)\n\n```python\n{code}\n```\n"
     )
 
 

@@ -16,3 +16,4 @@ def thrown(spin):
 
 
 sol = jax.vmap(thrown)(jnp.linspace(9.0, 11.0, 12))
+shown = rj.view(sol)

@@ -8,3 +8,4 @@ problem = rj.problems.four_bar()
 model = rj.NullSpace(problem.system)
 end = problem.t1
 sol = rj.simulate(model, problem.state0, end, ts=np.linspace(0, end, 241), rtol=1e-7, atol=1e-7)
+shown = rj.view(sol)

@@ -16,3 +16,4 @@ system = rj.System(
 )
 model = rj.NullSpace(system)
 sol = rj.simulate(model, system.reference_state(), 6.0, ts=np.linspace(0, 6, 241))
+shown = rj.view(sol)

@@ -7,3 +7,4 @@ import rigidjax as rj
 top = rj.problems.symmetric_top()
 model = rj.NullSpace(top.system, rotation=rj.EulerAngles("ZXZ"))
 sol = rj.simulate(model, top.state0, top.t1, ts=np.linspace(0, top.t1, 241))
+shown = rj.view(sol)

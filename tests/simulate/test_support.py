@@ -1,4 +1,4 @@
-"""The table of what runs with what in `docs/solvers.md`, cell by cell."""
+"""The table of what runs with what in `docs/support.md`, cell by cell."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ import pytest
 
 import rigidjax as rj
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "solvers.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "support.md"
 TOP = rj.problems.heavy_top()
 T1, TOLERANCE = 0.02, 1e-6
 SOLVERS = {

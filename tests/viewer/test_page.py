@@ -1,7 +1,10 @@
 """Pages in headless Chromium: an empty console, a picture, the poses of the run, buttons."""
 
 import base64
+import gzip
 import html
+import json
+import pathlib
 import shutil
 
 import numpy as np
@@ -10,6 +13,7 @@ from viewer.motions import TS, mechanism, turned
 
 import rigidjax as rj
 
+GALLERY = pathlib.Path(__file__).resolve().parents[2] / "docs" / "gallery"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="needs Debian's packages chromium and chromium-driver"
@@ -214,6 +218,16 @@ def test_a_notebook_shows_it(browser, tmp_path):
     assert not browser.execute_script("return document.getElementById('bar').offsetHeight")
     assert np.any(pixels(browser)[..., 3] > 200)
     browser.switch_to.default_content()
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("name", ["ensemble", "hinge_fit", "stewart"])
+def test_the_gallery_is_shown(browser, tmp_path, name):
+    scene = json.loads(gzip.decompress((GALLERY / f"{name}.json.gz").read_bytes()))
+    browser.get(rj.viewer.View(scene).save(tmp_path / "run.html").as_uri())
+    assert ask(browser, "v.runs.length") == len(scene["runs"])
+    browser.execute_script(f"rigidjaxViewer.seek({scene['end']})")
+    assert np.any(pixels(browser)[..., 3] > 200)
     assert browser.get_log("browser") == []
 
 
