@@ -110,16 +110,20 @@ class _Links(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.targets, self.anchors = [], set()
+        self.targets, self.anchors, self.loaded = [], set(), []
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         self.targets += [given[name] for name in ("href", "src") if given.get(name)]
+        if tag in ("script", "img", "iframe") or (
+            tag == "link" and given.get("rel") != "canonical"
+        ):
+            self.loaded += [given[name] for name in ("href", "src") if given.get(name)]
         self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
 
 
 def on_post_build(config):
-    """Warn, and so fail, for every link inside of the site that leads nowhere."""
+    """Warn, and so fail, for links inside of the site that lead nowhere, and for what is not in it."""
     site = pathlib.Path(config["site_dir"])
     pages = {}
     for path in site.rglob("*.html"):
@@ -129,6 +133,9 @@ def on_post_build(config):
     for path, links in pages.items():
         if path.name == "404.html":
             continue
+        for target in set(links.loaded):
+            if urlsplit(target).netloc:
+                LOG.warning("%s loads %s from the network", path.relative_to(site), target)
         for target in set(links.targets):
             parts = urlsplit(target)
             if parts.scheme or parts.netloc:
