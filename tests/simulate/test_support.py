@@ -1,32 +1,14 @@
 """The table of what runs with what in `docs/support.md`, cell by cell."""
 
-import pathlib
 import re
 
-import diffrax
 import jax
 import numpy as np
 import pytest
+from simulate.support_cells import FEATURES, PAGE, SOLVERS, STEPS, T1, TOLERANCE, TOP, tried
 
 import rigidjax as rj
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "support.md"
-TOP = rj.problems.heavy_top()
-T1, TOLERANCE = 0.02, 1e-6
-SOLVERS = {
-    "Dopri5": diffrax.Dopri5(),
-    "Kvaerno5": diffrax.Kvaerno5(),
-    "Radau5": rj.solvers.Radau5(),
-    "BDF": rj.solvers.BDF(),
-    "Odex": rj.solvers.Odex(),
-    "Seulex": rj.solvers.Seulex(),
-    "EnergyMomentum": rj.solvers.EnergyMomentum(),
-    "Variational": rj.solvers.Variational(),
-    "MuntheKaas": rj.solvers.MuntheKaas(),
-    "GeneralizedAlpha": rj.solvers.GeneralizedAlpha(),
-}
-# Those of fixed steps, s.
-STEPS = dict.fromkeys(("EnergyMomentum", "Variational", "GeneralizedAlpha"), 1e-4)
 FORMS = {
     "NullSpace()": rj.NullSpace(TOP.system),
     "Absolute(index=0)": rj.Absolute(TOP.system, index=0),
@@ -40,9 +22,10 @@ FORMS = {
 }
 
 
-def table() -> dict[tuple[str, str], str]:
+def table(name: str) -> dict[tuple[str, str], str]:
+    """Cells of a table between marks, by the first column and the head."""
     text = re.search(
-        r"<!-- begin support -->(.*?)<!-- end support -->", PAGE.read_text(), re.DOTALL
+        rf"<!-- begin {name} -->(.*?)<!-- end {name} -->", PAGE.read_text("utf-8"), re.DOTALL
     )
     assert text is not None
     head, _, *rows = [
@@ -50,13 +33,17 @@ def table() -> dict[tuple[str, str], str]:
         for line in text.group(1).strip().splitlines()
     ]
     return {
-        (row[0], solver): cell
+        (row[0], column): cell
         for row in rows
-        for solver, cell in zip(head[1:], row[1:], strict=True)
+        for column, cell in zip(head[1:], row[1:], strict=True)
     }
 
 
-CELLS = table()
+CELLS = table("support")
+TITLES = {title.strip("`"): name for name, (title, _) in FEATURES.items()}
+FEATURE_CELLS = {(s, TITLES[title]): cell for (s, title), cell in table("features").items()}
+# Each of the others compiles a run or a derivative.
+QUICK = {("Kvaerno5", "native"), ("EnergyMomentum", "adaptive"), ("Dopri5", "batch")}
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +54,7 @@ def reference():
 def test_table_is_complete():
     assert set(CELLS) == {(form, solver) for form in FORMS for solver in SOLVERS}
     assert set(CELLS.values()) == {"yes", "no"}
+    assert set(FEATURE_CELLS) == {(solver, name) for solver in SOLVERS for name in FEATURES}
 
 
 @pytest.mark.exhaustive(
@@ -89,3 +77,9 @@ def test_cell(form, solver, reference):
     ):
         # Rates are some 40 rad/s: a hundred tolerances relative to them.
         assert np.max(np.abs(got - expected)) < 100 * TOLERANCE * 40
+
+
+@pytest.mark.exhaustive(*(f"{s}-{f}" for s in SOLVERS for f in FEATURES if (s, f) not in QUICK))
+@pytest.mark.parametrize(("solver", "feature"), FEATURE_CELLS)
+def test_feature(solver, feature):
+    assert tried(solver, feature)[0] == FEATURE_CELLS[solver, feature]
