@@ -34,6 +34,8 @@ SOLVERS: dict[str, Any] = {
 }
 # Those of fixed steps, s.
 STEPS = dict.fromkeys(("EnergyMomentum", "Variational", "GeneralizedAlpha"), 1e-4)
+# The axis of a rod, its third, along x.
+TURNED = (0.5**0.5, 0.0, 0.5**0.5, 0.0)
 
 
 def run(solver: str, spin: Any = 1.0, **options: Any) -> rj.Solution:
@@ -117,6 +119,21 @@ def native(solver: str) -> None:
     close(end(solver, backend="native"), end(solver, backend="xla"), 1e-6)
 
 
+def joints(solver: str) -> None:
+    """A rod on a hinge that falls from the side."""
+    rod = rj.Body.rod("rod", 1.0, 0.02, mass=1.0, position=(0.5, 0, 0), orientation=TURNED)
+    hinge = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0))
+    system = rj.System(rod, hinge, rj.Gravity((0.0, 0.0, -9.81)))
+    rates = [
+        rj.simulate(
+            rj.NullSpace(system), system.reference_state(), T1, solver=SOLVERS[name],
+            rtol=TOLERANCE, atol=TOLERANCE, dt=STEPS.get(name),
+        ).states.angular_velocity[-1, 0]
+        for name in ("Dopri5", solver)
+    ]  # fmt: skip
+    close(rates[1], rates[0])
+
+
 FEATURES: dict[str, tuple[str, Callable[[str], None]]] = {
     "adaptive": ("adaptive steps", adaptive),
     "times": ("`ts=`", times),
@@ -124,6 +141,7 @@ FEATURES: dict[str, tuple[str, Callable[[str], None]]] = {
     "event": ("events", event),
     "tangent": ("forward derivatives", tangent),
     "gradient": ("reverse derivatives", gradient),
+    "joints": ("systems with joints", joints),
     "batch": ("`vmap`", batch),
     "native": ("native kernel", native),
 }
