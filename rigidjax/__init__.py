@@ -41,6 +41,7 @@ from .formulations import (
     Hamiltonian as Hamiltonian,
     JointStart as JointStart,
     NullSpace as NullSpace,
+    Relative as Relative,
 )
 from .joints import (
     Cylindrical as Cylindrical,

@@ -68,11 +68,11 @@ def with_singularity(model, event):
     def crossing(i):
         def function(t, y, args, **kwargs):
             values, _ = split_chart(y)
-            return model.rotation.singularity_function(model.layout.coordinates(values, i))
+            return model.rotation.singularity_function(model.layout.rotations(values)[i])
 
         return function
 
-    crossings = [crossing(i) for i in range(model.layout.num_bodies)]
+    crossings = [crossing(i) for i in range(model.layout.num_rotations)]
     none = [None] * len(crossings)
     conditions: Any = {"singular": {"near": near, "crossings": crossings}}
     directions: Any = {"singular": {"near": None, "crossings": none}}
@@ -84,10 +84,9 @@ def with_singularity(model, event):
 
 def cut_at_crossing(model, y0, ts, ys):
     """What was saved, without what lies behind a singularity that the last step went across."""
-    bodies = range(model.layout.num_bodies)
 
     def sides(y):
-        coordinates = [model.layout.coordinates(y, i) for i in bodies]
+        coordinates = model.layout.rotations(y)
         return jnp.sign(jnp.stack([model.rotation.singularity_function(a) for a in coordinates]))
 
     start = sides(y0)

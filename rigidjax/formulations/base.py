@@ -30,7 +30,7 @@ from .charts import (
 )
 from .joint_checks import check_joints
 from .jointed import AbstractJointed
-from .layout import Layout
+from .layout import AbstractLayout
 
 
 class AbstractFormulation(eqx.Module):
@@ -55,7 +55,7 @@ class AbstractFormulation(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def layout(self) -> Layout:
+    def layout(self) -> AbstractLayout:
         """Where the unknowns of each body stand in `y`."""
 
     @abc.abstractmethod
@@ -146,8 +146,8 @@ class AbstractFormulation(eqx.Module):
         values, reference = split_chart(y)
         kinematics = self.kinematics(t, y)
         quaternions = []
-        for i in range(self.layout.num_bodies):
-            p = self.rotation.to_quaternion(self.layout.coordinates(values, i))
+        for i, a in enumerate(self.layout.rotations(values)):
+            p = self.rotation.to_quaternion(a)
             quaternions.append(p if reference is None else multiply(reference[i], p))
         omegas = jnp.stack(kinematics.angular_velocities)
         if not self.layout.translates:
@@ -217,13 +217,18 @@ class AbstractFormulation(eqx.Module):
 
         The reference is the identity unless the state is close to a singularity of it.
         """
-        references = []
-        for p in jnp.unstack(state.orientation):
+        references = [jnp.zeros((0, 4), state.orientation.dtype)]
+        for p in self.quaternions(state):
             identity = jnp.zeros_like(p).at[0].set(1)
             fresh = move_chart(self.rotation, p)
-            references.append(jnp.where(needs_no_reference(self.rotation, p), identity, fresh))
-        reference = jnp.stack(references)
+            chosen = jnp.where(needs_no_reference(self.rotation, p), identity, fresh)
+            references.append(chosen[None])
+        reference = jnp.concatenate(references)
         return Charted(self.pack(state, reference, t), reference)
+
+    def quaternions(self, state: State) -> list[Float[Array, "4"]]:
+        """Rotations that the unknowns have coordinates of."""
+        return list(jnp.unstack(state.orientation))
 
     def rechart(self, t: Float[Array, ""], y: Charted) -> tuple[Charted, Array]:
         """Move the references of all bodies whose coordinates come close to a singularity.
@@ -234,9 +239,12 @@ class AbstractFormulation(eqx.Module):
         rotation, limit = self.rotation, chart_limit(self.rotation)
         state = self.decode(t, y)
         moved, references = [], []
-        for i in range(self.layout.num_bodies):
-            near = ~(rotation.singularity(self.layout.coordinates(y.values, i)) > limit)
-            fresh = move_chart(rotation, state.orientation[i])
+        turned = self.quaternions(state)
+        if not turned:
+            return y, jnp.zeros((), bool)
+        for i, a in enumerate(self.layout.rotations(y.values)):
+            near = ~(rotation.singularity(a) > limit)
+            fresh = move_chart(rotation, turned[i])
             references.append(jnp.where(near, fresh, y.reference[i]))
             moved.append(near)
         any_moved = jnp.any(jnp.stack(moved))
@@ -248,11 +256,8 @@ class AbstractFormulation(eqx.Module):
     def singularity(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Smallest distance of any body's coordinates to a singularity, rad; `inf` if none."""
         values, _ = split_chart(y)
-        distances = [
-            self.rotation.singularity(self.layout.coordinates(values, i))
-            for i in range(self.layout.num_bodies)
-        ]
-        return jnp.min(jnp.stack(distances))
+        distances = [self.rotation.singularity(a) for a in self.layout.rotations(values)]
+        return jnp.min(jnp.asarray([jnp.inf, *distances], values.dtype))
 
     @property
     @abc.abstractmethod

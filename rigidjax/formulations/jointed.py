@@ -7,7 +7,7 @@ carry the minimal velocities of the trees, absolute coordinates those of every b
 
 import abc
 import functools
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -16,27 +16,18 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
-from ..linalg import loops_are_kernels
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
-from ..side_by_side import side_by_side
 from ..state import State
 from ..system import System
-from ..system.articulated import articulated
 from ..system.attachment import Placement, Poses
 from ..system.constraints import pose_correction, project_twists
-from ..system.dynamics import (
-    body_accelerations,
-    consistent_rates,
-    constrained_accelerations,
-    motion,
-)
+from ..system.dynamics import constrained_accelerations
 from ..system.gaps import gaps
 from ..system.jointed import JointedMechanics, Twists
 from ..system.reactions import Reaction, multipliers, reactions
-from ..system.trees import tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .constrained import constrained_acceleration
 from .layout import Layout
@@ -74,8 +65,13 @@ class AbstractJointed(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def layout(self) -> Layout:
-        """Where the unknowns stand."""
+    def layout(self) -> Any:
+        """Where the unknowns stand: a `Layout`, or that of the coordinates of trees."""
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """Joints whose angles are unknowns of their own, because their whole turns matter."""
+        return self.system.tracked_joints
 
     @abc.abstractmethod
     def motion(self, t, y: Unknowns) -> tuple[Poses, list[Placement], Twists]:
@@ -97,7 +93,7 @@ class AbstractJointed(eqx.Module):
     def project(self, t, y: Unknowns) -> Unknowns:
         """Unknowns on the constraints, internal ones and those of the joints."""
 
-    def poses(self, y: Unknowns) -> Poses:
+    def poses(self, t, y: Unknowns) -> Poses:
         """Poses of all bodies and turns of the joints."""
         values, reference = split_chart(y)
         x, a = self.layout.poses(values)
@@ -135,12 +131,12 @@ class AbstractJointed(eqx.Module):
     def angle_rates(self, places, twists: Twists) -> Float[Array, " A"]:
         """Rates of the angles that are unknowns."""
         mechanics = self.mechanics
-        if not mechanics.tracked:
+        if not self.followed:
             return jnp.zeros(0, twists.linear.dtype)
         relative = mechanics.by_joint(mechanics.joint_twists(places, twists))
         placed = mechanics.by_joint(places)
         rates = []
-        for j in mechanics.tracked:
+        for j in self.followed:
             joint = mechanics.system.joints[j]
             nu = joint.rates(placed[j].relative, relative[j])
             rates.append(nu[joint.num_translations])
@@ -149,12 +145,11 @@ class AbstractJointed(eqx.Module):
     @eqx.filter_jit
     def drift(self, t, y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Largest violation of internal and joint constraints, position and velocity level."""
-        values, _ = split_chart(y)
         _, places, twists = self.motion(t, y)
-        _, a = self.layout.poses(values)
+        a = self.rotation_coordinates(y)
         position = self.mechanics.constraint(t, places)
         velocity = self.mechanics.constraint_rate(t, places, twists)
-        if self.rotation.num_constraints > 0:
+        if self.rotation.num_constraints > 0 and len(a):
             internal = jax.vmap(self.rotation.constraint)(a)
             a_dot = self.coordinate_rates(y, twists)
             rate = jax.vmap(lambda a, v: self.rotation.constraint_jacobian(a) @ v)(a, a_dot)
@@ -166,11 +161,15 @@ class AbstractJointed(eqx.Module):
     @eqx.filter_jit
     def gaps(self, t, y: Unknowns) -> Float[Array, " J"]:
         """How far every joint is open, see `rigidjax.system.gaps`."""
-        return gaps(self.mechanics, t, self.mechanics.place(self.poses(y)))
+        return gaps(self.mechanics, t, self.mechanics.place(self.poses(t, y)))
 
     @abc.abstractmethod
-    def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "L n"]:
+    def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:
         """Rates of the rotation coordinates."""
+
+    def rotation_coordinates(self, y: Unknowns) -> Float[Array, "k n"]:
+        """Coordinates of all rotations that are among the unknowns."""
+        return self.layout.poses(split_chart(y)[0])[1]
 
     def closed(self, t, y: Unknowns) -> Unknowns:
         """Unknowns whose positions satisfy all constraints; velocities as they were."""
@@ -229,86 +228,6 @@ class AbstractJointed(eqx.Module):
         return reactions(self.mechanics, t, places, self.multipliers(t, y))
 
 
-class JointedNullSpace(AbstractJointed):
-    r"""$y = (x_1, a_1, \dots, \nu)$, with the joint rates of the spanning trees."""
-
-    system: System
-    rotation: AbstractRotation
-    needs_all_mass: ClassVar[bool] = False
-
-    @property
-    def layout(self) -> Layout:
-        system = self.system
-        return Layout(
-            system.num_bodies, True, self.rotation.num_coordinates, 3, sum(system.rates_of_bodies),
-            len(system.tracked_joints),
-        )  # fmt: skip
-
-    def velocities_of(self, t, poses, places, coordinates, twists):
-        nu = tree_rates(self.mechanics, t, places, twists)
-        return consistent_rates(self.mechanics, t, poses, places, nu)
-
-    def motion(self, t, y):
-        values, _ = split_chart(y)
-        poses = self.poses(y)
-        places = self.mechanics.place(poses)
-        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
-        return poses, places, tree_twists(self.mechanics, t, poses, places, nu)
-
-    def coordinate_rates(self, y, twists):
-        _, a = self.layout.poses(split_chart(y)[0])
-        return jax.vmap(self.rotation.rate)(a, twists.angular)
-
-    @eqx.filter_jit
-    def vector_field(self, t, y):
-        values, _ = split_chart(y)
-        t = jnp.asarray(t, values.dtype)
-        if self.system.topology.loops or not self.mechanics.num_rates:
-            return self.rates_by(motion, t, y)
-        # Body after body is the fastest where that loop is a single kernel: a chain of eight takes
-        # 2.2 us instead of 14.
-        in_loops = loops_are_kernels() and jax.default_backend() == "cpu"
-        alone = _rates_by_articulated if in_loops else _rates_by_motion
-        return side_by_side(alone, _rates_by_articulated)(self, t, y)
-
-    def rates_by(self, motion, t, y):
-        """`vector_field`, accelerations by `dynamics.motion` or by `articulated`."""
-        values, _ = split_chart(y)
-        poses = self.poses(y)
-        places = self.mechanics.place(poses)
-        of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
-        rate = self.layout.join_all(
-            of.twists.linear, self.coordinate_rates(y, of.twists), of.derivatives,
-            self.angle_rates(places, of.twists),
-        )  # fmt: skip
-        return constant_chart(rate, y)
-
-    def accelerations(self, t, y):
-        values, _ = split_chart(y)
-        poses = self.poses(y)
-        places = self.mechanics.place(poses)
-        of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
-        return body_accelerations(self.mechanics, t, poses, of.rates, of.derivatives)
-
-    @eqx.filter_jit
-    def project(self, t, y):
-        y = self.closed(t, y)
-        values, _ = split_chart(y)
-        poses = self.poses(y)
-        places = self.mechanics.place(poses)
-        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
-        x, a = self.layout.poses(values)
-        return join_chart(self.layout.join_all(x, a, nu, self.layout.angles(values)), y)
-
-
-def _rates_by_motion(model: JointedNullSpace, t, y):
-    return model.rates_by(motion, t, y)
-
-
-def _rates_by_articulated(model: JointedNullSpace, t, y):
-    return model.rates_by(articulated, t, y)
-
-
 class JointedAbsolute(AbstractJointed):
     r"""$y = (x_1, a_1, \dots, \dot x_1, \dot a_1, \dots)$, all joints imposed on accelerations."""
 
@@ -329,7 +248,7 @@ class JointedAbsolute(AbstractJointed):
         values, _ = split_chart(y)
         _, a = self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
-        poses = self.poses(y)
+        poses = self.poses(t, y)
         twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
         return poses, self.mechanics.place(poses), twists
 
@@ -370,7 +289,7 @@ class JointedAbsolute(AbstractJointed):
         x, a = self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
         a_dot = jax.vmap(self.rotation.project_rate)(a, a_dot, self.mechanics.inertias)
-        poses = self.poses(y)
+        poses = self.poses(t, y)
         places = self.mechanics.place(poses)
         twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
         twists = project_twists(self.mechanics, t, poses, places, twists)

@@ -1,13 +1,60 @@
 """Where the unknowns of each body stand in the vector of unknowns."""
 
+import abc
 import dataclasses
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
+class AbstractLayout(abc.ABC):
+    """Positions, velocities, then the angles of joints that are followed beyond pi."""
+
+    num_bodies: int
+    translates: bool
+    num_angles: int
+
+    @property
+    @abc.abstractmethod
+    def num_positions(self) -> int:
+        """Number of position-level unknowns."""
+
+    @property
+    @abc.abstractmethod
+    def velocity_size(self) -> int:
+        """Number of velocity-level unknowns."""
+
+    @property
+    @abc.abstractmethod
+    def num_rotations(self) -> int:
+        """Number of rotations whose coordinates are among the unknowns."""
+
+    @abc.abstractmethod
+    def rotations(self, y: Float[Array, " N"]) -> list[Float[Array, " n"]]:
+        """Coordinates of each rotation that is among the unknowns."""
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self.num_positions + self.velocity_size + self.num_angles
+
+    def velocities(self, y: Float[Array, " N"]) -> Float[Array, " V"]:
+        """All velocity-level unknowns."""
+        return y[self.num_positions : self.num_positions + self.velocity_size]
+
+    def angles(self, y: Float[Array, " N"]) -> Float[Array, " A"]:
+        """Angles of joints that are unknowns."""
+        return y[self.size - self.num_angles : self.size]
+
+    def with_angles(self, y: Float[Array, " N"], other: Float[Array, " N"]) -> Float[Array, " N"]:
+        """`y` with the joint angles of `other`, which know their turns."""
+        if self.num_angles == 0:
+            return y
+        return jnp.concatenate([y[: self.size - self.num_angles], self.angles(other)])
+
+
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class Layout(AbstractLayout):
     r"""Unknowns $(x_1, a_1, x_2, a_2, \dots, v_1, w_1, v_2, w_2, \dots)$, the order of Lang (58),
     (68).
 
@@ -24,20 +71,13 @@ class Layout:
     num_angles: int = 0
 
     @property
-    def size(self) -> int:
-        """Number of unknowns."""
-        return self.num_positions + self.velocity_size + self.num_angles
-
-    @property
     def velocity_size(self) -> int:
-        """Number of velocity-level unknowns."""
         if self.num_velocities is None:
             return self.num_bodies * self._twist
         return self.num_velocities
 
     @property
     def num_positions(self) -> int:
-        """Number of position-level unknowns."""
         return self.num_bodies * self._pose
 
     @property
@@ -61,6 +101,13 @@ class Layout:
         """Rotation coordinates of body `i`."""
         start = i * self._pose + self._shift
         return y[start : start + self.num_coordinates]
+
+    @property
+    def num_rotations(self) -> int:
+        return self.num_bodies
+
+    def rotations(self, y: Float[Array, " N"]) -> list[Float[Array, " n"]]:
+        return [self.coordinates(y, i) for i in range(self.num_bodies)]
 
     def velocity(self, y: Float[Array, " N"], i: int) -> Float[Array, "3"]:
         """Velocity of body `i`."""
@@ -104,24 +151,10 @@ class Layout:
         rows = y[: self.num_positions].reshape(self.num_bodies, self._pose)
         return rows[:, : self._shift], rows[:, self._shift :]
 
-    def velocities(self, y: Float[Array, " N"]) -> Float[Array, " V"]:
-        """All velocity-level unknowns."""
-        return y[self.num_positions : self.num_positions + self.velocity_size]
-
     def twists(self, y: Float[Array, " N"]) -> tuple[Float[Array, "L 3"], Float[Array, "L k"]]:
         """Velocities and rotational velocity unknowns of all bodies."""
         rows = self.velocities(y).reshape(self.num_bodies, self._twist)
         return rows[:, : self._shift], rows[:, self._shift :]
-
-    def angles(self, y: Float[Array, " N"]) -> Float[Array, " A"]:
-        """Angles of joints that are unknowns."""
-        return y[self.size - self.num_angles : self.size]
-
-    def with_angles(self, y: Float[Array, " N"], other: Float[Array, " N"]) -> Float[Array, " N"]:
-        """`y` with the joint angles of `other`, which know their turns."""
-        if self.num_angles == 0:
-            return y
-        return jnp.concatenate([y[: self.size - self.num_angles], self.angles(other)])
 
     def join_all(self, positions, coordinates, velocities, angles) -> Float[Array, " N"]:
         """Vector of unknowns (or of their rates) from stacked parts.

@@ -12,70 +12,26 @@ from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system import System, as_mechanics, has_joints
-from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
 from .internal import check_rotation, constraint_drift, system_multipliers
-from .jointed import JointedNullSpace
+from .jointed_rates import JointedNullSpace
 from .layout import Layout
+from .minimal_rates import AbstractMinimalRates
 
 
-class NullSpace(AbstractFormulation):
-    r"""The equations of motion in null-space coordinates, $y = (x, a, \dot x, \Omega)$ of each
-    body.
+class AbstractNullSpace(AbstractMinimalRates):
+    """A formulation in which velocities are minimal and internal constraints hold on them."""
 
-    $\dot a = T(a)\,\Omega$ with the internal null-space matrix of the parametrization and
-    $I \dot\Omega = \mu - \Omega \times I \Omega$: the internal constraints hold exactly at velocity
-    level and their multipliers drop out.
-
-    **Arguments:**
-
-    - `system`: a `System` or a `FixedPointBody` (whose unknowns are $a$, $\Omega$ alone).
-    - `rotation`: the parametrization.
-    - `rates`: `"body"` for $\Omega$, `"space"` for $\omega = R\,\Omega$ as unknowns.
-    - `recharting`: let a minimal parametrization move its reference on before it becomes
-      singular. If `False`, `simulate` stops at the singularity with a named result.
-
-    **Source:** Lang (11), (25), (42), (66), remark 4.6.
-    """
-
-    system: System | FixedPointBody
-    rotation: AbstractRotation
-    rates: Rates = eqx.field(static=True)
-    recharting: bool = eqx.field(static=True)
-
-    def __init__(
-        self,
-        system: System | FixedPointBody,
-        rotation: AbstractRotation | None = None,
-        rates: Rates = "body",
-        recharting: bool = True,
-    ):
-        check_rates(rates)
-        if has_joints(system) and rates == "space":
-            raise ValueError(
-                '`NullSpace(rates="space")` is for bodies without joints; the unknowns of a system '
-                'with joints are its joint rates. Use rates="body".'
-            )
-        as_mechanics(system)
-        self.system = system
-        self.rotation = check_rotation(rotation)
-        self.rates = rates
-        self.recharting = recharting and self.rotation.num_constraints == 0
+    system: eqx.AbstractVar[System | FixedPointBody]
+    rotation: eqx.AbstractVar[AbstractRotation]
+    recharting: eqx.AbstractVar[bool]
 
     @property
     def num_algebraic(self) -> int:
         return 0
 
     @property
-    def jointed(self) -> JointedNullSpace | None:
-        """The same formulation for a system with joints, `None` without."""
-        system = self.system
-        if not has_joints(system):
-            return None
-        return JointedNullSpace(system, self.rotation)
-
-    @property
-    def layout(self) -> Layout:
+    def layout(self) -> Any:
         if self.jointed is not None:
             return self.jointed.layout
         mechanics = self.mechanics
@@ -171,13 +127,69 @@ class NullSpace(AbstractFormulation):
         **Source:** Lang (6), (40).
         """
         if self.jointed is not None:
-            if self.rotation.num_constraints == 0:
-                return self.jointed.multipliers(t, y)
-            from .absolute import Absolute
-
-            return Absolute(self.system, self.rotation).multipliers(t, self.jointed.absolute(t, y))
+            return self.jointed.multipliers(t, y)
         values, _ = split_chart(y)
         kinematics = self.kinematics(t, y)
         rates = self.coordinate_rates(y)
         coordinates = [self.layout.coordinates(values, i) for i in range(len(rates))]
         return system_multipliers(self.rotation, self.mechanics, t, kinematics, coordinates, rates)
+
+
+class NullSpace(AbstractNullSpace):
+    r"""The equations of motion in null-space coordinates, $y = (x, a, \dot x, \Omega)$ of each
+    body.
+
+    $\dot a = T(a)\,\Omega$ with the internal null-space matrix of the parametrization and
+    $I \dot\Omega = \mu - \Omega \times I \Omega$: the internal constraints hold exactly at velocity
+    level and their multipliers drop out.
+
+    **Arguments:**
+
+    - `system`: a `System` or a `FixedPointBody` (whose unknowns are $a$, $\Omega$ alone).
+    - `rotation`: the parametrization.
+    - `rates`: `"body"` for $\Omega$, `"space"` for $\omega = R\,\Omega$ as unknowns.
+    - `recharting`: let a minimal parametrization move its reference on before it becomes
+      singular. If `False`, `simulate` stops at the singularity with a named result.
+
+    **Source:** Lang (11), (25), (42), (66), remark 4.6.
+    """
+
+    system: System | FixedPointBody
+    rotation: AbstractRotation
+    rates: Rates = eqx.field(static=True)
+    recharting: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        system: System | FixedPointBody,
+        rotation: AbstractRotation | None = None,
+        rates: Rates = "body",
+        recharting: bool = True,
+    ):
+        check_rates(rates)
+        if has_joints(system) and rates == "space":
+            raise ValueError(
+                '`NullSpace(rates="space")` is for bodies without joints; the unknowns of a system '
+                'with joints are its joint rates. Use rates="body".'
+            )
+        as_mechanics(system)
+        self.system = system
+        self.rotation = check_rotation(rotation)
+        self.rates = rates
+        self.recharting = recharting and self.rotation.num_constraints == 0
+
+    @property
+    def jointed(self) -> JointedNullSpace | None:
+        """The same formulation for a system with joints, `None` without."""
+        system = self.system
+        if not has_joints(system):
+            return None
+        return JointedNullSpace(system, self.rotation)
+
+    def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
+        jointed = self.jointed
+        if jointed is None or self.rotation.num_constraints == 0:
+            return super().multipliers(t, y)
+        from .absolute import Absolute
+
+        return Absolute(self.system, self.rotation).multipliers(t, jointed.absolute(t, y))

@@ -133,7 +133,9 @@ def joint_data(
 @jax.jit
 def _of_samples(mechanics, gravity, q, v, a):
     def one(q, v, a):
-        return inverse_dynamics(mechanics, gravity, tree_poses(mechanics, q), v, a)
+        none = jnp.zeros((0, 3, 3), q.dtype)
+        poses = tree_poses(mechanics, jnp.zeros((), q.dtype), q, none)
+        return inverse_dynamics(mechanics, gravity, poses, v, a)
 
     return jax.vmap(one)(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a))
 

@@ -116,7 +116,7 @@ def tree_of(model: Any) -> System:
             "loops, whose reactions are unknown. Use `rj.identify`."
         )
     for joint in system.joints:
-        if getattr(joint, "motion", None) is not None:
+        if joint.is_driven:
             raise ValueError(
                 f"The motion of the joint {joint.name!r} is prescribed: leave `motion` out, the "
                 "motion is given by the states."

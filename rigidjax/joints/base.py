@@ -8,8 +8,8 @@ $d = 0$ and $Q = 1$. Its velocity is the relative twist $(\dot d, \omega)$ in th
 
 import abc
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
 from ..laws import as_law, check_shapes
 from ..rotations.matrix import product
-from ..rotations.so3 import cross, skew
+from ..rotations.so3 import cross, exp, skew
 from ..signal import check_motion_signals
 from ..sums import short_sum
 
@@ -57,6 +57,9 @@ class AbstractJoint(eqx.Module):
     num_translations: AbstractClassVar[int]  # joint coordinates that are lengths, the first ones
     has_angle: AbstractClassVar[bool]  # whether the next one is an angle that can make turns
     closes_loops_only: AbstractClassVar[bool]  # whether there is no global basis of its null space
+    # Whether its last three rates are the angular velocity of a rotation that is not restricted, in
+    # components of the child's joint frame.
+    turns_freely: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
@@ -67,6 +70,16 @@ class AbstractJoint(eqx.Module):
     @abc.abstractmethod
     def num_rates(self) -> int:
         """Number of independent joint rates $f = 6 - m$."""
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether a function of time, the field `motion`, prescribes the coordinate."""
+        return getattr(self, "motion", None) is not None
+
+    def prescribed_coordinate(self, t: Float[Array, ""]) -> Float[Array, ""]:
+        """What `motion` wants the coordinate of a driven joint to be."""
+        motion: Any = getattr(self, "motion", None)
+        return motion_at(type(self).__name__, motion, t)
 
     @property
     @abc.abstractmethod
@@ -126,6 +139,27 @@ class AbstractJoint(eqx.Module):
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         """Joint coordinates, lengths (m) before angles (rad); an angle is continuous beyond pi."""
 
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        """Relative pose at given coordinates, without whole turns: the inverse of `coordinates`.
+
+        This one serves joints whose coordinates are lengths and at most one angle, each along or
+        about a direction that is fixed in the parent; others have their own.
+
+        **Arguments:** `coordinates`, lengths (m) before angles (rad); of a joint that
+        `turns_freely` the lengths alone, and its `rotation` $Q$.
+        """
+        if self.num_rates - self.num_translations > 1:
+            raise NotImplementedError(
+                f"`{type(self).__name__}` has several angles: it needs a method `pose(coordinates, "
+                "rotation)`, the inverse of `coordinates`."
+            )
+        dtype = coordinates.dtype
+        start = Relative(jnp.zeros(3, dtype), jnp.eye(3, dtype=dtype), jnp.zeros((), dtype))
+        twist = short_sum(self.null_space(start), coordinates[None], axis=1)
+        return Relative(twist[:3], exp(twist[3:]), start.turns)
+
     def rates(self, relative: Relative, twist: Float[Array, "6"]) -> Float[Array, " f"]:
         r"""Joint rates $\nu$ nearest to a twist $S\,\nu$, $S^+$ times it."""
         return short_sum(self.dual(relative), twist[:, None], axis=0)
@@ -172,6 +206,18 @@ def moved(relative: Relative, twist: Float[Array, "6"]) -> Relative:
     d, w = twist[:3], twist[3:]
     rotation = relative.rotation + product(skew(w), relative.rotation)
     return Relative(relative.displacement + d, rotation, relative.turns)
+
+
+def shifted(displacement: Sequence[Float[Array, ""]]) -> Relative:
+    """A relative pose without rotation."""
+    d = jnp.stack(list(displacement))
+    return Relative(d, jnp.eye(3, dtype=d.dtype), jnp.zeros((), d.dtype))
+
+
+def turned(rotation: Float[Array, "3 3"]) -> Relative:
+    """A relative pose without displacement."""
+    dtype = rotation.dtype
+    return Relative(jnp.zeros(3, dtype), rotation, jnp.zeros((), dtype))
 
 
 def angle_about_third_axis(relative: Relative) -> Float[Array, ""]:

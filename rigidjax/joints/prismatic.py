@@ -19,9 +19,9 @@ from .base import (
     columns,
     direction,
     frame_of_axis,
-    motion_at,
     motion_rate,
     no_twist,
+    shifted,
     unit,
     vector,
 )
@@ -91,7 +91,7 @@ class Prismatic(AbstractJoint):
         d = relative.displacement
         parts = [d[0], d[1], *jnp.unstack(unskew(relative.rotation))]
         if self.motion is not None:
-            parts.append(d[2] - motion_at("Prismatic", self.motion, t))
+            parts.append(d[2] - self.prescribed_coordinate(t))
         return jnp.stack(parts)
 
     def alignment(self, relative: Relative) -> Float[Array, ""]:
@@ -109,3 +109,9 @@ class Prismatic(AbstractJoint):
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         return relative.displacement[2:]
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        zero = jnp.zeros_like(coordinates[0])
+        return shifted([zero, zero, coordinates[0]])

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
+from ..rotations.so3 import exp
 from .base import (
     AbstractJoint,
     Relative,
@@ -19,10 +20,10 @@ from .base import (
     columns,
     direction,
     frame_of_axis,
-    motion_at,
     motion_rate,
     no_twist,
     tilt,
+    turned,
     unit,
     vector,
     wrapped,
@@ -92,9 +93,8 @@ class Revolute(AbstractJoint):
         d = relative.displacement
         parts = [d[0], d[1], d[2], *tilt(relative)]
         if self.motion is not None:
-            parts.append(
-                wrapped(angle_about_third_axis(relative) - motion_at("Revolute", self.motion, t))
-            )
+            angle = angle_about_third_axis(relative)
+            parts.append(wrapped(angle - self.prescribed_coordinate(t)))
         return jnp.stack(parts)
 
     def alignment(self, relative: Relative) -> Float[Array, ""]:
@@ -112,3 +112,9 @@ class Revolute(AbstractJoint):
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         return angle_about_third_axis(relative)[None]
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        zero = jnp.zeros_like(coordinates[0])
+        return turned(exp(jnp.stack([zero, zero, coordinates[0]])))

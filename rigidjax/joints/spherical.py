@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from ..rotations.so3 import log
+from ..rotations.so3 import exp, log
 from .base import (
     AbstractJoint,
     Relative,
@@ -15,6 +15,7 @@ from .base import (
     aligned,
     check_names,
     no_twist,
+    turned,
     vector,
 )
 
@@ -39,6 +40,7 @@ class Spherical(AbstractJoint):
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
+    turns_freely: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -83,3 +85,8 @@ class Spherical(AbstractJoint):
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         return log(relative.rotation)
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        return turned(exp(coordinates) if rotation is None else rotation)

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check
-from ..rotations.so3 import cross
+from ..rotations.matrix import product
+from ..rotations.so3 import cross, exp
 from .base import (
     AbstractJoint,
     Relative,
@@ -16,6 +17,7 @@ from .base import (
     check_names,
     direction,
     no_twist,
+    turned,
     unit,
     vector,
 )
@@ -104,3 +106,10 @@ class Universal(AbstractJoint):
         Q = relative.rotation
         first = jnp.arctan2(Q[2, 1], Q[1, 1]) + relative.turns
         return jnp.stack([first, jnp.arctan2(Q[0, 2], Q[0, 0])])
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        zero = jnp.zeros_like(coordinates[0])
+        first = exp(jnp.stack([coordinates[0], zero, zero]))
+        return turned(product(first, exp(jnp.stack([zero, coordinates[1], zero]))))

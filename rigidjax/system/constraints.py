@@ -218,7 +218,7 @@ def smallest_change(
 def project_twists(mechanics: JointedMechanics, t, poses, places, twists: Twists) -> Twists:
     """Twists nearest to the given ones, in kinetic energy, that the joints allow (Lang (62, V))."""
     residual = mechanics.constraint_rate(t, places, twists)
-    change = smallest_change(mechanics, t, poses, places, residual, _regular_inertias(mechanics))
+    change = smallest_change(mechanics, t, poses, places, residual, regular_inertias(mechanics))
     return Twists(twists.linear + change[:, :3], twists.angular + change[:, 3:])
 
 
@@ -228,7 +228,7 @@ def pose_correction(mechanics: JointedMechanics, t, poses, places) -> Float[Arra
     One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
     """
     residual = mechanics.constraint(t, places)
-    return smallest_change(mechanics, t, poses, places, residual, _regular_inertias(mechanics))
+    return smallest_change(mechanics, t, poses, places, residual, regular_inertias(mechanics))
 
 
 def mass_metric(mechanics: JointedMechanics) -> Float[Array, "n n"]:
@@ -241,10 +241,11 @@ def mass_metric(mechanics: JointedMechanics) -> Float[Array, "n n"]:
     M = jnp.zeros((L, 6, L, 6), mechanics.masses.dtype)
     i = np.arange(L)
     M = M.at[i, :3, i, :3].set(shift.astype(M.dtype))
-    return M.at[i, 3:, i, 3:].set(_regular_inertias(mechanics)).reshape(6 * L, 6 * L)
+    return M.at[i, 3:, i, 3:].set(regular_inertias(mechanics)).reshape(6 * L, 6 * L)
 
 
-def _regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:
+def regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:
+    """Inertias about which no motion is without any."""
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     # A body whose mass is a point at its joint turns at no cost: any length will do.
     points = 1e-9 * mechanics.masses * mechanics.lengths**2

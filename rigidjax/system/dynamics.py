@@ -81,13 +81,13 @@ def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
         return Motion(nu, twists, _by_elimination(mechanics, t, poses, places, nu, twists))
 
     at = centres(mechanics, poses)
-    motions, twists = _moving(mechanics, t, poses, places, at, nu)
+    motions, twists = moving_bodies(mechanics, t, poses, places, at, nu)
     parts = None
     if mechanics.system.topology.loops:
         parts = factor_loops(mechanics, t, poses, places)
         residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
         nu = nu + parts.correction(residual)
-        motions, twists = _moving(mechanics, t, poses, places, at, nu)
+        motions, twists = moving_bodies(mechanics, t, poses, places, at, nu)
     bias = bias_accelerations(mechanics, t, poses, places, at, motions, nu)
     kinematics = mechanics.kinematics(poses, places, twists)
     forces = mechanics.free_forces(t, kinematics) - mechanics.momenta(bias[:, :3], bias[:, 3:])
@@ -107,7 +107,8 @@ def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
     return Motion(nu, twists, parts.rates(gap, right))
 
 
-def _moving(mechanics: JointedMechanics, t, poses, places, at, nu):
+def moving_bodies(mechanics: JointedMechanics, t, poses, places, at, nu):
+    """Motions of all bodies about the points `at`, (L, 6), and their twists."""
     motions = along_paths(mechanics, own_motions(mechanics, t, poses, places, at, nu))
     return motions, twists_of(poses, at, motions)
 

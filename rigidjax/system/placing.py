@@ -1,20 +1,21 @@
 """Poses of trees of bodies from the coordinates of their joints."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..joints import AbstractJoint, Relative
-from ..rotations.matrix import product, to_space
-from ..rotations.so3 import exp
+from ..rotations.matrix import product, to_body, to_space
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
-from .attachment import Poses
+from .attachment import JointGroup, Poses
 from .jointed import JointedMechanics
+from .rows import take
 from .system import System
 from .topology import GROUND
-from .trees import tree_twists
+from .trees import free_bodies, tree_joints, tree_twists
 
 
 def joint_states(
@@ -44,8 +45,9 @@ def joint_states(
 
 def state_of_joints(mechanics: JointedMechanics, q, nu) -> State:
     """As `joint_states`, of one state, unchecked."""
-    poses = tree_poses(mechanics, q)
-    twists = tree_twists(mechanics, jnp.zeros((), q.dtype), poses, mechanics.place(poses), nu)
+    t = jnp.zeros((), q.dtype)
+    poses = tree_poses(mechanics, t, q, jnp.zeros((0, 3, 3), q.dtype))
+    twists = tree_twists(mechanics, t, poses, mechanics.place(poses), nu)
     p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
     return State(poses.positions[:-1], p, twists.linear, twists.angular)
 
@@ -85,7 +87,7 @@ def check_placeable(system: System) -> None:
 
 def _check_joint(joint: AbstractJoint) -> None:
     kind = f"the {type(joint).__name__} {joint.name!r}"
-    if getattr(joint, "motion", None) is not None:
+    if joint.is_driven:
         raise ValueError(
             f"The motion of {kind} is prescribed; leave `motion` out where coordinates are given."
         )
@@ -96,43 +98,97 @@ def _check_joint(joint: AbstractJoint) -> None:
         )
 
 
-def _relative(joint: AbstractJoint, q: Float[Array, " f"], turns) -> Relative:
-    """Pose of the child of a joint whose coordinates are lengths and one angle."""
-    start = Relative(jnp.zeros(3, q.dtype), jnp.eye(3, dtype=q.dtype), turns)
-    twist = joint.null_space(start) @ q
-    return Relative(twist[:3], exp(twist[3:]), turns)
+def plain_counts(system: System) -> tuple[int, ...]:
+    """Number of lengths and angles that place each body, rotations that are free apart."""
+    turning = turning_bodies(system)
+    rates = enumerate(system.rates_of_bodies)
+    return tuple(count - 3 if body in turning else count for body, count in rates)
 
 
-def tree_poses(mechanics: JointedMechanics, q: Float[Array, " f"]) -> Poses:
-    """Poses of all bodies from the coordinates of the tree joints, in the order of the rates."""
-    system = mechanics.system
-    topology = system.topology
-    first = np.concatenate([[0], np.cumsum(system.rates_of_bodies)]).astype(int)
-    zero = jnp.zeros((), q.dtype)
-    x: dict[int, Array] = {GROUND: jnp.zeros(3, q.dtype)}
-    R: dict[int, Array] = {GROUND: jnp.eye(3, dtype=q.dtype)}
-    attached = mechanics.by_joint(
-        [(g.parent_point, g.parent_frame, g.child_point, g.child_frame) for g in mechanics.groups]
+def turning_bodies(system: System) -> tuple[int, ...]:
+    """Bodies whose rotation is free: in space, or relative to what they hang on."""
+    return tuple(
+        body
+        for body, j in enumerate(system.topology.joints)
+        if j is None or system.joints[j].turns_freely
     )
-    turns = jnp.zeros(len(system.joints), q.dtype)
-    for i in topology.order:
-        j = topology.joints[i]
-        assert j is not None
-        joint, (r_p, B_p, r_c, B_c) = system.joints[j], attached[j]
-        own = q[first[i] : first[i + 1]]
-        pose = _relative(joint, own, zero)
-        if joint.has_angle and joint.num_rates:
-            k = joint.num_translations
-            wound = own[k] - joint.coordinates(pose)[k]
-            turns = turns.at[j].set(2 * jnp.pi * jnp.round(wound / (2 * jnp.pi)))
-        here, d = topology.parents[i], pose.displacement
-        if topology.reversed[i]:
-            frame = product(product(R[here], B_c), pose.rotation.T)
-            R[i] = product(frame, B_p.T)
-            x[i] = x[here] + to_space(R[here], r_c) - to_space(frame, d) - to_space(R[i], r_p)
+
+
+class Step(eqx.Module):
+    """Poses of bodies from those that they hang on: $R = R_p A$, $x = x_p + R_p b$."""
+
+    rotation: Float[Array, "n 3 3"]
+    shift: Float[Array, "n 3"]
+
+
+def tree_poses(
+    mechanics: JointedMechanics,
+    t: Float[Array, ""],
+    coordinates: Float[Array, " q"],
+    rotations: Float[Array, "k 3 3"],
+) -> Poses:
+    """Poses of all bodies from the coordinates of the tree joints.
+
+    **Arguments:** `coordinates`, lengths and angles body after body, `plain_counts` of each;
+    `rotations` of the `turning_bodies`.
+    """
+    topology = mechanics.system.topology
+    L = topology.num_bodies
+    first = np.concatenate([[0], np.cumsum(plain_counts(mechanics.system))]).astype(int)
+    turning = {body: k for k, body in enumerate(turning_bodies(mechanics.system))}
+    turns = jnp.zeros(len(mechanics.system.joints), coordinates.dtype)
+    parts, where = [], []
+    for _, group, _, bodies, sign in tree_joints(mechanics, mechanics.groups):
+        count = plain_counts(mechanics.system)[bodies[0]]
+        rows = np.add.outer(first[bodies], np.arange(count)).ravel()
+        own = take(coordinates, rows).reshape(len(bodies), count)
+        if group.joint.is_driven:
+            own = group.over(lambda joint: joint.prescribed_coordinate(t)[None])
+        if group.joint.turns_freely:
+            Q = take(rotations, [turning[body] for body in bodies])
+            poses = group.over(lambda joint, q, Q: joint.pose(q, Q), own, Q)
         else:
-            frame = product(R[here], B_p)
-            R[i] = product(product(frame, pose.rotation), B_c.T)
-            x[i] = x[here] + to_space(R[here], r_p) + to_space(frame, d) - to_space(R[i], r_c)
-    order = [*range(topology.num_bodies), GROUND]
-    return Poses(jnp.stack([x[i] for i in order]), jnp.stack([R[i] for i in order]), turns)
+            poses = group.over(lambda joint, q: joint.pose(q), own)
+        if group.joint.has_angle:
+            found = group.over(lambda joint, r: joint.coordinates(r), poses)
+            k = group.joint.num_translations if count else 0
+            whole = jax.lax.stop_gradient(own[:, k] - found[:, k]) / (2 * jnp.pi)
+            turns = turns.at[np.array(group.indices)].set(2 * jnp.pi * jnp.round(whole))
+        parts.append(_steps(group, poses, sign < 0))
+        where.append(bodies)
+    free = free_bodies(mechanics)
+    if len(free):
+        rows = np.add.outer(first[free], np.arange(3)).ravel()
+        Q = take(rotations, [turning[body] for body in free])
+        parts.append(Step(Q, take(coordinates, rows).reshape(-1, 3)))
+        where.append(free)
+    order = np.argsort(np.concatenate(where), kind="stable")
+    steps = jax.tree.map(lambda *rows: take(jnp.concatenate(rows), order), *parts)
+    ground = Step(jnp.eye(3, dtype=coordinates.dtype)[None], jnp.zeros((1, 3), coordinates.dtype))
+    steps = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), steps, ground)
+    parents = np.array([L if p == GROUND else p for p in topology.parents] + [L])
+    # Paths by doubling: after k passes a step leads over 2^k joints.
+    while np.any(parents != L):
+        before = jax.tree.map(lambda leaf, rows=parents: take(leaf, rows), steps)
+        steps = jax.vmap(_joined)(before, steps)
+        parents = parents[parents]
+    return Poses(steps.shift, steps.rotation, turns)
+
+
+def _joined(first: Step, second: Step) -> Step:
+    shift = first.shift + to_space(first.rotation, second.shift)
+    return Step(product(first.rotation, second.rotation), shift)
+
+
+def _steps(group: JointGroup, poses: Relative, backwards: np.ndarray) -> Step:
+    """From the bodies that joints of a group hang on to those that hang there."""
+
+    def one(r_p, B_p, r_c, B_c, d, Q, backwards):
+        A = product(product(B_p, Q), B_c.T)
+        b = r_p + to_space(B_p, d) - to_space(A, r_c)
+        return Step(jnp.where(backwards, A.T, A), jnp.where(backwards, -to_body(A, b), b))
+
+    return jax.vmap(one)(
+        group.parent_point, group.parent_frame, group.child_point, group.child_frame,
+        poses.displacement, poses.rotation, jnp.asarray(backwards),
+    )  # fmt: skip

@@ -105,7 +105,7 @@ def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction
             return Reaction(force, moment, None), wrench
 
         values = group.over(one, place, rows)
-        driven = getattr(group.joint, "motion", None) is not None
+        driven = group.joint.is_driven
         axis = 2 if group.joint.num_translations else 5
         for k, j in enumerate(group.indices):
             reaction, wrench = jax.tree.map(lambda leaf, k=k: leaf[k], values)

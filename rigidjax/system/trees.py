@@ -136,7 +136,7 @@ def rates_of(group: JointGroup, first: np.ndarray, nu) -> Float[Array, "n f"]:
 
 def free_twists(group: JointGroup, place: Placement, t, rates) -> Float[Array, "n 6"]:
     """Relative twists of the joints of a group from their rates."""
-    driven = getattr(group.joint, "motion", None) is not None
+    driven = group.joint.is_driven
 
     def one(joint, r, rates):
         twist = short_sum(joint.null_space(r), rates, axis=1)
@@ -238,7 +238,7 @@ def tree_rates(mechanics: "JointedMechanics", t, places, twists: "Twists", bias=
         twist = relative[g]
         if bias is not None:
             twist = twist + bias[g]
-        elif getattr(group.joint, "motion", None) is not None:
+        elif group.joint.is_driven:
             twist = twist - group.over(
                 lambda joint, r: joint.prescribed_twist(r, t), place.relative
             )

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from ...forces.joint_force import checked_component, joint_name
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
-from ...joints.base import AbstractJoint, motion_at, wrapped
+from ...joints.base import AbstractJoint, wrapped
 from .joint import AbstractJointSensor, joint_motion, measured_coordinate, sensor_name
 
 
@@ -54,8 +54,7 @@ class JointCoordinate(AbstractJointSensor):
         joint, k = measured_coordinate(model, self.joint, self.component, "JointCoordinate")
         relative, _ = joint_motion(model, t, y, self.joint)
         found = joint.coordinates(relative)[k]
-        motion = getattr(joint, "motion", None)
-        if motion is None or not joint.has_angle:
+        if not (joint.is_driven and joint.has_angle):
             return found
-        prescribed = motion_at(type(joint).__name__, motion, jnp.asarray(t, found.dtype))
+        prescribed = joint.prescribed_coordinate(jnp.asarray(t, found.dtype))
         return prescribed + wrapped(found - prescribed)

@@ -48,7 +48,7 @@ class JointTorque(AbstractJointSensor):
 
     def check(self, model: AbstractFormulation) -> None:
         joint, k = measured_coordinate(model, self.joint, self.component, "JointTorque")
-        if getattr(joint, "motion", None) is None and not self._motors(model, k):
+        if not joint.is_driven and not self._motors(model, k):
             raise ValueError(
                 f"`JointTorque({self.joint!r})` measures an actuator; this coordinate has neither "
                 "an `rj.Motor` nor a prescribed motion."
@@ -58,7 +58,7 @@ class JointTorque(AbstractJointSensor):
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, ""]:
         joint, k = measured_coordinate(model, self.joint, self.component, "JointTorque")
-        if getattr(joint, "motion", None) is not None:
+        if joint.is_driven:
             drive = model.reactions(t, y)[self.joint].drive
             assert drive is not None
             return drive

@@ -1,0 +1,231 @@
+r"""What a model whose velocities are minimal says of itself: mass matrix, forces, Jacobians.
+
+The equations of motion are $M \dot\nu + h = \tau$, and with closed loops $\tau + J^T \lambda$.
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..bodies.euler_equations import angular_momentum
+from ..bodies.inertia import inertia_tensor
+from ..checks import ArrayInput
+from ..forces.base import body_index, vector_leaf
+from ..rotations.base import Rates
+from ..rotations.matrix import product
+from ..rotations.so3 import cross, skew
+from ..system import FixedPointMechanics, System, rate_labels
+from ..system.attachment import Placement, Poses
+from ..system.bias import bias_accelerations
+from ..system.constraints import loop_gradient
+from ..system.dynamics import consistent_rates, moving_bodies
+from ..system.inverses import pseudo_inverse
+from ..system.jointed import JointedMechanics
+from ..system.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
+from .base import AbstractFormulation
+from .charts import Unknowns, split_chart
+
+
+class Placed(eqx.Module):
+    """A pose of the whole system, with its consistent minimal velocities in body components."""
+
+    mechanics: JointedMechanics
+    t: Float[Array, ""]
+    poses: Poses
+    places: list[Placement]
+    nu: Float[Array, " f"]
+
+    def moving(self) -> Screws:
+        """Motions that the minimal velocities cause."""
+        at = centres(self.mechanics, self.poses)
+        return Screws(screws(self.mechanics, self.poses, self.places, at), at)
+
+
+class AbstractMinimalRates(AbstractFormulation):
+    r"""A formulation with minimal velocities $\nu$, named by `rate_labels`."""
+
+    rates: eqx.AbstractVar[Rates]
+
+    @property
+    def num_rates(self) -> int:
+        r"""Number of minimal velocities $f$ of the trees."""
+        return self.layout.velocity_size
+
+    @property
+    def rate_labels(self) -> tuple[str, ...]:
+        """Names of the minimal velocities, in their order (see `rj.rate_labels`)."""
+        if isinstance(self.system, System):
+            return rate_labels(self.system)
+        return ("wx", "wy", "wz")
+
+    def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
+        r"""Mass matrix $M$ of the minimal velocities, $\frac12 \nu^T M \nu$ the kinetic energy.
+
+        With closed loops it is that of the trees. **Returns:** shape (f, f), SI units.
+        **Source:** Lang (11), $T^T M T$.
+        """
+        if not isinstance(self.system, System):
+            return self._in_rates(y, inertia_tensor(self.system.inertia))
+        at = self._placed(t, y)
+        return self._in_rates(y, mass_matrix(at.mechanics, at.poses, at.moving()))
+
+    def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
+        r"""Generalised forces $h$ with $M \dot\nu + h = \tau$.
+
+        Gyroscopic and centrifugal forces, less all forces of the model: gravity, springs, motors,
+        damping. $\tau$ is what acts beyond them, zero in a simulation.
+        **Returns:** shape (f,), N and N m.
+        """
+        if not isinstance(self.system, System):
+            kinematics = self.kinematics(t, y)
+            omega = jnp.asarray(kinematics.angular_velocities[0])
+            h = cross(omega, angular_momentum(self.system.inertia, omega))
+            _, moment = FixedPointMechanics(self.system).wrenches(t, kinematics)[0]
+            return self._out_rates(y, h if moment is None else h - moment)
+        at = self._placed(t, y)
+        mechanics, moving = at.mechanics, at.moving()
+        motions, twists = moving_bodies(mechanics, at.t, at.poses, at.places, moving.centres, at.nu)
+        bias = bias_accelerations(
+            mechanics, at.t, at.poses, at.places, moving.centres, motions, at.nu
+        )
+        forces = mechanics.free_forces(at.t, mechanics.kinematics(at.poses, at.places, twists))
+        forces = forces - mechanics.momenta(bias[:, :3], bias[:, 3:])
+        return self._out_rates(y, -generalised_forces(mechanics, at.poses, moving, forces))
+
+    def inverse_dynamics(
+        self, t: Float[Array, ""], y: Unknowns, rates_dot: ArrayInput
+    ) -> Float[Array, " f"]:
+        r"""Generalised forces $\tau$, beyond those of the model, that cause accelerations.
+
+        Without loops $\tau = M \dot\nu + h$. With loops many do, since constraint forces can take a
+        part: those of least norm, a length of the mechanism (see `docs/systems.md`) for forces.
+        What in `rates_dot` the loops forbid is not seen: it has to satisfy them.
+
+        **Arguments:** `rates_dot`, $\dot\nu$, shape (f,), in the order of `rate_labels`.
+        **Returns:** shape (f,), N and N m.
+        **Errors:** `ValueError` for another shape.
+        """
+        rates_dot = jnp.asarray(rates_dot)
+        if rates_dot.shape != (self.num_rates,):
+            raise ValueError(
+                f"`inverse_dynamics(rates_dot=...)` takes shape ({self.num_rates},), one for each "
+                f"of {list(self.rate_labels)}; got {rates_dot.shape}."
+            )
+        tau = self.mass_matrix(t, y) @ rates_dot + self.bias_forces(t, y)
+        if not isinstance(self.system, System) or not self.system.topology.loops:
+            return tau
+        at = self._placed(t, y)
+        loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
+        scaled = loops.scale * tau
+        carried = pseudo_inverse(loops.matrix) @ (loops.matrix @ scaled)
+        return (scaled - carried) / loops.scale
+
+    def forward_kinematics(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> dict[str, tuple[Float[Array, "3"], Float[Array, "3 3"]]]:
+        """Pose of every body by its name (`"body"` for a `FixedPointBody`).
+
+        **Returns:** position of the centre of mass (of the fixed point), (3,) m, space components,
+        and rotation matrix (3, 3), body to space.
+        """
+        kinematics = self.kinematics(t, y)
+        if not isinstance(self.system, System):
+            R = jnp.asarray(kinematics.rotations[0])
+            return {"body": (jnp.zeros(3, R.dtype), R)}
+        return {
+            body.name: (jnp.asarray(x), jnp.asarray(R))
+            for body, x, R in zip(
+                self.system.bodies, kinematics.positions, kinematics.rotations, strict=True
+            )
+        }
+
+    def jacobian(
+        self,
+        t: Float[Array, ""],
+        y: Unknowns,
+        body: str,
+        point: ArrayInput = (0.0, 0.0, 0.0),
+        axes: Literal["body", "space"] = "body",
+    ) -> Float[Array, "6 f"]:
+        r"""Gradient of the velocity of a point and of the angular velocity on $\nu$.
+
+        **Arguments:** `body`, its name; `point`, from the centre of mass (of a `FixedPointBody`:
+        from the fixed point), (3,) m, body components; `axes`, of the angular velocity.
+        **Returns:** shape (6, f): velocity of the point, space components, then angular velocity in
+        components of `axes`. Prescribed motions add to both what does not depend on $\nu$.
+        **Errors:** `ValueError` for an unknown body, a wrong shape, or other axes.
+        """
+        if axes not in ("body", "space"):
+            raise ValueError(f'`jacobian(axes=...)` must be "body" or "space"; got {axes!r}.')
+        u = vector_leaf(point, "jacobian(point=...)")
+        if isinstance(self.system, System):
+            at = self._placed(t, y)
+            i = body_index(self.system.bodies, body)
+            T, R = null_space(at.mechanics, at.poses, at.places)[i], at.poses.rotations[i]
+        else:
+            if body != "body":
+                raise ValueError(f'A `FixedPointBody` is called "body"; got {body!r}.')
+            R = jnp.asarray(self.kinematics(t, y).rotations[0])
+            T = jnp.eye(6, 3, -3, dtype=R.dtype)
+        linear = T[:3] - product(R, skew(u.astype(R.dtype))) @ T[3:]
+        angular = R @ T[3:] if axes == "space" else T[3:]
+        J = jnp.concatenate([linear, angular])
+        turn = self._turn(y)
+        return J if turn is None else J @ turn.T
+
+    def jacobian_rate(
+        self,
+        t: Float[Array, ""],
+        y: Unknowns,
+        body: str,
+        point: ArrayInput = (0.0, 0.0, 0.0),
+        axes: Literal["body", "space"] = "body",
+    ) -> Float[Array, "6 f"]:
+        r"""Time derivative of `jacobian` along the motion, shape (6, f)."""
+        t = jnp.asarray(t, split_chart(y)[0].dtype)
+        moved = (jnp.ones_like(t), self.vector_field(t, y))
+        return jax.jvp(lambda t, y: self.jacobian(t, y, body, point, axes), (t, y), moved)[1]
+
+    def _placed(self, t, y: Unknowns) -> Placed:
+        values, _ = split_chart(y)
+        t = jnp.asarray(t, values.dtype)
+        if self.jointed is not None:
+            jointed = self.jointed
+            poses = jointed.poses(t, y)
+            places = jointed.mechanics.place(poses)
+            nu = self.layout.velocities(values)
+            nu = consistent_rates(jointed.mechanics, t, poses, places, nu)
+            return Placed(jointed.mechanics, t, poses, places, nu)
+        mechanics, kinematics = JointedMechanics(self.system), self.kinematics(t, y)
+        x, R, v, omega = (
+            jnp.stack(list(rows))
+            for rows in (
+                kinematics.positions, kinematics.rotations, kinematics.velocities,
+                kinematics.angular_velocities,
+            )
+        )  # fmt: skip
+        poses = mechanics.poses(x, R, jnp.zeros(0))
+        return Placed(mechanics, t, poses, [], jnp.concatenate([v, omega], axis=1).ravel())
+
+    def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
+        r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""
+        if self.rates == "body":
+            return None
+        values, reference = split_chart(y)
+        blocks = []
+        for i in range(self.layout.num_bodies):
+            R = self.rotation_matrix(values, reference, i)
+            blocks += [jnp.eye(3, dtype=R.dtype), R] if self.layout.translates else [R]
+        return jax.scipy.linalg.block_diag(*blocks)
+
+    def _in_rates(self, y: Unknowns, M: Float[Array, "f f"]) -> Float[Array, "f f"]:
+        turn = self._turn(y)
+        return M if turn is None else turn @ M @ turn.T
+
+    def _out_rates(self, y: Unknowns, h: Float[Array, " f"]) -> Float[Array, " f"]:
+        # The derivative of the angular velocity in space is R times that in the body: no more.
+        turn = self._turn(y)
+        return h if turn is None else turn @ h
