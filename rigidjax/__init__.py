@@ -44,8 +44,11 @@ from .formulations import (
     Relative as Relative,
 )
 from .joints import (
+    Constraint as Constraint,
+    Coupling as Coupling,
     Cylindrical as Cylindrical,
     Distance as Distance,
+    Free as Free,
     Planar as Planar,
     Prismatic as Prismatic,
     Revolute as Revolute,
@@ -54,7 +57,12 @@ from .joints import (
     Universal as Universal,
     Weld as Weld,
 )
-from .projection import consistent_state as consistent_state
+from .linearisation import (
+    Linearisation as Linearisation,
+    equilibrium as equilibrium,
+    linearize as linearize,
+)
+from .projection import consistent_state as consistent_state, jointed_state as jointed_state
 from .results import RESULTS as RESULTS, SimulationError as SimulationError
 from .rotations import (
     ConformalRotationVector as ConformalRotationVector,

@@ -79,6 +79,21 @@ class Solution(eqx.Module):
         return self._along(_multipliers)
 
     @property
+    def coordinates(self) -> dict[str, Float[Array, "T k"]]:
+        r"""Coordinates of every joint by its name, shape (T, k), lengths (m) before angles (rad).
+
+        Angles have all their turns in `Relative`, and where the model follows them (for a force, a
+        coupling, `System.tracking`); others are in $(-\pi, \pi]$. See the joints for their signs.
+        **Raises:** `ValueError` for a model without joints.
+        """
+        return self._along(_coordinates)[0]
+
+    @property
+    def rates(self) -> dict[str, Float[Array, "T f"]]:
+        """Rates of every joint by its name, shape (T, f), m/s and rad/s; as `coordinates`."""
+        return self._along(_coordinates)[1]
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What a successful run may not be trusted for; empty if there is nothing.
 
@@ -91,8 +106,8 @@ class Solution(eqx.Module):
         if not np.max(known, initial=0.0) > closed_gap(gaps.dtype):
             return ()
         where = np.unravel_index(np.argmax(known), known.shape)
-        joint: Any = self.model.system
-        joint = joint.joints[where[-1]].name
+        system: Any = self.model.system
+        joint = system.closing_names[where[-1]]
         run = f" of run {', '.join(map(str, where[:-2]))}" if gaps.ndim > 2 else ""
         return (
             f"The joint {joint!r} is open by {known[where]:.3g} (of the size of the mechanism, or "
@@ -154,6 +169,10 @@ def _momentum(model, t, y):
 
 def _drift(model, t, y):
     return model.drift(t, y)
+
+
+def _coordinates(model, t, y):
+    return model.joint_coordinates(t, y)
 
 
 def _gaps(model, t, y):

@@ -15,6 +15,7 @@ from ..formulations import (
     EulerParameters,
     Hamiltonian,
     NullSpace,
+    Relative,
 )
 from ..problems import Problem, find
 from ..rotations import (
@@ -170,4 +171,6 @@ def formulation(
     built = ROTATIONS[rotation]()
     if name == "absolute":
         return Absolute(system, built, index, recharting=recharting)
+    if name == "relative":
+        return Relative(system, built, recharting)
     return NullSpace(system, built, "space" if rates == "space" else "body", recharting)

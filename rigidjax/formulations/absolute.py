@@ -72,6 +72,11 @@ class Absolute(AbstractAbsolute):
                 f"{baumgarte!r} for index={index}."
             )
         as_mechanics(system)
+        if isinstance(system, System) and system.has_armature:
+            raise ValueError(
+                "`Absolute` has the masses of the bodies alone; `armature` of a joint is not "
+                "supported there. Use `NullSpace` or `Relative`."
+            )
         self.system = system
         self.rotation = check_rotation(rotation)
         self.index = index

@@ -45,14 +45,15 @@ class AbstractAbsolute(AbstractFormulation):
     @property
     def num_multipliers(self) -> int:
         r"""Number of constraints, internal and of joints, whatever the form of the equations."""
-        joints = self.system.joints if has_joints(self.system) else ()
         internal = self.layout.num_bodies * self.rotation.num_constraints
-        return internal + sum(joint.num_constraints for joint in joints)
+        if self.jointed is None:
+            return internal
+        return internal + self.jointed.mechanics.num_joint_constraints
 
     @property
     def has_loops(self) -> bool:
         """Whether joints close loops, so that constraints may be redundant."""
-        return has_joints(self.system) and bool(self.system.topology.loops)
+        return has_joints(self.system) and self.system.closes
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
@@ -65,9 +66,9 @@ class AbstractAbsolute(AbstractFormulation):
         ]
         if self.jointed is None:
             return tuple(internal)
-        joints = self.jointed.system.joints
+        names = self.jointed.system.closing_names
         owners = self.jointed.mechanics.constraint_owners()
-        return *internal, *(f"the joint {joints[i].name!r}" for i in owners)
+        return *internal, *(f"the joint {names[i]!r}" for i in owners)
 
     @property
     def indices(self) -> tuple[int, ...]:

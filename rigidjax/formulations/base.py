@@ -163,7 +163,7 @@ class AbstractFormulation(eqx.Module):
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
         state = self._check_rows(state)
-        if self.jointed is None:
+        if self.jointed is None or not self.jointed.system.closing_names:
             return state
         if eliminates(self.jointed.mechanics):
             state = self.jointed.system.with_all_mass(state)
@@ -263,6 +263,18 @@ class AbstractFormulation(eqx.Module):
     @abc.abstractmethod
     def jointed(self) -> AbstractJointed | None:
         """The formulation of all bodies at once if there are joints, else `None`."""
+
+    def joint_coordinates(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[dict[str, Float[Array, " k"]], dict[str, Float[Array, " f"]]]:
+        """Coordinates and rates of every joint, by its name (see `Solution.coordinates`).
+
+        **Errors:** `ValueError` for a model without joints.
+        """
+        if self.jointed is None:
+            raise ValueError("The model has no joints, so that there are no joint coordinates.")
+        values, _ = split_chart(y)
+        return self.jointed.joint_coordinates(t, join_chart(values[: self.layout.size], y))
 
     def reactions(self, t: Float[Array, ""], y: Unknowns) -> dict[str, Reaction]:
         """Reaction force and moment of every joint on its child, by the joint's name.

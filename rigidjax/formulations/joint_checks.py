@@ -35,14 +35,14 @@ _MASSLESS, _MOVES = 1e-14, 1e-8
 
 def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> State:
     """The state; errors where it violates a joint, or a body lacks mass that it needs."""
-    joints = jointed.system.joints
+    names = jointed.system.closing_names
     if is_traced((jointed, state, t)):
         position, velocity, cosines, massless = _faults(jointed, state, t)
         flags = [position > TOLERANCE, cosines < 0, velocity > TOLERANCE, massless[:1] >= 0]
         flags = jnp.concatenate(flags)
-        messages = [_position_message(joint.name) for joint in joints]
-        messages += [_turned_message(joint.name) for joint in joints]
-        messages += [_velocity_message(joint.name) for joint in joints]
+        messages = [_position_message(name) for name in names]
+        messages += [_turned_message(name) for name in names]
+        messages += [_velocity_message(name) for name in names]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
         return raise_or_note(state, flags, messages)
     with jax.ensure_compile_time_eval():  # also where a function under trace closes over them
@@ -52,11 +52,11 @@ def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> Sta
         worst = int(np.argmax(values))
         if not values[worst] <= TOLERANCE:
             message = _position_message if name == "position" else _velocity_message
-            raise ValueError(f"{message(joints[worst].name)} Got {values[worst]:.3g}.")
+            raise ValueError(f"{message(names[worst])} Got {values[worst]:.3g}.")
         turned = int(np.argmin(cosines))
         if cosines[turned] < 0:
             angle = np.degrees(np.arccos(max(cosines[turned], -1.0)))
-            raise ValueError(f"{_turned_message(joints[turned].name)} Got {angle:.4g} degrees.")
+            raise ValueError(f"{_turned_message(names[turned])} Got {angle:.4g} degrees.")
     if massless[0] >= 0:
         body = jointed.system.bodies[int(massless[0])].name
         raise ValueError(_MASSLESS_MESSAGE.format(body=f"The body {body!r}"))
@@ -147,7 +147,7 @@ def _largest_rate(mechanics: JointedMechanics, t, poses, places, twists: Twists)
 def _by_joint(mechanics: JointedMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
     """Largest absolute value of the constraints of each joint."""
     owners = np.array(mechanics.constraint_owners(), int)
-    count = len(mechanics.system.joints)
+    count = len(mechanics.system.closing_names)
     return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
 
 
@@ -167,7 +167,7 @@ def _massless(jointed: "AbstractJointed", t, poses, places) -> Array:
         T = null_space(mechanics, poses, places) * rate_lengths(mechanics)
         T = T.at[:, :3].divide(mechanics.lengths[:, None, None])
         rows = jnp.einsum("lij,ljf->lif", moved, T).reshape(-1, mechanics.num_rates)
-        if mechanics.system.topology.loops:
+        if mechanics.system.closes:
             rows = jnp.concatenate([rows, loop_gradient(mechanics, t, poses, places).matrix])
         sizes, motion = _weakest(rows)
         body = jnp.asarray(owners(mechanics))[jnp.argmax(jnp.abs(motion))]

@@ -163,6 +163,23 @@ class AbstractJointed(eqx.Module):
         """How far every joint is open, see `rigidjax.system.gaps`."""
         return gaps(self.mechanics, t, self.mechanics.place(self.poses(t, y)))
 
+    @eqx.filter_jit
+    def joint_coordinates(self, t, y: Unknowns):
+        """Coordinates and rates of every joint, by its name."""
+        mechanics = self.mechanics
+        _, places, twists = self.motion(t, y)
+        found = mechanics.coordinates(places)
+        rates = mechanics.by_joint(
+            [
+                group.over(lambda joint, r, s: joint.coordinate_rates(r, s), place.relative, twist)
+                for group, place, twist in zip(
+                    mechanics.groups, places, mechanics.joint_twists(places, twists), strict=True
+                )
+            ]
+        )
+        names = [joint.name for joint in self.system.joints]
+        return tuple({name: of[j] for j, name in enumerate(names)} for of in (found, rates))
+
     @abc.abstractmethod
     def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:
         """Rates of the rotation coordinates."""
@@ -175,7 +192,7 @@ class AbstractJointed(eqx.Module):
         """Unknowns whose positions satisfy all constraints; velocities as they were."""
         # A loop, since it compiles in half the time. What is cached must not be made inside of it.
         _ = self.mechanics
-        if not self.system.topology.loops:
+        if not self.system.closes:
             return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: self.newton_step(t, y), y)
 
         def improved(_, carry):

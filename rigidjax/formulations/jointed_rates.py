@@ -8,12 +8,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..joints.base import replaced
 from ..linalg import loops_are_kernels
 from ..rotations.base import AbstractRotation
 from ..side_by_side import side_by_side
 from ..system import System
 from ..system.articulated import articulated
 from ..system.dynamics import Motion, body_accelerations, consistent_rates, motion
+from ..system.reactions import rotors
 from ..system.trees import tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .jointed import AbstractJointed
@@ -48,13 +50,26 @@ class AbstractJointedRates(AbstractJointed):
     def vector_field(self, t, y):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        if self.system.topology.loops or not self.mechanics.num_rates:
+        if self.system.closes or not self.mechanics.num_rates:
             return self.rates_by(motion, t, y)
         # Body after body is the fastest where that loop is a single kernel: a chain of eight takes
         # 2.2 us instead of 14.
         in_loops = loops_are_kernels() and jax.default_backend() == "cpu"
         alone = _rates_by_articulated if in_loops else _rates_by_motion
         return side_by_side(alone, _rates_by_articulated)(self, t, y)
+
+    def without_rotors(self, t, y: Unknowns) -> System:
+        """The system in which what rotors of joints do is given as forces."""
+        system = self.system
+        if not system.has_armature:
+            return system
+        poses, places, twists = self.motion(t, y)
+        forces = rotors(self.mechanics, t, poses, places, twists, self.accelerations(t, y))
+        bare = (
+            joint if joint.armatures is None else replaced(joint, armature=None)
+            for joint in system.joints
+        )
+        return replaced(system, joints=tuple(bare), forces=(*system.forces, *forces))
 
     def rates_by(self, motion, t, y):
         """`vector_field`, accelerations by `dynamics.motion` or by `articulated`."""

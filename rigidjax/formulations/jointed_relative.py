@@ -219,7 +219,7 @@ class JointedRelative(AbstractJointedRates):
         nu, angles = layout.velocities(values), layout.angles(values)
         project = jax.vmap(self.rotation.project) if len(a) else lambda a: a
         a = project(a)
-        if self.system.topology.loops:
+        if self.system.closes:
             y = join_chart(layout.join(plain, a, nu, angles), y)
             poses = self.poses(t, y)
             places = mechanics.place(poses)

@@ -18,15 +18,15 @@ from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, skew
 from ..system import FixedPointMechanics, System, rate_labels
-from ..system.attachment import Placement, Poses
+from ..system.attachment import Placements, Poses
 from ..system.bias import bias_accelerations
-from ..system.constraints import loop_gradient
+from ..system.constraints import factor_loops, loop_gradient
 from ..system.dynamics import consistent_rates, moving_bodies
-from ..system.inverses import pseudo_inverse
+from ..system.inverses import pseudo_inverse, solve
 from ..system.jointed import JointedMechanics
 from ..system.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
 from .base import AbstractFormulation
-from .charts import Unknowns, split_chart
+from .charts import Unknowns, join_chart, split_chart
 
 
 class Placed(eqx.Module):
@@ -35,7 +35,7 @@ class Placed(eqx.Module):
     mechanics: JointedMechanics
     t: Float[Array, ""]
     poses: Poses
-    places: list[Placement]
+    places: Placements
     nu: Float[Array, " f"]
 
     def moving(self) -> Screws:
@@ -69,7 +69,7 @@ class AbstractMinimalRates(AbstractFormulation):
         """
         if not isinstance(self.system, System):
             return self._in_rates(y, inertia_tensor(self.system.inertia))
-        at = self._placed(t, y)
+        at = self.placed(t, y)
         return self._in_rates(y, mass_matrix(at.mechanics, at.poses, at.moving()))
 
     def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
@@ -85,7 +85,7 @@ class AbstractMinimalRates(AbstractFormulation):
             h = cross(omega, angular_momentum(self.system.inertia, omega))
             _, moment = FixedPointMechanics(self.system).wrenches(t, kinematics)[0]
             return self._out_rates(y, h if moment is None else h - moment)
-        at = self._placed(t, y)
+        at = self.placed(t, y)
         mechanics, moving = at.mechanics, at.moving()
         motions, twists = moving_bodies(mechanics, at.t, at.poses, at.places, moving.centres, at.nu)
         bias = bias_accelerations(
@@ -115,9 +115,9 @@ class AbstractMinimalRates(AbstractFormulation):
                 f"of {list(self.rate_labels)}; got {rates_dot.shape}."
             )
         tau = self.mass_matrix(t, y) @ rates_dot + self.bias_forces(t, y)
-        if not isinstance(self.system, System) or not self.system.topology.loops:
+        if not isinstance(self.system, System) or not self.system.closes:
             return tau
-        at = self._placed(t, y)
+        at = self.placed(t, y)
         loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
         scaled = loops.scale * tau
         carried = pseudo_inverse(loops.matrix) @ (loops.matrix @ scaled)
@@ -162,7 +162,7 @@ class AbstractMinimalRates(AbstractFormulation):
             raise ValueError(f'`jacobian(axes=...)` must be "body" or "space"; got {axes!r}.')
         u = vector_leaf(point, "jacobian(point=...)")
         if isinstance(self.system, System):
-            at = self._placed(t, y)
+            at = self.placed(t, y)
             i = body_index(self.system.bodies, body)
             T, R = null_space(at.mechanics, at.poses, at.places)[i], at.poses.rotations[i]
         else:
@@ -189,7 +189,39 @@ class AbstractMinimalRates(AbstractFormulation):
         moved = (jnp.ones_like(t), self.vector_field(t, y))
         return jax.jvp(lambda t, y: self.jacobian(t, y, body, point, axes), (t, y), moved)[1]
 
-    def _placed(self, t, y: Unknowns) -> Placed:
+    def apply_impulse(
+        self,
+        t: Float[Array, ""],
+        y: Unknowns,
+        body: str,
+        impulse: ArrayInput,
+        point: ArrayInput = (0.0, 0.0, 0.0),
+        moment: ArrayInput = (0.0, 0.0, 0.0),
+    ) -> Unknowns:
+        r"""Unknowns after an impulse, which changes velocities at once and poses not at all.
+
+        Joints answer with impulses of their own: $M \Delta\nu = J^T p$ on the motions that all of
+        them leave free.
+
+        **Arguments:** `body`, its name; `impulse`, (3,) N s, space components, at `point`, from the
+        centre of mass, (3,) m, body components; `moment`, an angular impulse, (3,) N m s, body
+        components.
+        **Errors:** `ValueError` for an unknown body or wrong shapes.
+        """
+        parts = {"impulse": impulse, "moment": moment}
+        p = [vector_leaf(value, f"apply_impulse({name}=...)") for name, value in parts.items()]
+        f = self.jacobian(t, y, body, point).T @ jnp.concatenate(p)
+        if isinstance(self.system, System) and self.system.closes:
+            at = self.placed(t, y)
+            change = factor_loops(at.mechanics, at.t, at.poses, at.places).free @ f
+        else:
+            change = solve(self.mass_matrix(t, y), f)
+        values, _ = split_chart(y)
+        first = self.layout.num_positions
+        return join_chart(values.at[first : first + self.num_rates].add(change), y)
+
+    def placed(self, t: Float[Array, ""], y: Unknowns) -> Placed:
+        """Poses, joints and minimal velocities of a `System` in body components."""
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
         if self.jointed is not None:
@@ -208,7 +240,9 @@ class AbstractMinimalRates(AbstractFormulation):
             )
         )  # fmt: skip
         poses = mechanics.poses(x, R, jnp.zeros(0))
-        return Placed(mechanics, t, poses, [], jnp.concatenate([v, omega], axis=1).ravel())
+        return Placed(
+            mechanics, t, poses, mechanics.place(poses), jnp.concatenate([v, omega], axis=1).ravel()
+        )
 
     def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
         r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""

@@ -192,4 +192,5 @@ class NullSpace(AbstractNullSpace):
             return super().multipliers(t, y)
         from .absolute import Absolute
 
-        return Absolute(self.system, self.rotation).multipliers(t, jointed.absolute(t, y))
+        system = jointed.without_rotors(t, y)
+        return Absolute(system, self.rotation).multipliers(t, jointed.absolute(t, y))

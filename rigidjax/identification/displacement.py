@@ -87,7 +87,7 @@ def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
     """Constraints of the loops on the minimal velocities in a state, without units, (m, f), on the
     host."""
     system = model.system
-    if isinstance(system, FixedPointBody) or not system.topology.loops:
+    if isinstance(system, FixedPointBody) or not system.closes:
         return np.zeros((0, num_rates(model)))
     return np.asarray(_loop_rows(system, state).matrix)
 

@@ -109,8 +109,9 @@ def tree_of(model: Any) -> System:
             "The regression of inertial parameters takes a `System`, or a formulation of one; got "
             f"{type(system).__name__}."
         )
-    if system.topology.loops:
+    if system.closes:
         closing = [system.joints[j].name for j in system.topology.loops]
+        closing += [constraint.name for constraint in system.constraints]
         raise ValueError(
             f"The regression of inertial parameters takes a tree; the joints {closing} close "
             "loops, whose reactions are unknown. Use `rj.identify`."

@@ -63,7 +63,7 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
             }
             for body in system.bodies
         ],
-        "joints": [joint_of(joint) for joint in system.joints],
+        "joints": [joint_of(joint) for joint in system.joints if not joint.at_centre],
         "springs": [
             {
                 "parent": rows[force.a],

@@ -1,7 +1,13 @@
 """Names of bodies and of unknowns, for files and tables."""
 
-from ..formulations import AbstractAbsolute, AbstractFormulation, Hamiltonian, NullSpace
-from ..system import System
+from ..formulations import (
+    AbstractAbsolute,
+    AbstractFormulation,
+    AbstractNullSpace,
+    Hamiltonian,
+    Relative,
+)
+from ..system import System, has_joints
 from ..system.jointed import JointedMechanics
 
 
@@ -39,6 +45,8 @@ def _prefixes(model: AbstractFormulation) -> list[str]:
 
 
 def _positions(model: AbstractFormulation) -> list[str]:
+    if isinstance(model, Relative) and model.jointed is not None:
+        return list(model.coordinate_labels)
     layout = model.layout
     own = _numbered("x", 3) if layout.translates else []
     own += _numbered("a", layout.num_coordinates)
@@ -49,11 +57,11 @@ def _velocities(model: AbstractFormulation) -> list[str]:
     layout, prefixes, system = model.layout, _prefixes(model), model.system
     momenta = isinstance(model, Hamiltonian)
     free = _numbered("P" if momenta else "v", 3) if layout.translates else []
-    free += _numbered("p" if momenta else "w", layout.num_rates)
+    free += _numbered("p" if momenta else "w", getattr(layout, "num_rates", 3))
     names = []
     for body, prefix in enumerate(prefixes):
         joint = None
-        if isinstance(model, NullSpace) and isinstance(system, System) and system.joints:
+        if isinstance(model, AbstractNullSpace) and isinstance(system, System) and system.joints:
             joint = system.topology.joints[body]
             if joint is not None:
                 name = system.joints[joint].name
@@ -65,9 +73,10 @@ def _velocities(model: AbstractFormulation) -> list[str]:
 
 def _angles(model: AbstractFormulation) -> list[str]:
     system = model.system
-    if not isinstance(system, System) or not system.joints:
+    if not has_joints(system):
         return []
-    return [f"{system.joints[j].name}.angle" for j in system.tracked_joints]
+    assert model.jointed is not None
+    return [f"{system.joints[j].name}.angle" for j in model.jointed.followed]
 
 
 def _multipliers(model: AbstractFormulation) -> list[str]:
@@ -79,11 +88,13 @@ def _multipliers(model: AbstractFormulation) -> list[str]:
         for prefix in _prefixes(model):
             names += _numbered(prefix + kind, model.rotation.num_constraints)
         system = model.system
-        if isinstance(system, System) and system.joints:
+        if has_joints(system):
             joints = system.joints
             for group in JointedMechanics(system).groups:
                 for j in group.indices:
                     names += _numbered(f"{joints[j].name}.{kind}", joints[j].num_constraints)
+            for other in system.constraints:
+                names += _numbered(f"{other.name}.{kind}", other.num_constraints)
     return names
 
 

@@ -1,8 +1,15 @@
 """Joints, one file each: constraint, twist Jacobian, null-space columns, coordinate."""
 
 from .base import AbstractJoint as AbstractJoint, Relative as Relative
+from .constraint import (
+    AbstractConstraint as AbstractConstraint,
+    Configuration as Configuration,
+    Constraint as Constraint,
+    Coupling as Coupling,
+)
 from .cylindrical import Cylindrical as Cylindrical
 from .distance import Distance as Distance
+from .free import Free as Free
 from .planar import Planar as Planar
 from .prismatic import Prismatic as Prismatic
 from .revolute import Revolute as Revolute

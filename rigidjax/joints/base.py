@@ -9,7 +9,7 @@ $d = 0$ and $Q = 1$. Its velocity is the relative twist $(\dot d, \omega)$ in th
 import abc
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
 from ..laws import as_law, check_shapes
+from ..linalg import inverse
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, exp, skew
 from ..signal import check_motion_signals
@@ -29,6 +30,7 @@ else:
     from equinox import AbstractClassVar
 
 Vector = Float[Array, "3"]
+Module = TypeVar("Module", bound=eqx.Module)
 
 
 class Relative(eqx.Module):
@@ -60,6 +62,8 @@ class AbstractJoint(eqx.Module):
     # Whether its last three rates are the angular velocity of a rotation that is not restricted, in
     # components of the child's joint frame.
     turns_freely: ClassVar[bool] = False
+    # Whether its point is the centre of mass of the child, and its frame has the axes of space.
+    at_centre: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
@@ -70,6 +74,16 @@ class AbstractJoint(eqx.Module):
     @abc.abstractmethod
     def num_rates(self) -> int:
         """Number of independent joint rates $f = 6 - m$."""
+
+    @property
+    def dampings(self) -> Float[Array, " f"] | None:
+        """Viscous damping of each rate; `None` without any."""
+        return getattr(self, "damping", None)
+
+    @property
+    def armatures(self) -> Float[Array, " f"] | None:
+        """Inertia that a rotor adds to each rate; `None` without any."""
+        return getattr(self, "armature", None)
 
     @property
     def is_driven(self) -> bool:
@@ -164,6 +178,14 @@ class AbstractJoint(eqx.Module):
         r"""Joint rates $\nu$ nearest to a twist $S\,\nu$, $S^+$ times it."""
         return short_sum(self.dual(relative), twist[:, None], axis=0)
 
+    def coordinate_rates(self, relative: Relative, twist: Float[Array, "6"]) -> Float[Array, " k"]:
+        """Joint rates, of a driven joint and of one that closes loops only those of coordinates."""
+        if self.num_rates and not self.closes_loops_only:
+            return self.rates(relative, twist)
+        s = jnp.zeros((), twist.dtype)
+        found = lambda s: self.coordinates(moved(relative, s * twist))  # noqa: E731
+        return jax.jvp(found, (s,), (jnp.ones_like(s),))[1]
+
     def dual(self, relative: Relative) -> Float[Array, "6 f"]:
         r"""Wrenches $S (S^T S)^{-1}$, the transpose of $S^+$, that do unit work on one rate each.
 
@@ -179,6 +201,8 @@ class AbstractJoint(eqx.Module):
             first, second = columns
             dual = jnp.stack([c * first - b * second, a * second - b * first], axis=1)
             return dual / (a * c - b * b)
+        if len(columns) > 3:
+            return S @ inverse(jnp.stack([jnp.stack(row) for row in gram]))
         u, v, w = (jnp.stack(row) for row in gram)
         cofactors = jnp.stack([cross(v, w), cross(w, u), cross(u, v)])
         return short_sum(S[:, :, None], cofactors[None], axis=1) / jnp.sum(u * cofactors[0])
@@ -206,6 +230,26 @@ def moved(relative: Relative, twist: Float[Array, "6"]) -> Relative:
     d, w = twist[:3], twist[3:]
     rotation = relative.rotation + product(skew(w), relative.rotation)
     return Relative(relative.displacement + d, rotation, relative.turns)
+
+
+def per_rate(joint: "AbstractJoint", value: ArrayInput, argument: str) -> Float[Array, " f"] | None:
+    """A checked constant of a joint for each of its rates, not negative; `None` for a plain zero.
+
+    **Errors:** `ValueError` for a wrong shape, a negative number, or if the motion is prescribed.
+    """
+    kind = type(joint).__name__
+    if isinstance(value, int | float) and value == 0:
+        return None
+    if joint.is_driven:
+        raise ValueError(
+            f"`{kind}({argument}=...)` changes a motion that is free; that of the joint "
+            f"{joint.name!r} is prescribed. Leave one of them out."
+        )
+    name = f"{kind}({argument}=...)"
+    shape = jnp.shape(jnp.asarray(value))
+    checked = float_array(value, name, () if shape == () else (joint.num_rates,))
+    rule = (lambda x: (x >= 0).all(), f"`{name}` must not be negative.")
+    return jnp.broadcast_to(as_leaf(check_all(checked, [is_finite(name), rule])), joint.num_rates)
 
 
 def shifted(displacement: Sequence[Float[Array, ""]]) -> Relative:
@@ -353,8 +397,14 @@ def motion_rate(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array
 
 def renamed(joint: AbstractJoint, name: str, parent: str = "", child: str = "") -> AbstractJoint:
     """The same joint under another name; its bodies too if given."""
-    clone = object.__new__(type(joint))
-    new = {"name": name} | ({"parent": parent, "child": child} if parent else {})
-    for field in dataclasses.fields(joint):
-        object.__setattr__(clone, field.name, new.get(field.name, getattr(joint, field.name)))
+    bodies = {"parent": parent, "child": child} if parent else {}
+    return replaced(joint, name=name, **bodies)
+
+
+def replaced(module: Module, **fields: Any) -> Module:
+    """A module with other values of these fields, static ones too, unchecked."""
+    clone = object.__new__(type(module))
+    for field in dataclasses.fields(module):
+        value = fields[field.name] if field.name in fields else getattr(module, field.name)
+        object.__setattr__(clone, field.name, value)
     return clone

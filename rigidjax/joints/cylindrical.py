@@ -18,6 +18,7 @@ from .base import (
     direction,
     frame_of_axis,
     no_twist,
+    per_rate,
     tilt,
     unit,
     vector,
@@ -31,7 +32,9 @@ class Cylindrical(AbstractJoint):
     configuration.
 
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
-    of any length but zero; `name`.
+    of any length but zero; `name`; `damping`,
+    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
+    a number for both coordinates or one each.
     **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
     """
 
@@ -40,6 +43,8 @@ class Cylindrical(AbstractJoint):
     name: str = eqx.field(static=True)
     point: Vector
     axis: Vector
+    damping: Float[Array, " f"] | None
+    armature: Float[Array, " f"] | None
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = True
@@ -52,11 +57,16 @@ class Cylindrical(AbstractJoint):
         point: ArrayInput,
         axis: ArrayInput,
         name: str | None = None,
+        *,
+        damping: ArrayInput = 0.0,
+        armature: ArrayInput = 0.0,
     ):
         self.name = check_names("Cylindrical", parent, child, name)
         self.parent, self.child = parent, child
         self.point = vector(point, "Cylindrical(point=...)")
         self.axis = direction(axis, "Cylindrical(axis=...)")
+        self.damping = per_rate(self, damping, "damping")
+        self.armature = per_rate(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:

@@ -21,6 +21,7 @@ from .base import (
     frame_of_axis,
     motion_rate,
     no_twist,
+    per_rate,
     shifted,
     unit,
     vector,
@@ -38,7 +39,9 @@ class Prismatic(AbstractJoint):
 
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `axis`, (3,), of any length but
     zero; `motion`, a function of time, or `None`; `point`, where the reaction is taken, (3,) m,
-    the origin if left out; `name`.
+    the origin if left out; `name`; `damping`,
+    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
+    N s/m and kg.
     **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
     of a body with itself.
     """
@@ -49,6 +52,8 @@ class Prismatic(AbstractJoint):
     axis: Vector
     motion: Callable | None
     point: Vector
+    damping: Float[Array, " f"] | None
+    armature: Float[Array, " f"] | None
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = False
@@ -62,12 +67,17 @@ class Prismatic(AbstractJoint):
         motion: Callable | None = None,
         point: ArrayInput = (0.0, 0.0, 0.0),
         name: str | None = None,
+        *,
+        damping: ArrayInput = 0.0,
+        armature: ArrayInput = 0.0,
     ):
         self.name = check_names("Prismatic", parent, child, name)
         self.parent, self.child = parent, child
         self.axis = direction(axis, "Prismatic(axis=...)")
         self.motion = checked_motion("Prismatic", motion)
         self.point = vector(point, "Prismatic(point=...)")
+        self.damping = per_rate(self, damping, "damping")
+        self.armature = per_rate(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:

@@ -22,6 +22,7 @@ from .base import (
     frame_of_axis,
     motion_rate,
     no_twist,
+    per_rate,
     tilt,
     turned,
     unit,
@@ -40,7 +41,9 @@ class Revolute(AbstractJoint):
     parameters): no degree of freedom is left, and the reaction includes the driving moment.
 
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
-    of any length but zero; `motion`, a function of time, or `None`; `name`.
+    of any length but zero; `motion`, a function of time, or `None`; `name`; `damping`,
+    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
+    N m s and kg m^2.
     **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
     of a body with itself.
     """
@@ -51,6 +54,8 @@ class Revolute(AbstractJoint):
     point: Vector
     axis: Vector
     motion: Callable | None
+    damping: Float[Array, " f"] | None
+    armature: Float[Array, " f"] | None
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
@@ -64,12 +69,17 @@ class Revolute(AbstractJoint):
         axis: ArrayInput,
         motion: Callable | None = None,
         name: str | None = None,
+        *,
+        damping: ArrayInput = 0.0,
+        armature: ArrayInput = 0.0,
     ):
         self.name = check_names("Revolute", parent, child, name)
         self.parent, self.child = parent, child
         self.point = vector(point, "Revolute(point=...)")
         self.axis = direction(axis, "Revolute(axis=...)")
         self.motion = checked_motion("Revolute", motion)
+        self.damping = per_rate(self, damping, "damping")
+        self.armature = per_rate(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:

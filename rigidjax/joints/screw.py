@@ -20,6 +20,7 @@ from .base import (
     direction,
     frame_of_axis,
     no_twist,
+    per_rate,
     tilt,
     unit,
     vector,
@@ -33,7 +34,9 @@ class Screw(AbstractJoint):
     `pitch` for each whole turn, and tells the whole turns (unless `pitch` is zero).
 
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
-    of any length but zero; `pitch`, m per turn; `name`.
+    of any length but zero; `pitch`, m per turn; `name`; `damping`,
+    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
+    N m s and kg m^2.
     **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
     """
 
@@ -43,6 +46,8 @@ class Screw(AbstractJoint):
     point: Vector
     axis: Vector
     pitch: Float[Array, ""]
+    damping: Float[Array, " f"] | None
+    armature: Float[Array, " f"] | None
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
@@ -56,12 +61,17 @@ class Screw(AbstractJoint):
         axis: ArrayInput,
         pitch: ArrayInput,
         name: str | None = None,
+        *,
+        damping: ArrayInput = 0.0,
+        armature: ArrayInput = 0.0,
     ):
         self.name = check_names("Screw", parent, child, name)
         self.parent, self.child = parent, child
         self.point = vector(point, "Screw(point=...)")
         self.axis = direction(axis, "Screw(axis=...)")
         self.pitch = as_leaf(finite(float_array(pitch, "Screw(pitch=...)", ()), "Screw(pitch=...)"))
+        self.damping = per_rate(self, damping, "damping")
+        self.armature = per_rate(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:

@@ -13,7 +13,14 @@ import optimistix as optx
 from jaxtyping import Array, Float
 
 from ..bodies import FixedPointBody
-from ..formulations import Absolute, AbstractFormulation, EulerParameters, Hamiltonian, NullSpace
+from ..formulations import (
+    Absolute,
+    AbstractFormulation,
+    EulerParameters,
+    Hamiltonian,
+    NullSpace,
+    Relative,
+)
 from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..rotations import (
@@ -104,6 +111,8 @@ def formulations(system: System | FixedPointBody) -> dict[str, AbstractFormulati
     if not jointed:
         models["null space, quaternion, space rates"] = NullSpace(system, rates="space")
     models |= {f"null space, {name}": NullSpace(system, r) for name, r in rotations.items()}
+    if jointed:
+        models["relative, quaternion"] = Relative(system)
     models["absolute, quaternion"] = Absolute(system)
     models["absolute, directors"] = Absolute(system, Directors())
     if not jointed:

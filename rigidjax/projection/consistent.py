@@ -36,11 +36,11 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     """
     state = system.reference_state() if state is None else state
     state = state.normalized()
-    if not system.joints:
+    if not system.closing_names:
         return state
     found, position, velocity = _consistent(system, state, t)
     tolerance = float(jnp.finfo(position.dtype).eps) ** 0.5
-    names = [joint.name for joint in system.joints]
+    names = system.closing_names
     for violation, message in (
         (position, "cannot be closed from these positions: the loop is too short, or a prescribed "
                    "motion asks for what other joints forbid"),

@@ -22,5 +22,5 @@ def as_mechanics(system: System | FixedPointBody) -> AbstractMechanics:
 
 
 def has_joints(system: object) -> TypeGuard[System]:
-    """Whether it is a `System` with joints."""
-    return isinstance(system, System) and bool(system.joints)
+    """Whether it is a `System` with joints, or other constraints between bodies."""
+    return isinstance(system, System) and bool(system.joints or system.constraints)

@@ -111,11 +111,12 @@ def _padded(mechanics: JointedMechanics, columns: Float[Array, "f 6"], order):
     behind = columns
     if np.any(rows == len(columns)):
         behind = jnp.concatenate([columns, jnp.zeros((1, 6), columns.dtype)])
-    gap = np.eye(width) * (slots >= counts[:, None])[:, :, None]
-    return (
-        take(behind, rows.ravel()).reshape(len(order), width, 6),
-        jnp.asarray(gap, columns.dtype),
-    )
+    gap = jnp.asarray(np.eye(width) * (slots >= counts[:, None])[:, :, None], columns.dtype)
+    rotors = mechanics.system.armatures
+    if rotors is not None:
+        own = take(jnp.concatenate([rotors, jnp.zeros(1, rotors.dtype)]), rows.ravel())
+        gap = gap + own.reshape(len(order), width)[:, :, None] * np.eye(width)
+    return take(behind, rows.ravel()).reshape(len(order), width, 6), gap
 
 
 def _flat(mechanics: JointedMechanics, rates: Float[Array, "L k"], order) -> Float[Array, " f"]:

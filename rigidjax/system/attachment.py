@@ -1,6 +1,6 @@
 """Joints of one kind, taken together, and how they are attached to bodies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import equinox as eqx
 import jax
@@ -36,6 +36,19 @@ class Placement(eqx.Module):
     child_arm: Float[Array, "n 3"]
     parent_rotation: Float[Array, "n 3 3"]
     child_rotation: Float[Array, "n 3 3"]
+
+
+class Placements(eqx.Module):
+    """Placement of every group of joints, and the poses in which they are."""
+
+    groups: list[Placement]
+    poses: Poses
+
+    def __iter__(self) -> Iterator[Placement]:
+        return iter(self.groups)
+
+    def __getitem__(self, group: int) -> Placement:
+        return self.groups[group]
 
 
 class JointGroup(eqx.Module):
@@ -142,9 +155,11 @@ def group_joints(
         joint = eqx.combine(arrays, parts[0][1])
         parents = tuple(rows[joints[j].parent] for j in indices)
         children = tuple(rows[joints[j].child] for j in indices)
-        first, second, frame = eqx.filter_vmap(lambda joint: (*joint.points(), joint.frame()))(
-            joint
-        )
+        if joint.at_centre:
+            first = second = positions[np.array(children)]
+            frame = jnp.broadcast_to(jnp.eye(3, dtype=first.dtype), (len(indices), 3, 3))
+        else:
+            first, second, frame = eqx.filter_vmap(lambda j: (*j.points(), j.frame()))(joint)
 
         def attach(bodies, points, frames):
             x, R = positions[np.array(bodies)], rotations[np.array(bodies)]

@@ -205,7 +205,7 @@ def smallest_change(
 
     `inertias`, (L, 3, 3), that no motion is without.
     """
-    if mechanics.system.topology.loops:
+    if mechanics.system.closes:
         still = jnp.zeros((mechanics.num_bodies, 6), residual.dtype)
         return allowed_accelerations(mechanics, t, poses, places, residual, still, inertias)
     joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)

@@ -57,12 +57,13 @@ def eliminates(mechanics: JointedMechanics) -> bool:
     """
     system = mechanics.system
     few = mechanics.num_rates <= DENSE_LIMIT
-    return not few and not system.topology.loops and system.has_all_mass
+    regular = system.has_all_mass and not system.has_armature
+    return not few and not system.closes and regular
 
 
 def consistent_rates(mechanics: JointedMechanics, t, poses, places, nu):
     """The rates nearest to `nu`, in kinetic energy, with which the loops stay closed."""
-    if not mechanics.system.topology.loops:
+    if not mechanics.system.closes:
         return nu
     twists = tree_twists(mechanics, t, poses, places, nu)
     residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
@@ -83,7 +84,7 @@ def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
     at = centres(mechanics, poses)
     motions, twists = moving_bodies(mechanics, t, poses, places, at, nu)
     parts = None
-    if mechanics.system.topology.loops:
+    if mechanics.system.closes:
         parts = factor_loops(mechanics, t, poses, places)
         residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
         nu = nu + parts.correction(residual)
@@ -161,7 +162,7 @@ def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twi
 
     _, gamma = mechanics.bias(rate, t, poses, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-    if mechanics.system.topology.loops:
+    if mechanics.system.closes:
         return allowed_accelerations(mechanics, t, poses, places, gamma, forces, inertias)
     free = mechanics.inverse_mass(forces)
     joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)

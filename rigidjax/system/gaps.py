@@ -31,19 +31,20 @@ def gaps(mechanics: JointedMechanics, t, places) -> Float[Array, " J"]:
 
 
 def alignments(mechanics: JointedMechanics, places) -> Float[Array, " J"]:
-    """Alignment of every joint."""
+    """Alignment of every joint; 1 for constraints that are no joint."""
     values = [
         group.over(lambda joint, r: joint.alignment(r), place.relative)
         for group, place in zip(mechanics.groups, places, strict=True)
     ]
     order = np.array([j for group in mechanics.groups for j in group.indices], int)
-    return jnp.zeros(len(order), mechanics.masses.dtype).at[order].set(jnp.concatenate(values))
+    found = jnp.ones(len(mechanics.system.closing_names), mechanics.masses.dtype)
+    return found.at[order].set(jnp.concatenate(values)) if values else found
 
 
 def by_joint(mechanics: JointedMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
     """Largest absolute value of the constraints of each joint."""
     owners = np.array(mechanics.constraint_owners(), int)
-    count = len(mechanics.system.joints)
+    count = len(mechanics.system.closing_names)
     return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
 
 
@@ -65,4 +66,7 @@ def closing(mechanics: JointedMechanics, t, places) -> Float[Array, " m"]:
         g = group.over(lambda joint, r: joint.constraint(r, t), place.relative)
         sines = jnp.where(opposite, 1.0, g / half)
         parts.append(jnp.where(is_length, g / lengths[:, None], sines).ravel())
+    if mechanics.system.constraints:
+        count = sum(part.size for part in parts)
+        parts.append((mechanics.constraint(t, places) / mechanics.units)[count:])
     return jnp.concatenate([jnp.zeros(0, mechanics.masses.dtype), *parts])

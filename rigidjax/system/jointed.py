@@ -11,10 +11,12 @@ from jaxtyping import Array, Float
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.inertia import inertia_tensor
 from ..forces.base import Kinematics
+from ..joints import Configuration
+from ..joints.base import wrapped
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_space
 from ..rotations.so3 import skew
-from .attachment import JointGroup, Placement, Poses, group_joints
+from .attachment import JointGroup, Placements, Poses, group_joints
 from .lengths import characteristic_lengths
 from .rows import take
 from .topology import GROUND
@@ -72,7 +74,9 @@ class JointedMechanics(eqx.Module):
 
     @property
     def num_joint_constraints(self) -> int:
-        return sum(joint.num_constraints for joint in self.system.joints)
+        """Number of constraints of joints, and of those that are no joint."""
+        system = self.system
+        return sum(item.num_constraints for item in (*system.joints, *system.constraints))
 
     @property
     def num_tree_constraints(self) -> int:
@@ -110,11 +114,11 @@ class JointedMechanics(eqx.Module):
         joints = self.system.joints
         return jnp.stack([by_joint[j][joints[j].num_translations] for j in self.tracked])
 
-    def place(self, poses: Poses) -> list[Placement]:
+    def place(self, poses: Poses) -> Placements:
         """Placement of every group of joints."""
-        return [group.place(poses) for group in self.groups]
+        return Placements([group.place(poses) for group in self.groups], poses)
 
-    def coordinates(self, places: list[Placement]) -> dict[int, Float[Array, " k"]]:
+    def coordinates(self, places: Placements) -> dict[int, Float[Array, " k"]]:
         """Coordinates of every joint, by its index."""
         return self.by_joint(
             [
@@ -144,7 +148,44 @@ class JointedMechanics(eqx.Module):
             group.over(lambda joint, r: joint.constraint(r, t), place.relative).ravel()
             for group, place in self._chosen(places, loops_only)
         ]
-        return jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts])
+        return jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts, *self._others(t, places)])
+
+    def _others(self, t, places: Placements) -> list[Float[Array, " m"]]:
+        """Values of the constraints that are no joint."""
+        system = self.system
+        if not system.constraints:
+            return []
+        t = jnp.asarray(t, self.masses.dtype)
+        names = {name for one in system.constraints for name in one.joint_names()}
+        found, coordinates = self.coordinates(places), {}
+        for j, joint in enumerate(system.joints):
+            if joint.name in names:
+                q = found[j]
+                if joint.is_driven and joint.has_angle:
+                    wanted = joint.prescribed_coordinate(t)
+                    q = wanted + wrapped(q - wanted)
+                coordinates[joint.name] = q
+        x, R = places.poses.positions, places.poses.rotations
+        poses = {body.name: (x[i], R[i]) for i, body in enumerate(system.bodies)}
+        at = Configuration(poses, coordinates)
+        return [one.value(t, at).astype(self.masses.dtype) for one in system.constraints]
+
+    def _other_rates(self, t, places: Placements, twists: Twists) -> Float[Array, " m"]:
+        """Rates of the constraints that are no joint."""
+
+        def values(t, poses):
+            return jnp.concatenate(self._others(t, self.place(poses)))
+
+        t = jnp.asarray(t, self.masses.dtype)
+        return self.bias(values, t, places.poses, twists)[1]
+
+    def other_jacobian(self, t, places: Placements) -> Float[Array, "m L 6"]:
+        """Gradients of the constraints that are no joint on the twists of all bodies."""
+
+        def rate(w):
+            return self._other_rates(t, places, Twists(w[:, :3], w[:, 3:]))
+
+        return jax.jacrev(rate)(jnp.zeros((self.num_bodies, 6), self.masses.dtype))
 
     def constraint_rate(self, t, places, twists: Twists, loops_only=False) -> Float[Array, " m"]:
         """Rates of the constraints in the order of `constraint`."""
@@ -156,6 +197,8 @@ class JointedMechanics(eqx.Module):
             ).ravel()
             for group, place in self._chosen(places, loops_only)
         ]
+        if self.system.constraints:
+            parts.append(self._other_rates(t, places, twists))
         return jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts])
 
     def constraint_jacobian(self, t, places, trees_only=False) -> Float[Array, "m L 6"]:
@@ -172,6 +215,8 @@ class JointedMechanics(eqx.Module):
             block = block.at[k, :, np.array(group.parents)].set(on_parent)
             block = block.at[k, :, np.array(group.children)].set(on_child)
             blocks.append(block[:, :, :-1].reshape(n * m, self.num_bodies, 6))
+        if self.system.constraints and not trees_only:
+            blocks.append(self.other_jacobian(t, places))
         return jnp.concatenate([jnp.zeros((0, self.num_bodies, 6), self.masses.dtype), *blocks])
 
     def by_group(self, values: Float[Array, " m"]) -> list[Float[Array, "n m"]]:
@@ -208,23 +253,28 @@ class JointedMechanics(eqx.Module):
         parts = [
             jnp.repeat(length, m) for length, m in zip(self.joint_lengths, counts, strict=True)
         ]
-        lengths = jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts])
+        largest = jnp.max(self.lengths)
+        others = [jnp.full(one.num_constraints, largest) for one in self.system.constraints]
+        lengths = jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts, *others])
         return jnp.where(self.are_lengths, lengths, 1.0)
 
     @property
     def are_lengths(self) -> np.ndarray:
         """Which values of `constraint` are lengths, m; the others are angles, (m,)."""
         joints = [joint for g in self.groups for joint in [g.joint] * len(g.indices)]
-        return np.array([x for joint in joints for x in joint.constrains_length], bool)
+        items = [*joints, *self.system.constraints]
+        return np.array([x for item in items for x in item.constrains_length], bool)
 
     def constraint_owners(self) -> list[int]:
-        """Joint of each constraint in the order of `constraint`."""
-        return [
+        """Joint of each constraint in the order of `constraint`; behind the joints, the others."""
+        owners = [
             j
             for group in self.groups
             for j in group.indices
             for _ in range(group.joint.num_constraints)
         ]
+        others = enumerate(self.system.constraints, len(self.system.joints))
+        return owners + [j for j, one in others for _ in range(one.num_constraints)]
 
     # Dynamics.
 
@@ -260,8 +310,16 @@ class JointedMechanics(eqx.Module):
 
     def applied(self, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Applied wrenches: forces in space, moments in body components."""
+        return self.stacked(self.system.wrenches(t, kinematics))
+
+    def wrenches_of(self, forces, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
+        """Those of forces that are not among the forces of the system."""
+        parts = [force.wrenches(t, self.system.bodies, kinematics) for force in forces]
+        return sum(map(self.stacked, parts), jnp.zeros((self.num_bodies, 6), self.masses.dtype))
+
+    def stacked(self, wrenches) -> Float[Array, "L 6"]:
+        """Wrenches of all bodies as one array."""
         zero = jnp.zeros(3, self.masses.dtype)
-        wrenches = self.system.wrenches(t, kinematics)
         return jnp.stack(
             [
                 jnp.concatenate([zero if f is None else f, zero if m is None else m])
@@ -305,7 +363,12 @@ class JointedMechanics(eqx.Module):
     def kinetic_energy(self, kinematics: Kinematics) -> Float[Array, ""]:
         v, omega = jnp.asarray(kinematics.velocities), jnp.asarray(kinematics.angular_velocities)
         momenta = self.momenta(v, omega)
-        return 0.5 * jnp.sum(momenta * jnp.concatenate([v, omega], axis=1))
+        energy = 0.5 * jnp.sum(momenta * jnp.concatenate([v, omega], axis=1))
+        for joint in self.system.joints:
+            if joint.armatures is not None:
+                rates = kinematics.joints[joint.name].rates
+                energy = energy + 0.5 * jnp.sum(joint.armatures * rates**2)
+        return energy
 
     def momentum(self, kinematics: Kinematics) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
         momenta = self.momenta(kinematics.velocities, kinematics.angular_velocities)

@@ -29,6 +29,8 @@ def characteristic_lengths(
     radii = 0.5 * jnp.maximum(traces, 0.0) / jnp.where(masses > 0, masses, 1.0)
     squares = jnp.pad(jnp.where(masses > 0, radii, 0.0), (0, 1))
     for group in groups:
+        if group.joint.at_centre:
+            continue
         first, second = group.over(lambda joint: joint.points())
         apart = short_sum(second - first, second - first, axis=1)
         for bodies, points in (

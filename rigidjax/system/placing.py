@@ -71,8 +71,9 @@ def rate_labels(system: System) -> tuple[str, ...]:
 
 def check_placeable(system: System) -> None:
     """Raise `ValueError` unless joint coordinates place all bodies, as `joint_states` needs it."""
-    if system.topology.loops:
+    if system.closes:
         closing = [system.joints[j].name for j in system.topology.loops]
+        closing += [constraint.name for constraint in system.constraints]
         raise ValueError(
             f"Joint coordinates place the bodies of a tree; {closing} close loops. Give states."
         )

@@ -7,12 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..forces.joint_damping import RotorInertia
 from ..rotations.matrix import to_space
 from .attachment import Poses
+from .bias import joint_bias
 from .constraints import loop_gradient, tree_constraints
 from .inverses import inverse_root, pseudo_inverse
 from .jointed import JointedMechanics, Twists
-from .trees import generalised_forces
+from .trees import first_rate, generalised_forces, tree_rates
 
 
 class Reaction(eqx.Module):
@@ -34,7 +36,26 @@ def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twis
     balance = mechanics.free_forces(t, kinematics) - mechanics.momenta(
         accelerations.linear, accelerations.angular
     )
+    if mechanics.system.has_armature:
+        forces = rotors(mechanics, t, poses, places, twists, accelerations)
+        balance = balance + mechanics.wrenches_of(forces, t, kinematics)
     return balancing_multipliers(mechanics, t, poses, places, balance)
+
+
+def rotors(mechanics: JointedMechanics, t, poses, places, twists: Twists, accelerations: Twists):
+    """What the rotors of joints do to them, as forces."""
+    nu = tree_rates(mechanics, t, places, twists)
+    bias = joint_bias(mechanics, t, poses, nu, twists)
+    nu_dot = tree_rates(mechanics, t, places, accelerations, bias)
+    forces, start = [], first_rate(mechanics)
+    for body, j in enumerate(mechanics.system.topology.joints):
+        joint = None if j is None else mechanics.system.joints[j]
+        if joint is not None and joint.armatures is not None:
+            forces += [
+                RotorInertia(joint.name, joint.armatures[k], nu_dot[start[body] + k], k)
+                for k in range(joint.num_rates)
+            ]
+    return forces
 
 
 def balancing_multipliers(
@@ -45,7 +66,7 @@ def balancing_multipliers(
     Those of the tree joints follow from those of the loops.
     """
     of_trees = _tree_multipliers(mechanics, t, places)
-    if not mechanics.system.topology.loops:
+    if not mechanics.system.closes:
         return of_trees(balance)
     G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]
     loops = loop_gradient(mechanics, t, poses, places)

@@ -1,6 +1,5 @@
 """Systems of rigid bodies and the forces on them."""
 
-import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -14,8 +13,9 @@ from ..bodies.body import Body
 from ..bodies.euler_equations import symmetric_components
 from ..checks import check, checked_with_derivatives, is_traced
 from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
-from ..joints import AbstractJoint
-from ..joints.base import is_default_name, renamed
+from ..forces.joint_damping import JointDamping
+from ..joints import AbstractConstraint, AbstractJoint, Free
+from ..joints.base import is_default_name, renamed, replaced
 from ..laws import with_static_functions
 from ..state import State
 from .mechanics import AbstractMechanics, Inertia, add
@@ -38,7 +38,7 @@ class System(AbstractMechanics):
     - `joints`: joints between bodies by name, `"ground"` included, in the reference
       configuration, the poses given to the bodies. Any order; joints beyond a spanning tree close
       loops. A second joint of the same kind between the same bodies that was given no name gets a
-      number behind it.
+      number behind it. `Coupling` and `Constraint` too, which are kept as `constraints`.
     - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
       `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
 
@@ -50,6 +50,7 @@ class System(AbstractMechanics):
 
     bodies: tuple[Body, ...]
     joints: tuple[AbstractJoint, ...]
+    constraints: tuple[AbstractConstraint, ...]
     forces: tuple[AbstractForce, ...]
     topology: Topology = eqx.field(static=True)
     has_all_mass: bool = eqx.field(static=True)
@@ -67,19 +68,19 @@ class System(AbstractMechanics):
             raise ValueError("`System(bodies=...)` needs at least one body; got none.")
         for name, items, kind in (
             ("bodies", bodies, Body),
-            ("joints", joints, AbstractJoint),
+            ("joints", joints, AbstractJoint | AbstractConstraint),
             ("forces", forces, AbstractForce),
         ):
             for item in items:
                 if not isinstance(item, kind):
-                    raise TypeError(
-                        f"`System({name}=...)` takes {kind.__name__} objects; got {item!r}."
-                    )
+                    raise TypeError(f"`System({name}=...)` takes {name}; got {item!r}.")
         # Classes of a user may have functions as fields that are not static.
         joints, forces = (
             tuple(with_static_functions(item, type(item).__name__) for item in items)
             for items in (joints, forces)
         )
+        constraints = tuple(item for item in joints if isinstance(item, AbstractConstraint))
+        joints = tuple(item for item in joints if isinstance(item, AbstractJoint))
         names = [body.name for body in bodies]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
@@ -102,7 +103,19 @@ class System(AbstractMechanics):
                     )
                 force.check_joint(self.joints[self.joint_index(name)])
         self.forces = forces
+        self.constraints = self._attached(constraints)
         self.topology = find_topology(names, joints)
+        for j in self.topology.loops:
+            if isinstance(self.joints[j], Free):
+                raise ValueError(
+                    f"The body {self.joints[j].child!r} hangs on the ground already; leave `Free` "
+                    "out, or name it first and let other joints close loops."
+                )
+            if self.joints[j].armatures is not None:
+                raise ValueError(
+                    f"The joint {self.joints[j].name!r} closes a loop, where `armature` is not "
+                    "supported. Name it before another joint of the loop, which closes it then."
+                )
         self.has_all_mass = all(
             is_traced(body.inertia) or _least_inertia(np.asarray(body.inertia)) > _MASSLESS
             for body in bodies
@@ -115,16 +128,40 @@ class System(AbstractMechanics):
         return len(self.bodies)
 
     @property
+    def closes(self) -> bool:
+        """Whether anything is imposed on the rates of the trees: loops, couplings, constraints."""
+        return bool(self.topology.loops or self.constraints)
+
+    @property
+    def closing_names(self) -> tuple[str, ...]:
+        """Names of all joints, then of all other constraints."""
+        return tuple(item.name for item in (*self.joints, *self.constraints))
+
+    def _attached(self, constraints: tuple[AbstractConstraint, ...]):
+        """The constraints of these joints, checked."""
+        for constraint in constraints:
+            for name in constraint.body_names():
+                body_index(self.bodies, name)
+            for name in constraint.joint_names():
+                self.joint_index(name)
+        names = [item.name for item in (*self.joints, *constraints)]
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise ValueError(
+                f"Every joint and constraint needs a name of its own; got {doubled} more than once."
+            )
+        by_name = {joint.name: joint for joint in self.joints}
+        return tuple(constraint.attached(by_name) for constraint in constraints)
+
+    @property
     def num_dof(self) -> int:
         """Number of mechanical degrees of freedom.
 
         With closed loops it is that of the reference configuration, found from the rank of the
         constraints; it needs known values there (not under `jax.jit`).
         """
-        if not self.joints:
-            return 6 * len(self.bodies)
         free = sum(self.rates_of_bodies)
-        if not self.topology.loops:
+        if not self.closes:
             return free
         from .dynamics import loop_rank
 
@@ -136,16 +173,53 @@ class System(AbstractMechanics):
         return tuple(6 if j is None else self.joints[j].num_rates for j in self.topology.joints)
 
     @property
+    def all_forces(self) -> tuple[AbstractForce, ...]:
+        """The forces, and the damping that joints bring along."""
+        dampings = [
+            JointDamping(joint.name, joint.dampings[k], k)
+            for joint in self.joints
+            if joint.dampings is not None
+            for k in range(joint.num_rates)
+        ]
+        return (*self.forces, *dampings)
+
+    @property
+    def armatures(self) -> Float[Array, " f"] | None:
+        """Inertia that rotors add to each minimal velocity, (f,); `None` if there are none."""
+        if not self.has_armature:
+            return None
+        rows = [jnp.zeros(0, self.bodies[0].mass.dtype)]
+        for j, count in zip(self.topology.joints, self.rates_of_bodies, strict=True):
+            own = None if j is None else self.joints[j].armatures
+            rows.append(jnp.zeros(count, rows[0].dtype) if own is None else own)
+        return jnp.concatenate(rows)
+
+    @property
+    def has_armature(self) -> bool:
+        """Whether a joint has a rotor."""
+        return any(joint.armatures is not None for joint in self.joints)
+
+    @property
     def force_joints(self) -> tuple[int, ...]:
-        """Joints whose coordinates forces depend on."""
-        wanted = {self.joint_index(name) for force in self.forces for name in force.joint_names()}
-        return tuple(sorted(wanted))
+        """Joints whose coordinates or rates forces, dampings and rotors depend on."""
+        wanted = {
+            self.joint_index(name) for force in self.all_forces for name in force.joint_names()
+        }
+        rotors = {j for j, joint in enumerate(self.joints) if joint.armatures is not None}
+        return tuple(sorted(wanted | rotors))
 
     @property
     def tracked_joints(self) -> tuple[int, ...]:
-        """Joints whose whole turns matter: those with an angle that a force or `tracked` names."""
-        wanted = {*self.force_joints, *map(self.joint_index, self.tracked)}
-        return tuple(j for j, joint in enumerate(self.joints) if j in wanted and joint.has_angle)
+        """Joints whose whole turns matter: those with an angle that a force, a
+        coupling or `tracked` names."""
+        coupled = {name for one in self.constraints for name in one.followed_joints()}
+        followed = {name for force in self.forces for name in force.joint_names()}
+        wanted = {self.joint_index(name) for name in {*followed, *coupled, *self.tracked}}
+        return tuple(
+            j
+            for j, joint in enumerate(self.joints)
+            if j in wanted and joint.has_angle and joint.num_rates
+        )
 
     def joint_index(self, name: str) -> int:
         """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
@@ -170,11 +244,7 @@ class System(AbstractMechanics):
                     f"`System.tracking` follows free angles; the {type(joint).__name__} {name!r} "
                     "has none."
                 )
-        clone = object.__new__(type(self))
-        new = {"tracked": tuple(sorted({*self.tracked, *names}))}
-        for field in dataclasses.fields(self):
-            object.__setattr__(clone, field.name, new.get(field.name, getattr(self, field.name)))
-        return clone
+        return replaced(self, tracked=tuple(sorted({*self.tracked, *names})))
 
     def __repr__(self) -> str:
         names = [body.name for body in self.bodies]
@@ -216,7 +286,7 @@ class System(AbstractMechanics):
 
     def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Sequence[Wrench]:
         total: list[Wrench] = [(None, None)] * self.num_bodies
-        for force in self.forces:
+        for force in self.all_forces:
             parts = force.wrenches(t, self.bodies, kinematics)
             total = [
                 (add(f, df), add(m, dm)) for (f, m), (df, dm) in zip(total, parts, strict=True)
@@ -227,14 +297,14 @@ class System(AbstractMechanics):
         self, t: Float[Array, ""], kinematics: Kinematics
     ) -> Sequence[Float[Array, "3 3"] | None]:
         total: list[Float[Array, "3 3"] | None] = [None] * self.num_bodies
-        for force in self.forces:
+        for force in self.all_forces:
             parts = force.virials(t, self.bodies, kinematics)
             total = [add(s, ds) for s, ds in zip(total, parts, strict=True)]
         return tuple(total)
 
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
         energy = jnp.zeros((), self.bodies[0].mass.dtype)
-        for force in self.forces:
+        for force in self.all_forces:
             energy = energy + force.potential_energy(t, self.bodies, kinematics)
         return energy
 

@@ -288,7 +288,9 @@ def mass_matrix(
     strictly = below & (owner[:, None] != owner[None])
     H = small_product(momenta, moving.columns.T)
     mask = lambda where: jnp.asarray(where, H.dtype)  # noqa: E731
-    return H * mask(below) + (H * mask(strictly)).T
+    H = H * mask(below) + (H * mask(strictly)).T
+    rotors = mechanics.system.armatures
+    return H if rotors is None else H + jnp.diag(rotors)
 
 
 def generalised_forces(mechanics: "JointedMechanics", poses: Poses, moving: Screws, wrenches):
@@ -330,5 +332,10 @@ def loop_jacobian(mechanics: "JointedMechanics", t, places, moving: Screws) -> F
             block = (wrenches.reshape(n * m, 6) @ moving.columns.T).reshape(n, m, -1)
             part = part + sign * block * jnp.asarray(mask[list(bodies)], G.dtype)[:, None]
         rows.append(part.reshape(n * m, -1))
+    if mechanics.system.constraints:
+        G = mechanics.other_jacobian(t, places)
+        rows.append(
+            jax.vmap(lambda row: generalised_forces(mechanics, places.poses, moving, row))(G)
+        )
     empty = jnp.zeros((0, moving.columns.shape[0]), moving.columns.dtype)
     return jnp.concatenate([empty, *rows])

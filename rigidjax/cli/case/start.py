@@ -132,7 +132,7 @@ def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> Stat
     for sensor, k, joint, part in _of_joints(formulation, run):
         # Of a loop one joint determines the others, and noise would contradict it.
         others = {name for values in found.values() for name in values} - {joint.name}
-        if type(sensor) not in fitted or (formulation.system.topology.loops and others):
+        if type(sensor) not in fitted or (formulation.system.closes and others):
             continue
         values = found[type(sensor)].setdefault(joint.name, np.zeros(joint.num_rates))
         values[part] = run.values[k][0]
@@ -179,7 +179,7 @@ def check_seen(
     """Raise `ValueError` for a fitted start of a free body whose place acts on nothing."""
     system = formulation.system
     starts = [p for p in parameters if isinstance(p.where, StartOf) and p.prior is None]
-    if not (starts and isinstance(system, System)) or system.topology.loops:
+    if not (starts and isinstance(system, System)) or system.closes:
         return
     free = [
         body.name

@@ -101,13 +101,13 @@ class SystemDynamics(AbstractDynamics):
     mechanics: JointedMechanics
 
     def least_norm(self, t, pose, lam):
-        if not self.mechanics.system.topology.loops:
+        if not self.mechanics.system.closes:
             return lam
         poses, places = self._placed(pose)
         return lam - idle_multipliers(self.mechanics, t, poses, places, self.mechanics.units) @ lam
 
     def redundancy(self, t, pose):
-        if not self.mechanics.system.topology.loops:
+        if not self.mechanics.system.closes:
             return None
         weights = jnp.ones(self.mechanics.num_joint_constraints, pose.x.dtype)
         return idle_multipliers(self.mechanics, t, *self._placed(pose), weights)

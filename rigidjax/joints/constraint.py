@@ -1,0 +1,226 @@
+"""Constraints that are no joint: on coordinates of joints, and on poses of any number of bodies."""
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..laws import as_law
+from .base import AbstractJoint, replaced, wrapped
+
+# Position of the centre of mass, (3,) m, space components, and rotation matrix, body to space.
+Pose = tuple[Float[Array, "3"], Float[Array, "3 3"]]
+
+
+class Configuration(eqx.Module):
+    """Poses of bodies and coordinates of joints, by their names, as constraints see them."""
+
+    poses: dict[str, Pose]
+    coordinates: dict[str, Float[Array, " k"]]
+
+
+class AbstractConstraint(eqx.Module):
+    """Equations $g = 0$ on the positions of bodies, imposed like a joint that closes a loop."""
+
+    name: eqx.AbstractVar[str]
+
+    @property
+    @abc.abstractmethod
+    def constrains_length(self) -> tuple[bool, ...]:
+        """Whether each equation is a length, m; the others are angles or have no unit."""
+
+    @property
+    def num_constraints(self) -> int:
+        """Number of equations."""
+        return len(self.constrains_length)
+
+    @abc.abstractmethod
+    def body_names(self) -> tuple[str, ...]:
+        """Bodies whose poses the equations depend on."""
+
+    @abc.abstractmethod
+    def joint_names(self) -> tuple[str, ...]:
+        """Joints whose coordinates the equations depend on."""
+
+    def followed_joints(self) -> tuple[str, ...]:
+        """Those of them whose whole turns count."""
+        return ()
+
+    @abc.abstractmethod
+    def attached(self, joints: Mapping[str, AbstractJoint]) -> "AbstractConstraint":
+        """The constraint in a system with these joints; `ValueError` if it cannot be."""
+
+    @abc.abstractmethod
+    def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
+        """The equations, zero where they hold."""
+
+
+class Coupling(AbstractConstraint):
+    r"""A linear coupling of two joint coordinates, $q = r\,q_b + q_0$: gears, racks, mimic joints.
+
+    Both joints have one coordinate each (`Revolute`, `Prismatic`, `Screw`), rad or m. Between two
+    angles it is a gear, between an angle and a length a rack or a spindle, with the `ratio` in
+    m/rad or rad/m. Whole turns count for `by`, whose angle becomes an unknown of `NullSpace` and
+    `Absolute`.
+
+    **Arguments:** `joint`, `by`: joints of the system or their names; `ratio`; `offset`, $q_0$,
+    m or rad; `name`. Give it to `System` among the joints.
+    **Errors:** `ValueError` for a joint with itself, wrong shapes; when the `System` is built, for
+    unknown joints, or ones with no or several coordinates.
+    """
+
+    joint: str = eqx.field(static=True)
+    by: str = eqx.field(static=True)
+    ratio: Float[Array, ""]
+    offset: Float[Array, ""]
+    name: str = eqx.field(static=True)
+    is_length: bool | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        by: str | AbstractJoint,
+        ratio: ArrayInput,
+        offset: ArrayInput = 0.0,
+        name: str | None = None,
+    ):
+        names = {"joint": joint, "by": by}
+        for argument, value in names.items():
+            value = value.name if isinstance(value, AbstractJoint) else value
+            if not isinstance(value, str):
+                raise TypeError(
+                    f"`Coupling({argument}=...)` takes a joint or its name; got {value!r}."
+                )
+            names[argument] = value
+        self.joint, self.by = str(names["joint"]), str(names["by"])
+        if self.joint == self.by:
+            raise ValueError(f"`Coupling` couples two different joints; got {self.joint!r} twice.")
+        self.ratio = _number(ratio, "Coupling(ratio=...)")
+        self.offset = _number(offset, "Coupling(offset=...)")
+        self.name = _name("Coupling", name, f"coupling {self.joint} by {self.by}")
+        self.is_length = None
+
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return (bool(self.is_length),)
+
+    def body_names(self) -> tuple[str, ...]:
+        return ()
+
+    def joint_names(self) -> tuple[str, ...]:
+        return (self.joint, self.by)
+
+    def followed_joints(self) -> tuple[str, ...]:
+        return (self.by,)
+
+    def attached(self, joints: Mapping[str, AbstractJoint]) -> "Coupling":
+        for name in self.joint_names():
+            joint = joints[name]
+            count = joint.num_translations + joint.has_angle
+            if count != 1 or joint.num_rates > 1:
+                raise ValueError(
+                    f"`Coupling` is for joints with one coordinate; the {type(joint).__name__} "
+                    f"{name!r} has {'none' if count == 0 else max(count, joint.num_rates)}."
+                )
+        is_length = not joints[self.joint].has_angle
+        return replaced(self, is_length=is_length)
+
+    def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
+        found, by = at.coordinates[self.joint][0], at.coordinates[self.by][0]
+        gap = found - (self.ratio * by + self.offset)
+        return (gap if self.is_length else wrapped(gap))[None]
+
+
+class Constraint(AbstractConstraint):
+    r"""Equations of a user, $g(t, x_1, R_1, x_2, R_2, \dots) = 0$, on the poses of bodies.
+
+    **Arguments:**
+
+    - `function`: `function(t, poses)` with `poses[name] = (x, R)`, the position of the centre of
+      mass, (3,) m, space components, and the rotation matrix (3, 3) from body to space. It returns
+      a number or a vector, zero where the equations hold. An Equinox module keeps its parameters
+      as leaves.
+    - `bodies`: names of the bodies that it depends on.
+    - `lengths`: whether its values are lengths, m, or angles and numbers; one for each, or one for
+      all.
+    - `name`.
+
+    Give it to `System` among the joints. The reference configuration need not satisfy it.
+    **Errors:** `TypeError` for what is no function; `ValueError` for no bodies, a function that
+    returns another shape than a number or a vector, or another count of `lengths`.
+    """
+
+    function: Any
+    bodies: tuple[str, ...] = eqx.field(static=True)
+    lengths: tuple[bool, ...] = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        function: Callable[[Float[Array, ""], dict[str, Pose]], Any],
+        bodies: Sequence[str],
+        lengths: bool | Sequence[bool] = True,
+        name: str | None = None,
+    ):
+        if not callable(function):
+            raise TypeError(
+                "`Constraint(function=...)` must be a function of time and poses; got "
+                f"{function!r}."
+            )
+        self.bodies = (bodies,) if isinstance(bodies, str) else tuple(bodies)
+        if not self.bodies:
+            raise ValueError("`Constraint(bodies=...)` needs at least one body; got none.")
+        self.name = _name("Constraint", name, f"constraint {'-'.join(self.bodies)}")
+        self.function = as_law(function, "Constraint(function=...)")
+        shape = jax.eval_shape(lambda: self._values(jnp.zeros(()), self._unit_poses())).shape
+        if len(shape) > 1 or shape == (0,):
+            raise ValueError(
+                f"`Constraint(function=...)` must return a number or a vector; got shape {shape}."
+            )
+        count = shape[0] if shape else 1
+        given = (lengths,) * count if isinstance(lengths, bool) else tuple(map(bool, lengths))
+        if len(given) != count:
+            raise ValueError(
+                f"`Constraint(lengths=...)` says of each equation whether it is a length; got "
+                f"{len(given)} for {count} equations."
+            )
+        self.lengths = given
+
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return self.lengths
+
+    def body_names(self) -> tuple[str, ...]:
+        return self.bodies
+
+    def joint_names(self) -> tuple[str, ...]:
+        return ()
+
+    def attached(self, joints: Mapping[str, AbstractJoint]) -> "Constraint":
+        return self
+
+    def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
+        return self._values(t, at.poses).reshape(len(self.lengths))
+
+    def _values(self, t, poses) -> Array:
+        return jnp.asarray(self.function(t, poses))
+
+    def _unit_poses(self) -> dict[str, Pose]:
+        return {name: (jnp.zeros(3), jnp.eye(3)) for name in self.bodies}
+
+
+def _number(value: ArrayInput, argument: str) -> Float[Array, ""]:
+    return as_leaf(finite(float_array(value, argument, ()), argument))
+
+
+def _name(kind: str, name: str | None, default: str) -> str:
+    if name is None:
+        return default
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
+    return name

@@ -1,0 +1,85 @@
+"""No constraint: a body that is free in space."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..rotations.so3 import exp, log
+from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist
+
+
+class Free(AbstractJoint):
+    r"""All six motions of a body against the ground: what a body without a joint hangs on.
+
+    Naming it says on which body a tree that hangs on nothing stands, the one whose pose and twist
+    are unknowns, such as the base of a walking robot; left out, it is the first one of the tree.
+
+    The joint rates are the velocity of the centre of mass, space components, m/s, and the angular
+    velocity, body components, rad/s. The coordinates are the displacement of the centre of mass
+    and the rotation vector from the reference configuration (not continuous beyond pi).
+
+    **Arguments:** `child`, name of a body; `name`.
+    **Errors:** `ValueError` for `"ground"`; when the `System` is built, for a body that hangs on
+    the ground already.
+    """
+
+    parent: str = eqx.field(static=True)
+    child: str = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    num_translations: ClassVar[int] = 3
+    has_angle: ClassVar[bool] = False
+    closes_loops_only: ClassVar[bool] = False
+    turns_freely: ClassVar[bool] = True
+    at_centre: ClassVar[bool] = True
+
+    def __init__(self, child: str, name: str | None = None):
+        self.name = check_names("Free", "ground", child, name)
+        self.parent, self.child = "ground", child
+
+    @property
+    def num_constraints(self) -> int:
+        return 0
+
+    @property
+    def num_rates(self) -> int:
+        return 6
+
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return ()
+
+    def points(self) -> tuple[Vector, Vector]:
+        raise NotImplementedError("`Free` is at the centre of mass of its body.")
+
+    def frame(self) -> Float[Array, "3 3"]:
+        return jnp.eye(3)
+
+    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+        return jnp.zeros(0, relative.displacement.dtype)
+
+    def alignment(self, relative: Relative) -> Float[Array, ""]:
+        return aligned(relative)
+
+    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        Q = relative.rotation
+        zero = jnp.zeros_like(Q)
+        return jnp.block([[jnp.eye(3, dtype=Q.dtype), zero], [zero, Q]])
+
+    def dual(self, relative: Relative) -> Float[Array, "6 f"]:
+        # The columns are orthogonal.
+        return self.null_space(relative)
+
+    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+        return no_twist(relative)
+
+    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+        return jnp.concatenate([relative.displacement, log(relative.rotation)])
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        Q = exp(coordinates[3:]) if rotation is None else rotation
+        return Relative(coordinates[:3], Q, jnp.zeros((), Q.dtype))

@@ -1,0 +1,232 @@
+"""Equilibria, and small motions about them on the motions that joints and loops allow."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float
+
+from .checks import ArrayInput, is_traced
+from .formulations import AbstractMinimalRates, Charted
+from .formulations.charts import Unknowns, join_chart, split_chart
+from .state import State
+from .system import System
+from .system.constraints import loop_gradient
+
+# Newton steps of the search for an equilibrium, halvings of one of them, and the largest step, rad
+# or of the size of the mechanism.
+_STEPS, _HALVINGS, _LONGEST = 60, 30, 0.5
+# Singular values of the gradient of the loops below this part of the largest one count as zero.
+_CUTOFF = 1e-8
+
+
+class Linearisation(eqx.Module):
+    r"""Small motions about a state, $\dot\eta = A\,\eta$ with $\eta = (\delta, \dot\delta)$.
+
+    **Attributes:**
+
+    - `matrix`, $A$, shape (2 r, 2 r), r the degrees of freedom.
+    - `directions`, (f, r): $\nu = $ `directions` $\dot\delta$, named by `labels`.
+    - `labels`, of the minimal velocities of the model.
+    - `acceleration`, (r,), $\ddot\delta$ at the state itself, zero in an equilibrium.
+    """
+
+    matrix: Float[Array, "2r 2r"]
+    directions: Float[Array, "f r"]
+    acceleration: Float[Array, " r"]
+    labels: tuple[str, ...] = eqx.field(static=True)
+
+    @property
+    def eigenvalues(self) -> Complex[np.ndarray, " 2r"]:
+        """Eigenvalues of `matrix`, 1/s, by rising size of their imaginary part, then real part."""
+        return self._sorted()[0]
+
+    @property
+    def modes(self) -> Complex[np.ndarray, "f 2r"]:
+        r"""Shapes of the modes in the minimal velocities, a column for each of `eigenvalues`."""
+        vectors = self._sorted()[1]
+        shapes = np.asarray(self.directions) @ vectors[: len(vectors) // 2]
+        return shapes / np.linalg.norm(shapes, axis=0)
+
+    @property
+    def frequencies(self) -> Float[np.ndarray, " k"]:
+        """Frequencies of the modes that oscillate, rad/s, rising."""
+        values = self.eigenvalues
+        return values.imag[values.imag > 0]
+
+    @property
+    def damping_ratios(self) -> Float[np.ndarray, " k"]:
+        """Damping of the modes of `frequencies`, as a part of critical damping."""
+        values = self.eigenvalues
+        values = values[values.imag > 0]
+        return -values.real / np.abs(values)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no mode grows, up to round-off."""
+        values = self.eigenvalues
+        return bool(np.all(values.real <= 1e-7 * max(1.0, np.max(np.abs(values), initial=0.0))))
+
+    def _sorted(self):
+        values, vectors = np.linalg.eig(np.asarray(self.matrix))
+        order = np.lexsort((values.real, np.round(np.abs(values.imag), 12)))
+        return values[order], vectors[:, order]
+
+
+def linearize(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> Linearisation:
+    """Small motions about a state at rest, by exact derivatives of the equations of motion.
+
+    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, best an equilibrium (see
+    `rj.equilibrium`): elsewhere the motions of the state itself are left out; `t`, s.
+    **Returns:** a `Linearisation`.
+    **Errors:** `TypeError` for another model; `ValueError` for velocities that are not zero, or a
+    state that the joints do not allow.
+    """
+    _check(model, state)
+    if not np.all(np.asarray(state.velocity) == 0) or not np.all(
+        np.asarray(state.angular_velocity) == 0
+    ):
+        raise ValueError("`linearize(state=...)` takes a state at rest; got velocities.")
+    y = _start(model, state, t)
+    N = _directions(model, t, y)
+    return _linearised(model, t, y, jnp.asarray(N))
+
+
+def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> State:
+    """A state at rest near to `state` in which all forces balance.
+
+    Newton's iteration on the accelerations that joints and loops leave free, with steps that are
+    halved until these get smaller. It may be unstable: `rj.linearize` says so. Directions in which
+    nothing changes, such as those of a body in space, are left alone.
+
+    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, a guess that the joints allow, whose
+    velocities do not matter; `t`, s.
+    **Errors:** `TypeError` for another model; `ValueError` if none is found from there.
+    """
+    _check(model, state)
+    still = jnp.zeros_like(state.velocity)
+    y = _start(model, State(state.position, state.orientation, still, still), t)
+    first = None
+    for _ in range(_STEPS):
+        of = _linearised(model, t, y, jnp.asarray(_directions(model, t, y)))
+        size = _size(of)
+        first = max(size, 1e-300) if first is None else first
+        r = len(of.acceleration)
+        stiffness, rest = np.asarray(of.matrix)[r:, :r], np.asarray(of.acceleration)
+        if size <= 1e3 * np.finfo(rest.dtype).eps * max(first, np.abs(stiffness).max(initial=0.0)):
+            return model.decode(t, y)
+        step = np.linalg.lstsq(stiffness, -rest, rcond=1e-10)[0]
+        step *= min(1.0, _LONGEST / max(np.abs(step).max(), 1e-300))
+        for _ in range(_HALVINGS):
+            trial = _moved(model, t, y, of.directions @ jnp.asarray(step))
+            again = _linearised(model, t, trial, jnp.asarray(_directions(model, t, trial)))
+            if _size(again) < size:
+                break
+            step *= 0.5
+        else:
+            raise ValueError(
+                "`equilibrium` found none: the accelerations do not get smaller from here, "
+                f"{size:.3g} (rad/s^2 or m/s^2) are left. Give a `state` that is nearer to one."
+            )
+        y = trial
+    raise ValueError(
+        f"`equilibrium` found none in {_STEPS} steps; {size:.3g} (rad/s^2 or m/s^2) are left. Give "
+        "a `state` that is nearer to one."
+    )
+
+
+def _check(model, state) -> None:
+    if not isinstance(model, AbstractMinimalRates):
+        raise TypeError(
+            "Small motions and equilibria are those of `NullSpace` and `Relative`; got "
+            f"`{type(model).__name__}`."
+        )
+    if is_traced((model, state)):
+        raise ValueError(
+            "`linearize` and `equilibrium` need known values: call them outside of `jax.jit`."
+        )
+
+
+def _start(model: AbstractMinimalRates, state: State, t) -> Unknowns:
+    checked = model.check_state(state, t).normalized()
+    return model.chart(checked, t) if model.recharting else model.start(checked, t)
+
+
+def _size(of: Linearisation) -> float:
+    size = float(np.abs(np.asarray(of.acceleration)).max(initial=0.0))
+    return size if np.isfinite(size) else np.inf
+
+
+def _directions(model, t, y) -> np.ndarray:
+    """Minimal velocities that closed loops leave free, as columns."""
+    f = model.num_rates
+    if not isinstance(model.system, System) or not model.system.closes:
+        return np.eye(f)
+    J, scale = (np.asarray(part) for part in _loops(model, t, y))
+    _, sizes, rows = np.linalg.svd(J)
+    rank = int(np.sum(sizes > _CUTOFF * sizes.max(initial=0.0)))
+    return scale[:, None] * rows[rank:].T
+
+
+@eqx.filter_jit
+def _loops(model, t, y):
+    at = model.placed(t, y)
+    loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
+    return loops.matrix, loops.scale
+
+
+def _with_rates(model, y, nu) -> Unknowns:
+    values, _ = split_chart(y)
+    first = model.layout.num_positions
+    return join_chart(values.at[first : first + model.num_rates].set(nu), y)
+
+
+@eqx.filter_jit
+def _linearised(model, t, y, N) -> Linearisation:
+    values, _ = split_chart(y)
+    t = jnp.asarray(t, values.dtype)
+    first, f = model.layout.num_positions, model.num_rates
+
+    def rates(y):
+        return split_chart(model.vector_field(t, y))[0]
+
+    still = _with_rates(model, y, jnp.zeros(f, values.dtype))
+
+    def by_position(column):
+        # Positions move as they do with these velocities.
+        moved = rates(_with_rates(model, y, column)) - rates(still)
+        change = jnp.where(np.arange(values.size) < first, moved, 0.0)
+        change = join_chart(change, y)
+        if isinstance(change, Charted):
+            change = Charted(change.values, jnp.zeros_like(change.reference))
+        return jax.jvp(rates, (still,), (change,))[1][first : first + f]
+
+    def by_velocity(column):
+        moved = lambda s: rates(_with_rates(model, y, s * column))  # noqa: E731
+        zero = jnp.zeros((), values.dtype)
+        return jax.jvp(moved, (zero,), (jnp.ones_like(zero),))[1][first : first + f]
+
+    left = jnp.linalg.pinv(N)
+    stiffness = left @ jax.vmap(by_position, 1, 1)(N)
+    damping = left @ jax.vmap(by_velocity, 1, 1)(N)
+    r = N.shape[1]
+    top = jnp.concatenate([jnp.zeros((r, r)), jnp.eye(r)], axis=1)
+    A = jnp.concatenate([top, jnp.concatenate([stiffness, damping], axis=1)])
+    return Linearisation(A, N, left @ rates(still)[first : first + f], model.rate_labels)
+
+
+@eqx.filter_jit
+def _moved(model, t, y, change) -> Unknowns:
+    """The pose a finite motion further, closed again."""
+    values, _ = split_chart(y)
+    first = model.layout.num_positions
+    parts = 8
+
+    def further(_, y):
+        along = split_chart(model.vector_field(t, _with_rates(model, y, change / parts)))[0]
+        still = split_chart(model.vector_field(t, _with_rates(model, y, 0.0 * change)))[0]
+        step = jnp.where(np.arange(values.size) < first, along - still, 0.0)
+        here, _ = split_chart(y)
+        return _with_rates(model, model.project(t, join_chart(here + step, y)), 0.0 * change)
+
+    return jax.lax.fori_loop(0, parts, further, y)
