@@ -1,10 +1,12 @@
 """Equilibria, and small motions about them on the motions that joints and loops allow."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Complex, Float
+from jaxtyping import Array, Float
 
 from .checks import ArrayInput, is_traced
 from .formulations import AbstractMinimalRates, Charted
@@ -37,25 +39,25 @@ class Linearisation(eqx.Module):
     labels: tuple[str, ...] = eqx.field(static=True)
 
     @property
-    def eigenvalues(self) -> Complex[np.ndarray, " 2r"]:
-        """Eigenvalues of `matrix`, 1/s, by rising size of their imaginary part, then real part."""
+    def eigenvalues(self) -> Any:
+        """Eigenvalues of `matrix`, (2 r,), 1/s, by size of imaginary part, then by real part."""
         return self._sorted()[0]
 
     @property
-    def modes(self) -> Complex[np.ndarray, "f 2r"]:
-        r"""Shapes of the modes in the minimal velocities, a column for each of `eigenvalues`."""
+    def modes(self) -> Any:
+        r"""Shapes of the modes in the minimal velocities, (f, 2 r), one for each eigenvalue."""
         vectors = self._sorted()[1]
         shapes = np.asarray(self.directions) @ vectors[: len(vectors) // 2]
         return shapes / np.linalg.norm(shapes, axis=0)
 
     @property
-    def frequencies(self) -> Float[np.ndarray, " k"]:
+    def frequencies(self) -> Any:
         """Frequencies of the modes that oscillate, rad/s, rising."""
         values = self.eigenvalues
         return values.imag[values.imag > 0]
 
     @property
-    def damping_ratios(self) -> Float[np.ndarray, " k"]:
+    def damping_ratios(self) -> Any:
         """Damping of the modes of `frequencies`, as a part of critical damping."""
         values = self.eigenvalues
         values = values[values.imag > 0]
@@ -64,10 +66,11 @@ class Linearisation(eqx.Module):
     @property
     def is_stable(self) -> bool:
         """Whether no mode grows, up to round-off."""
-        values = self.eigenvalues
+        values: Any = self.eigenvalues
         return bool(np.all(values.real <= 1e-7 * max(1.0, np.max(np.abs(values), initial=0.0))))
 
-    def _sorted(self):
+    def _sorted(self) -> tuple[Any, Any]:
+        values: Any
         values, vectors = np.linalg.eig(np.asarray(self.matrix))
         order = np.lexsort((values.real, np.round(np.abs(values.imag), 12)))
         return values[order], vectors[:, order]
@@ -106,7 +109,7 @@ def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) 
     _check(model, state)
     still = jnp.zeros_like(state.velocity)
     y = _start(model, State(state.position, state.orientation, still, still), t)
-    first = None
+    first, size = None, np.inf
     for _ in range(_STEPS):
         of = _linearised(model, t, y, jnp.asarray(_directions(model, t, y)))
         size = _size(of)
@@ -114,7 +117,7 @@ def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) 
         r = len(of.acceleration)
         stiffness, rest = np.asarray(of.matrix)[r:, :r], np.asarray(of.acceleration)
         if size <= 1e3 * np.finfo(rest.dtype).eps * max(first, np.abs(stiffness).max(initial=0.0)):
-            return model.decode(t, y)
+            return model.decode(jnp.asarray(t, float), y)
         step = np.linalg.lstsq(stiffness, -rest, rcond=1e-10)[0]
         step *= min(1.0, _LONGEST / max(np.abs(step).max(), 1e-300))
         for _ in range(_HALVINGS):

@@ -81,6 +81,7 @@ def is_adaptive(method: diffrax.AbstractSolver) -> bool:
 
 FORMULATIONS: dict[str, type[AbstractFormulation]] = {
     "null-space": NullSpace,
+    "relative": Relative,
     "absolute": Absolute,
     "euler-parameters": EulerParameters,
     "hamiltonian": Hamiltonian,

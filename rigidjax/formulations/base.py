@@ -30,7 +30,6 @@ from .charts import (
 )
 from .joint_checks import check_joints
 from .jointed import AbstractJointed
-from .layout import AbstractLayout
 
 
 class AbstractFormulation(eqx.Module):
@@ -55,8 +54,8 @@ class AbstractFormulation(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def layout(self) -> AbstractLayout:
-        """Where the unknowns of each body stand in `y`."""
+    def layout(self) -> Any:
+        """Where the unknowns stand in `y`, an `AbstractLayout`."""
 
     @abc.abstractmethod
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:

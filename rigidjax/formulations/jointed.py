@@ -22,7 +22,7 @@ from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..state import State
 from ..system import System
-from ..system.attachment import Placement, Poses
+from ..system.attachment import Placements, Poses
 from ..system.constraints import pose_correction, project_twists
 from ..system.dynamics import constrained_accelerations
 from ..system.gaps import gaps
@@ -74,7 +74,7 @@ class AbstractJointed(eqx.Module):
         return self.system.tracked_joints
 
     @abc.abstractmethod
-    def motion(self, t, y: Unknowns) -> tuple[Poses, list[Placement], Twists]:
+    def motion(self, t, y: Unknowns) -> tuple[Poses, Placements, Twists]:
         """Poses, placement of the joints, and twists of all bodies."""
 
     @abc.abstractmethod
@@ -177,8 +177,9 @@ class AbstractJointed(eqx.Module):
                 )
             ]
         )
-        names = [joint.name for joint in self.system.joints]
-        return tuple({name: of[j] for j, name in enumerate(names)} for of in (found, rates))
+        names = [str(joint.name) for joint in self.system.joints]
+        by_name = lambda of: {name: of[j] for j, name in enumerate(names)}  # noqa: E731
+        return by_name(found), by_name(rates)
 
     @abc.abstractmethod
     def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:

@@ -52,7 +52,12 @@ def rotors(mechanics: JointedMechanics, t, poses, places, twists: Twists, accele
         joint = None if j is None else mechanics.system.joints[j]
         if joint is not None and joint.armatures is not None:
             forces += [
-                RotorInertia(joint.name, joint.armatures[k], nu_dot[start[body] + k], k)
+                RotorInertia(
+                    joint=joint.name,
+                    armature=joint.armatures[k],
+                    acceleration=nu_dot[start[body] + k],
+                    component=k,
+                )
                 for k in range(joint.num_rates)
             ]
     return forces

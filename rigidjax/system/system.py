@@ -176,7 +176,7 @@ class System(AbstractMechanics):
     def all_forces(self) -> tuple[AbstractForce, ...]:
         """The forces, and the damping that joints bring along."""
         dampings = [
-            JointDamping(joint.name, joint.dampings[k], k)
+            JointDamping(joint=joint.name, damping=joint.dampings[k], component=k)
             for joint in self.joints
             if joint.dampings is not None
             for k in range(joint.num_rates)

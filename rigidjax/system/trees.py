@@ -5,7 +5,8 @@ along the tree without transformations, and so do wrenches and inertias about th
 root: all sums over paths and subtrees are products with one constant matrix.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -43,7 +44,7 @@ def centres(mechanics: "JointedMechanics", poses: Poses) -> Float[Array, "L 3"]:
     return jax.lax.stop_gradient(take(poses.positions, mechanics.system.topology.roots))
 
 
-def tree_joints(mechanics: "JointedMechanics", places: list[Placement]):
+def tree_joints(mechanics: "JointedMechanics", places: Iterable[Any]):
     """Groups of tree joints by number, their places, the bodies that hang on them, and signs."""
     topology = mechanics.system.topology
     hung = {j: i for i, j in enumerate(topology.joints) if j is not None}
