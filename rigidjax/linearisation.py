@@ -1,6 +1,6 @@
 """Equilibria, and small motions about them on the motions that joints and loops allow."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -92,14 +92,15 @@ def linearize(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) ->
         raise ValueError("`linearize(state=...)` takes a state at rest; got velocities.")
     y = _start(model, state, t)
     N = _directions(model, t, y)
-    return _linearised(model, t, y, jnp.asarray(N))
+    return _linearised(model, t, y, jnp.asarray(N))[0]
 
 
 def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> State:
     """A state at rest near to `state` in which all forces balance.
 
-    Newton's iteration on the accelerations that joints and loops leave free, with steps that are
-    halved until these get smaller. It may be unstable: `rj.linearize` says so. Directions in which
+    Downhill where forces push away, by steps of at most half a radian (or of the size of the
+    mechanism), then Newton's iteration: so that a pendulum finds its way down. A state that
+    balances already is returned, stable or not: `rj.linearize` says which. Directions in which
     nothing changes, such as those of a body in space, are left alone.
 
     **Arguments:** `model`, `NullSpace` or `Relative`; `state`, a guess that the joints allow, whose
@@ -109,33 +110,62 @@ def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) 
     _check(model, state)
     still = jnp.zeros_like(state.velocity)
     y = _start(model, State(state.position, state.orientation, still, still), t)
-    first, size = None, np.inf
+    at, largest = _rest(model, t, y), 1e-300
     for _ in range(_STEPS):
-        of = _linearised(model, t, y, jnp.asarray(_directions(model, t, y)))
-        size = _size(of)
-        first = max(size, 1e-300) if first is None else first
-        r = len(of.acceleration)
-        stiffness, rest = np.asarray(of.matrix)[r:, :r], np.asarray(of.acceleration)
-        if size <= 1e3 * np.finfo(rest.dtype).eps * max(first, np.abs(stiffness).max(initial=0.0)):
+        largest = max(largest, at.size, np.abs(at.stiffness).max(initial=0.0))
+        if at.size <= 1e3 * np.finfo(at.acceleration.dtype).eps * largest:
             return model.decode(jnp.asarray(t, float), y)
-        step = np.linalg.lstsq(stiffness, -rest, rcond=1e-10)[0]
-        step *= min(1.0, _LONGEST / max(np.abs(step).max(), 1e-300))
+        step = at.step()
         for _ in range(_HALVINGS):
-            trial = _moved(model, t, y, of.directions @ jnp.asarray(step))
-            again = _linearised(model, t, trial, jnp.asarray(_directions(model, t, trial)))
-            if _size(again) < size:
+            trial = _moved(model, t, y, at.directions @ jnp.asarray(step))
+            after = _rest(model, t, trial)
+            if after.size < at.size or after.energy < at.energy:
                 break
             step *= 0.5
         else:
-            raise ValueError(
-                "`equilibrium` found none: the accelerations do not get smaller from here, "
-                f"{size:.3g} (rad/s^2 or m/s^2) are left. Give a `state` that is nearer to one."
-            )
-        y = trial
+            break
+        y, at = trial, after
     raise ValueError(
-        f"`equilibrium` found none in {_STEPS} steps; {size:.3g} (rad/s^2 or m/s^2) are left. Give "
-        "a `state` that is nearer to one."
+        f"`equilibrium` found none: accelerations of {at.size:.3g} (rad/s^2 or m/s^2) are left "
+        "and do not get smaller. Give a `state` that is nearer to one."
     )
+
+
+class _Rest(NamedTuple):
+    """A state at rest: what its accelerations are, and how they change."""
+
+    directions: Array
+    mass: np.ndarray
+    stiffness: np.ndarray  # change of the accelerations
+    acceleration: np.ndarray
+    energy: float
+
+    @property
+    def size(self) -> float:
+        size = float(np.abs(self.acceleration).max(initial=0.0))
+        return size if np.isfinite(size) else np.inf
+
+    def step(self) -> np.ndarray:
+        """Newton's step, or one downhill where the state is not stable."""
+        root = np.linalg.cholesky(self.mass)
+        inner = -np.linalg.solve(root, self.mass @ self.stiffness) @ np.linalg.inv(root).T
+        values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+        flat = 1e-10 * np.abs(values).max(initial=0.0)
+        if np.all(values > flat):
+            step = np.linalg.solve(self.stiffness, -self.acceleration)
+        else:
+            keep = np.abs(values) > flat
+            along = vectors[:, keep].T @ (root.T @ self.acceleration) / np.abs(values[keep])
+            step = np.linalg.solve(root.T, vectors[:, keep] @ along)
+        return step * min(1.0, _LONGEST / max(np.abs(step).max(initial=0.0), 1e-300))
+
+
+def _rest(model, t, y) -> _Rest:
+    of, mass, energy = _linearised(model, t, y, jnp.asarray(_directions(model, t, y)))
+    r = len(of.acceleration)
+    stiffness = np.asarray(of.matrix)[r:, :r]
+    rest = of.directions, np.asarray(mass), stiffness, np.asarray(of.acceleration), float(energy)
+    return _Rest(*rest)
 
 
 def _check(model, state) -> None:
@@ -153,11 +183,6 @@ def _check(model, state) -> None:
 def _start(model: AbstractMinimalRates, state: State, t) -> Unknowns:
     checked = model.check_state(state, t).normalized()
     return model.chart(checked, t) if model.recharting else model.start(checked, t)
-
-
-def _size(of: Linearisation) -> float:
-    size = float(np.abs(np.asarray(of.acceleration)).max(initial=0.0))
-    return size if np.isfinite(size) else np.inf
 
 
 def _directions(model, t, y) -> np.ndarray:
@@ -185,7 +210,8 @@ def _with_rates(model, y, nu) -> Unknowns:
 
 
 @eqx.filter_jit
-def _linearised(model, t, y, N) -> Linearisation:
+def _linearised(model, t, y, N) -> tuple[Linearisation, Array, Array]:
+    """Small motions, the mass matrix of the directions, and the energy at rest."""
     values, _ = split_chart(y)
     t = jnp.asarray(t, values.dtype)
     first, f = model.layout.num_positions, model.num_rates
@@ -215,7 +241,8 @@ def _linearised(model, t, y, N) -> Linearisation:
     r = N.shape[1]
     top = jnp.concatenate([jnp.zeros((r, r)), jnp.eye(r)], axis=1)
     A = jnp.concatenate([top, jnp.concatenate([stiffness, damping], axis=1)])
-    return Linearisation(A, N, left @ rates(still)[first : first + f], model.rate_labels)
+    of = Linearisation(A, N, left @ rates(still)[first : first + f], model.rate_labels)
+    return of, N.T @ model.mass_matrix(t, still) @ N, model.energy(t, still)
 
 
 @eqx.filter_jit

@@ -61,6 +61,7 @@ class AbstractMinimalRates(AbstractFormulation):
             return rate_labels(self.system)
         return ("wx", "wy", "wz")
 
+    @eqx.filter_jit
     def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
         r"""Mass matrix $M$ of the minimal velocities, $\frac12 \nu^T M \nu$ the kinetic energy.
 
@@ -72,6 +73,7 @@ class AbstractMinimalRates(AbstractFormulation):
         at = self.placed(t, y)
         return self._in_rates(y, mass_matrix(at.mechanics, at.poses, at.moving()))
 
+    @eqx.filter_jit
     def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
         r"""Generalised forces $h$ with $M \dot\nu + h = \tau$.
 
@@ -160,7 +162,10 @@ class AbstractMinimalRates(AbstractFormulation):
         """
         if axes not in ("body", "space"):
             raise ValueError(f'`jacobian(axes=...)` must be "body" or "space"; got {axes!r}.')
-        u = vector_leaf(point, "jacobian(point=...)")
+        return self._jacobian(t, y, body, vector_leaf(point, "jacobian(point=...)"), axes)
+
+    @eqx.filter_jit
+    def _jacobian(self, t, y: Unknowns, body: str, u: Float[Array, "3"], axes: str) -> Array:
         if isinstance(self.system, System):
             at = self.placed(t, y)
             i = body_index(self.system.bodies, body)

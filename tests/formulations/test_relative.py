@@ -1,0 +1,190 @@
+"""Joint coordinates against null-space coordinates, joint by joint and in motion."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.io.names import unknown_names
+
+GRAVITY = rj.Gravity((0.3, -0.2, -9.81))
+T = 0.4
+
+
+def body(name, rng):
+    size = rng.uniform(0.2, 0.6, 3)
+    place = {"position": rng.normal(size=3), "orientation": _unit(rng)}
+    return rj.Body.box(name, size, mass=rng.uniform(0.5, 2.0), **place)
+
+
+def _unit(rng):
+    p = rng.normal(size=4)
+    return p / np.linalg.norm(p)
+
+
+def every_joint(rng):
+    """A tree on the ground and one in space, with every joint that can stand in a tree."""
+    names = [f"b{i}" for i in range(12)]
+    at, one, two = (0.2, 0.1, -0.3), (1.0, 0.5, 0.2), (-0.5, 1.0, 0.0)
+    joints = [
+        rj.Spherical("ground", "b0", at),
+        rj.Revolute("b0", "b1", at, one),
+        rj.Prismatic("b2", "b1", one, point=at),
+        rj.Cylindrical("b2", "b3", at, two),
+        rj.Planar("b4", "b2", at, one),
+        rj.Universal("b0", "b5", at, one, two),
+        rj.Screw("b5", "b6", at, one, 0.3),
+        rj.Weld("b6", "b7", at),
+        rj.Revolute("b7", "b8", at, two, motion=lambda t: jnp.sin(2.0 * t)),
+        rj.Spherical("b10", "b9", at),
+        rj.Free("b10", name="base"),
+        rj.Revolute("b11", "b10", at, one),
+    ]
+    return rj.System([body(name, rng) for name in names], joints, [GRAVITY])
+
+
+@pytest.fixture(scope="module")
+def tree():
+    rng = np.random.default_rng(3)
+    system = every_joint(rng)
+    model = rj.Relative(system)
+    y = rng.normal(size=model.num_unknowns)
+    y = model.project(T, jnp.asarray(y))
+    return system, model, y, model.decode(T, y)
+
+
+@pytest.fixture(scope="module")
+def evaluated():
+    """What two formulations say of one state."""
+
+    @eqx.filter_jit
+    def evaluate(model, t, y):
+        return {
+            "state": model.decode(t, y),
+            "accelerations": model.accelerations(t, y),
+            "energy": model.energy(t, y),
+            "mass matrix": model.mass_matrix(t, y),
+            "bias": model.bias_forces(t, y),
+            "drift": model.drift(t, y),
+            "rate": model.vector_field(t, y),
+            "coordinates": model.joint_coordinates(t, y)[0],
+        }
+
+    return evaluate
+
+
+def differences(first, second):
+    """Largest difference of every leaf over the largest entry."""
+    both = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    return [float(jnp.max(jnp.abs(a - b)) / (1 + jnp.max(jnp.abs(a)))) for a, b in both if a.size]
+
+
+def test_every_joint_moves_as_in_null_space_coordinates(tree, evaluated):
+    system, model, y, state = tree
+    other = rj.NullSpace(system)
+    z = other.encode(state, T)
+    mine, theirs = evaluated(model, T, y), evaluated(other, T, z)
+    for key in ("accelerations", "energy", "mass matrix", "bias"):
+        assert max(differences(mine[key], theirs[key])) < 1e-11, key
+    np.testing.assert_allclose(
+        mine["rate"][-model.num_rates :], theirs["rate"][-model.num_rates :], atol=1e-9
+    )
+    assert max(map(float, mine["drift"])) < 1e-13
+    assert model.num_unknowns < other.num_unknowns
+
+
+def test_coordinates_are_those_of_the_joints(tree):
+    _, model, y, state = tree
+    again = model.encode(state, T)
+    twice = model.decode(T, again)
+    assert max(differences(state, twice)) < 1e-12
+    # Quaternions have two signs, angles whole turns; the rest is the same.
+    turns = np.abs(np.asarray(again - y)) / (2 * np.pi)
+    plain, _ = model.layout.where
+    np.testing.assert_allclose(turns[plain] - np.round(turns[plain]), 0, atol=1e-12)
+    assert len(model.coordinate_labels) == model.layout.num_positions
+    assert len(set(unknown_names(model))) == model.num_unknowns
+
+
+def test_positions_move_as_the_velocities_say(tree):
+    _, model, y, state = tree
+    rate = model.vector_field(T, y)
+    _, moving = jax.jvp(model.decode, (T, y), (1.0, rate))
+    np.testing.assert_allclose(moving.position, state.velocity, atol=1e-11)
+    wanted = model.accelerations(T, y)
+    np.testing.assert_allclose(moving.velocity, wanted.linear, atol=1e-9)
+    np.testing.assert_allclose(moving.angular_velocity, wanted.angular, atol=1e-9)
+
+
+def test_seven_hinges_have_fourteen_unknowns():
+    problem = rj.problems.chain(7, "revolute")
+    assert rj.Relative(problem.system).num_unknowns == 14
+    assert rj.NullSpace(problem.system).num_unknowns == 56
+
+
+@pytest.mark.parametrize("rotation", [rj.RotationVector(), rj.EulerAngles("ZYX")])
+def test_ball_joints_in_every_chart(rotation):
+    rod = rj.Body.box("rod", (0.1, 0.2, 0.5), mass=1.0, position=(0, 0, -0.3))
+    system = rj.System(rod, [rj.Spherical("ground", "rod", (0, 0, 0))], [GRAVITY])
+    state = system.reference_state()
+    omega = jnp.array([[6.0, 5.0, -7.0]])
+    state = rj.consistent_state(system, eqx.tree_at(lambda s: s.angular_velocity, state, omega))
+    ends = [
+        rj.simulate(model, state, 2.0, rtol=1e-10, atol=1e-10).states.position[-1]
+        for model in (rj.Relative(system, rotation), rj.NullSpace(system))
+    ]
+    np.testing.assert_allclose(*ends, atol=1e-7)
+
+
+def test_loops_are_closed_on_rates_and_by_projection(evaluated):
+    problem = rj.problems.four_bar()
+    model, other = rj.Relative(problem.system), rj.NullSpace(problem.system)
+    mine = evaluated(model, 0.0, model.encode(problem.state0))
+    theirs = evaluated(other, 0.0, other.encode(problem.state0))
+    assert max(differences(mine["accelerations"], theirs["accelerations"])) < 1e-12
+    y = model.encode(problem.state0) + 1e-3 * jnp.arange(6.0)
+    assert float(model.drift(0.0, y)[0]) > 1e-4
+    assert max(map(float, model.drift(0.0, model.project(0.0, y)))) < 1e-12
+
+
+def test_angles_have_all_their_turns():
+    wheel = rj.Body.cylinder("wheel", 0.2, 0.1, mass=1.0)
+    system = rj.System(wheel, [rj.Revolute("ground", "wheel", (0, 0, 0), (0, 0, 1), name="axle")])
+    state = eqx.tree_at(
+        lambda s: s.angular_velocity, system.reference_state(), jnp.array([[0, 0, 9.0]])
+    )
+    solution = rj.simulate(rj.Relative(system), state, 2.0, ts=jnp.linspace(0, 2, 5))
+    np.testing.assert_allclose(solution.coordinates["axle"][:, 0], 9.0 * solution.ts, rtol=1e-9)
+    np.testing.assert_allclose(solution.rates["axle"][:, 0], 9.0, rtol=1e-12)
+
+
+def test_a_body_with_a_fixed_point_is_that_of_null_space_coordinates():
+    problem = rj.problems.heavy_top()
+    model, other = rj.Relative(problem.system), rj.NullSpace(problem.system)
+    y = other.encode(problem.state0)
+    np.testing.assert_array_equal(model.encode(problem.state0), y)
+    np.testing.assert_array_equal(model.vector_field(0.0, y), other.vector_field(0.0, y))
+
+
+def test_gradients_of_runs_are_those_of_null_space_coordinates():
+    problem = rj.problems.chain(2, "revolute")
+
+    def end(kind, mass):
+        system = eqx.tree_at(lambda s: s.bodies[1].mass, problem.system, mass)
+        run = rj.simulate(kind(system), problem.state0, 0.2, rtol=1e-10, atol=1e-10)
+        return run.states.position[-1, -1, 2]
+
+    found = [jax.grad(lambda m, k=k: end(k, m))(1.3) for k in (rj.Relative, rj.NullSpace)]
+    np.testing.assert_allclose(*found, rtol=1e-7)
+    assert abs(found[0]) > 1e-4
+
+
+def test_structure_preserving_steps_ask_for_other_coordinates():
+    problem = rj.problems.chain(2, "revolute")
+    with pytest.raises(ValueError, match="takes `rj.NullSpace`"):
+        rj.simulate(
+            rj.Relative(problem.system), problem.state0, 0.1,
+            solver=rj.solvers.EnergyMomentum(), dt=0.01,
+        )  # fmt: skip

@@ -1,0 +1,179 @@
+"""Couplings, constraints of a user, damping, rotors, free joints: closed forms and other joints."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+
+GRAVITY = rj.Gravity((0.0, 0.0, -9.81))
+Y = (0.0, 1.0, 0.0)
+
+
+def rods():
+    return [
+        rj.Body.box(name, (1.0, 0.2, 0.1), mass=mass, position=(x + 0.5, 0, 0))
+        for name, mass, x in (("a", 1.0, 0.0), ("b", 2.0, 2.0))
+    ]
+
+
+def hinge(body, x, **more):
+    return rj.Revolute("ground", body, (x, 0, 0), Y, name=f"hinge {body}", **more)
+
+
+def geared(ratio=-2.0, **more):
+    """Two rods on hinges, one turned by the other."""
+    joints = [hinge("a", 0.0, **more), hinge("b", 2.0), rj.Coupling("hinge b", "hinge a", ratio)]
+    return rj.System(rods(), joints, [GRAVITY])
+
+
+def moments():
+    a, b = rods()
+    return [float(body.inertia[1] + body.mass * 0.25) for body in (a, b)]
+
+
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
+def test_gears(kind):
+    system = geared()
+    model = kind(system)
+    state = system.reference_state()
+    found = model.accelerations(0.0, model.encode(state)).angular[:, 1]
+    # Gravity pulls both rods down, by -m g r about the y axis turned against it.
+    Ja, Jb = moments()
+    pull = 9.81 * 0.5 * (1.0 + -2.0 * 2.0)
+    np.testing.assert_allclose(found, pull / (Ja + 4 * Jb) * np.array([1, -2]), rtol=1e-12)
+    assert system.num_dof == 1
+
+
+def test_gears_of_many_turns_and_a_rack():
+    """A pinion that turns a wheel by a third and moves a rack: from rest under a moment."""
+    pinion = rj.Body.cylinder("a", 0.1, 0.1, mass=1.0)
+    wheel = rj.Body.cylinder("b", 0.3, 0.1, mass=3.0, position=(0.4, 0, 0))
+    rack = rj.Body.box("rack", (1.0, 0.1, 0.1), mass=2.0, position=(0, 0.15, 0))
+    joints = [
+        rj.Revolute("ground", "a", (0, 0, 0), (0, 0, 1), name="pinion", damping=0.0),
+        rj.Revolute("ground", "b", (0.4, 0, 0), (0, 0, 1), name="wheel"),
+        rj.Prismatic("ground", "rack", (1, 0, 0), name="rack"),
+        rj.Coupling("wheel", "pinion", -1 / 3),
+        rj.Coupling("rack", "pinion", 0.1),
+    ]
+    system = rj.System([pinion, wheel, rack], joints, [rj.Torque("a", (0, 0, 0.5))])
+    inertia = float(pinion.inertia[2] + wheel.inertia[2] / 9 + 2.0 * 0.01)
+    ts = jnp.linspace(0.0, 4.0, 5)
+    for kind in (rj.NullSpace, rj.Relative):
+        run = rj.simulate(kind(system), system.reference_state(), 4.0, ts=ts)
+        angle = 0.25 / inertia * ts**2
+        assert angle[-1] > 50
+        np.testing.assert_allclose(run.coordinates["pinion"][:, 0], angle, atol=1e-5)
+        np.testing.assert_allclose(run.coordinates["rack"][:, 0], 0.1 * angle, atol=1e-6)
+        assert np.max(run.position_drift) < 1e-10
+
+
+def test_damping_and_rotors_of_a_hinge():
+    """Without gravity a rate falls as exp(-d t / (J + a)); the rotor counts in the energy."""
+    J, d, a = moments()[0], 0.3, 0.4
+    system = rj.System(rods()[0], [hinge("a", 0.0, damping=d, armature=a)])
+    state = eqx.tree_at(
+        lambda s: (s.angular_velocity, s.velocity),
+        system.reference_state(),
+        (jnp.array([[0, 3.0, 0]]), jnp.array([[0, 0, -1.5]])),
+    )
+    model = rj.NullSpace(system)
+    run = rj.simulate(model, state, 2.0, rtol=1e-11, atol=1e-11)
+    rate = 3.0 * np.exp(-d * 2.0 / (J + a))
+    np.testing.assert_allclose(run.rates["hinge a"][-1, 0], rate, rtol=1e-9)
+    np.testing.assert_allclose(run.energy[-1], 0.5 * (J + a) * rate**2, rtol=1e-9)
+    # Leaves: both can be fitted.
+    slope = jax.grad(
+        lambda d: model_rate(eqx.tree_at(lambda m: m.system.joints[0].damping, model, d), state)
+    )(jnp.array([d]))
+    np.testing.assert_allclose(slope, -3.0 / (J + a), rtol=1e-9)
+
+
+def model_rate(model, state):
+    return model.vector_field(0.0, model.pack(state))[-1]
+
+
+def distance(lengths=True):
+    def gap(t, poses):
+        (xa, Ra), (xb, Rb) = poses["a"], poses["b"]
+        apart = xb + Rb @ jnp.array([-0.5, 0, 0]) - xa - Ra @ jnp.array([0.5, 0, 0])
+        return jnp.sqrt(jnp.sum(apart**2)) - 1.0
+
+    return rj.Constraint(gap, ["a", "b"], lengths, name="rod")
+
+
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
+def test_a_constraint_of_a_user_is_the_joint_that_it_describes(kind):
+    forces = [GRAVITY, rj.Torque("a", (0, 0.3, 0.1))]
+    joint = rj.Distance("a", "b", (1.0, 0, 0), (2.0, 0, 0))
+    first, second = (rj.System(rods(), [joint], forces), rj.System(rods(), [distance()], forces))
+    state = first.reference_state()
+    omega = jnp.array([[0.1, 0.2, 0.3], [1.0, -0.5, 0.2]])
+    state = rj.consistent_state(first, eqx.tree_at(lambda s: s.angular_velocity, state, omega))
+    found = [
+        model.accelerations(0.0, model.encode(state))
+        for model in (rj.NullSpace(first), kind(second))
+    ]
+    np.testing.assert_allclose(found[0].linear, found[1].linear, atol=1e-12)
+    np.testing.assert_allclose(found[0].angular, found[1].angular, atol=1e-12)
+    assert second.num_dof == 11
+
+
+def test_consistent_states_close_constraints():
+    system = rj.System(rods(), [distance()])
+    state = system.reference_state()
+    apart = eqx.tree_at(lambda s: s.position, state, state.position.at[1, 1].add(0.7))
+    with pytest.raises(ValueError, match="violate the joint 'rod'"):
+        rj.NullSpace(system).encode(apart)
+    closed = rj.consistent_state(system, apart)
+    assert float(rj.NullSpace(system).drift(0.0, rj.NullSpace(system).encode(closed))[0]) < 1e-12
+
+
+def test_free_says_on_which_body_a_tree_stands():
+    ball = rj.Spherical("a", "b", (1.5, 0, 0), name="ball")
+    plain = rj.System(rods(), [ball], [GRAVITY])
+    named = rj.System(rods(), [ball, rj.Free("b", name="base")], [GRAVITY])
+    assert rj.rate_labels(plain)[0] == "a.vx"
+    assert "base[0]" in rj.rate_labels(named)
+    omega = jnp.array([[1.0, 2, 3], [-1, 0, 1]])
+    state = eqx.tree_at(lambda s: s.angular_velocity, plain.reference_state(), omega)
+    state = rj.consistent_state(plain, state)
+    found = []
+    for kind in (rj.NullSpace, rj.Relative, rj.Absolute):
+        for system in (plain, named):
+            model = kind(system)
+            found.append(model.accelerations(0.0, model.encode(state)))
+    for other in found[1:]:
+        np.testing.assert_allclose(other.linear, found[0].linear, atol=1e-12)
+        np.testing.assert_allclose(other.angular, found[0].angular, atol=1e-11)
+
+
+def test_messages():
+    with pytest.raises(ValueError, match="two different joints"):
+        rj.Coupling("x", "x", 1.0)
+    with pytest.raises(ValueError, match=r"no joint called 'hinge c'.*'hinge "):
+        rj.System(rods(), [hinge("a", 0.0), rj.Coupling("hinge a", "hinge c", 1.0)])
+    with pytest.raises(ValueError, match="one coordinate; the Spherical"):
+        ball = rj.Spherical("ground", "b", (2.0, 0, 0), name="ball")
+        rj.System(rods(), [hinge("a", 0.0), ball, rj.Coupling("hinge a", "ball", 1.0)])
+    with pytest.raises(ValueError, match=r"return a number or a vector"):
+        rj.Constraint(lambda t, poses: jnp.eye(3), "a")
+    with pytest.raises(ValueError, match="2 for 1 equations"):
+        distance((True, False))
+    with pytest.raises(ValueError, match="hangs on the ground already"):
+        rj.System(rods()[0], [hinge("a", 0.0), rj.Free("a")])
+    with pytest.raises(ValueError, match=r"armature=\.\.\.\)` must not be negative"):
+        hinge("a", 0.0, armature=-1.0)
+    with pytest.raises(ValueError, match="is prescribed"):
+        hinge("a", 0.0, motion=jnp.sin, damping=1.0)
+    with pytest.raises(ValueError, match=r"'weld' closes a loop|'hinge a' closes a loop"):
+        joints = [rj.Weld("ground", "a", name="weld"), hinge("a", 0.0, armature=1.0)]
+        rj.System(rods()[0], joints)
+    with pytest.raises(ValueError, match="no discrete form of `Coupling`"):
+        rj.simulate(
+            rj.NullSpace(geared()), geared().reference_state(), 0.1,
+            solver=rj.solvers.EnergyMomentum(), dt=0.01,
+        )  # fmt: skip

@@ -1,0 +1,88 @@
+"""Equilibria and small motions about them: closed forms."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+
+G = 9.81
+GRAVITY = rj.Gravity((0.0, 0.0, -G))
+
+
+def pendulum(angle=0.0, **more):
+    """A rod of 1 m and 2 kg on a hinge at its end, turned away from hanging down."""
+    position = (0.5 * np.sin(angle), 0.0, -0.5 * np.cos(angle))
+    turned = (np.cos(angle / 2), 0.0, -np.sin(angle / 2), 0.0)
+    rod = rj.Body.rod("rod", 1.0, mass=2.0, position=position, orientation=turned)
+    joint = rj.Revolute("ground", "rod", (0, 0, 0), (0, -1, 0), name="hinge", **more)
+    return rj.System(rod, [joint], [GRAVITY])
+
+
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
+def test_a_damped_pendulum(kind):
+    J, d = 2.0 / 3.0, 0.5
+    system = pendulum(damping=d)
+    found = rj.linearize(kind(system), system.reference_state())
+    wanted = np.roots([J, d, 2.0 * G * 0.5])
+    np.testing.assert_allclose(np.sort_complex(found.eigenvalues), np.sort_complex(wanted))
+    np.testing.assert_allclose(found.frequencies, abs(wanted[0].imag))
+    np.testing.assert_allclose(found.damping_ratios, d / (2 * np.sqrt(J * G)))
+    assert found.is_stable and found.labels == ("hinge",)
+
+
+def test_a_pendulum_finds_its_way_down():
+    system = pendulum(angle=1.0)
+    found = rj.equilibrium(rj.Relative(system), system.reference_state())
+    np.testing.assert_allclose(found.position, [[0, 0, -0.5]], atol=1e-10)
+    upright = pendulum(angle=np.pi)
+    assert not rj.linearize(rj.NullSpace(upright), upright.reference_state()).is_stable
+
+
+def test_two_pendulums_have_the_modes_of_the_textbook():
+    """Two equal rods, one hung on the other: M and K of small angles written down."""
+    rods = [
+        rj.Body.rod(n, 1.0, mass=1.0, position=(0, 0, z)) for n, z in (("a", -0.5), ("b", -1.5))
+    ]
+    joints = [
+        rj.Revolute("ground", "a", (0, 0, 0), (0, 1, 0)),
+        rj.Revolute("a", "b", (0, 0, -1.0), (0, 1, 0)),
+    ]
+    system = rj.System(rods, joints, [GRAVITY])
+    M, K = np.array([[4 / 3, 1 / 2], [1 / 2, 1 / 3]]), G * np.diag([1.5, 0.5])
+    wanted = np.sqrt(np.linalg.eigvals(np.linalg.solve(M, K)))
+    found = rj.linearize(rj.NullSpace(system), system.reference_state())
+    np.testing.assert_allclose(found.frequencies, np.sort(wanted), rtol=1e-12)
+    assert found.modes.shape == (2, 4)
+
+
+def test_a_linkage_rests_where_its_potential_is_least():
+    problem = rj.problems.four_bar(thickness=0.05)
+    model = rj.NullSpace(problem.system)
+    still = eqx.tree_at(
+        lambda s: (s.velocity, s.angular_velocity),
+        problem.state0,
+        (jnp.zeros((3, 3)), jnp.zeros((3, 3))),
+    )
+    state = rj.equilibrium(model, still)
+    found = rj.linearize(model, state)
+    assert found.is_stable and found.matrix.shape == (2, 2)
+    # The frequency by a small swing: the period of a run that starts a little aside.
+    direction = np.asarray(found.directions)[:, 0]
+    y = model.encode(state)
+    y = y.at[-3:].add(1e-4 * direction)
+    period = 2 * np.pi / found.frequencies[0]
+    run = rj.simulate(model, model.decode(0.0, y), period, rtol=1e-11, atol=1e-13)
+    moved = np.abs(np.asarray(run.states.position[-1] - state.position)).max()
+    assert moved < 1e-7
+    with pytest.raises(ValueError, match="at rest"):
+        rj.linearize(model, problem.state0)
+    with pytest.raises(TypeError, match="`NullSpace` and `Relative`"):
+        rj.linearize(rj.Absolute(problem.system), still)
+
+
+def test_nothing_balances_a_free_fall():
+    with pytest.raises(ValueError, match="found none"):
+        body = rj.System(rj.Body.box("box", (1, 1, 1), mass=1.0), forces=[GRAVITY])
+        rj.equilibrium(rj.NullSpace(body), body.reference_state())
