@@ -12,7 +12,7 @@ from ....formulations import AbstractFormulation
 from ....rotations import Directors
 from ....rotations.euler_map import euler_map
 from ....rotations.matrix import cross, to_body, to_space
-from ....system.attachment import Placement, Poses
+from ....system.attachment import Placements, Poses
 from ....system.jointed import JointedMechanics
 from ..sizes import extents
 from .forces import conserving_wrenches
@@ -88,7 +88,7 @@ class _Equations(AbstractSaddle):
     h: Float[Array, ""]
     start: Phase
     first: Poses
-    places: list[Placement]  # of the joints at the start
+    places: Placements  # of the joints at the start
     by_quaternion: tuple[bool, ...] = eqx.field(static=True)
 
     def _turns(self, change) -> tuple[Float[Array, " L"], Float[Array, " L"]]:
@@ -128,7 +128,7 @@ class _Equations(AbstractSaddle):
         gap = mechanics.constraint(self.t0 + h, places)
         return jnp.concatenate([(gain - impulse + reaction).ravel(), gap])
 
-    def _reaction(self, t, last: Poses, places: list[Placement], mu, quaternions):
+    def _reaction(self, t, last: Poses, places: Placements, mu, quaternions):
         r"""$\bar G^T \mu$, moments in body components at the start."""
         mechanics, first = self.mechanics, self.first
         mean = jax.tree.map(lambda u, v: 0.5 * (u + v), first, last)

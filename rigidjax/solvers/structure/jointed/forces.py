@@ -42,7 +42,7 @@ def conserving_wrenches(
 
     total = mechanics.applied(t, half_way)
     zero = jnp.zeros(3, total.dtype)
-    for force in system.forces:
+    for force in system.all_forces:
         if not force.is_linear:
             more = correction(
                 system.bodies, system.joints, force, t, h, kinematics_of, start, half_way, end,

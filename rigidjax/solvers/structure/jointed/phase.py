@@ -70,7 +70,7 @@ def _is_held(mechanics: JointedMechanics) -> bool:
     That is not so for prescribed motions, nor for bodies free in space, whose momentum counts.
     """
     system = mechanics.system
-    driven = any(getattr(joint, "motion", None) is not None for joint in system.joints)
+    driven = any(joint.is_driven for joint in system.joints)
     return not driven and None not in system.topology.joints
 
 
