@@ -67,13 +67,15 @@ class System(AbstractMechanics):
         if not bodies:
             raise ValueError("`System(bodies=...)` needs at least one body; got none.")
         for name, items, kind in (
-            ("bodies", bodies, Body),
-            ("joints", joints, AbstractJoint | AbstractConstraint),
-            ("forces", forces, AbstractForce),
+            ("bodies", bodies, (Body,)),
+            ("joints", joints, (AbstractJoint, AbstractConstraint)),
+            ("forces", forces, (AbstractForce,)),
         ):
             for item in items:
                 if not isinstance(item, kind):
-                    raise TypeError(f"`System({name}=...)` takes {name}; got {item!r}.")
+                    raise TypeError(
+                        f"`System({name}=...)` takes {kind[0].__name__} objects; got {item!r}."
+                    )
         # Classes of a user may have functions as fields that are not static.
         joints, forces = (
             tuple(with_static_functions(item, type(item).__name__) for item in items)

@@ -82,7 +82,8 @@ def test_joint_states_are_consistent_and_keep_their_turns():
 
     @jax.jit
     def placed(q, state):
-        t, poses = jnp.zeros(()), tree_poses(mechanics, q)
+        t = jnp.zeros(())
+        poses = tree_poses(mechanics, t, q, jnp.zeros((0, 3, 3)))
         places = mechanics.place(poses)
         twists = Twists(state.velocity, state.angular_velocity)
         rate = mechanics.constraint_rate(t, places, twists)
