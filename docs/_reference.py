@@ -110,7 +110,7 @@ def on_files(files, config):
         add(f"reference/{title.lower()}.md", group_page(title, names, alone))
         for name in alone:
             add(own_page(title, name), class_page(title, name))
-            if title == "Joints":
+            if title == "Joints" and name in JOINTS:
                 add(f"reference/joints/{name}-view.html", motion(name).page)
     return files
 
@@ -195,7 +195,7 @@ def first_sentence(thing):
 def class_page(title, name):
     """The docstring, what can be computed of the class, and where it is used."""
     parts = [f"# {name}", ""]
-    if title == "Joints":
+    if title == "Joints" and name in JOINTS:
         parts += joint_facts(name)
     if title == "Formulations":
         parts += [

@@ -11,6 +11,7 @@ import rigidjax as rj
 
 FORMS = {
     "NullSpace()": rj.NullSpace(TOP.system),
+    "Relative()": rj.Relative(TOP.system),
     "Absolute(index=0)": rj.Absolute(TOP.system, index=0),
     "Absolute(index=1)": rj.Absolute(TOP.system, index=1),
     "Absolute(index=1, baumgarte=(10.0, 10.0))": rj.Absolute(
