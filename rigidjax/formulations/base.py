@@ -12,11 +12,11 @@ from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
-from ..rotations.so3 import multiply
+from ..rotations.so3 import cross, multiply
 from ..state import State
 from ..system import AbstractMechanics, System, as_mechanics
 from ..system.dynamics import eliminates
-from ..system.jointed import Twists
+from ..system.jointed import JointedMechanics, Twists
 from ..system.reactions import Reaction
 from .charts import (
     Charted,
@@ -298,8 +298,16 @@ class AbstractFormulation(eqx.Module):
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
-        mechanics = self.mechanics if self.jointed is None else self.jointed.mechanics
+        mechanics = self._of_bodies
         return mechanics.kinetic_energy(kinematics) + mechanics.potential_energy(t, kinematics)
+
+    def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+        """Kinetic energy, that of rotors (`armature`) included, J."""
+        return self._of_bodies.kinetic_energy(self.kinematics(t, y))
+
+    def potential_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
+        """Potential energy of the forces that have one, J."""
+        return self._of_bodies.potential_energy(t, self.kinematics(t, y))
 
     def momentum(
         self, t: Float[Array, ""], y: Unknowns
@@ -308,8 +316,41 @@ class AbstractFormulation(eqx.Module):
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
         """
-        mechanics = self.mechanics if self.jointed is None else self.jointed.mechanics
-        return mechanics.momentum(self.kinematics(t, y))
+        return self._of_bodies.momentum(self.kinematics(t, y))
+
+    def centre_of_mass(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "3"]:
+        """Centre of mass of all bodies, (3,) m, space components.
+
+        **Errors:** `ValueError` for a `FixedPointBody`.
+        """
+        kinematics = self.kinematics(t, y)
+        if not self.mechanics.translates:
+            raise ValueError(
+                "A `FixedPointBody` does not say where its centre of mass is. Use a `System` of a "
+                "`Body` on a `Spherical` joint."
+            )
+        masses = jnp.stack(list(self.mechanics.masses()))
+        return masses @ jnp.stack(list(kinematics.positions)) / jnp.sum(masses)
+
+    def centroidal_momentum(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+        """Linear momentum, and angular momentum about the centre of mass, space components.
+
+        Of bodies alone: what rotors (`armature`) have relative to them is left out, as in
+        `momentum`.
+
+        **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
+        **Errors:** `ValueError` for a `FixedPointBody`.
+        **Source:** Orin, Goswami, Lee, Autonomous Robots 35 (2013) 161-176.
+        """
+        centre = self.centre_of_mass(t, y)
+        linear, angular = self.momentum(t, y)
+        return linear, angular - cross(centre, linear)
+
+    @property
+    def _of_bodies(self) -> AbstractMechanics | JointedMechanics:
+        return self.mechanics if self.jointed is None else self.jointed.mechanics
 
     def rotation_matrix(
         self, values: Float[Array, " N"], reference: Float[Array, "L 4"] | None, i: int

@@ -62,7 +62,7 @@ class AbstractJoint(eqx.Module):
     # Whether its last three rates are the angular velocity of a rotation that is not restricted, in
     # components of the child's joint frame.
     turns_freely: ClassVar[bool] = False
-    # Whether its point is the centre of mass of the child, and its frame has the axes of space.
+    # Whether it leads from the inertial frame to the frame of the child, in its centre of mass.
     at_centre: ClassVar[bool] = False
 
     @property

@@ -17,8 +17,9 @@ class Free(AbstractJoint):
     are unknowns, such as the base of a walking robot; left out, it is the first one of the tree.
 
     The joint rates are the velocity of the centre of mass, space components, m/s, and the angular
-    velocity, body components, rad/s. The coordinates are the displacement of the centre of mass
-    and the rotation vector from the reference configuration (not continuous beyond pi).
+    velocity, body components, rad/s. The coordinates are the position of the centre of mass and the
+    rotation vector of the body (not continuous beyond pi), as of a body without a joint: zero not
+    in the reference configuration, as those of other joints, but where both frames coincide.
 
     **Arguments:** `child`, name of a body; `name`.
     **Errors:** `ValueError` for `"ground"`; when the `System` is built, for a body that hangs on

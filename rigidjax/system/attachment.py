@@ -155,18 +155,18 @@ def group_joints(
         joint = eqx.combine(arrays, parts[0][1])
         parents = tuple(rows[joints[j].parent] for j in indices)
         children = tuple(rows[joints[j].child] for j in indices)
-        if joint.at_centre:
-            first = second = positions[np.array(children)]
-            frame = jnp.broadcast_to(jnp.eye(3, dtype=first.dtype), (len(indices), 3, 3))
-        else:
-            first, second, frame = eqx.filter_vmap(lambda j: (*j.points(), j.frame()))(joint)
 
         def attach(bodies, points, frames):
             x, R = positions[np.array(bodies)], rotations[np.array(bodies)]
             arms = jax.vmap(lambda R, x, point: to_body(R, point - x))(R, x, points)
             return arms, jax.vmap(relative)(R, frames)
 
-        on_parent, on_child = attach(parents, first, frame), attach(children, second, frame)
+        if joint.at_centre:
+            axes = jnp.broadcast_to(jnp.eye(3, dtype=positions.dtype), (len(indices), 3, 3))
+            on_parent = on_child = jnp.zeros(axes.shape[:2], axes.dtype), axes
+        else:
+            first, second, frame = eqx.filter_vmap(lambda j: (*j.points(), j.frame()))(joint)
+            on_parent, on_child = attach(parents, first, frame), attach(children, second, frame)
         groups.append(
             JointGroup(
                 joint, *on_parent, *on_child, tuple(indices), parents, children,
