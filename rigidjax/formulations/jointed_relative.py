@@ -88,6 +88,14 @@ class TreeLayout(AbstractLayout):
             row += all_of_them
         return np.array(plain, int), np.array(turning, int).reshape(self.num_rotations, 3)
 
+    def rows_of(self, body: int) -> tuple[slice, slice]:
+        """Rows of the coordinates of what a body hangs on, and of its rates among all rates."""
+        own = [
+            count + self.num_coordinates * (i in self.turning) for i, count in enumerate(self.plain)
+        ]
+        ends = sum(own[: body + 1]), sum(self.rates[: body + 1])
+        return slice(ends[0] - own[body], ends[0]), slice(ends[1] - self.rates[body], ends[1])
+
     def split(self, y: Float[Array, " N"]) -> tuple[Float[Array, " q"], Float[Array, "k n"]]:
         """Lengths and angles, and coordinates of the rotations."""
         plain, turning = self.where

@@ -110,12 +110,7 @@ class AbstractMinimalRates(AbstractFormulation):
         **Returns:** shape (f,), N and N m.
         **Errors:** `ValueError` for another shape.
         """
-        rates_dot = jnp.asarray(rates_dot)
-        if rates_dot.shape != (self.num_rates,):
-            raise ValueError(
-                f"`inverse_dynamics(rates_dot=...)` takes shape ({self.num_rates},), one for each "
-                f"of {list(self.rate_labels)}; got {rates_dot.shape}."
-            )
+        rates_dot = self._of_rates(rates_dot, "inverse_dynamics(rates_dot=...)")
         tau = self.mass_matrix(t, y) @ rates_dot + self.bias_forces(t, y)
         if not isinstance(self.system, System) or not self.system.closes:
             return tau
@@ -124,6 +119,35 @@ class AbstractMinimalRates(AbstractFormulation):
         scaled = loops.scale * tau
         carried = pseudo_inverse(loops.matrix) @ (loops.matrix @ scaled)
         return (scaled - carried) / loops.scale
+
+    def forward_dynamics(
+        self, t: Float[Array, ""], y: Unknowns, forces: ArrayInput | None = None
+    ) -> Float[Array, " f"]:
+        r"""Accelerations $\dot\nu$ under generalised forces $\tau$ beyond those of the model.
+
+        **Arguments:** `forces`, shape (f,), N and N m, in the order of `rate_labels`; none if left
+        out, as in a simulation.
+        **Returns:** shape (f,).
+        **Errors:** `ValueError` for another shape.
+        """
+        values, _ = split_chart(self.vector_field(t, y))
+        rates_dot = self.layout.velocities(values)
+        if forces is None:
+            return rates_dot
+        forces = self._of_rates(forces, "forward_dynamics(forces=...)")
+        if isinstance(self.system, System) and self.system.closes:
+            at = self.placed(t, y)
+            return rates_dot + factor_loops(at.mechanics, at.t, at.poses, at.places).free @ forces
+        return rates_dot + solve(self.mass_matrix(t, y), forces)
+
+    def _of_rates(self, values: ArrayInput, argument: str) -> Float[Array, " f"]:
+        values = jnp.asarray(values)
+        if values.shape != (self.num_rates,):
+            raise ValueError(
+                f"`{argument}` takes shape ({self.num_rates},), one for each of "
+                f"{list(self.rate_labels)}; got {values.shape}."
+            )
+        return values
 
     def forward_kinematics(
         self, t: Float[Array, ""], y: Unknowns

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..formulations import Relative
+from ..rotations import RotationVector
 from ..state import State
-from ..system import System, joint_states
-from ..system.placing import check_placeable
+from ..system import System
 from .consistent import consistent_state
 
 # The joints are brought to their coordinates in steps of at most so many radians or metres: from
@@ -26,32 +27,48 @@ def jointed_state(
 ) -> State:
     """The state in which joints have given coordinates and rates.
 
-    In a tree on the ground the other joints stay as in the reference configuration. Otherwise they
-    move as little as closing the loops needs, in steps from the reference configuration on, and
-    free bodies with them.
+    In trees the other joints stay as in the reference configuration, and so do bodies that hang on
+    no joint. With loops they move as little as closing these needs, in steps from the reference
+    configuration on.
 
     **Arguments:** `system`; `coordinates`, by names of joints, of each as many numbers as it has
-    rates, lengths (m) before angles (rad), zero in the reference configuration; `rates`, the same,
-    m/s and rad/s, zero for a joint with coordinates if left out.
+    rates, lengths (m) before angles (rad), a rotation vector (rad) of a ball joint, zero in the
+    reference configuration (of a `Free` the position, m, and the rotation vector of its body);
+    `rates`, the same, m/s and rad/s, zero for a joint with coordinates if left out.
     **Errors:** `ValueError` for an unknown joint, for another number of coordinates, for joints
-    with several in a system that is no tree on the ground, and for loops that cannot be closed.
+    with several in a system with loops, and for loops that cannot be closed.
     """
     rates = rates or {}
     given = {
         name: _checked(system, name, coordinates.get(name, 0.0), rates.get(name, 0.0))
         for name in dict.fromkeys([*coordinates, *rates])
     }
-    try:
-        check_placeable(system)
-    except ValueError:
+    if system.closes:
         return _driven(system, given)
-    ends = np.cumsum(system.rates_of_bodies)
-    q, nu = np.zeros((2, ends[-1]))
+    # The coordinates of a rotation vector are those of a ball joint.
+    model = Relative(system, RotationVector(), recharting=False)
+    q, nu = _reference(model)
     for body, j in enumerate(system.topology.joints):
-        assert j is not None
-        of_joint = slice(ends[body] - system.rates_of_bodies[body], ends[body])
-        q[of_joint], nu[of_joint] = given.get(system.joints[j].name, (0.0, 0.0))
-    return joint_states(system, jnp.asarray(q), jnp.asarray(nu))
+        name = "" if j is None else system.joints[j].name
+        if name in given:
+            of_coordinates, of_rates = model.layout.rows_of(body)
+            q = q.at[of_coordinates].set(given[name][0])
+            nu = nu.at[of_rates].set(given[name][1])
+    return _decoded(model, q, nu)
+
+
+@eqx.filter_jit
+def _reference(model: Relative):
+    """Coordinates and rates of the joints in the reference configuration, at rest."""
+    state = model.system.reference_state()
+    still = jnp.zeros_like(state.velocity)
+    y = model.pack(State(state.position, state.orientation, still, still))
+    return jnp.split(y, [model.layout.num_positions])
+
+
+@eqx.filter_jit
+def _decoded(model: Relative, q, nu) -> State:
+    return model.decode(jnp.zeros((), q.dtype), jnp.concatenate([q, nu]))
 
 
 def _checked(system, name, coordinates, rates) -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +99,7 @@ def _driven(system: System, given: Mapping[str, Any]) -> State:
         joint = system.joints[system.joint_index(name)]
         if "motion" not in {field.name for field in dataclasses.fields(joint)}:
             raise ValueError(
-                f"In a system with loops or free bodies only hinges and sliders are placed by "
+                "In a system with loops only hinges and sliders are placed by "
                 f"their coordinates; the {type(joint).__name__} {name!r} is none. Give states."
             )
     farthest = max((abs(float(q[0])) for q, _ in given.values()), default=0.0)

@@ -63,6 +63,8 @@ def test_mass_matrix_and_bias_are_those_of_lagrange(at_random):
     tau = jnp.arange(5.0)
     found = model.inverse_dynamics(T, y, jnp.linalg.solve(M, tau - h))
     np.testing.assert_allclose(found, tau, atol=1e-10)
+    found = model.forward_dynamics(T, y, tau)
+    np.testing.assert_allclose(found, jnp.linalg.solve(M, tau - h), atol=1e-10)
 
 
 def test_reactions_know_the_rotors(at_random):
@@ -168,6 +170,8 @@ def test_loops_take_a_part_of_the_forces(four_bar):
     loops = loop_gradient(placed.mechanics, placed.t, placed.poses, placed.places)
     N = np.linalg.svd(np.asarray(loops.matrix))[2][-1] * np.asarray(loops.scale)
     tau = np.asarray(model.inverse_dynamics(0.0, y, rates_dot + 2.0 * N))
+    again = model.forward_dynamics(0.0, y, tau)
+    np.testing.assert_allclose(again, rates_dot + 2.0 * N, atol=1e-10)
     M = np.asarray(model.mass_matrix(0.0, y))
     np.testing.assert_allclose(N @ tau, 2.0 * N @ M @ N, rtol=1e-10)
     scaled = tau * np.asarray(loops.scale)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
 from rigidjax.projection import jointed_state
@@ -42,15 +43,29 @@ def test_loop_is_closed_around_a_crank():
     np.testing.assert_allclose(readings(system, state, name), [[0.44, -1.5]], atol=1e-10)
 
 
-@pytest.mark.exhaustive
-def test_free_chain():
-    """Two bars that hang on nothing: the joint is exact, and their centre stays where it was."""
-    system = rj.System([bar("a", 0.5), bar("b", 1.5)], [hinge("a", "b", 1.0)])
-    state = jointed_state(system, {"a-b": 1.1})
-    np.testing.assert_allclose(readings(system, state, "a-b"), [[1.1, 0.0]], atol=1e-10)
+def test_trees_in_space():
+    """The body that hangs on nothing stays where it is, unless its `Free` says otherwise."""
+    bars = [bar("a", 0.5), bar("b", 1.5)]
+    ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0], name="ball")
+    system = rj.System(bars, [ball, rj.Free("a", name="base")])
+    turn, rate = np.array([0.3, -0.2, 1.0]), np.array([1.0, 2.0, 3.0])
+    state = jointed_state(system, {"ball": turn}, {"ball": rate})
+    np.testing.assert_allclose(state.position[0], [0.5, 0, 0], atol=1e-14)
+    R = Rotation.from_rotvec(turn)
+    np.testing.assert_allclose(state.position[1], np.array([1, 0, 0]) + R.apply([0.5, 0, 0]), atol=1e-13)
+    np.testing.assert_allclose(state.angular_velocity, [[0, 0, 0], rate], atol=1e-13)
+    place = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.5])
+    state = jointed_state(system, {"base": place}, {"base": [1.0] + [0.0] * 5})
+    np.testing.assert_allclose(state.position[0], [1, 2, 3], atol=1e-14)
+    np.testing.assert_allclose(state.velocity, [[1, 0, 0]] * 2, atol=1e-13)
+
+
+def test_loops_are_placed_by_hinges_and_sliders():
+    bars = [bar("a", 0.5), bar("b", 1.5)]
+    ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0], name="ball")
+    system = rj.System(bars, [ball, rj.Weld("ground", "a"), rj.Weld("ground", "b")])
     with pytest.raises(ValueError, match="only hinges and sliders .* the Spherical 'ball' is none"):
-        ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0], name="ball")
-        jointed_state(rj.System([bar("a", 0.5), bar("b", 1.5)], [ball]), {"ball": [0.1] * 3})
+        jointed_state(system, {"ball": [0.1] * 3})
 
 
 def test_what_joints_do_not_have():
