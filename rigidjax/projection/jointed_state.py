@@ -47,7 +47,7 @@ def jointed_state(
         return _driven(system, given)
     # The coordinates of a rotation vector are those of a ball joint.
     model = Relative(system, RotationVector(), recharting=False)
-    q, nu = _reference(model)
+    q, nu = _reference(model, system.reference_state())
     for body, j in enumerate(system.topology.joints):
         name = "" if j is None else system.joints[j].name
         if name in given:
@@ -58,9 +58,8 @@ def jointed_state(
 
 
 @eqx.filter_jit
-def _reference(model: Relative):
+def _reference(model: Relative, state: State):
     """Coordinates and rates of the joints in the reference configuration, at rest."""
-    state = model.system.reference_state()
     still = jnp.zeros_like(state.velocity)
     y = model.pack(State(state.position, state.orientation, still, still))
     return jnp.split(y, [model.layout.num_positions])

@@ -92,10 +92,6 @@ class ConformalRotationVector(AbstractMinimalRotation):
         r"""$\cos\frac\phi4 = 1/\sqrt{1+|c|^2/16}$; zero at infinity only, no change of sign."""
         return 1.0 / jnp.sqrt(1.0 + 0.0625 * so3.dot(a, a))
 
-    def center(self) -> Float[Array, "3"]:
-        r"""Zero, the identity."""
-        return jnp.zeros(3)
-
     def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
         r"""$F = \frac{1}{4-c_0}[c_0 1 + \frac14cc^T + \tilde c]$ with $R(c) = F F$.
 

@@ -6,7 +6,6 @@ from jaxtyping import Array, Float
 from ..checks import check
 from . import guarded, so3
 from .base import Rates, check_rates
-from .half_rotation import half_rotation_matrix
 from .minimal import AbstractMinimalRotation
 
 
@@ -95,14 +94,3 @@ class LinearParameters(AbstractMinimalRotation):
     def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
         r"""$s_0^2 = 1 - |s|^2$."""
         return 1.0 - so3.dot(a, a)
-
-    def center(self) -> Float[Array, "3"]:
-        r"""Zero, the identity."""
-        return jnp.zeros(3)
-
-    def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R(s) = F F$: the rotation of the linear parameters $\hat p$.
-
-        **Source:** Geradin-Rixen (274), (275).
-        """
-        return half_rotation_matrix(self.to_quaternion(a))

@@ -2,19 +2,73 @@
 
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import so3
 from .base import AbstractRotation, Rates, check_rates, reduced_mass
+from .euler_map import euler_map
+from .half_rotation import half_rotation_matrix
 from .spurrier_klumpp import spurrier_klumpp
 
 
 class AbstractMinimalRotation(AbstractRotation):
-    r"""A parametrization by three independent coordinates: no constraint, but a singularity."""
+    r"""A parametrization by three independent coordinates: no constraint, but a singularity.
+
+    A subclass needs `to_quaternion`, `from_quaternion` and `singularity`; all else follows by
+    differentiation. It may write out what is to be fast, `rate` first.
+    """
 
     num_coordinates: ClassVar[int] = 3
     num_constraints: ClassVar[int] = 0
+
+    def to_matrix(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
+        r"""Rotation matrix of the quaternion."""
+        return euler_map(self.to_quaternion(a))
+
+    def tangent(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
+        r"""$H$ from the derivative of the quaternion, $(0, \Omega) = 2\,\bar p\,\dot p$."""
+        check_rates(rates)
+        p, inverse = self.to_quaternion(a), so3.conjugate(self.to_quaternion(a))
+
+        def turned(p_dot):
+            product = (inverse, p_dot) if rates == "body" else (p_dot, inverse)
+            return 2.0 * so3.multiply(*product)[1:]
+
+        by_column = jnp.eye(3, dtype=p.dtype)
+        changes = [jax.jvp(self.to_quaternion, (a,), (column,))[1] for column in by_column]
+        return jnp.stack([turned(change) for change in changes], axis=1)
+
+    def null_space(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
+        r"""$T = H^{-1}$; its rows are cross products of the columns of $H$ over its determinant."""
+        u, v, w = jnp.unstack(self.tangent(a, rates), axis=1)
+        rows = jnp.stack([so3.cross(v, w), so3.cross(w, u), so3.cross(u, v)])
+        return rows / so3.dot(u, rows[0])
+
+    def rate(
+        self, a: Float[Array, "3"], omega: Float[Array, "3"], rates: Rates = "body"
+    ) -> Float[Array, "3"]:
+        r"""$\dot a = T\,\Omega$."""
+        return self.null_space(a, rates) @ omega
+
+    def angular_velocity(
+        self, a: Float[Array, "3"], a_dot: Float[Array, "3"], rates: Rates = "body"
+    ) -> Float[Array, "3"]:
+        r"""$\Omega = H\,\dot a$, rad/s."""
+        return self.tangent(a, rates) @ a_dot
+
+    def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
+        r"""The distance to the singularity, for one that no step can cross."""
+        return self.singularity(a)
+
+    def center(self) -> Float[Array, "3"]:
+        r"""Zero, the identity."""
+        return jnp.zeros(3)
+
+    def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
+        r"""$F$ with $R(a) = F F$ by way of Euler parameters. **Source:** Geradin-Rixen (275)."""
+        return half_rotation_matrix(self.to_quaternion(a))
 
     def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
         r"""Coordinates of a rotation matrix, by way of its quaternion (Spurrier and Klumpp)."""

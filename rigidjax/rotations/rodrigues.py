@@ -5,7 +5,6 @@ from jaxtyping import Array, Float
 
 from . import guarded, so3
 from .base import Rates, check_rates
-from .half_rotation import half_rotation_matrix
 from .minimal import AbstractMinimalRotation
 
 
@@ -108,11 +107,3 @@ class RodriguesParameters(AbstractMinimalRotation):
     def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
         r"""$\cos\frac\phi2 = 1/\sqrt{1+|b|^2}$; zero at infinity only, without a change of sign."""
         return 1.0 / jnp.sqrt(1.0 + so3.dot(a, a))
-
-    def center(self) -> Float[Array, "3"]:
-        r"""Zero, the identity."""
-        return jnp.zeros(3)
-
-    def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R(b) = F F$ by way of Euler parameters. **Source:** Geradin-Rixen (275)."""
-        return half_rotation_matrix(self.to_quaternion(a))

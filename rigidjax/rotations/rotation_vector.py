@@ -69,10 +69,6 @@ class RotationVector(AbstractMinimalRotation):
         r"""$\sin\frac\phi2 / \frac\phi2$."""
         return guarded.sine_ratio(0.25 * so3.dot(a, a))
 
-    def center(self) -> Float[Array, "3"]:
-        r"""Zero, the identity."""
-        return jnp.zeros(3)
-
     def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
         r"""$F = \exp(\frac12\tilde\psi)$."""
         return so3.exp(0.5 * a)

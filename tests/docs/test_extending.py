@@ -1,33 +1,60 @@
-"""The page about extending: its force and its sensor work."""
+"""The page for those who extend the package: its program runs, and its classes do what they say."""
 
 import pathlib
 import re
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-import rigidjax as rj
+import pytest
+from scipy.spatial.transform import Rotation
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 
 
-def test_the_force_and_the_sensor_of_the_page(capsys):
-    names: dict = {}
-    for code in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
-        exec(code, names)
-    place, slope = np.array(
-        re.findall(r"-?\d+\.\d*(?:e[+-]\d+)?", capsys.readouterr().out), float
-    ).reshape(2, 3)
-    # Of c w x v with a constant spin along z: v turns in the plane at the rate c w / m.
-    rate = 0.003 * 60.0 / 0.43
-    expected = [25 * np.sin(rate) / rate, 25 * (1 - np.cos(rate)) / rate, 8 - 9.81 / 2]
-    np.testing.assert_allclose(place, expected, rtol=1e-6)
-    turned = 25 * np.array([np.cos(rate), np.sin(rate), 0.0])
-    np.testing.assert_allclose(slope[:2], ((turned - expected) / 0.003)[:2], rtol=1e-6)
+@pytest.fixture(scope="module")
+def names():
+    """What the program of the page defines."""
+    program = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
+    defined = {"__name__": "extending"}
+    exec(program, defined)
+    return defined
 
-    model = rj.NullSpace(rj.System(names["ball"]))
-    state = rj.State(position=(0.0, 0.0, 0.7))
-    sensor = names["Height"]()
-    read = sensor.predict(model, jnp.zeros(()), model.encode(state))
-    assert float(read) == 0.7 and jax.eval_shape(lambda: read).shape == sensor.value_shape
+
+def test_the_joint_moves_alike_in_every_formulation(names):
+    ends = names["ends"]
+    np.testing.assert_allclose(ends - ends[0], 0, atol=1e-7)
+    # The point stays in the plane, while the ball above it falls over.
+    run = names["runs"]["Relative"]
+    assert float(run.position_drift[-1]) < 1e-12
+    assert abs(ends[0][0]) > 0.05
+
+
+def test_the_rotation_is_one(names):
+    rotation = names["ModifiedRodriguesParameters"]()
+    a = jnp.array([0.3, -0.5, 0.2])
+    axis = np.asarray(a) / np.linalg.norm(a)
+    R = Rotation.from_rotvec(4 * np.arctan(np.linalg.norm(a)) * axis).as_matrix()
+    np.testing.assert_allclose(rotation.to_matrix(a), R, atol=1e-14)
+    omega = jnp.array([1.0, 2.0, -0.5])
+    for rates in ("body", "space"):
+        rate = rotation.rate(a, omega, rates)
+        R_dot = np.asarray(jax.jvp(rotation.to_matrix, (a,), (rate,))[1])
+        spin = R.T @ R_dot if rates == "body" else R_dot @ R.T
+        np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], omega, atol=1e-13)
+        np.testing.assert_allclose(rotation.angular_velocity(a, rate, rates), omega, atol=1e-13)
+    ends = [names[k].states.orientation[-1, 0] for k in ("by_quaternion", "by_mine")]
+    assert abs(abs(float(ends[0] @ ends[1])) - 1) < 1e-12
+
+
+def test_the_sensor_and_the_force_can_be_fitted(names):
+    model, run = names["model"], names["runs"]["NullSpace"]
+    np.testing.assert_allclose(names["fit"].values, -0.05, atol=1e-8)
+
+    def pushed(coefficient):
+        windy = eqx.tree_at(lambda m: m.system.forces[1].coefficient, model, coefficient)
+        return windy.vector_field(0.0, run.ys[0])[-5:-3]
+
+    # Along the plane: a push at the centre moves the point below it too.
+    assert float(jnp.linalg.norm(jax.jacfwd(pushed)(0.2))) > 0.1

@@ -52,7 +52,9 @@ def test_trees_in_space():
     state = jointed_state(system, {"ball": turn}, {"ball": rate})
     np.testing.assert_allclose(state.position[0], [0.5, 0, 0], atol=1e-14)
     R = Rotation.from_rotvec(turn)
-    np.testing.assert_allclose(state.position[1], np.array([1, 0, 0]) + R.apply([0.5, 0, 0]), atol=1e-13)
+    np.testing.assert_allclose(
+        state.position[1], np.array([1, 0, 0]) + R.apply([0.5, 0, 0]), atol=1e-13
+    )
     np.testing.assert_allclose(state.angular_velocity, [[0, 0, 0], rate], atol=1e-13)
     place = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.5])
     state = jointed_state(system, {"base": place}, {"base": [1.0] + [0.0] * 5})

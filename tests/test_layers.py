@@ -1,0 +1,59 @@
+"""No part of the package imports one above it, and none imports in a circle."""
+
+import ast
+import pathlib
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
+# From the lowest to the highest; parts of one row know each other.
+LAYERS = (
+    ("sums", "meshes", "checks", "interrupts", "results", "state"),
+    ("native",),
+    ("batch_last", "batch_rules", "side_by_side", "linalg", "laws", "signal"),
+    ("rotations",),
+    ("kinematics",),
+    ("bodies",),
+    ("joints",),
+    ("forces",),
+    ("system",),
+    ("formulations",),
+    ("linearisation",),
+    ("projection",),
+    ("reverse", "evaluations", "solvers", "adjoint"),
+    ("sample_times", "arguments", "solution", "endings", "simulate"),
+    ("problems",),
+    ("io", "identification"),
+    ("ensembles",),
+    ("plotting", "viewer"),
+    ("cli", "__main__"),
+)
+HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
+
+
+def imported(path):
+    """Parts of the package that a module imports when it is imported itself."""
+    own = path.relative_to(PACKAGE).with_suffix("").parts
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = own[: len(own) - node.level]
+            names = (node.module or "").split(".") if node.module else []
+            if base or names:
+                yield (*base, *names)[0]
+            else:
+                yield from (alias.name for alias in node.names)
+
+
+def test_no_layer_imports_a_higher_one():
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if part == "__init__":
+            continue
+        for other in imported(path):
+            if other in HEIGHT and HEIGHT[other] > HEIGHT[part]:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {other}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_part_has_a_layer():
+    parts = {p.name.removesuffix(".py") for p in PACKAGE.iterdir() if p.name != "py.typed"}
+    assert parts - {"__init__", "__pycache__"} == set(HEIGHT)
