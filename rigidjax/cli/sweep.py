@@ -32,6 +32,9 @@ def sweep(
     ] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Members of a shard.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process.")] = None,
+    lengths: Annotated[
+        str | None, typer.Option(help="A parameter by which members take longer.")
+    ] = None,
     html: Annotated[
         pathlib.Path | None, typer.Option(help="Where `report` writes its page.")
     ] = None,
@@ -73,13 +76,14 @@ def sweep(
     if workers > 1:
         given = ["sweep", task, "--parameters", parameters, "--out", out, "--threads", threads or 1]
         given += [] if batch is None else ["--batch", batch]
+        given += [] if lengths is None else ["--lengths", lengths]
         with bad_input():
             watched([str(part) for part in given], out, workers)
     else:
         with bad_input():
             found = ensemble(
                 run, parameters, out=out, batch=batch, threads=threads,
-                worker=place, progress=place[0] == 0,
+                worker=place, progress=place[0] == 0, lengths=lengths,
             )  # fmt: skip
         if place[0] != 0:
             return

@@ -32,6 +32,11 @@ class Done:
     outputs: list[np.ndarray]
     status: Status
 
+    def at(self, index: np.ndarray) -> "Done":
+        """The same with its members in another order."""
+        outputs, status = jax.tree.map(lambda x: x[index], (self.outputs, self.status))
+        return Done(self.number, outputs, status)
+
 
 def chunk_size(members: Members, program: Program, batch: int | None, lanes: int) -> int:
     """Members of a chunk, as given, or by memory and such that all `lanes` have work."""
@@ -49,6 +54,27 @@ def chunk_size(members: Members, program: Program, batch: int | None, lanes: int
 def slices(count: int, size: int) -> list[slice]:
     """The members of each chunk; the last may have fewer."""
     return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
+
+
+def by_length(members: Members, lengths: Any, size: int) -> np.ndarray:
+    """Numbers of all members, in each chunk of `size` the longest first.
+
+    **Raises:** `ValueError` for lengths that are not a number for each member.
+    """
+    if isinstance(lengths, str):
+        if lengths not in members.names:
+            raise ValueError(
+                f"`ensemble(lengths={lengths!r})` names no parameter; there are {members.names}."
+            )
+        lengths = members.leaves[members.names.index(lengths)]
+    values = np.asarray(lengths)
+    if values.shape != (members.count,) or values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"`ensemble(lengths=...)` takes a number for each of the {members.count} members; got "
+            f"{values.dtype} of shape {values.shape}."
+        )
+    # Parts of the same size are sorted one by one, so that a chunk keeps its members.
+    return np.lexsort((-values.astype(float), np.arange(members.count) // size))
 
 
 def checked_devices(devices: Sequence[Device] | None) -> list[Device]:

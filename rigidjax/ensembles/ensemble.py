@@ -7,8 +7,19 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Real
 
-from .chunks import Done, checked_devices, chunk_size, evaluate, in_turn, lanes_of, slices
+from ..checks import ArrayInput
+from .chunks import (
+    Done,
+    by_length,
+    checked_devices,
+    chunk_size,
+    evaluate,
+    in_turn,
+    lanes_of,
+    slices,
+)
 from .members import Device, Members
 from .program import Program, Status, names_of
 from .progress import Report
@@ -32,6 +43,7 @@ def ensemble(
     statistics: Statistics | None = None,
     executor: Any = None,
     worker: tuple[int, int] = (0, 1),
+    lengths: str | Real[ArrayInput, " N"] | None = None,
 ) -> Ensemble:
     """Run one function for many members, in chunks, on all cores and devices.
 
@@ -62,6 +74,9 @@ def ensemble(
       that dies is given to another.
     - `worker`: with `out`, this process is worker i of n: it computes shards that no other worker
       has claimed, and returns when all are done.
+    - `lengths`: how long members are expected to take, in any unit; numbers, or the name of a
+      parameter. Members of similar length then run side by side and do not wait for each other, the
+      longest first: those of a chunk with `out` or `executor`, else all.
 
     **Returns:** an `Ensemble`.
     **Raises:** `ValueError`, `TypeError` for arguments that do not fit; `OSError` and `StoreError`
@@ -79,25 +94,30 @@ def ensemble(
     store = None
     numbers: Any = range(-(-members.count // size))
     if out is not None:
-        plan = plan_of(members, program, size)
+        plan = plan_of(members, program, size, lengths)
         store = _opened(out, plan, members, program, resume, batch)
         size, numbers = store.size, store.missing()
         if worker != (0, 1):
             numbers = store.claimed(_first(worker, store.num_shards))
     parts = slices(members.count, size)
+    order, whole = None, store is None and executor is None
+    if lengths is not None:
+        order = by_length(members, lengths, members.count if whole else size)
     kept = _Kept(members.count, program, chosen, store)
     begun = 0 if store is None else sum(_length(parts[k]) for k in store.done())
-    work = lambda number, device: evaluate(program, members, parts[number], size, device)  # noqa: E731
+    sorted_members = members if order is None else members.chosen(order)
+    work = lambda k, device: evaluate(program, sorted_members, parts[k], size, device)  # noqa: E731
     if executor is not None:
         from .workers import submitted
 
-        finished: Iterator[Done] = submitted(executor, run, members, parts, numbers, size)
+        finished: Iterator[Done] = submitted(executor, run, sorted_members, parts, numbers, size)
     else:
         finished = in_turn(work, numbers, lanes)
     release = contextlib.nullcontext() if store is None else contextlib.closing(store)
     with release, Report(members.count, begun, progress) as report:
         for done in finished:
-            kept.add(done, parts[done.number])
+            where = parts[done.number]
+            kept.add(done, where if order is None else order[where])
             report.add(len(done.status.result), int(np.count_nonzero(done.status.result)))
 
     def again(chosen: Members, changes: dict[str, Any]) -> Ensemble:
@@ -136,10 +156,10 @@ class _Kept:
         reached = np.empty(count)
         self._status = Status(np.empty(count, np.int32), np.empty(count, np.int32), reached)
 
-    def add(self, done: Done, where: slice) -> None:
-        """Take a chunk."""
+    def add(self, done: Done, where: slice | np.ndarray) -> None:
+        """Take a chunk of the members `where`."""
         if self._store is not None:
-            self._store.write(done)
+            self._store.write(done if isinstance(where, slice) else done.at(np.argsort(where)))
             return
         for total, part in zip(self._status, done.status, strict=True):
             total[where] = part

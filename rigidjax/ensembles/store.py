@@ -7,6 +7,7 @@ the shard was written; `leases/`, who works on what.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -252,8 +253,8 @@ class Lease:
             os.utime(self._path)
 
 
-def plan_of(members: Members, program: Program, size: int) -> dict[str, Any]:
-    """What decides the numbers: program, parameters, precision, versions."""
+def plan_of(members: Members, program: Program, size: int, lengths: Any = None) -> dict[str, Any]:
+    """What decides the numbers: program, parameters, their order, precision, versions."""
     from .. import __version__
 
     return {
@@ -265,10 +266,15 @@ def plan_of(members: Members, program: Program, size: int) -> dict[str, Any]:
         "types": [str(shape.dtype) for shape in program.shapes],
         "program": program.fingerprint(),
         "values": members.fingerprint(),
+        "lengths": lengths if lengths is None or isinstance(lengths, str) else _hash(lengths),
         "precision": "double" if jax.config.read("jax_enable_x64") else "single",
         "platform": jax.default_backend(),
         "versions": {"rigidjax": __version__, "jax": jax.__version__},
     }
+
+
+def _hash(values: Any) -> str:
+    return hashlib.sha256(np.asarray(values, float).tobytes()).hexdigest()[:16]
 
 
 def _read_plan(path: pathlib.Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Ensembles in memory: against `jax.vmap`, with members that fail, on devices and threads."""
 
+import concurrent.futures
 from typing import Any
 
 import diffrax
@@ -11,6 +12,8 @@ import pytest
 import xarray
 
 import rigidjax as rj
+from rigidjax.ensembles.chunks import by_length
+from rigidjax.ensembles.members import Members
 
 PENDULUM = rj.problems.simple_pendulum()
 TS = np.linspace(0.0, 1.0, 5)
@@ -231,3 +234,31 @@ def test_gradient_of_a_mean_of_runs():
 def test_means_without_members(parameters):
     with pytest.raises(ValueError, match="with the members in front"):
         rj.ensembles.mean(lambda p: p, parameters)
+
+
+@pytest.mark.parametrize("place", ["memory", "store", "threads"])
+def test_members_by_length(place, tmp_path):
+    """The longest first, in the order of the members at the end."""
+    given = parameters(50)
+    lengths = np.random.default_rng(0).permutation(50)
+    options: dict[str, Any] = {"memory": {}, "store": {"out": tmp_path / "s.zarr"}}.get(place, {})
+    run = lambda p: {"total": p["a"] + p["b"].sum()}  # noqa: E731
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        options = {"executor": executor} if place == "threads" else options
+        found = rj.ensemble(
+            run, given, batch=8, lengths=lengths, progress=False, **options
+        ).outputs["total"]
+    assert np.array_equal(found, given["a"] + given["b"].sum(axis=1))
+    if place == "store":
+        with pytest.raises(rj.ensembles.StoreError, match="lengths was"):
+            rj.ensemble(run, given, batch=8, lengths="a", out=tmp_path / "s.zarr", progress=False)
+
+
+def test_order_of_lengths():
+    """Sorted as a whole, or in each chunk."""
+    members = Members({"a": np.array([1.0, 3.0, 2.0, 5.0, 4.0])})
+    assert by_length(members, "a", 5).tolist() == [3, 4, 1, 2, 0]
+    assert by_length(members, "a", 2).tolist() == [1, 0, 3, 2, 4]
+    for bad in ("b", np.ones(4), np.array(["x"] * 5)):
+        with pytest.raises(ValueError, match=r"`ensemble\(lengths="):
+            by_length(members, bad, 5)

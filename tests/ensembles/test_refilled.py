@@ -1,0 +1,98 @@
+"""Loops of XLA whose lanes are refilled: against `jax.vmap`, and how many turns they take."""
+
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import refilled
+
+COUNT = 1000
+# One in fifty takes 100 times as many turns; some take none.
+LENGTHS = np.where(np.arange(COUNT) % 50 == 7, 400, np.arange(COUNT) % 5)
+
+
+def plain(p):
+    """Turns, and a value in which their number and the member's constant count."""
+    start = 0, p["x"], jnp.zeros(3)
+    turn = lambda s: (s[0] + 1, 0.5 * s[1] + p["x"], s[2].at[s[0] % 3].add(s[1]))  # noqa: E731
+    return jax.lax.while_loop(lambda s: s[0] < p["n"], turn, start)
+
+
+def guarded(p):
+    """A loop of Equinox, whose condition is asked of the whole batch."""
+    turn = lambda s: (s[0] + 1, 0.5 * s[1] + p["x"])  # noqa: E731
+    going = lambda s: s[0] < p["n"]  # noqa: E731
+    return eqxi.while_loop(going, turn, (jnp.array(0), p["x"]), max_steps=1000, kind="lax")
+
+
+def nested(p):
+    """Two batches of loops, the inner one of few members."""
+    inner = lambda k: plain({"n": p["n"] + k, "x": p["x"]})[:2]  # noqa: E731
+    return jax.vmap(inner)(jnp.arange(3))
+
+
+def members(count=COUNT):
+    x = np.random.default_rng(0).normal(size=count)
+    return {"n": jnp.asarray(LENGTHS[:count]), "x": jnp.asarray(x)}
+
+
+def by_lanes(function, given):
+    tree = jax.tree.structure(given)
+    one = [x[0] for x in jax.tree.leaves(given)]
+    closed = jax.make_jaxpr(lambda *x: function(tree.unflatten(x)))(*one)
+    run = lambda p: refilled.evaluate(closed, jax.tree.leaves(p))  # noqa: E731
+    return jax.jit(jax.vmap(run))(given)
+
+
+@pytest.mark.parametrize("function", [plain, guarded, nested])
+@pytest.mark.parametrize("count", [COUNT, refilled.LANES + 1, refilled.LANES])
+def test_equals_vmap(function, count):
+    expected = jax.tree.leaves(jax.jit(jax.vmap(function))(members(count)))
+    for value, right in zip(by_lanes(function, members(count)), expected, strict=True):
+        assert value.dtype == right.dtype and np.allclose(value, right, rtol=1e-14, atol=0)
+
+
+def test_stragglers_keep_one_lane_each(monkeypatch):
+    """Turns of all lanes: those of the members, those of the longest, and half as many idle."""
+    turns = []
+    turn = refilled._Loop.turn
+
+    def counted(self, consts, carry):
+        jax.debug.callback(lambda _: turns.append(1), carry[0])
+        return turn(self, consts, carry)
+
+    monkeypatch.setattr(refilled._Loop, "turn", counted)
+    monkeypatch.setattr(refilled, "LANES", 16)
+    jax.block_until_ready(by_lanes(guarded, members(250)))
+    jax.effects_barrier()
+    # Under `vmap` the callback is one for each lane.
+    taken = len(turns) / 16
+    assert LENGTHS.max() <= taken < 1.5 * LENGTHS.max() + 1.5 * LENGTHS[:250].sum() / 16
+
+
+@pytest.mark.parametrize("backend", ["xla", "native"])
+def test_runs(backend):
+    """Members of an ensemble that end at different times, and one that never does."""
+    body = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])
+    model = rj.NullSpace(body)
+
+    def run(p):
+        state = rj.State(angular_velocity=p["spin"] * jnp.array([[0.1, 0.0, 1.0]]))
+        solution = rj.simulate(
+            model, state, p["end"], rtol=1e-6, atol=1e-6, max_steps=200, backend=backend
+        )
+        return {"y": solution.ys[-1]}
+
+    count = refilled.LANES + 20
+    ends = np.where(np.arange(count) % 40 == 3, 1.0, 0.02)
+    spins = np.linspace(1.0, 5.0, count)
+    spins[10] = 1e6
+    found = rj.ensemble(run, {"spin": spins, "end": ends}, progress=False, threads=1)
+    assert found.failures == {"max_steps_reached": 1} and found.failed.tolist() == [10]
+    for k in (0, 3, count - 1):
+        alone = run({"spin": jnp.asarray(spins[k]), "end": jnp.asarray(ends[k])})
+        assert np.allclose(found.outputs["y"][k], alone["y"], rtol=1e-11, atol=1e-12)
+        assert found.reached[k] == ends[k]
