@@ -351,8 +351,9 @@ def test_demo_twice_over(tmp_path):
     assert "did not converge" not in (out / "racket_fit.md").read_text()
     # At equal error, null space takes fewer evaluations than absolute coordinates (Lang).
     work = re.findall(r"^   (quaternion|directors) .*?(\S+)\s*$", text, re.M)
-    assert [name for name, _ in work] == ["quaternion", "directors"] * 2
-    null_space, absolute = (np.array([float(w) for _, w in half]) for half in (work[:2], work[2:]))
+    # Null space, absolute coordinates, Hamilton's equations.
+    assert [name for name, _ in work] == ["quaternion", "directors"] * 2 + ["quaternion"]
+    null_space, absolute = (np.array([float(w) for _, w in half]) for half in (work[:2], work[2:4]))
     assert np.all(absolute > 3 * null_space)
 
 
