@@ -91,6 +91,8 @@ def ensemble(
         raise ValueError("Give `executor` or `worker`, not both.")
     lanes = lanes_of(checked_devices(devices), threads)
     size = chunk_size(members, program, batch, len(lanes) * worker[1])
+    # As one chunk, and before a store is made.
+    order = None if lengths is None else by_length(members, lengths, members.count)
     store = None
     numbers: Any = range(-(-members.count // size))
     if out is not None:
@@ -100,9 +102,8 @@ def ensemble(
         if worker != (0, 1):
             numbers = store.claimed(_first(worker, store.num_shards))
     parts = slices(members.count, size)
-    order, whole = None, store is None and executor is None
-    if lengths is not None:
-        order = by_length(members, lengths, members.count if whole else size)
+    if lengths is not None and (store is not None or executor is not None):
+        order = by_length(members, lengths, size)
     kept = _Kept(members.count, program, chosen, store)
     begun = 0 if store is None else sum(_length(parts[k]) for k in store.done())
     sorted_members = members if order is None else members.chosen(order)

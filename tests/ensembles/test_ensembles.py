@@ -250,6 +250,9 @@ def test_members_by_length(place, tmp_path):
         ).outputs["total"]
     assert np.array_equal(found, given["a"] + given["b"].sum(axis=1))
     if place == "store":
+        with pytest.raises(ValueError, match="names no parameter"):
+            rj.ensemble(run, given, lengths="c", out=tmp_path / "t.zarr")
+        assert not (tmp_path / "t.zarr").exists()
         with pytest.raises(rj.ensembles.StoreError, match="lengths was"):
             rj.ensemble(run, given, batch=8, lengths="a", out=tmp_path / "s.zarr", progress=False)
 
