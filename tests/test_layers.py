@@ -18,7 +18,7 @@ LAYERS = (
     ("formulations",),
     ("linearisation",),
     ("projection",),
-    ("reverse", "evaluations", "solvers", "adjoint"),
+    ("reverse", "evaluations", "solvers", "refilled", "adjoint"),
     ("sample_times", "arguments", "solution", "endings", "simulate"),
     ("problems",),
     ("io", "identification"),
