@@ -258,6 +258,16 @@ def shifted(displacement: Sequence[Float[Array, ""]]) -> Relative:
     return Relative(d, jnp.eye(3, dtype=d.dtype), jnp.zeros((), d.dtype))
 
 
+def about_third_axis(
+    angle: Float[Array, ""], displacement: Sequence[Float[Array, ""]] = ()
+) -> Relative:
+    """A relative pose turned about the third axis of the frame."""
+    c, s, zero = jnp.cos(angle), jnp.sin(angle), jnp.zeros_like(angle)
+    rows = [[c, -s, zero], [s, c, zero], [zero, zero, jnp.ones_like(angle)]]
+    d = jnp.stack(list(displacement) or [zero] * 3)
+    return Relative(d, jnp.stack([jnp.stack(row) for row in rows]), zero)
+
+
 def turned(rotation: Float[Array, "3 3"]) -> Relative:
     """A relative pose without displacement."""
     dtype = rotation.dtype

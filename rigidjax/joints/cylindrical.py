@@ -11,6 +11,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
     check_names,
@@ -101,3 +102,10 @@ class Cylindrical(AbstractJoint):
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         return jnp.stack([relative.displacement[2], angle_about_third_axis(relative)])
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        shift, angle = coordinates[0], coordinates[1]
+        zero = jnp.zeros_like(angle)
+        return about_third_axis(angle, (zero, zero, shift))

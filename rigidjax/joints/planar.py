@@ -11,6 +11,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
     check_names,
@@ -91,3 +92,9 @@ class Planar(AbstractJoint):
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], angle_about_third_axis(relative)])
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        first, second, angle = jnp.unstack(coordinates)
+        return about_third_axis(angle, (first, second, jnp.zeros_like(angle)))

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from ..rotations.so3 import exp
 from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
     check_names,
@@ -24,7 +24,6 @@ from .base import (
     no_twist,
     per_rate,
     tilt,
-    turned,
     unit,
     vector,
     wrapped,
@@ -126,5 +125,4 @@ class Revolute(AbstractJoint):
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
     ) -> Relative:
-        zero = jnp.zeros_like(coordinates[0])
-        return turned(exp(jnp.stack([zero, zero, coordinates[0]])))
+        return about_third_axis(coordinates[0])

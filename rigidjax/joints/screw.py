@@ -13,6 +13,7 @@ from .base import (
     AbstractJoint,
     Relative,
     Vector,
+    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
     check_names,
@@ -129,6 +130,13 @@ class Screw(AbstractJoint):
         thread = relative.displacement[2] / jnp.where(moves, self.pitch, 1.0)
         turns = jnp.round(jax.lax.stop_gradient(thread - angle / (2 * jnp.pi)))
         return (angle + 2 * jnp.pi * jnp.where(moves, turns, 0.0))[None]
+
+    def pose(
+        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
+    ) -> Relative:
+        angle = coordinates[0]
+        zero = jnp.zeros_like(angle)
+        return about_third_axis(angle, (zero, zero, self.pitch / (2 * jnp.pi) * angle))
 
 
 def _double_sine_and_cosine(Q: Float[Array, "3 3"]) -> tuple[Float[Array, ""], Float[Array, ""]]:

@@ -14,8 +14,11 @@ from .attachment import JointGroup, Poses
 from .jointed import JointedMechanics
 from .rows import take
 from .system import System
-from .topology import GROUND
+from .topology import GROUND, Topology
 from .trees import free_bodies, tree_joints, tree_twists
+
+# Joints in a row up to which poses are found level by level; longer paths by doubling.
+_LEVELS = 12
 
 
 def joint_states(
@@ -134,7 +137,6 @@ def tree_poses(
     `rotations` of the `turning_bodies`.
     """
     topology = mechanics.system.topology
-    L = topology.num_bodies
     first = np.concatenate([[0], np.cumsum(plain_counts(mechanics.system))]).astype(int)
     turning = {body: k for k, body in enumerate(turning_bodies(mechanics.system))}
     turns = jnp.zeros(len(mechanics.system.joints), coordinates.dtype)
@@ -165,15 +167,37 @@ def tree_poses(
         where.append(free)
     order = np.argsort(np.concatenate(where), kind="stable")
     steps = jax.tree.map(lambda *rows: take(jnp.concatenate(rows), order), *parts)
-    ground = Step(jnp.eye(3, dtype=coordinates.dtype)[None], jnp.zeros((1, 3), coordinates.dtype))
+    steps = _from_the_ground(steps, topology)
+    return Poses(steps.shift, steps.rotation, turns)
+
+
+def _from_the_ground(steps: Step, topology: Topology) -> Step:
+    """Steps from the ground to each body, the ground itself behind them."""
+    L, dtype = topology.num_bodies, steps.shift.dtype
+    ground = Step(jnp.eye(3, dtype=dtype)[None], jnp.zeros((1, 3), dtype))
+    depths = np.zeros(L + 1, int)
+    for body in topology.order:
+        depths[body] = 1 + depths[topology.parents[body]]  # that of the ground is the last one, 0
+    of = lambda steps, rows: jax.tree.map(lambda leaf: take(leaf, rows), steps)  # noqa: E731
+    if depths.max() <= _LEVELS:
+        # Level by level: each product once.
+        levels, last, bodies = [ground], np.array([GROUND]), [np.array([L])]
+        for depth in range(1, depths.max() + 1):
+            rows = np.flatnonzero(depths == depth)
+            place = {body: k for k, body in enumerate(last)}
+            parents = [place[topology.parents[row]] for row in rows]
+            levels.append(jax.vmap(_joined)(of(levels[-1], parents), of(steps, rows)))
+            bodies.append(rows)
+            last = rows
+        order = np.argsort(np.concatenate(bodies))
+        return jax.tree.map(lambda *parts: take(jnp.concatenate(parts), order), *levels)
+    # By doubling: after k passes a step leads over 2^k joints.
     steps = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), steps, ground)
     parents = np.array([L if p == GROUND else p for p in topology.parents] + [L])
-    # Paths by doubling: after k passes a step leads over 2^k joints.
     while np.any(parents != L):
-        before = jax.tree.map(lambda leaf, rows=parents: take(leaf, rows), steps)
-        steps = jax.vmap(_joined)(before, steps)
+        steps = jax.vmap(_joined)(of(steps, parents), steps)
         parents = parents[parents]
-    return Poses(steps.shift, steps.rotation, turns)
+    return steps
 
 
 def _joined(first: Step, second: Step) -> Step:
