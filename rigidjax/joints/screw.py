@@ -1,5 +1,6 @@
 """Screw joint."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
@@ -17,14 +18,17 @@ from .base import (
     alignment_of_axes,
     angle_about_third_axis,
     check_names,
+    checked_motion,
     columns,
     direction,
     frame_of_axis,
+    motion_rate,
     no_twist,
     per_rate,
     tilt,
     unit,
     vector,
+    wrapped,
 )
 
 
@@ -35,7 +39,8 @@ class Screw(AbstractJoint):
     `pitch` for each whole turn, and tells the whole turns (unless `pitch` is zero).
 
     **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
-    of any length but zero; `pitch`, m per turn; `name`; `damping`,
+    of any length but zero; `pitch`, m per turn; `motion`, a function of time that prescribes the
+    coordinate, or `None`; `name`; `damping`,
     viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
     N m s and kg m^2.
     **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
@@ -47,6 +52,7 @@ class Screw(AbstractJoint):
     point: Vector
     axis: Vector
     pitch: Float[Array, ""]
+    motion: Callable | None
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
 
@@ -63,6 +69,7 @@ class Screw(AbstractJoint):
         pitch: ArrayInput,
         name: str | None = None,
         *,
+        motion: Callable | None = None,
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
     ):
@@ -71,20 +78,21 @@ class Screw(AbstractJoint):
         self.point = vector(point, "Screw(point=...)")
         self.axis = direction(axis, "Screw(axis=...)")
         self.pitch = as_leaf(finite(float_array(pitch, "Screw(pitch=...)", ()), "Screw(pitch=...)"))
+        self.motion = checked_motion("Screw", motion)
         self.damping = per_rate(self, damping, "damping")
         self.armature = per_rate(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:
-        return 5
+        return 5 if self.motion is None else 6
 
     @property
     def num_rates(self) -> int:
-        return 1
+        return 1 if self.motion is None else 0
 
     @property
     def constrains_length(self) -> tuple[bool, ...]:
-        return (True, True, False, False, True)
+        return (True, True, False, False, True) + (False,) * (self.motion is not None)
 
     def points(self) -> tuple[Vector, Vector]:
         return self.point, self.point
@@ -94,8 +102,12 @@ class Screw(AbstractJoint):
 
     def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
-        advance = self.pitch / (2 * jnp.pi) * self.coordinates(relative)[0]
-        return jnp.stack([d[0], d[1], *tilt(relative), d[2] - advance])
+        angle = self.coordinates(relative)[0]
+        parts = [d[0], d[1], *tilt(relative), d[2] - self.pitch / (2 * jnp.pi) * angle]
+        if self.motion is not None:
+            gap = angle - self.prescribed_coordinate(t)
+            parts.append(jnp.where(self.pitch == 0, wrapped(gap), gap))
+        return jnp.stack(parts)
 
     def mean_gradient(
         self,
@@ -104,11 +116,11 @@ class Screw(AbstractJoint):
         t: Float[Array, ""],
         multipliers: Float[Array, " m"],
     ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-        mu1, mu2, mu3, mu4, mu5 = jnp.unstack(multipliers)
+        mu1, mu2, mu3, mu4, mu5, *driving = jnp.unstack(multipliers)
         # The angle is arctan2(s, c), and c dc + s ds half-way gives the sine of its change.
         (s0, c0), (s1, c1) = (_double_sine_and_cosine(pose.rotation) for pose in (first, last))
         ratio = arctan2_ratio(s1 * c0 - c1 * s0, c0 * c1 + s0 * s1)
-        turn = -0.5 * mu5 * self.pitch / (2 * jnp.pi) * ratio
+        turn = -0.5 * (mu5 * self.pitch / (2 * jnp.pi) - sum(driving)) * ratio
         by_s, by_c, zero = turn * (c0 + c1), -turn * (s0 + s1), jnp.zeros_like(turn)
         by_rotation = [[by_c, -by_s, mu3], [by_s, by_c, mu4], [zero, zero, zero]]
         return jnp.stack([mu1, mu2, mu5]), jnp.stack([jnp.stack(row) for row in by_rotation])
@@ -117,11 +129,20 @@ class Screw(AbstractJoint):
         return alignment_of_axes(relative)
 
     def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+        if self.motion is not None:
+            return columns().astype(relative.displacement.dtype)
+        return self._column(relative)[:, None]
+
+    def _column(self, relative: Relative) -> Float[Array, "6"]:
+        """The twist of a unit rate."""
         dtype = relative.displacement.dtype
-        return columns(5).astype(dtype) + columns(2).astype(dtype) * self.pitch / (2 * jnp.pi)
+        turn, advance = columns(5)[:, 0].astype(dtype), columns(2)[:, 0].astype(dtype)
+        return turn + advance * self.pitch / (2 * jnp.pi)
 
     def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        if self.motion is None:
+            return no_twist(relative)
+        return motion_rate("Screw", self.motion, t) * self._column(relative)
 
     def coordinates(self, relative: Relative) -> Float[Array, " k"]:
         angle = angle_about_third_axis(relative)

@@ -184,7 +184,7 @@ def _from_the_ground(steps: Step, topology: Topology) -> Step:
         levels, last, bodies = [ground], np.array([GROUND]), [np.array([L])]
         for depth in range(1, depths.max() + 1):
             rows = np.flatnonzero(depths == depth)
-            place = {body: k for k, body in enumerate(last)}
+            place = {int(body): k for k, body in enumerate(last)}
             parents = [place[topology.parents[row]] for row in rows]
             levels.append(jax.vmap(_joined)(of(levels[-1], parents), of(steps, rows)))
             bodies.append(rows)

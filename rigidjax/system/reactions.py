@@ -128,12 +128,10 @@ def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction
             G = joint.constraint_jacobian(place.relative, t)
             wrench = -(G.T @ row)
             force, moment = to_space(place.frame, wrench[:3]), to_space(place.frame, wrench[3:])
-            return Reaction(force, moment, None), wrench
+            # The last constraint is the prescribed coordinate.
+            return Reaction(force, moment, -row[-1] if joint.is_driven else None)
 
         values = group.over(one, place, rows)
-        driven = group.joint.is_driven
-        axis = 2 if group.joint.num_translations else 5
         for k, j in enumerate(group.indices):
-            reaction, wrench = jax.tree.map(lambda leaf, k=k: leaf[k], values)
-            out[j] = Reaction(reaction.force, reaction.moment, wrench[axis] if driven else None)
+            out[j] = jax.tree.map(lambda leaf, k=k: leaf[k], values)
     return {mechanics.system.joints[j].name: out[j] for j in sorted(out)}

@@ -96,6 +96,24 @@ def model_rate(model, state):
     return model.vector_field(0.0, model.pack(state))[-1]
 
 
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
+def test_a_driven_spindle(kind):
+    """A nut that is screwed up with a growing rate: its drive lifts, turns and accelerates it."""
+    pitch, rate, growth = 0.3, 2.0, 1.5
+    nut = rj.Body.cylinder("nut", 0.2, 0.1, mass=3.0)
+    motion = lambda t: rate * t + 0.5 * growth * t * t  # noqa: E731
+    spindle = rj.Screw("ground", "nut", (0, 0, 0), (0, 0, 1), pitch, motion=motion, name="spindle")
+    system = rj.System(nut, [spindle], [GRAVITY])
+    model = kind(system)
+    state = rj.consistent_state(system, system.reference_state(), 0.4)
+    y, lead = model.encode(state, 0.4), pitch / (2 * np.pi)
+    np.testing.assert_allclose(state.position[0, 2], lead * motion(0.4), atol=1e-12)
+    np.testing.assert_allclose(state.angular_velocity[0, 2], rate + 0.4 * growth, atol=1e-12)
+    drive = model.reactions(0.4, y)["spindle"].drive
+    wanted = float(nut.inertia[2] + 3.0 * lead**2) * growth + 3.0 * 9.81 * lead
+    np.testing.assert_allclose(drive, wanted, rtol=1e-11)
+
+
 def distance(lengths=True):
     def gap(t, poses):
         (xa, Ra), (xb, Rb) = poses["a"], poses["b"]
