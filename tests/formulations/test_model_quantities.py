@@ -67,6 +67,7 @@ def test_mass_matrix_and_bias_are_those_of_lagrange(at_random):
     np.testing.assert_allclose(found, jnp.linalg.solve(M, tau - h), atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_reactions_know_the_rotors(at_random):
     """Power of all reactions is zero where nothing is prescribed, rotors apart."""
     model, y = at_random

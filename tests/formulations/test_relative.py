@@ -81,6 +81,7 @@ def differences(first, second):
     return [float(jnp.max(jnp.abs(a - b)) / (1 + jnp.max(jnp.abs(a)))) for a, b in both if a.size]
 
 
+@pytest.mark.exhaustive
 def test_every_joint_moves_as_in_null_space_coordinates(tree, evaluated):
     system, model, y, state = tree
     other = rj.NullSpace(system)
@@ -138,12 +139,12 @@ def test_ball_joints_in_every_chart(rotation):
     np.testing.assert_allclose(*ends, atol=1e-7)
 
 
-def test_loops_are_closed_on_rates_and_by_projection(evaluated):
+def test_loops_are_closed_on_rates_and_by_projection():
     problem = rj.problems.four_bar()
     model, other = rj.Relative(problem.system), rj.NullSpace(problem.system)
-    mine = evaluated(model, 0.0, model.encode(problem.state0))
-    theirs = evaluated(other, 0.0, other.encode(problem.state0))
-    assert max(differences(mine["accelerations"], theirs["accelerations"])) < 1e-12
+    mine = model.accelerations(0.0, model.encode(problem.state0))
+    theirs = other.accelerations(0.0, other.encode(problem.state0))
+    assert max(differences(mine, theirs)) < 1e-12
     y = model.encode(problem.state0) + 1e-3 * jnp.arange(6.0)
     assert float(model.drift(0.0, y)[0]) > 1e-4
     assert max(map(float, model.drift(0.0, model.project(0.0, y)))) < 1e-12
@@ -168,6 +169,7 @@ def test_a_body_with_a_fixed_point_is_that_of_null_space_coordinates():
     np.testing.assert_array_equal(model.vector_field(0.0, y), other.vector_field(0.0, y))
 
 
+@pytest.mark.exhaustive
 def test_gradients_of_runs_are_those_of_null_space_coordinates():
     problem = rj.problems.chain(2, "revolute")
 

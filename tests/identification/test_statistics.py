@@ -160,5 +160,5 @@ def test_page_and_dataset_of_what_is_not_determined(fits, tmp_path):
 
 
 def test_predictions_are_those_of_the_same_runs(fits):
-    with pytest.raises(ValueError, match=r"takes the runs of the fit, \('run0', 'run1', 'run2'\)"):
+    with pytest.raises(ValueError, match=r"take the runs of the fit, \('run0', 'run1', 'run2'\)"):
         predictions(fits[0], cases.measurements()[:2])

@@ -57,6 +57,7 @@ def test_two_pendulums_have_the_modes_of_the_textbook():
     assert found.modes.shape == (2, 4)
 
 
+@pytest.mark.exhaustive
 def test_a_linkage_rests_where_its_potential_is_least():
     problem = rj.problems.four_bar(thickness=0.05)
     model = rj.NullSpace(problem.system)
