@@ -217,7 +217,7 @@ def _solve(
         # As `AnyMode` does where it differentiates.
         solver = unrolled(solver) if is_small(terms, t0, y0, args) else solver
     minimal = model.rotation.num_constraints == 0
-    watch = minimal and not model.recharting
+    watch = minimal and not model.recharting and model.layout.num_rotations > 0
     projected: Any = solver.solver if isinstance(solver, Recharted) else solver
     subs: Any = saveat.subs
     # Without `subs` for dense output alone.

@@ -82,7 +82,8 @@ class AbstractFormulation(eqx.Module):
         """How far each joint is open: lengths over that of the mechanism, angles in rad.
 
         The chord of the angle where the child is the wrong way round in its joint.
-        **Returns:** shape (J,), in the order of the system's joints; empty without joints.
+        **Returns:** shape (J,), in the order of the system's joints, then of its other constraints;
+        empty without any.
         """
         values, _ = split_chart(y)
         if self.jointed is None:

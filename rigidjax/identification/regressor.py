@@ -117,6 +117,12 @@ def tree_of(model: Any) -> System:
             "loops, whose reactions are unknown. Use `rj.identify`."
         )
     for joint in system.joints:
+        if joint.armatures is not None:
+            raise ValueError(
+                f"The regression of inertial parameters has no rotors in its model: leave the "
+                f"`armature` of the joint {joint.name!r} out; in `joint_data` it is the term "
+                '"rotor", which is found with the rest.'
+            )
         if joint.is_driven:
             raise ValueError(
                 f"The motion of the joint {joint.name!r} is prescribed: leave `motion` out, the "
@@ -138,7 +144,8 @@ def without_gravity(system: System) -> tuple[JointedMechanics, Float[Array, "3"]
         if isinstance(force, Gravity):
             total = total + force.vector
     others = [force for force in system.forces if not isinstance(force, Gravity)]
-    return JointedMechanics(System(system.bodies, system.joints, others)), total
+    items = (*system.joints, *system.constraints)
+    return JointedMechanics(System(system.bodies, items, others)), total
 
 
 def inertial_parameters(system: System) -> Float[Array, " p"]:
@@ -176,7 +183,7 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
         _body_of(body, MassProperties.from_parameters(part))
         for body, part in zip(system.bodies, values.reshape(-1, 10), strict=True)
     ]
-    new = System(bodies, system.joints, system.forces)
+    new = System(bodies, (*system.joints, *system.constraints), system.forces)
     return new.tracking(system.tracked) if system.tracked else new
 
 

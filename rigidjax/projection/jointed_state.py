@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ..formulations import Relative
+from ..joints.base import replaced
 from ..rotations import RotationVector
 from ..state import State
 from ..system import System
@@ -116,6 +117,7 @@ def _held(system, given, part) -> System:
         if joint.name in given:
             q, rate = given[joint.name]
             motion = _Held(jnp.asarray(part * q[0]), jnp.asarray(rate[0]))
-            joint = eqx.tree_at(lambda j: j.motion, joint, motion, is_leaf=lambda x: x is None)
+            # Where it is held, nothing is left that a damper or a rotor would act on.
+            joint = replaced(joint, motion=motion, damping=None, armature=None)
         joints.append(joint)
-    return System(system.bodies, joints)
+    return System(system.bodies, (*joints, *system.constraints))

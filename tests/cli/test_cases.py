@@ -106,6 +106,57 @@ path = "model.system.forces[1].linear"
     assert [float(p.leaf(experiment)) for p in case.parameters] == [10.0, 1.0, 0.1]
 
 
+def test_couplings_dampers_and_rotors(tmp_path):
+    body = """
+[[body]]
+name = "{0}"
+mass = 1.0
+inertia = [0.1, 0.1, 0.1]
+"""
+    hinge = """
+[[joint]]
+type = "Revolute"
+parent = "ground"
+child = "{0}"
+point = [0.0, 0.0, 0.0]
+axis = [0.0, 0.0, 1.0]
+name = "{0}"
+damping = 0.2
+armature = 0.05
+"""
+    text = "".join(part.format(name) for part in (body, hinge) for name in ("a", "b"))
+    text += (
+        body.format("c")
+        + """
+[[joint]]
+type = "Coupling"
+joint = "b"
+by = "a"
+ratio = -2.0
+[[joint]]
+type = "Free"
+child = "c"
+[[sensor]]
+type = "Position"
+body = "c"
+file = "rates.csv"
+time = "t_ms"
+columns = ["gx", "gy", "gz"]
+[[parameter]]
+name = "d"
+path = "model.system.joints.a.damping"
+"""
+    )
+    case = read_case(case_of(tmp_path, text))
+    system = case.model.system
+    assert [type(item).__name__ for item in (*system.joints, *system.constraints)] == [
+        "Revolute", "Revolute", "Free", "Coupling",
+    ]  # fmt: skip
+    np.testing.assert_allclose(system.armatures, [0.05, 0.05, *[0.0] * 6])
+    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    assert np.asarray(case.parameters[0].leaf(experiment)).item() == 0.2
+
+
 def test_equal_paths_are_equal_functions():
     case = read_case(RACKET)
     experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)

@@ -139,6 +139,14 @@ def test_ball_joints_in_every_chart(rotation):
     np.testing.assert_allclose(*ends, atol=1e-7)
 
 
+def test_hinges_alone_have_no_singularity():
+    problem = rj.problems.chain(1, "revolute")
+    model = rj.Relative(problem.system, rj.RodriguesParameters(), recharting=False)
+    run = rj.simulate(model, problem.state0, 0.1)
+    assert run.result == rj.RESULTS.successful
+    assert model.num_unknowns == 2
+
+
 def test_loops_are_closed_on_rates_and_by_projection():
     problem = rj.problems.four_bar()
     model, other = rj.Relative(problem.system), rj.NullSpace(problem.system)

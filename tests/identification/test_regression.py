@@ -205,3 +205,11 @@ def test_agrees_with_identify():
     np.testing.assert_allclose(
         linear.base.combinations @ identified, linear.values, rtol=1e-6, atol=1e-7
     )
+
+
+def test_rotors_are_terms_and_not_parts_of_the_model():
+    bob = rj.Body("bob", 1.0, (0.1,) * 3, (1.0, 0, 0))
+    hinge = rj.Revolute("ground", "bob", (0, 0, 0), (0, 0, 1), name="hinge", armature=0.3)
+    still = np.zeros((3, 1))
+    with pytest.raises(ValueError, match="`armature` of the joint 'hinge' out.*term \"rotor\""):
+        ident.joint_data(rj.System(bob, hinge), still, still, still, still)

@@ -71,6 +71,15 @@ def test_gears_of_many_turns_and_a_rack():
         assert np.max(run.position_drift) < 1e-10
 
 
+def test_states_from_joint_coordinates_keep_couplings():
+    system = geared(damping=0.1, armature=0.2)
+    state = rj.jointed_state(system, {"hinge a": 0.4}, {"hinge a": 3.0})
+    model = rj.NullSpace(system)
+    coordinates, rates = model.joint_coordinates(0.0, model.encode(state))
+    np.testing.assert_allclose(coordinates["hinge b"], -0.8, atol=1e-10)
+    np.testing.assert_allclose(rates["hinge b"], -6.0, atol=1e-10)
+
+
 def test_damping_and_rotors_of_a_hinge():
     """Without gravity a rate falls as exp(-d t / (J + a)); the rotor counts in the energy."""
     J, d, a = moments()[0], 0.3, 0.4

@@ -17,8 +17,10 @@ from .table import Table, array_of_tables
 _JOINTS = {
     kind.__name__.lower(): kind
     for kind in (
+        joints.Coupling,
         joints.Cylindrical,
         joints.Distance,
+        joints.Free,
         joints.Planar,
         joints.Prismatic,
         joints.Revolute,
