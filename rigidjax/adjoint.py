@@ -164,11 +164,9 @@ class _Solve:
             jaxpr = self.jaxpr
         else:
             if self.batched_jaxpr is None:
-                primals, others, _ = self.split(self.jaxpr.in_avals)
-                shapes = [
-                    [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in xs] for xs in (primals, others)
-                ]
-                self.batched_jaxpr = self.trace(*shapes, written_out=True)
+                shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self.jaxpr.in_avals]
+                primals, others, _ = self.split(shapes)
+                self.batched_jaxpr = self.trace(primals, others, written_out=True)
             jaxpr = self.batched_jaxpr
             if failures_kept.value and jax.default_backend() == "cpu":
                 # Members of an ensemble do not wait for each other.
