@@ -20,6 +20,7 @@ from .bodies import (
     GravityPotential as GravityPotential,
     LinearDrag as LinearDrag,
     MassProperties as MassProperties,
+    Mesh as Mesh,
     QuadraticDrag as QuadraticDrag,
 )
 from .forces import (

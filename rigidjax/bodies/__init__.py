@@ -20,6 +20,7 @@ from .inertia import (
     shift_inertia as shift_inertia,
 )
 from .mass_properties import MassProperties as MassProperties
+from .mesh import Mesh as Mesh
 from .moments import (
     AbstractMoment as AbstractMoment,
     ConstantMoment as ConstantMoment,

@@ -1,14 +1,18 @@
 """A rigid body that can be part of a system."""
 
+import os
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ..rotations.so3 import rotate
 from . import shapes
 from .euler_equations import rotational_energy
 from .inertia import checked_inertia, inertia_tensor
 from .mass_properties import MassProperties, checked_mass
+from .mesh import Mesh
 
 SHAPES = ("box", "cylinder", "sphere", "cone", "rod", "ellipsoid")
 
@@ -29,8 +33,8 @@ class Body(eqx.Module):
     - `angular_velocity`, (3,) rad/s, body components.
     - `physical=False` admits an inertia that no distribution of mass has.
     - `shape`, what the viewer draws, of this mass and inertia: `"box"`, `"cylinder"`, `"sphere"`,
-      `"cone"`, `"rod"` or `"ellipsoid"`, as set by the class methods; `None` leaves it to the
-      inertia.
+      `"cone"`, `"rod"` or `"ellipsoid"`, as set by the class methods, or a `Mesh` in body
+      components; `None` leaves it to the inertia.
 
     All but the name and the shape are leaves of the module. Checks are made when a body is
     constructed, not when its leaves are replaced.
@@ -47,7 +51,7 @@ class Body(eqx.Module):
     orientation: Float[Array, "4"]
     velocity: Float[Array, "3"]
     angular_velocity: Float[Array, "3"]
-    shape: str | None = eqx.field(static=True)
+    shape: str | Mesh | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class Body(eqx.Module):
         angular_velocity: ArrayInput = (0.0, 0.0, 0.0),
         *,
         physical: bool = True,
-        shape: str | None = None,
+        shape: str | Mesh | None = None,
     ):
         if not isinstance(name, str):
             raise TypeError(f"`Body(name=...)` must be a string; got {name!r}.")
@@ -69,8 +73,10 @@ class Body(eqx.Module):
                 f'`Body(name=...)` must be a non-empty name other than "ground", which is the '
                 f"inertial frame; got {name!r}."
             )
-        if shape is not None and shape not in SHAPES:
-            raise ValueError(f"`Body(shape=...)` must be one of {SHAPES} or None; got {shape!r}.")
+        if shape is not None and not isinstance(shape, Mesh) and shape not in SHAPES:
+            raise ValueError(
+                f"`Body(shape=...)` must be one of {SHAPES}, a `Mesh` or None; got {shape!r}."
+            )
         self.name = name
         self.shape = shape
         self.mass = checked_mass(mass, "Body(mass=...)")
@@ -174,6 +180,37 @@ class Body(eqx.Module):
         return _from_shape(
             name, "ellipsoid", shapes.ellipsoid(semi_axes, density=density, mass=mass), pose
         )
+
+    @classmethod
+    def mesh(
+        cls,
+        name: str,
+        mesh: Mesh | str | os.PathLike[str],
+        *,
+        density: ArrayInput | None = None,
+        mass: ArrayInput | None = None,
+        origin: ArrayInput | None = None,
+        **pose: ArrayInput,
+    ) -> "Body":
+        """What a closed surface encloses, its axes those of the mesh; see `shapes.mesh`.
+
+        **Arguments:** `mesh`, or an STL or OBJ file in m, see `Mesh.read` for other units;
+        `origin`, where the origin of the mesh is, (3,) m, space components, in the place of
+        `position`, which is that of the centre of mass.
+        **Errors:** `ValueError` for a bad file, an open surface, or both `origin` and `position`.
+        """
+        surface = mesh if isinstance(mesh, Mesh) else Mesh.read(mesh)
+        properties = shapes.mesh(surface, density=density, mass=mass)
+        center = surface.solid().center
+        body = _from_shape(name, surface.placed(offset=-center), properties, pose)
+        if origin is None:
+            return body
+        if "position" in pose:
+            raise ValueError("`Body.mesh` takes `origin` or `position`; got both.")
+        place = _vector(origin, "Body.mesh(origin=...)") + rotate(
+            body.orientation, jnp.asarray(center)
+        )
+        return eqx.tree_at(lambda b: b.position, body, place)
 
     @property
     def inertia_tensor(self) -> Float[Array, "3 3"]:

@@ -1,16 +1,18 @@
 """Mass properties of solid bodies of simple shape and constant density.
 
 Each takes its dimensions in m and exactly one of `density` (kg/m^3; for a rod kg/m) and `mass`
-(kg). The axes are principal; the inertia is about the centre of mass.
+(kg). The inertia is about the centre of mass; but for meshes the axes are principal.
 """
 
 import math
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, check, float_array
 from .mass_properties import MassProperties
+from .mesh import Mesh
 
 
 def box(
@@ -113,6 +115,20 @@ def rod(
     total = _mass("rod", h, density, mass)
     across = h * h / 12 + r * r / 4
     return _centered(total, jnp.stack([across, across, r * r / 2]))
+
+
+def mesh(
+    mesh: Mesh, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
+) -> MassProperties:
+    """What a closed surface of triangles encloses, in the axes of the mesh.
+
+    **Arguments:** `mesh`.
+    **Errors:** `ValueError` if the mesh is not closed, or encloses nothing.
+    """
+    volume, center, covariance = mesh.solid()
+    total = _mass("mesh", jnp.asarray(volume), density, mass)
+    inertia = np.trace(covariance) * np.eye(3) - covariance
+    return MassProperties(total, center, total * inertia)
 
 
 def _positive(x):

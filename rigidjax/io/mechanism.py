@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bodies import Mesh
 from ..bodies.potentials import AxialGravityPotential, GravityPotential
 from ..forces import Gravity, Spring
 from ..formulations import AbstractFormulation
@@ -19,8 +20,9 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
     **Arguments:** `model`, a formulation, a `System` or a `FixedPointBody`, its leaves without a
     batch.
     **Returns:** a dictionary that `json` can write. `bodies`: `name`, `mass` (kg, `None` for a
-    body with a fixed point), `inertia` (3, 3), kg m^2, about the reference point, `shape`, `axis`
-    (towards the centre of mass from a fixed point, or `None`). `joints`: `name`, `kind`, `parent`
+    body with a fixed point), `inertia` (3, 3), kg m^2, about the reference point, `shape` (a name,
+    `None`, or `vertices` and `faces` of a mesh), `axis` (towards the centre of mass from a fixed
+    point, or `None`). `joints`: `name`, `kind`, `parent`
     and `child` (rows of the bodies, -1 the ground), and on each of both `point` (3,), m, and
     `frame` (3, 3), columns, in components of the body. `springs`: ends in the same way.
     `gravity`: (3,), m/s^2, or `None`.
@@ -58,7 +60,7 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
                 "name": body.name,
                 "mass": float(body.mass),
                 "inertia": _tensor(body.inertia).tolist(),
-                "shape": body.shape,
+                "shape": _described(body.shape),
                 "axis": None,
             }
             for body in system.bodies
@@ -92,6 +94,12 @@ def _fixed_point(body: Any) -> dict[str, Any]:
 
 
 # In NumPy: JAX would compile each of these for a few numbers.
+
+
+def _described(shape):
+    if not isinstance(shape, Mesh):
+        return shape
+    return {"vertices": shape.vertices.tolist(), "faces": shape.faces.tolist()}
 
 
 def _tensor(inertia):

@@ -110,7 +110,10 @@ class _Film:
         self.eye = np.stack([right, np.cross(toward, right), toward])
         self.middle = self.eye @ np.array(camera["center"])
         self.extent = np.abs(self.eye[:2]) @ np.array(camera["size"])
-        self.faces = [[faces_of(shape) for shape in body["shapes"]] for body in run["bodies"]]
+        meshes = scene.get("meshes", ())
+        self.faces = [
+            [faces_of(shape, meshes) for shape in body["shapes"]] for body in run["bodies"]
+        ]
         self.springs = run["springs"]
         self.joints = [(joint["child"], joint["child_point"]) for joint in run["joints"]]
 

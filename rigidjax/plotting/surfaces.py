@@ -1,6 +1,6 @@
 """Surfaces of the viewer's shapes as polygons with four corners."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,18 @@ from ..viewer.scene import decoded
 _AROUND = 24
 
 
-def faces_of(shape: Mapping[str, Any]) -> tuple[np.ndarray, bool]:
-    """Faces (F, 4, 3) m of a shape of a scene, in body components, and whether they are closed.
+def faces_of(
+    shape: Mapping[str, Any], meshes: Sequence[Mapping[str, Any]] = ()
+) -> tuple[np.ndarray, bool]:
+    """Faces (F, 4, 3) m of a shape, body components, and whether they are closed.
 
     Corners go around as seen from outside, counterclockwise; triangles have one corner twice.
+    `meshes` are those of the scene.
     """
     size = shape["size"]
     match shape["kind"]:
         case "mesh":
-            triangles = decoded(shape["triangles"]).reshape(-1, 3, 3)
+            triangles = decoded(meshes[shape["mesh"]]).reshape(-1, 3, 3)
             return np.concatenate([triangles, triangles[:, 2:]], axis=1), False
         case "box":
             faces = _box(size)

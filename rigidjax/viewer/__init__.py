@@ -1,7 +1,6 @@
 """Motions in a browser: pages that stand alone, with bodies, joints, arrows and graphs."""
 
 from .fits import view_fit as view_fit
-from .meshes import read_mesh as read_mesh
 from .page import View as View, view as view
 from .shapes import (
     Shape as Shape,
@@ -9,6 +8,5 @@ from .shapes import (
     cone as cone,
     cylinder as cylinder,
     ellipsoid as ellipsoid,
-    mesh as mesh,
     sphere as sphere,
 )

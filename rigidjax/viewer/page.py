@@ -15,7 +15,7 @@ from ..io import replacing
 from ..state import State
 from .runs import Run, is_model, runs_of
 from .scene import scene_of
-from .shapes import Shape
+from .shapes import AnyShape
 
 # In this order: a later file uses what an earlier one defines.
 _SCRIPTS = (
@@ -93,7 +93,7 @@ def view(
     labels: Sequence[str] | None = None,
     state: State | None = None,
     ts: ArrayInput | None = None,
-    shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
+    shapes: Mapping[str, AnyShape | Sequence[AnyShape]] | None = None,
     quantities: Mapping[str, ArrayInput] | None = None,
     reactions: bool = False,
     frames: int = 601,
@@ -117,7 +117,8 @@ def view(
     - `state`, `ts`: of the models among the items: a `State`, or one with a leading axis of times
       and these times, (T,) s. Without a `state` a system is in its reference configuration.
     - `shapes`, by names of bodies, each one or several of `rigidjax.viewer`: `box`, `cylinder`,
-      `cone`, `sphere`, `ellipsoid`, `mesh`, `read_mesh`.
+      `cone`, `sphere`, `ellipsoid`; or a `Mesh`, or an STL or OBJ file in m, from the centre of
+      mass, body components.
     - `quantities`, further graphs of the first item by name, (T,) at its saved times.
     - `reactions`, of the joints as well; with closed loops they take seconds to compile.
     - `frames`, the most times that are kept; `members`, the most of a batch.

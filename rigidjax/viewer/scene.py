@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..bodies import Mesh
 from ..io.mechanism import GROUND
 from .runs import Run
-from .shapes import Shape, shapes_of
+from .shapes import AnyShape, Shape, listed, shapes_of
 
 # Extent of the points across their plane, over that along it, below which a motion counts as plane.
 _PLANE = 0.12
@@ -19,7 +20,7 @@ _PLANE = 0.12
 def scene_of(
     runs: Sequence[Run],
     title: str = "",
-    shapes: Mapping[str, Shape | Sequence[Shape]] | None = None,
+    shapes: Mapping[str, AnyShape | Sequence[AnyShape]] | None = None,
     speed: float | None = None,
     theme: str = "auto",
 ) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def scene_of(
     inertia; `speed`, seconds of motion in a second; `theme`, `"auto"`, `"light"` or `"dark"`.
     **Raises:** `ValueError` for shapes of unknown bodies.
     """
-    given = {name: [s] if isinstance(s, Shape) else list(s) for name, s in (shapes or {}).items()}
+    given = {name: listed(parts) for name, parts in (shapes or {}).items()}
     names = {body["name"] for run in runs for body in run.mechanism["bodies"]}
     unknown = sorted(set(given) - names)
     if unknown:
@@ -44,7 +45,9 @@ def scene_of(
     ]
     start = min(float(run.times[0]) for run in runs)
     end = max(float(run.times[-1]) for run in runs)
-    return {
+    meshes: dict[Mesh, int] = {}
+    shown = [_run(run, parts, meshes) for run, parts in zip(runs, solids, strict=True)]
+    scene = {
         "title": title,
         "theme": theme,
         "unit": unit,
@@ -54,8 +57,12 @@ def scene_of(
         "translates": any(body["mass"] for run in runs for body in run.mechanism["bodies"]),
         "camera": _camera(runs, solids, unit),
         "gravity": next((g for run in runs if (g := run.mechanism["gravity"])), None),
-        "runs": [_run(run, parts) for run, parts in zip(runs, solids, strict=True)],
+        "runs": shown,
     }
+    if meshes:
+        corners = [mesh.vertices[mesh.faces].reshape(-1, 3) for mesh in meshes]
+        scene["meshes"] = [encoded(points, "int16") for points in corners]
+    return scene
 
 
 def encoded(values: Any, kind: str = "float32") -> dict[str, Any]:
@@ -95,7 +102,7 @@ def quaternion_of(axes: Any) -> list[float]:
     return np.roll(np.linalg.eigh(np.array(lower))[1][:, 3], 1).tolist()
 
 
-def _run(run: Run, solids: Sequence[Sequence[Shape]]) -> dict[str, Any]:
+def _run(run: Run, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int]) -> dict[str, Any]:
     mechanism = run.mechanism
     out = {
         "label": run.label,
@@ -106,7 +113,7 @@ def _run(run: Run, solids: Sequence[Sequence[Shape]]) -> dict[str, Any]:
         "bodies": [
             {
                 "name": body["name"],
-                "shapes": [_shape(shape) for shape in parts],
+                "shapes": [_shape(shape, meshes) for shape in parts],
                 "extent": _extent(parts),
             }
             for body, parts in zip(mechanism["bodies"], solids, strict=True)
@@ -133,15 +140,16 @@ def _extent(shapes: Sequence[Shape]) -> float:
     )
 
 
-def _shape(shape: Shape) -> dict[str, Any]:
+def _shape(shape: Shape, meshes: dict[Mesh, int]) -> dict[str, Any]:
+    """A shape; of a mesh its row among the meshes of the scene, each of which is there once."""
     out = {
         "kind": shape.kind,
         "size": list(shape.size),
         "position": list(shape.position),
         "orientation": quaternion_of(shape.axes),
     }
-    if shape.vertices is not None and shape.faces is not None:
-        out["triangles"] = encoded(shape.vertices[shape.faces].reshape(-1, 3))
+    if shape.surface is not None:
+        out["mesh"] = meshes.setdefault(shape.surface, len(meshes))
     return out
 
 

@@ -1,11 +1,13 @@
 """Shapes that bodies are drawn as, and the shape that a mass and an inertia have."""
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bodies import Mesh
 from ..checks import ArrayInput
 
 # Relative difference of two moments of inertia up to which they count as equal.
@@ -17,15 +19,14 @@ class Shape(NamedTuple):
 
     `kind`; `size`, m: edges of a box, radius and length of a cylinder, cone or bar with round ends,
     radius of a sphere, semi-axes of an ellipsoid; `position` of its centre and `axes` (3, 3),
-    columns, in body components; `vertices` (V, 3) m and `faces` (F, 3) of a mesh.
+    columns, in body components; `surface`, that of a mesh, in body components.
     """
 
     kind: str
     size: tuple[float, ...]
     position: tuple[float, ...] = (0.0, 0.0, 0.0)
     axes: np.ndarray = np.eye(3)
-    vertices: np.ndarray | None = None
-    faces: np.ndarray | None = None
+    surface: Mesh | None = None
 
     @property
     def half_extents(self) -> np.ndarray:
@@ -37,10 +38,20 @@ class Shape(NamedTuple):
                 radius, length = self.size
                 return np.array([radius, radius, 0.5 * length])
             case "mesh":
-                assert self.vertices is not None
-                return np.abs(self.vertices).max(axis=0)
+                assert self.surface is not None
+                return np.abs(self.surface.vertices).max(axis=0)
             case _:
                 return np.broadcast_to(np.array(self.size), (3,)).copy()
+
+
+AnyShape = Shape | Mesh | str | os.PathLike[str]
+
+
+def listed(given: AnyShape | Sequence[AnyShape]) -> list[Shape]:
+    """Several shapes, or one; see `as_shape`."""
+    if isinstance(given, Shape | Mesh | str | os.PathLike):
+        return [as_shape(given)]
+    return [as_shape(one) for one in given]
 
 
 def box(size: ArrayInput, position: ArrayInput = (0.0, 0.0, 0.0)) -> Shape:
@@ -78,26 +89,11 @@ def ellipsoid(semi_axes: ArrayInput, position: ArrayInput = (0.0, 0.0, 0.0)) -> 
     return _shape("ellipsoid", semi_axes, 3, position)
 
 
-def mesh(vertices: ArrayInput, faces: ArrayInput) -> Shape:
-    """Triangles, such as those of `rigidjax.viewer.read_mesh`.
-
-    **Arguments:** `vertices`, (V, 3) m, from the centre of mass, body components; `faces`, (F, 3),
-    indices of the vertices.
-    **Raises:** `ValueError` for other shapes, or an index beyond the vertices.
-    """
-    points, triangles = np.asarray(vertices, float), np.asarray(faces)
-    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
-        raise ValueError(
-            f"`mesh(vertices=...)` must be finite, of shape (V, 3); got shape {points.shape}."
-        )
-    if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
-        raise ValueError(
-            f"`mesh(faces=...)` must be integers of shape (F, 3); got {triangles.dtype} of shape "
-            f"{triangles.shape}."
-        )
-    if triangles.size and not (0 <= triangles.min() and triangles.max() < len(points)):
-        raise ValueError(f"`mesh(faces=...)` must be indices of the {len(points)} vertices.")
-    return Shape("mesh", (), vertices=points, faces=triangles)
+def as_shape(given: AnyShape) -> Shape:
+    """The shape of a `Mesh`, or of an STL or OBJ file in m, in body components."""
+    if isinstance(given, Shape):
+        return given
+    return Shape("mesh", (), surface=given if isinstance(given, Mesh) else Mesh.read(given))
 
 
 def shapes_of(body: dict[str, Any], unit: float, points: Sequence[np.ndarray] = ()) -> list[Shape]:
@@ -159,6 +155,8 @@ def _bar(start, end, radius):
 
 def _solid(body: dict[str, Any], unit: float) -> Shape:
     mass, axis = body["mass"], body["axis"]
+    if isinstance(body["shape"], dict):
+        return as_shape(Mesh(**body["shape"]))
     moments, axes = principal(np.array(body["inertia"]))
     if mass is None:
         return _about_fixed_point(moments, axes, axis, unit)

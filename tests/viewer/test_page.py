@@ -13,6 +13,7 @@ from viewer.motions import TS, mechanism, turned
 
 import rigidjax as rj
 
+TETRAHEDRON = rj.Mesh(0.2 * np.eye(4, 3), [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
 GALLERY = pathlib.Path(__file__).resolve().parents[2] / "docs" / "gallery"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -50,7 +51,8 @@ def page(browser, states, tmp_path_factory):
     """The page of a mechanism with every joint, the same run twice, the second with a delay."""
     system = mechanism()
     later = rj.view(system, state=turned(9, TS + 0.3), ts=TS)
-    shown = rj.view(system, state=states, ts=TS, title="All joints", theme="light")
+    cube = {"cube": TETRAHEDRON}
+    shown = rj.view(system, state=states, ts=TS, title="All joints", theme="light", shapes=cube)
     first, second = shown.scene["runs"][0], later.scene["runs"][0]
     first["label"], second["label"] = "first", "second"
     first["forces"] = first["reactions"] = first["rates"]
@@ -77,6 +79,17 @@ def pixels(browser):
     )
     shape = (*browser.execute_script("return size;"), 4)
     return np.frombuffer(base64.b64decode(values), np.uint8).reshape(shape)
+
+
+def test_meshes_are_drawn(page):
+    found = ask(
+        page,
+        "(() => { let at = []; v.runs[0].bodies[8].traverse((o) => { const p = "
+        "o.geometry?.attributes.position; if (p?.count === 12) at = [...p.array]; }); "
+        "return at; })()",
+    )
+    wanted = TETRAHEDRON.vertices[TETRAHEDRON.faces].ravel()
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def click(browser, identifier):

@@ -1,6 +1,4 @@
-"""Shapes of bodies: given ones, those of an inertia, and those in files."""
-
-import struct
+"""Shapes of bodies: given ones, those of an inertia, meshes."""
 
 import numpy as np
 import pytest
@@ -8,6 +6,8 @@ import pytest
 import rigidjax as rj
 from rigidjax import viewer
 from rigidjax.io.mechanism import describe_mechanism
+from rigidjax.plotting.surfaces import faces_of
+from rigidjax.viewer.scene import decoded
 from rigidjax.viewer.shapes import shapes_of
 
 
@@ -89,59 +89,26 @@ def test_what_has_no_inertia_is_a_small_ball():
     assert (ball.kind, bar.kind) == ("sphere", "bar")
 
 
-CORNERS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
-
-
-def stl_text():
-    facets = "\n".join(
-        "facet normal 0 0 0\nouter loop\n"
-        + "\n".join(f"vertex {' '.join(map(str, CORNERS[k]))}" for k in face)
-        + "\nendloop\nendfacet"
-        for face in FACES
+def test_meshes_are_given_as_they_are_or_as_files(tmp_path):
+    mesh = rj.Mesh(0.1 * np.eye(4, 3), [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
+    (tmp_path / "a.obj").write_text(
+        "".join(f"v {x} {y} {z}\n" for x, y, z in mesh.vertices)
+        + "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in mesh.faces)
     )
-    return f"solid s\n{facets}\nendsolid s\n".encode()
-
-
-def stl_binary():
-    records = b"".join(
-        struct.pack("<12fH", 0, 0, 0, *CORNERS[face].astype("f4").ravel(), 0) for face in FACES
+    system = rj.System([rj.Body("b", 1.0, (1, 1, 1)), rj.Body.mesh("c", mesh, mass=2.0)])
+    shown = rj.view(system, system, shapes={"b": [tmp_path / "a.obj", viewer.sphere(0.1)]}).scene
+    (first, ball), (own,) = (body["shapes"] for body in shown["runs"][0]["bodies"])
+    assert (first["kind"], ball["kind"], own["kind"]) == ("mesh", "sphere", "mesh")
+    # Of several runs, or bodies, each surface is there once.
+    assert shown["runs"][1]["bodies"][0]["shapes"][0] == first
+    assert len(shown["meshes"]) == 2
+    np.testing.assert_allclose(
+        decoded(shown["meshes"][first["mesh"]]), mesh.vertices[mesh.faces].reshape(-1, 3), atol=2e-6
     )
-    return bytes(80) + struct.pack("<I", len(FACES)) + records
-
-
-def obj_text():
-    lines = [f"v {x} {y} {z}" for x, y, z in CORNERS]
-    lines += ["# a comment", "vn 0 0 1"]
-    lines += [f"f {a + 1}/1/1 {b + 1}//1 {c - len(CORNERS)}" for a, b, c in FACES]
-    return "\n".join(lines).encode()
-
-
-@pytest.mark.parametrize(
-    ("name", "data"), [("a.stl", stl_text()), ("b.STL", stl_binary()), ("c.obj", obj_text())]
-)
-def test_meshes_are_read(tmp_path, name, data):
-    (tmp_path / name).write_bytes(data)
-    shape = viewer.read_mesh(tmp_path / name, scale=2.0, offset=(0, 0, 1))
-    wanted = 2.0 * CORNERS[FACES] + np.array([0, 0, 1])
-    np.testing.assert_allclose(shape.vertices[shape.faces], wanted)
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("a.ply", b"", "read from .stl and .obj"),
-        ("a.stl", b"solid s\nendsolid s", "has no triangles"),
-        ("a.stl", b"vertex 1 2 3", "not three for each facet"),
-        ("a.stl", bytes(90), "no triangles"),
-        ("a.obj", b"v 0 0 0\nf 1 2 three", "not a mesh as its ending says"),
-        ("a.obj", b"v 0 0 0\nf 1 2 3", "indices of the 1 vertices"),
-    ],
-)
-def test_what_is_no_mesh_is_refused(tmp_path, name, data, message):
-    (tmp_path / name).write_bytes(data)
-    with pytest.raises(ValueError, match=message):
-        viewer.read_mesh(tmp_path / name)
+    found = decoded(shown["meshes"][own["mesh"]]).reshape(-1, 3, 3)
+    np.testing.assert_allclose(found, (mesh.vertices - 0.025)[mesh.faces], atol=2e-6)
+    faces, _ = faces_of(own, shown["meshes"])
+    np.testing.assert_array_equal(faces[:, :3], found)
 
 
 @pytest.mark.parametrize(
@@ -151,8 +118,6 @@ def test_what_is_no_mesh_is_refused(tmp_path, name, data, message):
         (lambda: viewer.sphere(-1.0), "1 positive length, m"),
         (lambda: viewer.sphere(1.0, position=(0, 0)), "position"),
         (lambda: viewer.cylinder(1.0, 2.0, axis=(0, 0, 0)), "not zero"),
-        (lambda: viewer.mesh([[0, 0]], [[0, 0, 0]]), "shape \\(V, 3\\)"),
-        (lambda: viewer.mesh([[0, 0, 0]], [[0.0, 0, 0]]), "integers"),
         (lambda: rj.Body("b", 1.0, (1, 1, 1), shape="torus"), "must be one of"),
     ],
 )

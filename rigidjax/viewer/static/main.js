@@ -3,6 +3,9 @@
 
 class Viewer {
   constructor(data) {
+    for (const run of data.runs)
+      for (const body of run.bodies)
+        for (const shape of body.shapes) if (shape.kind === "mesh") shape.triangles = data.meshes[shape.mesh];
     this.data = data;
     this.start = data.start;
     this.end = data.end;
