@@ -1,8 +1,9 @@
 """A kernel: a program for a batch, as a function that XLA calls.
 
 The function of blocks, `block(inputs, outputs, workspace, first, count)`, loads the arguments of W
-members of the batch into lanes, runs the program and stores the results. The handler reads the
-buffers from XLA's call frame (see `frame`) and goes through all blocks.
+members of the batch into lanes, runs the program and stores the results; where lanes are refilled
+(see `refill`) it does that for all members. The handler reads the buffers from XLA's call frame
+(see `frame`) and goes through all blocks.
 """
 
 import contextlib
@@ -13,16 +14,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import numpy as np
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
-from .complex import Pair, is_complex, part_dtype
-from .emitter import REGISTERS, Emitter
+from .emitter import Emitter
 from .frame import Frame
-from .lanes import I8, I64, POINTER, Lanes, element_type
+from .lanes import I64, POINTER, Lanes
 from .machine import Code, best_width
-from .memory import Buffer, View, row_major
+from .members import argument, store
+from .refill import KnownTurns, Parts, Refilled, parted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,16 +42,24 @@ class Kernel:
 
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
-        self.closed = closed
+        self.closed, self.signature = closed, signature
         self.width = best_width() if signature.is_batch else 1
-        module = ir.Module("rigidjax")
-        out_sizes = [var.aval.size for var in closed.jaxpr.outvars]
         with _nothing_collected():
-            self.workspace_bytes = emit_block(module, closed, signature, self.width)
-            _emit_handler(module, closed, signature, self.width, self.workspace_bytes, out_sizes)
-            self.text = str(module)
+            parts = parted(closed, signature.batched) if self.width > 1 else None
+            try:
+                self.text = self._emitted(parts)
+            except KnownTurns:
+                parts = None
+                self.text = self._emitted(None)
+        self.is_refilled = parts is not None
         self.code = _code(self.text)
         self.name = f"rigidjax_{self.code.name}"
+
+    def _emitted(self, parts: Parts | None) -> str:
+        module = ir.Module("rigidjax")
+        size = emit_block(module, self.closed, self.signature, self.width, parts)
+        _emit_handler(module, self.closed, self.signature, self.width, size, parts is not None)
+        return str(module)
 
 
 @contextlib.contextmanager
@@ -95,8 +103,13 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
     return _kernels[key]
 
 
-def emit_block(module, closed, signature, width):
-    """Emit `block`; returns the bytes of memory that it needs."""
+def emit_block(
+    module: Any, closed: ClosedJaxpr, signature: Signature, width: int, parts: Parts | None = None
+) -> int:
+    """Emit `block`, for all members that follow if there are `parts`.
+
+    Returns the bytes of memory that it needs.
+    """
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "block")
     function.linkage = "internal"
@@ -108,14 +121,23 @@ def emit_block(module, closed, signature, width):
     builder.branch(start)
     builder.position_at_end(start)
     em = Emitter(builder, width, workspace)
-    members = _members(em.lanes, first, count)
-    args = []
-    for k, (aval, batched) in enumerate(zip(closed.in_avals, signature.batched, strict=True)):
-        pointer = _at(builder, inputs, k)
-        args.append(_argument(em, pointer, aval, members if batched else None))
-    results = em.run(closed, args)
-    for k, (aval, result) in enumerate(zip(closed.out_avals, results, strict=True)):
-        _result(em, _at(builder, outputs, k), aval, result, members, signature.is_batch)
+    sources = [_at(builder, inputs, k) for k in range(len(closed.in_avals))]
+    targets = [_at(builder, outputs, k) for k in range(len(closed.out_avals))]
+    if parts is None:
+        members = _members(em.lanes, first, count)
+        args = [
+            argument(em, pointer, aval, members if batched else None)
+            for pointer, aval, batched in zip(
+                sources, closed.in_avals, signature.batched, strict=True
+            )
+        ]
+        everyone = members if signature.is_batch else [ir.Constant(I64, 0)]
+        for pointer, aval, result in zip(
+            targets, closed.out_avals, em.run(closed, args), strict=True
+        ):
+            store(em, pointer, aval, result, everyone)
+    else:
+        Refilled(em, closed, signature.batched, parts).emit(sources, targets, first, count)
     builder.ret_void()
     return em.memory.bytes
 
@@ -137,97 +159,7 @@ def _at(builder, pointers, k):
     )
 
 
-def _stored(dtype):
-    return I8 if dtype == np.bool_ else element_type(dtype)
-
-
-class _Members:
-    """The numbers of an argument or a result of XLA's, one member of the batch in each lane."""
-
-    def __init__(self, em, pointer, dtype, size, members):
-        self.em, self.dtype, self.stored = em, dtype, _stored(dtype)
-        self.parts = 2 if is_complex(dtype) else 1
-        extent = ir.Constant(I64, size * self.parts)
-        build = em.builder
-        self.starts = [
-            build.gep(pointer, [build.mul(m, extent)], source_etype=self.stored) for m in members
-        ]
-
-    def _places(self, number):
-        build = self.em.builder
-        first = build.mul(number, ir.Constant(I64, self.parts))
-        return [build.add(first, ir.Constant(I64, k)) for k in range(self.parts)]
-
-    def load(self, number):
-        """Number `number` of each member."""
-        out = [self._load(place) for place in self._places(number)]
-        return Pair(*out) if self.parts == 2 else out[0]
-
-    def _load(self, place):
-        em, build = self.em, self.em.builder
-        values = []
-        for base in self.starts:
-            address = build.gep(base, [place], source_etype=self.stored)
-            align = part_dtype(self.dtype).itemsize
-            values.append(build.load(address, typ=self.stored, align=align))
-        value = em.lanes.gathered(values)
-        return build.trunc(value, em.lanes.type(np.bool_)) if self.dtype == np.bool_ else value
-
-    def store(self, number, value):
-        """Set number `number` of each member."""
-        value = self.em.lanes.value(value, self.dtype)
-        values = [value.real, value.imag] if isinstance(value, Pair) else [value]
-        for place, part in zip(self._places(number), values, strict=True):
-            self._store(place, part)
-
-    def _store(self, place, value):
-        em, build = self.em, self.em.builder
-        if self.dtype == np.bool_:
-            value = build.zext(value, em.lanes.vector(I8))
-        for k, base in enumerate(self.starts):
-            address = build.gep(base, [place], source_etype=self.stored)
-            align = part_dtype(self.dtype).itemsize
-            build.store(em.lanes.lane(value, k), address, align=align)
-
-
-def _argument(em, pointer, aval, members):
-    """An argument as an array of the program; `members` is `None` if it is the same for all."""
-    dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
-    shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
-    if members is None:
-        return em.registers(shared) if size <= REGISTERS else shared
-    load = _Members(em, pointer, dtype, size, members).load
-    if size <= REGISTERS:
-        out = np.empty(shape, object)
-        for number, index in enumerate(np.ndindex(shape)):
-            out[index] = load(ir.Constant(I64, number))
-        return out
-    flat = em.memory.allocate((size,), dtype)
-    with em.loop(size) as number:
-        em.memory.write(flat, (number,), load(number))
-    return flat.reshaped(shape)
-
-
-def _result(em, pointer, aval, result, members, is_batch):
-    dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
-    if not size:
-        return
-    build = em.builder
-    everyone = members if is_batch else [ir.Constant(I64, 0)]
-    store = _Members(em, pointer, dtype, size, everyone).store
-    if isinstance(result, View):
-        with em.indices(shape) as index:
-            number = ir.Constant(I64, 0)
-            for i, stride in zip(index, row_major(shape), strict=True):
-                i = ir.Constant(I64, i) if isinstance(i, int) else i
-                number = build.add(number, build.mul(i, ir.Constant(I64, stride)))
-            store(number, em.memory.read(result, index))
-        return
-    for number, index in enumerate(np.ndindex(shape)):
-        store(ir.Constant(I64, number), result[index])
-
-
-def _emit_handler(module, closed, signature, width, workspace_bytes, out_sizes):
+def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
     """Emit the function that XLA calls."""
     function = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler")
     frame = Frame(function)
@@ -250,7 +182,7 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, out_sizes):
     builder.cbranch(builder.icmp_signed("<", first, count), turn, end)
     builder.position_at_end(turn)
     builder.call(block, [inputs, outputs, workspace, first, count])
-    first.add_incoming(builder.add(first, ir.Constant(I64, width)), turn)
+    first.add_incoming(count if at_once else builder.add(first, ir.Constant(I64, width)), turn)
     builder.branch(test)
     builder.position_at_end(end)
     builder.call(free, [workspace])

@@ -370,6 +370,14 @@ class Lanes:
             return condition
         return self.intrinsic(f"llvm.vector.reduce.or.v{self.width}i1", I1, condition)
 
+    def count(self, condition):
+        """In how many lanes a condition holds, an integer of 64 bits."""
+        bits = ir.IntType(self.width)
+        ones = self.intrinsic(
+            f"llvm.ctpop.i{self.width}", bits, self.builder.bitcast(condition, bits)
+        )
+        return self.builder.zext(ones, I64)
+
 
 def _known(dtype, function, *args):
     with np.errstate(all="ignore"):

@@ -110,10 +110,10 @@ class Memory:
     def builder(self):
         return self.lanes.builder
 
-    def allocate(self, shape: tuple[int, ...], dtype: Any) -> View:
-        """A new array of the kernel's own."""
+    def allocate(self, shape: tuple[int, ...], dtype: Any, unused: bool = False) -> View:
+        """A new array of the kernel's own, in memory that nobody has used before if `unused`."""
         dtype, size = np.dtype(dtype), math.prod(shape)
-        free = self._free.get((dtype, size))
+        free = None if unused else self._free.get((dtype, size))
         pointer = free.pop() if free else self._new(size * self.lanes.width * dtype.itemsize)
         return View(Buffer(pointer, dtype, size), tuple(shape), row_major(shape))
 

@@ -225,3 +225,19 @@ def test_kernels_inside_of_kernels():
         return inner(x) + jax.vmap(inner)(jnp.stack([x, y]))
 
     compare(function, X, Y)
+
+
+@pytest.mark.parametrize("taken", [0, 1], ids=["none", "some"])
+def test_branches_that_change_an_argument_or_not(taken):
+    """Where no lane takes the branch that changes it, and it is read again afterwards."""
+
+    def function(big, flag):
+        changed = jax.lax.cond(flag > 0, lambda y: y.at[3].set(7.0), lambda y: y, big)
+        table = jnp.linspace(0.0, 1.0, 300)
+        other = jax.lax.cond(flag > 0, lambda y: 2 * y, lambda y: table, big)
+        return changed, other, big.sum()
+
+    big = jnp.arange(5.0)[:, None] + jnp.linspace(0.0, 1.0, 300)
+    flags = taken * jnp.array([1, 0, 0, 1, 0])
+    found = jax.jit(jax.vmap(native.jit(function)))(big, flags)
+    check(found, jax.vmap(function)(big, flags), 1e-13)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..emitter import REGISTERS, Emitter, cost, rule
-from ..lanes import is_known
-from ..memory import View
+from ..lanes import POINTER, is_known
+from ..memory import Buffer, View
 
 # Numbers computed by a branch up to which all branches are computed, and one is chosen.
 _SMALL_BRANCH = 24
@@ -102,7 +102,8 @@ def _merged(em, aval, old, new, condition):
     """A branch's result in its lanes, what there was before in the others (inside the branch)."""
     dtype = np.dtype(aval.dtype)
     if isinstance(old, _Pending):
-        if isinstance(new, View) and new.is_whole and new.buffer.pinned:
+        mine = isinstance(new, View) and new.is_whole and not new.buffer.shared
+        if mine and new.buffer.pinned:
             return new  # an argument, perhaps changed in place
         out = em.memory.allocate(aval.shape, dtype)
         return em.copied(new, dtype, into=out)
@@ -110,9 +111,8 @@ def _merged(em, aval, old, new, condition):
         if isinstance(new, View) and new.buffer is old.buffer:
             return old
         if old.buffer.pinned:
-            # Some branches hand an argument on, others do not: a copy, which stays whole.
-            raise_copy = em.copied(old, dtype)
-            return em.copied(new, dtype, into=raise_copy, mask=condition)
+            # Some branches hand an argument on, others do not: a copy (see `_joined`).
+            return em.copied(new, dtype, into=em.copied(old, dtype), mask=condition)
         return em.copied(new, dtype, into=old, mask=condition)
     new = em.registers(new)
     if old is None or em.lanes.width == 1:
@@ -123,7 +123,15 @@ def _merged(em, aval, old, new, condition):
 def _joined(em, aval, old, new, before, end):
     """Numbers after a branch: its own if it was taken."""
     if isinstance(new, View):
-        return new
+        if not isinstance(old, View) or new.buffer is old.buffer:
+            return new
+        # The copy is there only if the branch was taken. Nobody may write either in this place.
+        pointer = em.builder.phi(POINTER)
+        for one, block in ((old, before), (new, end)):
+            pointer.add_incoming(one.buffer.pointer, block)
+            one.buffer.pinned += 1
+        buffer = Buffer(pointer, new.buffer.dtype, new.buffer.size, own=False, pinned=1)
+        return View(buffer, new.shape, new.strides)
     dtype = np.dtype(aval.dtype)
     out = em.phis(new, dtype, end)
     first = np.full(new.shape, dtype.type(0)) if old is None else old

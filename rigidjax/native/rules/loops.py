@@ -1,17 +1,18 @@
 """Loops that run as long as a condition holds.
 
 A loop whose number of turns is known and small is written out. Any other one runs until the last of
-the W lanes of a block has finished; what belongs to lanes that have finished stays as it is. Blocks
-do not wait for each other.
+the W lanes of a block has finished; what belongs to lanes that have finished stays as it is. The
+main loop of a batch is left earlier, where others wait for the lanes (see `refill`).
 """
 
 import functools
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
+from llvmlite import ir
 
 from ..emitter import MOST_TURNS, REGISTERS, WRITTEN_OUT, Emitter, cost, rule
-from ..lanes import is_known
+from ..lanes import I64, is_known
 from ..memory import View
 
 
@@ -20,13 +21,13 @@ def _while(em: Emitter, equation, *args):
     p = equation.params
     of_condition, of_body, start = divided(args, p["cond_nconsts"], p["body_nconsts"])
     condition, body = p["cond_jaxpr"], p["body_jaxpr"]
-    turns = _known_turns(em, condition, body, of_condition, of_body, start)
+    turns = known_turns(em, condition, body, of_condition, of_body, start)
     if turns is not None and turns * cost(body.jaxpr) <= WRITTEN_OUT:
         with em.kept(of_body):
             for _ in range(turns):
                 start = em.run(body, of_body + start)
         return start
-    return _Loop(em, condition, body, of_condition, of_body, start).emit()
+    return Loop(em, condition, body, of_condition, of_body, start).emit()
 
 
 def divided(args, first, second):
@@ -35,7 +36,7 @@ def divided(args, first, second):
     return args[:first], args[first:end], args[end:]
 
 
-def _known_turns(em, condition, body, of_condition, of_body, start):
+def known_turns(em, condition, body, of_condition, of_body, start):
     """Number of turns of a loop whose condition is known at emission, else `None`."""
     needed = _needs(condition.jaxpr, range(len(condition.jaxpr.outvars)))
     num_own = len(of_condition)
@@ -105,7 +106,7 @@ def _reach(jaxpr, outputs):
     return reads, list(reversed(equations)), results
 
 
-class _Loop:
+class Loop:
     """A loop at run time: variables in registers are phi nodes, others lie in memory."""
 
     def __init__(self, em, condition, body, of_condition, of_body, start):
@@ -126,8 +127,17 @@ class _Loop:
             return self._emit()
 
     def _emit(self):
+        return self.turns([self._variable(k) for k in range(len(self.start))])[0]
+
+    def turns(self, variables, alive=None, limit=None):
+        """What is carried at the end, and the lanes that go on then.
+
+        **Arguments:** `variables`, what the loop starts from, in registers or in memory that it may
+        change; `alive`, lanes that take part, all by default; `limit`, whether there is one and
+        number of turns that lanes may be idle, all together, before the loop is left.
+        """
         em, build = self.em, self.em.builder
-        variables = [self._variable(k) for k in range(len(self.start))]
+        alive = em.mask if alive is None else alive
         changing = [v.buffer for v in variables if isinstance(v, View)]
         for buffer in changing:
             buffer.pinned += 1
@@ -142,10 +152,18 @@ class _Loop:
                 continue
             phis.append(em.phis(variable, dtype, before))
             carry.append(phis[-1])
+        idle = None
+        if limit is not None:
+            idle = build.phi(I64)
+            idle.add_incoming(ir.Constant(I64, 0), before)
         (going_on,) = em.run(self.condition, self.of_condition + carry)
-        active = em.both(em.mask, em.lanes.value(em.entry(going_on, ()), np.bool_))
+        active = em.both(alive, em.lanes.value(em.entry(going_on, ()), np.bool_))
         turn, after = build.append_basic_block("turn"), build.append_basic_block("after")
-        build.cbranch(em.lanes.any(active), turn, after)
+        again = em.lanes.any(active)
+        if limit is not None:
+            few = build.icmp_signed("<", idle, ir.Constant(I64, limit[1]))
+            again = build.and_(again, build.or_(build.not_(limit[0]), few))
+        build.cbranch(again, turn, after)
         build.position_at_end(turn)
         single = em.lanes.width == 1
         with em.masked(None if single else active):
@@ -159,11 +177,14 @@ class _Loop:
         for nodes, value, dtype in zip(phis, new, self.dtypes, strict=True):
             if nodes is not None:
                 em.add_incoming(nodes, value, dtype, build.block)
+        if idle is not None:
+            resting = em.lanes.count(build.not_(active))
+            idle.add_incoming(build.add(idle, resting), build.block)
         build.branch(head)
         build.position_at_end(after)
         for buffer in changing:
             buffer.pinned -= 1
-        return carry
+        return carry, active
 
     def _variable(self, k):
         """What a variable of the loop starts from."""

@@ -1,0 +1,121 @@
+"""Arguments and results of a kernel, as XLA has them in memory: one member in each lane."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from .complex import Pair, is_complex, part_dtype
+from .emitter import REGISTERS
+from .lanes import I8, I64, element_type
+from .memory import Buffer, View, row_major
+
+
+class Spare(NamedTuple):
+    """Memory for results of lanes that have none.
+
+    **Attributes:** `mask`, lanes that have results; `pointer`, of the memory for the others.
+    """
+
+    mask: Any
+    pointer: Any
+
+
+def extent(aval: Any) -> int:
+    """Bytes of one member's argument or result."""
+    return aval.size * np.dtype(aval.dtype).itemsize
+
+
+def _stored(dtype):
+    return I8 if dtype == np.bool_ else element_type(dtype)
+
+
+class _Members:
+    """The numbers of an argument or a result of XLA's, one member of the batch in each lane."""
+
+    def __init__(self, em, pointer, dtype, size, members, spare=None):
+        self.em, self.dtype, self.stored = em, dtype, _stored(dtype)
+        self.parts = 2 if is_complex(dtype) else 1
+        extent = ir.Constant(I64, size * self.parts)
+        build = em.builder
+        self.starts = [
+            build.gep(pointer, [build.mul(m, extent)], source_etype=self.stored) for m in members
+        ]
+        if spare is not None:
+            self.starts = [
+                build.select(em.lanes.lane(spare.mask, k), start, spare.pointer)
+                for k, start in enumerate(self.starts)
+            ]
+
+    def _places(self, number):
+        build = self.em.builder
+        first = build.mul(number, ir.Constant(I64, self.parts))
+        return [build.add(first, ir.Constant(I64, k)) for k in range(self.parts)]
+
+    def load(self, number):
+        """Number `number` of each member."""
+        out = [self._load(place) for place in self._places(number)]
+        return Pair(*out) if self.parts == 2 else out[0]
+
+    def _load(self, place):
+        em, build = self.em, self.em.builder
+        values = []
+        for base in self.starts:
+            address = build.gep(base, [place], source_etype=self.stored)
+            align = part_dtype(self.dtype).itemsize
+            values.append(build.load(address, typ=self.stored, align=align))
+        value = em.lanes.gathered(values)
+        return build.trunc(value, em.lanes.type(np.bool_)) if self.dtype == np.bool_ else value
+
+    def store(self, number, value):
+        """Set number `number` of each member."""
+        value = self.em.lanes.value(value, self.dtype)
+        values = [value.real, value.imag] if isinstance(value, Pair) else [value]
+        for place, part in zip(self._places(number), values, strict=True):
+            self._store(place, part)
+
+    def _store(self, place, value):
+        em, build = self.em, self.em.builder
+        if self.dtype == np.bool_:
+            value = build.zext(value, em.lanes.vector(I8))
+        for k, base in enumerate(self.starts):
+            address = build.gep(base, [place], source_etype=self.stored)
+            align = part_dtype(self.dtype).itemsize
+            build.store(em.lanes.lane(value, k), address, align=align)
+
+
+def argument(em: Any, pointer: Any, aval: Any, members: Any) -> Any:
+    """An argument as an array of the program; `members` is `None` if it is the same for all."""
+    dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
+    shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
+    if members is None:
+        return em.registers(shared) if size <= REGISTERS else shared
+    load = _Members(em, pointer, dtype, size, members).load
+    if size <= REGISTERS:
+        out = np.empty(shape, object)
+        for number, index in enumerate(np.ndindex(shape)):
+            out[index] = load(ir.Constant(I64, number))
+        return out
+    flat = em.memory.allocate((size,), dtype)
+    with em.loop(size) as number:
+        em.memory.write(flat, (number,), load(number))
+    return flat.reshaped(shape)
+
+
+def store(em: Any, pointer: Any, aval: Any, result: Any, members: Any, spare: Any = None) -> None:
+    """Store a result of these members, of those in the lanes of `spare.mask` if that is given."""
+    dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
+    if not size:
+        return
+    build = em.builder
+    one = _Members(em, pointer, dtype, size, members, spare).store
+    if isinstance(result, View):
+        with em.indices(shape) as index:
+            number = ir.Constant(I64, 0)
+            for i, stride in zip(index, row_major(shape), strict=True):
+                i = ir.Constant(I64, i) if isinstance(i, int) else i
+                number = build.add(number, build.mul(i, ir.Constant(I64, stride)))
+            one(number, em.memory.read(result, index))
+        return
+    for number, index in enumerate(np.ndindex(shape)):
+        one(ir.Constant(I64, number), result[index])
