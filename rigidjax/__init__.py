@@ -56,6 +56,7 @@ from .joints import (
     Screw as Screw,
     Spherical as Spherical,
     Universal as Universal,
+    VelocityConstraint as VelocityConstraint,
     Weld as Weld,
 )
 from .linearisation import (

@@ -17,7 +17,7 @@ from ..state import State
 from ..system import AbstractMechanics, System, as_mechanics
 from ..system.dynamics import eliminates
 from ..system.jointed import JointedMechanics, Twists
-from ..system.reactions import Reaction
+from ..system.reactions import ConstraintReaction, Reaction
 from .charts import (
     Charted,
     Unknowns,
@@ -276,11 +276,15 @@ class AbstractFormulation(eqx.Module):
         values, _ = split_chart(y)
         return self.jointed.joint_coordinates(t, join_chart(values[: self.layout.size], y))
 
-    def reactions(self, t: Float[Array, ""], y: Unknowns) -> dict[str, Reaction]:
+    def reactions(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> dict[str, Reaction | ConstraintReaction]:
         """Reaction force and moment of every joint on its child, by the joint's name.
 
-        Space components, about the joint point of the child. With redundant constraints they are
-        those of the multipliers of least norm.
+        Space components, about the joint point of the child. A constraint that is no joint
+        (`Constraint`, `VelocityConstraint`, `Coupling`) has a `ConstraintReaction`: forces and
+        moments on each of its bodies. With redundant constraints they are those of the multipliers
+        of least norm.
         """
         return {} if self.jointed is None else self.jointed.reactions(t, y)
 

@@ -2,6 +2,8 @@ r"""The equations of motion in descriptor form, with multipliers as unknowns.
 
 $\dot q = v$, $M(q)\,\dot v + G(q, t)^T \lambda = f(q, v, t)$ and the constraints at one of three
 levels: $g(q, t) = 0$ (index 3), $G v + g_t = 0$ (index 2), $G \dot v + \gamma = 0$ (index 1).
+Constraints on velocities alone, $A v + b = 0$, have rows of $G$ too; they have no position level
+and are on velocities where the others are on positions.
 Everything is derived from the constraints, the kinetic energy and the virtual work of forces by
 automatic differentiation, independently of the closed forms of the other formulations.
 """
@@ -12,10 +14,12 @@ from typing import TYPE_CHECKING
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..rotations.so3 import skew
 from ..system.inverses import constrained_inverses
+from ..system.jointed import Twists
 from .redundancy import idle_projector
 
 if TYPE_CHECKING:
@@ -35,7 +39,8 @@ class Descriptor(eqx.Module):
     law: Callable | None = None
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
-        """Internal constraints of every rotation, then those of the joints, group by group."""
+        """Internal constraints of every rotation, then those of the joints, group by group; zero
+        for those on velocities alone."""
         model, layout = self.model, self.model.layout
         x, a = layout.poses(q)
         internal = jax.vmap(model.rotation.constraint)(a).ravel()
@@ -46,9 +51,27 @@ class Descriptor(eqx.Module):
         return jnp.concatenate([internal, mechanics.constraint(t, mechanics.place(poses))])
 
     def constraint_rate(self, t, q, v, angles) -> Float[Array, " m"]:
-        r"""$G v + g_t$."""
+        r"""$G v + g_t$, and $A v + b$ of those on velocities alone."""
         tangents = (jnp.ones_like(t), v)
-        return jax.jvp(lambda t, q: self.constraint(t, q, angles), (t, q), tangents)[1]
+        rate = jax.jvp(lambda t, q: self.constraint(t, q, angles), (t, q), tangents)[1]
+        return rate + self.slips(t, q, v, angles) if self.num_slips else rate
+
+    @property
+    def num_slips(self) -> int:
+        """Number of constraints on velocities alone, the last ones."""
+        jointed = self.model.jointed
+        return 0 if jointed is None else jointed.mechanics.num_velocity_constraints
+
+    def slips(self, t, q, v, angles) -> Float[Array, " m"]:
+        """$A v + b$ of the constraints on velocities alone, zero for the others."""
+        jointed, layout, rotation = self.model.jointed, self.model.layout, self.model.rotation
+        count = self.model.num_multipliers - self.num_slips
+        if jointed is None:
+            return jnp.zeros(count, q.dtype)
+        (x, a), (x_dot, a_dot) = layout.poses(q), layout.poses(v)
+        poses = jointed.mechanics.poses(x, jointed.matrices(a, None), angles)
+        twists = Twists(x_dot, jax.vmap(rotation.angular_velocity)(a, a_dot))
+        return jnp.pad(jointed.mechanics.slips(t, poses, twists), (count, 0))
 
     def constraint_bias(self, t, q, v, angles) -> Float[Array, " m"]:
         r"""$\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
@@ -57,7 +80,18 @@ class Descriptor(eqx.Module):
 
     def jacobian(self, t, q, angles) -> Float[Array, "m n"]:
         """Gradient $G$ of the constraints."""
-        return jax.jacfwd(lambda q: self.constraint(t, q, angles))(q)
+        G = jax.jacfwd(lambda q: self.constraint(t, q, angles))(q)
+        if not self.num_slips:
+            return G
+        return G + jax.jacfwd(lambda v: self.slips(t, q, v, angles))(jnp.zeros_like(q))
+
+    def reaction(self, t, q, angles, lam) -> Float[Array, " n"]:
+        r"""$G^T \lambda$."""
+        _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
+        if not self.num_slips:
+            return transpose(lam)[0]
+        _, of_slips = jax.vjp(lambda v: self.slips(t, q, v, angles), jnp.zeros_like(q))
+        return transpose(lam)[0] + of_slips(lam)[0]
 
     def mass_matrix(self, q) -> Float[Array, "n n"]:
         """Mass matrix $M$, block diagonal."""
@@ -159,15 +193,19 @@ class Descriptor(eqx.Module):
         y0, lam, mu = y[:size], y[size : size + m], y[size + m :]
         q, v, angles = self.split(y0)
         level = self.determined(self.level(t, q, v, angles, index), lam)
-        _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
-        balance = self.force(t, q, v, y0) - transpose(lam)[0]
+        balance = self.force(t, q, v, y0) - self.reaction(t, q, angles, lam)
         rates = jnp.zeros(0, y.dtype)
         if model.jointed is not None:
             _, places, twists = model.jointed.motion(t, y0)
             rates = model.jointed.angle_rates(places, twists)
         if model.stabilized:
+            positions, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
             v = v - transpose(mu)[0]
-            positions = self.determined(self.constraint(t, q, angles), mu)
+            if self.num_slips:
+                # They have no positions: their multipliers are zero.
+                idle = np.arange(m) >= m - self.num_slips
+                positions = positions - jnp.where(idle, self.units**2 * mu, 0.0)
+            positions = self.determined(positions, mu)
             level = jnp.concatenate([level, positions])
         return jnp.concatenate([v, balance, rates, level])
 
@@ -176,7 +214,7 @@ class Descriptor(eqx.Module):
         level = {
             1: lambda: -self.constraint_bias(t, q, v, angles),
             2: lambda: self.constraint_rate(t, q, v, angles),
-            3: lambda: self.constraint(t, q, angles),
+            3: lambda: self.constraint(t, q, angles) + self.slips(t, q, v, angles),
         }[index]()
         if self.model.baumgarte is not None:
             alpha, beta = self.model.baumgarte

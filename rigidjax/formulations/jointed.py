@@ -27,7 +27,7 @@ from ..system.constraints import pose_correction, project_twists
 from ..system.dynamics import constrained_accelerations
 from ..system.gaps import gaps
 from ..system.jointed import JointedMechanics, Twists
-from ..system.reactions import Reaction, multipliers, reactions
+from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .constrained import constrained_acceleration
 from .layout import Layout
@@ -240,8 +240,8 @@ class AbstractJointed(eqx.Module):
         return multipliers(self.mechanics, t, poses, places, twists, accelerations)
 
     @eqx.filter_jit
-    def reactions(self, t, y: Unknowns) -> dict[str, Reaction]:
-        """Reaction of every joint, by its name."""
+    def reactions(self, t, y: Unknowns) -> dict[str, Reaction | ConstraintReaction]:
+        """Reaction of every joint and constraint, by its name."""
         _, places, _ = self.motion(t, y)
         return reactions(self.mechanics, t, places, self.multipliers(t, y))
 

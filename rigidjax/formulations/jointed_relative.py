@@ -222,12 +222,12 @@ class JointedRelative(AbstractJointedRates):
 
     def newton_step(self, t, y: Unknowns) -> Unknowns:
         values, _ = split_chart(y)
-        layout, mechanics = self.layout, self.mechanics
+        layout, mechanics = self.layout, self.mechanics.holonomic
         plain, a = layout.split(values)
         nu, angles = layout.velocities(values), layout.angles(values)
         project = jax.vmap(self.rotation.project) if len(a) else lambda a: a
         a = project(a)
-        if self.system.closes:
+        if mechanics.system.closes:
             y = join_chart(layout.join(plain, a, nu, angles), y)
             poses = self.poses(t, y)
             places = mechanics.place(poses)

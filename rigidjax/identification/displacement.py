@@ -67,7 +67,16 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
 
     Without loops these are all of them. Otherwise the others are found by elimination with
     pivoting, the last of the tree first, if the loops act on them enough.
+
+    **Errors:** `ValueError` for a system with a `VelocityConstraint`.
     """
+    system = model.system
+    if isinstance(system, System) and system.velocity_constraints:
+        raise ValueError(
+            "Starts are fitted where positions and rates are free alike; the `VelocityConstraint` "
+            f"{system.velocity_constraints[0].name!r} holds rates and leaves positions free. Give "
+            "the start."
+        )
     count = num_rates(model)
     J = loop_rows(model, state)
     left, dependent = J.copy(), []

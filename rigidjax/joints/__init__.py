@@ -3,6 +3,7 @@
 from .base import AbstractJoint as AbstractJoint, Relative as Relative
 from .constraint import (
     AbstractConstraint as AbstractConstraint,
+    AbstractPositionConstraint as AbstractPositionConstraint,
     Configuration as Configuration,
     Constraint as Constraint,
     Coupling as Coupling,
@@ -16,4 +17,5 @@ from .revolute import Revolute as Revolute
 from .screw import Screw as Screw
 from .spherical import Spherical as Spherical
 from .universal import Universal as Universal
+from .velocity_constraint import VelocityConstraint as VelocityConstraint
 from .weld import Weld as Weld

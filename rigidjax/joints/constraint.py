@@ -25,7 +25,7 @@ class Configuration(eqx.Module):
 
 
 class AbstractConstraint(eqx.Module):
-    """Equations $g = 0$ on the positions of bodies, imposed like a joint that closes a loop."""
+    """Equations on several bodies or joints, imposed like a joint that closes a loop."""
 
     name: eqx.AbstractVar[str]
 
@@ -35,13 +35,18 @@ class AbstractConstraint(eqx.Module):
         """Whether each equation is a length, m; the others are angles or have no unit."""
 
     @property
+    @abc.abstractmethod
+    def is_on_positions(self) -> bool:
+        """Whether the equations are on positions, or on velocities alone."""
+
+    @property
     def num_constraints(self) -> int:
         """Number of equations."""
         return len(self.constrains_length)
 
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:
-        """Bodies whose poses the equations depend on."""
+        """Bodies whose motions the equations depend on."""
 
     @abc.abstractmethod
     def joint_names(self) -> tuple[str, ...]:
@@ -55,12 +60,21 @@ class AbstractConstraint(eqx.Module):
     def attached(self, joints: Mapping[str, AbstractJoint]) -> "AbstractConstraint":
         """The constraint in a system with these joints; `ValueError` if it cannot be."""
 
+
+class AbstractPositionConstraint(AbstractConstraint):
+    """Equations $g = 0$ on the positions of bodies."""
+
+    @property
+    def is_on_positions(self) -> bool:
+        """True."""
+        return True
+
     @abc.abstractmethod
     def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
         """The equations, zero where they hold."""
 
 
-class Coupling(AbstractConstraint):
+class Coupling(AbstractPositionConstraint):
     r"""A linear coupling of two joint coordinates, $q = r\,q_b + q_0$: gears, racks, mimic joints.
 
     Both joints have one coordinate each (`Revolute`, `Prismatic`, `Screw`), rad or m. Between two
@@ -102,7 +116,7 @@ class Coupling(AbstractConstraint):
             raise ValueError(f"`Coupling` couples two different joints; got {self.joint!r} twice.")
         self.ratio = _number(ratio, "Coupling(ratio=...)")
         self.offset = _number(offset, "Coupling(offset=...)")
-        self.name = _name("Coupling", name, f"coupling {self.joint} by {self.by}")
+        self.name = checked_name("Coupling", name, f"coupling {self.joint} by {self.by}")
         self.is_length = None
 
     @property
@@ -136,7 +150,7 @@ class Coupling(AbstractConstraint):
         return (gap if self.is_length else wrapped(gap))[None]
 
 
-class Constraint(AbstractConstraint):
+class Constraint(AbstractPositionConstraint):
     r"""Equations of a user, $g(t, x_1, R_1, x_2, R_2, \dots) = 0$, on the poses of bodies.
 
     **Arguments:**
@@ -172,24 +186,12 @@ class Constraint(AbstractConstraint):
                 "`Constraint(function=...)` must be a function of time and poses; got "
                 f"{function!r}."
             )
-        self.bodies = (bodies,) if isinstance(bodies, str) else tuple(bodies)
-        if not self.bodies:
-            raise ValueError("`Constraint(bodies=...)` needs at least one body; got none.")
-        self.name = _name("Constraint", name, f"constraint {'-'.join(self.bodies)}")
+        self.bodies = body_names_of("Constraint", bodies)
+        self.name = checked_name("Constraint", name, f"constraint {'-'.join(self.bodies)}")
         self.function = as_law(function, "Constraint(function=...)")
         shape = jax.eval_shape(lambda: self._values(jnp.zeros(()), self._unit_poses())).shape
-        if len(shape) > 1 or shape == (0,):
-            raise ValueError(
-                f"`Constraint(function=...)` must return a number or a vector; got shape {shape}."
-            )
-        count = shape[0] if shape else 1
-        given = (lengths,) * count if isinstance(lengths, bool) else tuple(map(bool, lengths))
-        if len(given) != count:
-            raise ValueError(
-                f"`Constraint(lengths=...)` says of each equation whether it is a length; got "
-                f"{len(given)} for {count} equations."
-            )
-        self.lengths = given
+        count = equation_count("Constraint", shape)
+        self.lengths = checked_lengths("Constraint", lengths, count)
 
     @property
     def constrains_length(self) -> tuple[bool, ...]:
@@ -218,9 +220,38 @@ def _number(value: ArrayInput, argument: str) -> Float[Array, ""]:
     return as_leaf(finite(float_array(value, argument, ()), argument))
 
 
-def _name(kind: str, name: str | None, default: str) -> str:
+def checked_name(kind: str, name: str | None, default: str) -> str:
+    """The name of a constraint, or its default."""
     if name is None:
         return default
     if not isinstance(name, str) or not name:
         raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
     return name
+
+
+def body_names_of(kind: str, bodies: str | Sequence[str]) -> tuple[str, ...]:
+    """The bodies of a constraint of a user."""
+    names = (bodies,) if isinstance(bodies, str) else tuple(bodies)
+    if not names:
+        raise ValueError(f"`{kind}(bodies=...)` needs at least one body; got none.")
+    return names
+
+
+def equation_count(kind: str, shape: tuple[int, ...]) -> int:
+    """Number of equations of a function that returns values of this shape."""
+    if len(shape) > 1 or shape == (0,):
+        raise ValueError(
+            f"`{kind}(function=...)` must return a number or a vector; got shape {shape}."
+        )
+    return shape[0] if shape else 1
+
+
+def checked_lengths(kind: str, lengths: bool | Sequence[bool], count: int) -> tuple[bool, ...]:
+    """Of each equation whether it is a length."""
+    given = (lengths,) * count if isinstance(lengths, bool) else tuple(map(bool, lengths))
+    if len(given) != count:
+        raise ValueError(
+            f"`{kind}(lengths=...)` says of each equation whether it is a length; got "
+            f"{len(given)} for {count} equations."
+        )
+    return given

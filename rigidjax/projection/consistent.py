@@ -75,9 +75,11 @@ def _consistent(system, state, t):
         return state.position + mechanics.lengths[:, None] * change[:, :3], turned
 
     def equations(change):
-        return closing(mechanics, t, mechanics.place(poses(*moved(change))))
+        return closing(mechanics.holonomic, t, mechanics.place(poses(*moved(change))))
 
-    x, p = moved(LeastChange(equations, mass_metric(mechanics)).solve())
+    x, p = state.position, state.orientation
+    if mechanics.holonomic.num_joint_constraints:
+        x, p = moved(LeastChange(equations, mass_metric(mechanics)).solve())
     p = p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
     here = poses(x, p)
     places = mechanics.place(here)

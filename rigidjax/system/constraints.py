@@ -227,6 +227,7 @@ def pose_correction(mechanics: JointedMechanics, t, poses, places) -> Float[Arra
 
     One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
     """
+    mechanics = mechanics.holonomic
     residual = mechanics.constraint(t, places)
     return smallest_change(mechanics, t, poses, places, residual, regular_inertias(mechanics))
 

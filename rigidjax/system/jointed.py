@@ -12,7 +12,7 @@ from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.inertia import inertia_tensor
 from ..forces.base import Kinematics
 from ..joints import Configuration
-from ..joints.base import wrapped
+from ..joints.base import replaced, wrapped
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_space
 from ..rotations.so3 import skew
@@ -79,6 +79,20 @@ class JointedMechanics(eqx.Module):
         return sum(item.num_constraints for item in (*system.joints, *system.constraints))
 
     @property
+    def num_velocity_constraints(self) -> int:
+        """Number of those that are on velocities alone, the last ones."""
+        return sum(one.num_constraints for one in self.system.velocity_constraints)
+
+    @property
+    def holonomic(self) -> "JointedMechanics":
+        """The same bodies without the constraints on velocities alone: positions are free of
+        them."""
+        system = self.system
+        if not system.velocity_constraints:
+            return self
+        return replaced(self, system=replaced(system, constraints=system.position_constraints))
+
+    @property
     def num_tree_constraints(self) -> int:
         """Number of constraints of the tree joints, the first ones."""
         return sum(
@@ -143,20 +157,24 @@ class JointedMechanics(eqx.Module):
     # Constraints of joints.
 
     def constraint(self, t, places, loops_only=False) -> Float[Array, " m"]:
-        """Constraints of all joints, or of those that close loops, group by group."""
+        """Constraints of all joints, or of those that close loops, group by group.
+
+        Zero for constraints on velocities alone, which stand behind the others.
+        """
         parts = [
             group.over(lambda joint, r: joint.constraint(r, t), place.relative).ravel()
             for group, place in self._chosen(places, loops_only)
         ]
-        return jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts, *self._others(t, places)])
+        free = jnp.zeros(self.num_velocity_constraints, self.masses.dtype)
+        return jnp.concatenate([*parts, *self._others(t, places), free])
 
     def _others(self, t, places: Placements) -> list[Float[Array, " m"]]:
-        """Values of the constraints that are no joint."""
+        """Values of the constraints on positions that are no joint."""
         system = self.system
-        if not system.constraints:
+        if not system.position_constraints:
             return []
         t = jnp.asarray(t, self.masses.dtype)
-        names = {name for one in system.constraints for name in one.joint_names()}
+        names = {name for one in system.position_constraints for name in one.joint_names()}
         found, coordinates = self.coordinates(places), {}
         for j, joint in enumerate(system.joints):
             if joint.name in names:
@@ -165,10 +183,20 @@ class JointedMechanics(eqx.Module):
                     wanted = joint.prescribed_coordinate(t)
                     q = wanted + wrapped(q - wanted)
                 coordinates[joint.name] = q
-        x, R = places.poses.positions, places.poses.rotations
-        poses = {body.name: (x[i], R[i]) for i, body in enumerate(system.bodies)}
-        at = Configuration(poses, coordinates)
-        return [one.value(t, at).astype(self.masses.dtype) for one in system.constraints]
+        at = Configuration(self._named(places.poses.positions, places.poses.rotations), coordinates)
+        return [one.value(t, at).astype(self.masses.dtype) for one in system.position_constraints]
+
+    def _named(self, first, second) -> dict[str, tuple[Array, Array]]:
+        """Poses or twists of all bodies by their names."""
+        return {body.name: (first[i], second[i]) for i, body in enumerate(self.system.bodies)}
+
+    def slips(self, t, poses: Poses, twists: Twists) -> Float[Array, " k"]:
+        """Values of the constraints on velocities alone."""
+        t = jnp.asarray(t, self.masses.dtype)
+        at = self._named(poses.positions, poses.rotations)
+        moving = self._named(twists.linear, twists.angular)
+        rates = [one.rate(t, at, moving) for one in self.system.velocity_constraints]
+        return jnp.concatenate([jnp.zeros(0), *rates]).astype(self.masses.dtype)
 
     def _other_rates(self, t, places: Placements, twists: Twists) -> Float[Array, " m"]:
         """Rates of the constraints that are no joint."""
@@ -177,7 +205,10 @@ class JointedMechanics(eqx.Module):
             return jnp.concatenate(self._others(t, self.place(poses)))
 
         t = jnp.asarray(t, self.masses.dtype)
-        return self.bias(values, t, places.poses, twists)[1]
+        slips = self.slips(t, places.poses, twists)
+        if not self.system.position_constraints:
+            return slips
+        return jnp.concatenate([self.bias(values, t, places.poses, twists)[1], slips])
 
     def other_jacobian(self, t, places: Placements) -> Float[Array, "m L 6"]:
         """Gradients of the constraints that are no joint on the twists of all bodies."""

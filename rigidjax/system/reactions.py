@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..forces.joint_damping import RotorInertia
@@ -28,6 +29,20 @@ class Reaction(eqx.Module):
     force: Float[Array, "3"]
     moment: Float[Array, "3"]
     drive: Float[Array, ""] | None
+
+
+class ConstraintReaction(eqx.Module):
+    r"""What a constraint that is no joint exerts on bodies, space components.
+
+    `bodies`, their names; `force`, (k, 3) N, at their centres of mass; `moment`, (k, 3) N m, about
+    these. `multipliers`, (m,), those of its equations, of least norm as those of joints: the
+    reaction is $-G^T \lambda$, or $-A^T \lambda$ of a `VelocityConstraint`.
+    """
+
+    bodies: tuple[str, ...] = eqx.field(static=True)
+    force: Float[Array, "k 3"]
+    moment: Float[Array, "k 3"]
+    multipliers: Float[Array, " m"]
 
 
 def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twists):
@@ -115,8 +130,11 @@ def idle_multipliers(
     return (root.T @ root) / size / weights[:, None] * weights
 
 
-def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction]:
-    """Reaction of every joint on its child at the joint point, from the multipliers."""
+def reactions(
+    mechanics: JointedMechanics, t, places, lam
+) -> dict[str, Reaction | ConstraintReaction]:
+    """Reaction of every joint on its child at the joint point, from the multipliers, and of every
+    constraint that is no joint on its bodies."""
     out: dict[int, Any] = {}
     start = 0
     for group, place in zip(mechanics.groups, places, strict=True):
@@ -134,4 +152,26 @@ def reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Reaction
         values = group.over(one, place, rows)
         for k, j in enumerate(group.indices):
             out[j] = jax.tree.map(lambda leaf, k=k: leaf[k], values)
-    return {mechanics.system.joints[j].name: out[j] for j in sorted(out)}
+    by_name = {mechanics.system.joints[j].name: out[j] for j in sorted(out)}
+    return by_name | _other_reactions(mechanics, t, places, lam[start:])
+
+
+def _other_reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Any]:
+    """Those of the constraints that are no joint."""
+    system, out = mechanics.system, {}
+    if not system.constraints:
+        return out
+    index = {body.name: i for i, body in enumerate(system.bodies)}
+    G, R = mechanics.other_jacobian(t, places), places.poses.rotations
+    start = 0
+    for one in system.constraints:
+        rows = slice(start, start + one.num_constraints)
+        start = rows.stop
+        joints = [system.joints[system.joint_index(name)] for name in one.joint_names()]
+        names = [*one.body_names(), *(n for joint in joints for n in (joint.parent, joint.child))]
+        bodies = tuple(name for name in dict.fromkeys(names) if name != "ground")
+        at = np.array([index[name] for name in bodies])
+        wrench = -jnp.tensordot(lam[rows], G[rows], 1)[at]
+        moment = jax.vmap(to_space)(R[at], wrench[:, 3:])
+        out[one.name] = ConstraintReaction(bodies, wrench[:, :3], moment, lam[rows])
+    return out

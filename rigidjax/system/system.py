@@ -14,7 +14,13 @@ from ..bodies.euler_equations import symmetric_components
 from ..checks import check, checked_with_derivatives, is_traced
 from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
 from ..forces.joint_damping import JointDamping
-from ..joints import AbstractConstraint, AbstractJoint, Free
+from ..joints import (
+    AbstractConstraint,
+    AbstractJoint,
+    AbstractPositionConstraint,
+    Free,
+    VelocityConstraint,
+)
 from ..joints.base import is_default_name, renamed, replaced
 from ..laws import with_static_functions
 from ..state import State
@@ -38,7 +44,8 @@ class System(AbstractMechanics):
     - `joints`: joints between bodies by name, `"ground"` included, in the reference
       configuration, the poses given to the bodies. Any order; joints beyond a spanning tree close
       loops. A second joint of the same kind between the same bodies that was given no name gets a
-      number behind it. `Coupling` and `Constraint` too, which are kept as `constraints`.
+      number behind it. `Coupling`, `Constraint` and `VelocityConstraint` too, which are kept as
+      `constraints`, those on velocities last.
     - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
       `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
 
@@ -81,7 +88,8 @@ class System(AbstractMechanics):
             tuple(with_static_functions(item, type(item).__name__) for item in items)
             for items in (joints, forces)
         )
-        constraints = tuple(item for item in joints if isinstance(item, AbstractConstraint))
+        constraints = [item for item in joints if isinstance(item, AbstractConstraint)]
+        constraints.sort(key=lambda one: not one.is_on_positions)
         joints = tuple(item for item in joints if isinstance(item, AbstractJoint))
         names = [body.name for body in bodies]
         doubled = sorted({name for name in names if names.count(name) > 1})
@@ -105,7 +113,7 @@ class System(AbstractMechanics):
                     )
                 force.check_joint(self.joints[self.joint_index(name)])
         self.forces = forces
-        self.constraints = self._attached(constraints)
+        self.constraints = self._attached(tuple(constraints))
         self.topology = find_topology(names, joints)
         for j in self.topology.loops:
             if isinstance(self.joints[j], Free):
@@ -135,6 +143,16 @@ class System(AbstractMechanics):
         return bool(self.topology.loops or self.constraints)
 
     @property
+    def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
+        """Those of the constraints that are on velocities alone."""
+        return tuple(one for one in self.constraints if isinstance(one, VelocityConstraint))
+
+    @property
+    def position_constraints(self) -> tuple[AbstractPositionConstraint, ...]:
+        """The other constraints that are no joint."""
+        return tuple(one for one in self.constraints if isinstance(one, AbstractPositionConstraint))
+
+    @property
     def closing_names(self) -> tuple[str, ...]:
         """Names of all joints, then of all other constraints."""
         return tuple(item.name for item in (*self.joints, *self.constraints))
@@ -157,7 +175,7 @@ class System(AbstractMechanics):
 
     @property
     def num_dof(self) -> int:
-        """Number of mechanical degrees of freedom.
+        """Number of mechanical degrees of freedom, of velocities.
 
         With closed loops it is that of the reference configuration, found from the rank of the
         constraints; it needs known values there (not under `jax.jit`).

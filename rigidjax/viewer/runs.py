@@ -139,7 +139,8 @@ def _forces(model, t, y):
 
 
 def _reactions(model, t, y):
-    return jnp.stack([reaction.force for reaction in model.reactions(t, y).values()])
+    found = model.reactions(t, y)
+    return jnp.stack([found[joint.name].force for joint in model.system.joints])
 
 
 def _graphs(energy, position_drift, velocity_drift):

@@ -11,6 +11,7 @@ from ...forces.joint_force import checked_component, joint_name
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...joints.base import AbstractJoint
+from ...system.reactions import Reaction
 from .joint import AbstractJointSensor, measured_coordinate, sensor_name
 
 
@@ -59,9 +60,10 @@ class JointTorque(AbstractJointSensor):
     ) -> Float[Array, ""]:
         joint, k = measured_coordinate(model, self.joint, self.component, "JointTorque")
         if joint.is_driven:
-            drive = model.reactions(t, y)[self.joint].drive
-            assert drive is not None
-            return drive
+            reaction = model.reactions(t, y)[self.joint]
+            assert isinstance(reaction, Reaction)
+            assert reaction.drive is not None
+            return reaction.drive
         seen = model.kinematics(t, y).joints[self.joint]
         t = jnp.asarray(t, seen.rates.dtype)
         torques = [

@@ -30,8 +30,9 @@ def check_form(solver: Any, model: AbstractFormulation, rotations: tuple[type, .
         )
     if isinstance(model.system, System) and (model.system.constraints or model.system.has_armature):
         raise ValueError(
-            f"{name} has no discrete form of `Coupling`, `Constraint` and `armature`. Use an "
-            "explicit solver such as `diffrax.Dopri8()`, or `rj.solvers.Radau5()`."
+            f"{name} has no discrete form of `Coupling`, `Constraint`, `VelocityConstraint` and "
+            "`armature`. Use an explicit solver such as `diffrax.Dopri8()`, or "
+            "`rj.solvers.Radau5()`."
         )
     if isinstance(model, NullSpace) and model.rates != "body":
         raise ValueError(

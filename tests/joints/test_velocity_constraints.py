@@ -1,0 +1,310 @@
+"""Nonholonomic constraints: sleigh, rolling disc, sphere on a turntable, against closed forms."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.identification.displacement import independent_rates
+
+G = 9.81
+UP = jnp.array([0.0, 0.0, 1.0])
+GRAVITY = rj.Gravity((0.0, 0.0, -G))
+KINDS = [rj.NullSpace, rj.Relative, rj.Absolute]
+
+# Chaplygin's sleigh: a skate behind the centre of mass, moment of inertia about the vertical.
+MASS, INERTIA, ARM = 2.0, 0.3, 0.4
+TURNING = INERTIA + MASS * ARM**2
+
+
+class Skate(eqx.Module):
+    """The velocity across a blade that is `arm` behind the centre of mass."""
+
+    arm: jax.Array
+
+    def __call__(self, t, poses, twists):
+        (_, R), (v, omega) = poses["sleigh"], twists["sleigh"]
+        return (R.T @ v + jnp.cross(omega, -self.arm * jnp.eye(3)[0]))[1]
+
+
+def sleigh():
+    body = rj.Body("sleigh", MASS, (0.1, 0.2, INERTIA))
+    ice = rj.Planar("ground", "sleigh", (0, 0, 0), (0, 0, 1), name="ice")
+    skate = rj.VelocityConstraint(Skate(jnp.array(ARM)), "sleigh", name="skate")
+    return rj.System(body, [skate, ice])
+
+
+def gliding(system, u=1.0, omega=2.0, slip=0.0):
+    """Along the blade with u, turning with omega."""
+    return eqx.tree_at(
+        lambda s: (s.velocity, s.angular_velocity),
+        system.reference_state(),
+        (jnp.array([[u, ARM * omega + slip, 0]]), jnp.array([[0, 0, omega]])),
+    )
+
+
+def glided(t, u=1.0, omega=2.0):
+    """u and omega at a time: u' = arm omega^2, and the energy is conserved."""
+    c = np.sqrt(u**2 + TURNING / MASS * omega**2)
+    phase = MASS * ARM * c / TURNING * t + np.arctanh(u / c)
+    return c * np.tanh(phase), c * np.sqrt(MASS / TURNING) / np.cosh(phase)
+
+
+@pytest.mark.exhaustive("Relative")
+@pytest.mark.parametrize("kind", KINDS)
+def test_sleigh(kind):
+    """Accelerations and the force of the ice, in a state with u = 1, omega = 2."""
+    system = sleigh()
+    model = kind(system)
+    assert system.num_dof == 2
+    y = model.encode(gliding(system))
+    found = model.accelerations(0.0, y)
+    omega_dot = -MASS * ARM * 2.0 / TURNING
+    across = ARM * omega_dot + 2.0
+    np.testing.assert_allclose(found.angular[0], [0, 0, omega_dot], atol=1e-13)
+    # The centre turns about a point: u' - omega arm omega along the blade.
+    np.testing.assert_allclose(found.linear[0], [0, across, 0], atol=1e-13)
+    skate = model.reactions(0.0, y)["skate"]
+    assert skate.bodies == ("sleigh",)
+    np.testing.assert_allclose(skate.force, [[0, MASS * across, 0]], atol=1e-13)
+    np.testing.assert_allclose(skate.moment, [[0, 0, -ARM * MASS * across]], atol=1e-13)
+    np.testing.assert_allclose(skate.multipliers, [-MASS * across], atol=1e-13)
+
+
+@pytest.mark.exhaustive("options2")
+@pytest.mark.parametrize("options", [{"index": 1, "baumgarte": (3.0, 2.0)}, {"index": 3},
+                                     {"index": 2, "stabilized": True}])  # fmt: skip
+def test_equations_with_multipliers(options):
+    """They hold along the motion of index 0; with a slip the row of the skate shows it."""
+    system, slip = sleigh(), 0.01
+    plain, model = rj.Absolute(system), rj.Absolute(system, **options)
+    state = gliding(system)
+    y = model.encode(state)
+    t = jnp.zeros(())
+    rate = jnp.asarray(plain.vector_field(t, plain.encode(state)))
+    rate = jnp.concatenate([rate, jnp.zeros(model.num_algebraic)])
+    residual = eqx.filter_jit(lambda y: model.residual(t, y, rate))
+    np.testing.assert_allclose(residual(y), 0.0, atol=1e-12)
+    first = model.layout.num_positions
+    sliding = residual(y.at[first + 1].add(slip))
+    # Joints and the quaternion before it; at index 1 what Baumgarte's alpha makes of it, and the
+    # change of what turns the blade.
+    row = model.layout.size + model.num_multipliers - 1
+    wanted = {1: 2 * 3.0 * slip, 2: -slip, 3: -slip}[model.index]
+    np.testing.assert_allclose(sliding[row], wanted, rtol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def glide():
+    """End of a run of a second as a function of the arm of the blade, and the run at the arm."""
+    model = rj.NullSpace(sleigh())
+    state = gliding(model.system)
+
+    @eqx.filter_jit
+    def run(arm):
+        moved = eqx.tree_at(lambda m: m.system.constraints[0].function.arm, model, arm)
+        # Along the blade with the same u, whatever the arm.
+        velocity = jnp.stack([jnp.ones(()), 2.0 * arm, jnp.zeros(())])[None]
+        start = eqx.tree_at(lambda s: s.velocity, state, velocity)
+        return rj.simulate(moved, start, 1.0, rtol=1e-10, atol=1e-10)
+
+    return run
+
+
+def test_motion_of_a_sleigh(glide):
+    run = glide(jnp.array(ARM))
+    u, omega = glided(1.0)
+    np.testing.assert_allclose(run.states.angular_velocity[-1, 0, 2], omega, rtol=1e-9)
+    speed = jnp.sqrt(jnp.sum(run.states.velocity[-1, 0] ** 2))
+    np.testing.assert_allclose(speed, np.hypot(u, ARM * omega), rtol=1e-9)
+    np.testing.assert_allclose(run.energy[-1], run.energy[0], rtol=1e-9)
+    assert max(np.max(run.position_drift), np.max(run.velocity_drift)) < 1e-13
+
+
+@pytest.mark.exhaustive
+def test_gradient_of_a_run(glide):
+    def turn(arm):
+        return glide(arm).states.angular_velocity[-1, 0, 2]
+
+    step = 1e-4
+    difference = (turn(jnp.array(ARM + step)) - turn(jnp.array(ARM - step))) / (2 * step)
+    _, forward = jax.jvp(turn, (jnp.array(ARM),), (jnp.ones(()),))
+    np.testing.assert_allclose(forward, difference, rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(turn)(jnp.array(ARM)), forward, rtol=1e-8)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("options", [{"index": 1}, {"index": 2}, {"index": 3},
+                                     {"index": 2, "stabilized": True}])  # fmt: skip
+def test_runs_of_every_index(options):
+    system = sleigh()
+    run = rj.simulate(
+        rj.Absolute(system, **options), gliding(system), 1.0, solver=rj.solvers.Radau5(),
+        rtol=1e-9, atol=1e-9,
+    )  # fmt: skip
+    np.testing.assert_allclose(run.states.angular_velocity[-1, 0, 2], glided(1.0)[1], rtol=1e-8)
+    assert max(np.max(run.position_drift), np.max(run.velocity_drift)) < 1e-10
+
+
+# A disc that rolls on a plane, its axis the third of the body.
+RADIUS, AXIAL, ACROSS = 0.5, 0.25, 0.14
+
+
+def rolling_disc():
+    def foot(R):
+        """From the centre to the lowest point."""
+        n = R[:, 2]
+        return -RADIUS * (UP - n[2] * n) / jnp.sqrt(1.0 - n[2] ** 2)
+
+    def height(t, poses):
+        x, R = poses["disc"]
+        return (x + foot(R))[2]
+
+    def no_slip(t, poses, twists):
+        (_, R), (v, omega) = poses["disc"], twists["disc"]
+        return (v + jnp.cross(R @ omega, foot(R)))[:2]
+
+    upright = np.sqrt(0.5) * np.array([1.0, -1.0, 0.0, 0.0])
+    inertia = (ACROSS, ACROSS, AXIAL)
+    disc = rj.Body("disc", MASS, inertia, (0, 0, RADIUS), orientation=upright)
+    joints = [rj.Constraint(height, "disc", name="plane"),
+              rj.VelocityConstraint(no_slip, "disc", name="no slip")]  # fmt: skip
+    return rj.System(disc, joints, GRAVITY)
+
+
+def steady(lean, rate):
+    """Rolling on a circle at a lean: the centre's velocity along x, the axis towards y.
+
+    (C + m r^2) rate spin cos + m g r sin = A rate^2 sin cos, with the spin about the axis.
+    """
+    sin, cos = np.sin(lean), np.cos(lean)
+    spin = (ACROSS * rate**2 * sin * cos - MASS * G * RADIUS * sin) / (
+        (AXIAL + MASS * RADIUS**2) * rate * cos
+    )
+    along, up, axis = np.eye(3)[0], np.array([0, -sin, cos]), np.array([0, cos, sin])
+    omega = spin * axis + rate * cos * up
+    R = np.stack([up, along, axis], axis=1)
+    state = rj.State(
+        jnp.array([[0.0, 0.0, RADIUS * cos]]),
+        rj.Quaternion().from_matrix(jnp.asarray(R))[None],
+        jnp.asarray(np.cross(omega, RADIUS * up))[None],
+        jnp.asarray(R.T @ omega)[None],
+    )
+    return state, omega, R
+
+
+@pytest.mark.exhaustive("Relative", "Absolute")
+@pytest.mark.parametrize("kind", KINDS)
+def test_steady_rolling_of_a_disc(kind):
+    """Everything turns about the vertical at one rate; contact carries what that needs."""
+    lean, rate = 0.3, 1.7
+    state, omega, R = steady(lean, rate)
+    model = kind(rolling_disc())
+    y = model.encode(state)
+    found, turn = model.accelerations(0.0, y), rate * np.asarray(UP)
+    v = np.asarray(state.velocity[0])
+    np.testing.assert_allclose(found.linear[0], np.cross(turn, v), atol=1e-11)
+    np.testing.assert_allclose(R @ found.angular[0], np.cross(turn, omega), atol=1e-11)
+    parts = model.reactions(0.0, y)
+    force = parts["plane"].force[0] + parts["no slip"].force[0]
+    wanted = MASS * (np.cross(turn, v) + G * np.asarray(UP))
+    np.testing.assert_allclose(force, wanted, atol=1e-10)
+    assert model.system.num_dof == 3
+
+
+@pytest.mark.exhaustive
+def test_a_disc_rolls_on_a_circle():
+    state, _, _ = steady(0.3, 1.7)
+    ts = jnp.linspace(0.0, 1.0, 5)
+    run = rj.simulate(rj.NullSpace(rolling_disc()), state, 1.0, ts=ts, rtol=1e-10, atol=1e-10)
+    speed = state.velocity[0, 0]
+    x = speed / 1.7 * jnp.stack([jnp.sin(1.7 * ts), 1.0 - jnp.cos(1.7 * ts)], axis=1)
+    np.testing.assert_allclose(run.states.position[:, 0, :2], x, atol=1e-8)
+    np.testing.assert_allclose(run.states.position[:, 0, 2], RADIUS * np.cos(0.3), atol=1e-8)
+    np.testing.assert_allclose(run.energy, run.energy[0], rtol=1e-9)
+
+
+def ball_on_a_turntable(rate):
+    """A solid sphere of radius 0.1 on a driven table, through a constraint between the two."""
+
+    def no_slip(t, poses, twists):
+        (x, R), (v, omega) = poses["ball"], twists["ball"]
+        (x_t, R_t), (v_t, omega_t) = poses["table"], twists["table"]
+        below = -0.1 * UP
+        of_table = v_t + jnp.cross(R_t @ omega_t, x + below - x_t)
+        return v + jnp.cross(R @ omega, below) - of_table
+
+    ball = rj.Body.sphere("ball", 0.1, mass=MASS, position=(0.6, 0.2, 0.1))
+    table = rj.Body.cylinder("table", 2.0, 0.1, mass=5.0, position=(0, 0, -0.05))
+    joints = [
+        rj.Revolute("ground", "table", (0, 0, 0), (0, 0, 1), motion=lambda t: rate * t),
+        rj.VelocityConstraint(no_slip, ["ball", "table"], name="no slip"),
+    ]
+    return rj.System([ball, table], joints, GRAVITY)
+
+
+@pytest.mark.exhaustive("NullSpace", "Absolute")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_ball_on_a_turntable_circles_at_two_sevenths_of_its_rate(kind):
+    system = ball_on_a_turntable(1.4)
+    velocity = jnp.array([[0.3, -0.2, 0.0], [0.0, 0.0, 0.0]])
+    guess = eqx.tree_at(lambda s: s.velocity, system.reference_state(), velocity)
+    state = rj.consistent_state(system, guess)
+    model = kind(system)
+    assert float(model.drift(0.0, model.encode(state))[1]) < 1e-14
+    found = model.accelerations(0.0, model.encode(state)).linear[0]
+    v = np.asarray(state.velocity[0])
+    assert np.abs(v[:2]).max() > 0.1
+    np.testing.assert_allclose(found, 2 / 7 * 1.4 * np.cross(UP, v), atol=1e-12)
+
+
+@pytest.mark.exhaustive
+def test_small_motions_of_a_rolling_cylinder():
+    """Heavier below: sqrt(m g d / (I + m (r - d)^2)), d from the axis to the centre of mass."""
+    r, d, inertia = 0.4, 0.1, 0.2
+
+    def rolls(t, poses, twists):
+        (_, R), (v, omega) = poses["cylinder"], twists["cylinder"]
+        omega = R @ omega
+        centre = v + jnp.cross(omega, R @ (d * UP))
+        return centre - jnp.cross(omega, r * UP)
+
+    body = rj.Body("cylinder", MASS, (0.1, inertia, 0.1), position=(0, 0, r - d))
+    plane = rj.Planar("ground", "cylinder", (0, 0, 0), (0, 1, 0))
+    system = rj.System(body, [plane, rj.VelocityConstraint(rolls, "cylinder")], GRAVITY)
+    modes = rj.linearize(rj.NullSpace(system), system.reference_state())
+    wanted = np.sqrt(MASS * G * d / (inertia + MASS * (r - d) ** 2))
+    np.testing.assert_allclose(modes.frequencies, [wanted], rtol=1e-12)
+
+
+def test_starts_and_messages():
+    system = sleigh()
+    sliding = gliding(system, slip=0.1)
+    with pytest.raises(ValueError, match="velocities of the state violate the joint 'skate'"):
+        rj.NullSpace(system).encode(sliding)
+    state = rj.consistent_state(system, sliding)
+    np.testing.assert_allclose(state.position, sliding.position, atol=0)
+    slip = Skate(jnp.array(ARM))(
+        0.0, {"sleigh": (state.position[0], jnp.eye(3))},
+        {"sleigh": (state.velocity[0], state.angular_velocity[0])},
+    )  # fmt: skip
+    np.testing.assert_allclose(slip, 0.0, atol=1e-15)
+    with pytest.raises(ValueError, match="linear in the twists"):
+        rj.VelocityConstraint(lambda t, poses, twists: twists["a"][0] ** 2, "a")
+    with pytest.raises(ValueError, match="number or a vector"):
+        rj.VelocityConstraint(lambda t, poses, twists: jnp.eye(3), "a")
+    with pytest.raises(TypeError, match="function of time, poses and twists"):
+        rj.VelocityConstraint(3.0, "a")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="at least one body"):
+        rj.VelocityConstraint(lambda t, poses, twists: 0.0, ())
+    with pytest.raises(ValueError, match="no body called 'sled'"):
+        rj.System(rj.Body("sleigh", 1.0, (1, 1, 1)),
+                  [rj.VelocityConstraint(lambda t, poses, twists: 0.0, "sled")])  # fmt: skip
+    with pytest.raises(ValueError, match="no discrete form of .*`VelocityConstraint`"):
+        rj.simulate(rj.NullSpace(system), state, 0.1, solver=rj.solvers.EnergyMomentum(), dt=0.1)
+    with pytest.raises(ValueError, match="which a `VelocityConstraint` does not have"):
+        rj.solvers.GeneralizedAlpha().check_model(rj.Absolute(system, index=3))
+    with pytest.raises(ValueError, match="leaves positions free"):
+        independent_rates(rj.NullSpace(system), state)
