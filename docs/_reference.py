@@ -1,8 +1,11 @@
 """Pages of the reference, from the program: every public name by concept, and a page for each class that is chosen."""
 
 import functools
+import gzip
+import html
 import importlib
 import inspect
+import json
 import pathlib
 import re
 
@@ -16,6 +19,8 @@ import rigidjax as rj
 from rigidjax.joints.base import Relative
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Short programs for classes of these names, and what `docs/gallery/make.py` kept of them.
+RUNS = ROOT / "docs" / "reference_runs"
 
 # Groups of the reference: modules with their titles; then folders of the package whose names `rj` itself has.
 MODULES = {
@@ -112,6 +117,10 @@ def on_files(files, config):
             add(own_page(title, name), class_page(title, name))
             if title == "Joints" and name in JOINTS:
                 add(f"reference/joints/{name}-view.html", motion(name).page)
+            elif (RUNS / f"{name}.py").exists():
+                page = own_page(title, name).replace(".md", "-view.html")
+                scene = json.loads(gzip.decompress((RUNS / f"{name}.json.gz").read_bytes()))
+                add(page, rj.viewer.View({**scene, "title": name}).page)
     return files
 
 
@@ -202,7 +211,13 @@ def class_page(title, name):
             "[Concepts](../../concepts.md) derives the equations; [what runs with what](../../support.md) has the solvers.",
             "",
         ]
-    parts += [f"::: {defined(getattr(rj, name))}", ""]
+    if (RUNS / f"{name}.py").exists():
+        _, text, code = (RUNS / f"{name}.py").read_text("utf-8").split('"""', 2)
+        parts += [frame_of(name, text), "", f"{text} The program is [below](#example).", ""]
+        example = ["## Example", "", f"```python\n{code.strip()}\n```", ""]
+    else:
+        example = []
+    parts += [f"::: {defined(getattr(rj, name))}", "", *example]
     used = [
         path
         for path in sorted((ROOT / "docs" / "gallery").glob("*.py"))
@@ -218,13 +233,19 @@ def class_page(title, name):
     return "\n".join(parts)
 
 
+def frame_of(name, text):
+    return (
+        f'<iframe src="{name}-view.html" title="{html.escape(text)}" loading="lazy" '
+        'style="width: 100%; height: 22rem; border: 0; border-radius: 8px"></iframe>'
+    )
+
+
 def joint_facts(name):
     """Constraints, rates and coordinates of a joint, and a motion of it."""
     joint = motion_of(name)[0].joints[0]
     loops = "none of a tree: it closes a loop" if joint.closes_loops_only else str(joint.num_rates)
     return [
-        f'<iframe src="{name}-view.html" title="A body on the joint {name}" loading="lazy" '
-        'style="width: 100%; height: 22rem; border: 0; border-radius: 8px"></iframe>',
+        frame_of(name, f"A body on the joint {name}"),
         "",
         "| constraints | rates |",
         "|---:|---:|",

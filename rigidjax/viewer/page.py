@@ -112,7 +112,8 @@ def view(
 
     - `items`: one or several, drawn over each other: a `Solution` (of a batch the first member, and
       others faint), a dataset of `rj.io` or the name of its file, a model, system or body with
-      a fixed point, at `state`, or a tuple of one with its states and their times.
+      a fixed point, at `state`, or a tuple of one with its states and their times, or with an
+      `Ensemble` whose runs returned a `Solution`.
     - `labels`, one for each item.
     - `state`, `ts`: of the models among the items: a `State`, or one with a leading axis of times
       and these times, (T,) s. Without a `state` a system is in its reference configuration.

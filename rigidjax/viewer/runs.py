@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
 from ..io.mechanism import describe_mechanism
 from ..solution import Solution
@@ -39,7 +41,7 @@ class Run:
 
 
 def runs_of(item: Any, label: str, frames: int, members: int, with_reactions: bool) -> list[Run]:
-    """The runs in a `Solution`, an `xarray.Dataset`, a file, or `(model, state)`.
+    """The runs in a `Solution`, a dataset, a file, `(model, states)` or `(model, ensemble)`.
 
     **Arguments:** `item`; `label`; `frames`, of which there are at most so many, chosen among the
     saved times; `members`, the most of a batch; `with_reactions`, of a solution.
@@ -55,9 +57,11 @@ def runs_of(item: Any, label: str, frames: int, members: int, with_reactions: bo
         return _of_dataset(item, label, frames, members)
     if isinstance(item, tuple) and len(item) in (2, 3) and isinstance(item[1], State):
         return [_of_states(item[0], item[1], *item[2:], label=label, frames=frames)]
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Ensemble):
+        return _of_ensemble(*item, label, frames, members)
     raise TypeError(
-        "`view` takes a `Solution`, a dataset or file of `rj.io`, or a model with `state=`; got "
-        f"{type(item).__name__}."
+        "`view` takes a `Solution`, a dataset or file of `rj.io`, a model with `state=`, or a "
+        f"model with its `Ensemble`, `(model, found)`; got {type(item).__name__}."
     )
 
 
@@ -84,10 +88,8 @@ def _of_solution(solution, label, frames, members, with_reactions):
             f"{np.shape(solution.ts)}."
         )
     if depth == 2:
-        count = len(solution.ts)
-        chosen = np.unique(np.linspace(0, count - 1, min(members, count)).round().astype(int))
         out = []
-        for k in chosen:
+        for k in _chosen(len(solution.ts), members):
             member = jax.tree.map(lambda x, k=k: x[k] if eqx.is_array(x) else x, solution)
             out += _of_solution(member, f"{label} member {k}".strip(), frames, members, False)
         for run in out[1:]:
@@ -119,6 +121,36 @@ def _of_solution(solution, label, frames, members, with_reactions):
             reactions,
         )
     ]
+
+
+def _chosen(count, members):
+    return np.unique(np.linspace(0, count - 1, min(members, count)).round().astype(int))
+
+
+def _of_ensemble(model, ensemble, label, frames, members):
+    kinds = ("t", "position", "orientation", "angular_velocity")
+    outputs = ensemble.outputs
+    if not isinstance(outputs, Mapping) or not set(kinds) <= set(outputs):
+        raise ValueError(
+            "The members of this ensemble have no poses: let `run` return the `Solution`, with "
+            "times."
+        )
+    mechanism = describe_mechanism(model)
+    runs = []
+    for k in _chosen(len(ensemble), members):
+        times, x, p, omega = (np.asarray(outputs[kind][k], float) for kind in kinds)
+        finite = np.isfinite(np.concatenate([x, p, omega], axis=-1)).all(axis=(1, 2))
+        rows = kept(np.where(finite, times, np.inf), frames)
+        if len(rows) == 0:
+            continue
+        energy = np.asarray(outputs["energy"][k])[rows]
+        graphs = {("energy", "J"): energy, ("change of energy", "J"): energy - energy[0]}
+        text = f"{label} member {k}".strip()
+        poses = (times[rows], x[rows], p[rows], omega[rows])
+        runs.append(Run(text, mechanism, *poses, graphs, is_ghost=bool(runs)))
+    if not runs:
+        raise ValueError("No member came to any of its saved times: there is nothing to view.")
+    return runs
 
 
 def _quantities(model, t, y):
@@ -162,8 +194,7 @@ def _of_dataset(dataset, label, frames, members):
         )
     mechanism = _mechanism_of(dataset.isel(sample=0) if "sample" in dataset.dims else dataset)
     if "sample" in dataset.dims:
-        count = dataset.sizes["sample"]
-        chosen = np.unique(np.linspace(0, count - 1, min(members, count)).round().astype(int))
+        chosen = _chosen(dataset.sizes["sample"], members)
     else:
         chosen = [None]
     runs = []

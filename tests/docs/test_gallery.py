@@ -1,4 +1,4 @@
-"""The gallery: short examples, and what was kept of them is what the viewer takes today."""
+"""Gallery and reference: short examples, and what was kept of them is what the viewer takes."""
 
 import gzip
 import json
@@ -11,6 +11,8 @@ import rigidjax as rj
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "gallery"
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "make")
+RUNS = FOLDER.parent / "reference_runs"
+RUN_NAMES = sorted(path.stem for path in RUNS.glob("*.py"))
 
 
 def test_there_are_twelve_and_nothing_is_left_over():
@@ -19,12 +21,23 @@ def test_there_are_twelve_and_nothing_is_left_over():
         assert sorted(p.name.removesuffix(ending) for p in FOLDER.glob(f"*{ending}")) == EXAMPLES
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_is_short_and_its_run_is_kept(name):
-    _, text, code = (FOLDER / f"{name}.py").read_text("utf-8").split('"""', 2)
+def test_every_force_and_every_joint_without_a_page_of_motions_has_a_run():
+    assert sorted(path.name.removesuffix(".json.gz") for path in RUNS.glob("*.gz")) == RUN_NAMES
+    forces = {name for name in dir(rj) if getattr(rj, name).__class__ is type(rj.Gravity)}
+    forces = {n for n in forces if getattr(rj, n).__module__.startswith("rigidjax.forces")}
+    assert set(RUN_NAMES) == forces | {"Free", "Coupling", "Constraint"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*(FOLDER / name for name in EXAMPLES), *(RUNS / name for name in RUN_NAMES)],
+    ids=lambda path: path.name,
+)
+def test_an_example_is_short_and_its_run_is_kept(path):
+    _, text, code = path.with_suffix(".py").read_text("utf-8").split('"""', 2)
     assert len([line for line in code.splitlines() if line.strip()]) <= 25
     assert text.endswith(".") and "shown = rj.view(" in code
-    kept = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+    kept = json.loads(gzip.decompress(path.with_suffix(".json.gz").read_bytes()))
     new = rj.view(mechanism()).scene
     assert kept.keys() == new.keys()
     for run in kept["runs"]:

@@ -126,6 +126,28 @@ def test_members_of_a_batch_are_ghosts(pendulum):
     assert [run["times"]["shape"] for run in runs] == [[5], [5], [2]]
 
 
+def test_members_of_an_ensemble_are_ghosts():
+    model = rj.NullSpace(rj.System(rj.Body.box("b", (0.3, 0.2, 0.1), mass=1.0)))
+
+    def run(p):
+        state = rj.State(angular_velocity=(0.0, 0.0, p["spin"]))
+        return rj.simulate(model, state, 0.1, ts=jnp.linspace(0, 0.1, 3), dt=0.05)
+
+    found = rj.ensemble(run, {"spin": np.array([1.0, np.nan, 3.0])}, progress=False)
+    runs = rj.view((model, found)).scene["runs"]
+    # The second one failed at its start.
+    assert [(run["label"], run["ghost"]) for run in runs] == [
+        ("member 0", False),
+        ("member 2", True),
+    ]
+    for run, k in zip(runs, (0, 2), strict=True):
+        wanted = np.concatenate([found.outputs[x][k] for x in ("position", "orientation")], axis=-1)
+        np.testing.assert_array_equal(decoded(run["poses"]), np.float32(wanted))
+    numbers = rj.ensemble(lambda p: p["spin"], {"spin": np.arange(2.0)}, progress=False)
+    with pytest.raises(ValueError, match="let `run` return the `Solution`"):
+        rj.view((model, numbers))
+
+
 def test_frames_are_evenly_apart_and_reach_the_end():
     times = np.append(np.linspace(0.0, 1.0, 1001) ** 2, np.inf)
     indices = kept(times, 11)

@@ -36,7 +36,9 @@ class Viewer {
     new ResizeObserver(() => this.fit()).observe(document.getElementById("stage"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.setTheme());
     this.setTheme();
-    this.showGraphs(this.end > this.start && innerWidth > 560);
+    // Beside the picture, or below one that keeps most of the height.
+    const isRoom = innerWidth > 700 || (innerWidth > 560 && innerHeight > 480);
+    this.showGraphs(this.end > this.start && isRoom);
     this.fit();
     this.home();
     this.seek(this.start);
