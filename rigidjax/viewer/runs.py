@@ -172,7 +172,8 @@ def _forces(model, t, y):
 
 def _reactions(model, t, y):
     found = model.reactions(t, y)
-    return jnp.stack([found[joint.name].force for joint in model.system.joints])
+    joints = [joint for joint in model.system.joints if not joint.at_centre]
+    return jnp.stack([found[joint.name].force for joint in joints])
 
 
 def _graphs(energy, position_drift, velocity_drift):

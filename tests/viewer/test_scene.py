@@ -23,7 +23,8 @@ def pendulum():
     """A run with a joint, its reactions taken too."""
     rod = rj.Body.rod("rod", 1.0, 0.02, mass=2.0, position=(0, 0, -0.5))
     hinge = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="hinge")
-    system = rj.System(rod, [hinge], rj.Gravity((0, 0, -9.81)))
+    ball = rj.Body.sphere("ball", 0.1, mass=1.0, position=(1, 0, 0))
+    system = rj.System([rod, ball], [rj.Free("ball"), hinge], rj.Gravity((0, 0, -9.81)))
     model = rj.NullSpace(system)
     return rj.simulate(model, system.reference_state(), 0.1, ts=np.linspace(0, 0.1, 5), dt=0.01)
 
