@@ -17,6 +17,7 @@ from .bodies import (
     Body as Body,
     ConstantMoment as ConstantMoment,
     FixedPointBody as FixedPointBody,
+    Frame as Frame,
     GravityPotential as GravityPotential,
     LinearDrag as LinearDrag,
     MassProperties as MassProperties,

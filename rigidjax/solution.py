@@ -94,6 +94,12 @@ class Solution(eqx.Module):
         return self._along(_coordinates)[1]
 
     @property
+    def frames(self) -> dict[str, tuple[Float[Array, "T 3"], Float[Array, "T 3 3"]]]:
+        """Position of the origin, (T, 3) m, space components, and rotation matrix, (T, 3, 3), frame
+        to space, of every `Frame` of the system by its name."""
+        return self._along(_frames)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What a successful run may not be trusted for; empty if there is nothing.
 
@@ -157,6 +163,10 @@ def _evaluate(function, model, ts, ys):
 
 def _decode(model, t, y):
     return model.decode(t, y)
+
+
+def _frames(model, t, y):
+    return model.frame_poses(t, y)
 
 
 def _energy(model, t, y):

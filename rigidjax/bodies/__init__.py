@@ -8,6 +8,7 @@ from .euler_equations import (
     solve_inertia as solve_inertia,
 )
 from .fixed_point import FixedPointBody as FixedPointBody
+from .frame import Frame as Frame
 from .inertia import (
     NearestPhysical as NearestPhysical,
     euler_tensor as euler_tensor,

@@ -300,6 +300,22 @@ class AbstractFormulation(eqx.Module):
         turning = jnp.stack(angular)
         return Twists(jnp.stack(linear) if linear else jnp.zeros_like(turning), turning)
 
+    def frame_poses(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> dict[str, tuple[Float[Array, "3"], Float[Array, "3 3"]]]:
+        """Pose of every `Frame` of the system by its name.
+
+        **Returns:** position of the origin, (3,) m, space components, and rotation matrix (3, 3),
+        frame to space; nothing for a `FixedPointBody`.
+        """
+        if not isinstance(self.system, System):
+            return {}
+        kinematics, out = self.kinematics(t, y), {}
+        for frame in self.system.frames:
+            row, _ = self.system.located(frame.body)
+            out[frame.name] = frame.at(kinematics.positions[row], kinematics.rotations[row])
+        return out
+
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)

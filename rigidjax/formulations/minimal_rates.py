@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ..bodies.euler_equations import angular_momentum
 from ..bodies.inertia import inertia_tensor
 from ..checks import ArrayInput
-from ..forces.base import body_index, vector_leaf
+from ..forces.base import vector_leaf
 from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, skew
@@ -152,21 +152,22 @@ class AbstractMinimalRates(AbstractFormulation):
     def forward_kinematics(
         self, t: Float[Array, ""], y: Unknowns
     ) -> dict[str, tuple[Float[Array, "3"], Float[Array, "3 3"]]]:
-        """Pose of every body by its name (`"body"` for a `FixedPointBody`).
+        """Pose of every body by its name (`"body"` for a `FixedPointBody`), then of every frame.
 
-        **Returns:** position of the centre of mass (of the fixed point), (3,) m, space components,
-        and rotation matrix (3, 3), body to space.
+        **Returns:** position of the centre of mass (of the fixed point; of the frame's origin),
+        (3,) m, space components, and rotation matrix (3, 3), body (frame) to space.
         """
         kinematics = self.kinematics(t, y)
         if not isinstance(self.system, System):
             R = jnp.asarray(kinematics.rotations[0])
             return {"body": (jnp.zeros(3, R.dtype), R)}
-        return {
+        poses = {
             body.name: (jnp.asarray(x), jnp.asarray(R))
             for body, x, R in zip(
                 self.system.bodies, kinematics.positions, kinematics.rotations, strict=True
             )
         }
+        return poses | self.frame_poses(t, y)
 
     def jacobian(
         self,
@@ -178,11 +179,13 @@ class AbstractMinimalRates(AbstractFormulation):
     ) -> Float[Array, "6 f"]:
         r"""Gradient of the velocity of a point and of the angular velocity on $\nu$.
 
-        **Arguments:** `body`, its name; `point`, from the centre of mass (of a `FixedPointBody`:
-        from the fixed point), (3,) m, body components; `axes`, of the angular velocity.
+        **Arguments:** `body`, its name or that of a `Frame`; `point`, from the centre of mass (of
+        a `FixedPointBody`: from the fixed point; of a frame: from its origin), (3,) m, components
+        of the body (of the frame); `axes`, of the angular velocity, `"body"` for those of the body
+        (of the frame).
         **Returns:** shape (6, f): velocity of the point, space components, then angular velocity in
         components of `axes`. Prescribed motions add to both what does not depend on $\nu$.
-        **Errors:** `ValueError` for an unknown body, a wrong shape, or other axes.
+        **Errors:** `ValueError` for an unknown name, a wrong shape, or other axes.
         """
         if axes not in ("body", "space"):
             raise ValueError(f'`jacobian(axes=...)` must be "body" or "space"; got {axes!r}.')
@@ -190,17 +193,21 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @eqx.filter_jit
     def _jacobian(self, t, y: Unknowns, body: str, u: Float[Array, "3"], axes: str) -> Array:
+        frame = None
         if isinstance(self.system, System):
             at = self.placed(t, y)
-            i = body_index(self.system.bodies, body)
+            i, frame = self.system.located(body)
             T, R = null_space(at.mechanics, at.poses, at.places)[i], at.poses.rotations[i]
         else:
             if body != "body":
                 raise ValueError(f'A `FixedPointBody` is called "body"; got {body!r}.')
             R = jnp.asarray(self.kinematics(t, y).rotations[0])
             T = jnp.eye(6, 3, -3, dtype=R.dtype)
-        linear = T[:3] - product(R, skew(u.astype(R.dtype))) @ T[3:]
+        u = u.astype(R.dtype) if frame is None else frame.on_body(u).astype(R.dtype)
+        linear = T[:3] - product(R, skew(u)) @ T[3:]
         angular = R @ T[3:] if axes == "space" else T[3:]
+        if frame is not None and axes == "body":
+            angular = frame.rotation.T @ angular
         J = jnp.concatenate([linear, angular])
         turn = self._turn(y)
         return J if turn is None else J @ turn.T
@@ -232,9 +239,9 @@ class AbstractMinimalRates(AbstractFormulation):
         Joints answer with impulses of their own: $M \Delta\nu = J^T p$ on the motions that all of
         them leave free.
 
-        **Arguments:** `body`, its name; `impulse`, (3,) N s, space components, at `point`, from the
-        centre of mass, (3,) m, body components; `moment`, an angular impulse, (3,) N m s, body
-        components.
+        **Arguments:** `body`, its name or that of a `Frame`; `impulse`, (3,) N s, space components,
+        at `point`, from the centre of mass, (3,) m, body components; `moment`, an angular impulse,
+        (3,) N m s, body components (of a frame: from its origin, in its components).
         **Errors:** `ValueError` for an unknown body or wrong shapes.
         """
         parts = {"impulse": impulse, "moment": moment}

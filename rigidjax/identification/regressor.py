@@ -159,7 +159,8 @@ def parameter_labels(system: System) -> tuple[str, ...]:
 
 
 def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
-    """The same tree of bodies with other inertial parameters, its joints where they are.
+    """The same tree of bodies with other inertial parameters, its joints and frames where they
+    are.
 
     **Arguments:** `system`, whose forces are `Gravity` or act on joints; `parameters`, (10 L,),
     physical.
@@ -179,11 +180,14 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
                 f"{type(force).__name__} on {list(force.body_names())} is attached. Build "
                 "the system anew."
             )
-    bodies = [
-        _body_of(body, MassProperties.from_parameters(part))
-        for body, part in zip(system.bodies, values.reshape(-1, 10), strict=True)
+    found = [MassProperties.from_parameters(part) for part in values.reshape(-1, 10)]
+    bodies = [_body_of(body, one) for body, one in zip(system.bodies, found, strict=True)]
+    arms = {body.name: one.center for body, one in zip(bodies, found, strict=True)}
+    frames = [
+        eqx.tree_at(lambda f: f.point, frame, frame.point - arms[frame.body])
+        for frame in system.frames
     ]
-    new = System(bodies, (*system.joints, *system.constraints), system.forces)
+    new = System(bodies, (*system.joints, *system.constraints), system.forces, frames)
     return new.tracking(system.tracked) if system.tracked else new
 
 

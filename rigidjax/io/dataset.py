@@ -12,6 +12,7 @@ import numpy as np
 from ..formulations import AbstractFormulation
 from ..formulations.charts import split_chart
 from ..results import RESULTS
+from ..rotations.so3 import multiply
 from ..solution import Solution
 from .mechanism import describe_mechanism
 from .names import body_names, unknown_names
@@ -30,10 +31,11 @@ def to_dataset(
 ) -> "xarray.Dataset":
     """The trajectory with named dimensions, units and frames.
 
-    Dimensions are `time`, `body` and the components: `space` (x, y, z), `axis` (1, 2, 3, of the
-    body), `quaternion` (p0 to p3), `unknown`. A solution made under `jax.vmap` has `sample` in
-    front, and its `result`s as a variable; its trajectories must have the same times. Times that no
-    trajectory reached are left out; where one of several did not come is NaN.
+    Dimensions are `time`, `body`, `frame` (of a system with frames) and the components: `space` (x,
+    y, z), `axis` (1, 2, 3, of the body), `quaternion` (p0 to p3), `unknown`. A solution made under
+    `jax.vmap` has `sample` in front, and its `result`s as a variable; its trajectories must have
+    the same times. Times that no trajectory reached are left out; where one of several did not come
+    is NaN.
 
     **Arguments:** `solution`; `attributes`, further ones, such as `{"source": problem.source}`.
     **Returns:** an `xarray.Dataset` in memory; its arrays are NumPy's.
@@ -147,6 +149,12 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
             "rotational velocities w, rates and angles of joints, multipliers",
         ),
     }
+    if _frame_names(solution.model):
+        positions, orientations = solution._along(_frames)
+        text = "origin of frames on bodies"
+        histories["frame_position"] = entry(positions, ("frame", "space"), "m", text, "space")
+        text = "unit quaternion, scalar first, frame to space; the sign is arbitrary"
+        histories["frame_orientation"] = entry(orientations, ("frame", "quaternion"), "1", text)
     if reference is not None:
         histories["chart"] = entry(
             reference,
@@ -176,14 +184,30 @@ def _results(result: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def _axes(model: AbstractFormulation) -> dict[str, Any]:
     """Coordinates of the dimensions besides time."""
+    frames = _frame_names(model)
     return {
         "body": ("body", np.array(body_names(model))),
+        **({"frame": ("frame", np.array(frames))} if frames else {}),
         "space": ("space", np.array(["x", "y", "z"])),
         "axis": ("axis", np.array([1, 2, 3])),
         "quaternion": ("quaternion", np.array(["p0", "p1", "p2", "p3"])),
         "axis_2": ("axis_2", np.array([1, 2, 3])),
         "unknown": ("unknown", np.array(unknown_names(model))),
     }
+
+
+def _frame_names(model: AbstractFormulation) -> list[str]:
+    return [frame.name for frame in getattr(model.system, "frames", ())]
+
+
+def _frames(model, t, y):
+    """Origins of all frames, (F, 3), and their quaternions, (F, 4)."""
+    p, poses = model.decode(t, y).orientation, model.frame_poses(t, y)
+    turned = [
+        multiply(p[model.system.located(frame.body)[0]], frame.orientation)
+        for frame in model.system.frames
+    ]
+    return jnp.stack([x for x, _ in poses.values()]), jnp.stack(turned)
 
 
 def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict[str, Any]:

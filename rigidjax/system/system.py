@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..bodies.euler_equations import symmetric_components
+from ..bodies.frame import Frame
 from ..checks import check, checked_with_derivatives, is_traced
 from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
 from ..forces.joint_damping import JointDamping
@@ -48,6 +49,7 @@ class System(AbstractMechanics):
       `constraints`, those on velocities last.
     - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
       `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
+    - `frames`: one `Frame` on a body or a sequence of them, with names of their own.
 
     `repr` draws the trees and the loops.
 
@@ -59,6 +61,7 @@ class System(AbstractMechanics):
     joints: tuple[AbstractJoint, ...]
     constraints: tuple[AbstractConstraint, ...]
     forces: tuple[AbstractForce, ...]
+    frames: tuple[Frame, ...]
     topology: Topology = eqx.field(static=True)
     has_all_mass: bool = eqx.field(static=True)
     tracked: tuple[str, ...] = eqx.field(static=True)
@@ -69,14 +72,16 @@ class System(AbstractMechanics):
         bodies: Body | Sequence[Body],
         joints: Sequence[object] = (),
         forces: AbstractForce | Sequence[AbstractForce] = (),
+        frames: Frame | Sequence[Frame] = (),
     ):
-        bodies, joints, forces = _as_tuple(bodies), _as_tuple(joints), _as_tuple(forces)
+        bodies, joints, forces, frames = map(_as_tuple, (bodies, joints, forces, frames))
         if not bodies:
             raise ValueError("`System(bodies=...)` needs at least one body; got none.")
         for name, items, kind in (
             ("bodies", bodies, (Body,)),
             ("joints", joints, (AbstractJoint, AbstractConstraint)),
             ("forces", forces, (AbstractForce,)),
+            ("frames", frames, (Frame,)),
         ):
             for item in items:
                 if not isinstance(item, kind):
@@ -102,6 +107,7 @@ class System(AbstractMechanics):
         for force in forces:
             force.check_bodies(bodies)
         self.bodies = bodies
+        self.frames = _checked_frames(frames, bodies)
         self.joints = _with_own_names(joints)
         given = [joint.name for joint in joints]
         for force in forces:
@@ -241,6 +247,21 @@ class System(AbstractMechanics):
             if j in wanted and joint.has_angle and joint.num_rates
         )
 
+    def located(self, name: str) -> tuple[int, Frame | None]:
+        """Row of the body called `name`, or that of the frame called so, and the frame.
+
+        **Errors:** `ValueError` with the nearest name if there is none.
+        """
+        for frame in self.frames:
+            if frame.name == name:
+                return body_index(self.bodies, frame.body), frame
+        names = [*(body.name for body in self.bodies), *(frame.name for frame in self.frames)]
+        if self.frames and name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" There are {names}."
+            raise ValueError(f"There is no body or frame called {name!r}.{hint}")
+        return body_index(self.bodies, name), None
+
     def joint_index(self, name: str) -> int:
         """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
         names = [joint.name for joint in self.joints]
@@ -332,6 +353,17 @@ class System(AbstractMechanics):
 def _as_tuple(items: Any) -> tuple[Any, ...]:
     """One item or a sequence of them as a tuple."""
     return tuple(items) if isinstance(items, Iterable) else (items,)
+
+
+def _checked_frames(frames: tuple[Frame, ...], bodies: tuple[Body, ...]) -> tuple[Frame, ...]:
+    names = [item.name for item in (*bodies, *frames)]
+    for frame in frames:
+        body_index(bodies, frame.body)
+        if names.count(frame.name) > 1:
+            raise ValueError(
+                f"Every body and frame needs a name of its own; got {frame.name!r} more than once."
+            )
+    return frames
 
 
 def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, ...]:

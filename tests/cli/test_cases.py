@@ -40,7 +40,7 @@ def test_a_problem_is_a_model(tmp_path):
     assert float(case.parameters[0].start) == 0.4
 
 
-def test_every_kind_of_body_joint_and_force(tmp_path):
+def test_every_kind_of_body_joint_force_and_frame(tmp_path):
     text = """
 [[body]]
 name = "box"
@@ -79,10 +79,13 @@ body = "box"
 linear = 0.1
 [state]
 velocity = [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]
-[[sensor]]
-type = "Position"
+[[frame]]
+name = "tip"
 body = "rod 1"
 point = [0.1, 0.0, 0.0]
+[[sensor]]
+type = "Position"
+body = "tip"
 file = "rates.csv"
 time = "t_ms"
 columns = ["gx", "gy", "gz"]
@@ -102,6 +105,7 @@ path = "model.system.forces[1].linear"
     assert [type(j).__name__ for j in system.joints] == ["Universal", "Prismatic"]
     np.testing.assert_array_equal(case.state0.velocity[1], [0.5, 0, 0])
     np.testing.assert_array_equal(case.state0.position, system.reference_state().position)
+    np.testing.assert_array_equal(system.frames[0].point, [0.1, 0, 0])
     experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
     assert [float(p.leaf(experiment)) for p in case.parameters] == [10.0, 1.0, 0.1]
 

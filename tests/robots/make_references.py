@@ -127,6 +127,8 @@ def state(model, kinds, frame, rng) -> dict:
         "accelerations": np.linalg.solve(X, free - drift),
         "jacobian": J @ X,
         "jacobian_rate": J_dot @ X + J @ X_dot,
+        "frame_position": data.oMf[frame].translation.copy(),
+        "frame_rotation": data.oMf[frame].rotation.copy(),
         "body_positions": np.array([pose.translation for pose in bodies]),
         "body_rotations": np.array([pose.rotation for pose in bodies]),
         "centre_of_mass": pin.centerOfMass(model, data, q).copy(),
@@ -157,6 +159,7 @@ def main():
             "armature": model.armature,
             "gravity": model.gravity.linear,
             "frame_body": parts["names"][body - 1],
+            "frame_axes": model.frames[k].placement.rotation,
             "frame_point": model.frames[k].placement.translation - model.inertias[body].lever,
         }
         path = out / f"{name}.npz"

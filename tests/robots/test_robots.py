@@ -40,29 +40,35 @@ def system_of(data):
         pair = ("ground" if parent < 0 else names[parent], names[i])
         at = {"point": data["points"][i], "axis": data["axes"][i]}
         joints.append(KINDS[kind](*pair, **at, armature=rotors[i]))
-    return rj.System(bodies, joints, rj.Gravity(data["gravity"]))
+    axes = Rotation.from_matrix(data["frame_axes"]).as_quat(scalar_first=True)
+    tool = rj.Frame("tool", str(data["frame_body"]), data["frame_point"], axes)
+    return rj.System(bodies, joints, rj.Gravity(data["gravity"]), tool)
 
 
 def described(model, data):
     """A compiled function: what the model says in a state of joint coordinates and rates."""
-    body, start = str(data["frame_body"]), rj.Relative(model.system)
+    start = rj.Relative(model.system)
 
     @eqx.filter_jit
-    def function(model, start, q, rates, rates_dot, point):
+    def function(model, start, q, rates, rates_dot):
         t, y = jnp.zeros(()), jnp.concatenate([q, rates])
         if isinstance(model, rj.NullSpace):
             y = model.pack(start.decode(t, y))
         linear, angular = model.centroidal_momentum(t, y)
-        poses = model.forward_kinematics(t, y).values()
+        poses = model.forward_kinematics(t, y)
+        x, R = poses.pop("tool")
+        J = model.jacobian(t, y, "tool", axes="space")
         return {
             "mass_matrix": model.mass_matrix(t, y),
             "bias_forces": model.bias_forces(t, y),
             "inverse_dynamics": model.inverse_dynamics(t, y, rates_dot),
             "accelerations": model.layout.velocities(model.vector_field(t, y)),
-            "jacobian": model.jacobian(t, y, body, point, axes="space"),
-            "jacobian_rate": model.jacobian_rate(t, y, body, point, axes="space"),
-            "body_positions": jnp.stack([x for x, _ in poses]),
-            "body_rotations": jnp.stack([R for _, R in poses]),
+            "jacobian": J,
+            "jacobian_rate": model.jacobian_rate(t, y, "tool", axes="space"),
+            "frame_position": x,
+            "frame_rotation": R,
+            "body_positions": jnp.stack([x for x, _ in poses.values()]),
+            "body_rotations": jnp.stack([R for _, R in poses.values()]),
             "centre_of_mass": model.centre_of_mass(t, y),
             "linear_momentum": linear,
             "angular_momentum": angular,
@@ -70,9 +76,7 @@ def described(model, data):
             "potential_energy": model.potential_energy(t, y),
         }
 
-    return lambda q, rates, rates_dot: function(
-        model, start, q, rates, rates_dot, data["frame_point"]
-    )
+    return lambda q, rates, rates_dot: function(model, start, q, rates, rates_dot)
 
 
 @pytest.mark.exhaustive("NullSpace-g1", "NullSpace-ur5", "Relative-panda", "Relative-xarm7")

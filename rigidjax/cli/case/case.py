@@ -23,6 +23,7 @@ _TABLES = (
     "body",
     "joint",
     "force",
+    "frame",
     "state",
     "data",
     "input",

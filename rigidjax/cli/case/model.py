@@ -71,7 +71,8 @@ class Model(NamedTuple):
 
 
 def read_model(top: Table, inputs: Inputs) -> Model:
-    """The tables `[model]`, `[state]`, `[fixed_point_body]`, `[[body]]`, `[[joint]]`, `[[force]]`.
+    """The tables `[model]`, `[state]`, `[fixed_point_body]`, `[[body]]`, `[[joint]]`, `[[force]]`,
+    `[[frame]]`.
 
     **Arguments:** `inputs`, which forces, joints and moments may name.
     **Errors:** `ValueError` naming the table.
@@ -129,7 +130,8 @@ def _system(top, inputs):
     built = [_body(table) for table in array_of_tables(top, "body")]
     links = [_driven(table, _JOINTS, inputs) for table in array_of_tables(top, "joint")]
     loads = [_driven(table, _FORCES, inputs) for table in array_of_tables(top, "force")]
-    return top.checked(System, built, links, loads)
+    frames = [table.build(bodies.Frame) for table in array_of_tables(top, "frame")]
+    return top.checked(System, built, links, loads, frames)
 
 
 def _body(table):

@@ -13,7 +13,7 @@ from ...forces import Gravity
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
-from .base import AbstractReading, body_row, scale_leaf, vector_leaf
+from .base import AbstractReading, in_axes_of, mounted, scale_leaf, vector_leaf
 from .calibration import ONE, ZERO, reading
 
 
@@ -28,9 +28,10 @@ class Accelerometer(AbstractReading):
 
     **Arguments:**
 
-    - `body`, its name; `None` if there is only one.
-    - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point), (3,) m,
-      body components.
+    - `body`, its name, or that of a `Frame` whose axes take the place of those of the body; `None`
+      if there is only one.
+    - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point; of a
+      frame: from its origin), (3,) m, components of the body (of the frame).
     - `bias`, $b$, (3,) m/s^2; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that
       takes body axes to sensor axes, (3,) rad. They and `point` can be fitted.
     - `name`, in place of "accelerometer of ...", where a body has several.
@@ -72,20 +73,22 @@ class Accelerometer(AbstractReading):
         return "accelerometer" if self.body is None else f"accelerometer of {self.body}"
 
     def check(self, model: AbstractFormulation) -> None:
-        body_row(model, self.body, "Accelerometer")
+        mounted(model, self.body, "Accelerometer")
         gravity(model)
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
-        row = body_row(model, self.body, "Accelerometer")
+        row, frame = mounted(model, self.body, "Accelerometer")
         state, rates = model.decode(t, y), model.accelerations(t, y)
-        point = self.point.astype(state.orientation.dtype)
+        point = self.point if frame is None else frame.on_body(self.point)
+        point = point.astype(state.orientation.dtype)
         upwards = rates.linear[row] - gravity(model)
         force = so3.rotate(so3.conjugate(state.orientation[row]), upwards)
         omega = state.angular_velocity[row]
         force = force + so3.cross(rates.angular[row], point)
         force = force + so3.cross(omega, so3.cross(omega, point))
+        force = in_axes_of(frame, force)
         return reading(force, self.bias, self.scale, self.misalignment)
 
 

@@ -11,7 +11,7 @@ from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
 from ...state import State
-from .base import AbstractSensor, body_row
+from .base import AbstractSensor, mounted
 
 
 class Attitude(AbstractSensor):
@@ -20,7 +20,8 @@ class Attitude(AbstractSensor):
     The residual is the rotation vector of $\bar p_\mathrm{measured}\,p$, body components, rad; the
     sign of a quaternion does not matter. It is smooth for differences below pi.
 
-    **Arguments:** `body`, the name of the body; not needed if there is only one.
+    **Arguments:** `body`, the name of the body, or that of a `Frame`, whose orientation it is
+    then; not needed if there is only one.
     """
 
     body: str | None = eqx.field(static=True, default=None)
@@ -33,7 +34,7 @@ class Attitude(AbstractSensor):
         return "attitude" if self.body is None else f"attitude of {self.body}"
 
     def check(self, model: AbstractFormulation) -> None:
-        body_row(model, self.body, "Attitude")
+        mounted(model, self.body, "Attitude")
 
     def check_values(self, values: Array, argument: str) -> Array:
         norm = np.linalg.norm(np.asarray(values), axis=-1)
@@ -48,7 +49,9 @@ class Attitude(AbstractSensor):
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "4"]:
-        return model.decode(t, y).orientation[body_row(model, self.body, "Attitude")]
+        row, frame = mounted(model, self.body, "Attitude")
+        p = model.decode(t, y).orientation[row]
+        return p if frame is None else so3.multiply(p, frame.orientation.astype(p.dtype))
 
     def residual(
         self, predicted: Float[Array, "4"], measured: Float[Array, "4"]
@@ -56,7 +59,9 @@ class Attitude(AbstractSensor):
         return so3.log_quaternion(so3.multiply(so3.conjugate(measured), predicted))
 
     def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "4"]) -> State:
-        row = body_row(model, self.body, "Attitude")
+        row, frame = mounted(model, self.body, "Attitude")
         p = state.orientation
         measured = jnp.asarray(measured, p.dtype)
+        if frame is not None:
+            measured = so3.multiply(measured, so3.conjugate(frame.orientation.astype(p.dtype)))
         return eqx.tree_at(lambda s: s.orientation, state, p.at[row].set(measured))

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.fixed_point import FixedPointBody
+from ...bodies.frame import Frame
 from ...checks import ArrayInput, as_leaf, finite, float_array, is_traced
-from ...forces.base import body_index
+from ...forces.base import body_index, to_body
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...state import State
@@ -111,6 +112,24 @@ def scale_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
     if not is_traced(scale) and not np.all(np.asarray(scale)):
         raise ValueError(f"`{argument}` must not be zero; got {scale}.")
     return scale
+
+
+def mounted(model: AbstractFormulation, body: str | None, sensor: str) -> tuple[int, Frame | None]:
+    """Row of the body that a sensor is on, and the frame on it if `body` names one.
+
+    **Errors:** as `body_row`.
+    """
+    system = model.system
+    if body is None or isinstance(system, FixedPointBody):
+        return body_row(model, body, sensor), None
+    return system.located(body)
+
+
+def in_axes_of(frame: Frame | None, vector: Float[Array, "3"]) -> Float[Array, "3"]:
+    """A vector given in body components, in those of a frame on the body if there is one."""
+    if frame is None:
+        return vector
+    return to_body(frame.rotation.astype(vector.dtype), vector)
 
 
 def body_row(model: AbstractFormulation, body: str | None, sensor: str) -> int:

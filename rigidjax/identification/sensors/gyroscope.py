@@ -10,7 +10,7 @@ from ...checks import ArrayInput
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...state import State
-from .base import AbstractReading, body_row, scale_leaf, vector_leaf
+from .base import AbstractReading, in_axes_of, mounted, scale_leaf, vector_leaf
 from .calibration import ONE, ZERO, ideal_value, reading
 from .delay import check_delay, delay_leaf, earlier
 
@@ -23,7 +23,8 @@ class Gyroscope(AbstractReading):
 
     **Arguments:**
 
-    - `body`, the name of the body; not needed if there is only one.
+    - `body`, the name of the body, or that of a `Frame` whose axes take the place of those of the
+      body; not needed if there is only one.
     - `bias`, $b$, (3,) rad/s; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that
       takes body axes to sensor axes, (3,) rad; `delay`, $\tau$, s, see `Delayed`, `None` for none.
       They can be fitted, the delay if it is given as a number.
@@ -66,7 +67,7 @@ class Gyroscope(AbstractReading):
         return "gyroscope" if self.body is None else f"gyroscope of {self.body}"
 
     def check(self, model: AbstractFormulation) -> None:
-        body_row(model, self.body, "Gyroscope")
+        mounted(model, self.body, "Gyroscope")
         if self.delay is not None:
             check_delay(model)
 
@@ -76,13 +77,15 @@ class Gyroscope(AbstractReading):
         if self.delay is not None:
             y = earlier(model, t, y, self.delay)
             t = t - self.delay
-        omega = model.decode(t, y).angular_velocity[body_row(model, self.body, "Gyroscope")]
+        row, frame = mounted(model, self.body, "Gyroscope")
+        omega = in_axes_of(frame, model.decode(t, y).angular_velocity[row])
         return reading(omega, self.bias, self.scale, self.misalignment)
 
     def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "3"]) -> State:
-        row = body_row(model, self.body, "Gyroscope")
+        row, frame = mounted(model, self.body, "Gyroscope")
         omega = state.angular_velocity
         ideal = ideal_value(jnp.asarray(measured), self.bias, self.scale, self.misalignment)
+        ideal = ideal if frame is None else frame.rotation @ ideal
         return eqx.tree_at(
             lambda s: s.angular_velocity, state, omega.at[row].set(ideal.astype(omega.dtype))
         )

@@ -9,7 +9,7 @@ from ...checks import ArrayInput
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
-from .base import AbstractReading, body_row, vector_leaf
+from .base import AbstractReading, mounted, vector_leaf
 
 
 class Position(AbstractReading):
@@ -17,9 +17,9 @@ class Position(AbstractReading):
 
     **Arguments:**
 
-    - `body`, its name; `None` if there is only one.
-    - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point), (3,) m,
-      body components. It can be fitted.
+    - `body`, its name or that of a `Frame`; `None` if there is only one.
+    - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point; of a
+      frame: from its origin), (3,) m, components of the body (of the frame). It can be fitted.
     - `name`, in place of "position of ...", where a body has several.
 
     **Errors:** `ValueError` for a wrong shape or an unknown body.
@@ -49,12 +49,13 @@ class Position(AbstractReading):
         return "position" if self.body is None else f"position of {self.body}"
 
     def check(self, model: AbstractFormulation) -> None:
-        body_row(model, self.body, "Position")
+        mounted(model, self.body, "Position")
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
-        row = body_row(model, self.body, "Position")
+        row, frame = mounted(model, self.body, "Position")
         state = model.decode(t, y)
-        point = self.point.astype(state.position.dtype)
+        point = self.point if frame is None else frame.on_body(self.point)
+        point = point.astype(state.position.dtype)
         return state.position[row] + so3.rotate(state.orientation[row], point)
