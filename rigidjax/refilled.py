@@ -1,8 +1,9 @@
-"""Batches of loops in which a member that has finished makes room for one that waits.
+"""Batches of loops in which members that have finished keep no others waiting.
 
-`jax.vmap` of a loop runs all members until the last one has finished. Here a few lanes run, and
-others take the places of those that have finished: a member that takes a hundred times longer than
-the rest keeps one lane, not all members, busy.
+`jax.vmap` of a loop runs all members until the last one has finished. Here blocks of members run
+until those that have finished have cost more turns than it takes to set the others aside. These
+then share a few lanes, in which others take the places of those that have finished: a member that
+takes a hundred times longer than the rest keeps one lane, not all members, busy.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,15 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, Literal
 
-# Members that run at once: enough for vector registers, and little enough to stay in the cache.
-LANES = 128
+from .native.emitter import cost
+
+# Lanes for members that were set aside: enough that XLA's loops are worth their while.
+LANES = 64
+# Members of a block, and numbers that all of them compute in a turn: as many as stay in the cache.
+_WIDEST, _NUMBERS = 1024, 1_500_000
+# Turns that take as long as to set a member aside; the share of turns that may be idle in any case
+# is one of so many.
+_ASIDE, _WASTE = 4, 16
 
 
 # Equinox's reduction over all members of a batch, with which the conditions of its loops end, and
@@ -146,68 +154,140 @@ class _Lanes(NamedTuple):
     carry: list[Any]
 
 
-def _refilled(loop, size, batched, args, wanted):
-    """What is carried at the end, the members in front, for the outputs that are wanted."""
-    count = loop.second
+class _Batch:
+    """A loop for all members of a batch: which of its constants are their own, and two functions.
 
-    def consts(own):
-        """All constants, with those of a member among those of all."""
-        own = iter(own)
-        return [next(own) if b else x for x, b in zip(args[:count], batched[:count], strict=True)]
+    **Attributes:** `alive`, whether members go on, and `turn`, what they carry after one more turn:
+    of their own constants and of what they carry.
+    """
 
-    alive_after = jax.vmap(lambda own, carry: loop.goes_on(consts(own), carry))
-    one_turn = jax.vmap(lambda own, carry: loop.turn(consts(own), carry))
-
-    def taken(numbers):
-        """Members as lanes that begin."""
-        own = [x[numbers] for x, b in zip(args[:count], batched[:count], strict=True) if b]
-        carry = [
-            x[numbers] if b else jnp.broadcast_to(x, (LANES, *jnp.shape(x)))
+    def __init__(self, loop, size, batched, args):
+        count = loop.second
+        self.loop, self.size = loop, size
+        self.own = [x for x, b in zip(args[:count], batched[:count], strict=True) if b]
+        self.carry = [
+            x if b else jnp.broadcast_to(x, (size, *jnp.shape(x)))
             for x, b in zip(args[count:], batched[count:], strict=True)
         ]
-        return _Lanes(numbers, alive_after(own, carry), own, carry)
 
-    def advanced(lanes, waiting):
-        """The lanes when they are to be refilled: when idle turns have cost what that costs."""
+        def consts(own):
+            """All constants, with those of a member among those of all."""
+            own = iter(own)
+            pairs = zip(args[:count], batched[:count], strict=True)
+            return [next(own) if b else x for x, b in pairs]
 
-        def goes_on(state):
-            alive, _, idle = state
-            return jnp.any(alive) & (~waiting | (idle < LANES))
+        self.alive = jax.vmap(lambda own, carry: loop.goes_on(consts(own), carry))
+        self.turn = jax.vmap(lambda own, carry: loop.turn(consts(own), carry))
+
+    def advanced(self, lanes, members, goes_on):
+        """The lanes after as many turns as `goes_on(alive, idle, busy)` allows: the last two count
+        turns of lanes that have finished and that have not, of `members`."""
+
+        def more(state):
+            alive, _, idle, busy = state
+            return jnp.any(alive) & goes_on(alive, idle, busy)
 
         def turn(state):
-            alive, carry, idle = state
-            after = one_turn(lanes.consts, carry)
+            alive, carry, idle, busy = state
+            after = self.turn(lanes.consts, carry)
             carry = [_chosen(alive, new, x) for new, x in zip(after, carry, strict=True)]
-            idle = idle + jnp.sum(~alive)
-            return alive & alive_after(lanes.consts, carry), carry, idle
+            alive = alive & self.alive(lanes.consts, carry)
+            count = jnp.sum(alive)
+            return alive, carry, idle + members - count, busy + count
 
-        state = lanes.alive, lanes.carry, jnp.zeros_like(jnp.sum(lanes.alive))
-        alive, carry, _ = jax.lax.while_loop(goes_on, turn, state)
+        zero = jnp.zeros_like(jnp.sum(lanes.alive))
+        alive, carry, *_ = jax.lax.while_loop(more, turn, (lanes.alive, lanes.carry, zero, zero))
         return lanes._replace(alive=alive, carry=carry)
 
-    def refill(state):
-        lanes, begun, out = state
-        lanes = advanced(lanes, begun < size)
-        # Places behind the last member are those of lanes that have none: nothing is written.
-        places = jnp.where(lanes.alive, size, lanes.numbers)
-        ends = [x for x, w in zip(lanes.carry, wanted, strict=True) if w]
-        out = [x.at[places].set(end, mode="drop") for x, end in zip(out, ends, strict=True)]
-        free = ~lanes.alive
-        following = jnp.minimum(begun + jnp.cumsum(free) - 1, size)
-        some = free & (following < size)
-        fresh = taken(jnp.minimum(following, size - 1))
-        lanes = jax.tree.map(lambda new, old: _chosen(some, new, old), fresh, lanes)
-        lanes = lanes._replace(numbers=jnp.where(free & ~some, size, lanes.numbers))
-        return lanes, jnp.minimum(begun + jnp.sum(free), size), out
 
-    first = taken(jnp.arange(LANES))
-    out = [
-        jnp.zeros((size, *x.shape[1:]), x.dtype)
-        for x, w in zip(first.carry, wanted, strict=True)
-        if w
-    ]
-    state = first, jnp.array(LANES), out
-    return jax.lax.while_loop(lambda s: jnp.any(s[0].alive) | (s[1] < size), refill, state)[2]
+def _refilled(loop, size, batched, args, wanted):
+    """What is carried at the end, the members in front, for the outputs that are wanted."""
+    batch = _Batch(loop, size, batched, args)
+    alive = jnp.ones(size, bool)
+    width = _NUMBERS // max(cost(loop.eqn.params["body_jaxpr"].jaxpr), 1)
+    # Few members are not worth that XLA compiles the loop twice.
+    if width > LANES and size > 4 * LANES:
+        alive = _in_blocks(batch, -(-size // min(width, _WIDEST)))
+    return [x for x, w in zip(_in_lanes(batch, alive, wanted), wanted, strict=True) if w]
+
+
+def _in_blocks(batch, count):
+    """Advance the members in blocks, again and again, as long as those that are left fill half of
+    one; returns which are left."""
+    size, length = batch.size, -(-batch.size // count)
+
+    def block(begin, state, order):
+        alive, carry = state
+        # Places behind the last member are those of lanes that have none.
+        places = jax.lax.dynamic_slice_in_dim(order, begin, length)
+        # The members in their order, which needs no search: the first time.
+        whole = (places[0] + length <= size) & (places[-1] == places[0] + length - 1)
+
+        def some(arrays):
+            row = lambda x: jax.lax.dynamic_slice_in_dim(x, places[0], length)  # noqa: E731
+            rows = lambda x: x[jnp.minimum(places, size - 1)]  # noqa: E731
+            found = jax.lax.cond(whole, lambda a: [*map(row, a)], lambda a: [*map(rows, a)], arrays)
+            return found
+
+        def put(arrays, new):
+            row = lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, places[0], 0)  # noqa: E731
+            rows = lambda x, y: x.at[places].set(y, mode="drop")  # noqa: E731
+            return jax.lax.cond(
+                whole, lambda a, b: [*map(row, a, b)], lambda a, b: [*map(rows, a, b)], arrays, new
+            )
+
+        own, mine = some(batch.own), some(carry)
+        lanes = _Lanes(None, (places < size) & batch.alive(own, mine), own, mine)
+
+        def worth(alive, idle, busy):
+            return (idle < _ASIDE * jnp.sum(alive)) | (idle < busy // _WASTE)
+
+        lanes = batch.advanced(lanes, jnp.sum(lanes.alive), worth)
+        alive, *carry = put([alive, *carry], [lanes.alive, *lanes.carry])
+        return alive, carry
+
+    def once(state):
+        (order,) = jnp.nonzero(state[0], size=size + length, fill_value=size)
+        blocks = (jnp.sum(state[0]) + length - 1) // length
+        step = lambda k, state: block(k * length, state, order)  # noqa: E731
+        return jax.lax.fori_loop(0, blocks, step, state)
+
+    enough = lambda state: 2 * jnp.sum(state[0]) >= length  # noqa: E731
+    alive, batch.carry = jax.lax.while_loop(enough, once, (jnp.ones(size, bool), batch.carry))
+    return alive
+
+
+def _in_lanes(batch, alive, wanted):
+    """What all members carry at the end; those that are `alive` go on in lanes."""
+    size = batch.size
+    # Behind the last member there are none: nothing is written there.
+    (waiting,) = jnp.nonzero(alive, size=size, fill_value=size)
+    number = lambda k: jnp.where(k < size, waiting[jnp.minimum(k, size - 1)], size)  # noqa: E731
+
+    def taken(numbers, carry):
+        """Members as lanes that begin."""
+        own = [x[jnp.minimum(numbers, size - 1)] for x in batch.own]
+        mine = [x[jnp.minimum(numbers, size - 1)] for x in carry]
+        return _Lanes(numbers, (numbers < size) & batch.alive(own, mine), own, mine)
+
+    def refill(state):
+        lanes, begun, carry = state
+        most = jnp.where(number(begun) < size, LANES, jnp.iinfo(jnp.int32).max)
+        lanes = batch.advanced(lanes, LANES, lambda _, idle, __: idle < most)
+        places = jnp.where(lanes.alive, size, lanes.numbers)
+        carry = [
+            x.at[places].set(end, mode="drop") if w else x
+            for x, end, w in zip(carry, lanes.carry, wanted, strict=True)
+        ]
+        free = ~lanes.alive
+        fresh = taken(number(begun + jnp.cumsum(free) - 1), carry)
+        lanes = jax.tree.map(lambda new, old: _chosen(free, new, old), fresh, lanes)
+        return lanes, begun + jnp.sum(free), carry
+
+    first = jnp.arange(LANES)
+    state = taken(number(first), batch.carry), jnp.array(LANES), batch.carry
+    goes_on = lambda s: jnp.any(s[0].alive) | (number(s[1]) < size)  # noqa: E731
+    return jax.lax.while_loop(goes_on, refill, state)[2]
 
 
 def _chosen(which, new, old):

@@ -1,8 +1,8 @@
 """The primitive `native_call`: a program that runs as one kernel inside any `jit`.
 
 A batch (`jax.vmap`, any number of them) is lanes of the same call, and lanes whose member has
-finished take another one (see `refill`). The derivative is a call of the differentiated program, which is
-linear in the tangents and can be transposed. Off the CPU it is the program itself.
+finished take another one (see `refill`). The derivative is a call of the differentiated program,
+which is linear in the tangents and can be transposed. Off the CPU it is the program itself.
 """
 
 import functools
