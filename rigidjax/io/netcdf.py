@@ -39,8 +39,8 @@ def load(path: str | os.PathLike[str]) -> "xarray.Dataset":
 
     try:
         dataset = xarray.load_dataset(path, engine="h5netcdf")
-    except FileNotFoundError:
-        raise
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"There is no file {path}.") from error
     except OSError as error:
         raise OSError(f"{path} cannot be read as NetCDF 4: {error}.") from error
     # Text comes back as Python objects.

@@ -31,6 +31,7 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
         figure = new_figure(6.4, 1.0 + 0.26 * count)
         ax = figure.subplots()
         intervals = fit.confidence_intervals(level)
+        widest = 0.0
         for row, (label, value) in enumerate(fit.estimates.items()):
             half = intervals[label][1] - value
             if not np.isfinite(half) or value == 0:
@@ -38,13 +39,18 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
                 ax.text(0, row, text, va="center", ha="center", color=GREY, fontsize=8)
                 continue
             percent = 100 * half / abs(value)
+            widest = max(widest, percent)
             ax.errorbar(0, row, xerr=percent, fmt="o", color=PALETTE[0], ms=4, capsize=3, lw=1.3)
             ax.text(1.01, row, f"± {percent:.2g} %", va="center", transform=_beside(ax), fontsize=8)
         ax.axvline(0.0, color=GREY, lw=0.7)
         ax.set_yticks(range(count), list(fit.labels))
         ax.set_ylim(count - 0.5, -0.5)
-        ax.set_xscale("symlog", linthresh=1.0)
-        ax.set_xlabel("relative to the estimate (%; linear within ± 1 %, logarithmic beyond)")
+        if widest > 1.0:
+            ax.set_xscale("symlog", linthresh=1.0)
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.set_xlabel("relative to the estimate (%; linear within ± 1 %, logarithmic beyond)")
+        else:
+            ax.set_xlabel("relative to the estimate (%)")
         ax.set_title(f"{100 * level:g} % confidence intervals")
     return figure
 

@@ -67,7 +67,7 @@ def fit_page(
     """The page as text; arguments as in `write_fit_page`."""
     parts = [*_head(fit), *_verdict(fit), *_estimates(fit)]
     if motion is not None:
-        parts += [f"<h2>The run {html_text(fit.run_names[0])} in motion</h2>", motion._repr_html_()]
+        parts += [f"<h2>Run {html_text(fit.run_names[0])} in motion</h2>", motion._repr_html_()]
     for k, sensor in enumerate(fit.sensors):
         parts.append(f"<h2>Fit over data: {html_text(sensor.name)}</h2>")
         parts.append(_fit_note(fit, k))

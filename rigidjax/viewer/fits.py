@@ -49,7 +49,7 @@ def view_fit(
     rows = np.flatnonzero(reached)[kept(times, frames)]
     model = fit.models[index]
     shown = _drawn(model, jax.tree.map(lambda x: x[rows], run.states), run.ts[rows], "fit", frames)
-    channels = list(_channels(measured, run))
+    channels = list(_channels(model, measured, run))
     for name, unit, predicted, _ in channels:
         shown.graphs[name, unit] = predicted[rows]
     runs = [shown]
@@ -123,19 +123,25 @@ def _coordinates(system: System) -> list[tuple[str, int]]:
 
 
 def _channels(
-    measured: "Measurements", run: "FittedRun"
+    model: AbstractFormulation, measured: "Measurements", run: "FittedRun"
 ) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
-    """Name, unit, predicted and measured values, (T,), of each number that a sensor reads."""
+    """Name, unit, predicted and measured values, (T,), of each number that a sensor reads.
+
+    Of each sensor that number first which changes most.
+    """
+    others = []
     for sensor, samples, mask in zip(measured.sensors, measured.values, measured.mask, strict=True):
         predicted = run.values[sensor.name].reshape(len(run.ts), -1)
         values = np.asarray(samples, float).reshape(len(run.ts), -1)
         seen = np.asarray(mask).all(axis=1)
         if not seen.any():
             continue
-        for k in range(values.shape[1]):
+        for k in np.argsort(-np.ptp(predicted, axis=0), kind="stable"):
             name = sensor.name + (f" {k + 1}" if values.shape[1] > 1 else "")
             filled = np.interp(run.ts, np.asarray(run.ts)[seen], values[seen, k])
-            yield name, sensor.unit, predicted[:, k], filled
+            others.append((name, sensor.unit_in(model), predicted[:, k], filled))
+        yield others.pop(-values.shape[1])
+    yield from others
 
 
 def _drawn(model, states: State, ts: np.ndarray, label: str, frames: int) -> Run:

@@ -21,7 +21,7 @@ from ..state import State
 @dataclasses.dataclass
 class Run:
     """A trajectory: times (T,) s; positions (T, L, 3) m; unit quaternions (T, L, 4); angular
-    velocities (T, L, 3) rad/s, body components.
+    velocities (T, L, 3) rad/s, body components, or `None` where they are not known.
 
     `graphs`, name and unit to values (T,); `forces` on the bodies (T, L, 3) N, and `reactions` of
     the joints on their children (T, J, 3) N, space components, or `None`; `mechanism`, see
@@ -33,7 +33,7 @@ class Run:
     times: np.ndarray
     positions: np.ndarray
     orientations: np.ndarray
-    angular_velocities: np.ndarray
+    angular_velocities: np.ndarray | None
     graphs: dict[tuple[str, str], np.ndarray] = dataclasses.field(default_factory=dict)
     forces: np.ndarray | None = None
     reactions: np.ndarray | None = None
@@ -264,7 +264,13 @@ def _of_states(model, state, ts=None, *, label, frames):
         )
     indices = kept(times, frames)
     positions, orientations, rates = (leaf[indices] for leaf in leaves)
-    return Run(label, mechanism, times[indices], positions, orientations, rates)
+    # Measured poses come without.
+    is_known = np.any(rates) or np.array_equal(
+        orientations, np.broadcast_to(orientations[0], orientations.shape)
+    )
+    return Run(
+        label, mechanism, times[indices], positions, orientations, rates if is_known else None
+    )
 
 
 def _is_dataset(item):

@@ -103,13 +103,16 @@ def quaternion_of(axes: Any) -> list[float]:
 
 
 def _run(run: Run, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int]) -> dict[str, Any]:
-    mechanism = run.mechanism
+    mechanism, rates = run.mechanism, {}
+    if run.angular_velocities is not None:
+        in_space = _to_space(run.orientations, run.angular_velocities)
+        rates = {"rates": encoded(in_space, "int16")}
     out = {
         "label": run.label,
         "ghost": run.is_ghost,
         "times": encoded(run.times),
         "poses": encoded(np.concatenate([run.positions, run.orientations], axis=-1)),
-        "rates": encoded(_to_space(run.orientations, run.angular_velocities), "int16"),
+        **rates,
         "bodies": [
             {
                 "name": body["name"],

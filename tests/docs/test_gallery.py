@@ -41,5 +41,5 @@ def test_an_example_is_short_and_its_run_is_kept(path):
     new = rj.view(mechanism()).scene
     assert kept.keys() == new.keys()
     for run in kept["runs"]:
-        assert new["runs"][0].keys() <= run.keys() | {"forces", "reactions"}
+        assert new["runs"][0].keys() <= run.keys() | {"rates", "forces", "reactions"}
         assert all(b.keys() == new["runs"][0]["bodies"][0].keys() for b in run["bodies"])

@@ -293,7 +293,7 @@ def test_nothing_half_written(tmp_path):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.nc"):
         io.load(tmp_path / "nothing.nc")
 
 

@@ -43,6 +43,8 @@ def test_joint_coordinates_place_the_measured_bodies():
     turns = np.abs(np.sum(poses[..., 3:] * np.asarray(expected.orientation), axis=-1))
     np.testing.assert_allclose(turns, 1.0, atol=1e-6)
     np.testing.assert_allclose(decoded(second["times"]), TS[mask], rtol=1e-6)
+    # No rates were measured.
+    assert "rates" not in second and first["graphs"][0]["unit"] == "rad"
     graphs = [{g["name"]: decoded(g["values"]) for g in r["graphs"]} for r in (first, second)]
     np.testing.assert_allclose(graphs[0][sensor.name], angle, atol=1e-6)
     np.testing.assert_allclose(graphs[1][sensor.name], angle[mask] + 0.01, atol=1e-6)
@@ -75,6 +77,10 @@ def test_rates_alone_place_nothing_and_failed_runs_end_early():
     assert len(scene["runs"]) == 1 and len(decoded(scene["runs"][0]["times"])) == 20
     graphs = {g["name"]: decoded(g["values"]) for g in scene["runs"][0]["graphs"]}
     np.testing.assert_array_equal(graphs["gyroscope 1, measured"], np.ones(20))
+    # What changes most is the first graph.
+    values = run({"gyroscope": rates * np.stack([0 * TS, TS, 2 * TS], axis=1)})
+    names = [g["name"] for g in view_fit(fit, data, values).scene["runs"][0]["graphs"]]
+    assert names[:3] == ["gyroscope 3", "gyroscope 2", "gyroscope 1"]
     states.position[:] = np.nan
     with pytest.raises(ValueError, match="failed at its start: there is nothing to view"):
         view_fit(fit, data, run({"gyroscope": rates}))

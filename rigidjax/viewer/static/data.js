@@ -20,7 +20,7 @@ class Track {
   constructor(run) {
     this.times = decodeArray(run.times);
     this.poses = decodeArray(run.poses);
-    this.rates = decodeArray(run.rates);
+    this.rates = run.rates ? decodeArray(run.rates) : null;
     this.forces = run.forces ? decodeArray(run.forces) : null;
     this.reactions = run.reactions ? decodeArray(run.reactions) : null;
     this.bodies = run.bodies.length;
@@ -80,9 +80,11 @@ function quaternionOf([w, x, y, z]) {
   return new THREE.Quaternion(x, y, z, w);
 }
 
-/** A number in few digits. */
-function inWords(value) {
+/** A number in few digits, and in as many as tell values within a range apart. */
+function inWords(value, range = Infinity) {
   if (value === 0 || !Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
-  return size >= 1e4 || size < 1e-2 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  const digits = Math.min(7, Math.max(3, 2 + Math.ceil(Math.log10(size / range))));
+  if (size >= 1e4 || size < 1e-2) return value.toExponential(digits - 2);
+  return String(Number(value.toPrecision(digits)));
 }

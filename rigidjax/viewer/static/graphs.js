@@ -20,15 +20,16 @@ function quantitiesOf(tracks, data) {
   const at = new THREE.Vector3();
   runs[0].bodies.forEach((body, i) => {
     const within = (value) => (track) => (i < track.bodies ? along(track, (row) => value(track, row)) : undefined);
+    const ofRates = (value) => (track) => (track.rates ? within(value)(track) : undefined);
     const rate = (track, row) => track.vector(track.rates, 3 * track.bodies, 3 * i, [row, 0], at);
-    add(`angular speed of ${body.name}`, "rad/s", within((track, row) => rate(track, row).length()), "rates");
+    add(`angular speed of ${body.name}`, "rad/s", ofRates((track, row) => rate(track, row).length()), "rates");
     const turn = new THREE.Quaternion();
     [1, 2, 3].forEach((k) => {
       const component = (track, row) => {
         track.orientation(i, [row, 0], turn);
         return rate(track, row).applyQuaternion(turn.conjugate()).getComponent(k - 1);
       };
-      add(`\u03a9${k} of ${body.name}`, "rad/s", within(component), "rates");
+      add(`\u03a9${k} of ${body.name}`, "rad/s", ofRates(component), "rates");
     });
     if (!data.translates) return;
     ["x", "y", "z"].forEach((axis, k) => {
@@ -119,7 +120,7 @@ class Graph {
     pen.strokeStyle = color("--line");
     pen.lineWidth = 1;
     for (const mark of this.marks) {
-      pen.fillText(inWords(mark), left - 5, Math.min(bottom - 5, Math.max(top + 5, y(mark))));
+      pen.fillText(inWords(mark, high - low), left - 5, Math.min(bottom - 5, Math.max(top + 5, y(mark))));
       pen.beginPath();
       pen.moveTo(left, y(mark));
       pen.lineTo(right, y(mark));
@@ -160,7 +161,7 @@ class Graph {
       pen.arc(x(Math.min(time, run.track.times.at(-1))), y(value), 3.2, 0, 7);
       pen.fill();
       if (run !== this.viewer.runs[0]) continue;
-      const text = inWords(value);
+      const text = inWords(value, this.range[1] - this.range[0]);
       const room = pen.measureText(text).width + 8;
       const before = x(time) + room > right;
       pen.fillStyle = color("--plot");

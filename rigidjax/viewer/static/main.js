@@ -60,9 +60,10 @@ class Viewer {
   addGraphs() {
     const tracks = this.runs.map((run) => run.track);
     const quantities = quantitiesOf(tracks, this.data);
-    const wanted = ["change of energy", "position drift", "angular speed of"];
-    const given = quantities.findIndex((q) => tracks[0].graphs.indexOf(tracks[0].graphs.find((g) => g.name === q.name)) > 3);
-    if (given >= 0) wanted[2] = quantities[given].name;
+    const always = ["energy", "change of energy", "position drift", "velocity drift"];
+    const given = tracks[0].graphs.map((graph) => graph.name).filter((name) => !always.includes(name));
+    const rest = given.length ? ["change of energy", "angular speed of"] : ["change of energy", "position drift", "angular speed of"];
+    const wanted = [...given, ...rest].slice(0, NUM_GRAPHS);
     const chosen = wanted.map((name) => quantities.findIndex((q) => q.name.startsWith(name))).filter((k) => k >= 0);
     for (let k = 0; chosen.length < Math.min(NUM_GRAPHS, quantities.length); k++) if (!chosen.includes(k)) chosen.push(k);
     this.graphs = chosen.map((k) => new Graph(document.getElementById("graphs"), quantities, k, this));
