@@ -113,8 +113,34 @@ def read(name: str) -> list[dict[str, Any]]:
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
+def space_ticks(axis: Any) -> None:
+    """Numbers at powers of ten; over less than two decades between them too."""
+    from matplotlib.ticker import (
+        EngFormatter,
+        LogFormatterSciNotation,
+        LogLocator,
+        NullFormatter,
+        StrMethodFormatter,
+    )
+
+    low, high = axis.get_view_interval()
+    if high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high > 15 * low else (1.0, 2.0, 5.0)))
+        if low >= 100:
+            axis.set_major_formatter(EngFormatter(sep=""))
+        elif low >= 1e-3:
+            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        else:
+            axis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(9, 9)))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def save(figure: Any, name: str) -> None:
     """A figure to `figures/NAME.png`."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":
+                space_ticks(axis)
     FIGURES.mkdir(exist_ok=True)
     figure.savefig(FIGURES / f"{name}.png", dpi=110, bbox_inches="tight")
     print(f"wrote {(FIGURES / name).relative_to(HERE.parent)}.png")

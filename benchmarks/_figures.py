@@ -157,6 +157,7 @@ def lie_group_figure() -> Figure:
     for line in grid:
         line[0].set(ylabel="error of the rotation matrix")
     grid[0, 0].legend(fontsize=5)
+    figure.tight_layout()
     return figure
 
 
