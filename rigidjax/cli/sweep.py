@@ -3,13 +3,14 @@
 import importlib.util
 import pathlib
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
 
 from ..ensembles import Store, ensemble
 from ..ensembles.processes import rank, watched
-from .messages import bad_input, console, print_outputs
+from .messages import bad_input, console, fail, print_outputs
 from .outputs import PAGE, Output, check_outputs
 
 _USAGE = "`rigidjax sweep FILE.py:FUNCTION`, `sweep status STORE.zarr` or `sweep report STORE.zarr`"
@@ -72,7 +73,7 @@ def sweep(
         if workers > 1 and worker is not None:
             raise ValueError("Give `--workers` or `--worker`, not both.")
         place = rank(worker)
-        run = loaded(task)
+        run = _named(loaded(task), task)
     if workers > 1:
         given = ["sweep", task, "--parameters", parameters, "--out", out, "--threads", threads or 1]
         given += [] if batch is None else ["--batch", batch]
@@ -80,11 +81,14 @@ def sweep(
         with bad_input():
             watched([str(part) for part in given], out, workers)
     else:
-        with bad_input():
-            found = ensemble(
-                run, parameters, out=out, batch=batch, threads=threads,
-                worker=place, progress=place[0] == 0, lengths=lengths,
-            )  # fmt: skip
+        try:
+            with bad_input():
+                found = ensemble(
+                    run, parameters, out=out, batch=batch, threads=threads,
+                    worker=place, progress=place[0] == 0, lengths=lengths,
+                )  # fmt: skip
+        except _RunError as error:
+            fail(str(error), code=1)
         if place[0] != 0:
             return
         console().print(repr(found), markup=False)
@@ -106,10 +110,40 @@ def loaded(task: str) -> Any:
     sys.path.insert(0, str(path.parent.resolve()))
     spec: Any = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be imported: {_said(error, path)}") from error
     if not callable(getattr(module, name, None)):
         raise ValueError(f"{path} has no function {name!r}.")
     return getattr(module, name)
+
+
+class _RunError(Exception):
+    """What the function of a sweep raised, in words."""
+
+
+def _named(run: Any, task: str) -> Any:
+    """The function, whose errors say where they come from."""
+
+    def named(parameters: Any) -> Any:
+        try:
+            return run(parameters)
+        except Exception as error:
+            said = _said(error, pathlib.Path(task.rpartition(":")[0]))
+            given = f" It got the parameters {', '.join(parameters)}."
+            raise _RunError(f"{task} raised {said}{given}") from error
+
+    return named
+
+
+def _said(error: Exception, path: pathlib.Path) -> str:
+    """An error's type, the first line of its text, and the last line of the file that led to it."""
+    text = str(error).strip().partition("\n")[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f.lineno for f in frames if pathlib.Path(f.filename).resolve() == path.resolve()]
+    where = f" ({path}, line {lines[-1]})" if lines else ""
+    return f"{type(error).__name__}: {text}{where}."
 
 
 def _status(store: Store) -> None:

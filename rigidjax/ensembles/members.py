@@ -94,17 +94,34 @@ def _as_tree(parameters: Any) -> Any:
 def _of_file(path: pathlib.Path) -> dict[str, np.ndarray]:
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path} with parameters.")
-    if path.suffix == ".nc":
+    if path.suffix not in (".nc", ".csv"):
+        raise ValueError(f"Parameters are read from .nc and .csv files; got {path}.")
+    try:
+        if path.suffix == ".csv":
+            return _of_table(path)
         import xarray
 
         with xarray.open_dataset(path) as dataset:
-            return _of_dataset(dataset.load())
-    if path.suffix == ".csv":
-        import pandas
+            dataset = dataset.load()
+    except ValueError as error:
+        said = str(error).partition("\n")[0]
+        raise ValueError(f"The file {path} cannot be read as parameters: {said}") from error
+    return _of_dataset(dataset)
 
-        table = pandas.read_csv(path)
-        return {str(name): table[name].to_numpy() for name in table.columns}
-    raise ValueError(f"Parameters are read from .nc and .csv files; got {path}.")
+
+def _of_table(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """Columns of a CSV file by their names; whole numbers stay whole."""
+    import pandas
+
+    table = pandas.read_csv(path)
+    if table.empty:
+        raise ValueError("it needs a line of names and a line for each member.")
+    columns = {str(name): table[name].to_numpy() for name in table.columns}
+    for name, values in columns.items():
+        if values.dtype.kind not in "biuf":
+            wrong = next(x for x in values if not isinstance(x, int | float))
+            raise ValueError(f"{wrong!r} in the column {name!r} is no number.")
+    return columns
 
 
 def _of_dataset(dataset: "xarray.Dataset") -> dict[str, np.ndarray]:

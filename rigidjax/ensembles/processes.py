@@ -63,17 +63,17 @@ def watched(arguments: list[str], out: pathlib.Path, count: int) -> None:
                 if code is None:
                     continue
                 del processes[k]
+                said = process.communicate()[1].strip().removeprefix("Error: ")
                 if code < 0 and restarts < _RESTARTS * count:
                     restarts += 1
                     processes[k] = _started(arguments, k, count)
                 elif code != 0:
-                    said = process.stderr.read() if process.stderr else ""
-                    raise StoreError(said.strip() or f"Worker {k} ended with code {code}.")
+                    raise StoreError(said or f"Worker {k} ended with code {code}.")
     finally:
         for process in processes.values():
             process.terminate()
         for process in processes.values():
-            process.wait()
+            process.communicate()
         if report is not None:
             report.__exit__()
 

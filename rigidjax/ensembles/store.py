@@ -121,11 +121,14 @@ class Store:
         arrays = dict(zip(self.plan["outputs"], done.outputs, strict=True))
         for name, values in {**arrays, **done.status._asdict()}.items():
             group[name][where] = values
-        note = {"failed": int(np.count_nonzero(done.status.result)), "worker": _me()}
-        temporary = self._progress / "done" / f".{done.number}.{uuid.uuid4().hex}"
-        temporary.write_text(json.dumps(note))
-        os.replace(temporary, self._progress / "done" / str(done.number))
+        self._mark(done.number, int(np.count_nonzero(done.status.result)))
         self.release(done.number)
+
+    def _mark(self, number: int, failed: int) -> None:
+        """Say that a shard is complete, by a file that is there whole or not at all."""
+        temporary = self._progress / "done" / f".{number}.{uuid.uuid4().hex}"
+        temporary.write_text(json.dumps({"failed": failed, "worker": _me()}))
+        os.replace(temporary, self._progress / "done" / str(number))
 
     def release(self, *numbers: int) -> None:
         """Give back the claims to these shards, or to all of them."""

@@ -161,8 +161,29 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
         found = rj.ensemble(formula, one, progress=False).outputs
         assert np.array_equal(found["product"], expected["product"])
     (tmp_path / "p.csv").write_text("a,b\n1.0,2\n3.0,4\n")
-    found = rj.ensemble(lambda p: p["a"] * p["b"], tmp_path / "p.csv", progress=False)
-    assert found.outputs.tolist() == [2.0, 12.0]
+    found = rj.ensemble(lambda p: (p["a"] / p["b"], p["b"] + 1), tmp_path / "p.csv", progress=False)
+    # Whole numbers stay whole.
+    assert found.outputs[0].tolist() == [0.5, 0.75]
+    assert found.outputs[1].tolist() == [3, 5] and found.outputs[1].dtype.kind == "i"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1.0,x\n", "p.csv cannot be read as parameters: 'x' in the column 'b' is no number"),
+        ("a,b\n", "needs a line of names and a line for each member"),
+        ("", "p.csv cannot be read as parameters: No columns"),
+        ("a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
+    ],
+    ids=["text", "no lines", "empty", "ragged"],
+)
+def test_tables_that_are_none(text, message, tmp_path):
+    (tmp_path / "p.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        rj.ensemble(formula, tmp_path / "p.csv")
+    (tmp_path / "p.nc").write_text("junk")
+    with pytest.raises(ValueError, match="p.nc cannot be read as parameters: did not find a match"):
+        rj.ensemble(formula, tmp_path / "p.nc")
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,21 @@ def test_refusals(given, message, file, tmp_path):
     assert message in refusal("sweep", *given, *options)
 
 
+@pytest.mark.parametrize(
+    ("workers", "code"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.exhaustive)]
+)
+def test_errors_of_the_function(workers, code, file, tmp_path):
+    """Its name, the error, its line and the names of the parameters; the same from workers."""
+    path = tmp_path / "mine.py"
+    path.write_text('def run(p):\n    return p["mass"]\n')
+    command = ["sweep", f"{path}:run", "--parameters", file, "--out", tmp_path / "s.zarr"]
+    said = refusal(*command, "--workers", workers, code=code)
+    message = f"{path}:run raised KeyError: 'mass' ({path}, line 2). It got the parameters"
+    assert f"Error: {message}" in said and "Error: Error" not in said
+    path.write_text("import nomodule\n")
+    assert "cannot be imported: ModuleNotFoundError" in refusal(*command)
+
+
 def test_ranks():
     assert rank(None, {}) == (0, 1)
     assert rank("2/8", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (2, 8)
