@@ -4,6 +4,7 @@ import gzip
 import json
 import pathlib
 
+import numpy as np
 import pytest
 from viewer.motions import mechanism
 
@@ -43,3 +44,25 @@ def test_an_example_is_short_and_its_run_is_kept(path):
     for run in kept["runs"]:
         assert new["runs"][0].keys() <= run.keys() | {"rates", "forces", "reactions"}
         assert all(b.keys() == new["runs"][0]["bodies"][0].keys() for b in run["bodies"])
+
+
+def test_the_leg_of_cassie_has_the_lengths_of_the_published_one():
+    leg = json.loads((FOLDER.parents[1] / "datasets" / "cassie_leg" / "leg.json").read_text())
+    at = {joint["name"]: np.array(joint["point"]) for joint in leg["joints"]}
+    # Rods between the anchors of their ends; crank and foot between their hinge and the rod.
+    for start, end, length in (
+        ("achilles rod", "achilles rod end", 0.5012),
+        ("plantar rod", "plantar rod end", 0.35012),
+        ("foot crank", "plantar rod", np.hypot(0.055, 0.00791)),
+        (
+            "foot",
+            "plantar rod end",
+            np.linalg.norm((0.058 + 0.055 + 0.35012 - 0.408, 0.006, 0.01484)),
+        ),
+    ):
+        np.testing.assert_allclose(np.linalg.norm(at[end] - at[start]), length, atol=1e-8)
+    joints = [getattr(rj, joint.pop("type"))(**joint) for joint in leg["joints"]]
+    system = rj.System([rj.Body(**body) for body in leg["bodies"]], joints)
+    np.testing.assert_allclose(sum(body.mass for body in system.bodies), 11.491)
+    # Three at the hip, knee, shin, the heel with its spring, foot, and the spin of a rod.
+    assert system.num_dof == 8
