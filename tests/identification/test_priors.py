@@ -11,6 +11,7 @@ import pytest
 from identification import cases
 
 import rigidjax as rj
+from rigidjax.ensembles import Store
 from rigidjax.identification import (
     FirstOrder,
     Free,
@@ -242,6 +243,35 @@ def test_batch(tmp_path):
         assert np.all(np.abs(found.values - values) < 1e-6 * std)
         assert np.allclose(found.covariance, covariance, rtol=1e-7, atol=1e-10)
         assert found.converged.all()
+
+
+class Killed(BaseException):
+    """No handler of the package takes it for an error."""
+
+
+@pytest.mark.exhaustive
+def test_batch_that_is_killed(tmp_path, monkeypatch):
+    """What it had fitted stays, what was missing is fitted, and all is equal bit for bit."""
+    data, parameters, _ = linear_problem(0.05)
+    shift = lambda k: lambda run: eqx.tree_at(lambda r: r.values[0], run, run.values[0] + 0.01 * k)  # noqa: E731
+    many = [[*map(shift(k), data)] for k in range(7)]
+    fit = functools.partial(identify_batch, SPHERE, many, parameters, horizons=(1.0,), batch_size=2)
+    whole, path = fit(out=tmp_path / "whole.zarr"), tmp_path / "killed.zarr"
+    mark = Store._mark
+
+    def dies(self, number, failed):
+        mark(self, number, failed)
+        if number == 1:
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_mark", dies)
+        with pytest.raises(Killed):
+            fit(out=path)
+    assert Store(path).done() == {0, 1}
+    found = fit(out=path)
+    for one, other in ((found.values, whole.values), (found.covariance, whole.covariance)):
+        assert len(one) == 7 and np.array_equal(one, other)
 
 
 def test_planned_runs():
