@@ -41,8 +41,15 @@ class Program:
         self._run = getattr(run, "__wrapped__", run) if _is_jitted(run) else run
         self._members = members
         one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in members.leaves]
-        with failures_kept(True):
-            self._traced, out = jax.make_jaxpr(self._member, return_shape=True)(one)
+        try:
+            with failures_kept(True):
+                self._traced, out = jax.make_jaxpr(self._member, return_shape=True)(one)
+        except jax.errors.ConcretizationTypeError as error:
+            raise TypeError(
+                "The run of an ensemble is traced once for all members: shapes of its outputs and "
+                "branches of Python (`if`, `int(...)`) cannot depend on parameters of a member. Use "
+                "`jnp.where` or `jax.lax.cond`, and arrays of one shape."
+            ) from error
         paths, self.structure = jax.tree_util.tree_flatten_with_path(out[0])
         self.names = [name_of(path) for path, _ in paths]
         self.shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for _, leaf in paths]

@@ -71,7 +71,11 @@ class Store:
             store = cls(path)
             store._check(plan)
             return store
-        _create(path, plan, members, program)
+        try:
+            _create(path, plan, members, program)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OSError(error.errno, f"Cannot write {path}: {reason}") from error
         # Another process may have been first: then its store is there.
         store = cls(path)
         store._check(plan)
@@ -114,7 +118,21 @@ class Store:
         return sorted(set(range(self.num_shards)) - self.done())
 
     def write(self, done: Done) -> None:
-        """Write a shard, then mark it as done: a kill in between leaves it missing."""
+        """Write a shard, then mark it as done: a kill in between leaves it missing.
+
+        **Raises:** `OSError` of the disk, with what to do.
+        """
+        try:
+            self._write(done)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{error.strerror or error}: shard {done.number} of {self.path} could not be "
+                f"written. {len(self.done())} of {self.num_shards} shards are done and stay; make "
+                "room, or leave to write, and make the same call again",
+            ) from error
+
+    def _write(self, done: Done) -> None:
         group = self._open("r+")
         begin = done.number * self.size
         where = slice(begin, begin + len(done.status.result))
@@ -281,15 +299,18 @@ def _hash(values: Any) -> str:
 
 
 def _read_plan(path: pathlib.Path) -> dict[str, Any]:
-    if not path.is_dir():
+    if not path.exists():
         raise FileNotFoundError(f"There is no store {path}.")
     try:
-        return json.loads((path / _PROGRESS / _PLAN).read_text())
-    except (FileNotFoundError, json.JSONDecodeError) as error:
+        plan = json.loads((path / _PROGRESS / _PLAN).read_text())
+        if not {"members", "shard", "outputs"} <= set(plan):
+            raise ValueError("the plan is not whole")
+    except (FileNotFoundError, NotADirectoryError, TypeError, ValueError) as error:
         raise StoreError(
             f"{path} is not a store of an ensemble: it has no readable {_PROGRESS}/{_PLAN}. Name "
             "another."
         ) from error
+    return plan
 
 
 def _create(path: pathlib.Path, plan: dict[str, Any], members: Members, program: Program) -> None:

@@ -212,6 +212,9 @@ def test_bad_input(tmp_path):
         rj.ensemble(formula, given, devices=["cpu"])
     with pytest.raises(ValueError, match="returns no arrays"):
         rj.ensemble(lambda p: None, given)
+    for run in (lambda p: jnp.ones(int(p["a"])), lambda p: p["b"] if p["a"] > 1 else p["a"]):
+        with pytest.raises(TypeError, match="traced once for all members: shapes of its outputs"):
+            rj.ensemble(run, given)
     with pytest.raises(TypeError, match="must hold numbers"):
         rj.ensemble(formula, {"a": np.array(["x", "y"])})
     with pytest.raises(FileNotFoundError, match="There is no file"):

@@ -128,6 +128,17 @@ def test_stores_that_cannot_be_taken(complete, tmp_path):
     with pytest.raises(StoreError, match="is not a store of an ensemble"):
         stored(foreign)
     assert [p.name for p in foreign.iterdir()] == ["mine.txt"]
+    (foreign / "progress").mkdir()
+    for plan in ('{"members": 3}', '{"mem', "3"):
+        (foreign / "progress" / "plan.json").write_text(plan)
+        with pytest.raises(StoreError, match="is not a store of an ensemble"):
+            stored(foreign)
+    (tmp_path / "file.zarr").touch()
+    with pytest.raises(StoreError, match="is not a store of an ensemble"):
+        stored(tmp_path / "file.zarr")
+    (tmp_path / "file.zarr").unlink()
+    with pytest.raises(OSError, match="Cannot write /proc/s.zarr: "):
+        stored("/proc/s.zarr")
     with pytest.raises(StoreError, match="names two arrays"):
         stored(tmp_path / "t.zarr", run=lambda p: p)
     assert list(tmp_path.iterdir()) == [foreign]
@@ -137,18 +148,20 @@ def test_stores_that_cannot_be_taken(complete, tmp_path):
 
 def test_a_full_disk(tmp_path, monkeypatch, undisturbed):
     """The error of the disk; what was marked stays, the same call goes on."""
-    path, write = tmp_path / "s.zarr", Store.write
+    path, write = tmp_path / "s.zarr", Store._write
 
     def full(self, done):
         if done.number == 4:
             raise OSError(28, "No space left on device")
         write(self, done)
 
-    monkeypatch.setattr(Store, "write", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(Store, "_write", full)
+    with pytest.raises(
+        OSError, match="No space left.* 4 of 20 shards are done and stay; make room"
+    ):
         stored(path, threads=1)
     assert Store(path).done() == {0, 1, 2, 3}
-    monkeypatch.setattr(Store, "write", write)
+    monkeypatch.setattr(Store, "_write", write)
     assert equal(stored(path), undisturbed)
 
 
