@@ -86,7 +86,11 @@ class AbstractForce(eqx.Module):
         self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
     ) -> tuple[Wrench, ...]:
         """Wrench on each body: force (space components, N), moment about the centre of mass
-        (body components, N m); `None` for no contribution."""
+        (body components, N m); `None` for no contribution.
+
+        Where a system has many forces of a kind, `bodies` and `kinematics` hold those alone that
+        one of them names (and those of the joints that it names).
+        """
 
     @abc.abstractmethod
     def virials(

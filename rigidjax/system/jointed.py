@@ -17,6 +17,7 @@ from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_space
 from ..rotations.so3 import skew
 from .attachment import JointGroup, Placements, Poses, group_joints
+from .force_groups import group_forces
 from .lengths import characteristic_lengths
 from .rows import take
 from .topology import GROUND
@@ -341,7 +342,12 @@ class JointedMechanics(eqx.Module):
 
     def applied(self, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Applied wrenches: forces in space, moments in body components."""
-        return self.stacked(self.system.wrenches(t, kinematics))
+        system = self.system
+        groups, others = group_forces(system.all_forces, system.bodies, system.joints)
+        total = self.stacked(system.wrenches_of(others, t, kinematics))
+        for group in groups:
+            total = total + group.wrenches(t, system.bodies, kinematics)
+        return total
 
     def wrenches_of(self, forces, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Those of forces that are not among the forces of the system."""

@@ -326,8 +326,14 @@ class System(AbstractMechanics):
         return tuple(body.inertia for body in self.bodies)
 
     def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Sequence[Wrench]:
+        return self.wrenches_of(self.all_forces, t, kinematics)
+
+    def wrenches_of(
+        self, forces: Sequence[AbstractForce], t: Float[Array, ""], kinematics: Kinematics
+    ) -> Sequence[Wrench]:
+        """Those of some forces alone."""
         total: list[Wrench] = [(None, None)] * self.num_bodies
-        for force in self.all_forces:
+        for force in forces:
             parts = force.wrenches(t, self.bodies, kinematics)
             total = [
                 (add(f, df), add(m, dm)) for (f, m), (df, dm) in zip(total, parts, strict=True)
