@@ -47,8 +47,8 @@ class Program:
         except jax.errors.ConcretizationTypeError as error:
             raise TypeError(
                 "The run of an ensemble is traced once for all members: shapes of its outputs and "
-                "branches of Python (`if`, `int(...)`) cannot depend on parameters of a member. Use "
-                "`jnp.where` or `jax.lax.cond`, and arrays of one shape."
+                "branches of Python (`if`, `int(...)`) cannot depend on parameters of a member. "
+                "Use `jnp.where` or `jax.lax.cond`, and arrays of one shape."
             ) from error
         paths, self.structure = jax.tree_util.tree_flatten_with_path(out[0])
         self.names = [name_of(path) for path, _ in paths]
