@@ -46,10 +46,15 @@ def pytest_report_header(config):
 
 def pytest_collection_modifyitems(config, items):
     def is_exhaustive(item):
-        """Marked as a whole, or as one of the cases that the mark names."""
+        """Marked as a whole, as one of the cases that the mark names, or all `but` some."""
         case = item.callspec.id if hasattr(item, "callspec") else None
-        marks = item.iter_markers("exhaustive")
-        return any(not mark.args or case in mark.args for mark in marks)
+
+        def meant(mark):
+            if "but" in mark.kwargs:
+                return case not in mark.kwargs["but"]
+            return not mark.args or case in mark.args
+
+        return any(meant(mark) for mark in item.iter_markers("exhaustive"))
 
     def is_run(item):
         if is_exhaustive(item) and not EXHAUSTIVE:

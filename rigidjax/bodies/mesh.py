@@ -162,9 +162,7 @@ def _read_stl(data: bytes):
         if corners.size % 9:
             raise ValueError("the vertices are not three for each facet.")
         corners = corners.reshape(-1, 3)
-    # Each triangle has corners of its own; most are the same point.
-    points, faces = np.unique(corners, axis=0, return_inverse=True)
-    return points, faces.reshape(-1, 3)
+    return corners, np.arange(len(corners)).reshape(-1, 3)
 
 
 def _read_obj(data: bytes):

@@ -28,6 +28,7 @@ from .charts import (
     needs_no_reference,
     split_chart,
 )
+from .compiled import compiled
 from .joint_checks import check_joints
 from .jointed import AbstractJointed
 
@@ -123,7 +124,8 @@ class AbstractFormulation(eqx.Module):
         with position or velocity, a state that the joints do not allow (the message says which
         joint and by how much; see `rj.consistent_state`).
         """
-        return self.start(self.check_state(state, t).normalized(), t)
+        state = self.check_state(state, t)
+        return _started(self, state, jnp.asarray(t, state.position.dtype))
 
     def start(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """As `encode`, for a state with unit quaternions, unchecked.
@@ -138,6 +140,7 @@ class AbstractFormulation(eqx.Module):
         rest = jnp.zeros(self.num_algebraic - lam.size, y.dtype)
         return jnp.concatenate([y, lam, rest])
 
+    @compiled
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         """Physical state of the unknowns; the quaternion's sign is arbitrary.
 
@@ -316,20 +319,24 @@ class AbstractFormulation(eqx.Module):
             out[frame.name] = frame.at(kinematics.positions[row], kinematics.rotations[row])
         return out
 
+    @compiled
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
         mechanics = self._of_bodies
         return mechanics.kinetic_energy(kinematics) + mechanics.potential_energy(t, kinematics)
 
+    @compiled
     def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Kinetic energy, that of rotors (`armature`) included, J."""
         return self._of_bodies.kinetic_energy(self.kinematics(t, y))
 
+    @compiled
     def potential_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Potential energy of the forces that have one, J."""
         return self._of_bodies.potential_energy(t, self.kinematics(t, y))
 
+    @compiled
     def momentum(
         self, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
@@ -339,6 +346,7 @@ class AbstractFormulation(eqx.Module):
         """
         return self._of_bodies.momentum(self.kinematics(t, y))
 
+    @compiled
     def centre_of_mass(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "3"]:
         """Centre of mass of all bodies, (3,) m, space components.
 
@@ -379,3 +387,8 @@ class AbstractFormulation(eqx.Module):
         """Rotation matrix of body `i`, its chart's reference included."""
         R = self.rotation.to_matrix(self.layout.coordinates(values, i))
         return R if reference is None else in_space(euler_map(reference[i]), R)
+
+
+@eqx.filter_jit
+def _started(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> Float[Array, " N"]:
+    return model.start(state.normalized(), t)

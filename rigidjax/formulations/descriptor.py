@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 from ..rotations.so3 import skew
 from ..system.inverses import constrained_inverses
 from ..system.jointed import Twists
+from .compiled import compiled
 from .redundancy import idle_projector
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Descriptor(eqx.Module):
             parts.append(transpose(jnp.linalg.inv(R).T @ body)[0])
         return jnp.concatenate(parts)
 
-    @eqx.filter_jit
+    @compiled
     def accelerations_and_multipliers(self, t, y0) -> tuple[Array, Array]:
         r"""$\dot v$ and $\lambda$ of the index-1 equations, of least norm where not unique."""
         q, v, angles = self.split(y0)
@@ -170,7 +171,7 @@ class Descriptor(eqx.Module):
 
     # The three indices.
 
-    @eqx.filter_jit
+    @compiled
     def mass(self, t, y, index: int) -> Float[Array, "N N"]:
         r"""Singular matrix $A$ of $A(t, y)\,\dot y = b(t, y)$."""
         size = self.model.layout.size
@@ -185,7 +186,7 @@ class Descriptor(eqx.Module):
             A = A.at[size : size + m, n : 2 * n].set(G if Q is None else G - Q.T @ G)
         return A
 
-    @eqx.filter_jit
+    @compiled
     def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
         r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         model, size = self.model, self.model.layout.size

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_context
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, is_traced, raise_or_note
@@ -45,7 +46,9 @@ def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> Sta
         messages += [_velocity_message(name) for name in names]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
         return raise_or_note(state, flags, messages)
-    with jax.ensure_compile_time_eval():  # also where a function under trace closes over them
+    with eval_context():  # also where a function under trace closes over them
+        # Compiled once: a time given as a number would be a constant.
+        t = np.asarray(t, state.position.dtype)
         faults = map(np.asarray, _compiled_faults(jointed, state, t))
         position, velocity, cosines, massless = faults
     for name, values in (("position", position), ("velocity", velocity)):

@@ -29,6 +29,7 @@ from ..system.gaps import gaps
 from ..system.jointed import JointedMechanics, Twists
 from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from .charts import Unknowns, constant_chart, join_chart, split_chart
+from .compiled import compiled
 from .constrained import constrained_acceleration
 from .layout import Layout
 
@@ -122,7 +123,7 @@ class AbstractJointed(eqx.Module):
         velocities = self.velocities_of(t, poses, places, a, twists)
         return self.layout.join_all(state.position, a, velocities, angles)
 
-    @eqx.filter_jit
+    @compiled
     def kinematics(self, t, y: Unknowns) -> Kinematics:
         """What forces see."""
         poses, places, twists = self.motion(t, y)
@@ -142,7 +143,7 @@ class AbstractJointed(eqx.Module):
             rates.append(nu[joint.num_translations])
         return jnp.stack(rates)
 
-    @eqx.filter_jit
+    @compiled
     def drift(self, t, y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Largest violation of internal and joint constraints, position and velocity level."""
         _, places, twists = self.motion(t, y)
@@ -158,12 +159,12 @@ class AbstractJointed(eqx.Module):
         largest = lambda g: jnp.max(jnp.abs(g), initial=0.0)  # noqa: E731
         return largest(position), largest(velocity)
 
-    @eqx.filter_jit
+    @compiled
     def gaps(self, t, y: Unknowns) -> Float[Array, " J"]:
         """How far every joint is open, see `rigidjax.system.gaps`."""
         return gaps(self.mechanics, t, self.mechanics.place(self.poses(t, y)))
 
-    @eqx.filter_jit
+    @compiled
     def joint_coordinates(self, t, y: Unknowns):
         """Coordinates and rates of every joint, by its name."""
         mechanics = self.mechanics
@@ -223,7 +224,7 @@ class AbstractJointed(eqx.Module):
         velocities = self.layout.velocities(values)
         return join_chart(self.layout.join_all(x, a, velocities, angles), y)
 
-    @eqx.filter_jit
+    @compiled
     def absolute(self, t, y: Unknowns) -> Float[Array, " N"]:
         """The same motion in absolute coordinates, in the fixed chart."""
         values, _ = split_chart(y)
@@ -232,14 +233,14 @@ class AbstractJointed(eqx.Module):
         velocities = jnp.concatenate([twists.linear, self.coordinate_rates(y, twists)], axis=1)
         return self.layout.join_all(x, a, velocities, self.layout.angles(values))
 
-    @eqx.filter_jit
+    @compiled
     def multipliers(self, t, y: Unknowns) -> Float[Array, " m"]:
         """Multipliers of the joints, group by group; see `reactions`."""
         poses, places, twists = self.motion(t, y)
         accelerations = self.accelerations(t, y)
         return multipliers(self.mechanics, t, poses, places, twists, accelerations)
 
-    @eqx.filter_jit
+    @compiled
     def reactions(self, t, y: Unknowns) -> dict[str, Reaction | ConstraintReaction]:
         """Reaction of every joint and constraint, by its name."""
         _, places, _ = self.motion(t, y)
@@ -278,7 +279,7 @@ class JointedAbsolute(AbstractJointed):
         w_dot = constrained_accelerations(self.mechanics, t, poses, places, twists)
         return Twists(w_dot[:, :3], w_dot[:, 3:])
 
-    @eqx.filter_jit
+    @compiled
     def vector_field(self, t, y):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
@@ -300,7 +301,7 @@ class JointedAbsolute(AbstractJointed):
         )  # fmt: skip
         return constant_chart(rate, y)
 
-    @eqx.filter_jit
+    @compiled
     def project(self, t, y):
         y = self.closed(t, y)
         values, _ = split_chart(y)

@@ -3,7 +3,6 @@ r"""Formulations of a system with joints whose velocities are the minimal ones o
 import abc
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -18,6 +17,7 @@ from ..system.dynamics import Motion, body_accelerations, consistent_rates, moti
 from ..system.reactions import rotors
 from ..system.trees import tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
+from .compiled import compiled
 from .jointed import AbstractJointed
 from .layout import Layout
 
@@ -46,7 +46,7 @@ class AbstractJointedRates(AbstractJointed):
         nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
         return poses, places, tree_twists(self.mechanics, t, poses, places, nu)
 
-    @eqx.filter_jit
+    @compiled
     def vector_field(self, t, y):
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
@@ -86,7 +86,7 @@ class AbstractJointedRates(AbstractJointed):
         of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
         return body_accelerations(self.mechanics, t, poses, of.rates, of.derivatives)
 
-    @eqx.filter_jit
+    @compiled
     def project(self, t, y):
         y = self.closed(t, y)
         values, _ = split_chart(y)

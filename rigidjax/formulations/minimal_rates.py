@@ -27,6 +27,7 @@ from ..system.jointed import JointedMechanics
 from ..system.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
 from .base import AbstractFormulation
 from .charts import Unknowns, join_chart, split_chart
+from .compiled import compiled
 
 
 class Placed(eqx.Module):
@@ -61,7 +62,7 @@ class AbstractMinimalRates(AbstractFormulation):
             return rate_labels(self.system)
         return ("wx", "wy", "wz")
 
-    @eqx.filter_jit
+    @compiled
     def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
         r"""Mass matrix $M$ of the minimal velocities, $\frac12 \nu^T M \nu$ the kinetic energy.
 
@@ -73,7 +74,7 @@ class AbstractMinimalRates(AbstractFormulation):
         at = self.placed(t, y)
         return self._in_rates(y, mass_matrix(at.mechanics, at.poses, at.moving()))
 
-    @eqx.filter_jit
+    @compiled
     def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
         r"""Generalised forces $h$ with $M \dot\nu + h = \tau$.
 
@@ -97,6 +98,7 @@ class AbstractMinimalRates(AbstractFormulation):
         forces = forces - mechanics.momenta(bias[:, :3], bias[:, 3:])
         return self._out_rates(y, -generalised_forces(mechanics, at.poses, moving, forces))
 
+    @compiled
     def inverse_dynamics(
         self, t: Float[Array, ""], y: Unknowns, rates_dot: ArrayInput
     ) -> Float[Array, " f"]:
@@ -120,6 +122,7 @@ class AbstractMinimalRates(AbstractFormulation):
         carried = pseudo_inverse(loops.matrix) @ (loops.matrix @ scaled)
         return (scaled - carried) / loops.scale
 
+    @compiled
     def forward_dynamics(
         self, t: Float[Array, ""], y: Unknowns, forces: ArrayInput | None = None
     ) -> Float[Array, " f"]:
@@ -191,7 +194,7 @@ class AbstractMinimalRates(AbstractFormulation):
             raise ValueError(f'`jacobian(axes=...)` must be "body" or "space"; got {axes!r}.')
         return self._jacobian(t, y, body, vector_leaf(point, "jacobian(point=...)"), axes)
 
-    @eqx.filter_jit
+    @compiled
     def _jacobian(self, t, y: Unknowns, body: str, u: Float[Array, "3"], axes: str) -> Array:
         frame = None
         if isinstance(self.system, System):
@@ -225,6 +228,7 @@ class AbstractMinimalRates(AbstractFormulation):
         moved = (jnp.ones_like(t), self.vector_field(t, y))
         return jax.jvp(lambda t, y: self.jacobian(t, y, body, point, axes), (t, y), moved)[1]
 
+    @compiled
     def apply_impulse(
         self,
         t: Float[Array, ""],
@@ -256,6 +260,7 @@ class AbstractMinimalRates(AbstractFormulation):
         first = self.layout.num_positions
         return join_chart(values.at[first : first + self.num_rates].add(change), y)
 
+    @compiled
     def placed(self, t: Float[Array, ""], y: Unknowns) -> Placed:
         """Poses, joints and minimal velocities of a `System` in body components."""
         values, _ = split_chart(y)

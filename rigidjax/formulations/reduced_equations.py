@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .compiled import compiled
 from .descriptor import Descriptor
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class ReducedEquations(eqx.Module):
         filled = jnp.zeros((layout.num_positions, *rows.shape[1:]), rows.dtype)
         return filled.at[size - 1 :: size].set(rows)
 
-    @eqx.filter_jit
+    @compiled
     def mass(self, t, y, index: int) -> Float[Array, "N N"]:
         r"""Matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, regular for index 1."""
         q, _, angles = self.descriptor.split(y)
@@ -61,7 +62,7 @@ class ReducedEquations(eqx.Module):
             rates = rates + self.placed(self.descriptor.jacobian(t, q, angles))
         return jax.scipy.linalg.block_diag(jnp.eye(q.size, dtype=y.dtype), rates)
 
-    @eqx.filter_jit
+    @compiled
     def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
         r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         q, v, angles = self.descriptor.split(y)

@@ -176,6 +176,12 @@ def test_transformed_and_combined(points, rng):
     )
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "parameters",
+        "log_cholesky",
+    )
+)
 @pytest.mark.parametrize("form", ["euler_tensor", "pseudo_inertia", "parameters", "log_cholesky"])
 def test_second_derivatives_at_equal_moments(form):
     to_form, from_form = FORMS[form]

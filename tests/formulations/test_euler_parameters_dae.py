@@ -83,6 +83,7 @@ RUN = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("case", "form", "index", "solver"),
     [pytest.param(*one, marks=[] if one in RUN else [pytest.mark.exhaustive]) for one in CASES],

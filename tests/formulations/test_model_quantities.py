@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
+from rigidjax.system.constraints import loop_gradient
 
 T = 0.3
 POINT = (0.1, -0.2, 0.05)
@@ -36,6 +37,7 @@ def at_random():
     return model, y
 
 
+@pytest.mark.exhaustive
 def test_mass_matrix_and_bias_are_those_of_lagrange(at_random):
     model, y = at_random
     q, nu = jnp.split(y, 2)
@@ -46,6 +48,8 @@ def test_mass_matrix_and_bias_are_those_of_lagrange(at_random):
     def kinetic(q, nu):
         return model.energy(T, jnp.concatenate([q, nu])) - potential(q)
 
+    tau = jnp.arange(5.0)
+
     @jax.jit
     def lagrange(q, nu):
         momentum = lambda q: jax.grad(kinetic, 1)(q, nu)  # noqa: E731
@@ -53,18 +57,24 @@ def test_mass_matrix_and_bias_are_those_of_lagrange(at_random):
         h = change - jax.grad(kinetic)(q, nu) + jax.grad(potential)(q)
         return jax.jacfwd(jax.grad(kinetic, 1), 1)(q, nu), h
 
-    M, h = lagrange(q, nu)
+    @jax.jit
+    def quantities(y, wanted):
+        return (
+            model.mass_matrix(T, y),
+            model.bias_forces(T, y),
+            model.vector_field(T, y)[5:],
+            model.inverse_dynamics(T, y, wanted),
+            model.forward_dynamics(T, y, tau),
+        )
+
+    M, h = map(np.array, lagrange(q, nu))
     # The motor pushes, dampers hold back: rates of the hinge and of the slider, 0 and 4.
-    h = h + jnp.zeros(5).at[0].set(-0.7 + 0.1 * nu[0]).at[4].set(0.4 * nu[4])
-    np.testing.assert_allclose(model.mass_matrix(T, y), M, atol=1e-12)
-    np.testing.assert_allclose(model.bias_forces(T, y), h, atol=1e-11)
-    rates_dot = model.vector_field(T, y)[5:]
-    np.testing.assert_allclose(rates_dot, -jnp.linalg.solve(M, h), atol=1e-10)
-    tau = jnp.arange(5.0)
-    found = model.inverse_dynamics(T, y, jnp.linalg.solve(M, tau - h))
-    np.testing.assert_allclose(found, tau, atol=1e-10)
-    found = model.forward_dynamics(T, y, tau)
-    np.testing.assert_allclose(found, jnp.linalg.solve(M, tau - h), atol=1e-10)
+    h[0] += 0.1 * nu[0] - 0.7
+    h[4] += 0.4 * nu[4]
+    solve = np.linalg.solve
+    expected = M, h, -solve(M, h), tau, solve(M, tau - h)
+    for found, wanted in zip(quantities(y, expected[-1]), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 
 @pytest.mark.exhaustive
@@ -91,22 +101,27 @@ def _differences(first, second):
 @pytest.mark.parametrize("axes", ["body", "space"])
 def test_jacobian_is_the_gradient_of_velocities(at_random, axes):
     model, y = at_random
-    rate = model.vector_field(T, y)
 
     def pose(y):
         x, R = model.forward_kinematics(T, y)["b2"]
         return x + R @ jnp.asarray(POINT), R
 
-    (_, R), (v, R_dot) = jax.jvp(pose, (y,), (rate,))
-    spin = R_dot @ R.T if axes == "space" else R.T @ R_dot
-    omega = jnp.stack([spin[2, 1], spin[0, 2], spin[1, 0]])
-    velocity = lambda y: model.jacobian(T, y, "b2", POINT, axes) @ y[5:]  # noqa: E731
-    np.testing.assert_allclose(velocity(y), jnp.concatenate([v, omega]), atol=1e-12)
-    # And its rate: the acceleration of the point is J nu' + J' nu.
-    along = jax.jvp(velocity, (y,), (rate,))[1]
-    found = model.jacobian_rate(T, y, "b2", POINT, axes) @ y[5:]
-    found = found + model.jacobian(T, y, "b2", POINT, axes) @ rate[5:]
-    np.testing.assert_allclose(found, along, atol=1e-10)
+    def velocity(y):
+        return model.jacobian(T, y, "b2", POINT, axes) @ y[5:]
+
+    @jax.jit
+    def evaluate(y):
+        rate = model.vector_field(T, y)
+        (_, R), (v, R_dot) = jax.jvp(pose, (y,), (rate,))
+        spin = R_dot @ R.T if axes == "space" else R.T @ R_dot
+        omega = jnp.stack([spin[2, 1], spin[0, 2], spin[1, 0]])
+        found, along = jax.jvp(velocity, (y,), (rate,))
+        change = model.jacobian_rate(T, y, "b2", POINT, axes) @ y[5:]
+        change = change + model.jacobian(T, y, "b2", POINT, axes) @ rate[5:]
+        return (found, jnp.concatenate([v, omega])), (change, along)
+
+    for found, wanted in evaluate(y):
+        np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 
 MODELS = {
@@ -153,53 +168,68 @@ def test_equations_of_motion_balance(name):
     assert len(model.rate_labels) == model.num_rates
 
 
+KICK, TWIST = (1.0, -2.0, 0.5), (0.1, 0.2, 0.3)
+
+
 @pytest.fixture(scope="module")
 def four_bar():
+    """The model, and what it says of its start: one program."""
     problem = rj.problems.four_bar(thickness=0.05)
     model = rj.Relative(problem.system)
-    return model, model.encode(problem.state0)
+
+    @jax.jit
+    def evaluate(y):
+        rates_dot = model.vector_field(0.0, y)[3:]
+        placed = model.placed(0.0, y)
+        mechanics, places = placed.mechanics, placed.places
+        loops = loop_gradient(mechanics, placed.t, placed.poses, places)
+        N = jnp.linalg.svd(loops.matrix)[2][-1] * loops.scale
+        tau = model.inverse_dynamics(0.0, y, rates_dot + 2.0 * N)
+        after = model.apply_impulse(0.0, y, "coupler", KICK, POINT, TWIST)
+        before, behind = model.decode(0.0, y), model.decode(0.0, after)
+        linear = behind.velocity - before.velocity
+        angular = behind.angular_velocity - before.angular_velocity
+        return {
+            "rates dot": rates_dot,
+            "free motion": N,
+            "loops": (loops.matrix, loops.scale),
+            "motors": (model.inverse_dynamics(0.0, y, rates_dot), tau),
+            "moved": model.forward_dynamics(0.0, y, tau),
+            "mass matrix": model.mass_matrix(0.0, y),
+            "jacobian": mechanics.constraint_jacobian(0.0, places).reshape(-1, 18),
+            "change": (after - y, jnp.concatenate([linear, angular], 1)),
+            "momenta": mechanics.momenta(linear, angular),
+            "turn": model.forward_kinematics(0.0, y)["coupler"][1],
+        }
+
+    values = evaluate(model.encode(problem.state0))
+    return model, jax.tree.map(np.asarray, values)
 
 
 def test_loops_take_a_part_of_the_forces(four_bar):
-    model, y = four_bar
-    rates_dot = model.vector_field(0.0, y)[3:]
-    np.testing.assert_allclose(model.inverse_dynamics(0.0, y, rates_dot), 0, atol=1e-11)
+    _, at = four_bar
+    none, tau = at["motors"]
+    np.testing.assert_allclose(none, 0, atol=1e-11)
     # Motions that the loop allows: one; the motors of least norm work along it alone.
-    placed = model.placed(0.0, y)
-    from rigidjax.system.constraints import loop_gradient
-
-    loops = loop_gradient(placed.mechanics, placed.t, placed.poses, placed.places)
-    N = np.linalg.svd(np.asarray(loops.matrix))[2][-1] * np.asarray(loops.scale)
-    tau = np.asarray(model.inverse_dynamics(0.0, y, rates_dot + 2.0 * N))
-    again = model.forward_dynamics(0.0, y, tau)
-    np.testing.assert_allclose(again, rates_dot + 2.0 * N, atol=1e-10)
-    M = np.asarray(model.mass_matrix(0.0, y))
-    np.testing.assert_allclose(N @ tau, 2.0 * N @ M @ N, rtol=1e-10)
-    scaled = tau * np.asarray(loops.scale)
-    np.testing.assert_allclose(np.asarray(loops.matrix) @ scaled, 0, atol=1e-10)
+    N, (matrix, scale) = at["free motion"], at["loops"]
+    np.testing.assert_allclose(at["moved"], at["rates dot"] + 2.0 * N, atol=1e-10)
+    np.testing.assert_allclose(N @ tau, 2.0 * N @ at["mass matrix"] @ N, rtol=1e-10)
+    np.testing.assert_allclose(matrix @ (tau * scale), 0, atol=1e-10)
 
 
 def test_an_impulse_changes_velocities_as_all_joints_allow(four_bar):
-    model, y = four_bar
-    system = model.system
-    kick = jnp.array([1.0, -2.0, 0.5])
-    after = model.apply_impulse(0.0, y, "coupler", kick, POINT, (0.1, 0.2, 0.3))
-    np.testing.assert_array_equal(after[:3], y[:3])
-    # The same by the constraints of all joints on the twists of all bodies.
-    placed = model.placed(0.0, y)
-    G = placed.mechanics.constraint_jacobian(0.0, placed.places).reshape(-1, 18)
-    before, behind = model.decode(0.0, y), model.decode(0.0, after)
-    change = np.concatenate(
-        [behind.velocity - before.velocity, behind.angular_velocity - before.angular_velocity], 1
-    )
-    momenta = np.asarray(placed.mechanics.momenta(change[:, :3], change[:, 3:])).copy()
-    R = model.forward_kinematics(0.0, y)["coupler"][1]
-    index = [body.name for body in system.bodies].index("coupler")
-    momenta[index, :3] -= kick
-    momenta[index, 3:] -= jnp.cross(jnp.asarray(POINT), R.T @ kick) + jnp.array([0.1, 0.2, 0.3])
-    left = np.linalg.lstsq(np.asarray(G).T, momenta.ravel(), rcond=None)[0]
-    np.testing.assert_allclose(np.asarray(G).T @ left, momenta.ravel(), atol=1e-11)
-    np.testing.assert_allclose(np.asarray(G) @ change.ravel(), 0, atol=1e-11)
+    """The same by the constraints of all joints on the twists of all bodies."""
+    model, at = four_bar
+    unknowns, change = at["change"]
+    np.testing.assert_array_equal(unknowns[:3], 0)
+    index = [body.name for body in model.system.bodies].index("coupler")
+    momenta = at["momenta"].copy()
+    momenta[index, :3] -= KICK
+    momenta[index, 3:] -= np.cross(POINT, at["turn"].T @ np.array(KICK)) + TWIST
+    G = at["jacobian"]
+    left = np.linalg.lstsq(G.T, momenta.ravel(), rcond=None)[0]
+    np.testing.assert_allclose(G.T @ left, momenta.ravel(), atol=1e-11)
+    np.testing.assert_allclose(G @ change.ravel(), 0, atol=1e-11)
 
 
 def test_messages(at_random):

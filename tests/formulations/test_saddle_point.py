@@ -106,6 +106,14 @@ def compare(rotation, inertia, on_manifold):
     return {key: float(jnp.max(value)) for key, value in found.items()}
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Quaternion-half-trace-principal",
+        "RotationVector-tensor",
+        "ZXZ-sphere",
+        "Directors-tensor",
+    )
+)
 @every_inertia
 @every_rotation
 def test_on_the_manifold(rotation, inertia):

@@ -111,6 +111,7 @@ def tabulated():
     return fit, truth
 
 
+@pytest.mark.exhaustive
 def test_errors_of_the_integration_do_not_end_a_fit_early(tabulated):
     """The sum of squares jumps from trial to trial by more than there is to gain.
 

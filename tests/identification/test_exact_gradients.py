@@ -45,14 +45,7 @@ def relative_error(found, sensors, expected):
     return np.max(np.abs(J - expected)) / np.max(np.abs(expected))
 
 
-@pytest.mark.exhaustive(
-    "explicit-reverse",
-    "implicit-forward",
-    "implicit-reverse",
-    "index 3-forward",
-    "index 3-reverse",
-    "structure-preserving-reverse",
-)
+@pytest.mark.exhaustive(but=("explicit-forward",))
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("case", CASES)
 def test_against_thirty_digits(case, mode):

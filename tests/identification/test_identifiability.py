@@ -125,6 +125,8 @@ CASES = {
     "servo",
     "torque-free body",
     "torque-free symmetric body",
+    "springs in parallel",
+    "bias and drift on a sphere",
 )
 @pytest.mark.parametrize("name", CASES)
 def test_planted_case(name):

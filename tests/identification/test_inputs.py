@@ -54,6 +54,7 @@ def runs():
     return found
 
 
+@pytest.mark.exhaustive
 def test_a_fit_finds_its_optimum_and_the_truth(runs):
     """Steps that end at samples see the same torque in every trial.
 

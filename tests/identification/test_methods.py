@@ -113,7 +113,7 @@ def test_noise_of_each_sensor(plain):
     assert np.allclose(list(fit.std.values()), std, rtol=0.25)
 
 
-@pytest.mark.exhaustive("loss0")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", [Huber(), Cauchy()])
 def test_outliers(plain, loss):
     """One sample in ten is far off: least squares is led astray, robust losses are not."""

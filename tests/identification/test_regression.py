@@ -39,6 +39,7 @@ def test_driven_joints_need_what_the_regressor_says():
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_free_flight_needs_no_force():
     """A free body with a hinge on it: accelerations of the simulation are those without force."""
     bodies = [rj.Body("a", 1.0, (0.1, 0.2, 0.25)), rj.Body("b", 0.4, (0.02, 0.03, 0.04), (1, 0, 0))]

@@ -57,6 +57,7 @@ def test_displaced_loop(four_bar, moved):
         np.testing.assert_allclose(a, b, atol=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_displacement(moved):
     change, h = jnp.array([0.4, -0.8]), 1e-4
     forward = jax.jacfwd(lambda c: moved(c)[0])(change)

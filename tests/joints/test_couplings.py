@@ -34,6 +34,9 @@ def moments():
     return [float(body.inertia[1] + body.mass * 0.25) for body in (a, b)]
 
 
+@pytest.mark.exhaustive(
+    "NullSpace",
+)
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
 def test_gears(kind):
     system = geared()
@@ -47,6 +50,7 @@ def test_gears(kind):
     assert system.num_dof == 1
 
 
+@pytest.mark.exhaustive
 def test_gears_of_many_turns_and_a_rack():
     """A pinion that turns a wheel by a third and moves a rack: from rest under a moment."""
     pinion = rj.Body.cylinder("a", 0.1, 0.1, mass=1.0)

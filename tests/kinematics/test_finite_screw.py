@@ -63,6 +63,7 @@ def test_without_rotation():
     np.testing.assert_array_equal(rest.displacement(jnp.ones(3)), np.zeros(3))
 
 
+@pytest.mark.exhaustive
 def test_derivatives_are_finite():
     """Without rotation, without displacement, and at angle pi."""
 

@@ -159,7 +159,7 @@ def steps(problem, make, solver, units=Units()):
     return model, start, run(model, solver, start, 0.0, STEPS * DT * units.time, DT * units.time)
 
 
-@pytest.mark.exhaustive("energy-joints")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("problem", "make", "solver", "error"), CASES)
 def test_speed_units_and_time(problem, make, solver, error):
     model, start, (y, end, fine) = steps(problem, make, solver)

@@ -120,6 +120,7 @@ def at_joints(system, state):
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("kind", JOINTS)
 @pytest.mark.exhaustive(*LONG)

@@ -52,6 +52,9 @@ def compare(out, wanted, size, tolerance):
     assert np.abs(drift - gap).max() <= 1e-12
 
 
+@pytest.mark.exhaustive(
+    "four_bar-absolute",
+)
 @pytest.mark.parametrize(("name", "formulation"), CASES)
 def test_units(name, formulation):
     system, out = results(name, formulation)

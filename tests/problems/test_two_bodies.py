@@ -46,7 +46,10 @@ def run(problem, formulation, solver, tolerance):
     )  # fmt: skip
 
 
-@pytest.mark.exhaustive("two_bodies-null space, quaternion")
+@pytest.mark.exhaustive(
+    "two_bodies-null space, quaternion",
+    "two_bodies-absolute, directors",
+)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("build", [problems.two_bodies, problems.two_bodies_slow])
 def test_all_formulations_reach_the_reference(build, formulation):

@@ -58,6 +58,12 @@ def worst_drift(model, y) -> list[float]:
     return [float(jnp.max(level)) for level in jax.vmap(lambda y: model.drift(ZERO, y))(y)]
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Quaternion-zero-explicit",
+        "Directors-mass metric",
+    )
+)
 @every_projection
 @every_rotation
 def test_projected_unknowns_are_consistent(rotation, name):

@@ -28,7 +28,7 @@ def reference():
     return rj.simulate(model, TOP.state0, T1, rtol=1e-11, atol=1e-11).states
 
 
-@pytest.mark.exhaustive("Baumgarte", "index 2, stabilized")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_agree(name, reference):
     """States as in null-space coordinates; multipliers as in postprocessing of index 0."""

@@ -31,7 +31,12 @@ def run(model, orientation, omega, **options):
     return rj.simulate(model, state, 10.0, ts=TS, rtol=1e-6, atol=1e-6, **options)
 
 
-@pytest.mark.exhaustive("LinearParameters", "RotationVector")
+@pytest.mark.exhaustive(
+    but=(
+        "RodriguesParameters",
+        "ZXZ",
+    )
+)
 @pytest.mark.parametrize(
     ("rotation", "orientation", "omega", "time"),
     CROSSINGS,

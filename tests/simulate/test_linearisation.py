@@ -20,6 +20,7 @@ def pendulum(angle=0.0, **more):
     return rj.System(rod, [joint], [GRAVITY])
 
 
+@pytest.mark.exhaustive(but=("Relative",))
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
 def test_a_damped_pendulum(kind):
     J, d = 2.0 / 3.0, 0.5
@@ -40,6 +41,7 @@ def test_a_pendulum_finds_its_way_down():
     assert not rj.linearize(rj.NullSpace(upright), upright.reference_state()).is_stable
 
 
+@pytest.mark.exhaustive
 def test_two_pendulums_have_the_modes_of_the_textbook():
     """Two equal rods, one hung on the other: M and K of small angles written down."""
     rods = [

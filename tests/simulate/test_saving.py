@@ -183,6 +183,7 @@ def test_vector_field_gets_arguments_and_start_time():
     assert abs(float(solution.states.angular_velocity[0, 0, 2]) - 3.0) < 1e-8
 
 
+@pytest.mark.exhaustive(but=("rotation0",))
 @pytest.mark.parametrize("rotation", [rj.Quaternion(), rj.RotationVector()])
 def test_time_of_an_event(rotation):
     """Steady rotation about the third axis: its first component vanishes after a quarter turn."""

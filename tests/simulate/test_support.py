@@ -59,7 +59,25 @@ def test_table_is_complete():
 
 
 @pytest.mark.exhaustive(
-    "Absolute(index=1, baumgarte=(10.0, 10.0))-Radau5", "Absolute(index=2, stabilized=True)-Radau5"
+    "Absolute(index=1, baumgarte=(10.0, 10.0))-Radau5",
+    "Absolute(index=2, stabilized=True)-Radau5",
+    "Absolute(index=2)-Radau5",
+    "Absolute(index=0)-Odex",
+    "Absolute(index=2, stabilized=True)-BDF",
+    "Absolute(index=1, baumgarte=(10.0, 10.0))-BDF",
+    "Absolute(index=0)-Kvaerno5",
+    "NullSpace()-GeneralizedAlpha",
+    "Absolute(index=3)-BDF",
+    "Absolute(index=1)-BDF",
+    "Absolute(index=3)-Radau5",
+    "Absolute(index=0)-Radau5",
+    "Absolute(index=0)-Seulex",
+    "Relative()-Kvaerno5",
+    "NullSpace()-Kvaerno5",
+    "Absolute(index=0)-BDF",
+    "Relative()-Seulex",
+    "Relative()-Radau5",
+    "Relative()-Odex",
 )
 @pytest.mark.parametrize(("form", "solver"), CELLS)
 def test_cell(form, solver, reference):

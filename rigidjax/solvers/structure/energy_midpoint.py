@@ -3,9 +3,9 @@
 from typing import Any, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_context
 from jaxtyping import Array, Float
 
 from ...bodies.euler_equations import angular_momentum, solve_inertia
@@ -101,7 +101,7 @@ class EnergyMidpoint(AbstractFreeBodySolver):
         if self._needs_symmetry and not is_traced(inertia):
             known = np.asarray(inertia)
             moments = known if known.ndim == 1 else np.linalg.eigvalsh(known)
-            with jax.ensure_compile_time_eval():  # also where a function under trace closes over it
+            with eval_context():  # also where a function under trace closes over it
                 check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:

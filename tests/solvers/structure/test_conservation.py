@@ -55,6 +55,13 @@ def test_directors_in_absolute_coordinates():
     assert models.change(sol.energy) > 1e-2
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "EnergyMomentum-rotation0",
+        "Variational-rotation1",
+        "SimoWong-rotation2",
+    )
+)
 @pytest.mark.parametrize(
     ("scheme", "rotation"),
     [
@@ -75,6 +82,10 @@ def test_steady_top(scheme, rotation):
         assert 1e-6 < change < 1e-2
 
 
+@pytest.mark.exhaustive(
+    "solver1",
+    "solver2",
+)
 @pytest.mark.parametrize(
     "solver", [EnergyMomentum(), EnergyMomentum(form="saddle-point"), SimoWong(conserve="energy")]
 )
@@ -93,6 +104,7 @@ def test_gradient_in_the_middle():
     assert models.change(sol.energy) > 1e-3
 
 
+@pytest.mark.exhaustive
 def test_any_potential_in_directors():
     body, state0 = models.quartic_body()
     sol = models.run(rj.NullSpace(body, rj.Directors()), state0, 0.2, 400, EnergyMomentum())
@@ -103,6 +115,7 @@ def test_any_potential_in_directors():
     assert models.change(kinetic + potential) < 1e-12
 
 
+@pytest.mark.exhaustive
 def test_reduced_and_saddle_point_agree():
     """The reduced equations have the solution of the nine, step by step, with a moment too."""
     body, state0 = models.quartic_body(moment=rj.bodies.LinearDrag(0.3))

@@ -157,6 +157,7 @@ def test_redundant_constraints():
     assert slope(counts, gap) == pytest.approx(2, abs=0.3) and gap[-1] < 0.1
 
 
+@pytest.mark.exhaustive
 def test_prescribed_motion():
     """A driven rod is where it has to be; the moment that drives it is of second order."""
 

@@ -68,7 +68,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.exhaustive("CommutatorFree4", "GeneralizedAlpha, joints", "GeneralizedAlpha, top")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
 def test_first_derivatives(name):
     """Forward = reverse = differences."""

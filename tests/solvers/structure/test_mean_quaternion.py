@@ -70,6 +70,7 @@ def test_a_bystander_changes_nothing(run):
     assert difference(sol.states, alone(run, rj.Quaternion()).states, 0) < 1e-11
 
 
+@pytest.mark.exhaustive
 def test_mean_quaternions_on_joints(run):
     """Energy, momentum and joints are exact over 1,000 steps, also of a motion next to none.
 

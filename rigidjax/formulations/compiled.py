@@ -1,0 +1,33 @@
+"""Methods of a model that are compiled once, for all times."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def compiled(method: _Method) -> _Method:
+    """`equinox.filter_jit` of a method of a time and of unknowns.
+
+    That alone would take a time or a vector given as Python numbers as constants, and compile for
+    each anew.
+    """
+    jitted = eqx.filter_jit(method)
+
+    @functools.wraps(method)
+    def with_arrays(self, t, y, *args, **kwargs):
+        t = jnp.asarray(t, jnp.result_type(*jax.tree.leaves(y)))
+        args = [_array(x) for x in args]
+        kwargs = {name: _array(x) for name, x in kwargs.items()}
+        return jitted(self, t, y, *args, **kwargs)
+
+    return cast(_Method, with_arrays)
+
+
+def _array(value):
+    return jnp.asarray(value) if isinstance(value, list | tuple) else value
