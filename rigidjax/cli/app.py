@@ -10,6 +10,7 @@ import typer
 from ..interrupts import end_at_once
 from .compare import compare
 from .demo import demo
+from .describe import describe
 from .fit import fit
 from .identify import identify_case
 from .listing import list_problems
@@ -61,6 +62,7 @@ def cache_folder(given: str | None) -> str:
 
 app.command("list")(list_problems)
 app.command("run")(run)
+app.command("describe")(describe)
 app.command("compare")(compare)
 app.command("fit")(fit)
 app.command("identify")(identify_case)

@@ -10,6 +10,7 @@ from .estimates import plot_correlations as plot_correlations, plot_intervals as
 from .film import plot_filmstrip as plot_filmstrip, save_animation as save_animation
 from .fit_page import write_fit_page as write_fit_page
 from .identification import plot_fit as plot_fit
+from .model_page import write_model_page as write_model_page
 from .residuals import (
     plot_autocorrelation as plot_autocorrelation,
     plot_predictions as plot_predictions,

@@ -1,0 +1,45 @@
+"""`rigidjax describe`."""
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from .case import read_case
+from .choices import problem as problem_named
+from .messages import bad_input, print_outputs
+from .outputs import PAGE, Output, check_outputs
+
+
+def describe(
+    model: Annotated[
+        str, typer.Argument(help="A problem, see `rigidjax list`, or a case in TOML.")
+    ],
+    html: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="The page to write; named after the model if not given."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing page.")] = False,
+) -> None:
+    """Write a page of HTML with what a model consists of: bodies, joints, forces, a view of it.
+
+    Examples:
+
+    `rigidjax describe four_bar --html four_bar.html`
+
+    `rigidjax describe case.toml`
+    """
+    from ..plotting import write_model_page
+
+    with bad_input():
+        is_case = model.endswith(".toml")
+        target = pathlib.Path(pathlib.Path(model).stem + ".html") if html is None else html
+        check_outputs([Output("--html", target, PAGE)], force, [model] if is_case else [])
+        if is_case:
+            case = read_case(model)
+            shown, state, title = case.model, None, case.title
+        else:
+            problem = problem_named(model)
+            shown, state, title = problem.system, problem.state0, problem.title
+        write_model_page(shown, target, state=state, title=title, force=force)
+    print_outputs({"page": target})

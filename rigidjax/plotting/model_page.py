@@ -1,0 +1,138 @@
+"""A model as one page of HTML that needs nothing besides itself."""
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Iterable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from ..bodies import FixedPointBody
+from ..bodies.inertia import inertia_tensor
+from ..formulations import AbstractFormulation
+from ..io import replacing
+from ..io.names import unknown_names
+from ..state import State
+from ..system import System
+from ..viewer import view
+from .html import html_figure, html_list, html_note, html_page, html_table, html_text
+from .topology import plot_topology
+
+# Of every item beside its type, which the tables name themselves.
+_IN_COLUMNS = {"name", "parent", "child"}
+
+
+def write_model_page(
+    model: AbstractFormulation | System | FixedPointBody,
+    path: str | os.PathLike[str],
+    *,
+    state: State | None = None,
+    title: str = "Model",
+    force: bool = False,
+) -> pathlib.Path:
+    """Write what a model consists of as a page of HTML: bodies, joints, forces, a view, the trees.
+
+    **Arguments:** `model`; `path`; `state`, where it is shown, by default in its reference
+    configuration; `title`; `force`, replace an existing file.
+    **Returns:** the path.
+    **Raises:** `TypeError` for what is no model; `FileExistsError` without `force`; `OSError` for a
+    path that cannot be written; `ModuleNotFoundError` without matplotlib.
+    """
+    page = model_page(model, state, title)
+    with replacing(path, force) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return pathlib.Path(path)
+
+
+def model_page(
+    model: AbstractFormulation | System | FixedPointBody,
+    state: State | None = None,
+    title: str = "Model",
+) -> str:
+    """The page as text; arguments as in `write_model_page`."""
+    if not isinstance(model, AbstractFormulation | System | FixedPointBody):
+        raise TypeError(
+            "A page of a model needs a formulation, a `System` or a `FixedPointBody`; got "
+            f"{type(model).__name__}."
+        )
+    system = model.system if isinstance(model, AbstractFormulation) else model
+    parts = _of_system(system) if isinstance(system, System) else _of_body(system)
+    parts += ["<h2>In motion or at rest</h2>", view(model, state=state)._repr_html_()]
+    if isinstance(system, System):
+        parts.append("<h2>What hangs on what</h2>")
+        parts.append(html_figure(plot_topology(system), "Trees of bodies; loops are dashed"))
+    if isinstance(model, AbstractFormulation):
+        names = ", ".join(unknown_names(model))
+        parts += [f"<h2>Unknowns of {html_text(type(model).__name__)}</h2>", html_note(names)]
+    return html_page(title, parts)
+
+
+def _of_system(system: System) -> list[str]:
+    bodies = [
+        (
+            body.name,
+            *map(_number, (body.mass, body.position)),
+            _number(np.linalg.eigvalsh(np.asarray(inertia_tensor(body.inertia)))),
+        )
+        for body in system.bodies
+    ]
+    loops = set(system.topology.loops)
+    joints = [
+        (
+            joint.name, type(joint).__name__, joint.parent, joint.child, joint.num_rates,
+            "closes a loop" if j in loops else "prescribed" if joint.is_driven else "",
+            _values(joint, _IN_COLUMNS),
+        )
+        for j, joint in enumerate(system.joints)
+    ]  # fmt: skip
+    counts = {"Bodies": len(bodies), "joints": len(joints), "degrees of freedom": system.num_dof}
+    parts = [
+        f"<p>{'; '.join(f'{name}: {count}' for name, count in counts.items())}.</p>",
+        "<h2>Bodies</h2>",
+        html_table(("body", "mass, kg", "centre of mass, m", "principal moments, kg m²"), bodies),
+    ]
+    if joints:
+        head = ("joint", "type", "parent", "child", "rates", "", "values")
+        parts += ["<h2>Joints</h2>", html_table(head, joints)]
+    parts += _listed("Constraints", system.constraints)
+    parts += _listed("Forces", system.forces)
+    return parts + _listed("Frames", system.frames)
+
+
+def _of_body(body: FixedPointBody) -> list[str]:
+    parts = ["<p>A body with a fixed point.</p>", html_note(f"inertia {_number(body.inertia)}")]
+    items = [item for item in (body.potential, body.moment) if item is not None]
+    return parts + _listed("Potential and moment", items)
+
+
+def _listed(title: str, items: Iterable[Any]) -> list[str]:
+    lines = [
+        " ".join(filter(None, (type(i).__name__, getattr(i, "name", ""), _values(i, {"name"}))))
+        for i in items
+    ]
+    return [f"<h2>{title}</h2>", *html_list(lines)] if lines else []
+
+
+def _values(item: Any, without: set[str]) -> str:
+    """What an item is made of: names of bodies and numbers; a law by its name."""
+    if not dataclasses.is_dataclass(item):
+        return getattr(item, "__name__", "")
+    texts = []
+    for field in dataclasses.fields(item):
+        value = getattr(item, field.name)
+        if field.name in without or value is None:
+            continue
+        if isinstance(value, str) or eqx.is_array_like(value):
+            texts.append(f"{field.name} {value if isinstance(value, str) else _number(value)}")
+        else:
+            texts.append(f"{field.name} {getattr(value, '__name__', type(value).__name__)}")
+    return ", ".join(texts)
+
+
+def _number(value: Any) -> str:
+    numbers = np.asarray(value, float)
+    if numbers.ndim == 0:
+        return f"{numbers:.6g}"
+    return "(" + ", ".join(map(_number, numbers)) + ")"
