@@ -291,6 +291,7 @@ class AbstractFormulation(eqx.Module):
         """
         return {} if self.jointed is None else self.jointed.reactions(t, y)
 
+    @compiled
     def accelerations(self, t: Float[Array, ""], y: Unknowns) -> Twists:
         r"""Accelerations of all bodies, joints included.
 

@@ -402,6 +402,7 @@ def test_run_of_a_descriptor_form(tmp_path):
 # --- systems of several bodies
 
 
+@pytest.mark.exhaustive
 def test_run_of_several_bodies(tmp_path):
     arguments = ("--set", "n=4", "--set", "joint=revolute", "--t1", 0.1, "--samples", 11)
     path = tmp_path / "chain.png"

@@ -239,6 +239,7 @@ def killed_at_random(path, parameters, kills, seed, shard):
     assert [p.wait(timeout=600) for p in processes] == [0, 0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.exhaustive)])
 def test_workers_that_are_killed(tmp_path, file, kills, undisturbed):
     path = tmp_path / "s.zarr"

@@ -140,8 +140,7 @@ def identities(model):
 
 
 def worst_errors(models, states) -> dict:
-    # Not compiled: there is much more to compile here than to compute.
-    errors = jax.vmap(lambda s: [identities(model)(s) for model in models])(states)
+    errors = jax.jit(jax.vmap(lambda s: [identities(model)(s) for model in models]))(states)
     return {
         (cases.model_name(model), key): float(jnp.max(value))
         for model, group in zip(models, errors, strict=True)

@@ -51,6 +51,7 @@ def _parts(t, y):
     return descriptor.jacobian(t, q, angles), Q, descriptor.units
 
 
+@pytest.mark.exhaustive
 def test_projector():
     """Onto multipliers that do nothing: seven coordinates of three bodies move one, the rank of the
     gradient is 20."""

@@ -102,7 +102,7 @@ def compare(rotation, inertia, on_manifold):
             "multipliers": cases.error(model.multipliers(t, y), lam),
         }
 
-    found = jax.vmap(errors)(*samples(rotation, on_manifold))
+    found = jax.jit(jax.vmap(errors))(*samples(rotation, on_manifold))
     return {key: float(jnp.max(value)) for key, value in found.items()}
 
 
@@ -144,7 +144,8 @@ def test_multipliers_in_null_space_coordinates(rotation):
     ]
     t = jnp.array(0.6)
     first, *others = (
-        jax.vmap(lambda s, m=model: m.multipliers(t, m.encode(s)))(states) for model in models
+        jax.jit(jax.vmap(lambda s, m=model: m.multipliers(t, m.encode(s))))(states)
+        for model in models
     )
     assert first.shape == (16, 2 * rotation.num_constraints)
     for other in others:

@@ -59,8 +59,7 @@ def test_encode_and_decode_are_inverse(rotation):
     for model in cases.models(BODIES, [rotation]):
         rng = np.random.default_rng(7)
         states = cases.random_states(rng, BODIES, 32, cases.reach(model))
-        # Batched without compilation; `encode` checks traced values at run time.
-        back = jax.vmap(lambda s, m=model: m.decode(ZERO, m.encode(s)))(states)
+        back = jax.jit(jax.vmap(lambda s, m=model: m.decode(ZERO, m.encode(s))))(states)
         assert cases.error(cases.attitude(back), cases.attitude(states)) < cases.round_off(1000)
         for name in ("position", "velocity"):
             assert np.array_equal(getattr(back, name), getattr(states, name))
@@ -96,7 +95,7 @@ def test_charts_of_special_rotations(rotation):
             )[1]
             return y, back, slope, model.singularity(ZERO, y)
 
-        y, back, slope, distance = jax.vmap(there_and_back)(states)
+        y, back, slope, distance = jax.jit(jax.vmap(there_and_back))(states)
         assert isinstance(y, Charted)
         assert cases.error(cases.attitude(back), cases.attitude(states)) < 1e-15
         assert cases.error(back.angular_velocity, states.angular_velocity) < 1e-14

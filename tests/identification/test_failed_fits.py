@@ -54,6 +54,7 @@ def _fit_growth(start, run, rates=cases.RATES[0], **options):
     )
 
 
+@pytest.mark.exhaustive
 def test_trials_that_fail_are_recovered_and_counted(growing_run):
     fit = _fit_growth(-1e-5, growing_run)
     assert fit.converged and fit.failed_evaluations >= 2

@@ -127,6 +127,9 @@ CASES = {
     "torque-free symmetric body",
     "springs in parallel",
     "bias and drift on a sphere",
+    "springs in parallel",
+    "bias and drift on a sphere",
+    "servo without a known torque",
 )
 @pytest.mark.parametrize("name", CASES)
 def test_planted_case(name):

@@ -38,6 +38,7 @@ def problem():
     return make_problem(START, runs, states, cases.parameters(), how)[0]
 
 
+@pytest.mark.exhaustive
 def test_exact_data_give_the_truth():
     fit = identify(START, cases.measurements(), cases.parameters())
     assert fit.converged and fit.failed_evaluations == 0

@@ -216,6 +216,7 @@ def solved(means, noise):
 SPHERE = free_body((0.02, 0.02, 0.02))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", [0.05, None])
 def test_gaussian_prior(noise):
     """Shared and of each run, in closed form; with the noise that was found if none is given."""

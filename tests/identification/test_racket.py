@@ -48,6 +48,12 @@ def test_verdict(fit):
     assert "are not independent" in fit.report()
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "0",
+        "1",
+    )
+)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_starts_reach_the_optimum(seed, fit):
     """Moments, drag and every start rate within +-30 % of pendulum values and first samples."""

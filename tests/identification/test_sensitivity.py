@@ -50,6 +50,7 @@ def parameters(inertia=None, first_moment=None):
     )
 
 
+@pytest.mark.exhaustive
 def test_modes_agree_and_are_those_of_differences():
     """Of a top; for other kinds of solvers see `test_exact_gradients`."""
     model, options = top(rj.NullSpace), {"solver": diffrax.Dopri5(), "rtol": 1e-13, "atol": 1e-13}

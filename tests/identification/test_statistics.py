@@ -92,6 +92,7 @@ def fits():
     ]
 
 
+@pytest.mark.exhaustive
 def test_confidence_intervals(fits):
     for fit, quantile in zip(fits, (scipy.stats.norm.ppf, None), strict=True):
         freedom = fit.num_residuals - len(fit.labels)

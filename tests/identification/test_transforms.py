@@ -91,6 +91,13 @@ def test_perturbation_and_change_are_inverse_to_first_order(name, rng):
     np.testing.assert_allclose(derivative, change, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "orientation",
+        "free, two of three",
+        "positive, one of two",
+    )
+)
 @every_case
 def test_components_are_fitted_independently(name):
     """As many components as coordinates move, in as many directions; second derivatives finite."""

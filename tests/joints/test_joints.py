@@ -69,6 +69,14 @@ def evaluated(kind, count=8):
     return joint, q, twists, nu[:, : joint.num_rates], jax.tree.map(np.asarray, out)
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Spherical",
+        "Screw",
+        "Cylindrical",
+        "Universal",
+    )
+)
 @every_joint
 def test_constraints_are_zero_in_every_position_that_the_coordinates_give(kind):
     joint, q, _, _, out = evaluated(kind)
@@ -119,6 +127,13 @@ def test_rates_of_coordinates_are_joint_rates(kind):
     assert error(out["coordinate rates"], nu) < round_off(20)
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Spherical",
+        "Screw",
+        "driven Revolute",
+    )
+)
 @every_joint
 def test_derivatives_are_finite_in_the_reference_configuration(kind):
     joint, relative = joint_of(kind), cases.reference(kind)

@@ -74,6 +74,9 @@ def test_units(name, formulation):
         compare(found, base, size, 1e-11)
 
 
+@pytest.mark.exhaustive(
+    "four_bar-absolute",
+)
 @pytest.mark.parametrize(("name", "formulation"), CASES)
 def test_frames(name, formulation):
     system, out = results(name, formulation)

@@ -49,6 +49,13 @@ def unknowns(sol):
     return jax.tree.leaves(sol.ys)[0]
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "EnergyMomentum",
+        "Dopri5",
+        "Dopri8 at times",
+    )
+)
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive) for n in RUNS]
 )

@@ -210,6 +210,7 @@ def test_universal_table_is_the_less_accurate():
 # --- IFToMM benchmarks
 
 
+@pytest.mark.exhaustive
 def test_simple_pendulum_for_its_period():
     """A01: exact period 4 K(1/2) / sqrt(9.81), motion in elliptic functions."""
     period = 4 * 1.8540746773013719 / np.sqrt(9.81)

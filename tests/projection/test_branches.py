@@ -58,6 +58,7 @@ def test_consistent_state_turns_back(angle):
     np.testing.assert_allclose(state.position[4], [0.2, 0.2, 0.0], atol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_consistent_state_from_half_a_turn():
     """No way back is the shortest; some way is found."""
     state = rj.consistent_state(SYSTEM, turned(np.full(7, np.pi), 0.2))

@@ -109,6 +109,7 @@ def test_derivative_on_the_constraints_is_a_projector(derivatives, name):
     assert cases.error(D @ field, field) < 1e-13
 
 
+@pytest.mark.exhaustive
 def test_derivative_with_respect_to_the_inertia():
     """Forward and reverse; that of the explicit projection is zero."""
     rng = np.random.default_rng(53)

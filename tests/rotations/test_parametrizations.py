@@ -190,6 +190,14 @@ def test_close_to_the_singularity(rotation, rates, rng):
         assert value < 1e-8, (key, value)
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Quaternion0-(3,)",
+        "RotationVector-(3, 3)",
+        "Directors-(3,)",
+        "ZXZ-(3,)",
+    )
+)
 @pytest.mark.parametrize("inertia", [np.array([3.0, 2.5, 1.5]), INERTIA], ids=["(3,)", "(3, 3)"])
 @pytest.mark.parametrize("rotation", (Quaternion("half-trace"), *cases.FEW), ids=cases.name)
 def test_mass_matrix_is_that_of_the_kinetic_energy(rotation, inertia, rng):

@@ -31,12 +31,7 @@ def run(model, orientation, omega, **options):
     return rj.simulate(model, state, 10.0, ts=TS, rtol=1e-6, atol=1e-6, **options)
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "RodriguesParameters",
-        "ZXZ",
-    )
-)
+@pytest.mark.exhaustive(but=("ZXZ",))
 @pytest.mark.parametrize(
     ("rotation", "orientation", "omega", "time"),
     CROSSINGS,

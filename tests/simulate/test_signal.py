@@ -74,6 +74,7 @@ def test_outside_of_the_table():
         np.testing.assert_array_equal(jax.vmap(zero)(at), np.full(4, 0.25))
 
 
+@pytest.mark.exhaustive
 def test_steps_end_at_samples_and_jumps_have_exact_derivatives():
     """Without the ends of steps moving with the delay, that of a held signal would be zero."""
 

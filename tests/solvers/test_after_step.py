@@ -39,6 +39,12 @@ def solve(model, solver, y, saveat):
     )
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "fsal-explicit",
+        "not-fsal-mass metric",
+    )
+)
 @pytest.mark.parametrize("name", PROJECTIONS)
 @pytest.mark.parametrize("inner", [diffrax.Dopri5(), diffrax.Heun()], ids=["fsal", "not-fsal"])
 def test_projected_steps(inner, name):
@@ -65,6 +71,7 @@ def test_projected_steps(inner, name):
     assert cases.error(increment, evaluate(times)[1] - evaluate(times)[0]) < 1e-14
 
 
+@pytest.mark.exhaustive(but=("True",))
 @pytest.mark.parametrize("unroll", [False, True])
 def test_recharted_steps(unroll):
     model = rj.NullSpace(TOP, rj.LinearParameters())

@@ -20,6 +20,13 @@ PAIRS = {
 }
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "complex-one level",
+        "float-two levels",
+        "float-none left",
+    )
+)
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_solution(case, dtype):
@@ -39,6 +46,12 @@ def test_solution(case, dtype):
     np.testing.assert_allclose(found, np.linalg.solve(A, b.T).T, rtol=0, atol=accuracy)
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "3-one level",
+        "1-none left",
+    )
+)
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("stages", [1, 3])
 def test_stages(case, stages):
@@ -65,6 +78,12 @@ def with_rates(index):
     return term, MassMatrixTerm(term.vector_field, term.mass, term.index, rates=((0, 2), (1, 3)))
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Radau5-3",
+        "BDF-1",
+    )
+)
 @pytest.mark.parametrize("index", [1, 2, 3])
 @pytest.mark.parametrize("method", [Radau5, Radau9, BDF], ids=lambda m: m.__name__)
 def test_same_run(method, index):
@@ -90,6 +109,12 @@ def oscillator(rates=((0, 1),)):
     )
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Radau5-1.5",
+        "Seulex--1.5",
+    )
+)
 @pytest.mark.parametrize("t1", [1.5, -1.5])
 @pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
 def test_derivative_and_direction(method, t1):

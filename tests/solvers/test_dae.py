@@ -37,6 +37,7 @@ def test_pendulum(solver, index, bounds):
     assert solution.stats["num_rejected_steps"] < 0.1 * solution.stats["num_steps"]
 
 
+@pytest.mark.exhaustive(but=("1e-06",))
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
 def test_car_axis(tolerance):
     """Index 3, against the end values of the IVP test set."""

@@ -57,6 +57,7 @@ def evaluated():
     return model.system, jax.tree.map(np.asarray, out)
 
 
+@pytest.mark.exhaustive
 def test_velocities_of_a_redundant_loop_are_consistent():
     system, ((rate, G, moving, _, _, drift), _, _) = evaluated()
     assert np.linalg.matrix_rank(G[0], tol=1e-9) == 17 == G.shape[1] - 3
@@ -141,6 +142,7 @@ def test_driven_hinge_follows_its_motion_with_the_moment_of_inverse_dynamics():
         assert error(drive, moment) < round_off(100)
 
 
+@pytest.mark.exhaustive
 def test_driven_hinge_in_a_simulation():
     system = arm()
     state = system.reference_state()

@@ -95,7 +95,7 @@ def accelerations(model, state):
 
 
 # Compiling costs nearly all the time, and hardly depends on the number of bodies.
-@pytest.mark.exhaustive("[19]", "range(13, 19)")
+@pytest.mark.exhaustive(but=("range(0, 7)",))
 @pytest.mark.parametrize("indices", [range(0, 7), range(7, 13), range(13, 19), [19]], ids=str)
 def test_accelerations_are_those_of_pinocchio(indices):
     trees = [part(index) for index in indices]

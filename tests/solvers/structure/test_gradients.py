@@ -52,10 +52,7 @@ def test_thousand_steps():
     assert np.max(np.abs(numeric - forward)) < 1e-8 * scale
 
 
-@pytest.mark.exhaustive(
-    "Variational",
-    "DIR.EM",
-)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("form", FORMS)
 def test_modes_agree(form):
 

@@ -83,7 +83,7 @@ def test_energy_momentum(name, form, run, references):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.exhaustive("bricard")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["four-bar", "bricard"])
 def test_variational(name, run, references):
     """All constraints at the ends of steps; the energy comes back."""
@@ -112,9 +112,7 @@ def test_energy_in_null_space_is_of_fourth_order(run):
         assert np.max(np.abs(momentum - momentum[0])) < 1e-13
 
 
-@pytest.mark.exhaustive(
-    "energy",
-)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("solver", [EnergyMomentum(), Variational()], ids=["energy", "variation"])
 def test_momentum_of_free_systems(run, solver):
     system, state0 = pair(stiffness=200.0)

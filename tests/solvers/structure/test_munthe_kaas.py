@@ -38,6 +38,13 @@ ORDERS = {
 }
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "Dopri5",
+        "RK4",
+        "Dopri8",
+    )
+)
 @pytest.mark.parametrize("name", ORDERS)
 def test_order(name, slow_body):
     """The order of the tableau, or what a truncated series leaves of it."""
@@ -171,7 +178,12 @@ def moving(request):
     return model, state0, t1, accurate(model, state0, t1), solver
 
 
-@pytest.mark.exhaustive("loop")
+@pytest.mark.exhaustive(
+    but=(
+        "space rates, CF4",
+        "free bodies",
+    )
+)
 def test_models(moving):
     """Order 4 in everything on every kind of model, against diffrax's Dopri8."""
     model, state0, t1, end, solver = moving
@@ -205,6 +217,7 @@ def test_error_control_and_dense_output():
     assert 0.1 < np.log10(steps[2] / steps[0]) / 4 < 0.3
 
 
+@pytest.mark.exhaustive(but=("CF4",))
 @pytest.mark.parametrize("solver", [MuntheKaas(RK4()), CommutatorFree4()], ids=["RK4", "CF4"])
 def test_dense_output_between_steps(solver, slow_body):
     """Cubic: an error of order 4 between steps; at the ends the steps themselves."""
@@ -219,6 +232,7 @@ def test_dense_output_between_steps(solver, slow_body):
     assert 3.5 < np.log2(errors[0] / errors[1]) < 5
 
 
+@pytest.mark.exhaustive
 def test_backwards_with_diffrax(slow_body):
     """Forth and back with `diffrax.diffeqsolve`: at the start again, by the order of the method."""
     system, state0, _ = slow_body

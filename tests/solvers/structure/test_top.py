@@ -36,6 +36,13 @@ def nutation(sol):
     return np.arccos(models.matrices(sol.states)[:, 2, 2])
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "None-1",
+        "angular-velocity-1",
+        "None-2",
+    )
+)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("mean", ["angular-momentum", "angular-velocity", None])
 def test_nutation_and_energy(case, mean):
@@ -119,6 +126,7 @@ def test_body_with_a_fixed_point(solver):
     assert abs(np.log2(errors[0] / errors[1]) - 2) < 0.1
 
 
+@pytest.mark.exhaustive
 def test_energy_depends_on_the_inertia():
     """Free rotation: conserved for J11 = J22, off by 1.5e-3 for (6, 8, 3) at h = 0.1."""
     state0 = rj.State(angular_velocity=(1.0, 2.0, 2.0))
