@@ -22,7 +22,7 @@ from .frame import Frame
 from .lanes import I64, POINTER, Lanes
 from .machine import Code, best_width
 from .members import argument, store
-from .refill import KnownTurns, Parts, Refilled, parted
+from .refill import Parts, Refilled, _KnownTurns, parted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Kernel:
             parts = parted(closed, signature.batched) if self.width > 1 else None
             try:
                 self.text = self._emitted(parts)
-            except KnownTurns:
+            except _KnownTurns:
                 parts = None
                 self.text = self._emitted(None)
         self.is_refilled = parts is not None

@@ -24,7 +24,7 @@ _TURNS = 10
 _MOST_TURNS = 8
 
 
-class KnownTurns(Exception):
+class _KnownTurns(Exception):
     """The main loop takes the same known number of turns for all members."""
 
 
@@ -116,7 +116,7 @@ def _part(jaxpr, equations, inputs, outputs):
 class Refilled:
     """Emits a program for all members of a batch, the lanes refilled.
 
-    **Raises:** `KnownTurns` where no lane would ever wait.
+    **Raises:** `_KnownTurns` where no lane would ever wait.
     """
 
     def __init__(self, em: Emitter, closed: ClosedJaxpr, batched: tuple[bool, ...], parts: Parts):
@@ -227,7 +227,7 @@ class Refilled:
         counts = p["cond_nconsts"], p["body_nconsts"]
         given = [self._array(atom) for atom in equation.invars]
         if known_turns(em, condition, body, *divided(given, *counts)) is not None:
-            raise KnownTurns
+            raise _KnownTurns
         for var in self.parts.kept:
             self.arrays[var] = self._kept(self.arrays[var], var.aval.dtype)
         given = [self._array(atom) for atom in equation.invars]
