@@ -53,6 +53,14 @@ def test_order_of_the_unknowns():
     assert np.allclose(space[-3:], [0.4, -0.5, -0.6], rtol=0, atol=1e-15)
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "RotationVector",
+        "Quaternion-zero",
+        "Directors",
+        "ZXZ",
+    )
+)
 @pytest.mark.float32
 @pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.rotation_name)
 def test_encode_and_decode_are_inverse(rotation):
@@ -78,6 +86,13 @@ SPECIAL = {
 }
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "RotationVector",
+        "LinearParameters",
+        "ZXZ",
+    )
+)
 @pytest.mark.parametrize("rotation", cases.MINIMAL, ids=cases.rotation_name)
 def test_charts_of_special_rotations(rotation):
     """A state at the singularity of a parametrization starts in another chart, exactly."""

@@ -155,6 +155,7 @@ def test_noise_does_not_change_the_verdict(name, seed, noise):
     assert sorted(map(sorted, verdict.undetermined)) == sorted(map(sorted, undetermined))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "case, names",
     [

@@ -143,6 +143,7 @@ def test_accelerometer_is_second_derivative_of_position(model, unknowns, reading
     np.testing.assert_allclose(readings["accelerometer"], expected, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_torques_balance_power(readings, rates):
     power = (
         readings["slide torque"] * readings["angle rate"]

@@ -111,6 +111,7 @@ def test_confidence_intervals(fits):
     assert "not determined" in exhausted.report()
 
 
+@pytest.mark.exhaustive
 def test_reports_have_intervals_and_whiteness(fits, tmp_path):
     fit = fits[1]
     whiteness = fit.whiteness["gyroscope"]["omega2"]

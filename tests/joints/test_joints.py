@@ -131,7 +131,6 @@ def test_rates_of_coordinates_are_joint_rates(kind):
     but=(
         "Spherical",
         "Screw",
-        "driven Revolute",
     )
 )
 @every_joint

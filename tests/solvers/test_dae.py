@@ -48,6 +48,12 @@ def test_car_axis(tolerance):
     assert np.max(error[:4]) < 10.0
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "BDF",
+        "Radau5-implicit",
+    )
+)
 @pytest.mark.parametrize(
     "solver,term",
     [

@@ -28,6 +28,12 @@ def end(solver, mu, tolerance=1e-10, adjoint=None, max_steps=512):
     ).ys[-1]  # fmt: skip
 
 
+@pytest.mark.exhaustive(
+    but=(
+        "BDF",
+        "Odex",
+    )
+)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_tangent(name):
     """The tangent of the steps is that of the solution."""
@@ -49,6 +55,7 @@ def test_reverse(name):
     assert abs(gradient / FIRST[0] - 1.0) < 1e-8
 
 
+@pytest.mark.exhaustive(but=("Radau5",))
 @pytest.mark.parametrize("name", SOLVERS)
 def test_reverse_with_dense_output_and_times(name):
     """All that a run between given times depends on, forwards and backwards."""

@@ -103,6 +103,9 @@ def test_allowed_motions_keep_the_constraints(size, rotation):
         assert out[model]["drift"].max() < round_off(200)
 
 
+@pytest.mark.exhaustive(
+    "all-Quaternion(",
+)
 @every_case
 def test_formulations_agree(size, rotation):
     _, out = evaluated(size, rotation)

@@ -69,6 +69,7 @@ def test_velocities_of_a_redundant_loop_are_consistent():
     assert system.topology.loops != ()
 
 
+@pytest.mark.exhaustive
 def test_accelerations_of_a_redundant_loop_balance_with_finite_reactions():
     system, ((_, _, moving, of, reactions, _), _, _) = evaluated()
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(reactions))
