@@ -1,8 +1,9 @@
 """Constraints that are no joint: on coordinates of joints, and on poses of any number of bodies."""
 
 import abc
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -150,7 +151,78 @@ class Coupling(AbstractPositionConstraint):
         return (gap if self.is_length else wrapped(gap))[None]
 
 
-class Constraint(AbstractPositionConstraint):
+class AbstractUserConstraint(AbstractConstraint):
+    """Equations that a function of a user returns, on bodies that it names.
+
+    **Attributes:** `function`; `bodies`, names; `lengths`, of each equation whether it is a length;
+    `name`.
+    """
+
+    arguments: ClassVar[str]
+
+    function: Any
+    bodies: tuple[str, ...] = eqx.field(static=True)
+    lengths: tuple[bool, ...] = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        bodies: str | Sequence[str],
+        lengths: bool | Sequence[bool] = True,
+        name: str | None = None,
+    ):
+        kind = type(self).__name__
+        if not callable(function):
+            raise TypeError(
+                f"`{kind}(function=...)` must be a function of {self.arguments}; got {function!r}."
+            )
+        self.bodies = (bodies,) if isinstance(bodies, str) else tuple(bodies)
+        if not self.bodies:
+            raise ValueError(f"`{kind}(bodies=...)` needs at least one body; got none.")
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", kind).lower()
+        self.name = checked_name(kind, name, f"{words} {'-'.join(self.bodies)}")
+        self.function = as_law(function, f"{kind}(function=...)")
+        shape = jax.eval_shape(lambda: self._at_rest()).shape
+        if len(shape) > 1 or shape == (0,):
+            raise ValueError(
+                f"`{kind}(function=...)` must return a number or a vector; got shape {shape}."
+            )
+        count = shape[0] if shape else 1
+        self.lengths = (
+            (lengths,) * count if isinstance(lengths, bool) else tuple(map(bool, lengths))
+        )
+        if len(self.lengths) != count:
+            raise ValueError(
+                f"`{kind}(lengths=...)` says of each equation whether it is a length; got "
+                f"{len(self.lengths)} for {count} equations."
+            )
+
+    @abc.abstractmethod
+    def _at_rest(self) -> Array:
+        """Values of the function with all bodies at the origin, at rest."""
+
+    def _values(self, *arguments: Any) -> Array:
+        return jnp.asarray(self.function(*arguments))
+
+    def _origins(self) -> dict[str, Pose]:
+        return {name: (jnp.zeros(3), jnp.eye(3)) for name in self.bodies}
+
+    @property
+    def constrains_length(self) -> tuple[bool, ...]:
+        return self.lengths
+
+    def body_names(self) -> tuple[str, ...]:
+        return self.bodies
+
+    def joint_names(self) -> tuple[str, ...]:
+        return ()
+
+    def attached(self, joints: Mapping[str, AbstractJoint]) -> Self:
+        return self
+
+
+class Constraint(AbstractUserConstraint, AbstractPositionConstraint):
     r"""Equations of a user, $g(t, x_1, R_1, x_2, R_2, \dots) = 0$, on the poses of bodies.
 
     **Arguments:**
@@ -169,51 +241,13 @@ class Constraint(AbstractPositionConstraint):
     returns another shape than a number or a vector, or another count of `lengths`.
     """
 
-    function: Any
-    bodies: tuple[str, ...] = eqx.field(static=True)
-    lengths: tuple[bool, ...] = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-
-    def __init__(
-        self,
-        function: Callable[[Float[Array, ""], dict[str, Pose]], Any],
-        bodies: Sequence[str],
-        lengths: bool | Sequence[bool] = True,
-        name: str | None = None,
-    ):
-        if not callable(function):
-            raise TypeError(
-                "`Constraint(function=...)` must be a function of time and poses; got "
-                f"{function!r}."
-            )
-        self.bodies = body_names_of("Constraint", bodies)
-        self.name = checked_name("Constraint", name, f"constraint {'-'.join(self.bodies)}")
-        self.function = as_law(function, "Constraint(function=...)")
-        shape = jax.eval_shape(lambda: self._values(jnp.zeros(()), self._unit_poses())).shape
-        count = equation_count("Constraint", shape)
-        self.lengths = checked_lengths("Constraint", lengths, count)
-
-    @property
-    def constrains_length(self) -> tuple[bool, ...]:
-        return self.lengths
-
-    def body_names(self) -> tuple[str, ...]:
-        return self.bodies
-
-    def joint_names(self) -> tuple[str, ...]:
-        return ()
-
-    def attached(self, joints: Mapping[str, AbstractJoint]) -> "Constraint":
-        return self
+    arguments = "time and poses"
 
     def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
         return self._values(t, at.poses).reshape(len(self.lengths))
 
-    def _values(self, t, poses) -> Array:
-        return jnp.asarray(self.function(t, poses))
-
-    def _unit_poses(self) -> dict[str, Pose]:
-        return {name: (jnp.zeros(3), jnp.eye(3)) for name in self.bodies}
+    def _at_rest(self):
+        return self._values(jnp.zeros(()), self._origins())
 
 
 def _number(value: ArrayInput, argument: str) -> Float[Array, ""]:
@@ -227,31 +261,3 @@ def checked_name(kind: str, name: str | None, default: str) -> str:
     if not isinstance(name, str) or not name:
         raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
     return name
-
-
-def body_names_of(kind: str, bodies: str | Sequence[str]) -> tuple[str, ...]:
-    """The bodies of a constraint of a user."""
-    names = (bodies,) if isinstance(bodies, str) else tuple(bodies)
-    if not names:
-        raise ValueError(f"`{kind}(bodies=...)` needs at least one body; got none.")
-    return names
-
-
-def equation_count(kind: str, shape: tuple[int, ...]) -> int:
-    """Number of equations of a function that returns values of this shape."""
-    if len(shape) > 1 or shape == (0,):
-        raise ValueError(
-            f"`{kind}(function=...)` must return a number or a vector; got shape {shape}."
-        )
-    return shape[0] if shape else 1
-
-
-def checked_lengths(kind: str, lengths: bool | Sequence[bool], count: int) -> tuple[bool, ...]:
-    """Of each equation whether it is a length."""
-    given = (lengths,) * count if isinstance(lengths, bool) else tuple(map(bool, lengths))
-    if len(given) != count:
-        raise ValueError(
-            f"`{kind}(lengths=...)` says of each equation whether it is a length; got "
-            f"{len(given)} for {count} equations."
-        )
-    return given

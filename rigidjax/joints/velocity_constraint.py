@@ -3,24 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_context
 from jaxtyping import Array, Float
 
 from ..checks import is_traced
-from ..laws import as_law
 from ..rotations.euler_map import euler_map
-from .base import AbstractJoint
-from .constraint import (
-    AbstractConstraint,
-    Pose,
-    body_names_of,
-    checked_lengths,
-    checked_name,
-    equation_count,
-)
+from .constraint import AbstractUserConstraint, Pose
 
 # Velocity of the centre of mass, (3,) m/s, space components, and angular velocity, (3,) rad/s, body
 # components.
@@ -29,7 +20,7 @@ Twist = tuple[Float[Array, "3"], Float[Array, "3"]]
 _ROUND_OFF = 1000
 
 
-class VelocityConstraint(AbstractConstraint):
+class VelocityConstraint(AbstractUserConstraint):
     r"""A nonholonomic constraint, linear in the twists, $A(t, q)\,w + b(t, q) = 0$.
 
     Rolling without slipping, skates, wheels that roll but do not slide. Positions are free: what
@@ -57,50 +48,22 @@ class VelocityConstraint(AbstractConstraint):
     **Source:** Neimark, Fufaev, Dynamics of Nonholonomic Systems (1972).
     """
 
-    function: Any
-    bodies: tuple[str, ...] = eqx.field(static=True)
-    lengths: tuple[bool, ...] = eqx.field(static=True)
-    name: str = eqx.field(static=True)
+    arguments = "time, poses and twists"
 
     def __init__(
         self,
         function: Callable[[Float[Array, ""], dict[str, Pose], dict[str, Twist]], Any],
-        bodies: Sequence[str],
+        bodies: str | Sequence[str],
         lengths: bool | Sequence[bool] = True,
         name: str | None = None,
     ):
-        kind = "VelocityConstraint"
-        if not callable(function):
-            raise TypeError(
-                f"`{kind}(function=...)` must be a function of time, poses and twists; got "
-                f"{function!r}."
-            )
-        self.bodies = body_names_of(kind, bodies)
-        self.name = checked_name(kind, name, f"velocity constraint {'-'.join(self.bodies)}")
-        self.function = as_law(function, f"{kind}(function=...)")
-        still = {name: (jnp.zeros(3), jnp.eye(3)) for name in self.bodies}
-        twists = {name: (jnp.zeros(3), jnp.zeros(3)) for name in self.bodies}
-        shape = jax.eval_shape(lambda: self._values(jnp.zeros(()), still, twists)).shape
-        self.lengths = checked_lengths(kind, lengths, equation_count(kind, shape))
+        super().__init__(function, bodies, lengths, name)
         self._check_linear()
-
-    @property
-    def constrains_length(self) -> tuple[bool, ...]:
-        return self.lengths
 
     @property
     def is_on_positions(self) -> bool:
         """False."""
         return False
-
-    def body_names(self) -> tuple[str, ...]:
-        return self.bodies
-
-    def joint_names(self) -> tuple[str, ...]:
-        return ()
-
-    def attached(self, joints: Mapping[str, AbstractJoint]) -> "VelocityConstraint":
-        return self
 
     def rate(
         self, t: Float[Array, ""], poses: Mapping[str, Pose], twists: Mapping[str, Twist]
@@ -110,28 +73,15 @@ class VelocityConstraint(AbstractConstraint):
         twists = {name: twists[name] for name in self.bodies}
         return self._values(t, poses, twists).reshape(len(self.lengths))
 
-    def _values(self, t, poses, twists) -> Array:
-        return jnp.asarray(self.function(t, poses, twists))
+    def _at_rest(self):
+        still = {name: (jnp.zeros(3), jnp.zeros(3)) for name in self.bodies}
+        return self._values(jnp.zeros(()), self._origins(), still)
 
     def _check_linear(self) -> None:
         """Raise unless the function is linear in the twists at some poses and twists."""
         if is_traced(self.function):
             return
-        random = np.random.default_rng(0)
-        poses = {
-            name: (jnp.asarray(random.normal(size=3)), euler_map(_unit(random.normal(size=4))))
-            for name in self.bodies
-        }
-        first, second = (
-            {name: tuple(random.normal(size=(2, 3))) for name in self.bodies} for _ in range(2)
-        )
-
-        def at(part: float) -> np.ndarray:
-            twists: Any = jax.tree.map(lambda a, b: jnp.asarray(a + part * (b - a)), first, second)
-            return np.asarray(self._values(jnp.zeros(()), poses, twists))
-
-        with jax.ensure_compile_time_eval():
-            values = [at(part) for part in (0.0, 1.0, 3.0)]
+        values = _at_random(self.function, self.bodies)
         gap = np.abs(values[2] - 3.0 * values[1] + 2.0 * values[0])
         size = np.max(np.abs(values), initial=1.0)
         if np.any(gap > _ROUND_OFF * np.finfo(gap.dtype).eps * size):
@@ -142,5 +92,25 @@ class VelocityConstraint(AbstractConstraint):
             )
 
 
-def _unit(p: np.ndarray) -> Array:
-    return jnp.asarray(p / np.sqrt(np.sum(p * p)))
+def _at_random(function: Any, bodies: tuple[str, ...]) -> np.ndarray:
+    """Values at random poses, for twists a, b and 3 b - 2 a."""
+    random = np.random.default_rng(0)
+    quaternions = random.normal(size=(len(bodies), 4))
+    quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+    positions, first, second = random.normal(size=(3, len(bodies), 6))
+
+    def values(positions, quaternions, twists):
+        poses = {
+            name: (x[:3], euler_map(p))
+            for name, x, p in zip(bodies, positions, quaternions, strict=True)
+        }
+        twists = [
+            {name: (w[:3], w[3:]) for name, w in zip(bodies, one, strict=True)} for one in twists
+        ]
+        zero = jnp.zeros(())
+        return jnp.stack([jnp.asarray(function(zero, poses, one)) for one in twists])
+
+    # One program, also where a transformation of JAX is under way.
+    with eval_context():
+        twists = np.stack([first, second, 3.0 * second - 2.0 * first])
+        return np.asarray(jax.jit(values)(positions, quaternions, twists))

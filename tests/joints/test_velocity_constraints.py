@@ -123,6 +123,16 @@ def test_motion_of_a_sleigh(glide):
     assert max(np.max(run.position_drift), np.max(run.velocity_drift)) < 1e-13
 
 
+def test_lie_group_steps():
+    """Of order 4 along the closed form, and on the constraint without a projection."""
+    model = rj.NullSpace(sleigh())
+    run = rj.simulate(
+        model, gliding(model.system), 1.0, solver=rj.solvers.CommutatorFree4(), dt=0.005
+    )
+    np.testing.assert_allclose(run.states.angular_velocity[-1, 0, 2], glided(1.0)[1], rtol=1e-9)
+    assert np.max(run.velocity_drift) < 1e-13
+
+
 @pytest.mark.exhaustive
 def test_gradient_of_a_run(glide):
     def turn(arm):
