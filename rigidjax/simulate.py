@@ -56,6 +56,7 @@ from .solvers.knots import KnotController, Knots, Pinned, knots_of, separated
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
 from .solvers.unrolled import is_small, unrolled
 from .state import State
+from .system import has_joints
 
 
 def simulate(
@@ -327,7 +328,7 @@ def _no_time(invalid, t0, t1, dt0, saveat):
 
 def _wrapped(solver, model, projection):
     """The solver with what follows each of its steps."""
-    constrained = model.rotation.num_constraints > 0 or model.jointed is not None
+    constrained = model.rotation.num_constraints > 0 or has_joints(model.system)
     if projection is not None and constrained:
         solver = Projected(solver, model, projection)
     return Recharted(solver, model) if model.recharting else solver

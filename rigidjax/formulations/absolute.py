@@ -8,11 +8,11 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
-from ..system import System, as_mechanics
+from ..system import System, as_mechanics, has_joints
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
-from .internal import check_rotation, system_multipliers
+from .internal import check_rotation, multipliers_of_rotations
 from .redundancy import idle_projector
 
 
@@ -114,11 +114,10 @@ class Absolute(AbstractAbsolute):
                 return lam
             t, y0 = jnp.asarray(t, values.dtype), values[: self.layout.size]
             return lam - idle_projector(Descriptor(self), t, y0) @ lam
-        if self.jointed is not None:
+        if self.jointed is not None and has_joints(self.system):
             if self.rotation.num_constraints == 0:
                 return self.jointed.multipliers(t, y)
             return Descriptor(self).accelerations_and_multipliers(t, values)[1]
-        kinematics = self.kinematics(t, y)
-        return system_multipliers(
-            self.rotation, self.mechanics, t, kinematics, *self.split_coordinates(y)
+        return multipliers_of_rotations(
+            self.rotation, self.mechanics, t, self.kinematics(t, y), *self.split_coordinates(y)
         )

@@ -14,7 +14,7 @@ from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import cross, multiply
 from ..state import State
-from ..system import AbstractMechanics, System, as_mechanics
+from ..system import AbstractMechanics, FixedPointMechanics, System, as_mechanics, has_joints
 from ..system.dynamics import eliminates
 from ..system.jointed import JointedMechanics, Twists
 from ..system.reactions import ConstraintReaction, Reaction
@@ -87,7 +87,7 @@ class AbstractFormulation(eqx.Module):
         empty without any.
         """
         values, _ = split_chart(y)
-        if self.jointed is None:
+        if self.jointed is None or not has_joints(self.system):
             return jnp.zeros(0, values.dtype)
         return self.jointed.gaps(t, join_chart(values[: self.layout.size], y))
 
@@ -152,16 +152,12 @@ class AbstractFormulation(eqx.Module):
         for i, a in enumerate(self.layout.rotations(values)):
             p = self.rotation.to_quaternion(a)
             quaternions.append(p if reference is None else multiply(reference[i], p))
-        omegas = jnp.stack(kinematics.angular_velocities)
+        omegas = jnp.asarray(kinematics.angular_velocities)
         if not self.layout.translates:
             zeros = jnp.zeros_like(omegas)
             return State(zeros, jnp.stack(quaternions), zeros, omegas)
-        return State(
-            jnp.stack(kinematics.positions),
-            jnp.stack(quaternions),
-            jnp.stack(kinematics.velocities),
-            omegas,
-        )
+        positions, velocities = map(jnp.asarray, (kinematics.positions, kinematics.velocities))
+        return State(positions, jnp.stack(quaternions), velocities, omegas)
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
@@ -265,7 +261,7 @@ class AbstractFormulation(eqx.Module):
     @property
     @abc.abstractmethod
     def jointed(self) -> AbstractJointed | None:
-        """The formulation of all bodies at once if there are joints, else `None`."""
+        """The formulation of all bodies of a `System` at once, `None` for a `FixedPointBody`."""
 
     def joint_coordinates(
         self, t: Float[Array, ""], y: Unknowns
@@ -274,7 +270,7 @@ class AbstractFormulation(eqx.Module):
 
         **Errors:** `ValueError` for a model without joints.
         """
-        if self.jointed is None:
+        if self.jointed is None or not has_joints(self.system):
             raise ValueError("The model has no joints, so that there are no joint coordinates.")
         values, _ = split_chart(y)
         return self.jointed.joint_coordinates(t, join_chart(values[: self.layout.size], y))
@@ -300,9 +296,7 @@ class AbstractFormulation(eqx.Module):
         """
         if self.jointed is not None:
             return self.jointed.accelerations(t, y)
-        linear, angular = self.mechanics.accelerations(t, self.kinematics(t, y))
-        turning = jnp.stack(angular)
-        return Twists(jnp.stack(linear) if linear else jnp.zeros_like(turning), turning)
+        return self._of_bodies.accelerations(t, self.kinematics(t, y))
 
     def frame_poses(
         self, t: Float[Array, ""], y: Unknowns
@@ -354,13 +348,14 @@ class AbstractFormulation(eqx.Module):
         **Errors:** `ValueError` for a `FixedPointBody`.
         """
         kinematics = self.kinematics(t, y)
-        if not self.mechanics.translates:
+        mechanics = self._of_bodies
+        if not isinstance(mechanics, JointedMechanics):
             raise ValueError(
                 "A `FixedPointBody` does not say where its centre of mass is. Use a `System` of a "
                 "`Body` on a `Spherical` joint."
             )
-        masses = jnp.stack(list(self.mechanics.masses()))
-        return masses @ jnp.stack(list(kinematics.positions)) / jnp.sum(masses)
+        masses = mechanics.masses
+        return masses @ jnp.asarray(kinematics.positions) / jnp.sum(masses)
 
     def centroidal_momentum(
         self, t: Float[Array, ""], y: Unknowns
@@ -379,8 +374,15 @@ class AbstractFormulation(eqx.Module):
         return linear, angular - cross(centre, linear)
 
     @property
-    def _of_bodies(self) -> AbstractMechanics | JointedMechanics:
-        return self.mechanics if self.jointed is None else self.jointed.mechanics
+    def _of_bodies(self) -> FixedPointMechanics | JointedMechanics:
+        if isinstance(self.system, System):
+            return JointedMechanics(self.system)
+        return self._body
+
+    @property
+    def _body(self) -> FixedPointMechanics:
+        assert isinstance(self.system, FixedPointBody)
+        return FixedPointMechanics(self.system)
 
     def rotation_matrix(
         self, values: Float[Array, " N"], reference: Float[Array, "L 4"] | None, i: int

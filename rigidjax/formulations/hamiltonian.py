@@ -69,7 +69,7 @@ class Hamiltonian(AbstractFormulation):
 
     @property
     def jointed(self) -> None:
-        """`None`: there are no joints."""
+        """`None`: momenta are no velocities."""
         return None
 
     @property
@@ -105,11 +105,9 @@ class Hamiltonian(AbstractFormulation):
         )
         if not layout.translates:
             return Kinematics((), rotations, (), omegas)
-        positions = tuple(layout.position(values, i) for i in bodies)
-        velocities = tuple(
-            layout.velocity(values, i) / mass for i, mass in enumerate(self.mechanics.masses())
-        )
-        return Kinematics(positions, rotations, velocities, omegas)
+        masses = jnp.stack(list(self.mechanics.masses()))
+        positions, velocities = layout.poses(values)[0], layout.twists(values)[0] / masses[:, None]
+        return Kinematics(positions, jnp.stack(rotations), velocities, jnp.stack(omegas))
 
     def phases(self, y: Unknowns) -> list[tuple[Float[Array, "4"], Float[Array, "4"]]]:
         """Quaternion $q$ and momentum $p$, kg m^2/s, of each body."""
@@ -122,6 +120,7 @@ class Hamiltonian(AbstractFormulation):
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
         mechanics, kinematics = self.mechanics, self.kinematics(t, y)
+        values, _ = split_chart(y)
         wrenches = mechanics.wrenches(t, kinematics)
         rates, slopes = [], []
         for (q, p), inertia, (_, moment) in zip(
@@ -138,8 +137,7 @@ class Hamiltonian(AbstractFormulation):
             if moment is not None:
                 slope = slope + 2.0 * so3.multiply(q, _pure(moment))
             slopes.append(slope)
-        linear = mechanics.linear_accelerations(wrenches, kinematics)
-        forces = [m * a for m, a in zip(mechanics.masses(), linear, strict=True)] if linear else ()
+        forces = [jnp.zeros(3, values.dtype) if f is None else f for f, _ in wrenches]
         return self.layout.join(kinematics.velocities, rates, forces, slopes)
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:

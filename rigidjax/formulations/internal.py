@@ -1,6 +1,6 @@
 """The internal constraints of the rotations of all bodies: drift and multipliers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -25,31 +25,20 @@ def check_rotation(rotation: AbstractRotation | None) -> AbstractRotation:
 
 
 def constraint_drift(
-    rotation: AbstractRotation,
-    coordinates: Sequence[Float[Array, " n"]],
-    rates: Sequence[Float[Array, " n"]],
+    rotation: AbstractRotation, a: Float[Array, " n"], a_dot: Float[Array, " n"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Largest absolute value of the internal constraints and of their rates, all bodies."""
-    if rotation.num_constraints == 0:
-        zero = jnp.zeros((), coordinates[0].dtype)
-        return zero, zero
-    position = jnp.stack([jnp.max(jnp.abs(rotation.constraint(a))) for a in coordinates])
-    velocity = jnp.stack(
-        [
-            jnp.max(jnp.abs(rotation.constraint_jacobian(a) @ a_dot))
-            for a, a_dot in zip(coordinates, rates, strict=True)
-        ]
-    )
-    return jnp.max(position), jnp.max(velocity)
+    """Largest absolute value of the internal constraints of a body and of their rates."""
+    position, velocity = rotation.constraint(a), rotation.constraint_jacobian(a) @ a_dot
+    return jnp.max(jnp.abs(position), initial=0.0), jnp.max(jnp.abs(velocity), initial=0.0)
 
 
-def system_multipliers(
+def multipliers_of_rotations(
     rotation: AbstractRotation,
     mechanics: AbstractMechanics,
     t: Float[Array, ""],
     kinematics: Kinematics,
-    coordinates: Sequence[Float[Array, " n"]],
-    rates: Sequence[Float[Array, " n"]],
+    coordinates: Iterable[Float[Array, " n"]],
+    rates: Iterable[Float[Array, " n"]],
 ) -> Float[Array, " m"]:
     """Multipliers of the internal constraints of all bodies, joined."""
     wrenches = mechanics.wrenches(t, kinematics)

@@ -194,6 +194,11 @@ class AbstractJointed(eqx.Module):
         """Unknowns whose positions satisfy all constraints; velocities as they were."""
         # A loop, since it compiles in half the time. What is cached must not be made inside of it.
         _ = self.mechanics
+        if self.mechanics.is_free:
+            values, _ = split_chart(y)
+            x, a = self.layout.poses(values)
+            a, angles = jax.vmap(self.rotation.project)(a), self.layout.angles(values)
+            return join_chart(self.layout.join_all(x, a, self.layout.velocities(values), angles), y)
         if not self.system.closes:
             return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: self.newton_step(t, y), y)
 

@@ -3,19 +3,23 @@ r"""Formulations of a system with joints whose velocities are the minimal ones o
 import abc
 from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..joints.base import replaced
 from ..linalg import loops_are_kernels
-from ..rotations.base import AbstractRotation
+from ..rotations.base import AbstractRotation, Rates
+from ..rotations.matrix import to_body, to_space
 from ..side_by_side import side_by_side
 from ..system import System
 from ..system.articulated import articulated
+from ..system.attachment import Poses
 from ..system.dynamics import Motion, body_accelerations, consistent_rates, motion
 from ..system.reactions import rotors
-from ..system.trees import tree_rates, tree_twists
+from ..system.trees import first_rate, free_bodies, tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
 from .jointed import AbstractJointed
@@ -37,13 +41,21 @@ class AbstractJointedRates(AbstractJointed):
 
     def velocities_of(self, t, poses, places, coordinates, twists):
         nu = tree_rates(self.mechanics, t, places, twists)
-        return consistent_rates(self.mechanics, t, poses, places, nu)
+        return self.as_unknowns(poses, consistent_rates(self.mechanics, t, poses, places, nu))
+
+    def minimal(self, poses: Poses, values: Float[Array, " N"]) -> Float[Array, " f"]:
+        r"""$\nu$ of the trees, angular velocities of free bodies in body components."""
+        return self.layout.velocities(values)
+
+    def as_unknowns(self, poses: Poses, nu: Float[Array, " f"]) -> Float[Array, " f"]:
+        """The inverse of `minimal`, of minimal velocities or of their derivatives."""
+        return nu
 
     def motion(self, t, y):
         values, _ = split_chart(y)
         poses = self.poses(t, y)
         places = self.mechanics.place(poses)
-        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
+        nu = consistent_rates(self.mechanics, t, poses, places, self.minimal(poses, values))
         return poses, places, tree_twists(self.mechanics, t, poses, places, nu)
 
     @compiled
@@ -76,14 +88,14 @@ class AbstractJointedRates(AbstractJointed):
         values, _ = split_chart(y)
         poses = self.poses(t, y)
         places = self.mechanics.place(poses)
-        of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
+        of = motion(self.mechanics, t, poses, places, self.minimal(poses, values))
         return constant_chart(self.joined_rates(y, places, of), y)
 
     def accelerations(self, t, y):
         values, _ = split_chart(y)
         poses = self.poses(t, y)
         places = self.mechanics.place(poses)
-        of = motion(self.mechanics, t, poses, places, self.layout.velocities(values))
+        of = motion(self.mechanics, t, poses, places, self.minimal(poses, values))
         return body_accelerations(self.mechanics, t, poses, of.rates, of.derivatives)
 
     @compiled
@@ -92,8 +104,8 @@ class AbstractJointedRates(AbstractJointed):
         values, _ = split_chart(y)
         poses = self.poses(t, y)
         places = self.mechanics.place(poses)
-        nu = consistent_rates(self.mechanics, t, poses, places, self.layout.velocities(values))
-        return self.with_rates(y, nu)
+        nu = consistent_rates(self.mechanics, t, poses, places, self.minimal(poses, values))
+        return self.with_rates(y, self.as_unknowns(poses, nu))
 
 
 def _rates_by_motion(model: AbstractJointedRates, t, y):
@@ -105,10 +117,14 @@ def _rates_by_articulated(model: AbstractJointedRates, t, y):
 
 
 class JointedNullSpace(AbstractJointedRates):
-    r"""$y = (x_1, a_1, \dots, \nu)$, with the joint rates of the spanning trees."""
+    r"""$y = (x_1, a_1, \dots, \nu)$, with the joint rates of the spanning trees.
+
+    With `rates="space"` angular velocities of bodies on no joint are in space components.
+    """
 
     system: System
     rotation: AbstractRotation
+    rates: Rates = eqx.field(static=True, default="body")
 
     @property
     def layout(self) -> Layout:
@@ -118,14 +134,28 @@ class JointedNullSpace(AbstractJointedRates):
             len(self.followed),
         )  # fmt: skip
 
+    def minimal(self, poses, values):
+        return self._turned(poses, self.layout.velocities(values), to_body)
+
+    def as_unknowns(self, poses, nu):
+        # Of derivatives too: d(R Omega)/dt = R dOmega/dt, since Omega x Omega = 0.
+        return self._turned(poses, nu, to_space)
+
+    def _turned(self, poses, nu, turn):
+        if self.rates == "body":
+            return nu
+        free = free_bodies(self.mechanics)
+        rows = np.add.outer(first_rate(self.mechanics)[free], np.arange(3, 6))
+        return nu.at[rows].set(jax.vmap(turn)(poses.rotations[free], nu[rows]))
+
     def coordinate_rates(self, y, twists):
         _, a = self.layout.poses(split_chart(y)[0])
         return jax.vmap(self.rotation.rate)(a, twists.angular)
 
     def joined_rates(self, y, places, of):
         return self.layout.join_all(
-            of.twists.linear, self.coordinate_rates(y, of.twists), of.derivatives,
-            self.angle_rates(places, of.twists),
+            of.twists.linear, self.coordinate_rates(y, of.twists),
+            self.as_unknowns(places.poses, of.derivatives), self.angle_rates(places, of.twists),
         )  # fmt: skip
 
     def with_rates(self, y, nu):

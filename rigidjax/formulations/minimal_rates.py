@@ -28,6 +28,7 @@ from ..system.trees import Screws, centres, generalised_forces, mass_matrix, nul
 from .base import AbstractFormulation
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
+from .jointed_rates import AbstractJointedRates
 
 
 class Placed(eqx.Module):
@@ -265,25 +266,13 @@ class AbstractMinimalRates(AbstractFormulation):
         """Poses, joints and minimal velocities of a `System` in body components."""
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        if self.jointed is not None:
-            jointed = self.jointed
-            poses = jointed.poses(t, y)
-            places = jointed.mechanics.place(poses)
-            nu = self.layout.velocities(values)
-            nu = consistent_rates(jointed.mechanics, t, poses, places, nu)
-            return Placed(jointed.mechanics, t, poses, places, nu)
-        mechanics, kinematics = JointedMechanics(self.system), self.kinematics(t, y)
-        x, R, v, omega = (
-            jnp.stack(list(rows))
-            for rows in (
-                kinematics.positions, kinematics.rotations, kinematics.velocities,
-                kinematics.angular_velocities,
-            )
-        )  # fmt: skip
-        poses = mechanics.poses(x, R, jnp.zeros(0))
-        return Placed(
-            mechanics, t, poses, mechanics.place(poses), jnp.concatenate([v, omega], axis=1).ravel()
-        )
+        jointed = self.jointed
+        assert isinstance(jointed, AbstractJointedRates)
+        poses = jointed.poses(t, y)
+        places = jointed.mechanics.place(poses)
+        nu = jointed.minimal(poses, values)
+        nu = consistent_rates(jointed.mechanics, t, poses, places, nu)
+        return Placed(jointed.mechanics, t, poses, places, nu)
 
     def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
         r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""

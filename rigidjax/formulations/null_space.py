@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
@@ -13,7 +14,7 @@ from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system import System, as_mechanics, has_joints
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
-from .internal import check_rotation, constraint_drift, system_multipliers
+from .internal import check_rotation, constraint_drift, multipliers_of_rotations
 from .jointed_rates import JointedNullSpace
 from .layout import Layout
 from .minimal_rates import AbstractMinimalRates
@@ -34,8 +35,7 @@ class AbstractNullSpace(AbstractMinimalRates):
     def layout(self) -> Any:
         if self.jointed is not None:
             return self.jointed.layout
-        mechanics = self.mechanics
-        return Layout(mechanics.num_bodies, mechanics.translates, self.rotation.num_coordinates, 3)
+        return Layout(1, False, self.rotation.num_coordinates, 3)
 
     def pack(
         self,
@@ -45,80 +45,53 @@ class AbstractNullSpace(AbstractMinimalRates):
     ) -> Float[Array, " N"]:
         if self.jointed is not None:
             return self.jointed.pack(state, reference, t)
-        coordinates, rates = [], []
-        for i in range(self.layout.num_bodies):
-            p, omega = state.orientation[i], state.angular_velocity[i]
-            a = self.rotation.from_quaternion(relative_quaternion(p, reference, i))
-            coordinates.append(a)
-            if self.rates == "space":
-                omega = to_space(euler_map(p), omega)
-            rates.append(omega)
-        return self.layout.join(state.position, coordinates, state.velocity, rates)
+        p, omega = state.orientation[0], state.angular_velocity[0]
+        a = self.rotation.from_quaternion(relative_quaternion(p, reference, 0))
+        if self.rates == "space":
+            omega = to_space(euler_map(p), omega)
+        return jnp.concatenate([a, omega])
 
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
         if self.jointed is not None:
             return self.jointed.kinematics(t, y)
         values, reference = split_chart(y)
-        layout, bodies = self.layout, range(self.layout.num_bodies)
-        rotations = tuple(self.rotation_matrix(values, reference, i) for i in bodies)
-        rates = tuple(layout.rates(values, i) for i in bodies)
+        R, omega = self.rotation_matrix(values, reference, 0), self.layout.velocities(values)
         if self.rates == "space":
-            rates = tuple(to_body(R, w) for R, w in zip(rotations, rates, strict=True))
-        if not layout.translates:
-            return Kinematics((), rotations, (), rates)
-        positions = tuple(layout.position(values, i) for i in bodies)
-        velocities = tuple(layout.velocity(values, i) for i in bodies)
-        return Kinematics(positions, rotations, velocities, rates)
+            omega = to_body(R, omega)
+        return Kinematics((), (R,), (), (omega,))
 
-    def coordinate_rates(self, y: Unknowns) -> list[Float[Array, " n"]]:
-        r"""Rates $\dot a = T(a)\,\Omega$ of the rotation coordinates of each body."""
+    def coordinate_rate(self, y: Unknowns) -> Float[Array, " n"]:
+        r"""Rate $\dot a = T(a)\,\Omega$ of the coordinates of a body with a fixed point."""
         values, reference = split_chart(y)
-        out = []
-        for i in range(self.layout.num_bodies):
-            w = self.layout.rates(values, i)
-            if self.rates == "space" and reference is not None:
-                w = to_body(euler_map(reference[i]), w)
-            out.append(self.rotation.rate(self.layout.coordinates(values, i), w, self.rates))
-        return out
+        w = self.layout.velocities(values)
+        if self.rates == "space" and reference is not None:
+            w = to_body(euler_map(reference[0]), w)
+        return self.rotation.rate(self.layout.coordinates(values, 0), w, self.rates)
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
         if self.jointed is not None:
             return self.jointed.vector_field(t, y)
         kinematics = self.kinematics(t, y)
-        linear, angular = self.mechanics.accelerations(t, kinematics)
+        turning = self._body.turning(t, kinematics)
         if self.rates == "space":
             # d(R Omega)/dt = R dOmega/dt, since Omega x Omega = 0.
-            angular = tuple(
-                to_space(R, w) for R, w in zip(kinematics.rotations, angular, strict=True)
-            )
-        rate = self.layout.join(kinematics.velocities, self.coordinate_rates(y), linear, angular)
-        return constant_chart(rate, y)
+            turning = to_space(kinematics.rotations[0], turning)
+        return constant_chart(jnp.concatenate([self.coordinate_rate(y), turning]), y)
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         if self.jointed is not None:
             return self.jointed.drift(t, y)
-        values, _ = split_chart(y)
-        return constraint_drift(
-            self.rotation,
-            [self.layout.coordinates(values, i) for i in range(self.layout.num_bodies)],
-            self.coordinate_rates(y),
-        )
+        a = self.layout.coordinates(split_chart(y)[0], 0)
+        return constraint_drift(self.rotation, a, self.coordinate_rate(y))
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        if not (self.rotation.num_constraints or has_joints(self.system)):
+            return y
         if self.jointed is not None:
             return self.jointed.project(t, y)
-        if self.rotation.num_constraints == 0:
-            return y
         values, _ = split_chart(y)
-        layout, bodies = self.layout, range(self.layout.num_bodies)
-        shifts = layout.translates
-        projected = layout.join(
-            [layout.position(values, i) for i in bodies] if shifts else (),
-            [self.rotation.project(layout.coordinates(values, i)) for i in bodies],
-            [layout.velocity(values, i) for i in bodies] if shifts else (),
-            [layout.rates(values, i) for i in bodies],
-        )
-        return join_chart(projected, y)
+        a = self.rotation.project(self.layout.coordinates(values, 0))
+        return join_chart(jnp.concatenate([a, self.layout.velocities(values)]), y)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""Multipliers $\lambda$ of the internal constraints, and of the joints, in postprocessing.
@@ -128,11 +101,10 @@ class AbstractNullSpace(AbstractMinimalRates):
         """
         if self.jointed is not None:
             return self.jointed.multipliers(t, y)
-        values, _ = split_chart(y)
+        a = self.layout.coordinates(split_chart(y)[0], 0)
+        rate = self.coordinate_rate(y)
         kinematics = self.kinematics(t, y)
-        rates = self.coordinate_rates(y)
-        coordinates = [self.layout.coordinates(values, i) for i in range(len(rates))]
-        return system_multipliers(self.rotation, self.mechanics, t, kinematics, coordinates, rates)
+        return multipliers_of_rotations(self.rotation, self.mechanics, t, kinematics, [a], [rate])
 
 
 class NullSpace(AbstractNullSpace):
@@ -180,11 +152,11 @@ class NullSpace(AbstractNullSpace):
 
     @property
     def jointed(self) -> JointedNullSpace | None:
-        """The same formulation for a system with joints, `None` without."""
+        """The same formulation for a system, `None` for a `FixedPointBody`."""
         system = self.system
-        if not has_joints(system):
+        if not isinstance(system, System):
             return None
-        return JointedNullSpace(system, self.rotation)
+        return JointedNullSpace(system, self.rotation, self.rates)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         jointed = self.jointed

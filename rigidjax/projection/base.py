@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..results import JOINTS_OPEN
+from ..system import has_joints
 from ..system.gaps import closed_gap
 
 
@@ -31,7 +32,7 @@ def closed_or_not(
     Unknowns that are not finite have an outcome of their own.
     """
     successful = diffrax.RESULTS.successful
-    if model.jointed is None:
+    if not has_joints(model.system):
         return y, successful
     gap = jnp.max(model.gaps(t, y), initial=0.0)
     is_open = gap > closed_gap(gap.dtype)

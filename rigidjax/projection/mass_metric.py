@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from ..formulations import AbstractAbsolute, AbstractFormulation, Hamiltonian
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..rotations.base import AbstractRotation
+from ..system import has_joints
 from .base import AbstractProjection, closed_or_not
 
 
@@ -36,7 +37,7 @@ class MassMetric(AbstractProjection):
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         rotation = model.rotation
         result = diffrax.RESULTS.successful
-        if model.jointed is not None:
+        if has_joints(model.system):
             return self.jointed(model, t, y)
         if rotation.num_constraints == 0:
             return y, result

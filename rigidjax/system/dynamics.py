@@ -77,6 +77,10 @@ def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
     """
     if nu.size == 0:
         return Motion(nu, tree_twists(mechanics, t, poses, places, nu), nu)
+    if mechanics.is_free:
+        twists = tree_twists(mechanics, t, poses, places, nu)
+        forces = mechanics.free_forces(t, mechanics.kinematics(poses, places, twists))
+        return Motion(nu, twists, mechanics.inverse_mass(forces).ravel())
     if eliminates(mechanics):
         twists = tree_twists(mechanics, t, poses, places, nu)
         return Motion(nu, twists, _by_elimination(mechanics, t, poses, places, nu, twists))
@@ -160,6 +164,8 @@ def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twi
     def rate(t, poses):
         return mechanics.constraint_rate(t, mechanics.place(poses), twists)
 
+    if mechanics.is_free:
+        return mechanics.inverse_mass(forces)
     _, gamma = mechanics.bias(rate, t, poses, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     if mechanics.system.closes:

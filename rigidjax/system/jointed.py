@@ -69,6 +69,11 @@ class JointedMechanics(eqx.Module):
         return len(self.system.bodies)
 
     @property
+    def is_free(self) -> bool:
+        """Whether nothing is imposed on the motion of any body."""
+        return not (self.system.joints or self.system.constraints)
+
+    @property
     def num_rates(self) -> int:
         """Number of minimal velocities of the trees."""
         return sum(self.system.rates_of_bodies)
@@ -384,6 +389,11 @@ class JointedMechanics(eqx.Module):
         """Accelerations of the bodies, were they free, under wrenches."""
         angular = jax.vmap(solve_inertia)(self.inertias, wrenches[:, 3:])
         return jnp.concatenate([wrenches[:, :3] / self.masses[:, None], angular], axis=1)
+
+    def accelerations(self, t, kinematics: Kinematics) -> Twists:
+        """Derivatives of the twists of the bodies, were they free."""
+        w_dot = self.inverse_mass(self.free_forces(t, kinematics))
+        return Twists(w_dot[:, :3], w_dot[:, 3:])
 
     def bias(self, function, t, poses: Poses, twists: Twists):
         """Time derivative of `function(t, poses)` along the motion at fixed velocities."""

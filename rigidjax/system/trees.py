@@ -201,6 +201,11 @@ def twists_of(poses: Poses, at, motions: Float[Array, "L 6"]) -> "Twists":
 
 def tree_twists(mechanics: "JointedMechanics", t, poses: Poses, places, nu) -> "Twists":
     """Twists of all bodies from the minimal velocities of the trees."""
+    if mechanics.is_free:
+        from .jointed import Twists
+
+        rows = nu.reshape(-1, 6)
+        return Twists(rows[:, :3], rows[:, 3:])
     at = centres(mechanics, poses)
     own = own_motions(mechanics, t, poses, places, at, nu)
     return twists_of(poses, at, along_paths(mechanics, own))

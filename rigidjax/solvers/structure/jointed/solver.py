@@ -9,6 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ....formulations import AbstractFormulation
+from ....system import has_joints
 from ...outcome import RESULTS
 from ...terms import unwrapped
 from ..free_bodies import AbstractFreeBodySolver
@@ -72,7 +73,7 @@ class AbstractSystemSolver(AbstractFreeBodySolver):
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
         """As for free bodies; with joints, a `Memory`."""
         term, direction = unwrapped(terms)
-        if term.model.jointed is None:
+        if not has_joints(term.model.system):
             return super().init(terms, t0, t1, y0, args)
         self.check_model(term.model)
         return _first(term.model, direction * t0, y0)
@@ -89,7 +90,7 @@ class AbstractSystemSolver(AbstractFreeBodySolver):
         """One step from `t0` to `t1`."""
         term, direction = unwrapped(terms)
         model = term.model
-        if model.jointed is None:
+        if not has_joints(model.system):
             return super().step(terms, t0, t1, y0, args, solver_state, made_jump)
         t0, t1 = (jnp.asarray(direction * t, y0.dtype) for t in (t0, t1))
         y1, dense, memory, result = _step(self.step_of_joints, model, t0, t1, y0, solver_state)
