@@ -198,6 +198,8 @@ def _solve(
     counts_itself = structured or isinstance(solver, AbstractDAESolver)
     failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
     given, model = model, separated(model, t0, t1)
+    # Steps see the pieces of signals, what would be prepared the whole of them.
+    model = model if signals_of(model) else model.prepared()
     controller = _ending_at_knots(controller, model)
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
 from ..system import System, as_mechanics, has_joints
+from ..system.jointed import JointedMechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -42,6 +43,7 @@ class Absolute(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
+    built: JointedMechanics | None
     rotation: AbstractRotation
     index: int = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
@@ -78,6 +80,7 @@ class Absolute(AbstractAbsolute):
                 "supported there. Use `NullSpace` or `Relative`."
             )
         self.system = system
+        self.built = None
         self.rotation = check_rotation(rotation)
         self.index = index
         self.stabilized = stabilized

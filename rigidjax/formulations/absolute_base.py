@@ -136,7 +136,7 @@ class AbstractAbsolute(AbstractFormulation):
         system = self.system
         if not isinstance(system, System):
             return None
-        return JointedAbsolute(system, self.rotation)
+        return JointedAbsolute(system, self.rotation, self.built)
 
     @property
     def layout(self) -> Layout:

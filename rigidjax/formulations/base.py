@@ -1,7 +1,7 @@
 """What every way to write the equations of motion provides."""
 
 import abc
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
 from ..forces.base import Kinematics
+from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import cross, multiply
@@ -30,7 +31,7 @@ from .charts import (
 )
 from .compiled import compiled
 from .joint_checks import check_joints
-from .jointed import AbstractJointed
+from .jointed import AbstractJointed, mechanics_of
 
 
 class AbstractFormulation(eqx.Module):
@@ -46,6 +47,7 @@ class AbstractFormulation(eqx.Module):
     """
 
     system: eqx.AbstractVar[System | FixedPointBody]
+    built: eqx.AbstractVar[JointedMechanics | None]
     rotation: eqx.AbstractVar[AbstractRotation]
     recharting: eqx.AbstractVar[bool]
 
@@ -103,6 +105,12 @@ class AbstractFormulation(eqx.Module):
     def mechanics(self) -> AbstractMechanics:
         """Masses, inertias and wrenches of the system."""
         return as_mechanics(self.system)
+
+    def prepared(self) -> Self:
+        """The same model with what follows from its system alone computed, once for a run."""
+        if not isinstance(self.system, System):
+            return self
+        return replaced(self, built=replaced(mechanics_of(self.system), system=None))
 
     @property
     def num_unknowns(self) -> int:
@@ -375,9 +383,9 @@ class AbstractFormulation(eqx.Module):
 
     @property
     def _of_bodies(self) -> FixedPointMechanics | JointedMechanics:
-        if isinstance(self.system, System):
-            return JointedMechanics(self.system)
-        return self._body
+        if not isinstance(self.system, System):
+            return self._body
+        return mechanics_of(self.system, self.built)
 
     @property
     def _body(self) -> FixedPointMechanics:

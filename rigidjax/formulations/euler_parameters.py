@@ -11,6 +11,7 @@ from ..bodies.fixed_point import FixedPointBody
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..system import System, as_mechanics, has_joints
+from ..system.jointed import JointedMechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -65,6 +66,7 @@ class EulerParameters(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
+    built: JointedMechanics | None
     form: Form = eqx.field(static=True)
     index: int = eqx.field(static=True)
     printed: bool = eqx.field(static=True)
@@ -88,6 +90,7 @@ class EulerParameters(AbstractAbsolute):
                 "use `NullSpace` or `Absolute`, both with `rj.Quaternion()`."
             )
         self.system = system
+        self.built = None
         self.form = form
         self.index = index
         self.printed = printed

@@ -14,6 +14,7 @@ from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..state import State
 from ..system import System, as_mechanics, has_joints
+from ..system.jointed import JointedMechanics
 from .base import AbstractFormulation
 from .charts import Unknowns, split_chart
 from .layout import Layout
@@ -42,6 +43,7 @@ class Hamiltonian(AbstractFormulation):
     """
 
     system: System | FixedPointBody
+    built: JointedMechanics | None
     rotation: Quaternion
 
     def __init__(
@@ -56,6 +58,7 @@ class Hamiltonian(AbstractFormulation):
                 "`NullSpace` or `Absolute`, both with `rj.Quaternion()`."
             )
         self.system = system
+        self.built = None
         self.rotation = Quaternion(radial_inertia)
 
     @property

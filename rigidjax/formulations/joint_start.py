@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, finite, float_array
 from ..forces.base import Kinematics
+from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..state import State
 from ..system import System
@@ -63,6 +64,13 @@ class JointStart(AbstractFormulation):
     def system(self) -> System:
         assert isinstance(self.model.system, System)
         return self.model.system
+
+    @property
+    def built(self) -> JointedMechanics | None:
+        return self.model.built
+
+    def prepared(self) -> "JointStart":
+        return replaced(self, model=self.model.prepared())
 
     @property
     def rotation(self) -> AbstractRotation:

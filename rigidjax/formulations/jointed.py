@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
+from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
@@ -46,6 +47,11 @@ _NEWTON_STEPS = 2
 _ROUND_OFF = 64
 
 
+def mechanics_of(system: System, built: JointedMechanics | None = None) -> JointedMechanics:
+    """The mechanics of a system; `built`, without the system, if it was computed before."""
+    return _mechanics(system) if built is None else replaced(built, system=system)
+
+
 @eqx.filter_jit
 def _mechanics(system):
     """Traced once, however many functions need it."""
@@ -57,12 +63,13 @@ class AbstractJointed(eqx.Module):
 
     system: eqx.AbstractVar[System]
     rotation: eqx.AbstractVar[AbstractRotation]
+    built: eqx.AbstractVar[JointedMechanics | None]
     needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
 
     @functools.cached_property
     def mechanics(self) -> JointedMechanics:
         """Poses, twists and constraints of the bodies."""
-        return _mechanics(self.system)
+        return mechanics_of(self.system, self.built)
 
     @property
     @abc.abstractmethod
@@ -257,6 +264,7 @@ class JointedAbsolute(AbstractJointed):
 
     system: System
     rotation: AbstractRotation
+    built: JointedMechanics | None
     needs_all_mass: ClassVar[bool] = True
 
     @property

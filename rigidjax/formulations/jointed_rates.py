@@ -18,6 +18,7 @@ from ..system import System
 from ..system.articulated import articulated
 from ..system.attachment import Poses
 from ..system.dynamics import Motion, body_accelerations, consistent_rates, motion
+from ..system.jointed import JointedMechanics
 from ..system.reactions import rotors
 from ..system.trees import first_rate, free_bodies, tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
@@ -124,6 +125,7 @@ class JointedNullSpace(AbstractJointedRates):
 
     system: System
     rotation: AbstractRotation
+    built: JointedMechanics | None
     rates: Rates = eqx.field(static=True, default="body")
 
     @property

@@ -19,7 +19,7 @@ from ..system import System
 from ..system.attachment import Poses
 from ..system.constraints import factor_loops, regular_inertias
 from ..system.dynamics import consistent_rates
-from ..system.jointed import Twists
+from ..system.jointed import JointedMechanics, Twists
 from ..system.placing import plain_counts, tree_poses, turning_bodies
 from ..system.rows import take
 from ..system.trees import tree_rates
@@ -121,6 +121,7 @@ class JointedRelative(AbstractJointedRates):
 
     system: System
     rotation: AbstractRotation
+    built: JointedMechanics | None
 
     @property
     def layout(self) -> TreeLayout:

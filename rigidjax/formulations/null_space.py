@@ -13,6 +13,7 @@ from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system import System, as_mechanics, has_joints
+from ..system.jointed import JointedMechanics
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
 from .internal import check_rotation, constraint_drift, multipliers_of_rotations
 from .jointed_rates import JointedNullSpace
@@ -127,6 +128,7 @@ class NullSpace(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
+    built: JointedMechanics | None
     rotation: AbstractRotation
     rates: Rates = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
@@ -146,6 +148,7 @@ class NullSpace(AbstractNullSpace):
             )
         as_mechanics(system)
         self.system = system
+        self.built = None
         self.rotation = check_rotation(rotation)
         self.rates = rates
         self.recharting = recharting and self.rotation.num_constraints == 0
@@ -156,7 +159,7 @@ class NullSpace(AbstractNullSpace):
         system = self.system
         if not isinstance(system, System):
             return None
-        return JointedNullSpace(system, self.rotation, self.rates)
+        return JointedNullSpace(system, self.rotation, self.built, self.rates)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         jointed = self.jointed

@@ -7,6 +7,7 @@ from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation, Rates
 from ..state import State
 from ..system import System, as_mechanics
+from ..system.jointed import JointedMechanics
 from .charts import Unknowns
 from .internal import check_rotation
 from .jointed_relative import JointedRelative
@@ -33,6 +34,7 @@ class Relative(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
+    built: JointedMechanics | None
     rotation: AbstractRotation
     recharting: bool = eqx.field(static=True)
 
@@ -44,6 +46,7 @@ class Relative(AbstractNullSpace):
     ):
         as_mechanics(system)
         self.system = system
+        self.built = None
         self.rotation = check_rotation(rotation)
         self.recharting = recharting and self.rotation.num_constraints == 0
 
@@ -57,7 +60,7 @@ class Relative(AbstractNullSpace):
         """The same formulation for a system, `None` for a `FixedPointBody`."""
         if not isinstance(self.system, System):
             return None
-        return JointedRelative(self.system, self.rotation)
+        return JointedRelative(self.system, self.rotation, self.built)
 
     @property
     def coordinate_labels(self) -> tuple[str, ...]:

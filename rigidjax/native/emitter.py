@@ -25,8 +25,8 @@ from .memory import Buffer, Memory, View, row_major
 
 # Entries up to which an array is held in registers.
 REGISTERS = 256
-# Numbers computed in a loop up to which it is written out.
-WRITTEN_OUT = 12_000
+# Numbers computed in a loop, and multiplications of a product, up to which it is written out.
+WRITTEN_OUT, WRITTEN_OUT_PRODUCT = 6_000, 12_000
 # Turns of a loop up to which it may be.
 MOST_TURNS = 64
 # What moves numbers and computes none.
@@ -175,7 +175,7 @@ def cost(jaxpr: Any) -> int:
         times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
         if inner and equation.primitive.name in RULES:
             total += times * sum(map(cost, inner))
-        else:
+        elif equation.primitive.name not in MOVES:
             total += sum(math.prod(var.aval.shape) for var in equation.outvars)
     return total
 

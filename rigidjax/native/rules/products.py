@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import nests
-from ..emitter import REGISTERS, WRITTEN_OUT, Emitter, rule
+from ..emitter import REGISTERS, WRITTEN_OUT_PRODUCT, Emitter, rule
 from ..memory import View
 from .structure import transposed
 
@@ -136,7 +136,7 @@ def _dot_general(em, equation, a, b):
     (a, (batch, rows, along)), (b, (_, columns, _)) = sides
     shape = (*batch, *rows, *columns)
     lanes = em.lanes
-    if math.prod(shape) * math.prod(along) <= WRITTEN_OUT and math.prod(shape) <= REGISTERS:
+    if math.prod(shape) * math.prod(along) <= WRITTEN_OUT_PRODUCT and math.prod(shape) <= REGISTERS:
         a, b = em.registers(a), em.registers(b)
         out = np.empty(shape, object)
         for i in np.ndindex(batch):
