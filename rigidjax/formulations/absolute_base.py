@@ -46,9 +46,9 @@ class AbstractAbsolute(AbstractFormulation):
     def num_multipliers(self) -> int:
         r"""Number of constraints, internal and of joints, whatever the form of the equations."""
         internal = self.layout.num_bodies * self.rotation.num_constraints
-        if self.jointed is None:
+        if not isinstance(self.system, System):
             return internal
-        return internal + self.jointed.mechanics.num_joint_constraints
+        return internal + self.system.num_constraints
 
     @property
     def has_loops(self) -> bool:

@@ -81,8 +81,7 @@ class JointedMechanics(eqx.Module):
     @property
     def num_joint_constraints(self) -> int:
         """Number of constraints of joints, and of those that are no joint."""
-        system = self.system
-        return sum(item.num_constraints for item in (*system.joints, *system.constraints))
+        return self.system.num_constraints
 
     @property
     def num_velocity_constraints(self) -> int:

@@ -144,6 +144,11 @@ class System(AbstractMechanics):
         return len(self.bodies)
 
     @property
+    def num_constraints(self) -> int:
+        """Number of constraints of joints, and of those that are no joint."""
+        return sum(item.num_constraints for item in (*self.joints, *self.constraints))
+
+    @property
     def closes(self) -> bool:
         """Whether anything is imposed on the rates of the trees: loops, couplings, constraints."""
         return bool(self.topology.loops or self.constraints)

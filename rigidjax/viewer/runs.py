@@ -13,6 +13,7 @@ import numpy as np
 
 from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
+from ..formulations.jointed import mechanics_of
 from ..io.mechanism import describe_mechanism
 from ..solution import Solution
 from ..state import State
@@ -163,11 +164,7 @@ def _forces(model, t, y):
     if not model.layout.translates:
         return None
     kinematics = model.kinematics(t, y)
-    if model.jointed is not None:
-        return model.jointed.mechanics.applied(t, kinematics)[:, :3]
-    zero = jnp.zeros_like(kinematics.positions[0])
-    wrenches = model.mechanics.wrenches(t, kinematics)
-    return jnp.stack([zero if f is None else f for f, _ in wrenches])
+    return mechanics_of(model.system, model.built).applied(t, kinematics)[:, :3]
 
 
 def _reactions(model, t, y):

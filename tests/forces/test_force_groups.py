@@ -82,3 +82,26 @@ def test_what_is_traced_does_not_grow_with_them():
         return len(applied(model.jointed.mechanics, kinematics).eqns)
 
     assert size(32) == size(16) < size(5) / 5
+
+
+def test_nor_with_free_bodies():
+    """The masses of a body are two operations of gravity; nothing else is traced body by body."""
+
+    def size(count):
+        bodies = [rj.Body.sphere(f"b{i}", 0.1, mass=1.0, position=(i, 0, 0)) for i in range(count)]
+        springs = [
+            rj.Spring(f"b{i}", f"b{i + 1}", (i, 0.1, 0), (i + 1, 0, 0), 1.0)
+            for i in range(count - 1)
+        ]
+        model = rj.NullSpace(rj.System(bodies, forces=[rj.Gravity((0, 0, -9.81)), *springs]))
+        field = jax.make_jaxpr(lambda m, y: m.vector_field(T, y))
+        jaxpr = field(model, jnp.zeros(model.num_unknowns)).jaxpr
+        return operations(jaxpr)
+
+    assert size(60) - size(30) == 30 * 2
+
+
+def operations(jaxpr):
+    inner = [[getattr(p, "jaxpr", p) for p in e.params.values()] for e in jaxpr.eqns]
+    inner = [[p for p in parts if hasattr(p, "eqns")] for parts in inner]
+    return sum(sum(map(operations, parts)) if parts else 1 for parts in inner)

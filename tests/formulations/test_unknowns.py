@@ -36,6 +36,13 @@ def test_number_of_unknowns(formulation, rotation, number):
     assert formulation(rj.System(BODIES.bodies[0]), rotation).num_unknowns == number + 6
 
 
+def test_number_in_a_batch():
+    """Of models with stacked leaves it is that of one, also where joints add multipliers."""
+    model = rj.Absolute(rj.problems.four_bar().system, index=3)
+    batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), model)
+    assert batch.num_unknowns == model.num_unknowns == 3 * 14 + 3 * 1 + 20
+
+
 def test_order_of_the_unknowns():
     """Poses of all bodies, then velocities of all bodies, as Lang (58), (68)."""
     state = rj.State(
