@@ -4,6 +4,7 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import lineax as lx
 
@@ -26,9 +27,19 @@ class AbstractImplicitStep(eqx.Module):
     def residual(self, Z: Any) -> Any:
         """What is zero at the solution, of the shape of `Z`."""
 
-    @abc.abstractmethod
+    def linearized(self, Z: Any) -> tuple[Any, Any]:
+        """The residual, flattened, and its derivative."""
+
+        def flat(z):
+            r = self.residual(z.reshape(Z.shape)).ravel()
+            return r, r
+
+        J, r = jax.jacfwd(flat, has_aux=True)(Z.ravel())
+        return r, J
+
     def jacobian(self, Z: Any) -> Any:
         """Derivative of the residual by `Z`, both flattened."""
+        return self.linearized(Z)[1]
 
 
 _INVERSE = Inverse()

@@ -3,8 +3,6 @@
 import abc
 from typing import Any
 
-import jax
-
 from ..implicit import AbstractImplicitStep
 from .motion import Motion
 
@@ -30,16 +28,3 @@ class AbstractMotionStep(AbstractImplicitStep):
     @abc.abstractmethod
     def end(self, Z: Any) -> Motion:
         """The motion at the end."""
-
-    def linearized(self, Z: Any) -> tuple[Any, Any]:
-        """The residual, flattened, and its derivative."""
-
-        def flat(z):
-            r = self.residual(z.reshape(Z.shape)).ravel()
-            return r, r
-
-        J, r = jax.jacfwd(flat, has_aux=True)(Z.ravel())
-        return r, J
-
-    def jacobian(self, Z: Any) -> Any:
-        return self.linearized(Z)[1]

@@ -49,20 +49,20 @@ class AbstractSaddle(AbstractImplicitStep):
         size = 6 * self.mechanics.num_bodies
         return Z[:size].reshape(-1, 6), Z[size:]
 
-    def jacobian(self, Z: Float[Array, " n"]) -> Float[Array, "n n"]:
-        """With the shift that makes it regular."""
-        A = jax.jacfwd(self.residual)(Z)
+    def linearized(self, Z: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+        """The residual and its derivative, with the shift that makes that regular."""
+        r, A = super().linearized(Z)
         size = 6 * self.mechanics.num_bodies
         shift = -_SHIFT * self._inverse_masses(A)
-        return A + jnp.diag(jnp.where(jnp.arange(Z.size) < size, 0.0, shift))
+        return r, A + jnp.diag(jnp.where(jnp.arange(Z.size) < size, 0.0, shift))
 
     def newton_increment(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
         """What a Newton step adds, from equations in units of masses and constraints."""
-        A = self.jacobian(Z)
+        r, A = self.linearized(Z)
         inverse = self._inverse_masses(A)
         unit = jnp.sqrt(jnp.where(inverse > 0, inverse, 1.0))
         unit = jnp.where(jnp.arange(Z.size) < 6 * self.mechanics.num_bodies, unit, 1.0 / unit)
-        return -unit * _solve(unit[:, None] * A * unit, (unit * self.residual(Z))[:, None])[:, 0]
+        return -unit * _solve(unit[:, None] * A * unit, (unit * r)[:, None])[:, 0]
 
     def _inverse_masses(self, A: Float[Array, "n n"]) -> Float[Array, " n"]:
         r"""Of the increments, and of the constraints, the diagonal of $G M^{-1} G^T$."""

@@ -94,9 +94,6 @@ class AlphaStep(AbstractImplicitStep):
             gap = gap + self.idle @ lam
         return jnp.concatenate([balance, gap])
 
-    def jacobian(self, Z):
-        return jax.jacfwd(self.residual)(Z)
-
 
 def newton(step: AlphaStep, start: Any) -> tuple[Any, Any, Any]:
     """Newton's method to round-off; the Jacobian is kept while it serves.
