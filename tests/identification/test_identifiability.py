@@ -118,6 +118,7 @@ CASES = {
 
 
 @pytest.mark.exhaustive(
+    "oscillator",
     "a measured torque fixes the scale",
     "damper and motor in parallel",
     "mounting on a symmetric body",

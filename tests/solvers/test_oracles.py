@@ -47,7 +47,9 @@ CASES = [
 ]
 
 
-@pytest.mark.exhaustive("Radau5, Andrews, index 1")
+@pytest.mark.exhaustive(
+    "Radau5, Andrews, index 1", "BDF, Andrews, index 1", "BDF, Andrews, index 3"
+)
 @pytest.mark.parametrize(
     "solver,problem,positions,rates,bounds",
     CASES,

@@ -118,6 +118,7 @@ def test_whole_run():
         eqx.filter_jit(jax.vmap(end))(starts)
 
 
+@pytest.mark.exhaustive("2", "3")
 @pytest.mark.parametrize("index", [1, 2, 3])
 def test_joint_is_named(index):
     """A chain of two: the second joint is off in what its index asks for."""

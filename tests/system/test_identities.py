@@ -86,11 +86,14 @@ def evaluated(size, rotation, count=3):
     return system, jax.tree.map(np.asarray, function(states))
 
 
-CASES = [("all", rj.Quaternion()), ("small", rj.Directors()), ("small", rj.EulerAngles("ZYX"))]
+CASES = [
+    ("all", rj.Quaternion()),
+    pytest.param("small", rj.Directors(), marks=pytest.mark.exhaustive),
+    ("small", rj.EulerAngles("ZYX")),
+]
 every_case = pytest.mark.parametrize(("size", "rotation"), CASES, ids=lambda x: str(x)[:11])
 
 
-@pytest.mark.exhaustive("small-Directors()")
 @every_case
 def test_allowed_motions_keep_the_constraints(size, rotation):
     system, out = evaluated(size, rotation)
