@@ -25,7 +25,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Nearly all the time of the tests goes into compilation: half of it with these flags. An XLA that
 # does not know a flag stops: only releases that were seen to know them get them.
 if jax.__version_info__ < (0, 11):
-    _FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    _FLAGS = (
+        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+        "--xla_cpu_parallel_codegen_split_count=1"
+    )
     os.environ["XLA_FLAGS"] = f"{_FLAGS} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 jax.config.update("jax_enable_x64", X64)
