@@ -1,4 +1,4 @@
-r"""Formulations of a system with joints: all bodies at once, positions redundant.
+r"""Formulations of a system, with joints or without: all bodies at once, positions redundant.
 
 What the two formulations share is here: poses, projection of poses, drift. Methods are compiled
 (one by one they would be hundreds of small programs). Null-space coordinates
@@ -59,7 +59,7 @@ def _mechanics(system):
 
 
 class AbstractJointed(eqx.Module):
-    """One of the formulations of a system with joints."""
+    """One of the formulations of a system."""
 
     system: eqx.AbstractVar[System]
     rotation: eqx.AbstractVar[AbstractRotation]

@@ -1,4 +1,4 @@
-r"""Formulations of a system with joints whose velocities are the minimal ones of the trees."""
+r"""Formulations of a system whose velocities are the minimal ones of the trees."""
 
 import abc
 from typing import ClassVar

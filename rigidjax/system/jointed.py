@@ -1,4 +1,4 @@
-"""A system of bodies with joints, as formulations see it."""
+"""The bodies of a system, stacked, with joints or without: the mechanics that formulations use."""
 
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ class Twists(eqx.Module):
 
 
 class JointedMechanics(eqx.Module):
-    r"""Poses, twists and their constraints for bodies with joints, all bodies stacked.
+    r"""Poses, twists and their constraints, all bodies of a system stacked.
 
     The minimal velocities $\nu$ are those of the tree joints, body by body: a body that hangs on a
     joint has its joint rates, a free one $(\dot x, \Omega)$. `lengths`, (L,) m: the size of the
