@@ -180,7 +180,7 @@ class AbstractAbsolute(AbstractFormulation):
         return constraint_drift(self.rotation, *self._coordinates(y))
 
     def explicit_projection(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        """Unknowns moved onto the constraints in closed form (by Newton steps for a system with joints)."""
+        """Unknowns moved onto the constraints: in closed form, of joints by Newton steps."""
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
         if self.jointed is not None:
