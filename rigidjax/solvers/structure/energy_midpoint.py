@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...checks import check, is_traced
-from ...forces.base import to_body, to_space
+from ...forces.base import Kinematics, to_body, to_space
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
 from ...linalg import one_by_one
@@ -18,19 +18,19 @@ from ...rotations.base import AbstractRotation
 from ...rotations.euler_map import euler_map
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import cross, normalize
-from ...system import AbstractMechanics, System, has_joints
-from .free_bodies import AbstractFreeBodySolver
+from ...system import System, has_joints
+from .equations import AbstractMotionStep
+from .fixed_point import Turn, mean_moment
 from .increments import conformal, rotated, sine
-from .midpoint_loads import MidPoint, mean_loads
 from .model_checks import check_form, check_free_bodies
-from .motion import Motion, motion_of, polished, turned
-from .motion_step import AbstractMotionStep
+from .motion import Motion, motion_of
+from .one_step import AbstractOneStepSolver
 
 # Largest relative difference of two moments of inertia that count as equal.
 _EQUAL = 1e-9
 
 
-class EnergyMidpoint(AbstractFreeBodySolver):
+class EnergyMidpoint(AbstractOneStepSolver):
     r"""The mid-point scheme for the top in descriptor form, $(x, R, \lambda)$.
 
     $R_n^T R_{n+1} = F^2$ with the half rotation $F$, $\Omega_{n+1/2} = \frac2h\mathrm{vect}(F)$,
@@ -121,10 +121,15 @@ class EnergyMidpoint(AbstractFreeBodySolver):
             return not self.any_inertia
         return self.mean == "angular-velocity"
 
-    def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
+    def steps_system(self, model: AbstractFormulation) -> bool:
+        return False
+
+    def step_of_body(
+        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
+    ) -> AbstractMotionStep:
         arm = _arm(model.system) if has_joints(model.system) else None
         return TopStep(
-            model.mechanics, model.rotation, t0, h, start, arm,
+            model.system, model.rotation, t0, h, start, arm,
             self.half_rotation == "conformal", self._trapezoidal,
         )  # fmt: skip
 
@@ -136,30 +141,29 @@ class EnergyMidpoint(AbstractFreeBodySolver):
         Space components, at the joint. **Source:** Geradin-Rixen (309).
         """
         start, end, h = motion_of(model, y0), motion_of(model, y1), t1 - t0
-        mean = normalize(start.coordinates[0] + end.coordinates[0])
-        body = model.mechanics
-        increments = [conformal(jnp.zeros(3, y0.dtype))]
-        point = MidPoint(
-            model.rotation, 0.5 * (t0 + t1), jnp.zeros_like(h),
-            Motion([0.5 * (start.positions[0] + end.positions[0])], [mean], (), ()),
-            [(end.positions[0] - start.positions[0]) / h],
-            [0.5 * (start.omegas[0] + end.omegas[0])], increments,
+        assert start.position is not None and start.velocity is not None
+        assert end.position is not None and end.velocity is not None
+        mean = normalize(start.coordinates + end.coordinates)
+        turn = Turn(
+            model.rotation, 0.5 * (t0 + t1), h, mean, 0.5 * (start.omega + end.omega),
+            conformal(jnp.zeros(3, y0.dtype)),
         )  # fmt: skip
-        force, _ = mean_loads(body, point, False)[0]
-        gain = body.masses()[0] * (end.velocities[0] - start.velocities[0]) / h
+        position = 0.5 * (start.position + end.position)
+        force, _ = _loads(model.system, turn, position, (end.position - start.position) / h)
+        gain = _body(model.system).mass * (end.velocity - start.velocity) / h
         return gain if force is None else gain - force
 
 
 class TopStep(AbstractMotionStep):
     r"""$W$, with the velocity of the centre of mass and the reaction eliminated.
 
-    **Attributes:** `arm`, $X$, from the joint to the centre of mass, (3,) m, body components;
-    `None` for a body with a fixed point; `conformal`, whether $h W$ is a conformal rotation vector,
-    else twice the vector part of Euler parameters; `trapezoidal`, whether $\Omega_{n+1/2}$ is the
-    mean of the angular velocities.
+    **Attributes:** `system`; `arm`, $X$, from the joint to the centre of mass, (3,) m, body
+    components; `None` for a body with a fixed point; `conformal`, whether $h W$ is a conformal
+    rotation vector, else twice the vector part of Euler parameters; `trapezoidal`, whether
+    $\Omega_{n+1/2}$ is the mean of the angular velocities.
     """
 
-    mechanics: AbstractMechanics
+    system: Any  # `FixedPointBody`, or `System` of one body
     rotation: AbstractRotation
     t0: Float[Array, ""]
     h: Float[Array, ""]
@@ -169,63 +173,66 @@ class TopStep(AbstractMotionStep):
     trapezoidal: bool = eqx.field(static=True)
 
     def guess(self):
-        return self.start.omegas[0]
+        return self.start.omega
 
-    def sizes(self):
-        return jnp.ones_like(self.start.omegas[0]) / jnp.abs(self.h)
+    def measures(self):
+        return jnp.ones_like(self.start.omega) / jnp.abs(self.h)
 
     def residual(self, Z):
-        one, mean, V, point = self._middle(Z)
-        inertia, h = self.mechanics.inertias()[0], self.h
-        force, moment = mean_loads(self.mechanics, point, False)[0]
-        omega = self.start.omegas[0]
-        before = rotated(one, angular_momentum(inertia, omega), back=True)
+        turn, V = self._middle(Z)
+        inertia, h, omega = _body(self.system).inertia, self.h, self.start.omega
+        before = rotated(turn.one, angular_momentum(inertia, omega), back=True)
         if self.trapezoidal:
-            after = rotated(one, angular_momentum(inertia, 2.0 * mean - omega))
+            after = rotated(turn.one, angular_momentum(inertia, 2.0 * turn.omega - omega))
             r = 0.5 * (after - before)
         else:
-            r = angular_momentum(inertia, mean) - before
+            r = angular_momentum(inertia, turn.omega) - before
+        start: Any = self.start
+        position = None if V is None else start.position + 0.5 * h * V
+        force, moment = _loads(self.system, turn, position, V)
         if V is not None:
             assert self.arm is not None
             # The reaction, (309), at -X from the centre of mass.
-            reaction = self.mechanics.masses()[0] * (2.0 / h) * (V - self.start.velocities[0])
+            reaction = _body(self.system).mass * (2.0 / h) * (V - start.velocity)
             reaction = reaction if force is None else reaction - force
-            R = point.kinematics().rotations[0]
-            r = r + 0.5 * h * cross(self.arm, to_body(R, reaction))
+            r = r + 0.5 * h * cross(self.arm, to_body(turn.matrix, reaction))
         return r if moment is None else r - 0.5 * h * moment
 
     def end(self, Z):
-        one, mean, V, _ = self._middle(Z)
-        inertia, start = self.mechanics.inertias()[0], self.start
-        omega = start.omegas[0]
+        turn, V = self._middle(Z)
+        inertia, start = _body(self.system).inertia, self.start
         if self.trapezoidal:
-            omega = 2.0 * mean - omega
+            omega = 2.0 * turn.omega - start.omega
         else:
-            before = rotated(one, angular_momentum(inertia, omega), back=True)
-            after = 2.0 * angular_momentum(inertia, mean) - before
-            omega = solve_inertia(inertia, rotated(one, after, back=True))
-        coordinates = [
-            polished(self.rotation, turned(self.rotation, start.coordinates[0], one.whole))
-        ]
-        if V is None:
-            return Motion((), coordinates, (), [omega])
-        position = start.positions[0] + self.h * V
-        return Motion([position], coordinates, [2.0 * V - start.velocities[0]], [omega])
+            before = rotated(turn.one, angular_momentum(inertia, start.omega), back=True)
+            after = 2.0 * angular_momentum(inertia, turn.omega) - before
+            omega = solve_inertia(inertia, rotated(turn.one, after, back=True))
+        if start.position is None or start.velocity is None:
+            return Motion(turn.last, omega)
+        assert V is not None
+        position, velocity = start.position + self.h * V, 2.0 * V - start.velocity
+        return Motion(turn.last, omega, None, position, velocity)
 
     def _middle(self, Z):
-        """Rotation, mean rate, mean velocity of the centre of mass, and the middle of the step."""
-        rule = conformal if self.conformal else sine
-        one = rule(self.h * Z)
+        """The rotation with its mean rate, and the mean velocity of the centre of mass."""
+        one = (conformal if self.conformal else sine)(self.h * Z)
         mean = one.chord * Z  # 2/h vect(F)
-        V = None
-        if self.arm is not None:
-            a = turned(self.rotation, self.start.coordinates[0], one.half)
-            V = to_space(self.rotation.to_matrix(a) / one.square, cross(mean, self.arm))
-        t = self.t0 + 0.5 * self.h
-        point = MidPoint(
-            self.rotation, t, self.h, self.start, [] if V is None else [V], [mean], [one]
-        )
-        return one, mean, V, point
+        t, start = self.t0 + 0.5 * self.h, self.start.coordinates
+        turn = Turn(self.rotation, t, self.h, start, mean, one)
+        return turn, None if self.arm is None else to_space(turn.matrix, cross(mean, self.arm))
+
+
+def _body(system: Any) -> Any:
+    """The only body."""
+    return system.bodies[0] if isinstance(system, System) else system
+
+
+def _loads(system: Any, turn: Turn, position: Any, velocity: Any) -> Any:
+    """Force, space components, and moment in the middle of a step; each may be `None`."""
+    if not isinstance(system, System):
+        return None, mean_moment(system, turn, False)
+    middle = Kinematics((position,), (turn.matrix,), (velocity,), (turn.omega,))
+    return system.wrenches(turn.t, middle)[0]
 
 
 _SYMMETRIC = (

@@ -10,17 +10,18 @@ from ...formulations import Absolute, AbstractFormulation
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
 from ...system import has_joints
-from .director_step import DirectorStep
-from .increments import cayley, conformal
-from .jointed import AbstractSystemSolver, energy_momentum_step
-from .mean_twist import TrapezoidalStep
+from .equations import AbstractMotionStep
+from .fixed_point import DirectorTurn, TrapezoidalTurn
+from .increments import Map, cayley, conformal
 from .model_checks import check_form, check_free_bodies
 from .motion import Motion
 from .null_space_step import NullSpaceStep
+from .one_step import AbstractOneStepSolver
 from .saddle_point import SaddlePointStep
+from .trapezoidal_step import trapezoidal_step
 
 
-class EnergyMomentum(AbstractSystemSolver):
+class EnergyMomentum(AbstractOneStepSolver):
     r"""Energy-momentum conserving steps: QUAT.EM in quaternions, DIR.EM in directors.
 
     Conserves the energy (where no force takes any), the length of the quaternion, its tangency
@@ -98,20 +99,23 @@ class EnergyMomentum(AbstractSystemSolver):
                 "`FixedPointBody` in `rj.Quaternion()`. Use `EnergyMomentum()`."
             )
 
-    def step_of_joints(self, model, t0, h, start, multipliers):
-        published = self.form == "saddle-point"
-        return energy_momentum_step(model, t0, h, start, multipliers, published)
+    def step_of_system(self, model, t0, h, start, multipliers):
+        return trapezoidal_step(
+            model, t0, h, start, multipliers, self.max_iterations,
+            free=self._map(model), published=self.form == "saddle-point",
+        )  # fmt: skip
 
-    def checked(self, model: AbstractFormulation, value: Any) -> Any:
-        return value
-
-    def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
+    def step_of_body(
+        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
+    ) -> AbstractMotionStep:
+        body: Any = model.system
         if self.form != "reduced":
-            body: Any = model.system
-            step = SaddlePointStep(body, jnp.asarray(t0), h, start.coordinates[0], start.omegas[0])
+            step = SaddlePointStep(body, jnp.asarray(t0), h, start.coordinates, start.omega)
             return step if self.form == "saddle-point" else NullSpaceStep(step)
-        directors = isinstance(model.rotation, Directors)
-        if directors and isinstance(model, Absolute):
-            return DirectorStep(model.mechanics, model.rotation, t0, h, start)
-        rule = cayley if directors else conformal
-        return TrapezoidalStep(model.mechanics, model.rotation, t0, h, start, rule, True)
+        if isinstance(model.rotation, Directors) and isinstance(model, Absolute):
+            return DirectorTurn(body, model.rotation, t0, h, start)
+        return TrapezoidalTurn(body, model.rotation, t0, h, start, self._map(model), True)
+
+    def _map(self, model: AbstractFormulation) -> Map:
+        """How bodies without joints turn."""
+        return cayley if isinstance(model.rotation, Directors) else conformal

@@ -5,10 +5,12 @@ what the schemes differ in. The half of the rotation leads to the frame of the m
 the balance of angular momentum is written.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ...rotations import guarded
@@ -37,6 +39,22 @@ class Increment(NamedTuple):
 
 # From h W, shape (3,), rad, to the rotation.
 Map = Callable[[Float[Array, "3"]], Increment]
+
+
+def mapped(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> Increment:
+    """Rotations of all bodies, stacked, each by its own map."""
+    first, *others = dict.fromkeys(maps)
+    found = jax.vmap(first)(psi)
+    for one in others:
+        mine = np.array([rule is one for rule in maps])
+        found = jax.tree.map(
+            lambda new, old, mine=mine: jnp.where(
+                np.expand_dims(mine, tuple(range(1, new.ndim))), new, old
+            ),
+            jax.vmap(one)(psi),
+            found,
+        )
+    return found
 
 
 def conformal(psi: Float[Array, "3"]) -> Increment:

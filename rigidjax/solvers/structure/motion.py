@@ -1,6 +1,5 @@
-"""The motion of free bodies at one time, and how rotations are updated."""
+"""The motion of one body at one time, and how rotations are updated."""
 
-from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -18,50 +17,40 @@ from ...rotations.so3 import multiply
 
 
 class Motion(NamedTuple):
-    r"""Poses and twists of all bodies, one entry for each body.
+    r"""Pose and twist of one body.
 
-    `positions`, m, and `velocities`, m/s, space components, empty if the bodies do not translate;
-    `coordinates` of the rotations; `omegas`, rad/s, body components; `rates` of the coordinates,
-    `None` for those that belong to `omegas`.
+    `coordinates` of its rotation; `omega`, rad/s, body components; `rates` of the coordinates,
+    `None` for those that belong to `omega`; `position`, m, and `velocity`, m/s, space components,
+    `None` for a body with a fixed point.
     """
 
-    positions: Sequence[Float[Array, "3"]]
-    coordinates: Sequence[Float[Array, " n"]]
-    velocities: Sequence[Float[Array, "3"]]
-    omegas: Sequence[Float[Array, "3"]]
-    rates: Sequence[Float[Array, " n"]] | None = None
+    coordinates: Float[Array, " n"]
+    omega: Float[Array, "3"]
+    rates: Float[Array, " n"] | None = None
+    position: Float[Array, "3"] | None = None
+    velocity: Float[Array, "3"] | None = None
 
 
 def motion_of(model: AbstractFormulation, y: Any) -> Motion:
-    """The motion that unknowns of `NullSpace` or `Absolute` describe, without joints."""
+    """The motion of the one body that unknowns of `NullSpace` or `Absolute` describe."""
     layout = model.layout
-    bodies = range(layout.num_bodies)
-    coordinates = [layout.coordinates(y, i) for i in bodies]
-    omegas, rates = [layout.rates(y, i) for i in bodies], None
+    a, omega, rates = layout.coordinates(y, 0), layout.rates(y, 0), None
     if isinstance(model, Absolute):
-        rates = omegas
-        omegas = [omega_of(model.rotation, a, v) for a, v in zip(coordinates, rates, strict=True)]
-    moving = bodies if layout.translates else ()
-    return Motion(
-        [layout.position(y, i) for i in moving],
-        coordinates,
-        [layout.velocity(y, i) for i in moving],
-        omegas,
-        rates,
-    )
+        omega, rates = omega_of(model.rotation, a, omega), omega
+    if not layout.translates:
+        return Motion(a, omega, rates)
+    return Motion(a, omega, rates, layout.position(y, 0), layout.velocity(y, 0))
 
 
 def unknowns_of(model: AbstractFormulation, motion: Motion) -> Any:
     """The unknowns of a motion."""
-    rates = motion.omegas
+    rates = motion.omega
     if isinstance(model, Absolute):
         rates = motion.rates
         if rates is None:
-            rates = [
-                model.rotation.rate(a, w)
-                for a, w in zip(motion.coordinates, motion.omegas, strict=True)
-            ]
-    return model.layout.join(motion.positions, motion.coordinates, motion.velocities, rates)
+            rates = model.rotation.rate(motion.coordinates, motion.omega)
+    x, v = ([] if part is None else [part] for part in (motion.position, motion.velocity))
+    return model.layout.join(x, [motion.coordinates], v, [rates])
 
 
 @singledispatch

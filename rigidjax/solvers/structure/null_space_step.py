@@ -4,8 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...rotations.so3 import exp_quaternion, left_matrix, multiply, normalize, rotate
+from .equations import AbstractMotionStep
 from .motion import Motion
-from .motion_step import AbstractMotionStep
 from .saddle_point import SaddlePointStep
 
 
@@ -25,9 +25,9 @@ class NullSpaceStep(AbstractMotionStep):
         theta = self.saddle.h * rotate(self.saddle.q0, self.saddle.omega0)
         return jnp.concatenate([theta, self.saddle.guess()[4:8]])
 
-    def sizes(self) -> Float[Array, "7"]:
+    def measures(self) -> Float[Array, "7"]:
         """Of rotation vector and momentum in a step by a radian."""
-        return self.saddle.sizes()[1:8]
+        return self.saddle.measures()[1:8]
 
     def phase(self, Z: Float[Array, "7"]) -> tuple[Float[Array, "4"], Float[Array, "4"]]:
         """$q_{n+1}$ and $p_{n+1}$."""

@@ -8,10 +8,10 @@ from ...bodies.euler_equations import solve_inertia
 from ...bodies.fixed_point import FixedPointBody
 from ...rotations.euler_map import euler_map
 from ...rotations.so3 import conjugate, multiply
+from .equations import AbstractMotionStep
 from .increments import conformal
 from .invariants import discrete_gradient, invariants, quaternion_momentum
 from .motion import Motion
-from .motion_step import AbstractMotionStep
 
 
 class SaddlePointStep(AbstractMotionStep):
@@ -37,7 +37,7 @@ class SaddlePointStep(AbstractMotionStep):
         p1 = quaternion_momentum(self.body.inertia, q1, self.omega0)
         return jnp.concatenate([q1, p1, jnp.zeros(1, q1.dtype)])
 
-    def sizes(self) -> Float[Array, "9"]:
+    def measures(self) -> Float[Array, "9"]:
         """Of quaternion, momentum and multiplier in a step by a radian."""
         inertia = self._trace
         h = jnp.abs(self.h)
@@ -75,4 +75,4 @@ class SaddlePointStep(AbstractMotionStep):
         """The motion at the end."""
         q1, p1 = Z[:4], Z[4:8]
         omega = 0.5 * solve_inertia(self.body.inertia, invariants(q1, p1)[1:])
-        return Motion((), [q1], (), [omega])
+        return Motion(q1, omega)

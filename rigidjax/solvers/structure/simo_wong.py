@@ -5,14 +5,16 @@ from typing import Any, Literal
 import equinox as eqx
 
 from ...formulations import AbstractFormulation
-from .free_bodies import AbstractFreeBodySolver
+from .equations import AbstractMotionStep
+from .fixed_point import TrapezoidalTurn
 from .increments import exponential
-from .mean_twist import TrapezoidalStep
 from .model_checks import check_free_bodies
 from .motion import Motion
+from .one_step import AbstractOneStepSolver
+from .trapezoidal_step import trapezoidal_step
 
 
-class SimoWong(AbstractFreeBodySolver):
+class SimoWong(AbstractOneStepSolver):
     r"""ALGO.C1: Euler's equations in conservation form with the exponential map.
 
     $R_{n+1} = R_n \exp(h \tilde W)$, $W = \frac12 (\Omega_n + \Omega_{n+1})$, and
@@ -43,10 +45,15 @@ class SimoWong(AbstractFreeBodySolver):
     def check_model(self, model: AbstractFormulation) -> None:
         check_free_bodies(self, model)
 
-    def checked(self, model: AbstractFormulation, value: Any) -> Any:
-        return value
+    def step_of_system(self, model, t0, h, start, multipliers):
+        return trapezoidal_step(
+            model, t0, h, start, multipliers, self.max_iterations,
+            free=exponential, conserves=self.conserve == "energy",
+        )  # fmt: skip
 
-    def equations(self, model: AbstractFormulation, t0: Any, h: Any, start: Motion) -> Any:
-        return TrapezoidalStep(
-            model.mechanics, model.rotation, t0, h, start, exponential, self.conserve == "energy"
-        )
+    def step_of_body(
+        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
+    ) -> AbstractMotionStep:
+        body: Any = model.system
+        conserves = self.conserve == "energy"
+        return TrapezoidalTurn(body, model.rotation, t0, h, start, exponential, conserves)

@@ -1,36 +1,33 @@
-r"""Newton's method for the equations of a step with multipliers.
+r"""The equations of a step of all bodies with multipliers.
 
 The unknowns are increments of the bodies and multipliers, $F(Z) = 0$, with a Jacobian
 $\begin{pmatrix} K & \bar G^T \\ G & 0\end{pmatrix}$ that is singular where constraints are
 redundant. A small negative shift of the lower right block, relative to $G M^{-1} G^T$, makes it
 regular: the residual decides what is solved, so that only the number of iterations depends on it,
-and multipliers that nothing determines stay next to those they start with.
+and multipliers that nothing determines stay next to those they start with. Bodies free in space are
+the case of no multipliers.
 
 Nothing here depends on units: increments are measured by the size of the system and by a radian,
 equations are solved in units of the masses of the bodies and of each constraint.
 """
 
 import abc
-from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....linalg import one_by_one
-from ....system.jointed import JointedMechanics
-from ...implicit import AbstractImplicitStep, solved
-from ..newton import is_at_rest
+from ...linalg import one_by_one
+from ...system.jointed import JointedMechanics
+from .equations import AbstractStepEquations
 
 # The shift, in parts of the entry of G M^-1 G^T on the diagonal.
 _SHIFT = 1e-11
-_MAX_ITERATIONS = 25
 
 _solve = one_by_one(jnp.linalg.solve)
 
 
-class AbstractSaddle(AbstractImplicitStep):
+class AbstractSaddle(AbstractStepEquations):
     """Equations of increments of all bodies (L, 6) and multipliers (m,), one after the other.
 
     **Attributes:** `mechanics`; `sizes`, (L, 6), what increments are measured by: their round-off
@@ -43,6 +40,17 @@ class AbstractSaddle(AbstractImplicitStep):
     @abc.abstractmethod
     def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
         """Balances of momentum, flattened, then constraints."""
+
+    def measures(self) -> Float[Array, " n"]:
+        """Those of the increments; multipliers do not count."""
+        number = self.mechanics.num_joint_constraints
+        return jnp.concatenate([self.sizes.ravel(), jnp.full(number, jnp.inf, self.sizes.dtype)])
+
+    def tolerance(self, largest: Float[Array, ""]) -> Float[Array, ""]:
+        """Round-off of the pose: joints are closed to it."""
+        if self.mechanics.is_free:
+            return super().tolerance(largest)
+        return 50 * jnp.finfo(largest.dtype).eps * jnp.ones_like(largest)
 
     def unpacked(self, Z: Float[Array, " n"]) -> tuple[Float[Array, "L 6"], Float[Array, " m"]]:
         """Increments and multipliers."""
@@ -69,39 +77,6 @@ class AbstractSaddle(AbstractImplicitStep):
         inverse = 1.0 / _mass_scale(self.mechanics)
         G = A[inverse.size :, : inverse.size]
         return jnp.concatenate([inverse, jnp.sum(G * inverse * G, axis=1)])
-
-
-class Root(NamedTuple):
-    """A root with the derivatives of the solution, whether it is one, number of iterations."""
-
-    increments: Any
-    multipliers: Any
-    found: Any
-    count: Any
-
-
-def saddle_root(step: AbstractSaddle, guess: Float[Array, " n"]) -> Root:
-    r"""Root of the equations of a step, to round-off.
-
-    Newton iterations until an increment is round-off of the pose, or `is_at_rest`.
-
-    **Arguments:** `step`; `guess`, increments and multipliers.
-    """
-    fixed, guess = jax.lax.stop_gradient((step, guess))
-    round_off, sizes = 50 * jnp.finfo(guess.dtype).eps, fixed.sizes
-
-    def turn(carry):
-        k, Z, last, _, _ = carry
-        change = fixed.newton_increment(Z)
-        size = jnp.max(jnp.abs(fixed.unpacked(change)[0]) / sizes)
-        found = (size <= round_off) | is_at_rest(size, last)
-        failed = ~jnp.isfinite(size) | (k + 1 == _MAX_ITERATIONS)
-        return k + 1, Z + change, size, found, failed & ~found
-
-    no = jnp.array(False)
-    start = jnp.array(0), guess, jnp.asarray(jnp.inf, guess.dtype), no, no
-    count, Z, _, found, _ = jax.lax.while_loop(lambda c: ~(c[-1] | c[-2]), turn, start)
-    return Root(*step.unpacked(solved(step, Z, found)), found, count)
 
 
 def _mass_scale(mechanics: JointedMechanics) -> Float[Array, " k"]:

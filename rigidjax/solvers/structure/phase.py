@@ -5,15 +5,19 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from ....formulations import AbstractFormulation, NullSpace
-from ....rotations import Directors
-from ....rotations.euler_map import euler_map
-from ....rotations.so3 import multiply, normalize
-from ....system.attachment import Poses
-from ....system.constraints import project_twists
-from ....system.jointed import JointedMechanics, Twists
+from ...formulations import Absolute, AbstractFormulation, NullSpace
+from ...rotations import Directors
+from ...rotations.euler_map import euler_map
+from ...rotations.quaternion import Quaternion
+from ...rotations.so3 import multiply
+from ...system.attachment import Poses
+from ...system.constraints import project_twists
+from ...system.jointed import JointedMechanics, Twists
+from .increments import Increment
+from .motion import polished
 
 # Twists are given the energy of others if it differs by less than this part of it.
 _CLOSE = 0.1
@@ -21,12 +25,14 @@ _CLOSE = 0.1
 
 class Phase(eqx.Module):
     r"""Positions $x$ (L, 3), unit quaternions (L, 4), velocities and angular velocities (body
-    components) of all bodies, (L, 6), and angles of joints whose turns are counted."""
+    components) of all bodies, (L, 6), and angles of joints whose turns are counted; `rates` of the
+    directors, (L, 9), which their constraints need not allow, where those are unknowns."""
 
     positions: Float[Array, "L 3"]
     quaternions: Float[Array, "L 4"]
     twists: Float[Array, "L 6"]
     angles: Float[Array, " A"]
+    rates: Float[Array, "L 9"] | None = None
 
     def poses(self, mechanics: JointedMechanics) -> Poses:
         """Poses with the ground, as joints see them."""
@@ -39,11 +45,13 @@ def phase_of(model: AbstractFormulation, t: Any, y: Float[Array, " N"]) -> Phase
     jointed: Any = model.jointed
     x, a = jointed.layout.poses(y)
     _, _, twists = jointed.motion(t, y)
-    quaternions = a
+    quaternions, rates = a, None
     if isinstance(model.rotation, Directors):
         quaternions = jax.vmap(model.rotation.to_quaternion)(a)
+        if isinstance(model, Absolute):
+            rates = jointed.layout.twists(y)[1]
     both = jnp.concatenate([twists.linear, twists.angular], axis=1)
-    return Phase(x, quaternions, both, jointed.layout.angles(y))
+    return Phase(x, quaternions, both, jointed.layout.angles(y), rates)
 
 
 def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array, " N"]:
@@ -56,15 +64,21 @@ def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array
     poses = phase.poses(mechanics)
     twists = as_twists(phase.twists)
     places = mechanics.place(poses)
-    if isinstance(model, NullSpace):
+    if isinstance(model, NullSpace) and not mechanics.is_free:
         allowed = project_twists(mechanics, t, poses, places, twists)
-        twists = _with_energy_of(twists, allowed, mechanics) if _is_held(mechanics) else allowed
+        twists = (
+            _with_energy_of(twists, allowed, mechanics) if _keeps_energy(mechanics) else allowed
+        )
     velocities = jointed.velocities_of(t, poses, places, a, twists)
+    if phase.rates is not None:
+        free = ~np.array(is_held(mechanics))[:, None]
+        rates = jnp.where(free, phase.rates, velocities[:, 3:])
+        velocities = jnp.concatenate([velocities[:, :3], rates], axis=1)
     angles = mechanics.angles(poses) if phase.angles.size else phase.angles
     return layout.join_all(phase.positions, a, velocities, angles)
 
 
-def _is_held(mechanics: JointedMechanics) -> bool:
+def _keeps_energy(mechanics: JointedMechanics) -> bool:
     """Whether the velocities that the joints allow are any multiple of themselves, without loss.
 
     That is not so for prescribed motions, nor for bodies free in space, whose momentum counts.
@@ -91,15 +105,25 @@ def _with_energy_of(twists: Twists, allowed: Twists, mechanics: JointedMechanics
     return Twists(scale * allowed.linear, scale * allowed.angular)
 
 
-def turned(
-    quaternions: Float[Array, "L 4"], half: Float[Array, "L 3"], real: Float[Array, " L"]
-) -> Float[Array, "L 4"]:
-    """Quaternions after rotations about body axes, of real part `real` and vector part `half`.
+def advanced(quaternions: Float[Array, "L 4"], increments: Increment) -> Float[Array, "L 4"]:
+    """Quaternions of all bodies at the end of a step; without what round-off adds to their length,
+    see `polished`."""
+    ends = jax.vmap(multiply)(quaternions, jax.vmap(lambda one: one.whole)(increments))
+    return jax.vmap(lambda p: polished(Quaternion(), p))(ends)
 
-    They are normalised, which removes round-off and whatever common factor the parts have.
-    """
-    change = jnp.concatenate([real[:, None], half], axis=1)
-    return jax.vmap(lambda p, d: normalize(multiply(p, d)))(quaternions, change)
+
+def middle_of(mechanics: JointedMechanics, start: Phase, end: Phase) -> Poses:
+    """The poses half-way, where forces act."""
+    mean = 0.5 * (start.quaternions + end.quaternions)
+    lengths = jnp.sqrt(jnp.sum(mean * mean, axis=1, keepdims=True))
+    positions = 0.5 * (start.positions + end.positions)
+    return Phase(positions, mean / lengths, start.twists, start.angles).poses(mechanics)
+
+
+def is_held(mechanics: JointedMechanics) -> tuple[bool, ...]:
+    """Whether each body is tied to another or to the ground by a joint."""
+    held = {row for group in mechanics.groups for row in (*group.parents, *group.children)}
+    return tuple(row in held for row in range(mechanics.num_bodies))
 
 
 def pose_rates(model: AbstractFormulation, phase: Phase) -> Float[Array, "L n"]:

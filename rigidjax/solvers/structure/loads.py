@@ -1,12 +1,12 @@
-"""Applied forces of a step of systems with joints."""
+"""Applied forces of a step."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....forces.base import Kinematics
-from ....system.attachment import Poses
-from ....system.jointed import JointedMechanics
-from ..discrete_gradient import correction
+from ...forces.base import Kinematics
+from ...system.attachment import Poses
+from ...system.jointed import JointedMechanics
+from .discrete_gradient import correction
 from .phase import as_twists
 
 

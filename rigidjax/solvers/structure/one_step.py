@@ -1,0 +1,143 @@
+"""What the one-step schemes have in common: as solvers of diffrax."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ...formulations import AbstractFormulation
+from ...system import System, has_joints
+from ..outcome import RESULTS
+from ..terms import unwrapped
+from .base import AbstractStructureSolver
+from .equations import AbstractMotionStep
+from .interpolation import StepInterpolation
+from .motion import Motion, motion_of, unknowns_of as unknowns_of_motion
+from .newton import Root, find_root
+from .phase import Phase, phase_of, pose_rates, unknowns_of
+
+
+class Memory(eqx.Module):
+    """What one step hands to the next.
+
+    `count`, of Newton iterations; `valid`, whether the model is one that the scheme is defined on;
+    with joints `twists` of all bodies, which the joints need not allow (the unknowns of `NullSpace`
+    have those nearest to them), and `multipliers`, the next guess.
+    """
+
+    count: Any
+    valid: Any
+    twists: Any = None
+    multipliers: Any = None
+
+
+class AbstractOneStepSolver(AbstractStructureSolver):
+    """An implicit one-step scheme of order 2.
+
+    A step is solved by Newton's method to round-off; derivatives, of any order, are those of the
+    solution. Where it has none, or none that Newton's method finds from the twists at the start of
+    the step, the run ends with `nonlinear_divergence`.
+
+    Between steps unknowns are interpolated by cubic polynomials with the true rates at both ends
+    (with joints, velocities by a line): what a scheme conserves it conserves at its steps.
+
+    **Attributes:** `max_iterations` of Newton's method.
+    """
+
+    max_iterations: eqx.AbstractVar[int]
+
+    is_adaptive: ClassVar[bool] = False
+    interpolation_cls: ClassVar[Callable[..., Any]] = StepInterpolation
+
+    @abc.abstractmethod
+    def step_of_body(
+        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
+    ) -> AbstractMotionStep:
+        """The equations of a step of the one body that the model has."""
+
+    def step_of_system(
+        self, model: AbstractFormulation, t0: Any, h: Any, start: Phase, multipliers: Any
+    ) -> tuple[Phase, Root]:
+        """A step of a system: its end, and the root, increments and multipliers.
+
+        **Arguments:** `multipliers`, the guess.
+        """
+        raise NotImplementedError(f"`{type(self).__name__}` steps no systems.")
+
+    def steps_system(self, model: AbstractFormulation) -> bool:
+        """Whether `step_of_system` makes the steps."""
+        return isinstance(model.system, System)
+
+    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+        """`value`, with a check of those numbers of the model that are not known before."""
+        return value
+
+    def order(self, terms: Any) -> int:
+        """Order of the scheme."""
+        return 2
+
+    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+        """The vector field of the model."""
+        return terms.vf(t0, y0, args)
+
+    def evaluations(self, solver_state: Memory) -> Any:
+        """Newton iterations of the last step."""
+        return solver_state.count
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Memory:
+        """No step has been made; raises for a model that the scheme is not defined on."""
+        term, direction = unwrapped(terms)
+        model: Any = term.model
+        self.check_model(model)
+        memory = Memory(jnp.array(0), self.checked(model, jnp.array(True)))
+        if not (self.steps_system(model) and has_joints(model.system)):
+            return memory
+        twists = phase_of(model, direction * t0, y0).twists
+        number = model.jointed.mechanics.num_joint_constraints
+        return Memory(memory.count, memory.valid, twists, jnp.zeros(number, y0.dtype))
+
+    def step(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Memory, made_jump: Any
+    ) -> tuple[Any, Any, Any, Memory, diffrax.RESULTS]:
+        """One step from `t0` to `t1`."""
+        term, direction = unwrapped(terms)
+        model, valid = term.model, solver_state.valid
+        t0, t1 = (jnp.asarray(direction * t, y0.dtype) for t in (t0, t1))
+        h = t1 - t0
+        if not self.steps_system(model):
+            equations = self.step_of_body(model, t0, h, motion_of(model, y0))
+            root = find_root(equations, equations.guess(), self.max_iterations)
+            y1, slopes = unknowns_of_motion(model, equations.end(root.Z)), None
+            memory = Memory(root.iterations, valid)
+        else:
+            y1, slopes, memory, root = self._step_of_system(model, t0, t1, y0, solver_state)
+        if slopes is None:
+            times, ys = jnp.stack([t0, t1]), jnp.stack([y0, y1])
+            slopes = h * jax.vmap(lambda t, y: term.vf(t, y, args))(times, ys)
+        found = root.okay & valid
+        result = RESULTS.where(found, RESULTS.successful, RESULTS.nonlinear_divergence)
+        return y1, None, dict(y0=y0, y1=y1, k=slopes), memory, result
+
+    def _step_of_system(self, model, t0, t1, y0, memory: Memory):
+        """Unknowns at the end, increments over the step at its ends (`None` for the true rates),
+        memory, root."""
+        h, start = t1 - t0, phase_of(model, t0, y0)
+        if memory.twists is None:
+            end, root = self.step_of_system(model, t0, h, start, jnp.zeros(0, y0.dtype))
+            return unknowns_of(model, t1, end), None, Memory(root.iterations, memory.valid), root
+        start = eqx.tree_at(lambda phase: phase.twists, start, memory.twists)
+        end, root = self.step_of_system(model, t0, h, start, memory.multipliers)
+        y1 = unknowns_of(model, t1, end)
+        size = model.layout.num_positions
+        # Velocities change at a constant rate.
+        slopes = [
+            jnp.concatenate([h * pose_rates(model, phase).ravel(), (y1 - y0)[size:]])
+            for phase in (start, end)
+        ]
+        multipliers = root.Z[end.twists.size :]
+        memory = Memory(root.iterations, memory.valid, end.twists, multipliers)
+        return y1, jnp.stack(slopes), memory, root
