@@ -4,6 +4,7 @@
 `RIGIDJAX_TEST_ALL=1` also runs the tests marked `exhaustive`, as `make test-all` does.
 """
 
+import ctypes
 import gc
 import os
 import pathlib
@@ -32,6 +33,8 @@ if jax.__version_info__ < (0, 11):
     os.environ["XLA_FLAGS"] = f"{_FLAGS} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 jax.config.update("jax_enable_x64", X64)
+# A program does not say which line of Python each of its operations is from: nobody reads that.
+jax.config.update("jax_traceback_in_locations_limit", 0)
 jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
 jax.config.update(
     "jax_persistent_cache_min_compile_time_secs",
@@ -75,11 +78,19 @@ def pytest_collection_modifyitems(config, items):
 
 # Each compiled program is a few memory maps, of which Linux gives a process 65,530: without
 # clearing, a worker that has run half of the suite holds nearly all of them and crashes.
-# They also take memory, with what was traced for them: two workers would fill 16 GB.
+# They also take memory, with what was traced for them: two workers would fill 16 GB. Freed memory
+# goes back to the system only when asked, and what cannot be freed is no reason to clear again:
+# else every module would, at three seconds each.
 _MANY_MAPS = 30_000
-_MANY_BYTES = 5e9
+_MANY_BYTES, _MORE_BYTES = 5e9, 1.5e9
 _MAPS = pathlib.Path("/proc/self/maps")
 _PAGES = pathlib.Path("/proc/self/statm")
+_LIBC = ctypes.CDLL(None)
+_left = [0]
+
+
+def _resident() -> int:
+    return int(_PAGES.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -87,10 +98,13 @@ def _bounded_memory():
     yield
     if not _MAPS.exists():
         return
-    resident = int(_PAGES.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    if resident > _MANY_BYTES or _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
+    full = _resident() > max(_MANY_BYTES, _left[0] + _MORE_BYTES)
+    if full or _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
         jax.clear_caches()
         gc.collect()
+        if hasattr(_LIBC, "malloc_trim"):
+            _LIBC.malloc_trim(0)
+        _left[0] = _resident()
 
 
 @pytest.fixture(autouse=True, scope="module")
