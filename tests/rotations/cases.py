@@ -1,5 +1,6 @@
 """The parametrizations under test, random rotations within their reach, and measures of error."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -48,8 +49,18 @@ def unit_vectors(rng, n: int) -> np.ndarray:
 def quaternions(rng, n: int, angle: float = np.pi) -> jax.Array:
     """Random unit quaternions of rotations by less than `angle`, either sign, shape (n, 4)."""
     psi = unit_vectors(rng, n) * rng.uniform(0.0, angle, size=(n, 1))
-    p = jax.vmap(so3.exp_quaternion)(jnp.asarray(psi))
-    return p * rng.choice([-1.0, 1.0], size=(n, 1)).astype(p.dtype)
+    p = np.asarray(exponentials(jnp.asarray(psi)))
+    return jnp.asarray(p * rng.choice([-1.0, 1.0], size=(n, 1)).astype(p.dtype))
+
+
+exponentials = jax.jit(jax.vmap(so3.exp_quaternion))
+
+
+@eqx.filter_jit
+def coordinates_of(rotation, p):
+    """Coordinates of quaternions, and whether they are at least 0.02 rad from a singularity."""
+    a = jax.vmap(rotation.from_quaternion)(p)
+    return a, jax.vmap(rotation.singularity)(a) > 0.02
 
 
 def coordinates(rotation, rng, n: int, principal: bool = True) -> jax.Array:
@@ -65,9 +76,8 @@ def coordinates(rotation, rng, n: int, principal: bool = True) -> jax.Array:
         quarter = 0.25 * rng.uniform(0.0, angle, size=(n, 1))
         return jnp.asarray(4.0 * np.tan(quarter) * unit_vectors(rng, n))
     p = quaternions(rng, 3 * n, reach(rotation) - 0.02)
-    a = jax.vmap(rotation.from_quaternion)(p)
-    safe = np.asarray(jax.vmap(rotation.singularity)(a) > 0.02)
-    return a[safe][:n]
+    a, safe = map(np.asarray, coordinates_of(rotation, p))
+    return jnp.asarray(a[safe][:n])
 
 
 def error(x, y):

@@ -91,6 +91,7 @@ SOLVERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.exhaustive("Midpoint", "Ralston", "Bosh3")
 @pytest.mark.parametrize("solver", SOLVERS[1:], ids=lambda s: type(s).__name__)
 def test_unrolled_is_the_same_method(solver):
     model = rj.NullSpace(TOP)

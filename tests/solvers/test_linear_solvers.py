@@ -60,6 +60,7 @@ class Damped(lx.AbstractLinearSolver):
         return True
 
 
+@pytest.mark.exhaustive("BDF")
 @pytest.mark.parametrize("method", [Radau5, BDF], ids=lambda m: m.__name__)
 def test_the_given_solver_is_used(method):
     """Newton increments of 7 parts in 10 converge, at a rate of 0.3."""
@@ -80,7 +81,7 @@ def rotation(theta, linear_solver, method):
     ).ys[-1]  # fmt: skip
 
 
-@pytest.mark.exhaustive("Seulex")
+@pytest.mark.exhaustive("Seulex", "BDF")
 @pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
 def test_derivatives_and_batches(method):
     """Tangents of a batch, by LU as by the inverse."""

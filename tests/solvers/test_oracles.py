@@ -48,7 +48,18 @@ CASES = [
 
 
 @pytest.mark.exhaustive(
-    "Radau5, Andrews, index 1", "BDF, Andrews, index 1", "BDF, Andrews, index 3"
+    "Radau5, Andrews, index 1",
+    "BDF, Andrews, index 1",
+    "BDF, Andrews, index 3",
+    "Radau5, pendulum, index 0",
+    "Radau5, pendulum, index 1",
+    "Radau5, pendulum, index 2",
+    "Radau5, pendulum, index 3",
+    "Radau5, Andrews, index 3",
+    "BDF, pendulum, index 0",
+    "BDF, pendulum, index 1",
+    "BDF, pendulum, index 2",
+    "BDF, Arevalo, index 3",
 )
 @pytest.mark.parametrize(
     "solver,problem,positions,rates,bounds",

@@ -68,6 +68,14 @@ METHODS = {
 }
 
 
+@pytest.mark.exhaustive(
+    "BDF1-decay",
+    "BDF2-decay",
+    "BDF3-decay",
+    "BDF4-decay",
+    "Odex, 3 columns-decay",
+    "Seulex, 5 columns-decay",
+)
 @pytest.mark.parametrize("problem", cases.SMOOTH)
 @pytest.mark.parametrize("name", METHODS)
 def test_order(name, problem):
@@ -100,6 +108,7 @@ LINEAR = {
 }
 
 
+@pytest.mark.exhaustive("solver0-2000-oscillator", "solver1-24-oscillator", "solver2-10-oscillator")
 @pytest.mark.parametrize("problem", LINEAR)
 @pytest.mark.parametrize("solver,count", [(Radau1(), 2000), (Radau9(), 24), (Radau13(), 10)])
 def test_order_of_other_radau_methods(solver, count, problem):

@@ -68,6 +68,7 @@ EVERY += [
 ]  # fmt: skip
 
 
+@pytest.mark.exhaustive("Odex", "Seulex")
 @pytest.mark.parametrize("solver", EVERY, ids=lambda x: type(x).__name__)
 def test_saved_values_of_a_solver(solver):
     tolerances = (1e-4, 1e-6) if type(solver) in LOOSE else (1e-4, 1e-6, 1e-8, 1e-10)

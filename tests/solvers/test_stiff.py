@@ -30,6 +30,9 @@ def field_numpy(field, y, args):
     return -a + b, a - b - c, c
 
 
+@pytest.mark.exhaustive(
+    "Radau5-HIRES", "BDF-Robertson", "BDF-HIRES", "Seulex-van der Pol", "Seulex-Robertson"
+)
 @pytest.mark.parametrize("problem", cases.STIFF)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_against_reference(name, problem):
