@@ -62,9 +62,7 @@ def test_order_of_the_unknowns():
 
 @pytest.mark.exhaustive(
     but=(
-        "RotationVector",
         "Quaternion-zero",
-        "Directors",
         "ZXZ",
     )
 )
@@ -96,7 +94,6 @@ SPECIAL = {
 @pytest.mark.exhaustive(
     but=(
         "RotationVector",
-        "LinearParameters",
         "ZXZ",
     )
 )

@@ -128,9 +128,11 @@ CASES = {
     "torque-free symmetric body",
     "springs in parallel",
     "bias and drift on a sphere",
-    "springs in parallel",
-    "bias and drift on a sphere",
     "servo without a known torque",
+    "pendulum",
+    "pendulum whose length is seen",
+    "pendulum with a known torque",
+    "pendulum with both",
 )
 @pytest.mark.parametrize("name", CASES)
 def test_planted_case(name):
@@ -148,6 +150,14 @@ def test_planted_case(name):
         assert text in str(verdict)
 
 
+@pytest.mark.exhaustive(
+    "pendulum-1-1.0",
+    "pendulum-2-1.0",
+    "pendulum-0-0.0",
+    "pendulum with both-1-1.0",
+    "pendulum with both-2-1.0",
+    "pendulum with both-0-0.0",
+)
 @pytest.mark.parametrize("seed, noise", [(1, 1.0), (2, 1.0), (0, 0.0)])
 @pytest.mark.parametrize("name", ["mounting on a symmetric body", "pendulum", "pendulum with both"])
 def test_noise_does_not_change_the_verdict(name, seed, noise):

@@ -28,9 +28,7 @@ few_rotations = pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
 @pytest.mark.exhaustive(
     but=(
         "Quaternion",
-        "RotationVector",
         "LinearParameters",
-        "ZXZ",
     )
 )
 @pytest.mark.float32

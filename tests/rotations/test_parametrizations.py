@@ -100,11 +100,9 @@ def largest(errors) -> dict[str, float]:
         "Directors-body",
         "RotationVector-space",
         "LinearParameters-body",
-        "ConformalRotationVector-space",
         "RodriguesParameters-body",
         "ZXZ-body",
         "ZYX-space",
-        "XYZ-body",
     )
 )
 @pytest.mark.parametrize("rates", ["body", "space"])

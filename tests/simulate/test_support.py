@@ -78,6 +78,16 @@ def test_table_is_complete():
     "Relative()-Seulex",
     "Relative()-Radau5",
     "Relative()-Odex",
+    "NullSpace()-Radau5",
+    "NullSpace()-BDF",
+    "NullSpace()-Seulex",
+    "NullSpace()-Odex",
+    "NullSpace()-EnergyMomentum",
+    "NullSpace()-Variational",
+    "NullSpace()-MuntheKaas",
+    "Relative()-BDF",
+    "Absolute(index=1)-Radau5",
+    "Absolute(index=0)-Variational",
 )
 @pytest.mark.parametrize(("form", "solver"), CELLS)
 def test_cell(form, solver, reference):

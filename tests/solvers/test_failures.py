@@ -42,6 +42,7 @@ def troubled(t, y, args):
     return jnp.stack([y[1], nothing * (y[0] - y[0]) + root * bad + square * none])
 
 
+@pytest.mark.exhaustive("BDF")
 @pytest.mark.parametrize("solver", [Radau5(), BDF()], ids=lambda s: type(s).__name__)
 def test_named_results(solver):
     """A singular Newton matrix, a residual that is not finite, no solution of the stages."""
