@@ -58,7 +58,7 @@ def test_wrench_is_the_negative_gradient_of_the_potential(name):
         }
 
     # Sums of about ten products of order one to thirty.
-    assert worst(jax.vmap(errors)(states())) < cases.round_off(30)
+    assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(30)
 
 
 def test_power_of_what_has_no_potential():
@@ -83,7 +83,7 @@ def test_power_of_what_has_no_potential():
             cases.error(power(moments[1]), jnp.dot(MOMENT, R[1] @ omega[1])),
         ]
 
-    assert worst(jax.vmap(errors)(states())) < cases.round_off(30)
+    assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(30)
 
 
 def test_components_in_space_and_in_the_body():
@@ -107,7 +107,7 @@ def test_components_in_space_and_in_the_body():
             )
         ]
 
-    assert worst(jax.vmap(errors)(states())) < cases.round_off(10)
+    assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(10)
 
 
 def test_point_of_application():
@@ -132,7 +132,7 @@ def test_point_of_application():
             cases.error(pure[1], 2.0 * moment),
         ]
 
-    assert worst(jax.vmap(errors)(states())) < cases.round_off(30)
+    assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(30)
 
 
 def test_several_forces_add_up():
@@ -146,7 +146,7 @@ def test_several_forces_add_up():
             cases.error(virial(forces, state), virial(PUSH, state) + virial(SPRING, state)),
         ]
 
-    assert worst(jax.vmap(errors)(states())) < cases.round_off(30)
+    assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(30)
 
 
 def test_nothing_is_spent_on_what_is_zero():

@@ -52,7 +52,7 @@ def glided(t, u=1.0, omega=2.0):
     return c * np.tanh(phase), c * np.sqrt(MASS / TURNING) / np.cosh(phase)
 
 
-@pytest.mark.exhaustive("Relative")
+@pytest.mark.exhaustive("Relative", "Absolute")
 @pytest.mark.parametrize("kind", KINDS)
 def test_sleigh(kind):
     """Accelerations and the force of the ice, in a state with u = 1, omega = 2."""

@@ -93,7 +93,7 @@ def members():
         def end(moments, rates):
             model = eqx.tree_at(lambda m: m.system.inertia, TOP, moments)
             state = eqx.tree_at(lambda s: s.angular_velocity, START, rates[None])
-            sol = rj.simulate(model, state, T1, solver=diffrax.Dopri5(), backend=backend)
+            sol = rj.simulate(model, state, T1, solver=diffrax.Bosh3(), rtol=1e-5, backend=backend)
             return sol.ys[-1], sol.stats["num_steps"]
 
         return end

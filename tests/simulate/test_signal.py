@@ -12,6 +12,7 @@ from scipy.interpolate import CubicSpline
 
 import rigidjax as rj
 
+evaluated = eqx.filter_jit(lambda signal, at: jax.vmap(signal)(jnp.asarray(at)))
 TS = np.array([0.0, 0.31, 0.5, 0.62, 1.0, 1.3])
 X = np.array([1.0, -2.0, 3.0, 0.5, 1.5, -1.0])
 INERTIA = 0.3
@@ -56,7 +57,7 @@ def test_interpolation_against_scipy(rng, count):
     )
     for kind, expected in cases:
         signal = rj.Signal(ts, values, kind, gain=2.0, bias=(0.1, 0.2, 0.3))
-        found = jax.vmap(signal)(jnp.asarray(at))
+        found = evaluated(signal, at)
         np.testing.assert_allclose(found, 2 * expected + [0.1, 0.2, 0.3], rtol=0, atol=1e-13)
 
 
@@ -65,8 +66,8 @@ def test_outside_of_the_table():
     for kind in ("linear", "hold", "cubic"):
         constant = rj.Signal(TS, X, kind, delay=0.05, bias=0.25, extrapolation="constant")
         zero = rj.Signal(TS, X, kind, delay=0.05, bias=0.25, extrapolation="zero")
-        np.testing.assert_array_equal(jax.vmap(constant)(at), np.array([1, 1, -1, -1]) + 0.25)
-        np.testing.assert_array_equal(jax.vmap(zero)(at), np.full(4, 0.25))
+        np.testing.assert_array_equal(evaluated(constant, at), np.array([1, 1, -1, -1]) + 0.25)
+        np.testing.assert_array_equal(evaluated(zero, at), np.full(4, 0.25))
 
 
 @pytest.mark.exhaustive

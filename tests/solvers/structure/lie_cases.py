@@ -30,10 +30,8 @@ def at_steps(model, state0, t1, solver, counts, projection=True):
 
 def attitude_errors(states, reference):
     """Largest error of a rotation matrix of each run."""
-    R = matrices(reference.orientation)
-    return np.array(
-        [float(jnp.max(jnp.abs(matrices(p) - R))) for p in jnp.asarray(states.orientation)]
-    )
+    R, found = np.asarray(matrices(reference.orientation)), states.orientation
+    return np.array([np.max(np.abs(np.asarray(matrices(jnp.asarray(p))) - R)) for p in found])
 
 
 def state_errors(states, reference):
