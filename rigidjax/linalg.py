@@ -128,3 +128,10 @@ def _inverse_jvp(primals, tangents):
     (A,), (dA,) = primals, tangents
     X = inverse(A)
     return X, -X @ dA @ X
+
+
+def block_diagonal(blocks: Num[Array, "L k k"]) -> Num[Array, "n n"]:
+    """The square matrix with these blocks on its diagonal."""
+    count, size = blocks.shape[:2]
+    own = jnp.eye(count, dtype=bool)[:, None, :, None]
+    return jnp.where(own, blocks[:, :, None, :], 0).reshape(count * size, count * size)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
-from ..system import System, as_mechanics, has_joints
+from ..system import System, check_system, has_joints
 from ..system.jointed import JointedMechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
@@ -73,7 +73,7 @@ class Absolute(AbstractAbsolute):
                 "`Absolute(baumgarte=...)` takes two rates (alpha, beta) in 1/s, for index=1; got "
                 f"{baumgarte!r} for index={index}."
             )
-        as_mechanics(system)
+        check_system(system)
         if isinstance(system, System) and system.has_armature:
             raise ValueError(
                 "`Absolute` has the masses of the bodies alone; `armature` of a joint is not "

@@ -15,7 +15,7 @@ from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import cross, multiply
 from ..state import State
-from ..system import AbstractMechanics, FixedPointMechanics, System, as_mechanics, has_joints
+from ..system import FixedPointMechanics, System, has_joints, mechanics_of
 from ..system.dynamics import eliminates
 from ..system.jointed import JointedMechanics, Twists
 from ..system.reactions import ConstraintReaction, Reaction
@@ -31,7 +31,7 @@ from .charts import (
 )
 from .compiled import compiled
 from .joint_checks import check_joints
-from .jointed import AbstractJointed, mechanics_of
+from .jointed import AbstractJointed
 
 
 class AbstractFormulation(eqx.Module):
@@ -102,9 +102,11 @@ class AbstractFormulation(eqx.Module):
         """Lagrange multipliers of the internal constraints, all bodies, J."""
 
     @property
-    def mechanics(self) -> AbstractMechanics:
-        """Masses, inertias and wrenches of the system."""
-        return as_mechanics(self.system)
+    def mechanics(self) -> FixedPointMechanics | JointedMechanics:
+        """Masses, inertias and wrenches of the system, all bodies stacked."""
+        if not isinstance(self.system, System):
+            return self._body
+        return mechanics_of(self.system, self.built)
 
     def prepared(self) -> Self:
         """The same model with what follows from its system alone computed, once for a run."""
@@ -304,7 +306,7 @@ class AbstractFormulation(eqx.Module):
         """
         if self.jointed is not None:
             return self.jointed.accelerations(t, y)
-        return self._of_bodies.accelerations(t, self.kinematics(t, y))
+        return self.mechanics.accelerations(t, self.kinematics(t, y))
 
     def frame_poses(
         self, t: Float[Array, ""], y: Unknowns
@@ -326,18 +328,18 @@ class AbstractFormulation(eqx.Module):
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
-        mechanics = self._of_bodies
+        mechanics = self.mechanics
         return mechanics.kinetic_energy(kinematics) + mechanics.potential_energy(t, kinematics)
 
     @compiled
     def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Kinetic energy, that of rotors (`armature`) included, J."""
-        return self._of_bodies.kinetic_energy(self.kinematics(t, y))
+        return self.mechanics.kinetic_energy(self.kinematics(t, y))
 
     @compiled
     def potential_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Potential energy of the forces that have one, J."""
-        return self._of_bodies.potential_energy(t, self.kinematics(t, y))
+        return self.mechanics.potential_energy(t, self.kinematics(t, y))
 
     @compiled
     def momentum(
@@ -347,7 +349,7 @@ class AbstractFormulation(eqx.Module):
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
         """
-        return self._of_bodies.momentum(self.kinematics(t, y))
+        return self.mechanics.momentum(self.kinematics(t, y))
 
     @compiled
     def centre_of_mass(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "3"]:
@@ -356,7 +358,7 @@ class AbstractFormulation(eqx.Module):
         **Errors:** `ValueError` for a `FixedPointBody`.
         """
         kinematics = self.kinematics(t, y)
-        mechanics = self._of_bodies
+        mechanics = self.mechanics
         if not isinstance(mechanics, JointedMechanics):
             raise ValueError(
                 "A `FixedPointBody` does not say where its centre of mass is. Use a `System` of a "
@@ -380,12 +382,6 @@ class AbstractFormulation(eqx.Module):
         centre = self.centre_of_mass(t, y)
         linear, angular = self.momentum(t, y)
         return linear, angular - cross(centre, linear)
-
-    @property
-    def _of_bodies(self) -> FixedPointMechanics | JointedMechanics:
-        if not isinstance(self.system, System):
-            return self._body
-        return mechanics_of(self.system, self.built)
 
     @property
     def _body(self) -> FixedPointMechanics:

@@ -53,14 +53,13 @@ def internal_multipliers(
     a: Float[Array, " n"],
     a_dot: Float[Array, " n"],
     inertia: Inertia,
-    moment: Float[Array, "3"] | None,
-    virial: Float[Array, "3 3"] | None,
+    moment: Float[Array, "3"],
+    virial: Float[Array, "3 3"],
 ) -> Float[Array, " m"]:
     r"""Lagrange multipliers of the internal constraints, J.
 
     **Arguments:** as `constrained_acceleration`; `virial`, the symmetric part of
-    $\sum f \otimes u$ in body components, N m, or `None`: it moves nothing, but is carried by the
-    multipliers.
+    $\sum f \otimes u$ in body components, N m: it moves nothing, but is carried by the multipliers.
     **Returns:** shape (m,), in the order of `rotation.constraint`.
     """
     if rotation.num_constraints > 0:
@@ -119,9 +118,7 @@ def _quaternion_acceleration(rotation: Quaternion, a, a_dot, inertia, moment):
 def _quaternion_multipliers(rotation: Quaternion, a, a_dot, inertia, moment, virial):
     r"""Lang (40): $\lambda = \langle p, \psi_p\rangle$, whatever $I_0$ (see the acceleration)."""
     half = 0.5 * rotation.angular_velocity(a, a_dot)
-    value = 8.0 * so3.dot(half, angular_momentum(inertia, half))
-    if virial is not None:
-        value = value + 2.0 * jnp.trace(virial)
+    value = 8.0 * so3.dot(half, angular_momentum(inertia, half)) + 2.0 * jnp.trace(virial)
     return value[None]
 
 
@@ -168,9 +165,7 @@ def _director_multipliers(rotation: Directors, a, a_dot, inertia, moment, virial
     a_ddot = constrained_acceleration(rotation, a, a_dot, inertia, moment)
     E = euler_tensor(inertia)
     E = jnp.diag(E) if E.ndim == 1 else E
-    body = jnp.zeros_like(R) if virial is None else virial
-    if moment is not None:
-        body = body + 0.5 * so3.skew(moment)
+    body = virial + 0.5 * so3.skew(moment)
     inverse = jnp.linalg.inv(R)
     # R^T Psi = `body`, since the moment is that of the forces on the directors as they are.
     L = (inverse.T @ body - rotation.to_matrix(a_ddot) @ E) @ inverse

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..rotations.so3 import skew
+from ..linalg import block_diagonal
+from ..rotations.so3 import cross, skew
 from ..system.inverses import constrained_inverses
 from ..system.jointed import Twists
 from .compiled import compiled
@@ -94,21 +95,22 @@ class Descriptor(eqx.Module):
         _, of_slips = jax.vjp(lambda v: self.slips(t, q, v, angles), jnp.zeros_like(q))
         return transpose(lam)[0] + of_slips(lam)[0]
 
+    def mass_matrices(self, q) -> Float[Array, "L k k"]:
+        """Mass matrices of the bodies."""
+        model, layout = self.model, self.model.layout
+        mechanics, (x, a) = model.mechanics, layout.poses(q)
+        turning = jax.vmap(model.rotation.mass_matrix)(a, mechanics.inertias)
+        moving = jnp.ones_like(x) * mechanics.masses[:, None]
+        return jax.vmap(lambda m, M: jax.scipy.linalg.block_diag(jnp.diag(m), M))(moving, turning)
+
     def mass_matrix(self, q) -> Float[Array, "n n"]:
         """Mass matrix $M$, block diagonal."""
-        model, layout = self.model, self.model.layout
-        masses, inertias = model.mechanics.masses(), model.mechanics.inertias()
-        _, a = layout.poses(q)
-        blocks = []
-        for i, inertia in enumerate(inertias):
-            if layout.translates:
-                blocks.append(masses[i] * jnp.eye(3, dtype=q.dtype))
-            blocks.append(model.rotation.mass_matrix(a[i], inertia))
-        return jax.scipy.linalg.block_diag(*blocks)
+        return block_diagonal(self.mass_matrices(q))
 
     def momentum(self, q, v) -> Float[Array, " n"]:
         r"""$M(q)\,v$."""
-        return self.mass_matrix(q) @ v
+        blocks = self.mass_matrices(q)
+        return jnp.einsum("lij,lj->li", blocks, v.reshape(len(blocks), -1)).ravel()
 
     def force(self, t, q, v, y0) -> Float[Array, " n"]:
         r"""Applied and velocity-dependent generalised forces, $f = \psi - \dot M v + \nabla T$."""
@@ -124,21 +126,20 @@ class Descriptor(eqx.Module):
         On a rotation it is $\Psi : \delta R$ with $R^T \Psi = S + \frac12 \tilde\mu$, $S$ the
         symmetric part of $\sum f \otimes u$, which matters to multipliers only.
         """
-        model, layout = self.model, self.model.layout
-        kinematics = model.kinematics(t, y0)
-        mechanics = model.mechanics
-        wrenches = mechanics.wrenches(t, kinematics)
-        virials = mechanics.virials(t, kinematics)
-        _, a = layout.poses(q)
-        parts, zero = [], jnp.zeros(3, q.dtype)
-        for i, ((force, moment), virial) in enumerate(zip(wrenches, virials, strict=True)):
-            if layout.translates:
-                parts.append(zero if force is None else force)
-            body = 0.5 * skew(zero if moment is None else moment)
-            body = body if virial is None else body + virial
-            R, transpose = jax.vjp(model.rotation.to_matrix, a[i])
-            parts.append(transpose(jnp.linalg.inv(R).T @ body)[0])
-        return jnp.concatenate(parts)
+        model, (x, a) = self.model, self.model.layout.poses(q)
+        mechanics, kinematics = model.mechanics, model.kinematics(t, y0)
+        wrenches, virials = mechanics.applied(t, kinematics), mechanics.virials(t, kinematics)
+
+        def on_coordinates(a, moment, virial):
+            R, transpose = jax.vjp(model.rotation.to_matrix, a)
+            # R^-T, the cofactors over the determinant.
+            d1, d2, d3 = R.T
+            cofactors = jnp.stack([cross(d2, d3), cross(d3, d1), cross(d1, d2)], axis=1)
+            body = cofactors @ (0.5 * skew(moment) + virial)
+            return transpose(body / (d1 @ cofactors[:, 0]))[0]
+
+        turning = jax.vmap(on_coordinates)(a, wrenches[:, 3:], virials)
+        return jnp.concatenate([wrenches[:, : x.shape[1]], turning], axis=1).ravel()
 
     @compiled
     def accelerations_and_multipliers(self, t, y0) -> tuple[Array, Array]:
@@ -147,11 +148,11 @@ class Descriptor(eqx.Module):
         G, M, f = self.jacobian(t, q, angles), self.mass_matrix(q), self.force(t, q, v, y0)
         # Without units: rows and columns of the same size.
         scale, units = self._lengths(q), self.units
-        inverse, free = constrained_inverses(G * scale / units[:, None], scale[:, None] * M * scale)
-        inverse, free = scale[:, None] * inverse / units, scale[:, None] * free * scale
-        start = -inverse @ self.constraint_bias(t, q, v, angles)
+        found, free = constrained_inverses(G * scale / units[:, None], scale[:, None] * M * scale)
+        found, free = scale[:, None] * found / units, scale[:, None] * free * scale
+        start = -found @ self.constraint_bias(t, q, v, angles)
         v_dot = start + free @ (f - M @ start)
-        lam = inverse.T @ (f - M @ v_dot)
+        lam = found.T @ (f - M @ v_dot)
         if self.model.has_loops:
             lam = lam - idle_projector(self, t, y0) @ lam
         return v_dot, lam
@@ -235,7 +236,7 @@ class Descriptor(eqx.Module):
         """What the constraints are measured by, 1 for those of rotations."""
         model = self.model
         if model.jointed is None:
-            return jnp.ones(model.num_multipliers, jnp.asarray(model.mechanics.inertias()[0]).dtype)
+            return jnp.ones(model.num_multipliers, model.mechanics.inertias.dtype)
         joints = model.jointed.mechanics.units
         return jnp.concatenate(
             [jnp.ones(model.num_multipliers - len(joints), joints.dtype), joints]

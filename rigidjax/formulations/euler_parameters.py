@@ -1,8 +1,9 @@
 """Sherif's forms of the rotational equations of motion in Euler parameters."""
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,7 +11,7 @@ from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
-from ..system import System, as_mechanics, has_joints
+from ..system import System, check_system, has_joints
 from ..system.jointed import JointedMechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
@@ -83,7 +84,7 @@ class EulerParameters(AbstractAbsolute):
             raise ValueError(f"`EulerParameters(form=...)` must be one of {names}; got {form!r}.")
         if index not in (0, 1, 2, 3):
             raise ValueError(f"`EulerParameters(index=...)` must be 0, 1, 2 or 3; got {index!r}.")
-        as_mechanics(system)
+        check_system(system)
         if has_joints(system):
             raise ValueError(
                 "`EulerParameters` writes the equations of single bodies; for a system with joints "
@@ -135,31 +136,17 @@ class EulerParameters(AbstractAbsolute):
         values, _ = split_chart(y)
         if self.num_algebraic and values.size == self.num_unknowns:
             return values[self.layout.size :]
-        kinematics = self.kinematics(t, y)
-        mechanics = self.mechanics
-        coordinates, rates = self.split_coordinates(y)
+        mechanics, kinematics = self.mechanics, self.kinematics(t, y)
+        p, p_dot = self.split_coordinates(y)
         if self.form == "no-multiplier":
-            return jnp.zeros(0, coordinates[0].dtype)
+            return jnp.zeros(0, p.dtype)
         if self.form == "zero-multiplier":
-            return jnp.zeros(len(coordinates), coordinates[0].dtype)
+            return jnp.zeros(len(p), p.dtype)
         if self.form == "simplified-gyroscopic":
-            return jnp.stack(
-                [
-                    gyroscopic_multiplier(p, p_dot, inertia)
-                    for p, p_dot, inertia in zip(
-                        coordinates, rates, mechanics.inertias(), strict=True
-                    )
-                ]
-            )
+            return jax.vmap(gyroscopic_multiplier)(p, p_dot, mechanics.inertias)
+        moments = mechanics.applied(t, kinematics)[:, 3:]
         virials = mechanics.virials(t, kinematics)
-        return jnp.stack(
-            [
-                self._along(R, moment, virial)
-                for R, (_, moment), virial in zip(
-                    kinematics.rotations, mechanics.wrenches(t, kinematics), virials, strict=True
-                )
-            ]
-        )
+        return jax.vmap(self._along)(jnp.asarray(kinematics.rotations), moments, virials)
 
     def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         return self.printed_field(t, y) if self.printed else self.index_0_field(t, y)
@@ -175,26 +162,25 @@ class EulerParameters(AbstractAbsolute):
         values, _ = split_chart(y)
         layout, mechanics = self.layout, self.mechanics
         q, v = values[: layout.num_positions], layout.velocities(values)
-        forces = self.generalised_force(t, q, v, values)
-        _, p = layout.poses(q)
-        _, p_dot = layout.twists(values)
-        shifts, turns = forces.reshape(layout.num_bodies, -1)[:, :-4], []
-        for i, inertia in enumerate(mechanics.inertias()):
-            square = jnp.sum(p[i] * p[i])
-            load = forces.reshape(layout.num_bodies, -1)[i, -4:]
-            across = solve_inertia(inertia, so3.multiply(so3.conjugate(p[i]), load)[1:])
-            radial = jnp.sum(p_dot[i] * p_dot[i]) / square
-            turns.append(0.25 * so3.multiply(p[i], _pure(across)) / square**2 - radial * p[i])
+        forces = self.generalised_force(t, q, v, values).reshape(layout.num_bodies, -1)
+
+        def turning(p, p_dot, inertia, load):
+            square = jnp.sum(p * p)
+            across = solve_inertia(inertia, so3.multiply(so3.conjugate(p), load)[1:])
+            radial = jnp.sum(p_dot * p_dot) / square
+            return 0.25 * so3.multiply(p, _pure(across)) / square**2 - radial * p
+
+        p_ddot = jax.vmap(turning)(*self.split_coordinates(y), mechanics.inertias, forces[:, -4:])
+        shifts = forces[:, :-4]
         if layout.translates:
-            shifts = shifts / jnp.stack(mechanics.masses())[:, None]
-        rates = jnp.concatenate([shifts, jnp.stack(turns)], axis=1)
-        return jnp.concatenate([v, rates.ravel()])
+            shifts = shifts / mechanics.masses[:, None]
+        return jnp.concatenate([v, jnp.concatenate([shifts, p_ddot], axis=1).ravel()])
 
     def _along(self, R, moment, virial) -> Float[Array, ""]:
         """The part of the generalised force along $p$: the multiplier that it asks for."""
         value = jnp.zeros((), R.dtype)
         if self.form in ("simplified-torque", "virtual-work"):
-            value = value + torque_multiplier(virial, R.dtype)
+            value = value + torque_multiplier(virial)
         if self.form == "virtual-work":
             value = value + gradient_multiplier(R, moment, virial)
         return value
@@ -208,29 +194,22 @@ class EulerParameters(AbstractAbsolute):
         **Source:** Sherif (23), (29), (69), (82).
         """
         mechanics, kinematics = self.mechanics, self.kinematics(t, y0)
-        _, p = self.layout.poses(q)
+        x, p = self.layout.poses(q)
         _, p_dot = self.layout.twists(y0)
-        parts = []
-        for i, (inertia, (force, moment), virial) in enumerate(
-            zip(
-                mechanics.inertias(),
-                mechanics.wrenches(t, kinematics),
-                mechanics.virials(t, kinematics),
-                strict=True,
-            )
-        ):
-            h = so3.multiply(so3.conjugate(p[i]), p_dot[i])[1:]
-            gyroscopic = 8.0 * so3.multiply(p_dot[i], _pure(angular_momentum(inertia, h)))
+        wrenches, virials = mechanics.applied(t, kinematics), mechanics.virials(t, kinematics)
+
+        def on_body(p, p_dot, inertia, R, moment, virial):
+            h = so3.multiply(so3.conjugate(p), p_dot)[1:]
+            gyroscopic = 8.0 * so3.multiply(p_dot, _pure(angular_momentum(inertia, h)))
             if self.form != "simplified-gyroscopic":
-                turned = so3.multiply(so3.conjugate(p[i]), gyroscopic)[1:]
-                gyroscopic = so3.multiply(p[i], _pure(turned))
-            load = self._along(kinematics.rotations[i], moment, virial) * p[i] - gyroscopic
-            if moment is not None:
-                load = load + 2.0 * so3.multiply(p[i], _pure(moment))
-            if self.layout.translates:
-                parts.append(jnp.zeros(3, q.dtype) if force is None else force)
-            parts.append(load)
-        return jnp.concatenate(parts)
+                turned = so3.multiply(so3.conjugate(p), gyroscopic)[1:]
+                gyroscopic = so3.multiply(p, _pure(turned))
+            load = self._along(R, moment, virial) * p - gyroscopic
+            return load + 2.0 * so3.multiply(p, _pure(moment))
+
+        rotations = jnp.asarray(kinematics.rotations)
+        loads = jax.vmap(on_body)(p, p_dot, mechanics.inertias, rotations, wrenches[:, 3:], virials)
+        return jnp.concatenate([wrenches[:, : x.shape[1]], loads], axis=1).ravel()
 
 
 def _pure(w: Float[Array, "3"]) -> Float[Array, "4"]:
@@ -251,19 +230,17 @@ def gyroscopic_multiplier(
     return 8.0 * so3.dot(h, angular_momentum(inertia, h))
 
 
-def torque_multiplier(virial: Float[Array, "3 3"] | None, dtype: Any) -> Float[Array, ""]:
+def torque_multiplier(virial: Float[Array, "3 3"]) -> Float[Array, ""]:
     r"""$2 p^T H^T G^T f = 2 u \cdot A^T f$, twice the trace of the virial.
 
     As quaternions $G^T f = p f_b$ with $f_b = A^T f$, and $H^T q = -q u$, so that
     $H^T G^T f = -p f_b u = p\,(f_b \cdot u,\; u \times f_b)$. **Source:** Sherif (84).
     """
-    return jnp.zeros((), dtype) if virial is None else 2.0 * jnp.trace(virial)
+    return 2.0 * jnp.trace(virial)
 
 
 def gradient_multiplier(
-    R: Float[Array, "3 3"],
-    moment: Float[Array, "3"] | None,
-    virial: Float[Array, "3 3"] | None,
+    R: Float[Array, "3 3"], moment: Float[Array, "3"], virial: Float[Array, "3 3"]
 ) -> Float[Array, ""]:
     r"""$2 u^T f$ with $u$ in body and $f$ in space components, as in Sherif (69).
 
@@ -271,9 +248,4 @@ def gradient_multiplier(
     of $D$ is the virial, its skew part half the skew matrix of the moment. The value depends on
     how $A$ is continued to $|p| \ne 1$, Sherif (5), and means nothing in mechanics.
     """
-    total = jnp.zeros((), R.dtype)
-    if virial is not None:
-        total = total + 2.0 * jnp.sum(R * virial)
-    if moment is not None:
-        total = total - 2.0 * so3.dot(so3.unskew(R), moment)
-    return total
+    return 2.0 * jnp.sum(R * virial) - 2.0 * so3.dot(so3.unskew(R), moment)

@@ -13,7 +13,7 @@ from ..forces.base import Kinematics
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..state import State
-from ..system import System, as_mechanics, has_joints
+from ..system import System, check_system, has_joints
 from ..system.jointed import JointedMechanics
 from .base import AbstractFormulation
 from .charts import Unknowns, split_chart
@@ -51,7 +51,7 @@ class Hamiltonian(AbstractFormulation):
         system: System | FixedPointBody,
         radial_inertia: Literal["zero", "half-trace"] = "half-trace",
     ):
-        as_mechanics(system)
+        check_system(system)
         if has_joints(system):
             raise ValueError(
                 "`Hamiltonian` writes the equations of single bodies; for a system with joints use "
@@ -86,82 +86,81 @@ class Hamiltonian(AbstractFormulation):
         reference: Float[Array, "L 4"] | None = None,
         t: ArrayInput = 0.0,
     ) -> Float[Array, " N"]:
-        mechanics, coordinates = self.mechanics, list(jnp.unstack(state.orientation))
-        momenta = [
-            2.0 * so3.multiply(q, _pure(angular_momentum(inertia, w)))
-            for q, w, inertia in zip(
-                coordinates, jnp.unstack(state.angular_velocity), mechanics.inertias(), strict=True
-            )
-        ]
-        if not mechanics.translates:
-            return self.layout.join((), coordinates, (), momenta)
-        linear = jnp.stack(mechanics.masses())[:, None] * state.velocity
-        return self.layout.join(state.position, coordinates, linear, momenta)
+        mechanics, layout = self.mechanics, self.layout
+
+        def momentum(q, inertia, omega):
+            return 2.0 * so3.multiply(q, _pure(angular_momentum(inertia, omega)))
+
+        q = state.orientation
+        turning = jax.vmap(momentum)(q, mechanics.inertias, state.angular_velocity)
+        if not layout.translates:
+            return layout.join_all(q[:, :0], q, turning, jnp.zeros(0, q.dtype))
+        linear = mechanics.masses[:, None] * state.velocity
+        momenta = jnp.concatenate([linear, turning], axis=1)
+        return layout.join_all(state.position, q, momenta, jnp.zeros(0, q.dtype))
 
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
         values, _ = split_chart(y)
-        layout, bodies = self.layout, range(self.layout.num_bodies)
-        rotations = tuple(self.rotation_matrix(values, None, i) for i in bodies)
-        omegas = tuple(
-            0.5 * solve_inertia(inertia, so3.multiply(so3.conjugate(q), p)[1:])
-            for (q, p), inertia in zip(self.phases(y), self.mechanics.inertias(), strict=True)
-        )
+        layout, mechanics = self.layout, self.mechanics
+
+        def omega(q, p, inertia):
+            return 0.5 * solve_inertia(inertia, so3.multiply(so3.conjugate(q), p)[1:])
+
+        q, p = self._phases(y)
+        rotations = jax.vmap(self.rotation.to_matrix)(q)
+        omegas = jax.vmap(omega)(q, p, mechanics.inertias)
         if not layout.translates:
             return Kinematics((), rotations, (), omegas)
-        masses = jnp.stack(list(self.mechanics.masses()))
-        positions, velocities = layout.poses(values)[0], layout.twists(values)[0] / masses[:, None]
-        return Kinematics(positions, jnp.stack(rotations), velocities, jnp.stack(omegas))
+        velocities = layout.twists(values)[0] / mechanics.masses[:, None]
+        return Kinematics(layout.poses(values)[0], rotations, velocities, omegas)
 
     def phases(self, y: Unknowns) -> list[tuple[Float[Array, "4"], Float[Array, "4"]]]:
         """Quaternion $q$ and momentum $p$, kg m^2/s, of each body."""
+        return list(zip(*self._phases(y), strict=True))
+
+    def _phases(self, y: Unknowns) -> tuple[Float[Array, "L 4"], Float[Array, "L 4"]]:
         values, _ = split_chart(y)
-        layout = self.layout
-        return [
-            (layout.coordinates(values, i), layout.rates(values, i))
-            for i in range(layout.num_bodies)
-        ]
+        return self.layout.poses(values)[1], self.layout.twists(values)[1]
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
-        mechanics, kinematics = self.mechanics, self.kinematics(t, y)
-        values, _ = split_chart(y)
-        wrenches = mechanics.wrenches(t, kinematics)
-        rates, slopes = [], []
-        for (q, p), inertia, (_, moment) in zip(
-            self.phases(y), mechanics.inertias(), wrenches, strict=True
-        ):
+        mechanics, layout, kinematics = self.mechanics, self.layout, self.kinematics(t, y)
+        wrenches = mechanics.applied(t, kinematics)
+
+        def rates(q, p, inertia, moment):
             pi = so3.multiply(so3.conjugate(q), p)
             radial = pi[:1] / _half_trace(inertia)
             if self.rotation.radial_inertia == "zero":
                 radial = jnp.zeros_like(radial)
             across = solve_inertia(inertia, pi[1:])
-            rates.append(0.25 * so3.multiply(q, jnp.concatenate([radial, across])))
+            rate = 0.25 * so3.multiply(q, jnp.concatenate([radial, across]))
             slope = 0.25 * so3.multiply(p, jnp.concatenate([-radial, across]))
             # What of f is along q, the multiplier takes.
-            if moment is not None:
-                slope = slope + 2.0 * so3.multiply(q, _pure(moment))
-            slopes.append(slope)
-        forces = [jnp.zeros(3, values.dtype) if f is None else f for f, _ in wrenches]
-        return self.layout.join(kinematics.velocities, rates, forces, slopes)
+            return rate, slope + 2.0 * so3.multiply(q, _pure(moment))
+
+        q_dot, p_dot = jax.vmap(rates)(*self._phases(y), mechanics.inertias, wrenches[:, 3:])
+        none = jnp.zeros(0, q_dot.dtype)
+        if not layout.translates:
+            return layout.join_all(q_dot[:, :0], q_dot, p_dot, none)
+        slopes = jnp.concatenate([wrenches[:, :3], p_dot], axis=1)
+        return layout.join_all(jnp.asarray(kinematics.velocities), q_dot, slopes, none)
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         r"""Largest $|g(q)|$, (37), and $|q \cdot p| / (4 J_0)$, (40), 1/s, $J_0$ half the trace."""
-        pairs = self.phases(y)
-        position = [jnp.abs(self.rotation.constraint(q))[0] for q, _ in pairs]
-        velocity = [
-            jnp.abs(jnp.sum(q * p)) / (4.0 * _half_trace(inertia))
-            for (q, p), inertia in zip(pairs, self.mechanics.inertias(), strict=True)
-        ]
-        return jnp.max(jnp.stack(position)), jnp.max(jnp.stack(velocity))
+        q, p = self._phases(y)
+        radial = 4.0 * jax.vmap(_half_trace)(self.mechanics.inertias)
+        velocity = jnp.sum(q * p, axis=1) / radial
+        position = jax.vmap(self.rotation.constraint)(q)
+        return jnp.max(jnp.abs(position)), jnp.max(jnp.abs(velocity))
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         r"""$q / |q|$ and $|q|\,(p - q\,(q \cdot p) / |q|^2)$: $G(q)\,p$ and $E(q)\,p$ stay."""
         values, _ = split_chart(y)
-        for i, (q, p) in enumerate(self.phases(y)):
-            length = jnp.sqrt(jnp.sum(q * q))
-            unit = q / length
-            values = self.layout.set_coordinates(values, i, unit)
-            values = self.layout.set_rates(values, i, length * (p - jnp.sum(unit * p) * unit))
-        return values
+        layout, (q, p) = self.layout, self._phases(y)
+        length = jnp.sqrt(jnp.sum(q * q, axis=1, keepdims=True))
+        unit = q / length
+        p = length * (p - jnp.sum(unit * p, axis=1, keepdims=True) * unit)
+        momenta = jnp.concatenate([layout.twists(values)[0], p], axis=1)
+        return layout.join_all(layout.poses(values)[0], unit, momenta, jnp.zeros(0, q.dtype))
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""$\lambda = q \cdot f$ of each body, $-q \cdot \nabla V$ of a potential; shape (L,), J.
@@ -170,8 +169,7 @@ class Hamiltonian(AbstractFormulation):
         **Source:** Betsch-Siebert, remark 4.2.
         """
         virials = self.mechanics.virials(t, self.kinematics(t, y))
-        zero = jnp.zeros((), split_chart(y)[0].dtype)
-        return jnp.stack([zero if v is None else 2.0 * jnp.trace(v) for v in virials])
+        return 2.0 * jnp.trace(virials, axis1=1, axis2=2)
 
 
 def inverse_mass_matrix(

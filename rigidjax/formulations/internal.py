@@ -1,14 +1,13 @@
 """The internal constraints of the rotations of all bodies: drift and multipliers."""
 
-from collections.abc import Iterable
-
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.quaternion import Quaternion
-from ..system import AbstractMechanics
+from ..system import FixedPointMechanics, JointedMechanics
 from .constrained import internal_multipliers
 
 
@@ -34,20 +33,14 @@ def constraint_drift(
 
 def multipliers_of_rotations(
     rotation: AbstractRotation,
-    mechanics: AbstractMechanics,
+    mechanics: FixedPointMechanics | JointedMechanics,
     t: Float[Array, ""],
     kinematics: Kinematics,
-    coordinates: Iterable[Float[Array, " n"]],
-    rates: Iterable[Float[Array, " n"]],
+    coordinates: Float[Array, "L n"],
+    rates: Float[Array, "L n"],
 ) -> Float[Array, " m"]:
     """Multipliers of the internal constraints of all bodies, joined."""
-    wrenches = mechanics.wrenches(t, kinematics)
+    moments = mechanics.applied(t, kinematics)[:, 3:]
     virials = mechanics.virials(t, kinematics)
-    return jnp.concatenate(
-        [
-            internal_multipliers(rotation, a, a_dot, inertia, moment, virial)
-            for a, a_dot, inertia, (_, moment), virial in zip(
-                coordinates, rates, mechanics.inertias(), wrenches, virials, strict=True
-            )
-        ]
-    )
+    each = jax.vmap(lambda *of_body: internal_multipliers(rotation, *of_body))
+    return each(coordinates, rates, mechanics.inertias, moments, virials).ravel()

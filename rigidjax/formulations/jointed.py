@@ -16,13 +16,12 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
-from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..state import State
-from ..system import System
+from ..system import System, mechanics_of
 from ..system.attachment import Placements, Poses
 from ..system.constraints import pose_correction, project_twists
 from ..system.dynamics import constrained_accelerations
@@ -45,17 +44,6 @@ else:
 _NEWTON_STEPS = 2
 # Gap of a joint that counts as round-off, in units of the last place.
 _ROUND_OFF = 64
-
-
-def mechanics_of(system: System, built: JointedMechanics | None = None) -> JointedMechanics:
-    """The mechanics of a system; `built`, without the system, if it was computed before."""
-    return _mechanics(system) if built is None else replaced(built, system=system)
-
-
-@eqx.filter_jit
-def _mechanics(system):
-    """Traced once, however many functions need it."""
-    return JointedMechanics(system)
 
 
 class AbstractJointed(eqx.Module):

@@ -17,7 +17,7 @@ from ..forces.base import vector_leaf
 from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, skew
-from ..system import FixedPointMechanics, System, rate_labels
+from ..system import System, rate_labels
 from ..system.attachment import Placements, Poses
 from ..system.bias import bias_accelerations
 from ..system.constraints import factor_loops, loop_gradient
@@ -87,7 +87,7 @@ class AbstractMinimalRates(AbstractFormulation):
             kinematics = self.kinematics(t, y)
             omega = jnp.asarray(kinematics.angular_velocities[0])
             h = cross(omega, angular_momentum(self.system.inertia, omega))
-            _, moment = FixedPointMechanics(self.system).wrenches(t, kinematics)[0]
+            moment = self._body.moment(t, kinematics)
             return self._out_rates(y, h if moment is None else h - moment)
         at = self.placed(t, y)
         mechanics, moving = at.mechanics, at.moving()

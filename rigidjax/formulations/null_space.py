@@ -12,7 +12,7 @@ from ..forces.base import Kinematics, to_body, to_space
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.euler_map import euler_map
 from ..state import State
-from ..system import System, as_mechanics, has_joints
+from ..system import System, check_system, has_joints
 from ..system.jointed import JointedMechanics
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
 from .internal import check_rotation, constraint_drift, multipliers_of_rotations
@@ -104,8 +104,9 @@ class AbstractNullSpace(AbstractMinimalRates):
             return self.jointed.multipliers(t, y)
         a = self.layout.coordinates(split_chart(y)[0], 0)
         rate = self.coordinate_rate(y)
-        kinematics = self.kinematics(t, y)
-        return multipliers_of_rotations(self.rotation, self.mechanics, t, kinematics, [a], [rate])
+        return multipliers_of_rotations(
+            self.rotation, self.mechanics, t, self.kinematics(t, y), a[None], rate[None]
+        )
 
 
 class NullSpace(AbstractNullSpace):
@@ -146,7 +147,7 @@ class NullSpace(AbstractNullSpace):
                 '`NullSpace(rates="space")` is for bodies without joints; the unknowns of a system '
                 'with joints are its joint rates. Use rates="body".'
             )
-        as_mechanics(system)
+        check_system(system)
         self.system = system
         self.built = None
         self.rotation = check_rotation(rotation)

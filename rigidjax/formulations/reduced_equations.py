@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..linalg import block_diagonal
 from .compiled import compiled
 from .descriptor import Descriptor
 
@@ -35,16 +36,15 @@ class ReducedEquations(eqx.Module):
 
     def reduction(self, q: Float[Array, " n"]) -> Float[Array, "n n"]:
         """What leaves the balance of each body: that of forces, $L$ times the rest, nothing."""
-        layout = self.model.layout
-        _, p = layout.poses(q)
-        blocks = []
-        for quaternion in p:
+        x, p = self.model.layout.poses(q)
+
+        def of_body(quaternion):
             # L = 2 T^T, on rows 1 to 3 of four.
             L = 2.0 * self.model.rotation.null_space(quaternion).T
-            if layout.translates:
-                blocks.append(jnp.eye(3, dtype=q.dtype))
-            blocks.append(jnp.concatenate([L, jnp.zeros_like(L[:1])]))
-        return jax.scipy.linalg.block_diag(*blocks)
+            L = jnp.concatenate([L, jnp.zeros_like(L[:1])])
+            return jax.scipy.linalg.block_diag(jnp.eye(x.shape[1], dtype=q.dtype), L)
+
+        return block_diagonal(jax.vmap(of_body)(p))
 
     def placed(self, rows: Float[Array, "m ..."]) -> Float[Array, "n ..."]:
         """One row of each body in the place that `reduction` leaves free."""

@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation, Rates
 from ..state import State
-from ..system import System, as_mechanics
+from ..system import System, check_system
 from ..system.jointed import JointedMechanics
 from .charts import Unknowns
 from .internal import check_rotation
@@ -44,7 +44,7 @@ class Relative(AbstractNullSpace):
         rotation: AbstractRotation | None = None,
         recharting: bool = True,
     ):
-        as_mechanics(system)
+        check_system(system)
         self.system = system
         self.built = None
         self.rotation = check_rotation(rotation)

@@ -14,6 +14,7 @@ from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..rotations.so3 import multiply
 from ..solution import Solution
+from ..system import System
 from .mechanism import describe_mechanism
 from .names import body_names, unknown_names
 
@@ -212,10 +213,11 @@ def _frames(model, t, y):
 
 def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict[str, Any]:
     """Inertias as full tensors, and masses where bodies translate."""
-    mechanics = model.mechanics
+    system = model.system
+    bodies: Any = system.bodies if isinstance(system, System) else [system]
     tensors = []
-    for inertia in mechanics.inertias():
-        value = np.asarray(inertia)
+    for body in bodies:
+        value = np.asarray(body.inertia)
         principal = value.ndim - len(batch) == 1
         tensors.append(value[..., None] * np.eye(3) if principal else value)
     variables: dict[str, Any] = {
@@ -225,8 +227,8 @@ def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict
             {"long_name": "inertia about the reference point", "units": "kg m2", "frame": "body"},
         )
     }
-    if mechanics.translates:
-        masses = [np.asarray(mass) for mass in mechanics.masses()]
+    if model.layout.translates:
+        masses = [np.asarray(body.mass) for body in bodies]
         variables["mass"] = (
             (*batch, "body"),
             np.stack(masses, axis=len(batch)),

@@ -46,7 +46,7 @@ class MassMetric(AbstractProjection):
             return model.project(t, y), result
         values, _ = split_chart(y)
         layout = model.layout
-        inertias = model.mechanics.inertias()
+        inertias = model.mechanics.inertias
         for i in range(layout.num_bodies):
             a_star = layout.coordinates(values, i)
             a, outcome = self.position(rotation, inertias[i], a_star)

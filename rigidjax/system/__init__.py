@@ -2,23 +2,34 @@
 
 from typing import TypeGuard
 
+import equinox as eqx
+
 from ..bodies.fixed_point import FixedPointBody
+from ..joints.base import replaced
 from .fixed_point import FixedPointMechanics as FixedPointMechanics
-from .mechanics import AbstractMechanics as AbstractMechanics
+from .jointed import JointedMechanics as JointedMechanics
 from .placing import joint_states as joint_states, rate_labels as rate_labels
 from .system import System as System
 
 
-def as_mechanics(system: System | FixedPointBody) -> AbstractMechanics:
-    """The mechanics of what a formulation was given; `TypeError` for anything else."""
-    if isinstance(system, FixedPointBody):
-        return FixedPointMechanics(system)
-    if isinstance(system, AbstractMechanics):
-        return system
-    raise TypeError(
-        f"A formulation takes a `System` or a `FixedPointBody`; got {type(system).__name__}. "
-        "Wrap a single `Body` as `System(body)`."
-    )
+def check_system(system: object) -> None:
+    """`TypeError` for what is neither a `System` nor a `FixedPointBody`."""
+    if not isinstance(system, System | FixedPointBody):
+        raise TypeError(
+            f"A formulation takes a `System` or a `FixedPointBody`; got {type(system).__name__}. "
+            "Wrap a single `Body` as `System(body)`."
+        )
+
+
+def mechanics_of(system: System, built: JointedMechanics | None = None) -> JointedMechanics:
+    """The mechanics of a system; `built`, without the system, if it was computed before."""
+    return _mechanics(system) if built is None else replaced(built, system=system)
+
+
+@eqx.filter_jit
+def _mechanics(system):
+    """Traced once, however many functions need it."""
+    return JointedMechanics(system)
 
 
 def has_joints(system: object) -> TypeGuard[System]:

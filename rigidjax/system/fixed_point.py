@@ -1,47 +1,59 @@
 """A body with a fixed point, as formulations see it."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, euler_equations, rotational_energy
 from ..bodies.fixed_point import FixedPointBody
-from ..forces.base import Kinematics, Wrench, symmetric_part, to_space
+from ..forces.base import Kinematics, symmetric_part, to_space
 from .jointed import Twists
-from .mechanics import AbstractMechanics, Inertia
 
 
-class FixedPointMechanics(AbstractMechanics):
-    """Spherical motion: one body, no translation."""
+class FixedPointMechanics(eqx.Module):
+    """Spherical motion: one body, no translation, in the terms of `JointedMechanics`."""
 
     body: FixedPointBody
     num_bodies: ClassVar[int] = 1
     translates: ClassVar[bool] = False
 
-    def masses(self) -> Sequence[Float[Array, ""]]:
-        return ()
-
-    def inertias(self) -> Sequence[Inertia]:
-        return (self.body.inertia,)
-
-    def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Sequence[Wrench]:
-        if self.body.is_free:
-            return ((None, None),)
-        moment = self.body.applied_moment(
-            t, kinematics.rotations[0], kinematics.angular_velocities[0]
-        )
-        return ((None, moment),)
-
     @property
-    def inertia(self) -> Inertia:
+    def inertia(self) -> Float[Array, "3"] | Float[Array, "3 3"]:
         """About the fixed point, body axes, kg m^2."""
         return self.body.inertia
 
+    @property
+    def inertias(self) -> Float[Array, "1 3"] | Float[Array, "1 3 3"]:
+        """That of the one body."""
+        return self.inertia[None]
+
+    @property
+    def masses(self) -> Float[Array, "1"]:
+        """Zero: nothing is known of it, and nothing translates."""
+        return jnp.zeros(1, self.inertia.dtype)
+
     def moment(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "3"] | None:
         """Applied moment, body components, N m; `None` if there is none."""
-        return self.wrenches(t, kinematics)[0][1]
+        if self.body.is_free:
+            return None
+        return self.body.applied_moment(
+            t, kinematics.rotations[0], kinematics.angular_velocities[0]
+        )
+
+    def applied(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "1 6"]:
+        """The moment, as a wrench."""
+        moment = self.moment(t, kinematics)
+        moment = jnp.zeros(3, self.inertia.dtype) if moment is None else moment
+        return jnp.concatenate([jnp.zeros_like(moment), moment])[None]
+
+    def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "1 3 3"]:
+        r"""Symmetric part of $\sum f \otimes u$ (see `AbstractForce.virials`), N m."""
+        if self.body.potential is None:
+            return jnp.zeros((1, 3, 3), self.inertia.dtype)
+        R = kinematics.rotations[0]
+        return symmetric_part(-R.T @ self.body.potential.gradient(R))[None]
 
     def turning(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "3"]:
         r"""$\dot\Omega = I^{-1}(\mu - \Omega\times I\Omega)$, body components, rad/s^2."""
@@ -63,13 +75,6 @@ class FixedPointMechanics(AbstractMechanics):
         spin = angular_momentum(self.inertia, kinematics.angular_velocities[0])
         return jnp.zeros_like(spin), to_space(kinematics.rotations[0], spin)
 
-    def virials(
-        self, t: Float[Array, ""], kinematics: Kinematics
-    ) -> Sequence[Float[Array, "3 3"] | None]:
-        if self.body.potential is None:
-            return (None,)
-        R = kinematics.rotations[0]
-        return (symmetric_part(-R.T @ self.body.potential.gradient(R)),)
-
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
+        """Potential energy of the body, J."""
         return jnp.asarray(self.body.potential_energy(kinematics.rotations[0]))

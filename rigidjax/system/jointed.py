@@ -368,6 +368,12 @@ class JointedMechanics(eqx.Module):
             ]
         )
 
+    def virials(self, t, kinematics: Kinematics) -> Float[Array, "L 3 3"]:
+        r"""Symmetric parts of $\sum f \otimes u$ (see `AbstractForce.virials`), N m."""
+        zero = jnp.zeros((3, 3), self.masses.dtype)
+        each = self.system.virials(t, kinematics)
+        return jnp.stack([zero if virial is None else virial for virial in each])
+
     def momenta(self, linear, angular) -> Float[Array, "L 6"]:
         """The mass matrix times twists or their derivatives."""
         turn = jax.vmap(angular_momentum)(self.inertias, angular)

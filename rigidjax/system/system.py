@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -25,7 +25,6 @@ from ..joints import (
 from ..joints.base import is_default_name, renamed, replaced
 from ..laws import with_static_functions
 from ..state import State
-from .mechanics import AbstractMechanics, Inertia, add
 from .topology import Topology, draw, find_topology
 
 # Determinant of an inertia over its trace cubed, below which it counts as none about some axis.
@@ -36,7 +35,7 @@ _LOST_MASS = (
 )
 
 
-class System(AbstractMechanics):
+class System(eqx.Module):
     """Rigid bodies, the joints between them and the forces that act on them.
 
     **Arguments:**
@@ -65,7 +64,6 @@ class System(AbstractMechanics):
     topology: Topology = eqx.field(static=True)
     has_all_mass: bool = eqx.field(static=True)
     tracked: tuple[str, ...] = eqx.field(static=True)
-    translates: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -308,9 +306,6 @@ class System(AbstractMechanics):
             jnp.stack([body.angular_velocity for body in self.bodies]),
         )
 
-    def masses(self) -> Sequence[Float[Array, ""]]:
-        return tuple(body.mass for body in self.bodies)
-
     def with_all_mass(self, state: State) -> State:
         """The state; an error if a body has lost the inertia that it had when this was made.
 
@@ -327,10 +322,8 @@ class System(AbstractMechanics):
 
         return checked_with_derivatives(state, checked)
 
-    def inertias(self) -> Sequence[Inertia]:
-        return tuple(body.inertia for body in self.bodies)
-
     def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Sequence[Wrench]:
+        """Applied force (space components, N) and moment (body components, N m) of each body."""
         return self.wrenches_of(self.all_forces, t, kinematics)
 
     def wrenches_of(
@@ -341,20 +334,22 @@ class System(AbstractMechanics):
         for force in forces:
             parts = force.wrenches(t, self.bodies, kinematics)
             total = [
-                (add(f, df), add(m, dm)) for (f, m), (df, dm) in zip(total, parts, strict=True)
+                (_add(f, df), _add(m, dm)) for (f, m), (df, dm) in zip(total, parts, strict=True)
             ]
         return tuple(total)
 
     def virials(
         self, t: Float[Array, ""], kinematics: Kinematics
     ) -> Sequence[Float[Array, "3 3"] | None]:
+        r"""Symmetric part of $\sum f \otimes u$ of each body (see `AbstractForce.virials`), N m."""
         total: list[Float[Array, "3 3"] | None] = [None] * self.num_bodies
         for force in self.all_forces:
             parts = force.virials(t, self.bodies, kinematics)
-            total = [add(s, ds) for s, ds in zip(total, parts, strict=True)]
+            total = [_add(s, ds) for s, ds in zip(total, parts, strict=True)]
         return tuple(total)
 
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
+        """Potential energy of the applied forces, J."""
         energy = jnp.zeros((), self.bodies[0].mass.dtype)
         for force in self.all_forces:
             energy = energy + force.potential_energy(t, self.bodies, kinematics)
@@ -404,3 +399,10 @@ def _least_inertia(inertia: Any) -> Any:
     trace = inertia.trace()
     a, b, c, d, e, f = symmetric_components(inertia / (trace + (trace == 0)))
     return a * (b * c - d * d) + f * (d * e - c * f) + e * (d * f - b * e)
+
+
+def _add(first: Float[Array, "..."] | None, second: Float[Array, "..."] | None):
+    """Sum of two arrays either of which may be absent (`None`, exactly zero)."""
+    if first is None:
+        return second
+    return first if second is None else first + second

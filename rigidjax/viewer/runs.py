@@ -13,7 +13,6 @@ import numpy as np
 
 from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
-from ..formulations.jointed import mechanics_of
 from ..io.mechanism import describe_mechanism
 from ..solution import Solution
 from ..state import State
@@ -164,7 +163,7 @@ def _forces(model, t, y):
     if not model.layout.translates:
         return None
     kinematics = model.kinematics(t, y)
-    return mechanics_of(model.system, model.built).applied(t, kinematics)[:, :3]
+    return model.mechanics.applied(t, kinematics)[:, :3]
 
 
 def _reactions(model, t, y):

@@ -97,7 +97,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
                     "`EnergyMidpoint` is for one body with a fixed point; got a `System` without "
                     "joints. Use `rj.solvers.EnergyMomentum()`."
                 )
-        inertia = model.mechanics.inertias()[0]
+        inertia = _body(model.system).inertia
         if self._needs_symmetry and not is_traced(inertia):
             known = np.asarray(inertia)
             moments = known if known.ndim == 1 else np.linalg.eigvalsh(known)
@@ -105,7 +105,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
                 check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
-        inertia = model.mechanics.inertias()[0]
+        inertia = _body(model.system).inertia
         if not self._needs_symmetry or not is_traced(inertia):
             return value
         moments = inertia if inertia.ndim == 1 else _eigenvalues(inertia)

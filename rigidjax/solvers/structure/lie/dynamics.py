@@ -13,7 +13,7 @@ from ....bodies.inertia import inertia_tensor
 from ....forces.base import Kinematics
 from ....formulations import AbstractFormulation
 from ....rotations.euler_map import euler_map
-from ....system import System, as_mechanics
+from ....system import FixedPointMechanics, System
 from ....system.constraints import flat, smallest_change
 from ....system.dynamics import constrained_accelerations
 from ....system.jointed import JointedMechanics, Twists
@@ -165,8 +165,7 @@ class SystemDynamics(AbstractDynamics):
     def virials(self, t, pose, w, lam):
         mechanics = self.mechanics
         poses, places = self._placed(pose)
-        applied = mechanics.system.virials(t, mechanics.kinematics(poses, places, _twists(w)))
-        total = [jnp.zeros((), w.dtype) if v is None else 2.0 * jnp.trace(v) for v in applied]
+        applied = mechanics.virials(t, mechanics.kinematics(poses, places, _twists(w)))
 
         def work(R):
             moved = eqx.tree_at(lambda poses: poses.rotations, poses, R)
@@ -175,7 +174,7 @@ class SystemDynamics(AbstractDynamics):
         # R of the quaternion (1 + e) p is (1 + 2 e) R.
         R = poses.rotations
         stretch = 2.0 * jnp.sum(jax.grad(work)(R) * R, axis=(1, 2))
-        return jnp.stack(total) - stretch[:-1]
+        return 2.0 * jnp.trace(applied, axis1=1, axis2=2) - stretch[:-1]
 
 
 class FixedPointDynamics(AbstractDynamics):
@@ -194,7 +193,7 @@ class FixedPointDynamics(AbstractDynamics):
         return Kinematics((), (euler_map(pose.p[0]),), (), (w[0],))
 
     def _moment(self, t, pose, w):
-        return as_mechanics(self.body).wrenches(t, self._kinematics(pose, w))[0][1]
+        return FixedPointMechanics(self.body).moment(t, self._kinematics(pose, w))
 
     def momenta(self, w):
         return angular_momentum(self.body.inertia, w[0])[None]
@@ -222,8 +221,8 @@ class FixedPointDynamics(AbstractDynamics):
         return pose.angles
 
     def virials(self, t, pose, w, lam):
-        (virial,) = as_mechanics(self.body).virials(t, self._kinematics(pose, w))
-        return jnp.zeros(1, w.dtype) if virial is None else 2.0 * jnp.trace(virial)[None]
+        virials = FixedPointMechanics(self.body).virials(t, self._kinematics(pose, w))
+        return 2.0 * jnp.trace(virials, axis1=1, axis2=2)
 
 
 def dynamics_of(model: AbstractFormulation) -> AbstractDynamics:

@@ -243,6 +243,5 @@ def _concluded(unknowns, step: AlphaStep, z, state: AlphaState, count):
 
 def _twice_energy(unknowns, w):
     r"""$2\,\Omega \cdot I\,\Omega$ of each body: the inertial part of the multiplier, Lang (40)."""
-    inertias = unknowns.model.mechanics.inertias()
-    parts = [2.0 * dot(w, angular_momentum(I, w)) for I, w in zip(inertias, w[:, -3:], strict=True)]
-    return jnp.stack(parts)
+    inertias = unknowns.model.mechanics.inertias
+    return jax.vmap(lambda I, w: 2.0 * dot(w, angular_momentum(I, w)))(inertias, w[:, -3:])
