@@ -18,7 +18,7 @@ LAYERS = (
     ("formulations",),
     ("linearisation",),
     ("projection",),
-    ("reverse", "evaluations", "solvers", "refilled", "adjoint"),
+    ("reverse", "evaluations", "solvers", "refilled", "traced_solve", "adjoint"),
     ("sample_times", "arguments", "solution", "endings", "simulate"),
     ("problems",),
     ("io", "identification"),

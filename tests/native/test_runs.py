@@ -49,6 +49,25 @@ def unknowns(sol):
     return jax.tree.leaves(sol.ys)[0]
 
 
+@pytest.mark.parametrize("projection", [True, False])
+def test_loops_over_stages_are_written_out(projection):
+    """Where the last stage of a step is the first of the next, the program says how many follow.
+
+    Otherwise the loop has a known number of turns, and the emitter writes it out.
+    """
+
+    def run(state0):
+        return rj.simulate(TOP, state0, T1, solver=diffrax.Dopri5(), projection=projection).ys
+
+    program = jax.make_jaxpr(run)(START).jaxpr
+    (solve,) = (e.params["solve"] for e in equations(program) if "solve" in e.params)
+    counts = [
+        sum(e.primitive.name in ("while", "scan") for e in equations(jaxpr.jaxpr))
+        for jaxpr in (solve.jaxpr, solve.kernel_jaxpr())
+    ]
+    assert counts == ([2, 2] if projection else [2, 1])
+
+
 @pytest.mark.exhaustive(
     but=(
         "EnergyMomentum",
