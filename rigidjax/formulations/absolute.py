@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
 from ..system import System, check_system, has_joints
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -43,7 +43,7 @@ class Absolute(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
-    built: JointedMechanics | None
+    built: SystemMechanics | None
     rotation: AbstractRotation
     index: int = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
@@ -117,9 +117,9 @@ class Absolute(AbstractAbsolute):
                 return lam
             t, y0 = jnp.asarray(t, values.dtype), values[: self.layout.size]
             return lam - idle_projector(Descriptor(self), t, y0) @ lam
-        if self.jointed is not None and has_joints(self.system):
+        if self.of_system is not None and has_joints(self.system):
             if self.rotation.num_constraints == 0:
-                return self.jointed.multipliers(t, y)
+                return self.of_system.multipliers(t, y)
             return Descriptor(self).accelerations_and_multipliers(t, values)[1]
         return multipliers_of_rotations(
             self.rotation, self.mechanics, t, self.kinematics(t, y), *self.split_coordinates(y)

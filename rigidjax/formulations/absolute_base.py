@@ -16,8 +16,8 @@ from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
 from .constrained import constrained_acceleration
 from .internal import constraint_drift
-from .jointed import JointedAbsolute
 from .layout import Layout
+from .system_form import SystemAbsolute
 
 if TYPE_CHECKING:
     from .descriptor import Descriptor
@@ -64,10 +64,10 @@ class AbstractAbsolute(AbstractFormulation):
             for name in bodies
             for _ in range(self.rotation.num_constraints)
         ]
-        if self.jointed is None:
+        if self.of_system is None:
             return tuple(internal)
-        names = self.jointed.system.closing_names
-        owners = self.jointed.mechanics.constraint_owners()
+        names = self.of_system.system.closing_names
+        owners = self.of_system.mechanics.constraint_owners()
         return *internal, *(f"the joint {names[i]!r}" for i in owners)
 
     @property
@@ -131,17 +131,17 @@ class AbstractAbsolute(AbstractFormulation):
         return jnp.concatenate([projected, values[size:]])
 
     @property
-    def jointed(self) -> JointedAbsolute | None:
+    def of_system(self) -> SystemAbsolute | None:
         """The same formulation for a system, `None` for a `FixedPointBody`."""
         system = self.system
         if not isinstance(system, System):
             return None
-        return JointedAbsolute(system, self.rotation, self.built)
+        return SystemAbsolute(system, self.rotation, self.built)
 
     @property
     def layout(self) -> Layout:
-        if self.jointed is not None:
-            return self.jointed.layout
+        if self.of_system is not None:
+            return self.of_system.layout
         n = self.rotation.num_coordinates
         return Layout(1, False, n, n)
 
@@ -151,23 +151,23 @@ class AbstractAbsolute(AbstractFormulation):
         reference: Float[Array, "L 4"] | None = None,
         t: ArrayInput = 0.0,
     ) -> Float[Array, " N"]:
-        if self.jointed is not None:
-            return self.jointed.pack(state, reference, t)
+        if self.of_system is not None:
+            return self.of_system.pack(state, reference, t)
         p = relative_quaternion(state.orientation[0], reference, 0)
         a = self.rotation.from_quaternion(p)
         return jnp.concatenate([a, self.rotation.rate(a, state.angular_velocity[0])])
 
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
-        if self.jointed is not None:
-            return self.jointed.kinematics(t, y)
+        if self.of_system is not None:
+            return self.of_system.kinematics(t, y)
         values, reference = split_chart(y)
         omega = self.rotation.angular_velocity(*self._coordinates(y))
         return Kinematics((), (self.rotation_matrix(values, reference, 0),), (), (omega,))
 
     def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         r"""Right-hand side $\dot y$ by closed forms of the accelerations."""
-        if self.jointed is not None:
-            return self.jointed.vector_field(t, y)
+        if self.of_system is not None:
+            return self.of_system.vector_field(t, y)
         moment = self._body.moment(t, self.kinematics(t, y))
         a, a_dot = self._coordinates(y)
         inertia = self._body.inertia
@@ -175,16 +175,16 @@ class AbstractAbsolute(AbstractFormulation):
         return constant_chart(jnp.concatenate([a_dot, a_ddot]), y)
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        if self.jointed is not None:
-            return self.jointed.drift(t, y)
+        if self.of_system is not None:
+            return self.of_system.drift(t, y)
         return constraint_drift(self.rotation, *self._coordinates(y))
 
     def explicit_projection(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         """Unknowns moved onto the constraints: in closed form, of joints by Newton steps."""
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
-        if self.jointed is not None:
-            return self.jointed.project(t, y)
+        if self.of_system is not None:
+            return self.of_system.project(t, y)
         a, a_dot = self._coordinates(y)
         a = self.rotation.project(a)
         a_dot = self.rotation.project_rate(a, a_dot, self._body.inertia)

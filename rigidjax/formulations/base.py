@@ -17,7 +17,7 @@ from ..rotations.so3 import cross, multiply
 from ..state import State
 from ..system import FixedPointMechanics, System, has_joints, mechanics_of
 from ..system.dynamics import eliminates
-from ..system.jointed import JointedMechanics, Twists
+from ..system.mechanics import SystemMechanics, Twists
 from ..system.reactions import ConstraintReaction, Reaction
 from .charts import (
     Charted,
@@ -31,7 +31,7 @@ from .charts import (
 )
 from .compiled import compiled
 from .joint_checks import check_joints
-from .jointed import AbstractJointed
+from .system_form import AbstractSystemForm
 
 
 class AbstractFormulation(eqx.Module):
@@ -47,7 +47,7 @@ class AbstractFormulation(eqx.Module):
     """
 
     system: eqx.AbstractVar[System | FixedPointBody]
-    built: eqx.AbstractVar[JointedMechanics | None]
+    built: eqx.AbstractVar[SystemMechanics | None]
     rotation: eqx.AbstractVar[AbstractRotation]
     recharting: eqx.AbstractVar[bool]
 
@@ -89,9 +89,9 @@ class AbstractFormulation(eqx.Module):
         empty without any.
         """
         values, _ = split_chart(y)
-        if self.jointed is None or not has_joints(self.system):
+        if self.of_system is None or not has_joints(self.system):
             return jnp.zeros(0, values.dtype)
-        return self.jointed.gaps(t, join_chart(values[: self.layout.size], y))
+        return self.of_system.gaps(t, join_chart(values[: self.layout.size], y))
 
     @abc.abstractmethod
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
@@ -102,7 +102,7 @@ class AbstractFormulation(eqx.Module):
         """Lagrange multipliers of the internal constraints, all bodies, J."""
 
     @property
-    def mechanics(self) -> FixedPointMechanics | JointedMechanics:
+    def mechanics(self) -> FixedPointMechanics | SystemMechanics:
         """Masses, inertias and wrenches of the system, all bodies stacked."""
         if not isinstance(self.system, System):
             return self._body
@@ -172,11 +172,11 @@ class AbstractFormulation(eqx.Module):
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
         state = self._check_rows(state)
-        if self.jointed is None or not self.jointed.system.closing_names:
+        if self.of_system is None or not self.of_system.system.closing_names:
             return state
-        if eliminates(self.jointed.mechanics):
-            state = self.jointed.system.with_all_mass(state)
-        return check_joints(self.jointed, state, t)
+        if eliminates(self.of_system.mechanics):
+            state = self.of_system.system.with_all_mass(state)
+        return check_joints(self.of_system, state, t)
 
     def _check_rows(self, state: State) -> State:
         if not isinstance(state, State):
@@ -270,7 +270,7 @@ class AbstractFormulation(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def jointed(self) -> AbstractJointed | None:
+    def of_system(self) -> AbstractSystemForm | None:
         """The formulation of all bodies of a `System` at once, `None` for a `FixedPointBody`."""
 
     def joint_coordinates(
@@ -280,10 +280,10 @@ class AbstractFormulation(eqx.Module):
 
         **Errors:** `ValueError` for a model without joints.
         """
-        if self.jointed is None or not has_joints(self.system):
+        if self.of_system is None or not has_joints(self.system):
             raise ValueError("The model has no joints, so that there are no joint coordinates.")
         values, _ = split_chart(y)
-        return self.jointed.joint_coordinates(t, join_chart(values[: self.layout.size], y))
+        return self.of_system.joint_coordinates(t, join_chart(values[: self.layout.size], y))
 
     def reactions(
         self, t: Float[Array, ""], y: Unknowns
@@ -295,7 +295,7 @@ class AbstractFormulation(eqx.Module):
         moments on each of its bodies. With redundant constraints they are those of the multipliers
         of least norm.
         """
-        return {} if self.jointed is None else self.jointed.reactions(t, y)
+        return {} if self.of_system is None else self.of_system.reactions(t, y)
 
     @compiled
     def accelerations(self, t: Float[Array, ""], y: Unknowns) -> Twists:
@@ -304,8 +304,8 @@ class AbstractFormulation(eqx.Module):
         **Returns:** `linear`, of the centres of mass (of the fixed point, zero), space components,
         (L, 3) m/s^2; `angular`, $\dot\Omega$, body components, (L, 3) rad/s^2.
         """
-        if self.jointed is not None:
-            return self.jointed.accelerations(t, y)
+        if self.of_system is not None:
+            return self.of_system.accelerations(t, y)
         return self.mechanics.accelerations(t, self.kinematics(t, y))
 
     def frame_poses(
@@ -359,7 +359,7 @@ class AbstractFormulation(eqx.Module):
         """
         kinematics = self.kinematics(t, y)
         mechanics = self.mechanics
-        if not isinstance(mechanics, JointedMechanics):
+        if not isinstance(mechanics, SystemMechanics):
             raise ValueError(
                 "A `FixedPointBody` does not say where its centre of mass is. Use a `System` of a "
                 "`Body` on a `Spherical` joint."

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 from ..linalg import block_diagonal
 from ..rotations.so3 import cross, skew
 from ..system.inverses import constrained_inverses
-from ..system.jointed import Twists
+from ..system.mechanics import Twists
 from .compiled import compiled
 from .redundancy import idle_projector
 
@@ -46,10 +46,10 @@ class Descriptor(eqx.Module):
         model, layout = self.model, self.model.layout
         x, a = layout.poses(q)
         internal = jax.vmap(model.rotation.constraint)(a).ravel()
-        if model.jointed is None:
+        if model.of_system is None:
             return internal
-        mechanics = model.jointed.mechanics
-        poses = mechanics.poses(x, model.jointed.matrices(a, None), angles)
+        mechanics = model.of_system.mechanics
+        poses = mechanics.poses(x, model.of_system.matrices(a, None), angles)
         return jnp.concatenate([internal, mechanics.constraint(t, mechanics.place(poses))])
 
     def constraint_rate(self, t, q, v, angles) -> Float[Array, " m"]:
@@ -61,19 +61,19 @@ class Descriptor(eqx.Module):
     @property
     def num_slips(self) -> int:
         """Number of constraints on velocities alone, the last ones."""
-        jointed = self.model.jointed
-        return 0 if jointed is None else jointed.mechanics.num_velocity_constraints
+        of_system = self.model.of_system
+        return 0 if of_system is None else of_system.mechanics.num_velocity_constraints
 
     def slips(self, t, q, v, angles) -> Float[Array, " m"]:
         """$A v + b$ of the constraints on velocities alone, zero for the others."""
-        jointed, layout, rotation = self.model.jointed, self.model.layout, self.model.rotation
+        of_system, layout, rotation = self.model.of_system, self.model.layout, self.model.rotation
         count = self.model.num_multipliers - self.num_slips
-        if jointed is None:
+        if of_system is None:
             return jnp.zeros(count, q.dtype)
         (x, a), (x_dot, a_dot) = layout.poses(q), layout.poses(v)
-        poses = jointed.mechanics.poses(x, jointed.matrices(a, None), angles)
+        poses = of_system.mechanics.poses(x, of_system.matrices(a, None), angles)
         twists = Twists(x_dot, jax.vmap(rotation.angular_velocity)(a, a_dot))
-        return jnp.pad(jointed.mechanics.slips(t, poses, twists), (count, 0))
+        return jnp.pad(of_system.mechanics.slips(t, poses, twists), (count, 0))
 
     def constraint_bias(self, t, q, v, angles) -> Float[Array, " m"]:
         r"""$\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
@@ -159,9 +159,9 @@ class Descriptor(eqx.Module):
 
     def _lengths(self, q) -> Float[Array, " n"]:
         """What the coordinates are measured by: rotations by 1."""
-        jointed, layout = self.model.jointed, self.model.layout
+        of_system, layout = self.model.of_system, self.model.layout
         x, a = layout.poses(q)
-        lengths = jnp.ones(len(x), q.dtype) if jointed is None else jointed.mechanics.lengths
+        lengths = jnp.ones(len(x), q.dtype) if of_system is None else of_system.mechanics.lengths
         each = [jnp.repeat(lengths[:, None], x.shape[1], axis=1), jnp.ones_like(a)]
         return jnp.concatenate(each, axis=1).ravel()
 
@@ -197,9 +197,9 @@ class Descriptor(eqx.Module):
         level = self.determined(self.level(t, q, v, angles, index), lam)
         balance = self.force(t, q, v, y0) - self.reaction(t, q, angles, lam)
         rates = jnp.zeros(0, y.dtype)
-        if model.jointed is not None:
-            _, places, twists = model.jointed.motion(t, y0)
-            rates = model.jointed.angle_rates(places, twists)
+        if model.of_system is not None:
+            _, places, twists = model.of_system.motion(t, y0)
+            rates = model.of_system.angle_rates(places, twists)
         if model.stabilized:
             positions, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
             v = v - transpose(mu)[0]
@@ -235,9 +235,9 @@ class Descriptor(eqx.Module):
     def units(self) -> Float[Array, " m"]:
         """What the constraints are measured by, 1 for those of rotations."""
         model = self.model
-        if model.jointed is None:
+        if model.of_system is None:
             return jnp.ones(model.num_multipliers, model.mechanics.inertias.dtype)
-        joints = model.jointed.mechanics.units
+        joints = model.of_system.mechanics.units
         return jnp.concatenate(
             [jnp.ones(model.num_multipliers - len(joints), joints.dtype), joints]
         )

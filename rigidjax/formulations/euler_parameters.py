@@ -12,7 +12,7 @@ from ..bodies.fixed_point import FixedPointBody
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..system import System, check_system, has_joints
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -67,7 +67,7 @@ class EulerParameters(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
-    built: JointedMechanics | None
+    built: SystemMechanics | None
     form: Form = eqx.field(static=True)
     index: int = eqx.field(static=True)
     printed: bool = eqx.field(static=True)

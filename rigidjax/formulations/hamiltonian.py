@@ -14,7 +14,7 @@ from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..state import State
 from ..system import System, check_system, has_joints
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from .base import AbstractFormulation
 from .charts import Unknowns, split_chart
 from .layout import Layout
@@ -43,7 +43,7 @@ class Hamiltonian(AbstractFormulation):
     """
 
     system: System | FixedPointBody
-    built: JointedMechanics | None
+    built: SystemMechanics | None
     rotation: Quaternion
 
     def __init__(
@@ -71,7 +71,7 @@ class Hamiltonian(AbstractFormulation):
         return 0
 
     @property
-    def jointed(self) -> None:
+    def of_system(self) -> None:
         """`None`: momenta are no velocities."""
         return None
 

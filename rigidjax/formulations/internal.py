@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.quaternion import Quaternion
-from ..system import FixedPointMechanics, JointedMechanics
+from ..system import FixedPointMechanics, SystemMechanics
 from .constrained import internal_multipliers
 
 
@@ -33,7 +33,7 @@ def constraint_drift(
 
 def multipliers_of_rotations(
     rotation: AbstractRotation,
-    mechanics: FixedPointMechanics | JointedMechanics,
+    mechanics: FixedPointMechanics | SystemMechanics,
     t: Float[Array, ""],
     kinematics: Kinematics,
     coordinates: Float[Array, "L n"],

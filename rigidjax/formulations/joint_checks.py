@@ -16,11 +16,11 @@ from ..state import State
 from ..system.attachment import Poses
 from ..system.constraints import loop_gradient
 from ..system.gaps import alignments
-from ..system.jointed import JointedMechanics, Twists
+from ..system.mechanics import SystemMechanics, Twists
 from ..system.trees import null_space, owners, rate_lengths
 
 if TYPE_CHECKING:
-    from .jointed import AbstractJointed
+    from .system_form import AbstractSystemForm
 
 # Violations of a joint that a state may have: positions in parts of the mechanism's length (angles
 # in rad), velocities in parts of the largest rate.
@@ -34,11 +34,11 @@ _REST = 1e-12
 _MASSLESS, _MOVES = 1e-14, 1e-8
 
 
-def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> State:
+def check_joints(of_system: "AbstractSystemForm", state: State, t: ArrayInput) -> State:
     """The state; errors where it violates a joint, or a body lacks mass that it needs."""
-    names = jointed.system.closing_names
-    if is_traced((jointed, state, t)):
-        position, velocity, cosines, massless = _faults(jointed, state, t)
+    names = of_system.system.closing_names
+    if is_traced((of_system, state, t)):
+        position, velocity, cosines, massless = _faults(of_system, state, t)
         flags = [position > TOLERANCE, cosines < 0, velocity > TOLERANCE, massless[:1] >= 0]
         flags = jnp.concatenate(flags)
         messages = [_position_message(name) for name in names]
@@ -49,7 +49,7 @@ def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> Sta
     with eval_context():  # also where a function under trace closes over them
         # Compiled once: a time given as a number would be a constant.
         t = np.asarray(t, state.position.dtype)
-        faults = map(np.asarray, _compiled_faults(jointed, state, t))
+        faults = map(np.asarray, _compiled_faults(of_system, state, t))
         position, velocity, cosines, massless = faults
     for name, values in (("position", position), ("velocity", velocity)):
         worst = int(np.argmax(values))
@@ -61,7 +61,7 @@ def check_joints(jointed: "AbstractJointed", state: State, t: ArrayInput) -> Sta
             angle = np.degrees(np.arccos(max(cosines[turned], -1.0)))
             raise ValueError(f"{_turned_message(names[turned])} Got {angle:.4g} degrees.")
     if massless[0] >= 0:
-        body = jointed.system.bodies[int(massless[0])].name
+        body = of_system.system.bodies[int(massless[0])].name
         raise ValueError(_MASSLESS_MESSAGE.format(body=f"The body {body!r}"))
     return state
 
@@ -95,13 +95,13 @@ _MASSLESS_MESSAGE = (
 )
 
 
-def _faults(jointed: "AbstractJointed", state: State, t: ArrayInput):
+def _faults(of_system: "AbstractSystemForm", state: State, t: ArrayInput):
     """Violations of each joint, position and velocity, relative; alignment of each joint; body that
     lacks mass or -1."""
     # A check has no derivative, nor have factorisations within it.
-    numbers, rest = eqx.partition((jointed, state, t), eqx.is_inexact_array)
-    jointed, state, t = eqx.combine(jax.lax.stop_gradient(numbers), rest)
-    mechanics = jointed.mechanics
+    numbers, rest = eqx.partition((of_system, state, t), eqx.is_inexact_array)
+    of_system, state, t = eqx.combine(jax.lax.stop_gradient(numbers), rest)
+    mechanics = of_system.mechanics
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
     rotations = jax.vmap(euler_map)(state.orientation)
@@ -109,14 +109,14 @@ def _faults(jointed: "AbstractJointed", state: State, t: ArrayInput):
     places = mechanics.place(poses)
     twists = Twists(state.velocity, state.angular_velocity)
     both = violations(mechanics, t, poses, places, twists)
-    return *both, alignments(mechanics, places), _massless(jointed, t, poses, places)
+    return *both, alignments(mechanics, places), _massless(of_system, t, poses, places)
 
 
 _compiled_faults = eqx.filter_jit(_faults)
 
 
 def violations(
-    mechanics: JointedMechanics, t, poses: Poses, places, twists: Twists
+    mechanics: SystemMechanics, t, poses: Poses, places, twists: Twists
 ) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
     """How far each joint is open, by the size of its mechanism (rad for angles), beyond round-off
     of positions; and its velocity, by the largest rate."""
@@ -132,7 +132,7 @@ def violations(
     return _by_joint(mechanics, position), _by_joint(mechanics, velocity)
 
 
-def _largest_rate(mechanics: JointedMechanics, t, poses, places, twists: Twists) -> Array:
+def _largest_rate(mechanics: SystemMechanics, t, poses, places, twists: Twists) -> Array:
     """The largest rate of a motion, rad/s, velocities by the length of their mechanism.
 
     Or that which the forces on a body, were it free, give it in the time in which they move it by
@@ -147,23 +147,23 @@ def _largest_rate(mechanics: JointedMechanics, t, poses, places, twists: Twists)
     return jnp.maximum(jnp.max(jnp.abs(moving)), jnp.sqrt(jnp.max(squares)))
 
 
-def _by_joint(mechanics: JointedMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
+def _by_joint(mechanics: SystemMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
     """Largest absolute value of the constraints of each joint."""
     owners = np.array(mechanics.constraint_owners(), int)
     count = len(mechanics.system.closing_names)
     return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
 
 
-def _massless(jointed: "AbstractJointed", t, poses, places) -> Array:
+def _massless(of_system: "AbstractSystemForm", t, poses, places) -> Array:
     """A body that moves without any mass, or -1, (1,).
 
     Every motion of bodies that all have mass in all directions moves some of it. Otherwise it is
     asked whether the motions that the joints allow are independent where bodies have mass: a
     question of geometry, whatever the masses are.
     """
-    mechanics = jointed.mechanics
+    mechanics = of_system.mechanics
     moved, lacking = jax.vmap(_directions_with_mass)(mechanics.masses, mechanics.inertias)
-    if jointed.needs_all_mass or not mechanics.num_rates:
+    if of_system.needs_all_mass or not mechanics.num_rates:
         return jnp.where(jnp.any(lacking), jnp.argmax(lacking), -1)[None]
 
     def weakest():

@@ -11,13 +11,13 @@ from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..state import State
 from ..system import System
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from ..system.placing import check_placeable, state_of_joints
 from .base import AbstractFormulation
 from .charts import Unknowns
-from .jointed import AbstractJointed
 from .layout import Layout
 from .null_space import NullSpace
+from .system_form import AbstractSystemForm
 
 
 class JointStart(AbstractFormulation):
@@ -66,7 +66,7 @@ class JointStart(AbstractFormulation):
         return self.model.system
 
     @property
-    def built(self) -> JointedMechanics | None:
+    def built(self) -> SystemMechanics | None:
         return self.model.built
 
     def prepared(self) -> "JointStart":
@@ -85,13 +85,13 @@ class JointStart(AbstractFormulation):
         return 0
 
     @property
-    def jointed(self) -> AbstractJointed | None:
-        return self.model.jointed
+    def of_system(self) -> AbstractSystemForm | None:
+        return self.model.of_system
 
     # The only place where a state comes in: it is replaced by that of the joints, which needs no
     # check (and would not pass that of the base while the geometry is being fitted).
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
-        return state_of_joints(JointedMechanics(self.system), self.coordinates, self.rates)
+        return state_of_joints(SystemMechanics(self.system), self.coordinates, self.rates)
 
     def pack(
         self, state: State, reference: Float[Array, "L 4"] | None = None, t: ArrayInput = 0.0

@@ -23,18 +23,18 @@ from ..system.bias import bias_accelerations
 from ..system.constraints import factor_loops, loop_gradient
 from ..system.dynamics import consistent_rates, moving_bodies
 from ..system.inverses import pseudo_inverse, solve
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from ..system.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
 from .base import AbstractFormulation
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
-from .jointed_rates import AbstractJointedRates
+from .system_rates import AbstractSystemRates
 
 
 class Placed(eqx.Module):
     """A pose of the whole system, with its consistent minimal velocities in body components."""
 
-    mechanics: JointedMechanics
+    mechanics: SystemMechanics
     t: Float[Array, ""]
     poses: Poses
     places: Placements
@@ -266,13 +266,13 @@ class AbstractMinimalRates(AbstractFormulation):
         """Poses, joints and minimal velocities of a `System` in body components."""
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        jointed = self.jointed
-        assert isinstance(jointed, AbstractJointedRates)
-        poses = jointed.poses(t, y)
-        places = jointed.mechanics.place(poses)
-        nu = jointed.minimal(poses, values)
-        nu = consistent_rates(jointed.mechanics, t, poses, places, nu)
-        return Placed(jointed.mechanics, t, poses, places, nu)
+        of_system = self.of_system
+        assert isinstance(of_system, AbstractSystemRates)
+        poses = of_system.poses(t, y)
+        places = of_system.mechanics.place(poses)
+        nu = of_system.minimal(poses, values)
+        nu = consistent_rates(of_system.mechanics, t, poses, places, nu)
+        return Placed(of_system.mechanics, t, poses, places, nu)
 
     def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
         r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""

@@ -13,12 +13,12 @@ from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system import System, check_system, has_joints
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
 from .internal import check_rotation, constraint_drift, multipliers_of_rotations
-from .jointed_rates import JointedNullSpace
 from .layout import Layout
 from .minimal_rates import AbstractMinimalRates
+from .system_rates import SystemNullSpace
 
 
 class AbstractNullSpace(AbstractMinimalRates):
@@ -34,8 +34,8 @@ class AbstractNullSpace(AbstractMinimalRates):
 
     @property
     def layout(self) -> Any:
-        if self.jointed is not None:
-            return self.jointed.layout
+        if self.of_system is not None:
+            return self.of_system.layout
         return Layout(1, False, self.rotation.num_coordinates, 3)
 
     def pack(
@@ -44,8 +44,8 @@ class AbstractNullSpace(AbstractMinimalRates):
         reference: Float[Array, "L 4"] | None = None,
         t: ArrayInput = 0.0,
     ) -> Float[Array, " N"]:
-        if self.jointed is not None:
-            return self.jointed.pack(state, reference, t)
+        if self.of_system is not None:
+            return self.of_system.pack(state, reference, t)
         p, omega = state.orientation[0], state.angular_velocity[0]
         a = self.rotation.from_quaternion(relative_quaternion(p, reference, 0))
         if self.rates == "space":
@@ -53,8 +53,8 @@ class AbstractNullSpace(AbstractMinimalRates):
         return jnp.concatenate([a, omega])
 
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
-        if self.jointed is not None:
-            return self.jointed.kinematics(t, y)
+        if self.of_system is not None:
+            return self.of_system.kinematics(t, y)
         values, reference = split_chart(y)
         R, omega = self.rotation_matrix(values, reference, 0), self.layout.velocities(values)
         if self.rates == "space":
@@ -70,8 +70,8 @@ class AbstractNullSpace(AbstractMinimalRates):
         return self.rotation.rate(self.layout.coordinates(values, 0), w, self.rates)
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
-        if self.jointed is not None:
-            return self.jointed.vector_field(t, y)
+        if self.of_system is not None:
+            return self.of_system.vector_field(t, y)
         kinematics = self.kinematics(t, y)
         turning = self._body.turning(t, kinematics)
         if self.rates == "space":
@@ -80,16 +80,16 @@ class AbstractNullSpace(AbstractMinimalRates):
         return constant_chart(jnp.concatenate([self.coordinate_rate(y), turning]), y)
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        if self.jointed is not None:
-            return self.jointed.drift(t, y)
+        if self.of_system is not None:
+            return self.of_system.drift(t, y)
         a = self.layout.coordinates(split_chart(y)[0], 0)
         return constraint_drift(self.rotation, a, self.coordinate_rate(y))
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
-        if self.jointed is not None:
-            return self.jointed.project(t, y)
+        if self.of_system is not None:
+            return self.of_system.project(t, y)
         values, _ = split_chart(y)
         a = self.rotation.project(self.layout.coordinates(values, 0))
         return join_chart(jnp.concatenate([a, self.layout.velocities(values)]), y)
@@ -100,8 +100,8 @@ class AbstractNullSpace(AbstractMinimalRates):
         **Returns:** shape (m,), in the order of `Absolute.multipliers`, J.
         **Source:** Lang (6), (40).
         """
-        if self.jointed is not None:
-            return self.jointed.multipliers(t, y)
+        if self.of_system is not None:
+            return self.of_system.multipliers(t, y)
         a = self.layout.coordinates(split_chart(y)[0], 0)
         rate = self.coordinate_rate(y)
         return multipliers_of_rotations(
@@ -129,7 +129,7 @@ class NullSpace(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
-    built: JointedMechanics | None
+    built: SystemMechanics | None
     rotation: AbstractRotation
     rates: Rates = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
@@ -155,18 +155,18 @@ class NullSpace(AbstractNullSpace):
         self.recharting = recharting and self.rotation.num_constraints == 0
 
     @property
-    def jointed(self) -> JointedNullSpace | None:
+    def of_system(self) -> SystemNullSpace | None:
         """The same formulation for a system, `None` for a `FixedPointBody`."""
         system = self.system
         if not isinstance(system, System):
             return None
-        return JointedNullSpace(system, self.rotation, self.built, self.rates)
+        return SystemNullSpace(system, self.rotation, self.built, self.rates)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        jointed = self.jointed
-        if jointed is None or self.rotation.num_constraints == 0:
+        of_system = self.of_system
+        if of_system is None or self.rotation.num_constraints == 0:
             return super().multipliers(t, y)
         from .absolute import Absolute
 
-        system = jointed.without_rotors(t, y)
-        return Absolute(system, self.rotation).multipliers(t, jointed.absolute(t, y))
+        system = of_system.without_rotors(t, y)
+        return Absolute(system, self.rotation).multipliers(t, of_system.absolute(t, y))

@@ -32,10 +32,10 @@ def idle_projector(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
     multipliers of joints, moments measured by the mechanism's length.
     """
     model = descriptor.model
-    jointed = model.jointed
-    assert jointed is not None
-    mechanics = jointed.mechanics
-    poses, places, _ = jointed.motion(t, y0)
+    of_system = model.of_system
+    assert of_system is not None
+    mechanics = of_system.mechanics
+    poses, places, _ = of_system.motion(t, y0)
     idle = idle_multipliers(mechanics, t, poses, places, mechanics.units, _CUTOFF)
     q, _, angles = descriptor.split(y0)
     G = descriptor.jacobian(t, q, angles)

@@ -7,11 +7,11 @@ from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation, Rates
 from ..state import State
 from ..system import System, check_system
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from .charts import Unknowns
 from .internal import check_rotation
-from .jointed_relative import JointedRelative
 from .null_space import AbstractNullSpace
+from .system_relative import SystemRelative
 
 
 class Relative(AbstractNullSpace):
@@ -34,7 +34,7 @@ class Relative(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
-    built: JointedMechanics | None
+    built: SystemMechanics | None
     rotation: AbstractRotation
     recharting: bool = eqx.field(static=True)
 
@@ -56,11 +56,11 @@ class Relative(AbstractNullSpace):
         return "body"
 
     @property
-    def jointed(self) -> JointedRelative | None:
+    def of_system(self) -> SystemRelative | None:
         """The same formulation for a system, `None` for a `FixedPointBody`."""
         if not isinstance(self.system, System):
             return None
-        return JointedRelative(self.system, self.rotation, self.built)
+        return SystemRelative(self.system, self.rotation, self.built)
 
     @property
     def coordinate_labels(self) -> tuple[str, ...]:
@@ -86,12 +86,12 @@ class Relative(AbstractNullSpace):
         return tuple(labels)
 
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
-        return super().decode(t, y) if self.jointed is None else self.jointed.decoded(t, y)
+        return super().decode(t, y) if self.of_system is None else self.of_system.decoded(t, y)
 
     def quaternions(self, state: State) -> list[Float[Array, "4"]]:
-        if self.jointed is None:
+        if self.of_system is None:
             return super().quaternions(state)
-        return self.jointed.quaternions(state)
+        return self.of_system.quaternions(state)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         """Multipliers of the joints, group by group, N and N m, in postprocessing.
@@ -99,6 +99,6 @@ class Relative(AbstractNullSpace):
         **Returns:** shape (m,), in the order of `Absolute.multipliers`; those of the internal
         constraints of a `FixedPointBody`.
         """
-        if self.jointed is None:
+        if self.of_system is None:
             return super().multipliers(t, y)
-        return self.jointed.multipliers(t, y)
+        return self.of_system.multipliers(t, y)

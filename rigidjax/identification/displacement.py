@@ -18,7 +18,7 @@ from ..system import System, has_joints
 from ..system.attachment import Poses
 from ..system.constraints import LoopGradient, loop_gradient, pose_correction
 from ..system.inverses import pseudo_inverse
-from ..system.jointed import JointedMechanics, Twists
+from ..system.mechanics import SystemMechanics, Twists
 from ..system.trees import spread, tree_rates, tree_twists
 
 # Runge-Kutta steps of a displacement: a hinge turned by 1 rad is then off by 1e-7 rad.
@@ -114,7 +114,7 @@ def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
 
 @eqx.filter_jit
 def _loop_rows(system, state):
-    mechanics = JointedMechanics(system)
+    mechanics = SystemMechanics(system)
     poses = _poses(mechanics, state.position, state.orientation)
     places = mechanics.place(poses)
     t = jnp.zeros((), state.position.dtype)
@@ -169,7 +169,7 @@ def displaced(
 
 
 def _displaced_with_joints(system: System, state, t, directions, positions, rates):
-    mechanics = JointedMechanics(system)
+    mechanics = SystemMechanics(system)
     t = jnp.asarray(t, state.position.dtype)
     poses = _poses(mechanics, state.position, state.orientation)
     twists = Twists(state.velocity, state.angular_velocity)

@@ -17,7 +17,7 @@ from ..state import State
 from ..system import System
 from ..system.attachment import Poses
 from ..system.dynamics import body_accelerations
-from ..system.jointed import JointedMechanics, Twists
+from ..system.mechanics import SystemMechanics, Twists
 from ..system.placing import rate_labels
 from ..system.trees import null_space, tree_rates, tree_twists
 
@@ -59,7 +59,7 @@ def regressor(
     return jax.jit(one)(mechanics, gravity, states, nu_dot)
 
 
-def _of_state(mechanics: JointedMechanics, gravity, state: State, nu_dot):
+def _of_state(mechanics: SystemMechanics, gravity, state: State, nu_dot):
     R = jax.vmap(euler_map)(state.orientation)
     poses = mechanics.poses(state.position, R, jnp.zeros(0))
     places, t = mechanics.place(poses), jnp.zeros((), R.dtype)
@@ -68,7 +68,7 @@ def _of_state(mechanics: JointedMechanics, gravity, state: State, nu_dot):
 
 
 def inverse_dynamics(
-    mechanics: JointedMechanics, gravity: Float[Array, "3"], poses: Poses, nu, nu_dot
+    mechanics: SystemMechanics, gravity: Float[Array, "3"], poses: Poses, nu, nu_dot
 ) -> tuple[Float[Array, "f p"], Float[Array, " f"]]:
     """The regressor, and the generalised forces of all forces that `mechanics` has."""
     t, places = jnp.zeros((), nu.dtype), mechanics.place(poses)
@@ -137,7 +137,7 @@ def tree_of(model: Any) -> System:
     return system
 
 
-def without_gravity(system: System) -> tuple[JointedMechanics, Float[Array, "3"]]:
+def without_gravity(system: System) -> tuple[SystemMechanics, Float[Array, "3"]]:
     """Mechanics with all forces but gravity, and the sum of gravity, m/s^2."""
     total = jnp.zeros(3, system.bodies[0].mass.dtype)
     for force in system.forces:
@@ -145,7 +145,7 @@ def without_gravity(system: System) -> tuple[JointedMechanics, Float[Array, "3"]
             total = total + force.vector
     others = [force for force in system.forces if not isinstance(force, Gravity)]
     items = (*system.joints, *system.constraints)
-    return JointedMechanics(System(system.bodies, items, others)), total
+    return SystemMechanics(System(system.bodies, items, others)), total
 
 
 def inertial_parameters(system: System) -> Float[Array, " p"]:

@@ -8,7 +8,7 @@ from ..formulations import (
     Relative,
 )
 from ..system import System, has_joints
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 
 
 def body_names(model: AbstractFormulation) -> list[str]:
@@ -45,7 +45,7 @@ def _prefixes(model: AbstractFormulation) -> list[str]:
 
 
 def _positions(model: AbstractFormulation) -> list[str]:
-    if isinstance(model, Relative) and model.jointed is not None:
+    if isinstance(model, Relative) and model.of_system is not None:
         return list(model.coordinate_labels)
     layout = model.layout
     own = _numbered("x", 3) if layout.translates else []
@@ -75,8 +75,8 @@ def _angles(model: AbstractFormulation) -> list[str]:
     system = model.system
     if not has_joints(system):
         return []
-    assert model.jointed is not None
-    return [f"{system.joints[j].name}.angle" for j in model.jointed.followed]
+    assert model.of_system is not None
+    return [f"{system.joints[j].name}.angle" for j in model.of_system.followed]
 
 
 def _multipliers(model: AbstractFormulation) -> list[str]:
@@ -90,7 +90,7 @@ def _multipliers(model: AbstractFormulation) -> list[str]:
         system = model.system
         if has_joints(system):
             joints = system.joints
-            for group in JointedMechanics(system).groups:
+            for group in SystemMechanics(system).groups:
                 for j in group.indices:
                     names += _numbered(f"{joints[j].name}.{kind}", joints[j].num_constraints)
             for other in system.constraints:

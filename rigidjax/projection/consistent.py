@@ -14,7 +14,7 @@ from ..state import State
 from ..system import System
 from ..system.constraints import mass_metric, project_twists
 from ..system.gaps import by_joint, closing, gaps
-from ..system.jointed import JointedMechanics, Twists
+from ..system.mechanics import SystemMechanics, Twists
 from .least_change import LeastChange
 
 
@@ -63,7 +63,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 
 @eqx.filter_jit
 def _consistent(system, state, t):
-    mechanics = JointedMechanics(system)
+    mechanics = SystemMechanics(system)
     t = jnp.asarray(t, state.position.dtype)
 
     def poses(x, p):

@@ -38,7 +38,7 @@ class MassMetric(AbstractProjection):
         rotation = model.rotation
         result = diffrax.RESULTS.successful
         if has_joints(model.system):
-            return self.jointed(model, t, y)
+            return self.of_system(model, t, y)
         if rotation.num_constraints == 0:
             return y, result
         if isinstance(model, Hamiltonian):
@@ -58,7 +58,7 @@ class MassMetric(AbstractProjection):
                 values = layout.set_rates(values, i, a_dot)
         return join_chart(values, y), result
 
-    def jointed(
+    def of_system(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
         """The same for a system with joints, whose own projection takes Newton steps of (62)."""

@@ -7,7 +7,7 @@ import equinox as eqx
 from ..bodies.fixed_point import FixedPointBody
 from ..joints.base import replaced
 from .fixed_point import FixedPointMechanics as FixedPointMechanics
-from .jointed import JointedMechanics as JointedMechanics
+from .mechanics import SystemMechanics as SystemMechanics
 from .placing import joint_states as joint_states, rate_labels as rate_labels
 from .system import System as System
 
@@ -21,7 +21,7 @@ def check_system(system: object) -> None:
         )
 
 
-def mechanics_of(system: System, built: JointedMechanics | None = None) -> JointedMechanics:
+def mechanics_of(system: System, built: SystemMechanics | None = None) -> SystemMechanics:
     """The mechanics of a system; `built`, without the system, if it was computed before."""
     return _mechanics(system) if built is None else replaced(built, system=system)
 
@@ -29,7 +29,7 @@ def mechanics_of(system: System, built: JointedMechanics | None = None) -> Joint
 @eqx.filter_jit
 def _mechanics(system):
     """Traced once, however many functions need it."""
-    return JointedMechanics(system)
+    return SystemMechanics(system)
 
 
 def has_joints(system: object) -> TypeGuard[System]:

@@ -20,7 +20,7 @@ from .attachment import Poses
 from .bias import own_accelerations
 from .dynamics import Motion
 from .elimination import invert
-from .jointed import JointedMechanics, Twists
+from .mechanics import SystemMechanics, Twists
 from .rows import take
 from .topology import GROUND
 from .trees import centres, first_rate, own_motions, screws, twists_of
@@ -50,7 +50,7 @@ class _Rows(NamedTuple):
     parent: np.ndarray
 
 
-def articulated(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
+def articulated(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
     r"""`dynamics.motion` of a system without loops.
 
     **Source:** Featherstone (2008), Rigid Body Dynamics Algorithms, Table 7.1, in space axes about
@@ -69,7 +69,7 @@ def articulated(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Mot
     return Motion(nu, twists, _flat(mechanics, rates, order))
 
 
-def _order(mechanics: JointedMechanics) -> tuple[np.ndarray, np.ndarray]:
+def _order(mechanics: SystemMechanics) -> tuple[np.ndarray, np.ndarray]:
     """Bodies with parents before children, and the places of their parents, the ground's last."""
     topology = mechanics.system.topology
     order, count = np.array(topology.order, int), topology.num_bodies
@@ -97,12 +97,12 @@ def _along(values: Float[Array, "L k"], parents: np.ndarray) -> Float[Array, "L 
     return jax.lax.scan(outwards, start.astype(values.dtype), rows)[1]
 
 
-def _widths(mechanics: JointedMechanics) -> int:
+def _widths(mechanics: SystemMechanics) -> int:
     most = max(mechanics.system.rates_of_bodies)
     return next(width for width in (1, 3, 6) if width >= most)
 
 
-def _padded(mechanics: JointedMechanics, columns: Float[Array, "f 6"], order):
+def _padded(mechanics: SystemMechanics, columns: Float[Array, "f 6"], order):
     """Columns body by body, in the order given, with rows of zeros; and the diagonal for these."""
     width, counts = _widths(mechanics), np.array(mechanics.system.rates_of_bodies, int)[order]
     first = first_rate(mechanics)[:-1][order]
@@ -119,7 +119,7 @@ def _padded(mechanics: JointedMechanics, columns: Float[Array, "f 6"], order):
     return take(behind, rows.ravel()).reshape(len(order), width, 6), gap
 
 
-def _flat(mechanics: JointedMechanics, rates: Float[Array, "L k"], order) -> Float[Array, " f"]:
+def _flat(mechanics: SystemMechanics, rates: Float[Array, "L k"], order) -> Float[Array, " f"]:
     """Rates of all bodies, one after another, from those in the order given."""
     width, place = rates.shape[1], np.argsort(order)
     counts = mechanics.system.rates_of_bodies
@@ -127,7 +127,7 @@ def _flat(mechanics: JointedMechanics, rates: Float[Array, "L k"], order) -> Flo
     return take(rates.reshape(-1), np.array(rows, int))
 
 
-def _bodies(mechanics: JointedMechanics, t, poses: Poses, places, at, motions, twists: Twists):
+def _bodies(mechanics: SystemMechanics, t, poses: Poses, places, at, motions, twists: Twists):
     """The bodies, each for itself, about the points `at`."""
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     wrenches = mechanics.applied(t, mechanics.kinematics(poses, places, twists))

@@ -13,7 +13,7 @@ from ..joints import Relative
 from ..joints.base import moved
 from ..rotations.matrix import cross, to_body, to_space
 from .attachment import JointGroup, Placement, Poses
-from .jointed import JointedMechanics, Twists
+from .mechanics import SystemMechanics, Twists
 from .rows import take
 from .trees import (
     along_paths,
@@ -27,7 +27,7 @@ from .trees import (
 
 
 def own_accelerations(
-    mechanics: JointedMechanics, t, poses: Poses, places, at, motions: Float[Array, "L 6"], nu
+    mechanics: SystemMechanics, t, poses: Poses, places, at, motions: Float[Array, "L 6"], nu
 ) -> Float[Array, "L 6"]:
     r"""Time derivative of `trees.own_motions` at constant minimal velocities.
 
@@ -86,7 +86,7 @@ def _carried(sign, arm, frame, of_frame, of_child, twist, change) -> Float[Array
     return sign * jnp.concatenate([v_dot + cross(arm_dot, w) + cross(arm, w_dot), w_dot])
 
 
-def bias_accelerations(mechanics: JointedMechanics, t, poses: Poses, places, at, motions, nu):
+def bias_accelerations(mechanics: SystemMechanics, t, poses: Poses, places, at, motions, nu):
     r"""Accelerations $(\ddot x, \dot\Omega)$ of all bodies at constant minimal velocities, (L, 6).
 
     `motions`, (L, 6), of the bodies about the points `at`.
@@ -104,7 +104,7 @@ def bias_accelerations(mechanics: JointedMechanics, t, poses: Poses, places, at,
 
 
 def joint_bias(
-    mechanics: JointedMechanics, t, poses: Poses, nu, twists: Twists
+    mechanics: SystemMechanics, t, poses: Poses, nu, twists: Twists
 ) -> dict[int, Float[Array, "n 6"]]:
     r"""What turns accelerations of bodies into those of joints, $S\dot\nu$ = theirs + bias.
 

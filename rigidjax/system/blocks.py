@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from ..sums import short_sum
 from .elimination import Factors, factor
-from .jointed import JointedMechanics
+from .mechanics import SystemMechanics
 from .rows import take
 
 
@@ -47,7 +47,7 @@ class JointBlocks(eqx.Module):
         return sum((take(wrenches, column) for column in rows.T), jnp.zeros(6, lam.dtype))
 
     def padded(self, values: Float[Array, " M"]) -> Float[Array, "J m"]:
-        """Values in the order of `JointedMechanics.constraint`, one row for each joint."""
+        """Values in the order of `SystemMechanics.constraint`, one row for each joint."""
         start = np.concatenate([[0], np.cumsum(self.counts)])
         if len(values) != start[-1]:
             raise ValueError(f"Expected {start[-1]} constraints of tree joints, got {len(values)}.")
@@ -108,7 +108,7 @@ def _outer(A, B):
     return short_sum(A[:, :, None, :], B[:, None, :, :], axis=3)
 
 
-def joint_blocks(mechanics: JointedMechanics, t, places) -> JointBlocks:
+def joint_blocks(mechanics: SystemMechanics, t, places) -> JointBlocks:
     """The gradients of all tree joints in a pose."""
     # Groups that close loops stand behind the others.
     groups = [group for group in mechanics.groups if not group.closes_loops]

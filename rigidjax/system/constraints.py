@@ -19,7 +19,7 @@ from .attachment import Poses
 from .blocks import JointBlocks, joint_blocks
 from .elimination import Factors, invert
 from .inverses import constrained_inverses, solve
-from .jointed import JointedMechanics, Twists
+from .mechanics import SystemMechanics, Twists
 from .trees import (
     Screws,
     centres,
@@ -106,7 +106,7 @@ class DenseConstraints(AbstractConstraints):
 
 
 def tree_constraints(
-    mechanics: JointedMechanics, t, places, inertias, masses
+    mechanics: SystemMechanics, t, places, inertias, masses
 ) -> AbstractConstraints:
     """Those of the tree joints alone."""
     inverses = invert(inertias)
@@ -155,7 +155,7 @@ class LoopGradient(eqx.Module):
     scale: Float[Array, " f"]  # $s$, of the minimal velocities
 
 
-def loop_gradient(mechanics: JointedMechanics, t, poses: Poses, places) -> LoopGradient:
+def loop_gradient(mechanics: SystemMechanics, t, poses: Poses, places) -> LoopGradient:
     """That of the loops in a pose."""
     at = centres(mechanics, poses)
     moving = Screws(screws(mechanics, poses, places, at), at)
@@ -166,7 +166,7 @@ def loop_gradient(mechanics: JointedMechanics, t, poses: Poses, places) -> LoopG
 
 
 @eqx.filter_jit
-def factor_loops(mechanics: JointedMechanics, t, poses: Poses, places, inertias=None) -> Loops:
+def factor_loops(mechanics: SystemMechanics, t, poses: Poses, places, inertias=None) -> Loops:
     """Factored mass matrix of the trees, and the constraints of the loops, in a pose."""
     of = loop_gradient(mechanics, t, poses, places)
     H, scale = mass_matrix(mechanics, poses, of.moving, inertias), of.scale[:, None]
@@ -175,7 +175,7 @@ def factor_loops(mechanics: JointedMechanics, t, poses: Poses, places, inertias=
 
 
 def allowed_accelerations(
-    mechanics: JointedMechanics, t, poses: Poses, places, residual, forces, inertias
+    mechanics: SystemMechanics, t, poses: Poses, places, residual, forces, inertias
 ) -> Float[Array, "L 6"]:
     r"""$\dot w$ with $G \dot w = -$`residual` under wrenches (L, 6), in a system with loops.
 
@@ -199,7 +199,7 @@ def allowed_accelerations(
 
 
 def smallest_change(
-    mechanics: JointedMechanics, t, poses: Poses, places, residual: Float[Array, " m"], inertias
+    mechanics: SystemMechanics, t, poses: Poses, places, residual: Float[Array, " m"], inertias
 ) -> Float[Array, "L 6"]:
     """The smallest change of all twists, in kinetic energy, that removes the residual.
 
@@ -215,14 +215,14 @@ def smallest_change(
 # Projections.
 
 
-def project_twists(mechanics: JointedMechanics, t, poses, places, twists: Twists) -> Twists:
+def project_twists(mechanics: SystemMechanics, t, poses, places, twists: Twists) -> Twists:
     """Twists nearest to the given ones, in kinetic energy, that the joints allow (Lang (62, V))."""
     residual = mechanics.constraint_rate(t, places, twists)
     change = smallest_change(mechanics, t, poses, places, residual, regular_inertias(mechanics))
     return Twists(twists.linear + change[:, :3], twists.angular + change[:, 3:])
 
 
-def pose_correction(mechanics: JointedMechanics, t, poses, places) -> Float[Array, "L 6"]:
+def pose_correction(mechanics: SystemMechanics, t, poses, places) -> Float[Array, "L 6"]:
     r"""Small motion of all bodies that closes the joints, smallest in the mass metric.
 
     One Newton step of Lang (62, P), `(dx, dtheta)` of each body, `dtheta` in body components.
@@ -232,7 +232,7 @@ def pose_correction(mechanics: JointedMechanics, t, poses, places) -> Float[Arra
     return smallest_change(mechanics, t, poses, places, residual, regular_inertias(mechanics))
 
 
-def mass_metric(mechanics: JointedMechanics) -> Float[Array, "n n"]:
+def mass_metric(mechanics: SystemMechanics) -> Float[Array, "n n"]:
     r"""Mass matrix (6L, 6L) of small motions $(\Delta x / \ell, \Delta\theta)$ of all bodies.
 
     $\ell$ is the length of the mechanism. Made regular where a body lacks mass.
@@ -245,7 +245,7 @@ def mass_metric(mechanics: JointedMechanics) -> Float[Array, "n n"]:
     return M.at[i, 3:, i, 3:].set(regular_inertias(mechanics)).reshape(6 * L, 6 * L)
 
 
-def regular_inertias(mechanics: JointedMechanics) -> Float[Array, "L 3 3"]:
+def regular_inertias(mechanics: SystemMechanics) -> Float[Array, "L 3 3"]:
     """Inertias about which no motion is without any."""
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     # A body whose mass is a point at its joint turns at no cost: any length will do.

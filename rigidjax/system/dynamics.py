@@ -24,7 +24,7 @@ from .constraints import (
     tree_constraints,
 )
 from .inverses import solve
-from .jointed import JointedMechanics, Twists
+from .mechanics import SystemMechanics, Twists
 from .trees import (
     Screws,
     along_paths,
@@ -50,7 +50,7 @@ class Motion(eqx.Module):
     derivatives: Float[Array, " f"]
 
 
-def eliminates(mechanics: JointedMechanics) -> bool:
+def eliminates(mechanics: SystemMechanics) -> bool:
     """Whether accelerations are found by elimination along the trees, at linear cost.
 
     A dense mass matrix is faster for few rates, and needs mass in fewer directions.
@@ -61,7 +61,7 @@ def eliminates(mechanics: JointedMechanics) -> bool:
     return not few and not system.closes and regular
 
 
-def consistent_rates(mechanics: JointedMechanics, t, poses, places, nu):
+def consistent_rates(mechanics: SystemMechanics, t, poses, places, nu):
     """The rates nearest to `nu`, in kinetic energy, with which the loops stay closed."""
     if not mechanics.system.closes:
         return nu
@@ -70,7 +70,7 @@ def consistent_rates(mechanics: JointedMechanics, t, poses, places, nu):
     return nu + factor_loops(mechanics, t, poses, places).correction(residual)
 
 
-def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
+def motion(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
     r"""Consistent rates and their derivatives.
 
     **Source:** Lang (11): $T^T M T \dot\nu = T^T (f - M (\dot T \nu - \dot r))$.
@@ -112,13 +112,13 @@ def motion(mechanics: JointedMechanics, t, poses: Poses, places, nu) -> Motion:
     return Motion(nu, twists, parts.rates(gap, right))
 
 
-def moving_bodies(mechanics: JointedMechanics, t, poses, places, at, nu):
+def moving_bodies(mechanics: SystemMechanics, t, poses, places, at, nu):
     """Motions of all bodies about the points `at`, (L, 6), and their twists."""
     motions = along_paths(mechanics, own_motions(mechanics, t, poses, places, at, nu))
     return motions, twists_of(poses, at, motions)
 
 
-def _by_elimination(mechanics: JointedMechanics, t, poses, places, nu, twists: Twists):
+def _by_elimination(mechanics: SystemMechanics, t, poses, places, nu, twists: Twists):
     r"""The same for a large tree, at linear cost.
 
     The reactions are found first, $G M^{-1} G^T \lambda = G M^{-1} f + \gamma$, then the
@@ -153,7 +153,7 @@ def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:
     return jax.jvp(twists, (t, poses, nu), (jnp.ones_like(t), rate, nu_dot))[1]
 
 
-def constrained_accelerations(mechanics: JointedMechanics, t, poses, places, twists):
+def constrained_accelerations(mechanics: SystemMechanics, t, poses, places, twists):
     r"""Accelerations of all bodies with all joints as constraints, (L, 6).
 
     $M\dot w + G^T\lambda = f$, $G\dot w = -\gamma$. **Source:** Lang (6), (58).
@@ -188,7 +188,7 @@ def loop_rank(system) -> int:
 @eqx.filter_jit
 def _loop_gradient(system):
     reference = system.reference_state()
-    mechanics = JointedMechanics(system)
+    mechanics = SystemMechanics(system)
     rotations = jax.vmap(euler_map)(reference.orientation)
     poses = mechanics.poses(reference.position, rotations, jnp.zeros(0))
     t = jnp.zeros((), reference.position.dtype)

@@ -9,11 +9,11 @@ from jaxtyping import Array, Float
 from ..bodies.euler_equations import angular_momentum, euler_equations, rotational_energy
 from ..bodies.fixed_point import FixedPointBody
 from ..forces.base import Kinematics, symmetric_part, to_space
-from .jointed import Twists
+from .mechanics import Twists
 
 
 class FixedPointMechanics(eqx.Module):
-    """Spherical motion: one body, no translation, in the terms of `JointedMechanics`."""
+    """Spherical motion: one body, no translation, in the terms of `SystemMechanics`."""
 
     body: FixedPointBody
     num_bodies: ClassVar[int] = 1

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .jointed import JointedMechanics
+from .mechanics import SystemMechanics
 
 # Cosine below which a child is turned by all but half a turn: there is no way back that is shorter
 # than others, and a derivative could not show one.
@@ -18,7 +18,7 @@ def closed_gap(dtype) -> float:
     return max(_CLOSED, 1000 * float(jnp.finfo(dtype).eps))
 
 
-def gaps(mechanics: JointedMechanics, t, places) -> Float[Array, " J"]:
+def gaps(mechanics: SystemMechanics, t, places) -> Float[Array, " J"]:
     r"""How far each joint is open: its largest constraint, lengths over that of the mechanism.
 
     A child that is turned by more than a quarter of a turn against directions that its joint keeps
@@ -30,7 +30,7 @@ def gaps(mechanics: JointedMechanics, t, places) -> Float[Array, " J"]:
     return jnp.where(cosines < 0, jnp.maximum(chords, largest), largest)
 
 
-def alignments(mechanics: JointedMechanics, places) -> Float[Array, " J"]:
+def alignments(mechanics: SystemMechanics, places) -> Float[Array, " J"]:
     """Alignment of every joint; 1 for constraints that are no joint."""
     values = [
         group.over(lambda joint, r: joint.alignment(r), place.relative)
@@ -41,14 +41,14 @@ def alignments(mechanics: JointedMechanics, places) -> Float[Array, " J"]:
     return found.at[order].set(jnp.concatenate(values)) if values else found
 
 
-def by_joint(mechanics: JointedMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
+def by_joint(mechanics: SystemMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
     """Largest absolute value of the constraints of each joint."""
     owners = np.array(mechanics.constraint_owners(), int)
     count = len(mechanics.system.closing_names)
     return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
 
 
-def closing(mechanics: JointedMechanics, t, places) -> Float[Array, " m"]:
+def closing(mechanics: SystemMechanics, t, places) -> Float[Array, " m"]:
     r"""Constraints that vanish where all joints are closed and no child is the wrong way round.
 
     Lengths over that of the mechanism; sines over the cosine of half the angle between the

@@ -11,7 +11,7 @@ from ..rotations.matrix import product, to_body, to_space
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
 from .attachment import JointGroup, Poses
-from .jointed import JointedMechanics
+from .mechanics import SystemMechanics
 from .rows import take
 from .system import System
 from .topology import GROUND, Topology
@@ -43,10 +43,10 @@ def joint_states(
             f"for each of {list(rate_labels(system))}; got {q.shape} and {nu.shape}."
         )
     one = state_of_joints if q.ndim == 1 else jax.vmap(state_of_joints, in_axes=(None, 0, 0))
-    return jax.jit(one)(JointedMechanics(system), q, nu)
+    return jax.jit(one)(SystemMechanics(system), q, nu)
 
 
-def state_of_joints(mechanics: JointedMechanics, q, nu) -> State:
+def state_of_joints(mechanics: SystemMechanics, q, nu) -> State:
     """As `joint_states`, of one state, unchecked."""
     t = jnp.zeros((), q.dtype)
     poses = tree_poses(mechanics, t, q, jnp.zeros((0, 3, 3), q.dtype))
@@ -126,7 +126,7 @@ class Step(eqx.Module):
 
 
 def tree_poses(
-    mechanics: JointedMechanics,
+    mechanics: SystemMechanics,
     t: Float[Array, ""],
     coordinates: Float[Array, " q"],
     rotations: Float[Array, "k 3 3"],

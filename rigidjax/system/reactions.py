@@ -14,7 +14,7 @@ from .attachment import Poses
 from .bias import joint_bias
 from .constraints import loop_gradient, tree_constraints
 from .inverses import inverse_root, pseudo_inverse
-from .jointed import JointedMechanics, Twists
+from .mechanics import SystemMechanics, Twists
 from .trees import first_rate, generalised_forces, tree_rates
 
 
@@ -57,7 +57,7 @@ def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twis
     return balancing_multipliers(mechanics, t, poses, places, balance)
 
 
-def rotors(mechanics: JointedMechanics, t, poses, places, twists: Twists, accelerations: Twists):
+def rotors(mechanics: SystemMechanics, t, poses, places, twists: Twists, accelerations: Twists):
     """What the rotors of joints do to them, as forces."""
     nu = tree_rates(mechanics, t, places, twists)
     bias = joint_bias(mechanics, t, poses, nu, twists)
@@ -79,7 +79,7 @@ def rotors(mechanics: JointedMechanics, t, poses, places, twists: Twists, accele
 
 
 def balancing_multipliers(
-    mechanics: JointedMechanics, t, poses: Poses, places, balance: Float[Array, "L 6"]
+    mechanics: SystemMechanics, t, poses: Poses, places, balance: Float[Array, "L 6"]
 ) -> Float[Array, " m"]:
     r"""$\lambda$ with $G^T\lambda =$ `balance`, of least norm, moments by the mechanism's length.
 
@@ -96,7 +96,7 @@ def balancing_multipliers(
     return lam - idle_multipliers(mechanics, t, poses, places, mechanics.units) @ lam
 
 
-def _tree_multipliers(mechanics: JointedMechanics, t, places):
+def _tree_multipliers(mechanics: SystemMechanics, t, places):
     """Multipliers of the tree joints that balance wrenches, as a function of these."""
     # Any metric will do, since the solution is unique: one without masses.
     square = mechanics.lengths**2
@@ -106,7 +106,7 @@ def _tree_multipliers(mechanics: JointedMechanics, t, places):
 
 
 def idle_multipliers(
-    mechanics: JointedMechanics, t, poses: Poses, places, weights: Float[Array, " m"], cutoff=2e-5
+    mechanics: SystemMechanics, t, poses: Poses, places, weights: Float[Array, " m"], cutoff=2e-5
 ) -> Float[Array, "m m"]:
     r"""The projection of multipliers onto those that do nothing, $G^T\lambda = 0$.
 
@@ -131,7 +131,7 @@ def idle_multipliers(
 
 
 def reactions(
-    mechanics: JointedMechanics, t, places, lam
+    mechanics: SystemMechanics, t, places, lam
 ) -> dict[str, Reaction | ConstraintReaction]:
     """Reaction of every joint on its child at the joint point, from the multipliers, and of every
     constraint that is no joint on its bodies."""
@@ -156,7 +156,7 @@ def reactions(
     return by_name | _other_reactions(mechanics, t, places, lam[start:])
 
 
-def _other_reactions(mechanics: JointedMechanics, t, places, lam) -> dict[str, Any]:
+def _other_reactions(mechanics: SystemMechanics, t, places, lam) -> dict[str, Any]:
     """Those of the constraints that are no joint."""
     system, out = mechanics.system, {}
     if not system.constraints:

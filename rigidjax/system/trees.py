@@ -22,7 +22,7 @@ from .rows import take
 from .topology import GROUND
 
 if TYPE_CHECKING:
-    from .jointed import JointedMechanics, Twists
+    from .mechanics import SystemMechanics, Twists
 
 # Bodies up to which sums along paths are products with a matrix; more are added by doubling.
 _MATRIX_LIMIT = 16
@@ -39,12 +39,12 @@ class Screws(eqx.Module):
     centres: Float[Array, "L 3"]
 
 
-def centres(mechanics: "JointedMechanics", poses: Poses) -> Float[Array, "L 3"]:
+def centres(mechanics: "SystemMechanics", poses: Poses) -> Float[Array, "L 3"]:
     """The centre of mass of the first body of each tree: distances from it stay small."""
     return jax.lax.stop_gradient(take(poses.positions, mechanics.system.topology.roots))
 
 
-def tree_joints(mechanics: "JointedMechanics", places: Iterable[Any]):
+def tree_joints(mechanics: "SystemMechanics", places: Iterable[Any]):
     """Groups of tree joints by number, their places, the bodies that hang on them, and signs."""
     topology = mechanics.system.topology
     hung = {j: i for i, j in enumerate(topology.joints) if j is not None}
@@ -69,13 +69,13 @@ def _moved(place: Placement, centre, sign, columns: Float[Array, "n k 6"]):
     return jax.vmap(one)(place.point, place.frame, centre, sign, columns)
 
 
-def free_bodies(mechanics: "JointedMechanics") -> np.ndarray:
+def free_bodies(mechanics: "SystemMechanics") -> np.ndarray:
     """Bodies that hang on no joint."""
     joints = mechanics.system.topology.joints
     return np.array([i for i, j in enumerate(joints) if j is None], int)
 
 
-def first_rate(mechanics: "JointedMechanics") -> np.ndarray:
+def first_rate(mechanics: "SystemMechanics") -> np.ndarray:
     """Where the minimal velocities of each body begin, and where they end, (L + 1,)."""
     return np.concatenate([[0], np.cumsum(mechanics.system.rates_of_bodies)]).astype(int)
 
@@ -88,7 +88,7 @@ def in_order(parts: list[Array], where: list[np.ndarray], empty: Array) -> Array
     return take(rows, np.argsort(np.concatenate(where), kind="stable"))
 
 
-def screws(mechanics: "JointedMechanics", poses: Poses, places, at) -> Float[Array, "f 6"]:
+def screws(mechanics: "SystemMechanics", poses: Poses, places, at) -> Float[Array, "f 6"]:
     """Motion about the points `at` for each minimal velocity."""
     start = first_rate(mechanics)
     rows, where = [], []
@@ -110,7 +110,7 @@ def screws(mechanics: "JointedMechanics", poses: Poses, places, at) -> Float[Arr
     return in_order(rows, where, jnp.zeros((0, 6), poses.positions.dtype))
 
 
-def own_motions(mechanics: "JointedMechanics", t, poses: Poses, places, at, nu):
+def own_motions(mechanics: "SystemMechanics", t, poses: Poses, places, at, nu):
     """What each body's own minimal velocities and prescribed motions add, (L, 6)."""
     start = first_rate(mechanics)
     rows, where = [], []
@@ -149,7 +149,7 @@ def free_twists(group: JointGroup, place: Placement, t, rates) -> Float[Array, "
 # Sums along paths and over subtrees.
 
 
-def along_paths(mechanics: "JointedMechanics", values: Float[Array, "L k"]) -> Float[Array, "L k"]:
+def along_paths(mechanics: "SystemMechanics", values: Float[Array, "L k"]) -> Float[Array, "L k"]:
     """Sum over each body and those that it hangs on."""
     topology = mechanics.system.topology
     L = topology.num_bodies
@@ -164,18 +164,18 @@ def along_paths(mechanics: "JointedMechanics", values: Float[Array, "L k"]) -> F
     return values[:-1]
 
 
-def over_subtrees(mechanics: "JointedMechanics", values: Float[Array, "L k"]):
+def over_subtrees(mechanics: "SystemMechanics", values: Float[Array, "L k"]):
     """Sum over each body and those that hang on it, (L, k)."""
     ancestors = jnp.asarray(mechanics.system.topology.ancestors.T, values.dtype)
     return small_product(ancestors, values)
 
 
-def owners(mechanics: "JointedMechanics") -> np.ndarray:
+def owners(mechanics: "SystemMechanics") -> np.ndarray:
     """Body of each minimal velocity, shape (f,)."""
     return np.repeat(np.arange(mechanics.num_bodies), mechanics.system.rates_of_bodies)
 
 
-def rate_lengths(mechanics: "JointedMechanics") -> Float[Array, " f"]:
+def rate_lengths(mechanics: "SystemMechanics") -> Float[Array, " f"]:
     """What minimal velocities are measured by: the size of the mechanism where they are velocities,
     1 where they are angular velocities."""
     joints, counts = mechanics.system.joints, mechanics.system.rates_of_bodies
@@ -192,17 +192,17 @@ def rate_lengths(mechanics: "JointedMechanics") -> Float[Array, " f"]:
 
 def twists_of(poses: Poses, at, motions: Float[Array, "L 6"]) -> "Twists":
     """Twists of the bodies from their motions about the points `at`."""
-    from .jointed import Twists
+    from .mechanics import Twists
 
     x, R = poses.positions[:-1], poses.rotations[:-1]
     linear = motions[:, :3] + jax.vmap(cross)(motions[:, 3:], x - at)
     return Twists(linear, jax.vmap(to_body)(R, motions[:, 3:]))
 
 
-def tree_twists(mechanics: "JointedMechanics", t, poses: Poses, places, nu) -> "Twists":
+def tree_twists(mechanics: "SystemMechanics", t, poses: Poses, places, nu) -> "Twists":
     """Twists of all bodies from the minimal velocities of the trees."""
     if mechanics.is_free:
-        from .jointed import Twists
+        from .mechanics import Twists
 
         rows = nu.reshape(-1, 6)
         return Twists(rows[:, :3], rows[:, 3:])
@@ -211,14 +211,14 @@ def tree_twists(mechanics: "JointedMechanics", t, poses: Poses, places, nu) -> "
     return twists_of(poses, at, along_paths(mechanics, own))
 
 
-def spread(mechanics: "JointedMechanics", poses: Poses, moving: Screws, nu) -> Float[Array, "L 6"]:
+def spread(mechanics: "SystemMechanics", poses: Poses, moving: Screws, nu) -> Float[Array, "L 6"]:
     r"""$T\nu$: change of all twists with the minimal velocities."""
     own = jax.ops.segment_sum(moving.columns * nu[:, None], owners(mechanics), mechanics.num_bodies)
     change = twists_of(poses, moving.centres, along_paths(mechanics, own))
     return jnp.concatenate([change.linear, change.angular], axis=1)
 
 
-def null_space(mechanics: "JointedMechanics", poses: Poses, places) -> Float[Array, "L 6 f"]:
+def null_space(mechanics: "SystemMechanics", poses: Poses, places) -> Float[Array, "L 6 f"]:
     r"""The external null-space matrix $T$ with $(\dot x, \Omega) = T\,\nu - r$ of each body.
 
     **Source:** Lang (11), and Example C for the multiplicative form that it generalises.
@@ -229,7 +229,7 @@ def null_space(mechanics: "JointedMechanics", poses: Poses, places) -> Float[Arr
     return jax.vmap(lambda nu: spread(mechanics, poses, moving, nu), out_axes=2)(unit)
 
 
-def tree_rates(mechanics: "JointedMechanics", t, places, twists: "Twists", bias=None):
+def tree_rates(mechanics: "SystemMechanics", t, places, twists: "Twists", bias=None):
     r"""Minimal velocities of the trees nearest to the twists, joint by joint, (f,).
 
     With `bias` (see `bias.joint_bias`): derivatives of minimal velocities, from those of twists.
@@ -262,7 +262,7 @@ def tree_rates(mechanics: "JointedMechanics", t, places, twists: "Twists", bias=
 
 
 def mass_matrix(
-    mechanics: "JointedMechanics", poses: Poses, moving: Screws, inertias=None
+    mechanics: "SystemMechanics", poses: Poses, moving: Screws, inertias=None
 ) -> Float[Array, "f f"]:
     r"""$T^T M T$ by composite bodies; `inertias` (L, 3, 3) if not those of the bodies.
 
@@ -299,7 +299,7 @@ def mass_matrix(
     return H if rotors is None else H + jnp.diag(rotors)
 
 
-def generalised_forces(mechanics: "JointedMechanics", poses: Poses, moving: Screws, wrenches):
+def generalised_forces(mechanics: "SystemMechanics", poses: Poses, moving: Screws, wrenches):
     r"""$T^T f$ of wrenches (L, 6), forces in space and moments in body components."""
     x, R = poses.positions[:-1], poses.rotations[:-1]
 
@@ -312,7 +312,7 @@ def generalised_forces(mechanics: "JointedMechanics", poses: Poses, moving: Scre
     return short_sum(moving.columns, total, axis=1)
 
 
-def loop_jacobian(mechanics: "JointedMechanics", t, places, moving: Screws) -> Float[Array, "m f"]:
+def loop_jacobian(mechanics: "SystemMechanics", t, places, moving: Screws) -> Float[Array, "m f"]:
     r"""Gradient $J = G\,T$ of the constraints of the loops on the minimal velocities."""
     ancestors = mechanics.system.topology.ancestors
     mask = np.concatenate([ancestors, np.zeros((1, len(ancestors)), bool)])[:, owners(mechanics)]

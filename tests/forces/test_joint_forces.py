@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
 from rigidjax.rotations import euler_map
-from rigidjax.system.jointed import JointedMechanics
+from rigidjax.system.mechanics import SystemMechanics
 from rigidjax.system.trees import tree_twists
 
 AXIS, ACROSS = np.array([1.0, 2.0, 2.0]) / 3, np.array([2.0, 1.0, -2.0]) / 3
@@ -76,7 +76,7 @@ def test_power():
     ]
     rng = np.random.default_rng(5)
     x, R, chosen = posed(rng)
-    mechanics = JointedMechanics(systems[0])
+    mechanics = SystemMechanics(systems[0])
     nu = rng.normal(size=mechanics.num_rates)
 
     @jax.jit

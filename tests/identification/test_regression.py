@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 import rigidjax as rj
 from rigidjax import identification as ident
 from rigidjax.system.dynamics import motion
-from rigidjax.system.jointed import JointedMechanics, Twists
+from rigidjax.system.mechanics import SystemMechanics, Twists
 from rigidjax.system.placing import tree_poses
 from rigidjax.system.trees import tree_rates
 
@@ -50,7 +50,7 @@ def test_free_flight_needs_no_force():
     start = system.reference_state()
     state = rj.State(start.position, start.orientation, *rng.normal(size=(2, 2, 3)))
     state = rj.consistent_state(system, state)
-    mechanics = JointedMechanics(system)
+    mechanics = SystemMechanics(system)
     of = _motion(mechanics, state)
     Y = ident.regressor(rj.NullSpace(system), state, of)
     assert Y.shape == (7, 20)
@@ -79,7 +79,7 @@ def test_states_and_joint_coordinates_give_the_same_matrix(exact_arm):
 
 def test_joint_states_are_consistent_and_keep_their_turns():
     system, q = mixed_tree(), np.array([7.3, -0.4, 0.9])
-    mechanics = JointedMechanics(system)
+    mechanics = SystemMechanics(system)
 
     @jax.jit
     def placed(q, state):

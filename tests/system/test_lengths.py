@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.system.jointed import JointedMechanics
+from rigidjax.system.mechanics import SystemMechanics
 
 
 def system(size=1.0, mass=1.0, shift=0.0):
@@ -28,17 +28,17 @@ def system(size=1.0, mass=1.0, shift=0.0):
 
 def test_lengths_are_those_of_each_mechanism():
     radius = np.sqrt(0.5 * 0.61)
-    lengths = JointedMechanics(system()).lengths
+    lengths = SystemMechanics(system()).lengths
     np.testing.assert_allclose(lengths, [0.5 if radius < 0.5 else radius] * 2 + [radius, 3, radius])
     # Of units and masses, of where it is, and of the other mechanisms nothing depends.
     np.testing.assert_array_equal(
-        JointedMechanics(system(2.0**-20, 2.0**20)).lengths * 2**20, lengths
+        SystemMechanics(system(2.0**-20, 2.0**20)).lengths * 2**20, lengths
     )
-    np.testing.assert_allclose(JointedMechanics(system(shift=3.0)).lengths, lengths)
+    np.testing.assert_allclose(SystemMechanics(system(shift=3.0)).lengths, lengths)
 
 
 def test_units_of_constraints():
-    mechanics = JointedMechanics(system(0.5))
+    mechanics = SystemMechanics(system(0.5))
     assert len(mechanics.units) == mechanics.num_joint_constraints == 14
     by_joint = {j: [] for j in range(4)}
     for j, unit in zip(mechanics.constraint_owners(), mechanics.units, strict=True):
@@ -54,12 +54,12 @@ def test_points_without_size_have_the_unit_of_length():
     bob = rj.Body("bob", 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, -0.25))
     free = rj.Body("free", 1.0, (0.0, 0.0, 0.0))
     joint = rj.Revolute("ground", "bob", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-    both = JointedMechanics(rj.System([bob, free], [joint]))
+    both = SystemMechanics(rj.System([bob, free], [joint]))
     np.testing.assert_array_equal(both.lengths, [0.25, 1.0])
 
     def length(mass):
         body = rj.Body("bob", mass, (1.0, 1.0, 1.0), physical=False)
-        return JointedMechanics(rj.System([body], [])).lengths[0]
+        return SystemMechanics(rj.System([body], [])).lengths[0]
 
     # A scale, not a quantity: nothing is differentiated by it.
     assert float(jax.jit(jax.grad(length))(jnp.array(2.0))) == 0.0

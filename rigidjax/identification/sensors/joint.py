@@ -77,10 +77,10 @@ def joint_motion(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
 ) -> tuple[Relative, Float[Array, "6"]]:
     """Relative pose and twist of a joint, in its frame."""
-    jointed = model.jointed
-    assert jointed is not None
-    mechanics = jointed.mechanics
-    _, places, twists = jointed.motion(t, y)
+    of_system = model.of_system
+    assert of_system is not None
+    mechanics = of_system.mechanics
+    _, places, twists = of_system.motion(t, y)
     relative = mechanics.joint_twists(places, twists)
     index = mechanics.system.joint_index(name)
     group = next(g for g, group in enumerate(mechanics.groups) if index in group.indices)

@@ -5,18 +5,18 @@ from jaxtyping import Array, Float
 
 from ...forces.base import Kinematics
 from ...system.attachment import Poses
-from ...system.jointed import JointedMechanics
+from ...system.mechanics import SystemMechanics
 from .discrete_gradient import correction
 from .phase import as_twists
 
 
-def applied(mechanics: JointedMechanics, t, poses: Poses, twists) -> Float[Array, "L 6"]:
+def applied(mechanics: SystemMechanics, t, poses: Poses, twists) -> Float[Array, "L 6"]:
     """Applied wrenches: forces in space, moments in body components."""
     return mechanics.applied(t, _kinematics(mechanics, poses, twists))
 
 
 def conserving_wrenches(
-    mechanics: JointedMechanics,
+    mechanics: SystemMechanics,
     t,
     first: Poses,
     middle: Poses,
@@ -57,5 +57,5 @@ def conserving_wrenches(
     return total
 
 
-def _kinematics(mechanics: JointedMechanics, poses: Poses, twists) -> Kinematics:
+def _kinematics(mechanics: SystemMechanics, poses: Poses, twists) -> Kinematics:
     return mechanics.kinematics(poses, mechanics.place(poses), as_twists(twists))

@@ -15,7 +15,7 @@ from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
 from ...system.attachment import Poses
 from ...system.constraints import project_twists
-from ...system.jointed import JointedMechanics, Twists
+from ...system.mechanics import SystemMechanics, Twists
 from .increments import Increment
 from .motion import polished
 
@@ -34,7 +34,7 @@ class Phase(eqx.Module):
     angles: Float[Array, " A"]
     rates: Float[Array, "L 9"] | None = None
 
-    def poses(self, mechanics: JointedMechanics) -> Poses:
+    def poses(self, mechanics: SystemMechanics) -> Poses:
         """Poses with the ground, as joints see them."""
         rotations = jax.vmap(euler_map)(self.quaternions)
         return mechanics.poses(self.positions, rotations, self.angles)
@@ -42,22 +42,22 @@ class Phase(eqx.Module):
 
 def phase_of(model: AbstractFormulation, t: Any, y: Float[Array, " N"]) -> Phase:
     """What the unknowns say."""
-    jointed: Any = model.jointed
-    x, a = jointed.layout.poses(y)
-    _, _, twists = jointed.motion(t, y)
+    of_system: Any = model.of_system
+    x, a = of_system.layout.poses(y)
+    _, _, twists = of_system.motion(t, y)
     quaternions, rates = a, None
     if isinstance(model.rotation, Directors):
         quaternions = jax.vmap(model.rotation.to_quaternion)(a)
         if isinstance(model, Absolute):
-            rates = jointed.layout.twists(y)[1]
+            rates = of_system.layout.twists(y)[1]
     both = jnp.concatenate([twists.linear, twists.angular], axis=1)
-    return Phase(x, quaternions, both, jointed.layout.angles(y), rates)
+    return Phase(x, quaternions, both, of_system.layout.angles(y), rates)
 
 
 def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array, " N"]:
     """The unknowns of a phase; minimal velocities are those next to its twists."""
-    jointed: Any = model.jointed
-    mechanics, layout = jointed.mechanics, jointed.layout
+    of_system: Any = model.of_system
+    mechanics, layout = of_system.mechanics, of_system.layout
     a = phase.quaternions
     if isinstance(model.rotation, Directors):
         a = jax.vmap(model.rotation.from_quaternion)(a)
@@ -69,7 +69,7 @@ def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array
         twists = (
             _with_energy_of(twists, allowed, mechanics) if _keeps_energy(mechanics) else allowed
         )
-    velocities = jointed.velocities_of(t, poses, places, a, twists)
+    velocities = of_system.velocities_of(t, poses, places, a, twists)
     if phase.rates is not None:
         free = ~np.array(is_held(mechanics))[:, None]
         rates = jnp.where(free, phase.rates, velocities[:, 3:])
@@ -78,7 +78,7 @@ def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array
     return layout.join_all(phase.positions, a, velocities, angles)
 
 
-def _keeps_energy(mechanics: JointedMechanics) -> bool:
+def _keeps_energy(mechanics: SystemMechanics) -> bool:
     """Whether the velocities that the joints allow are any multiple of themselves, without loss.
 
     That is not so for prescribed motions, nor for bodies free in space, whose momentum counts.
@@ -88,7 +88,7 @@ def _keeps_energy(mechanics: JointedMechanics) -> bool:
     return not driven and None not in system.topology.joints
 
 
-def _with_energy_of(twists: Twists, allowed: Twists, mechanics: JointedMechanics) -> Twists:
+def _with_energy_of(twists: Twists, allowed: Twists, mechanics: SystemMechanics) -> Twists:
     """The allowed twists, made longer to have the kinetic energy of others.
 
     The energy of both differs by an amount of fourth order in the step, which would show as a swing
@@ -112,7 +112,7 @@ def advanced(quaternions: Float[Array, "L 4"], increments: Increment) -> Float[A
     return jax.vmap(lambda p: polished(Quaternion(), p))(ends)
 
 
-def middle_of(mechanics: JointedMechanics, start: Phase, end: Phase) -> Poses:
+def middle_of(mechanics: SystemMechanics, start: Phase, end: Phase) -> Poses:
     """The poses half-way, where forces act."""
     mean = 0.5 * (start.quaternions + end.quaternions)
     lengths = jnp.sqrt(jnp.sum(mean * mean, axis=1, keepdims=True))
@@ -120,7 +120,7 @@ def middle_of(mechanics: JointedMechanics, start: Phase, end: Phase) -> Poses:
     return Phase(positions, mean / lengths, start.twists, start.angles).poses(mechanics)
 
 
-def is_held(mechanics: JointedMechanics) -> tuple[bool, ...]:
+def is_held(mechanics: SystemMechanics) -> tuple[bool, ...]:
     """Whether each body is tied to another or to the ground by a joint."""
     held = {row for group in mechanics.groups for row in (*group.parents, *group.children)}
     return tuple(row in held for row in range(mechanics.num_bodies))
@@ -140,6 +140,6 @@ def as_twists(w: Float[Array, "L 6"]) -> Twists:
     return Twists(w[:, :3], w[:, 3:])
 
 
-def momenta(mechanics: JointedMechanics, w: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
+def momenta(mechanics: SystemMechanics, w: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
     """Momenta of twists, angular ones about the centres of mass in body components."""
     return mechanics.momenta(w[:, :3], w[:, 3:])

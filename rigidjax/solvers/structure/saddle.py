@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...linalg import one_by_one
-from ...system.jointed import JointedMechanics
+from ...system.mechanics import SystemMechanics
 from .equations import AbstractStepEquations
 
 # The shift, in parts of the entry of G M^-1 G^T on the diagonal.
@@ -34,7 +34,7 @@ class AbstractSaddle(AbstractStepEquations):
     is about `eps` of it.
     """
 
-    mechanics: eqx.AbstractVar[JointedMechanics]
+    mechanics: eqx.AbstractVar[SystemMechanics]
     sizes: eqx.AbstractVar[Float[Array, "L 6"]]
 
     @abc.abstractmethod
@@ -79,7 +79,7 @@ class AbstractSaddle(AbstractStepEquations):
         return jnp.concatenate([inverse, jnp.sum(G * inverse * G, axis=1)])
 
 
-def _mass_scale(mechanics: JointedMechanics) -> Float[Array, " k"]:
+def _mass_scale(mechanics: SystemMechanics) -> Float[Array, " k"]:
     """A scale of the mass of every increment; for a thin rod or without mass it is not zero."""
     inertias = mechanics.inertias
     sums = jnp.sum(inertias, axis=1) if inertias.ndim == 2 else jnp.trace(inertias, 0, 1, 2)

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...rotations.guarded import safe_sqrt
-from ...system.jointed import JointedMechanics
+from ...system.mechanics import SystemMechanics
 
 
-def extents(mechanics: JointedMechanics, positions: Float[Array, "L 3"]) -> Float[Array, "L 6"]:
+def extents(mechanics: SystemMechanics, positions: Float[Array, "L 3"]) -> Float[Array, "L 6"]:
     """Sizes of displacements, m, and rotations, rad, of the bodies of a system, joints or not."""
     distances = safe_sqrt(jnp.sum(positions * positions, axis=1))
     lengths = (distances + mechanics.lengths)[:, None]

@@ -12,7 +12,7 @@ from ...formulations import AbstractFormulation
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import cross, to_body, to_space
 from ...system.attachment import Placements, Poses
-from ...system.jointed import JointedMechanics
+from ...system.mechanics import SystemMechanics
 from .fixed_point import director_gain, director_rates
 from .increments import Increment, Map, cayley, mapped
 from .loads import applied, conserving_wrenches
@@ -68,8 +68,8 @@ def trapezoidal_step(
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993);
     the mean quaternion: Betsch-Siebert (50), (51); rates of directors: Betsch-Siebert, section 3.
     """
-    jointed: Any = model.jointed
-    mechanics: JointedMechanics = jointed.mechanics
+    of_system: Any = model.of_system
+    mechanics: SystemMechanics = of_system.mechanics
     first, sizes = start.poses(mechanics), extents(mechanics, start.positions)
     held = is_held(mechanics)
     maps = tuple(cayley if is_on_joint and not published else free for is_on_joint in held)
@@ -83,7 +83,7 @@ def trapezoidal_step(
 
 
 class _Equations(AbstractSaddle):
-    mechanics: JointedMechanics
+    mechanics: SystemMechanics
     sizes: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ...formulations import AbstractFormulation
 from ...system.attachment import Poses
-from ...system.jointed import JointedMechanics
+from ...system.mechanics import SystemMechanics
 from .fixed_point import boundary_momentum, split_moment
 from .increments import conformal
 from .loads import applied
@@ -37,8 +37,8 @@ def variational_step(
     $h^2\lambda/2$.
     **Source:** Betsch-Siebert, Appendix E; joints as in RATTLE (Andersen 1983; Leimkuhler, Skeel).
     """
-    jointed: Any = model.jointed
-    mechanics: JointedMechanics = jointed.mechanics
+    of_system: Any = model.of_system
+    mechanics: SystemMechanics = of_system.mechanics
     first = start.poses(mechanics)
     joints = _jacobian(mechanics, t0, first)
     sizes = extents(mechanics, start.positions)
@@ -56,7 +56,7 @@ def variational_step(
 
 
 class _Equations(AbstractSaddle):
-    mechanics: JointedMechanics
+    mechanics: SystemMechanics
     sizes: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]
@@ -90,19 +90,19 @@ class _Equations(AbstractSaddle):
         return jnp.concatenate([balance + mu @ self.joints, gap])
 
 
-def _boundary_momenta(mechanics: JointedMechanics, change, side) -> Float[Array, "L 6"]:
+def _boundary_momenta(mechanics: SystemMechanics, change, side) -> Float[Array, "L 6"]:
     """Discrete momenta times $h$ at the start (`side` 1) or at the end (-1) of the step."""
     whole = jax.vmap(lambda psi: conformal(psi).whole)(change[:, 3:])
     turn = jax.vmap(lambda I, p: boundary_momentum(I, p, side))(mechanics.inertias, whole)
     return jnp.concatenate([mechanics.masses[:, None] * change[:, :3], 2.0 * turn], axis=1)
 
 
-def _jacobian(mechanics: JointedMechanics, t, poses: Poses) -> Float[Array, "m 6L"]:
+def _jacobian(mechanics: SystemMechanics, t, poses: Poses) -> Float[Array, "m 6L"]:
     G = mechanics.constraint_jacobian(t, mechanics.place(poses))
     return G.reshape(-1, 6 * mechanics.num_bodies)
 
 
-def _consistent(mechanics: JointedMechanics, t, poses, momentum, guess, sizes, h):
+def _consistent(mechanics: SystemMechanics, t, poses, momentum, guess, sizes, h):
     """Equations of twists of these momenta and impulses of the joints that allow them, with a
     guess."""
     rest = mechanics.constraint_rate(t, mechanics.place(poses), as_twists(jnp.zeros_like(guess)))
@@ -112,7 +112,7 @@ def _consistent(mechanics: JointedMechanics, t, poses, momentum, guess, sizes, h
 
 
 class _Momenta(AbstractSaddle):
-    mechanics: JointedMechanics
+    mechanics: SystemMechanics
     sizes: Float[Array, "L 6"]
     joints: Float[Array, "m 6L"]
     momentum: Float[Array, "L 6"]

@@ -16,7 +16,7 @@ from ....rotations.euler_map import euler_map
 from ....system import FixedPointMechanics, System
 from ....system.constraints import flat, smallest_change
 from ....system.dynamics import constrained_accelerations
-from ....system.jointed import JointedMechanics, Twists
+from ....system.mechanics import SystemMechanics, Twists
 from ....system.reactions import idle_multipliers
 from ..sizes import extents
 
@@ -98,7 +98,7 @@ class AbstractDynamics(eqx.Module):
 class SystemDynamics(AbstractDynamics):
     """A system of bodies, with or without joints."""
 
-    mechanics: JointedMechanics
+    mechanics: SystemMechanics
 
     def least_norm(self, t, pose, lam):
         if not self.mechanics.system.closes:
@@ -228,7 +228,7 @@ class FixedPointDynamics(AbstractDynamics):
 def dynamics_of(model: AbstractFormulation) -> AbstractDynamics:
     """The dynamics of the bodies of a formulation."""
     if isinstance(model.system, System):
-        return SystemDynamics(JointedMechanics(model.system))
+        return SystemDynamics(SystemMechanics(model.system))
     return FixedPointDynamics(model.system)
 
 

@@ -26,7 +26,7 @@ from ..system.attachment import Placements, Poses
 from ..system.constraints import pose_correction, project_twists
 from ..system.dynamics import constrained_accelerations
 from ..system.gaps import gaps
-from ..system.jointed import JointedMechanics, Twists
+from ..system.mechanics import SystemMechanics, Twists
 from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
@@ -46,16 +46,16 @@ _NEWTON_STEPS = 2
 _ROUND_OFF = 64
 
 
-class AbstractJointed(eqx.Module):
+class AbstractSystemForm(eqx.Module):
     """One of the formulations of a system."""
 
     system: eqx.AbstractVar[System]
     rotation: eqx.AbstractVar[AbstractRotation]
-    built: eqx.AbstractVar[JointedMechanics | None]
+    built: eqx.AbstractVar[SystemMechanics | None]
     needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
 
     @functools.cached_property
-    def mechanics(self) -> JointedMechanics:
+    def mechanics(self) -> SystemMechanics:
         """Poses, twists and constraints of the bodies."""
         return mechanics_of(self.system, self.built)
 
@@ -247,12 +247,12 @@ class AbstractJointed(eqx.Module):
         return reactions(self.mechanics, t, places, self.multipliers(t, y))
 
 
-class JointedAbsolute(AbstractJointed):
+class SystemAbsolute(AbstractSystemForm):
     r"""$y = (x_1, a_1, \dots, \dot x_1, \dot a_1, \dots)$, all joints imposed on accelerations."""
 
     system: System
     rotation: AbstractRotation
-    built: JointedMechanics | None
+    built: SystemMechanics | None
     needs_all_mass: ClassVar[bool] = True
 
     @property

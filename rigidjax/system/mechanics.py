@@ -31,7 +31,7 @@ class Twists(eqx.Module):
     angular: Float[Array, "L 3"]
 
 
-class JointedMechanics(eqx.Module):
+class SystemMechanics(eqx.Module):
     r"""Poses, twists and their constraints, all bodies of a system stacked.
 
     The minimal velocities $\nu$ are those of the tree joints, body by body: a body that hangs on a
@@ -89,7 +89,7 @@ class JointedMechanics(eqx.Module):
         return sum(one.num_constraints for one in self.system.velocity_constraints)
 
     @property
-    def holonomic(self) -> "JointedMechanics":
+    def holonomic(self) -> "SystemMechanics":
         """The same bodies without the constraints on velocities alone: positions are free of
         them."""
         system = self.system

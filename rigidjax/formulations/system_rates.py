@@ -18,16 +18,16 @@ from ..system import System
 from ..system.articulated import articulated
 from ..system.attachment import Poses
 from ..system.dynamics import Motion, body_accelerations, consistent_rates, motion
-from ..system.jointed import JointedMechanics
+from ..system.mechanics import SystemMechanics
 from ..system.reactions import rotors
 from ..system.trees import first_rate, free_bodies, tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
-from .jointed import AbstractJointed
 from .layout import Layout
+from .system_form import AbstractSystemForm
 
 
-class AbstractJointedRates(AbstractJointed):
+class AbstractSystemRates(AbstractSystemForm):
     r"""Velocities are $\nu$, the rates of the joints that the bodies hang on."""
 
     needs_all_mass: ClassVar[bool] = False
@@ -109,15 +109,15 @@ class AbstractJointedRates(AbstractJointed):
         return self.with_rates(y, self.as_unknowns(poses, nu))
 
 
-def _rates_by_motion(model: AbstractJointedRates, t, y):
+def _rates_by_motion(model: AbstractSystemRates, t, y):
     return model.rates_by(motion, t, y)
 
 
-def _rates_by_articulated(model: AbstractJointedRates, t, y):
+def _rates_by_articulated(model: AbstractSystemRates, t, y):
     return model.rates_by(articulated, t, y)
 
 
-class JointedNullSpace(AbstractJointedRates):
+class SystemNullSpace(AbstractSystemRates):
     r"""$y = (x_1, a_1, \dots, \nu)$, with the joint rates of the spanning trees.
 
     With `rates="space"` angular velocities of bodies on no joint are in space components.
@@ -125,7 +125,7 @@ class JointedNullSpace(AbstractJointedRates):
 
     system: System
     rotation: AbstractRotation
-    built: JointedMechanics | None
+    built: SystemMechanics | None
     rates: Rates = eqx.field(static=True, default="body")
 
     @property

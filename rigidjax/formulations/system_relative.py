@@ -19,13 +19,13 @@ from ..system import System
 from ..system.attachment import Poses
 from ..system.constraints import factor_loops, regular_inertias
 from ..system.dynamics import consistent_rates
-from ..system.jointed import JointedMechanics, Twists
+from ..system.mechanics import SystemMechanics, Twists
 from ..system.placing import plain_counts, tree_poses, turning_bodies
 from ..system.rows import take
 from ..system.trees import tree_rates
 from .charts import Unknowns, join_chart, split_chart
-from .jointed_rates import AbstractJointedRates
 from .layout import AbstractLayout
+from .system_rates import AbstractSystemRates
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,12 +116,12 @@ class TreeLayout(AbstractLayout):
         return list(self.split(y)[1])
 
 
-class JointedRelative(AbstractJointedRates):
+class SystemRelative(AbstractSystemRates):
     r"""$y = (q_1, q_2, \dots, \nu)$, the coordinates of the joints that the bodies hang on."""
 
     system: System
     rotation: AbstractRotation
-    built: JointedMechanics | None
+    built: SystemMechanics | None
 
     @property
     def layout(self) -> TreeLayout:
