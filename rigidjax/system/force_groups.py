@@ -1,7 +1,7 @@
 """Forces of one kind, evaluated together: what is traced and compiled does not grow with them."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -38,31 +38,46 @@ class ForceGroup(NamedTuple):
         self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
     ) -> Float[Array, "L 6"]:
         """Sum of the wrenches on every body: forces in space, moments in body components."""
-        poses = (
-            jnp.asarray(part)
-            for part in (
-                kinematics.positions, kinematics.rotations, kinematics.velocities,
-                kinematics.angular_velocities,
-            )
-        )  # fmt: skip
+        return self.summed(lambda force, *seen: force.wrenches(t, *seen), bodies, kinematics)
+
+    def summed(
+        self, wrenches: Callable[..., Any], bodies: Sequence[Body], *arguments: Any
+    ) -> Float[Array, "L 6"]:
+        """Sum over the forces of `wrenches(force, bodies, *arguments)`.
+
+        **Arguments:** `wrenches`, which returns one for each body; `bodies`, of the system;
+        `arguments`, `Kinematics`, or arrays with a row for each body. The function sees those of
+        the bodies that a force acts on.
+        """
         n, k = self.bodies.shape
-        moving = [take(p, self.bodies.ravel()).reshape(n, k, *p.shape[1:]) for p in poses]
         # All under the names of the first one.
         of = [_stacked([bodies[i] for i in column]) for column in self.bodies.T]
+        local = [self._local(argument) for argument in arguments]
+
+        def one(force, of, local):
+            pairs = wrenches(force, of, *local)
+            zero = jnp.zeros(3, of[0].mass.dtype)
+            return jnp.stack(
+                [jnp.concatenate([zero if p is None else p for p in pair]) for pair in pairs]
+            )
+
+        found = eqx.filter_vmap(one)(self.force, of, local).reshape(n * k, 6)
+        return jax.ops.segment_sum(found, self.bodies.ravel(), len(bodies))
+
+    def _local(self, argument: Any) -> Any:
+        """What the forces see of it, stacked."""
+        if not isinstance(argument, Kinematics):
+            rows = take(jnp.asarray(argument), self.bodies.ravel())
+            return rows.reshape(*self.bodies.shape, *rows.shape[1:])
         members = list(zip(self.joints, self.bodies, strict=True))
         seen = {
-            name: _stacked([_within(kinematics.joints[names[j]], own) for names, own in members])
+            name: _stacked([_within(argument.joints[names[j]], own) for names, own in members])
             for j, name in enumerate(self.joints[0])
         }
-
-        def one(force, of, moving, seen):
-            parts = force.wrenches(t, of, Kinematics(*moving, joints=seen))
-            zero = jnp.zeros(3, moving[0].dtype)
-            rows = [jnp.concatenate([zero if p is None else p for p in pair]) for pair in parts]
-            return jnp.stack(rows)
-
-        found = eqx.filter_vmap(one)(self.force, of, moving, seen).reshape(n * k, 6)
-        return jax.ops.segment_sum(found, self.bodies.ravel(), len(bodies))
+        parts = (
+            argument.positions, argument.rotations, argument.velocities, argument.angular_velocities
+        )  # fmt: skip
+        return Kinematics(*map(self._local, parts), joints=seen)
 
 
 def group_forces(

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
+from rigidjax.rotations.euler_map import euler_map
+from rigidjax.solvers.structure.loads import conserving_wrenches
 from rigidjax.system import force_groups
 
 T = jnp.zeros(())
@@ -63,6 +65,27 @@ def test_wrenches_of_groups(monkeypatch, rng):
 
     together, one_by_one = jax.jit(both)(y)
     np.testing.assert_allclose(together, one_by_one, atol=1e-11)
+
+
+def test_discrete_derivatives_of_groups(monkeypatch, rng):
+    """Those of a step of 0.1 s, of springs to the ground and between bodies."""
+    springs = [force for force in chain(3, many).forces if isinstance(force, rj.Spring)]
+    bodies = [rj.Body(name, 1.0, (0.4, 0.5, 0.6)) for name in ("body", "b1", "b2")]
+    mechanics = rj.NullSpace(rj.System(bodies, forces=springs)).mechanics
+    q = rng.normal(size=(3, 3, 4))
+    R = jax.vmap(jax.vmap(euler_map))(q / np.linalg.norm(q, axis=2, keepdims=True))
+    x, change = rng.normal(size=(3, 3, 3)), rng.normal(size=(3, 6))
+
+    def wrenches(x, R):
+        poses = [mechanics.poses(*pair, jnp.zeros(0)) for pair in zip(x, R, strict=True)]
+        chords = 1.0 + 0.1 * jnp.arange(3.0)
+        return conserving_wrenches(mechanics, T, *poses, change, 0.1, jnp.zeros(0), chords)
+
+    monkeypatch.setattr(force_groups, "_MANY", 2)
+    together = jax.jit(wrenches)(x, R)
+    monkeypatch.setattr(force_groups, "_MANY", 1000)
+    one_by_one = jax.jit(lambda *poses: wrenches(*poses))(x, R)
+    np.testing.assert_allclose(together, one_by_one, rtol=1e-9, atol=1e-9)
 
 
 def test_what_is_traced_does_not_grow_with_them():

@@ -5,6 +5,7 @@ from jaxtyping import Array, Float
 
 from ...forces.base import Kinematics
 from ...system.attachment import Poses
+from ...system.force_groups import group_forces
 from ...system.mechanics import SystemMechanics
 from .discrete_gradient import correction
 from .phase import as_twists
@@ -41,19 +42,28 @@ def conserving_wrenches(
         return _kinematics(mechanics, poses, twists)
 
     total = mechanics.applied(t, half_way)
-    zero = jnp.zeros(3, total.dtype)
-    for force in system.all_forces:
-        if not force.is_linear:
-            more = correction(
-                system.bodies, system.joints, force, t, h, kinematics_of, start, half_way, end,
-                jnp.unstack(chords),
-            )  # fmt: skip
-            total = total + jnp.stack(
-                [
-                    jnp.concatenate([zero if f is None else f, zero if m is None else m])
-                    for f, m in more
-                ]
+    nonlinear = [force for force in system.all_forces if not force.is_linear]
+    # The energy of those of joints depends on poses through what joints make of them.
+    of_joints = [force for force in nonlinear if force.joint_names()]
+    of_bodies = [force for force in nonlinear if not force.joint_names()]
+    groups, others = group_forces(of_bodies, system.bodies, system.joints)
+
+    def together(force, bodies, start, half_way, end, chords):
+        def seen(positions, rotations):
+            return Kinematics(
+                positions, rotations, half_way.velocities, half_way.angular_velocities
             )
+
+        return correction(bodies, (), force, t, h, seen, start, half_way, end, chords)
+
+    for group in groups:
+        total = total + group.summed(together, system.bodies, start, half_way, end, chords)
+    for force in [*others, *of_joints]:
+        more = correction(
+            system.bodies, system.joints, force, t, h, kinematics_of, start, half_way, end,
+            jnp.unstack(chords),
+        )  # fmt: skip
+        total = total + mechanics.stacked(more)
     return total
 
 
