@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config, items):
 # They also take memory, with what was traced for them: two workers would fill 16 GB. Freed memory
 # goes back to the system only when asked, and what cannot be freed is no reason to clear again:
 # else every module would, at three seconds each.
-_MANY_MAPS = 30_000
+_MANY_MAPS = 40_000
 _MANY_BYTES, _MORE_BYTES = 5e9, 1.5e9
 _MAPS = pathlib.Path("/proc/self/maps")
 _PAGES = pathlib.Path("/proc/self/statm")

@@ -41,6 +41,7 @@ def test_compare_knows_its_formulations():
     assert_refused(message, "compare", "free_body", "--only", "octonion")
 
 
+@pytest.mark.exhaustive
 def test_compare_lists_what_it_leaves_out():
     arguments = ("--t1", 0.1, "--rtol", 1e-6, "--only", "quaternion")
     text = " ".join(good("compare", "simple_pendulum", *arguments).split())

@@ -69,7 +69,7 @@ def test_all_indices_have_the_motion_of_index_0(rotation, motion):
         assert cases.error(found.velocity, state.velocity) < 1e-12
 
 
-@pytest.mark.exhaustive("quaternion")
+@pytest.mark.exhaustive("directors")
 @pytest.mark.parametrize("rotation", ROTATIONS[::2], ids=IDS[::2])
 def test_constraint_levels(rotation, motion):
     """Index 3 sees a violated position, index 2 a violated velocity, index 1 neither."""

@@ -56,7 +56,7 @@ def test_matrices_of_products(rng):
         R_dot = jax.jvp(euler_map, (unit,), (v,))[1]
         return 0.5 * jnp.trace(R_dot @ (0.5 * jnp.trace(TENSOR) * jnp.eye(3) - TENSOR) @ R_dot.T)
 
-    M = jax.hessian(energy)(jnp.zeros(4))
+    M = jax.jit(jax.hessian(energy))(jnp.zeros(4))
     np.testing.assert_allclose(M, rj.Quaternion("half-trace").mass_matrix(unit, TENSOR), atol=1e-13)
     np.testing.assert_allclose(inverse_mass_matrix(unit, TENSOR) @ M, one, atol=1e-13)
 

@@ -60,6 +60,7 @@ def test_absolute_coordinates_fail_where_null_space_does_not(null_space):
     assert np.all(lost > 0.5)
 
 
+@pytest.mark.exhaustive("symmetric_top", "free_body")
 @pytest.mark.parametrize("build", TOPS.values(), ids=TOPS)
 def test_every_formulation_is_exact(build):
     """Dopri8 at 1e-12: in R and in the rates within 1e-8 of the reference."""

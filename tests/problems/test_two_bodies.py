@@ -46,12 +46,7 @@ def run(problem, formulation, solver, tolerance):
     )  # fmt: skip
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "two_bodies-absolute, quaternion",
-        "two_bodies_slow-null space, quaternion",
-    )
-)
+@pytest.mark.exhaustive(but=("two_bodies-absolute, quaternion",))
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("build", [problems.two_bodies, problems.two_bodies_slow])
 def test_all_formulations_reach_the_reference(build, formulation):

@@ -86,7 +86,6 @@ def test_table_is_complete():
     "NullSpace()-Variational",
     "NullSpace()-MuntheKaas",
     "Relative()-BDF",
-    "Absolute(index=1)-Radau5",
     "Absolute(index=0)-Variational",
 )
 @pytest.mark.parametrize(("form", "solver"), CELLS)

@@ -24,7 +24,7 @@ SOLVERS = {
 }  # fmt: skip
 
 
-@pytest.mark.exhaustive(but=("BDF",))
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SOLVERS)
 def test_heavy_top(name):
     """By moments of inertia and initial rates."""

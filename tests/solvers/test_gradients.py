@@ -41,6 +41,7 @@ def test_tangent(name):
     assert np.max(np.abs(tangent(jnp.array(5.0)) / FIRST - 1.0)) < 1e-8
 
 
+@pytest.mark.exhaustive("Seulex")
 @pytest.mark.parametrize("name", SOLVERS)
 def test_reverse(name):
     """The transpose of the tangent."""

@@ -144,7 +144,7 @@ FIXED = ("EnergyMomentum", "Variational", "GeneralizedAlpha", "SimoWong", "Energ
 CHEAP = ("Dopri5", "Kvaerno5", "EnergyMomentum", "SimoWong", "EnergyMidpoint")
 
 
-@pytest.mark.exhaustive("EnergyMomentum")
+@pytest.mark.exhaustive("EnergyMomentum", "Kvaerno5")
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n in CHEAP else pytest.mark.exhaustive) for n in SOLVERS],
