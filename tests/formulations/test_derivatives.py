@@ -26,7 +26,7 @@ def body():
     )
 
 
-SHORT = ("NullSpace-RodriguesParameters", "Absolute-Quaternion-half-trace")
+SHORT = ("NullSpace-RodriguesParameters",)
 LONG = [
     f"{kind}-{cases.rotation_name(rotation)}"
     for kind in ("NullSpace", "Absolute")

@@ -98,6 +98,7 @@ def _differences(first, second):
     return [float(jnp.max(jnp.abs(a - b))) for a, b in both]
 
 
+@pytest.mark.exhaustive("space")
 @pytest.mark.parametrize("axes", ["body", "space"])
 def test_jacobian_is_the_gradient_of_velocities(at_random, axes):
     model, y = at_random

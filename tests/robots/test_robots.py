@@ -79,12 +79,7 @@ def described(model, data):
     return lambda q, rates, rates_dot: function(model, start, q, rates, rates_dot)
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "Relative-ur5",
-        "NullSpace-xarm7",
-    )
-)
+@pytest.mark.exhaustive(but=("Relative-ur5",))
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("formulation", [rj.Relative, rj.NullSpace])
 def test_robots_are_those_of_pinocchio(formulation, name):

@@ -41,8 +41,6 @@ MODELS = [
     but=(
         "NullSpace-Quaternion-zero-body",
         "NullSpace-RotationVector-space",
-        "Absolute-Directors",
-        "NullSpace-RodriguesParameters-body",
         "Absolute-ZXZ",
     )
 )

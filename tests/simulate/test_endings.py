@@ -53,6 +53,7 @@ def test_singularity_without_recharting(rotation, orientation, omega, time):
         run(model, orientation, omega)
 
 
+@pytest.mark.exhaustive("ZYX")
 @pytest.mark.parametrize("case", [1, 5], ids=["RodriguesParameters", "ZYX"])
 def test_singularity_of_absolute_coordinates_and_fixed_steps(case):
     rotation, orientation, omega, time = CROSSINGS[case]

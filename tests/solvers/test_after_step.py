@@ -39,12 +39,7 @@ def solve(model, solver, y, saveat):
     )
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "fsal-explicit",
-        "not-fsal-mass metric",
-    )
-)
+@pytest.mark.exhaustive(but=("fsal-explicit",))
 @pytest.mark.parametrize("name", PROJECTIONS)
 @pytest.mark.parametrize("inner", [diffrax.Dopri5(), diffrax.Heun()], ids=["fsal", "not-fsal"])
 def test_projected_steps(inner, name):

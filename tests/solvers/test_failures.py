@@ -22,6 +22,7 @@ def blow_up(t, y, args):
     return y * y
 
 
+@pytest.mark.exhaustive("Seulex")
 @pytest.mark.parametrize(
     "solver", [Radau5(), BDF(), Odex(), Seulex()], ids=lambda s: type(s).__name__
 )

@@ -22,7 +22,7 @@ def slow_body():
     """The free body at a tenth of the rates, its exact end after 2 s."""
     problem = problems.free_body()
     state0 = rj.State(None, STATE.orientation, None, 0.1 * STATE.angular_velocity)
-    end = problem.solution(problem.system, state0, jnp.array([2.0]))
+    end = jax.jit(problem.solution)(problem.system, state0, jnp.array([2.0]))
     return problem.system, state0, jax.tree.map(lambda leaf: leaf[0], end)
 
 
@@ -222,7 +222,7 @@ def test_error_control_and_dense_output():
 def test_dense_output_between_steps(solver, slow_body):
     """Cubic: an error of order 4 between steps; at the ends the steps themselves."""
     system, state0, _ = slow_body
-    exact = problems.free_body().solution
+    exact = jax.jit(problems.free_body().solution)
     model, errors = rj.NullSpace(system), []
     ts = np.linspace(0.0, 2.0, 64)[1:]
     for count in (20, 40):
