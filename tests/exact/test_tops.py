@@ -185,6 +185,7 @@ def test_perturbed_steady_precession():
     np.testing.assert_allclose(motion.angular_velocity, w, atol=1e-12)
 
 
+@pytest.mark.exhaustive("tennis_racket_1e-1")
 @pytest.mark.parametrize("name", ["heavy_top", "tennis_racket_1e-1", "free_body", "tumbling_brick"])
 def test_stored_references_again(name):
     # With fewer digits than they were computed with, in a tenth of the time.

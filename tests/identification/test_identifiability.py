@@ -184,6 +184,7 @@ NOTHING = {"bias": (0.0, 0.0, 0.0), "drift": 0.0, "angle": 0.0, "torque": 0.0}
 ZERO = {"bias[0]", "bias[1]", "bias[2]", "drift", "mounting", "torque3"}
 
 
+@pytest.mark.exhaustive("<lambda>-zero1-0.0", "<lambda>-zero1-1.0")
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.parametrize(
     "case, zero",

@@ -22,6 +22,7 @@ CASES = [
 ]
 
 
+@pytest.mark.exhaustive("Radau5-2", "BDF-2")
 @pytest.mark.parametrize(
     "solver,index,bounds", CASES, ids=[f"{type(s).__name__}-{i}" for s, i, _ in CASES]
 )
