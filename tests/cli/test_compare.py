@@ -24,6 +24,7 @@ def test_compare_prints_one_row_for_each_formulation(tmp_path):
     assert path.stat().st_size > 10_000
 
 
+@pytest.mark.exhaustive
 def test_compare_without_projection_shows_the_drift():
     text = good("compare", "tennis_racket", "--t1", "0.5", "--only", "directors", "--no-projection")
     assert "no projection" in text

@@ -135,6 +135,7 @@ MODELS = {
 }
 
 
+@pytest.mark.exhaustive("moving chart")
 @pytest.mark.parametrize("name", MODELS)
 def test_equations_of_motion_balance(name):
     model = MODELS[name]()

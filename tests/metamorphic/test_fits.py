@@ -78,6 +78,7 @@ def test_units_change_nothing(case, powers):
     np.testing.assert_allclose(verdict.singular_values, expected.singular_values, atol=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_the_order_of_parameters_changes_nothing():
     fit = fitted(1.0, 1.0, 1.0)[0]
     turned = fitted(1.0, 1.0, 1.0, parameters=PARAMETERS[::-1])[0]

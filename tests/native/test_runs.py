@@ -9,6 +9,7 @@ import pytest
 from rule_cases import equations
 
 import rigidjax as rj
+from rigidjax.native import machine
 
 T1 = 0.3
 BODY = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])
@@ -131,7 +132,9 @@ def test_members_of_a_batch_are_the_same_as_alone(members):
     assert len(set(np.asarray(steps).tolist())) > 1
 
 
-def test_derivatives(members):
+def test_derivatives(members, monkeypatch):
+    # With few optimisations: the long code of derivatives takes seconds otherwise.
+    monkeypatch.setattr(machine, "LONG", 0)
     run, moments, rates = members
 
     def derivatives(backend):

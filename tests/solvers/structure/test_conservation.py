@@ -17,6 +17,7 @@ FORMS = {
 }
 
 
+@pytest.mark.exhaustive("null space, directors")
 @pytest.mark.parametrize("form", FORMS)
 def test_energy_momentum_many_steps(form):
     """1e5 steps of 0.05 s, 1.5 rad each: energy, angular momentum, constraints."""

@@ -90,6 +90,7 @@ def test_formulation_1_of_the_paper():
     assert slope(counts, gap) > 3.7 and 1e-9 < gap[0] < 1e-4
 
 
+@pytest.mark.exhaustive
 def test_formulation_1_is_of_fourth_order_and_drifts():
     """With RK4; without (C.7) and (C.8) the length of the quaternion is off by the same order."""
     body = rj.FixedPointBody(np.diag(J), rj.AxialGravityPotential(3.0))
