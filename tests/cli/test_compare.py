@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 from cli.program import assert_refused, good
 
 

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from solvers.structure.lie_cases import accurate, at_steps, attitude_errors, matrices, slope
 
 import rigidjax as rj
