@@ -4,6 +4,7 @@ import abc
 from typing import Any, Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -158,16 +159,14 @@ class AbstractFormulation(eqx.Module):
         """
         values, reference = split_chart(y)
         kinematics = self.kinematics(t, y)
-        quaternions = []
-        for i, a in enumerate(self.layout.rotations(values)):
-            p = self.rotation.to_quaternion(a)
-            quaternions.append(p if reference is None else multiply(reference[i], p))
+        p = jax.vmap(self.rotation.to_quaternion)(self.layout.poses(values)[1])
+        p = p if reference is None else jax.vmap(multiply)(reference, p)
         omegas = jnp.asarray(kinematics.angular_velocities)
         if not self.layout.translates:
             zeros = jnp.zeros_like(omegas)
-            return State(zeros, jnp.stack(quaternions), zeros, omegas)
+            return State(zeros, p, zeros, omegas)
         positions, velocities = map(jnp.asarray, (kinematics.positions, kinematics.velocities))
-        return State(positions, jnp.stack(quaternions), velocities, omegas)
+        return State(positions, p, velocities, omegas)
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""

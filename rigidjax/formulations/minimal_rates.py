@@ -279,11 +279,12 @@ class AbstractMinimalRates(AbstractFormulation):
         if self.rates == "body":
             return None
         values, reference = split_chart(y)
-        blocks = []
-        for i in range(self.layout.num_bodies):
-            R = self.rotation_matrix(values, reference, i)
-            blocks += [jnp.eye(3, dtype=R.dtype), R] if self.layout.translates else [R]
-        return jax.scipy.linalg.block_diag(*blocks)
+        of_system = self.of_system
+        if not isinstance(of_system, AbstractSystemRates):
+            return self.rotation_matrix(values, reference, 0)
+        poses = of_system.poses(jnp.zeros((), values.dtype), y)
+        each = jax.vmap(lambda nu: of_system.as_unknowns(poses, nu), out_axes=1)
+        return each(jnp.eye(self.num_rates, dtype=values.dtype))
 
     def _in_rates(self, y: Unknowns, M: Float[Array, "f f"]) -> Float[Array, "f f"]:
         turn = self._turn(y)

@@ -2,6 +2,7 @@
 
 import diffrax
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import lineax as lx
 import optimistix as optx
@@ -45,18 +46,21 @@ class MassMetric(AbstractProjection):
             # For a quaternion the closed form is the nearest in every metric (Lang, Lemma 6.1).
             return model.project(t, y), result
         values, _ = split_chart(y)
-        layout = model.layout
-        inertias = model.mechanics.inertias
-        for i in range(layout.num_bodies):
-            a_star = layout.coordinates(values, i)
-            a, outcome = self.position(rotation, inertias[i], a_star)
-            result = _first_failure(result, outcome)
-            values = layout.set_coordinates(values, i, a)
-            if isinstance(model, AbstractAbsolute):
-                a_dot, outcome = self.velocity(rotation, inertias[i], a, layout.rates(values, i))
-                result = _first_failure(result, outcome)
-                values = layout.set_rates(values, i, a_dot)
-        return join_chart(values, y), result
+        layout, inertias = model.layout, model.mechanics.inertias
+        x, a = layout.poses(values)
+        a, outcomes = jax.vmap(lambda I, a: self.position(rotation, I, a))(inertias, a)
+        result, velocities = _first_failure(outcomes), layout.velocities(values)
+        if isinstance(model, AbstractAbsolute):
+            v, a_dot = layout.twists(values)
+            a_dot, outcomes = jax.vmap(lambda *row: self.velocity(rotation, *row))(
+                inertias, a, a_dot
+            )
+            velocities = jnp.concatenate([v, a_dot], axis=1)
+            result = diffrax.RESULTS.where(
+                diffrax.is_successful(result), _first_failure(outcomes), result
+            )
+        joined = layout.join_all(x, a, velocities, layout.angles(values))
+        return join_chart(jnp.concatenate([joined, values[layout.size :]]), y), result
 
     def of_system(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
@@ -114,5 +118,7 @@ class MassMetric(AbstractProjection):
         return solution.value[:n], diffrax.RESULTS.promote(solution.result)
 
 
-def _first_failure(first: diffrax.RESULTS, second: diffrax.RESULTS) -> diffrax.RESULTS:
-    return diffrax.RESULTS.where(diffrax.is_successful(first), second, first)
+def _first_failure(outcomes: diffrax.RESULTS) -> diffrax.RESULTS:
+    """The first that is no success, if there is one."""
+    first = jnp.argmax(~diffrax.is_successful(outcomes))
+    return jax.tree.map(lambda value: value[first], outcomes)
