@@ -91,6 +91,7 @@ def test_while_xla_runs(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.exhaustive("2")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_while_files_are_written(tmp_path, number):
     """One of two files is complete, neither is there afterwards; what was there is kept."""

@@ -47,6 +47,7 @@ def by_lanes(function, given):
     return jax.jit(jax.vmap(run))(given)
 
 
+@pytest.mark.exhaustive("64-plain", "64-guarded", "64-nested", "65-guarded", "65-nested")
 @pytest.mark.parametrize("function", [plain, guarded, nested])
 @pytest.mark.parametrize("count", [COUNT, refilled.LANES + 1, refilled.LANES])
 def test_equals_vmap(function, count):

@@ -60,6 +60,7 @@ def case(request):
     return options, fitted(1.0, 1.0, 1.0, **options)[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("powers", POWERS, ids=str)
 def test_units_change_nothing(case, powers):
     options, plain = case

@@ -43,6 +43,7 @@ def test_drift_of_runs(free_run, name):
     assert 1e-6 < change < 0.05
 
 
+@pytest.mark.exhaustive("mass metric")
 @every_projection
 def test_consistent_initial_values(name):
     """Numbers from a table with three digits, which are the unknowns of no state."""

@@ -38,7 +38,6 @@ LOOSE = dict(rtol=1e-5, atol=1e-5)
 
 @pytest.mark.exhaustive(
     but=(
-        "Absolute-Directors-solver5-options5",
         "NullSpace-RodriguesParameters-body-solver7-options7",
         "NullSpace-Quaternion-zero-body-solver0-options0",
         "NullSpace-Quaternion-zero-body-solver1-options1",

@@ -60,6 +60,7 @@ CASES = [
     "BDF, pendulum, index 1",
     "BDF, pendulum, index 2",
     "BDF, Arevalo, index 3",
+    "Radau5, Arevalo, index 3",
 )
 @pytest.mark.parametrize(
     "solver,problem,positions,rates,bounds",

@@ -12,7 +12,7 @@ from rigidjax.solvers import BDF, Odex, Radau5, Radau9, Seulex
 RATES = np.array([0.35312733678, -0.76054425583, 19.99576581193])
 
 
-@pytest.mark.exhaustive("Radau9", "Seulex")
+@pytest.mark.exhaustive("Radau9", "Seulex", "Odex")
 @pytest.mark.float32
 @pytest.mark.parametrize("solver", [Radau5, Radau9, BDF, Odex, Seulex], ids=lambda s: s.__name__)
 def test_end(solver):

@@ -42,7 +42,6 @@ ORDERS = {
     but=(
         "Dopri5",
         "RK4",
-        "Dopri8",
     )
 )
 @pytest.mark.parametrize("name", ORDERS)
