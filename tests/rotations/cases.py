@@ -25,6 +25,7 @@ VECTORIAL = (
     LinearParameters(),
 )
 EULER = tuple(EulerAngles(sequence) for sequence in PROPER + TAIT_BRYAN)
+INERTIA = np.array([[3.0, 0.2, -0.1], [0.2, 2.5, 0.3], [-0.1, 0.3, 1.5]])  # kg m^2
 ROTATIONS = (Quaternion(), Directors(), *VECTORIAL, *EULER)
 # One of each kind, where all twelve sequences would say nothing new.
 FEW = (Quaternion(), Directors(), *VECTORIAL, EulerAngles("ZXZ"), EulerAngles("ZYX"))

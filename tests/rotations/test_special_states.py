@@ -1,0 +1,162 @@
+"""Where parametrizations have special states: derivatives there, and the distance to them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rotations import cases
+
+from rigidjax.rotations import EulerAngles, so3
+
+every_rotation = pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.name)
+few_rotations = pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
+
+
+def functions(rotation, rates):
+    """Everything a formulation differentiates, as functions of the coordinates alone."""
+    w = jnp.array([0.3, -0.7, 1.1])
+    inertia = jnp.asarray(cases.INERTIA)
+    rate = jnp.linspace(-1.0, 1.0, rotation.num_coordinates)
+    return {
+        "to_matrix": rotation.to_matrix,
+        "to_quaternion": rotation.to_quaternion,
+        "from_matrix": lambda a: rotation.from_matrix(rotation.to_matrix(a)),
+        "from_quaternion": lambda a: rotation.from_quaternion(rotation.to_quaternion(a)),
+        "rate": lambda a: rotation.rate(a, w, rates),
+        "null_space": lambda a: rotation.null_space(a, rates),
+        "tangent": lambda a: rotation.tangent(a, rates),
+        "angular_velocity": lambda a: rotation.angular_velocity(a, rate, rates),
+        "acceleration": lambda a: rotation.acceleration(a, w, w, rates),
+        "constraint_jacobian": lambda a: rotation.constraint_jacobian(a, rates),
+        "mass_matrix": lambda a: rotation.mass_matrix(a, inertia),
+        "half_rotation": rotation.half_rotation,
+        "singularity_function": rotation.singularity_function,
+        "project": rotation.project,
+    }
+
+
+def special_states(rotation):
+    """Zero rotation and turns by pi about three axes, where the parametrization covers them."""
+    turns = [[1.0, 0.0, 0.0, 0.0]]
+    if cases.name(rotation) not in ("RodriguesParameters", "LinearParameters"):
+        turns += [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.6, 0.0, 0.8]]
+    a = jax.vmap(rotation.from_quaternion)(jnp.array(turns))
+    if isinstance(rotation, EulerAngles):
+        # Those that are singular in this sequence have a test of their own.
+        a = a[np.asarray(jax.vmap(rotation.singularity)(a) > 1e-3)]
+        a = jnp.concatenate([a, rotation.center()[None]])
+    return a
+
+
+# With a vector along the axis body and space rates differ by a sign alone.
+@pytest.mark.exhaustive(
+    but=(
+        "Quaternion-space",
+        "RodriguesParameters-body",
+    )
+)
+@pytest.mark.parametrize(
+    ("rotation", "rates"),
+    [(r, "body") for r in cases.FEW]
+    + [(r, "space") for r in cases.FEW if r not in cases.VECTORIAL],
+    ids=lambda value: value if isinstance(value, str) else cases.name(value),
+)
+def test_derivatives_at_special_states(rotation, rates, rng):
+    """Two derivatives at zero rotation and at angle pi: finite, forward = reverse = differences.
+
+    Along random directions: a derivative that is not finite shows in every direction.
+    """
+    a = special_states(rotation)
+    u, v = jnp.asarray(rng.normal(size=(2, *a.shape)))
+    listed = functions(rotation, rates)
+
+    def everything(a):
+        return jnp.concatenate([jnp.ravel(function(a)) for function in listed.values()])
+
+    @jax.jit
+    @jax.vmap
+    def derivatives(a, u, v):
+        def first(a):
+            return jax.jvp(everything, (a,), (u,))[1]
+
+        forward, second = jax.jvp(first, (a,), (v,))
+        values, pull_back = jax.vjp(everything, a)
+        weights = jnp.cos(jnp.arange(values.size))
+        return forward, second, weights @ forward - pull_back(weights)[0] @ u
+
+    first, second, difference = derivatives(a, u, v)
+    assert jnp.isfinite(first).all()
+    assert jnp.isfinite(second).all()
+    assert jnp.abs(difference).max() < 1e-11 * (1.0 + jnp.abs(first).max())
+    # At pi the logarithm and the half rotation of the smaller angle are cut.
+    cut = ["from_matrix", "from_quaternion", "project"]
+    if rotation not in (cases.FEW[0], *cases.VECTORIAL):
+        cut.append("half_rotation")
+    smooth = np.concatenate(
+        [np.full(np.size(function(a[0])), k not in cut) for k, function in listed.items()]
+    )
+    h = 1e-4
+    differences = (derivatives(a + h * v, u, v)[0] - derivatives(a - h * v, u, v)[0]) / (2.0 * h)
+    scale = 1.0 + jnp.abs(second).max()
+    assert jnp.abs(differences - second)[:, smooth].max() < 1e-6 * scale
+
+
+@few_rotations
+def test_singularity_has_finite_derivatives(rotation):
+    """At the centre too, where it is the cone over the angle: the derivative there is zero."""
+    a = jnp.concatenate([rotation.center()[None], special_states(rotation)])
+    for derivative in (jax.jacfwd(rotation.singularity), jax.hessian(rotation.singularity)):
+        assert jnp.isfinite(jax.jit(jax.vmap(derivative))(a)).all()
+
+
+@pytest.mark.exhaustive(
+    but=(
+        "RotationVector",
+        "Quaternion",
+        "LinearParameters",
+        "ZXZ",
+        "ZYX",
+    )
+)
+@every_rotation
+def test_singularity_and_center(rotation, rng):
+    center = rotation.center()
+    assert center.shape == (rotation.num_coordinates,)
+    farthest = {
+        "Quaternion": np.inf,
+        "Directors": np.inf,
+        "RotationVector": 2.0 * np.pi,
+        "RodriguesParameters": np.pi,
+        "ConformalRotationVector": 2.0 * np.pi,
+    }.get(cases.name(rotation), 0.5 * np.pi)
+    np.testing.assert_allclose(rotation.singularity(center), farthest, rtol=1e-15)
+    assert rotation.singularity_function(center) > 0.0
+    a = cases.coordinates(rotation, rng, 50)
+    angle = np.asarray(jax.jit(jax.vmap(rotation.singularity))(a))
+    assert (angle > 0.0).all()
+    assert (angle <= farthest).all()
+    if cases.name(rotation) not in ("Quaternion", "Directors", *cases.PROPER, *cases.TAIT_BRYAN):
+        # Distance and rotation angle add up to the singular angle.
+        log = jax.jit(jax.vmap(lambda a: so3.log_quaternion(rotation.to_quaternion(a))))
+        turned = np.linalg.norm(log(a), axis=1)
+        np.testing.assert_allclose(angle + turned, farthest, rtol=1e-12)
+        assert (jax.jit(jax.vmap(rotation.singularity_function))(a) > 0.0).all()
+
+
+def test_singularity_changes_sign_where_a_step_can_cross():
+    for sequence, singular in (("ZXZ", np.pi), ("ZXZ", 0.0), ("ZYX", np.pi / 2)):
+        rotation = EulerAngles(sequence)
+        before = rotation.singularity_function(jnp.array([0.3, singular - 1e-3, 0.1]))
+        after = rotation.singularity_function(jnp.array([0.3, singular + 1e-3, 0.1]))
+        np.testing.assert_allclose(abs(before), 1e-3, rtol=1e-6)
+        assert before * after < 0.0
+    vector, linear = cases.VECTORIAL[0], cases.VECTORIAL[3]
+    axis = jnp.array([0.6, 0.0, 0.8])
+    assert vector.singularity_function((2.0 * jnp.pi - 1e-3) * axis) > 0.0
+    assert vector.singularity_function((2.0 * jnp.pi + 1e-3) * axis) < 0.0
+    for turns in (0.9, 1.1, 1.4, 1.6, 2.2):
+        expected = 2.0 * np.pi * abs(turns - (1 if turns < 1.5 else 2))
+        np.testing.assert_allclose(vector.singularity(2.0 * jnp.pi * turns * axis), expected)
+    assert linear.singularity_function(0.999 * axis) > 0.0
+    assert linear.singularity_function(1.001 * axis) < 0.0
+    assert linear.singularity(1.001 * axis) < 0.0
