@@ -1,5 +1,6 @@
 """Native kernels against XLA, primitive by primitive: values, batches, derivatives."""
 
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +35,22 @@ def check(actual, expected, tolerance):
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_arithmetic(name):
     compare(ARITHMETIC[name], X, Y)
+
+
+def test_batches_inside_of_a_program():
+    """What Equinox's loops ask of a batch, they ask of that of the program itself."""
+
+    def function(x):
+        def one(v):
+            some, each = eqxi.unvmap_any(v > 1.4), eqxi.unvmap_all(v > 1.4)
+            largest = eqxi.unvmap_max(jnp.int32(10 * v))
+            return jnp.where(some, v, 0.0), jnp.where(each, v, 0.0), largest + v
+
+        return jax.vmap(one)(x)
+
+    kernel = native.jit(function)
+    assert kernel.why_not(X) == []
+    check(jax.jit(kernel)(X), function(X), EPS)
 
 
 def test_larger_arrays_lie_in_memory():

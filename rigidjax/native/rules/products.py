@@ -14,12 +14,15 @@ def _dtype(equation):
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
-def _reduction(name, method, start):
-    @rule(name)
+def _reduction(names, method, start):
+    """Those of Equinox over a batch (`unvmap_any`) are over batches inside of the program: members
+    of a kernel know nothing of each other."""
+
+    @rule(*names)
     def emit(em: Emitter, equation, x):
         dtype = np.dtype(equation.invars[0].aval.dtype)
-        function = getattr(em.lanes, method)
-        return reduced(em, x, equation.params["axes"], dtype, function, start)
+        axes = equation.params.get("axes", range(x.ndim))
+        return reduced(em, x, axes, dtype, getattr(em.lanes, method), start)
 
     return emit
 
@@ -63,12 +66,12 @@ def _highest(dtype):
     return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
 
 
-_reduction("reduce_sum", "add", lambda dtype: dtype.type(0))
-_reduction("reduce_prod", "mul", lambda dtype: dtype.type(1))
-_reduction("reduce_max", "max", _lowest)
-_reduction("reduce_min", "min", _highest)
-_reduction("reduce_or", "or_", lambda dtype: dtype.type(0))
-_reduction("reduce_and", "and_", lambda dtype: ~dtype.type(0))
+_reduction(["reduce_sum"], "add", lambda dtype: dtype.type(0))
+_reduction(["reduce_prod"], "mul", lambda dtype: dtype.type(1))
+_reduction(["reduce_max", "unvmap_max"], "max", _lowest)
+_reduction(["reduce_min"], "min", _highest)
+_reduction(["reduce_or", "unvmap_any"], "or_", lambda dtype: dtype.type(0))
+_reduction(["reduce_and", "unvmap_all"], "and_", lambda dtype: ~dtype.type(0))
 
 
 @rule("argmax", "argmin")

@@ -16,8 +16,8 @@ def _dtype(equation):
 
 
 @rule(
-    "copy", "copy_p", "stop_gradient", "optimization_barrier", "unvmap_any", "unvmap_all",
-    "unvmap_max", "nonbatchable", "noinline", "nondifferentiable", "nondifferentiable_backward",
+    "copy", "copy_p", "stop_gradient", "optimization_barrier", "nonbatchable", "noinline",
+    "nondifferentiable", "nondifferentiable_backward",
 )  # fmt: skip
 def _same(em, equation, *arrays):
     return list(arrays)
