@@ -43,7 +43,8 @@ CASES = [
     (B, pendulum(3), 2, 2, (10, 30, 1e5)),
     (B, arevalo(), 2, 2, (10, 300, 1e4)),
     (B, car_axis(), 4, 4, (10, 30, 1e5)),
-    (B, andrews(3), 7, 7, (10, 1e4, 1e6)),
+    # Round-off chooses other steps: 2.3 to 10.8 at 1e-9 with four settings of XLA.
+    (B, andrews(3), 7, 7, (30, 1e4, 1e6)),
 ]
 
 
