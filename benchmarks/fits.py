@@ -28,6 +28,10 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.integrate
 import scipy.optimize
+from rigidjax.identification.fit.arguments import Options, prepare
+from rigidjax.identification.fit.evaluation import evaluate
+from rigidjax.identification.fit.least_squares import minimise
+from rigidjax.identification.fit.problem import make_problem
 
 import rigidjax as rj
 from rigidjax import problems
@@ -40,11 +44,7 @@ from rigidjax.identification import (
     identify,
     identify_batch,
 )
-from rigidjax.identification.arguments import Options, prepare
-from rigidjax.identification.evaluation import evaluate
-from rigidjax.identification.least_squares import minimise
-from rigidjax.identification.measurements import stack_runs
-from rigidjax.identification.problem import make_problem
+from rigidjax.identification.data.measurements import stack_runs
 
 SPREAD = 0.3
 

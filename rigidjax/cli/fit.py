@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..identification import Fit
-from ..identification.digits import estimate_text, std_text
 from ..identification.racket import COLUMNS, PENDULUM_INERTIA, RacketCase, data_path, racket_case
+from ..identification.statistics.digits import estimate_text, std_text
 from ..io import together
 from . import checks, choices
 from .fitting import print_residuals, print_summary, print_verdict, run_identification

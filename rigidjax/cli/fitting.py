@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..identification import Fit, IdentificationError, identify
-from ..identification.least_squares import telling
-from ..identification.report import ESTIMATES, estimate_rows, warning_texts, whiteness_texts
+from ..identification.fit.least_squares import telling
+from ..identification.fit.report import ESTIMATES, estimate_rows, warning_texts, whiteness_texts
 from .messages import fail
 from .progress import fit_progress
 

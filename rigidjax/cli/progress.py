@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ..identification.least_squares import Iteration
+from ..identification.fit.least_squares import Iteration
 from .messages import errors
 
 # Seconds before a bar appears, and the smallest advance that it shows.

@@ -1,48 +1,47 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
-from .base_parameters import (
-    BaseParameters as BaseParameters,
-    base_parameters as base_parameters,
-)
-from .batch import BatchFit as BatchFit, identify_batch as identify_batch
-from .consistent import (
-    ConsistencyError as ConsistencyError,
-    ConsistentRegression as ConsistentRegression,
-    consistent_regression as consistent_regression,
-)
-from .csv import read_csv as read_csv
-from .design import Design as Design, design_experiment as design_experiment
-from .excitation import Excitation as Excitation, excitation as excitation
-from .first_order import FirstOrder as FirstOrder
-from .fit import Fit as Fit, IdentificationError as IdentificationError
-from .identifiability import Combination as Combination, Identifiability as Identifiability
-from .identify import identify as identify
-from .losses import (
+from .data.csv import read_csv as read_csv
+from .data.measurements import Measurements as Measurements
+from .data.netcdf import read_netcdf as read_netcdf
+from .design.design import Design as Design, design_experiment as design_experiment
+from .design.excitation import Excitation as Excitation, excitation as excitation
+from .fit.batch import BatchFit as BatchFit, identify_batch as identify_batch
+from .fit.first_order import FirstOrder as FirstOrder
+from .fit.identify import identify as identify
+from .fit.losses import (
     AbstractLoss as AbstractLoss,
     Cauchy as Cauchy,
     Huber as Huber,
     Squares as Squares,
 )
-from .measurements import Measurements as Measurements
-from .netcdf import read_netcdf as read_netcdf
-from .parameters import Experiment as Experiment, Parameter as Parameter
-from .predictions import (
+from .fit.predictions import (
     FittedRun as FittedRun,
     fitted_runs as fitted_runs,
     predictions as predictions,
 )
+from .fit.result import Fit as Fit, IdentificationError as IdentificationError
+from .parameters import Experiment as Experiment, Parameter as Parameter
 from .priors import (
     AbstractPrior as AbstractPrior,
     GaussianPrior as GaussianPrior,
     LogDetPrior as LogDetPrior,
 )
-from .regression import (
+from .regression.base_parameters import (
+    BaseParameters as BaseParameters,
+    base_parameters as base_parameters,
+)
+from .regression.consistent import (
+    ConsistencyError as ConsistencyError,
+    ConsistentRegression as ConsistentRegression,
+    consistent_regression as consistent_regression,
+)
+from .regression.regression import (
     JointData as JointData,
     Regression as Regression,
     joint_data as joint_data,
     regress as regress,
 )
-from .regressor import (
+from .regression.regressor import (
     inertial_parameters as inertial_parameters,
     parameter_labels as parameter_labels,
     regressor as regressor,
@@ -63,6 +62,11 @@ from .sensors import (
     ReactionMoment as ReactionMoment,
 )
 from .start_state import start_state as start_state
+from .statistics.identifiability import (
+    Combination as Combination,
+    Identifiability as Identifiability,
+)
+from .statistics.whiteness import Whiteness as Whiteness, ljung_box as ljung_box
 from .transforms import (
     AbstractTransform as AbstractTransform,
     Bounded as Bounded,
@@ -72,4 +76,3 @@ from .transforms import (
     Positive as Positive,
     PrincipalInertia as PrincipalInertia,
 )
-from .whiteness import Whiteness as Whiteness, ljung_box as ljung_box

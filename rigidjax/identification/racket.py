@@ -16,10 +16,10 @@ from jaxtyping import ArrayLike
 
 from ..bodies import FixedPointBody, QuadraticDrag
 from ..formulations import AbstractFormulation, NullSpace
-from .csv import read_csv
-from .fit import Fit
-from .identify import identify
-from .measurements import Measurements
+from .data.csv import read_csv
+from .data.measurements import Measurements
+from .fit.identify import identify
+from .fit.result import Fit
 from .parameters import Experiment, Parameter
 from .sensors import Gyroscope
 from .transforms import Positive, PrincipalInertia

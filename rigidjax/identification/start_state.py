@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..formulations import AbstractFormulation
 from ..state import State
-from .displacement import Directions, displaced, independent_rates, num_rates, selection
+from .nearby_states import Directions, displaced, independent_rates, num_rates, selection
 
 if TYPE_CHECKING:
     from .parameters import Parameter

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Fit
-from ..identification.digits import std_text
+from ..identification.statistics.digits import std_text
 from .style import GREY, PALETTE, new_figure, style
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..identification import Fit, Measurements
-from ..identification.report import (
+from ..identification.fit.report import (
     ESTIMATES,
     LEVEL,
     estimate_rows,

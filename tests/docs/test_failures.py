@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import rigidjax as rj
-from rigidjax.identification import outcome
+from rigidjax.identification.fit import from_minimum
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "failures.md").read_text("utf-8")
@@ -41,7 +41,7 @@ def test_every_error_of_the_package_is_named():
 
 
 def test_endings_of_fits_are_those_of_the_program():
-    source = pathlib.Path(outcome.__file__).read_text("utf-8")
+    source = pathlib.Path(from_minimum.__file__).read_text("utf-8")
     for row in table("`Fit.result`"):
         for part in row[0].strip("`").split(" ... "):
             assert part in source, part

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from identification import planted
+from rigidjax.identification.fit.arguments import Options
+from rigidjax.identification.fit.precision import MOST_OFFSET
 
 import rigidjax as rj
 from rigidjax.identification import PrincipalInertia
-from rigidjax.identification.arguments import Options
-from rigidjax.identification.outcome import _ending
-from rigidjax.identification.precision import MOST_OFFSET
+from rigidjax.identification.fit.from_minimum import _ending
 
 
 def servo_far_off():

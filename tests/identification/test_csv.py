@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rigidjax.identification import Gyroscope, JointCoordinate
-from rigidjax.identification.csv import read_csv
+from rigidjax.identification.data.csv import read_csv
 
 COLUMNS = ("w1", "w2", "w3")
 GOOD = """run,t,w1,w2,w3,remark
@@ -104,7 +104,7 @@ def _lines(gaps):
 @pytest.mark.parametrize("gaps", ["raise", "mask"])
 def test_plain_and_quoted_lines_are_read_alike(tmp_path, monkeypatch, part, gaps):
     """To the last bit, wherever the part ends that is read at once, and a quotation mark comes."""
-    monkeypatch.setattr("rigidjax.identification.csv._PART", part)
+    monkeypatch.setattr("rigidjax.identification.data.csv._PART", part)
     lines = _lines(gaps == "mask")
     plain = read(tmp_path, "\n".join(lines), gaps=gaps)
     for k in (1, 20, 40):
@@ -140,7 +140,7 @@ def test_plain_and_quoted_lines_are_read_alike(tmp_path, monkeypatch, part, gaps
     ],
 )
 def test_faults_of_later_parts_name_the_line(tmp_path, monkeypatch, part, line, message):
-    monkeypatch.setattr("rigidjax.identification.csv._PART", part)
+    monkeypatch.setattr("rigidjax.identification.data.csv._PART", part)
     lines = _lines(False)
     lines[32] = line
     with pytest.raises(ValueError, match=message):

@@ -21,10 +21,10 @@ from rigidjax.identification import (
     design_experiment,
     excitation,
 )
-from rigidjax.identification.criteria import CRITERIA, information_factor
-from rigidjax.identification.design import _order
-from rigidjax.identification.maximise import Designer
-from rigidjax.identification.plan import make_plan
+from rigidjax.identification.design.criteria import CRITERIA, information_factor
+from rigidjax.identification.design.design import _order
+from rigidjax.identification.design.maximise import Designer
+from rigidjax.identification.design.plan import make_plan
 
 TS = np.linspace(0.0, 0.5, 11)
 SENSORS = {Gyroscope(): 0.01}

@@ -5,8 +5,8 @@ import pytest
 from identification import planted
 from identification.planted import UNSEEN, identified
 
-from rigidjax.identification.identifiability import judge
-from rigidjax.identification.undetermined import Components
+from rigidjax.identification.statistics.ambiguity import Components
+from rigidjax.identification.statistics.identifiability import judge
 
 TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)
 TUMBLING, NO_TORQUE = (1.0, 9.0, -4.0), (0.0, 0.0, 0.0)

@@ -9,16 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from identification import cases
+from rigidjax.identification.fit.arguments import prepare
+from rigidjax.identification.fit.evaluation import evaluate
+from rigidjax.identification.fit.problem import Simulation, make_problem
 
 from rigidjax.identification import (
     Gyroscope,
     Measurements,
     identify,
 )
-from rigidjax.identification.arguments import prepare
-from rigidjax.identification.evaluation import evaluate
-from rigidjax.identification.measurements import stack_runs
-from rigidjax.identification.problem import Simulation, make_problem
+from rigidjax.identification.data.measurements import stack_runs
 
 START = cases.model((0.016, 0.015, 0.006), 4e-4)
 

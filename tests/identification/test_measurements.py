@@ -6,7 +6,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Attitude, Gyroscope, Measurements
-from rigidjax.identification.measurements import stack_runs
+from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.rotations import so3
 
 TS = np.array([0.0, 0.1, 0.3])

@@ -7,9 +7,9 @@ import xarray
 
 import rigidjax as rj
 from rigidjax.identification import Measurements
-from rigidjax.identification.csv import read_csv
-from rigidjax.identification.netcdf import read_netcdf
-from rigidjax.identification.units import UNITS, factor, quantities_of
+from rigidjax.identification.data.csv import read_csv
+from rigidjax.identification.data.netcdf import read_netcdf
+from rigidjax.identification.data.units import UNITS, factor, quantities_of
 
 GYRO, ATTITUDE, PLACE = rj.Gyroscope(), rj.Attitude(), rj.Position()
 ANGLES = np.array([[0.3, -0.7, 1.9], [0.4, 1.1, -2.5], [-3.0, 0.2, 0.1]])

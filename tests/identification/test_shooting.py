@@ -6,6 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from identification import cases
+from rigidjax.identification.fit.arguments import Options
+from rigidjax.identification.fit.least_squares import minimise
+from rigidjax.identification.fit.problem import Simulation, make_problem
 
 import rigidjax as rj
 from rigidjax.identification import (
@@ -17,14 +20,11 @@ from rigidjax.identification import (
     identify,
     start_state,
 )
-from rigidjax.identification.arguments import Options
-from rigidjax.identification.block_elimination import solve
-from rigidjax.identification.displacement import displaced, selection
-from rigidjax.identification.least_squares import minimise
-from rigidjax.identification.measurements import stack_runs
-from rigidjax.identification.problem import Simulation, make_problem
-from rigidjax.identification.segments import Segments, Unknowns, cut, linearise
-from rigidjax.identification.shooting import shoot
+from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.nearby_states import displaced, selection
+from rigidjax.identification.shooting.block_elimination import solve
+from rigidjax.identification.shooting.segments import Segments, Unknowns, cut, linearise
+from rigidjax.identification.shooting.shooting import shoot
 
 
 def test_elimination_is_least_squares():

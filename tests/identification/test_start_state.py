@@ -7,7 +7,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Positive, identify, start_state
-from rigidjax.identification.displacement import displaced, independent_rates, selection
+from rigidjax.identification.nearby_states import displaced, independent_rates, selection
 
 CRANK = "revolute ground-crank"
 

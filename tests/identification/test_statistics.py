@@ -11,14 +11,14 @@ from identification import cases
 
 import rigidjax as rj
 from rigidjax.identification import identify, predictions
-from rigidjax.identification.digits import interval_text
-from rigidjax.identification.distributions import (
+from rigidjax.identification.statistics.digits import interval_text
+from rigidjax.identification.statistics.distributions import (
     chi_square_tail,
     normal_quantile,
     student_probability,
     student_quantile,
 )
-from rigidjax.identification.whiteness import ljung_box, successive_correlation
+from rigidjax.identification.statistics.whiteness import ljung_box, successive_correlation
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 10, 51, 1000])

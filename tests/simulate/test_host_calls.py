@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from identification import cases
 from jax._src.core import jaxprs_in_params
+from rigidjax.identification.fit.arguments import Options
+from rigidjax.identification.fit.least_squares import minimise_from
+from rigidjax.identification.fit.problem import make_problem
 
 import rigidjax as rj
-from rigidjax.identification.arguments import Options
-from rigidjax.identification.least_squares import minimise_from
-from rigidjax.identification.measurements import stack_runs
-from rigidjax.identification.problem import make_problem
+from rigidjax.identification.data.measurements import stack_runs
 
 TS = np.linspace(0.0, 1.0, 5)
 FREE = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))

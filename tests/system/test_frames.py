@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.identification.regressor import inertial_parameters, with_inertial_parameters
+from rigidjax.identification.regression.regressor import (
+    inertial_parameters,
+    with_inertial_parameters,
+)
 
 TURN = np.array([0.3, -0.4, 0.5])
 POINT = np.array([0.2, -0.1, 0.3])

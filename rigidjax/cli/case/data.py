@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import identification
 from ...identification import Measurements, read_csv, read_netcdf
-from ...identification.units import factor, quantities_of
+from ...identification.data.units import factor, quantities_of
 from .. import checks
 from .table import Table, array_of_tables
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...forces import FourierSeries
 from ...identification import Measurements
-from ...identification.inputs import checked_inputs
+from ...identification.data.inputs import checked_inputs
+from ...identification.data.units import factor
 from ...identification.sensors.base import AbstractReading
-from ...identification.units import factor
 from ...signal import Extrapolation, Interpolation, Signal
 from .. import choices
 from .data import Source, read_series

@@ -16,8 +16,8 @@ from ...identification import (
     PrincipalInertia,
     start_state,
 )
+from ...identification.data.units import UNITS, canonical
 from ...identification.start_state import with_start
-from ...identification.units import UNITS, canonical
 from .paths import find_leaf
 from .table import Table, array_of_tables
 

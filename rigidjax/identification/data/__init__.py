@@ -1,0 +1,1 @@
+"""Measurements, from arrays and from files."""

@@ -1,0 +1,268 @@
+"""What was measured in one run, and several runs side by side."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Bool, Float
+
+from ...checks import float_array
+from ..sensors import AbstractSensor
+from .inputs import checked_inputs
+from .merging import merge
+
+
+class Measurements(eqx.Module):
+    """The samples of all sensors in one run.
+
+    **Arguments:**
+
+    - `ts`: times of the samples, strictly increasing, shape (T,), s. The run starts at `ts[0]`.
+    - `values`: for each sensor its samples, shape (T, *sensor.value_shape), in the sensor's unit.
+    - `noise`: standard deviation of a sensor's noise, one number, one for each channel (C,), or
+      one for each sample and channel (T, C). It may be left out for all sensors: it is then
+      estimated from the residuals, one number for each sensor.
+    - `mask`: for a sensor with gaps, where its samples count, shape (T,) or (T, C).
+    - `name`: of the run, for reports.
+    - `inputs`: what drove the run, by the name of an `rj.Signal` of the model: a pair of times (K,)
+      and values, which take the place of those in the model.
+
+    **Errors:** `ValueError` and `TypeError` for wrong shapes, times out of order, values that are
+    not finite (outside of the mask), non-positive noise.
+    """
+
+    ts: Float[Array, " T"]
+    sensors: tuple[AbstractSensor, ...]
+    values: tuple[Array, ...]
+    noise: tuple[Float[Array, "T C"] | None, ...]
+    mask: tuple[Bool[Array, "T C"], ...]
+    inputs: dict[str, tuple[Array, Array]]
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        ts: ArrayLike,
+        values: Mapping[Any, ArrayLike],
+        noise: Mapping[Any, ArrayLike] | None = None,
+        *,
+        mask: Mapping[Any, ArrayLike] | None = None,
+        name: str = "",
+        inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    ):
+        if not isinstance(values, Mapping) or not values:
+            raise ValueError(
+                "`Measurements(ts, values)` takes a dictionary such as {rj.Gyroscope(): samples}; "
+                f"got {values!r}."
+            )
+        noise = {} if noise is None else dict(noise)
+        mask = {} if mask is None else dict(mask)
+        for argument, given in (("values", values), ("noise", noise), ("mask", mask)):
+            for sensor in given:
+                if not isinstance(sensor, AbstractSensor):
+                    raise TypeError(
+                        f"The keys of `Measurements({argument}=...)` must be sensors such as "
+                        f"`rj.Gyroscope()`; got {sensor!r}."
+                    )
+                if sensor not in values:
+                    raise ValueError(
+                        f"`Measurements({argument}=...)` names the sensor {sensor.name!r}, which "
+                        "has no values."
+                    )
+        names = [sensor.name for sensor in values]
+        if len(set(names)) < len(names):
+            raise ValueError(f"Every sensor of a run needs a name of its own; got {names}.")
+        self.ts = jnp.asarray(_times(ts))
+        self.sensors = tuple(values)
+        self.mask = tuple(_mask(s, mask.get(s), len(self.ts)) for s in values)
+        self.values = tuple(
+            _samples(s, values[s], m, len(self.ts)) for s, m in zip(values, self.mask, strict=True)
+        )
+        self.noise = tuple(_noise(s, noise.get(s), len(self.ts)) for s in values)
+        self.inputs = checked_inputs(inputs)
+        self.name = name
+
+    @classmethod
+    def merged(
+        cls,
+        series: Mapping[Any, tuple[ArrayLike, ArrayLike]],
+        noise: Mapping[Any, ArrayLike] | None = None,
+        *,
+        mask: Mapping[Any, ArrayLike] | None = None,
+        name: str = "",
+        inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    ) -> "Measurements":
+        """One run of sensors that were read at different times, such as at different rates.
+
+        Its times are the union of theirs, with gaps where a sensor was not read; times that differ
+        by less than 1e-9 of the run are one. All clocks must agree.
+
+        **Arguments:** `series`: for each sensor its times (T,), strictly increasing, s, and its
+        samples (T, *sensor.value_shape); `noise`, `mask`, `name` and `inputs` as in `Measurements`,
+        by the sensor's own samples.
+        **Errors:** those of `Measurements`; `ValueError` for other numbers of times than samples.
+        """
+        parts = merge(series, noise, mask)
+        return cls(parts.ts, parts.values, parts.noise, mask=parts.mask, name=name, inputs=inputs)
+
+
+class Runs(eqx.Module):
+    """Runs of different length side by side: padded in time, with weight zero for what is padded.
+
+    **Attributes:** `ts` (B, T), padded with the last time; for each sensor `values` (B, T, ...) and
+    `weights` (B, T, C), the reciprocals of the noise; `inputs`, those of each run; `lengths` (B,)
+    and `names`, static.
+    """
+
+    ts: Float[Array, "B T"]
+    values: tuple[Array, ...]
+    weights: tuple[Float[Array, "B T C"], ...]
+    inputs: tuple[dict[str, tuple[Array, Array]], ...]
+    sensors: tuple[AbstractSensor, ...]
+    lengths: tuple[int, ...] = eqx.field(static=True)
+    names: tuple[str, ...] = eqx.field(static=True)
+    noise_is_known: bool = eqx.field(static=True)
+
+    @property
+    def num_samples(self) -> int:
+        """Number of scalar residuals that count."""
+        return int(sum(np.count_nonzero(np.asarray(w)) for w in self.weights))
+
+
+def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
+    """Several runs as one batch.
+
+    **Errors:** `TypeError` for what is no `Measurements`; `ValueError` for none, for runs with
+    different sensors, and for noise given for some sensors or runs only.
+    """
+    runs = [measurements] if isinstance(measurements, Measurements) else list(measurements)
+    if not runs:
+        raise ValueError("`identify(measurements=...)` needs at least one run; got none.")
+    for run in runs:
+        if not isinstance(run, Measurements):
+            raise TypeError(
+                "`identify(measurements=...)` takes a `Measurements` or a list of them; got "
+                f"{type(run).__name__}."
+            )
+    first = runs[0]
+    for run in runs[1:]:
+        if [s.name for s in run.sensors] != [s.name for s in first.sensors]:
+            raise ValueError(
+                "All runs must have the same sensors in the same order; got "
+                f"{[s.name for s in first.sensors]} and {[s.name for s in run.sensors]}."
+            )
+    given = [noise is not None for run in runs for noise in run.noise]
+    if any(given) != all(given):
+        raise ValueError(
+            "`Measurements(noise=...)` must be given for every sensor of every run, or for none: "
+            "it is then estimated from the residuals of each sensor. It lacks " + _without(runs)
+        )
+    length = max(len(run.ts) for run in runs)
+
+    def padded(array: Any, mode: Any) -> np.ndarray:
+        array = np.asarray(array)
+        width = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
+        return np.pad(array, width, mode)
+
+    # Stacked on the host: operations on arrays of JAX are compiled one by one.
+    def stacked(arrays: Any) -> Array:
+        return jnp.asarray(np.stack(arrays))
+
+    def weight(mask: Any, noise: Any, ts: Any) -> np.ndarray:
+        weight = np.asarray(mask).astype(ts.dtype)
+        return weight if noise is None else weight / np.asarray(noise)
+
+    weights = [
+        [weight(m, s, run.ts) for m, s in zip(run.mask, run.noise, strict=True)] for run in runs
+    ]
+    each = range(len(first.sensors))
+    return Runs(
+        ts=stacked([padded(run.ts, "edge") for run in runs]),
+        values=tuple(stacked([padded(run.values[k], "edge") for run in runs]) for k in each),
+        weights=tuple(stacked([padded(w[k], "constant") for w in weights]) for k in each),
+        inputs=tuple(run.inputs for run in runs),
+        sensors=first.sensors,
+        lengths=tuple(len(run.ts) for run in runs),
+        names=tuple(run.name or str(i + 1) for i, run in enumerate(runs)),
+        noise_is_known=all(given),
+    )
+
+
+def _without(runs):
+    """Sensors that have no noise, by name, each with its runs if it has some in others."""
+    parts = []
+    for k, sensor in enumerate(runs[0].sensors):
+        lacking = [run.name or str(i + 1) for i, run in enumerate(runs) if run.noise[k] is None]
+        some = f" in the runs {lacking}" if len(lacking) < len(runs) else ""
+        parts += [f"the {sensor.name}{some}"] if lacking else []
+    return ", ".join(parts) + "."
+
+
+def _times(ts):
+    ts = np.asarray(float_array(ts, "Measurements(ts=...)"))
+    if ts.ndim != 1 or len(ts) < 2:
+        raise ValueError(
+            f"`Measurements(ts=...)` must have shape (T,) with at least two times; got {ts.shape}."
+        )
+    if not np.all(np.isfinite(ts)):
+        raise ValueError("`Measurements(ts=...)` must be finite numbers, s.")
+    late = np.flatnonzero(np.diff(ts) <= 0)
+    if late.size:
+        k = late[0]
+        raise ValueError(
+            f"`Measurements(ts=...)` must be strictly increasing; sample {k + 1} is at "
+            f"{ts[k + 1]} s after {ts[k]} s."
+        )
+    return ts
+
+
+def _mask(sensor: Any, mask: Any, length: int) -> Any:
+    shape = (length, len(sensor.channels))
+    if mask is None:
+        return jnp.ones(shape, bool)
+    mask = np.asarray(mask)
+    if mask.dtype != bool or mask.shape not in (shape, shape[:1]):
+        raise ValueError(
+            f"`Measurements(mask=...)` of the sensor {sensor.name!r} must be True or False, shape "
+            f"{shape[:1]} or {shape}; got {mask.dtype} of shape {mask.shape}."
+        )
+    return jnp.broadcast_to(mask[:, None] if mask.ndim == 1 else mask, shape)
+
+
+def _samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
+    argument = f"values of the sensor {sensor.name!r}"
+    shape = (length, *sensor.value_shape)
+    array: Any = np.asarray(float_array(values, argument))
+    if array.shape != shape:
+        raise ValueError(f"The {argument} must have shape {shape}; got {array.shape}.")
+    flat = array.reshape(length, -1)
+    used: Any = np.asarray(mask)
+    if used.shape != flat.shape:
+        used = np.broadcast_to(used.any(axis=1)[:, None], flat.shape)
+    valid = np.isfinite(flat)
+    bad = np.flatnonzero((used & ~valid).any(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"The {argument} are not finite at sample {bad[0]}. Leave gaps out with "
+            "`Measurements(mask=...)`."
+        )
+    if not used.any(axis=0).all():
+        raise ValueError(f"The {argument} have a channel in which every sample is masked.")
+    if not valid.all():
+        # Gaps take the value of the last sample that counts: no NaN reaches a derivative.
+        last = np.maximum.accumulate(np.where(valid, np.arange(length)[:, None], -1), axis=0)
+        last = np.where(last < 0, valid.argmax(axis=0), last)
+        array = np.take_along_axis(flat, last, axis=0).reshape(shape)
+    return jnp.asarray(sensor.check_values(array, argument))
+
+
+def _noise(sensor, noise, length):
+    if noise is None:
+        return None
+    channels = len(sensor.channels)
+    argument = f"noise of the sensor {sensor.name!r}"
+    noise = np.asarray(float_array(noise, argument, (), (channels,), (length, channels)))
+    if not np.all(np.isfinite(noise) & (noise > 0)):
+        raise ValueError(f"The {argument} must be positive and finite, in {sensor.unit}.")
+    return jnp.broadcast_to(noise, (length, channels))

@@ -1,0 +1,83 @@
+"""Orientations as files write them, as unit quaternions with the scalar first, body to space."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...rotations import EulerAngles, Quaternion
+
+# How far from a rotation rounded numbers may be.
+_TOLERANCE = 1e-3
+
+
+def num_columns(convention: str | None, sensor: str) -> int:
+    """Number of columns of an orientation that is written in a convention.
+
+    **Arguments:** `convention`: `"wxyz"` or `"xyzw"`, a quaternion with the scalar first or last;
+    `"matrix"`, R11, R12, ..., R33, body to space; or an intrinsic Euler sequence such as `"ZYX"`,
+    angles in its order. `sensor`, its name, for messages.
+    **Errors:** `ValueError` that asks for it if it is `None`, and for an unknown one.
+    """
+    if convention is None:
+        raise ValueError(
+            f"Say how the columns of the {sensor} write an orientation: "
+            'orientation="wxyz" or "xyzw" for a quaternion with the scalar first or last, "matrix" '
+            'for R11, R12, ..., R33, or an intrinsic Euler sequence such as "ZYX".'
+        )
+    if convention in ("wxyz", "xyzw"):
+        return 4
+    if convention == "matrix":
+        return 9
+    if isinstance(convention, str) and convention.islower() and len(convention) == 3:
+        raise ValueError(
+            f"The orientation {convention!r} of the {sensor} would be rotations about space axes; "
+            f"write the same as the intrinsic sequence {convention[::-1].upper()!r}, with the "
+            "columns in reverse."
+        )
+    try:
+        EulerAngles(convention)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"The orientation of the {sensor} must be 'wxyz', 'xyzw', 'matrix', or an intrinsic "
+            f"Euler sequence in upper case such as 'ZYX'; got {convention!r}."
+        ) from error
+    return 3
+
+
+def as_quaternions(
+    values: np.ndarray, convention: str, place: Callable[[int], str], sensor: str
+) -> np.ndarray:
+    """Unit quaternions (T, 4), scalar first, of orientations (T, n) in a convention.
+
+    Rows with NaN stay NaN. **Arguments:** `values`, angles in rad; `place(k)`, where row k is.
+    **Errors:** `ValueError` for a quaternion that is not of unit length, or a matrix that is no
+    rotation, to within 1e-3.
+    """
+    there = np.isfinite(values).all(axis=1)
+    out = np.full((len(values), 4), np.nan)
+    rows = values[there]
+    if convention in ("wxyz", "xyzw"):
+        found = rows if convention == "wxyz" else np.roll(rows, 1, axis=1)
+        norm = np.linalg.norm(found, axis=1, keepdims=True)
+        wrong, what = np.abs(norm[:, 0] - 1), "a quaternion of unit length"
+        found = found / np.where(norm > 0, norm, 1.0)
+    elif convention == "matrix":
+        R = rows.reshape(-1, 3, 3)
+        wrong = np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+        wrong, what = np.where(np.linalg.det(R) > 0, wrong, np.inf), "a rotation matrix"
+        found = jax.vmap(Quaternion().from_matrix)(jnp.asarray(R))
+    else:
+        wrong, what = np.zeros(len(rows)), ""
+        rotation = EulerAngles(convention)
+        found = jax.vmap(rotation.to_quaternion)(jnp.asarray(rows))
+    bad = np.flatnonzero(wrong > _TOLERANCE)
+    if bad.size:
+        k = int(np.flatnonzero(there)[bad[0]])
+        raise ValueError(
+            f"{place(k)}: the {sensor} must be {what} to within {_TOLERANCE:g}; got {values[k]} as "
+            f"{convention!r}."
+        )
+    out[there] = np.asarray(found)
+    return out

@@ -1,0 +1,195 @@
+"""What files of measurements have in common: columns of sensors, units, gaps, times in order."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..sensors import AbstractSensor
+from .measurements import Measurements
+from .orientations import as_quaternions, num_columns
+from .units import factor, quantities_of
+
+Gaps = Literal["raise", "mask"]
+
+
+class Columns(NamedTuple):
+    """How one sensor is written: names of its columns, factors to SI units, orientation."""
+
+    sensor: Any
+    names: tuple[str, ...]
+    factors: np.ndarray
+    orientation: str | None
+
+
+class Layout(NamedTuple):
+    """How a file is written: the column of time with its factor to seconds, and the sensors."""
+
+    time: str
+    time_factor: float
+    sensors: tuple[Columns, ...]
+    gaps: Gaps
+    every: int
+
+    @property
+    def names(self) -> list[str]:
+        """All columns with numbers: time, then those of the sensors."""
+        return [self.time, *(name for columns in self.sensors for name in columns.names)]
+
+
+def make_layout(
+    sensors: Mapping[Any, Sequence[str]],
+    time: str,
+    units: Mapping[Any, str] | None,
+    orientation: Mapping[Any, str] | None,
+    gaps: Gaps,
+    every: int,
+    function: str,
+) -> Layout:
+    """Check how a file is said to be written.
+
+    **Errors:** `ValueError` for a number of columns that does not fit a sensor, an orientation
+    whose convention is not stated, an unknown unit, or one for a column that is not read.
+    """
+    if gaps not in ("raise", "mask"):
+        raise ValueError(f'`{function}(gaps=...)` must be "raise" or "mask"; got {gaps!r}.')
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise ValueError(
+            f"`{function}(every=...)` must be a whole number, 1 for all samples; got {every!r}."
+        )
+    units, orientation = dict(units or {}), dict(orientation or {})
+    for argument, given in (("units", units), ("orientation", orientation)):
+        for key in given:
+            if isinstance(key, AbstractSensor) and key not in sensors:
+                raise ValueError(
+                    f"`{function}({argument}=...)` names the sensor {key.name!r}, of which nothing "
+                    "is read."
+                )
+    found = tuple(
+        _columns(s, names, units, orientation.pop(s, None), function)
+        for s, names in sensors.items()
+    )
+    if orientation:
+        raise ValueError(
+            f"`{function}(orientation=...)` takes sensors as keys, such as `rj.Attitude()`; got "
+            f"{list(orientation)}."
+        )
+    read = [name for columns in found for name in columns.names]
+    doubled = sorted({name for name in (time, *read) if (time, *read).count(name) > 1})
+    if doubled:
+        raise ValueError(f"`{function}` is to read the columns {doubled} more than once.")
+    unread = [k for k in units if isinstance(k, str) and k not in (time, "time", *read)]
+    if unread:
+        raise ValueError(
+            f"`{function}(units=...)` names {unread}, which are not read; the columns are "
+            f"{[time, *read]}."
+        )
+    unit = units.get(time, units.get("time", "s") if "time" not in read else "s")
+    try:
+        seconds = factor(unit, "time")
+    except ValueError as error:
+        raise ValueError(f"Column {time!r}: {error}") from error
+    return Layout(time, seconds, found, gaps, every)
+
+
+def _columns(sensor, names, units, convention, function):
+    is_orientation = sensor.value_shape == (4,)
+    if is_orientation:
+        size = num_columns(convention, sensor.name)
+    else:
+        size = int(np.prod(sensor.value_shape))
+        if convention is not None:
+            raise ValueError(
+                f"`{function}(orientation=...)` is for sensors of orientation; the {sensor.name} "
+                "is none."
+            )
+    if isinstance(names, str) or len(names) != size:
+        raise ValueError(
+            f"`{function}(sensors=...)` must name {size} columns for the sensor "
+            f"{sensor.name!r}; got {names!r}."
+        )
+    if not is_orientation:
+        quantities = quantities_of(sensor.unit)
+    else:
+        quantities = ("angle",) if size == 3 else ("number",)
+    factors = np.ones(size)
+    for k, name in enumerate(names):
+        unit = units.get(name, units.get(sensor))
+        if unit is not None:
+            try:
+                factors[k] = factor(unit, *quantities)
+            except ValueError as error:
+                raise ValueError(f"Column {name!r} of the {sensor.name}: {error}") from error
+    return Columns(sensor, tuple(names), factors, convention)
+
+
+def make_run(
+    layout: Layout,
+    table: np.ndarray,
+    place: Callable[[int], str],
+    noise: Mapping[Any, Any] | None,
+    name: str,
+) -> Measurements:
+    """One run from a table of numbers as they are in the file.
+
+    **Arguments:** `table` (T, columns), in the order of `layout.names`, NaN for gaps; `place(k)`,
+    where row k is, for messages; `noise`, as in `Measurements`.
+    **Errors:** `ValueError` for one sample only, and times that do not increase or are missing.
+    """
+    of_run = f" of run {name}" if name else ""
+    if len(table) < 2:
+        raise ValueError(f"{place(0)}: there is only one sample{of_run}.")
+    ts = table[:, 0] * layout.time_factor
+    missing = np.flatnonzero(~np.isfinite(ts))
+    if missing.size:
+        raise ValueError(f"{place(int(missing[0]))}: there is no time in column {layout.time!r}.")
+    late = np.flatnonzero(np.diff(table[:, 0]) <= 0)
+    if late.size:
+        k = int(late[0]) + 1
+        raise ValueError(
+            f"{place(k)}: the times{of_run} must increase, column {layout.time!r} goes from "
+            f"{table[k - 1, 0]:g} ({place(k - 1).rpartition(', ')[2]}) to {table[k, 0]:g}. Sort "
+            "the lines and remove repeated ones; say which column tells runs apart (`run=`)."
+        )
+    if layout.every > 1:
+        rows, table = _thinned(layout, table)
+        if len(rows) < 2:
+            raise ValueError(f"{place(0)}: `every` = {layout.every} leaves one sample{of_run}.")
+        noise = {sensor: _of_rows(std, rows, len(ts)) for sensor, std in (noise or {}).items()}
+        ts, place = ts[rows], functools.partial(_place_of_row, place, rows)
+    values, mask, begin = {}, {}, 1
+    for columns in layout.sensors:
+        end = begin + len(columns.names)
+        part = table[:, begin:end] * columns.factors
+        there = np.isfinite(part)
+        if columns.orientation is not None:
+            part = as_quaternions(part, columns.orientation, place, columns.sensor.name)
+            there = there.all(axis=1)
+        values[columns.sensor] = part.reshape(len(table), *columns.sensor.value_shape)
+        if not there.all():
+            mask[columns.sensor] = there
+        begin = end
+    return Measurements(ts, values, noise, mask=mask, name=name)
+
+
+def _thinned(layout: Layout, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are kept, and the table of them, with gaps where another sensor's sample was."""
+    thin, begin = np.full_like(table, np.nan), 1
+    for columns in layout.sensors:
+        end = begin + len(columns.names)
+        taken = np.flatnonzero(np.isfinite(table[:, begin:end]).any(axis=1))[:: layout.every]
+        thin[taken, begin:end] = table[taken, begin:end]
+        begin = end
+    rows = np.flatnonzero(np.isfinite(thin).any(axis=1))
+    return rows, thin[rows]
+
+
+def _place_of_row(place, rows, k):
+    return place(int(rows[k]))
+
+
+def _of_rows(noise: Any, rows: np.ndarray, length: int) -> Any:
+    """Noise of the samples that are kept, where it is given for each."""
+    noise = np.asarray(noise)
+    return noise[rows] if noise.ndim == 2 and len(noise) == length else noise

@@ -1,0 +1,1 @@
+"""What planned runs tell, and runs that tell the most."""

@@ -1,0 +1,178 @@
+"""What a planned run would tell about parameters, before anything is measured."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from ...formulations import AbstractFormulation
+from ...projection import AbstractProjection
+from ...results import RESULTS, SimulationError
+from ...state import State
+from ..parameters import Experiment, Parameter
+from ..priors import prior_notes
+from ..statistics.ambiguity import Components
+from ..statistics.identifiability import Identifiability, judge
+from .plan import Plan, make_plan
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Excitation:
+    r"""Fisher information of a planned run, and what follows from it.
+
+    For noise that is normal and independent from sample to sample, no unbiased estimate has a
+    covariance below $F^{-1}$ (Cramer and Rao), and least squares reach it where the problem is
+    nearly linear within the uncertainty.
+
+    **Attributes:**
+
+    - `labels`, `units`, `values`: of the parameters, (p,), as in a `Fit`.
+    - `information`: $F = J^T J$ with $J$ the derivatives of all readings, each divided by its
+      noise, and below them those of the residuals of the priors, (p, p), in units of the
+      parameters; `covariance` its inverse, infinite where a parameter is not determined;
+      `correlations`.
+    - `scale`: the size of each parameter, (p,): the largest component of it, 1 if all are zero.
+      `relative_information` is that of relative changes, which the scores are made of.
+    - `d_score` $\log\det F$, `a_score` $\mathrm{tr}\,F^{-1}$, `e_score` $\lambda_{\min}(F)$,
+      `modified_e_score` $\lambda_{\max}/\lambda_{\min}$: more is better for D and E.
+    - `condition`: of the weighted Jacobian in relative changes, the root of the last one.
+    - `identifiability`: the verdict, as for a fit.
+    - `num_readings`: scalar readings.
+    - `notes`: which parameters have a prior.
+    """
+
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    values: np.ndarray
+    scale: np.ndarray
+    information: np.ndarray
+    covariance: np.ndarray
+    correlations: np.ndarray
+    d_score: float
+    a_score: float
+    e_score: float
+    condition: float
+    identifiability: Identifiability
+    num_readings: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def modified_e_score(self) -> float:
+        """Largest over smallest eigenvalue of the relative information."""
+        return self.condition**2
+
+    @property
+    def relative_information(self) -> np.ndarray:
+        """Information on relative changes of the parameters, (p, p)."""
+        return self.information * np.outer(self.scale, self.scale)
+
+    @property
+    def std(self) -> dict[str, float]:
+        """Standard deviations to be expected, by label."""
+        deviations = np.sqrt(np.diag(self.covariance))
+        return {label: float(x) for label, x in zip(self.labels, deviations, strict=True)}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        rows = [
+            f"{label} = {value:.6g} +- {std:.2g}{' ' * bool(unit)}{unit}"
+            for label, unit, value, std in zip(
+                self.labels, self.units, self.values, self.std.values(), strict=True
+            )
+        ]
+        scores = (
+            f"D {self.d_score:.4g}, A {self.a_score:.4g}, E {self.e_score:.4g}, condition "
+            f"{self.condition:.4g}"
+        )
+        return "\n".join([*rows, scores, str(self.identifiability), *self.notes])
+
+
+def excitation(
+    model: AbstractFormulation,
+    state0: State,
+    ts: ArrayLike,
+    noise: Mapping[Any, ArrayLike],
+    parameters: Parameter | Sequence[Parameter],
+    *,
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-8,
+    projection: bool | AbstractProjection = True,
+    max_steps: int = 4096,
+) -> Excitation:
+    r"""Fisher information of a planned run, without any data.
+
+    A prior of a parameter adds its own information, that of a linearisation as in the covariance
+    of a `Fit`: $1/\sigma_i^2$ for a `GaussianPrior`, the second derivatives of the divergence for
+    a `LogDetPrior` around the value that is planned.
+
+    **Arguments:**
+
+    - `model`, `state0`: the run as it is planned, with the values that are expected for the
+      parameters; a `start` of a parameter replaces what the model holds.
+    - `ts`: times of the samples, increasing, shape (T,), s. The run starts at `ts[0]`.
+    - `noise`: for each sensor the standard deviation of its noise, in its unit: one number, one
+      for each channel (C,), or for each sample and channel (T, C); `inf` where none is taken.
+    - `parameters`: what would be fitted to the data, each a `Parameter`, with a prior or without.
+    - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`.
+
+    **Returns:** an `Excitation`.
+    **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
+    **Source:** Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Pronzato,
+    Automatica 44(2), 2008.
+    """
+    how = {
+        "solver": solver, "rtol": rtol, "atol": atol, "projection": projection,
+        "max_steps": max_steps,
+    }  # fmt: skip
+    plan = make_plan("excitation", model, state0, ts, noise, parameters, how)
+    return excitation_of(plan, plan.experiment)
+
+
+def excitation_of(
+    plan: Plan, experiment: Experiment, scale: np.ndarray | None = None
+) -> Excitation:
+    """The excitation of an experiment that has the structure of that of the plan.
+
+    **Arguments:** `scale` of all components; that of the plan if left out.
+    **Raises:** `SimulationError`.
+    """
+    jacobian, result = _evaluated(plan, experiment)
+    if result != RESULTS.successful:
+        raise SimulationError(RESULTS[result])
+    jacobian, values = np.asarray(jacobian), np.asarray(plan.values(experiment))
+    labels, units, groups, fitted = plan.components()
+    scale = plan.scale() if scale is None else scale
+    of = Components(tuple(labels), tuple(units), values, tuple(groups))
+    spectrum, verdict = judge(of, fitted, values, plan.sizes(), jacobian, 1.0, plan.tolerance)
+    chosen = np.flatnonzero(fitted)
+    J = jacobian[:, chosen]
+    regular = spectrum.rank == len(chosen)
+    sizes = np.linalg.svd(np.linalg.qr(J * scale[chosen], mode="r"), compute_uv=False)
+    return Excitation(
+        labels=tuple(labels[i] for i in chosen),
+        units=tuple(units[i] for i in chosen),
+        values=values[chosen],
+        scale=scale[chosen],
+        information=J.T @ J,
+        covariance=spectrum.covariance(1.0),
+        correlations=spectrum.correlations(),
+        d_score=float(2 * np.sum(np.log(sizes))) if regular else -np.inf,
+        a_score=float(np.sum(sizes**-2.0)) if regular else np.inf,
+        e_score=float(sizes[-1] ** 2) if regular else 0.0,
+        condition=float(sizes[0] / sizes[-1]) if regular else np.inf,
+        identifiability=verdict,
+        num_readings=plan.num_readings,
+        notes=tuple(prior_notes(plan.parameters)),
+    )
+
+
+@eqx.filter_jit
+def _evaluated(plan: Plan, experiment: Experiment) -> tuple[Float[Array, "N K"], RESULTS]:
+    return plan.jacobian(experiment)

@@ -1,0 +1,126 @@
+"""The largest value of a criterion of a planned run, over its inputs."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optimistix as optx
+from jaxtyping import Array, Bool, Float, Int
+
+from ...results import RESULTS
+from ..parameters import Experiment, Parameter, with_leaves
+from .criteria import CRITERIA, information_factor
+from .plan import Plan
+
+
+class Designer(eqx.Module):
+    """A criterion as a function of the coordinates of the inputs.
+
+    **Attributes:** `plan`; `inputs`, and `references`, their leaves as given; `scale`, of all
+    components of the parameters; `order`, the fitted components with those of interest, `count` of
+    them, last; `criterion`, its name.
+    """
+
+    plan: Plan
+    inputs: tuple[Parameter, ...]
+    references: tuple[Array, ...]
+    scale: Float[Array, " K"]
+    order: tuple[int, ...] = eqx.field(static=True)
+    count: int = eqx.field(static=True)
+    criterion: str = eqx.field(static=True)
+
+    def experiment(self, u: Float[Array, " q"]) -> Experiment:
+        """The experiment with the inputs in it."""
+        leaves = []
+        for p, reference in zip(self.inputs, self.references, strict=True):
+            size = len(p.transform.fitted(reference.shape))
+            leaves.append(p.transform.leaf(u[:size], reference))
+            u = u[size:]
+        return with_leaves(self.inputs, self.plan.experiment, leaves)
+
+    def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+        """The criterion, and whether the simulation succeeds and the information is regular."""
+        J, result = self.plan.jacobian(self.experiment(u), self.order)
+        relative = J * self.scale[jnp.asarray(self.order)]
+        R, regular = information_factor(relative, self.count, self.plan.tolerance)
+        return CRITERIA[self.criterion](R), regular & (result == RESULTS.successful)
+
+    def value_and_gradient(
+        self, u: Float[Array, " q"]
+    ) -> tuple[Float[Array, ""], Float[Array, " q"], Bool[Array, ""]]:
+        """The criterion, its gradient by forward mode, and whether there are both."""
+
+        def push(direction):
+            value, slope, okay = jax.jvp(self.value, (u,), (direction,), has_aux=True)
+            return value, slope, okay
+
+        values, gradient, okay = jax.vmap(push)(jnp.eye(len(u), dtype=u.dtype))
+        okay = okay[0] & jnp.isfinite(values[0]) & jnp.all(jnp.isfinite(gradient))
+        return values[0], gradient, okay
+
+
+class Maximum(eqx.Module):
+    """Where the maximisation of every start ended, with the starts in front.
+
+    **Attributes:** `u`, coordinates; `value`, of the criterion; `feasible`, whether there was one
+    at the start, with a gradient; `converged`; `iterations`; `history` of the criterion, `-inf`
+    beyond the end.
+    """
+
+    u: Float[Array, "S q"]
+    value: Float[Array, " S"]
+    feasible: Bool[Array, " S"]
+    converged: Bool[Array, " S"]
+    iterations: Int[Array, " S"]
+    history: Float[Array, "S M"]
+
+
+@eqx.filter_jit
+def maximise(
+    designer: Designer, starts: Float[Array, "S q"], max_iterations: int, tolerance: float
+) -> Maximum:
+    """Maximise from all starts at once; a start that is not feasible ends at once."""
+    return jax.vmap(lambda u: _maximise(designer, u, max_iterations, tolerance))(starts)
+
+
+def _maximise(designer, start, max_iterations, tolerance):
+    @jax.custom_jvp
+    def loss(u):
+        value, _, okay = designer.value_and_gradient(u)
+        return jnp.where(okay, -value, jnp.inf)
+
+    # The gradient is found together with the value, by one solve, and then only multiplied with.
+    @loss.defjvp
+    def _(primals, tangents):
+        value, gradient, okay = designer.value_and_gradient(*primals)
+        gradient = jnp.where(okay, gradient, 0.0)
+        return jnp.where(okay, -value, jnp.inf), -gradient @ tangents[0]
+
+    def function(u, args):
+        return loss(u), None
+
+    solver = optx.BFGS(rtol=tolerance, atol=tolerance)
+    shape, _ = jax.eval_shape(function, start, None)
+    first = solver.init(function, start, None, {}, shape, None, frozenset())
+    dynamic, static = eqx.partition(first, eqx.is_array)
+
+    def unfinished(carry):
+        _, _, iterations, done, _ = carry
+        return ~done & (iterations < max_iterations)
+
+    def body(carry):
+        u, dynamic, iterations, _, history = carry
+        state = eqx.combine(dynamic, static)
+        u, state, _ = solver.step(function, u, None, {}, state, frozenset())
+        done, _ = solver.terminate(function, u, None, {}, state, frozenset())
+        value = -state.f_info.as_min()
+        # The first step evaluates the start.
+        done = done | ~jnp.isfinite(value)
+        history = history.at[iterations].set(value)
+        return u, eqx.filter(state, eqx.is_array), iterations + 1, done, history
+
+    history = jnp.full(max_iterations, -jnp.inf, start.dtype)
+    carry = (start, dynamic, jnp.array(0), jnp.array(False), history)
+    u, dynamic, iterations, done, history = jax.lax.while_loop(unfinished, body, carry)
+    value = -eqx.combine(dynamic, static).f_info.as_min()
+    feasible = jnp.isfinite(value)
+    return Maximum(u, value, feasible, done & feasible, iterations, history)

@@ -1,0 +1,1 @@
+"""Fits of parameters by least squares."""

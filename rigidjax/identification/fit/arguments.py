@@ -1,0 +1,210 @@
+"""Arguments of fits, checked."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...arguments import step_control
+from ...formulations import AbstractFormulation
+from ...projection import AbstractProjection
+from ...state import State
+from ...system import System
+from ..data.measurements import Runs
+from ..parameters import Parameter
+from ..sensors import tracking
+from ..statistics.covariance import reach_of, without_effect
+from .evaluation import Evaluation
+from .first_order import FirstOrder
+from .least_squares import Search
+from .losses import AbstractLoss, Squares
+from .problem import Problem, Simulation, component_groups, component_sizes, component_table
+from .result import IdentificationError
+
+_METHODS = ("levenberg-marquardt", "gauss-newton")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How to simulate and to search; the arguments of `rj.identify` of the same names."""
+
+    solver: diffrax.AbstractSolver | None = None
+    rtol: float = 1e-8
+    atol: float = 1e-8
+    projection: bool | AbstractProjection = True
+    max_steps: int = 4096
+    horizons: Sequence[float] = (0.1, 0.3, 1.0)
+    method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt"
+    loss: AbstractLoss | None = None
+    max_iterations: int = 200
+    tolerance: float | None = None
+
+    def __post_init__(self):
+        stages = np.asarray(self.horizons, float)
+        if (
+            stages.ndim != 1
+            or len(stages) == 0
+            or not np.all(np.diff(stages) > 0)
+            or not (stages[0] > 0 and stages[-1] == 1)
+        ):
+            raise ValueError(
+                "`identify(horizons=...)` must increase, from above 0, to 1, such as "
+                f"(0.1, 0.3, 1.0); got {self.horizons!r}."
+            )
+        if not isinstance(self.method, FirstOrder) and self.method not in _METHODS:
+            raise ValueError(
+                '`identify(method=...)` must be "levenberg-marquardt", "gauss-newton" or '
+                f"`rj.identification.FirstOrder(...)`; got {self.method!r}."
+            )
+        if self.loss is not None and not isinstance(self.loss, AbstractLoss):
+            raise TypeError(
+                "`identify(loss=...)` must be a loss such as `rj.identification.Huber()`; got "
+                f"{self.loss!r}."
+            )
+        if self.max_iterations < 4:
+            raise ValueError(
+                f"`identify(max_iterations=...)` must be at least 4; got {self.max_iterations}."
+            )
+
+    @property
+    def is_least_squares(self) -> bool:
+        """Whether the loss is the square."""
+        return self.loss is None or isinstance(self.loss, Squares)
+
+    def simulation(self, dtype: Any) -> Simulation:
+        """How trials are simulated."""
+        solver = diffrax.Dopri5() if self.solver is None else self.solver
+        step_control(solver, None, self.rtol, self.atol, None, dtype)
+        rtol, atol = (jnp.asarray(x, dtype) for x in (self.rtol, self.atol))
+        return Simulation(solver, rtol, atol, self.projection, self.max_steps)
+
+    def search(self, dtype: Any) -> Search:
+        """How the minimum is searched for."""
+        tolerance = self.tolerance
+        if tolerance is None:
+            tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
+        return Search(
+            jnp.asarray(self.horizons, dtype),
+            jnp.asarray(tolerance, dtype),
+            self.max_iterations,
+            Squares() if self.loss is None else self.loss,
+            self.method != "gauss-newton",
+        )
+
+
+def check_parameters(
+    model: Any, parameters: Parameter | Sequence[Parameter]
+) -> tuple[Parameter, ...]:
+    """Raise `TypeError` for a model or parameters of another kind."""
+    if not isinstance(model, AbstractFormulation):
+        raise TypeError(
+            "`identify(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
+            f"{type(model).__name__}."
+        )
+    parameters = (parameters,) if isinstance(parameters, Parameter) else tuple(parameters)
+    for parameter in parameters:
+        if not isinstance(parameter, Parameter):
+            raise TypeError(
+                "`identify(parameters=...)` takes `rj.Parameter` objects; got "
+                f"{type(parameter).__name__}."
+            )
+    return parameters
+
+
+def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
+    """Raise `ValueError` for numbers of starts or segments that make no sense."""
+    if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
+        raise ValueError(
+            "`identify(segments=...)` must be a number of segments, 1 for undivided runs; got "
+            f"{segments!r}."
+        )
+    if not isinstance(starts, int) or starts < 1 or not start_spread > 0:
+        raise ValueError(
+            "`identify(starts=...)` must be a number of starts, at least 1, with a positive "
+            f"`start_spread`; got {starts!r} and {start_spread!r}."
+        )
+
+
+def prepare(
+    model: AbstractFormulation, runs: Runs, state0: State | Sequence[State] | None
+) -> tuple[AbstractFormulation, list[State]]:
+    """The model with the angles that the sensors need, and the start state of every run."""
+    for sensor in runs.sensors:
+        sensor.check(model)
+    model = tracking(model, runs.sensors)
+    return model, _start_states(model, runs, state0)
+
+
+def _start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
+    count = len(runs.names)
+    if state0 is None:
+        system = model.system
+        state = system.reference_state() if isinstance(system, System) else State()
+        states = [state] * count
+        for k, sensor in enumerate(runs.sensors):
+            states = [
+                sensor.start(model, state, runs.values[k][b][0]) for b, state in enumerate(states)
+            ]
+    elif isinstance(state0, State):
+        states = [state0] * count
+    else:
+        states = list(state0)
+        if len(states) != count:
+            raise ValueError(
+                f"`identify(state0=...)` takes one state, or one for each of the {count} runs; got "
+                f"{len(states)}."
+            )
+    dtype = jnp.result_type(runs.ts)
+    return [jax.tree.map(lambda x: x.astype(dtype), model.check_state(s)) for s in states]
+
+
+def num_fitted(problem: Problem, runs: Runs) -> int:
+    """Number of fitted components.
+
+    **Errors:** `ValueError` if there are fewer samples.
+    """
+    count = int(np.count_nonzero(component_table(problem, runs)[2]))
+    if runs.num_samples < count:
+        raise ValueError(
+            f"There are {runs.num_samples} scalar samples for {count} parameters. Fit fewer "
+            "parameters, or measure more."
+        )
+    return count
+
+
+def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
+    """Say by name why a fit could not succeed."""
+    failing = np.flatnonzero(~np.asarray(first.okay))
+    failed = [runs.names[b] for b in failing]
+    if failed:
+        _check_started(problem, int(failing[0]), failed[0])
+        raise IdentificationError(
+            f"The simulation fails at the start values, in the runs {failed}. Start closer to the "
+            "truth, or allow more steps (`max_steps`)."
+        )
+    labels, _, fitted = component_table(problem, runs)
+    starts = np.concatenate([np.asarray(first.shared), np.asarray(first.own).reshape(-1)])
+    reach = reach_of(starts, starts, component_groups(problem), component_sizes(problem))
+    nothing = without_effect(first.with_prior(), reach)
+    idle = [x for x, n, f in zip(labels, nothing, fitted, strict=True) if f and n]
+    if idle:
+        raise ValueError(
+            f"The parameters {idle} act on nothing that is measured, at the start values. Leave "
+            "them out, or start elsewhere."
+        )
+
+
+def _check_started(problem: Problem, b: int, name: str) -> None:
+    """Say what is wrong with the state at which a run starts, if that is why it fails."""
+    shared, own = problem.start()
+    run = jax.tree.map(lambda leaf: leaf[b], problem.runs)
+    experiment = problem.experiment(problem.leaves(shared, own[b], run), run)
+    state, _ = experiment.started(run.ts[0])
+    try:
+        experiment.model.check_state(state, run.ts[0])
+    except ValueError as error:
+        raise IdentificationError(f"The run {name!r} cannot start: {error}") from error

@@ -1,0 +1,195 @@
+"""The same fit to many sets of data at once."""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike
+
+from ...formulations import AbstractFormulation
+from ...state import State
+from ..data.measurements import Measurements, stack_runs
+from ..parameters import Parameter
+from .arguments import Options, check_parameters, prepare
+from .evaluation import Evaluation
+from .first_order import FirstOrder
+from .least_squares import Search, minimise_from
+from .precision import MOST_OFFSET
+from .problem import Problem, component_table, make_problem
+from .trust_region import inverse_gram
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class BatchFit:
+    """Estimates of N fits of one problem.
+
+    **Attributes:**
+
+    - `labels`, `units`: of the k fitted parameters.
+    - `values` (N, k), `std` (N, k), `covariance` (N, k, k): in physical units, as in `Fit`, for
+      noise that is known. Not finite for a fit whose data do not determine all parameters.
+    - `chi_square` (N,): sum of squares of the weighted residuals by the degrees of freedom.
+    - `converged` (N,), boolean: fits without are not at an optimum; `iterations` (N,).
+    """
+
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    values: np.ndarray
+    covariance: np.ndarray
+    chi_square: np.ndarray
+    converged: np.ndarray
+    iterations: np.ndarray
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviations (N, k)."""
+        return np.sqrt(np.diagonal(self.covariance, axis1=1, axis2=2))
+
+    def __repr__(self) -> str:
+        count, done = len(self.converged), int(np.count_nonzero(self.converged))
+        return f"BatchFit({count} fits of {', '.join(self.labels)}; {done} converged)"
+
+
+def identify_batch(
+    model: AbstractFormulation,
+    data: Sequence[Measurements | Sequence[Measurements]],
+    parameters: Parameter | Sequence[Parameter],
+    *,
+    state0: State | Sequence[State] | None = None,
+    starts: Mapping[str, ArrayLike] | None = None,
+    batch_size: int = 128,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    progress: bool = False,
+    **options: Any,
+) -> BatchFit:
+    """Fit the same parameters to many sets of data at once, each on its own, under `vmap`.
+
+    **Arguments:**
+
+    - `model`, `parameters`, `state0`: as in `rj.identify`; priors are the same for all sets.
+    - `data`: N sets, each one run or several, of the same times, sensors and shapes; noise must be
+      given.
+    - `starts`: start values by the name of a parameter, with the N sets in front.
+    - `batch_size`: how many are fitted at once; the others wait. A batch takes as long as its
+      slowest fit.
+    - `out`, `resume`: a Zarr store to write to, `batch_size` fits at a time, and to go on with
+      after a kill, as in `rj.ensemble`; `progress`: say on the error stream how far it is.
+    - `options`: of `rj.identify`: `solver`, `rtol`, `atol`, `projection`, `max_steps`, `horizons`,
+      `method`, `loss`, `max_iterations`, `tolerance`.
+
+    **Returns:** a `BatchFit`. No exception is raised for fits that fail: see `converged`.
+    **Raises:** `TypeError` and `ValueError` for arguments that do not fit; as `rj.ensemble` for a
+    store that cannot be taken.
+    """
+    how = Options(**options)
+    if isinstance(how.method, FirstOrder):
+        raise ValueError('`identify_batch` has no `FirstOrder`; use "levenberg-marquardt".')
+    parameters = check_parameters(model, parameters)
+    if not data:
+        raise ValueError("`identify_batch(data=...)` needs at least one set of data; got none.")
+    if batch_size < 1:
+        raise ValueError(f"`identify_batch(batch_size=...)` must be positive; got {batch_size}.")
+    starts = _checked_starts(parameters, starts, len(data))
+    all_runs = [stack_runs(measurements) for measurements in data]
+    if not all(runs.noise_is_known for runs in all_runs):
+        raise ValueError(
+            "`identify_batch` takes data of known noise; give `Measurements(noise=...)`."
+        )
+    problems = []
+    for n, runs in enumerate(all_runs):
+        tracked, states = prepare(model, runs, state0)
+        chosen = [_started(p, starts[p.name][n]) if p.name in starts else p for p in parameters]
+        problems.append(
+            make_problem(tracked, runs, states, chosen, how.simulation(runs.ts.dtype))[0]
+        )
+    labels, units, fitted = component_table(problems[0], all_runs[0])
+    search = how.search(all_runs[0].ts.dtype)
+    samples = np.array([runs.num_samples for runs in all_runs])
+    moving = [(p.shared, p.runs) for p in problems]
+    shapes = {jax.tree.structure(m): None for m in moving}
+    sizes = {tuple(leaf.shape for leaf in jax.tree.leaves(m)) for m in moving}
+    if len(shapes) > 1 or len(sizes) > 1:
+        raise ValueError(
+            "`identify_batch(data=...)` takes sets of the same sensors and numbers of samples."
+        )
+    stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *moving)
+    size = min(batch_size, len(data))
+    if out is None and not progress:
+        found = jax.tree.map(np.asarray, _fits(problems[0], stacked, search, size))
+    else:
+        # SciPy's statistics, which it imports, take as long as all of this package.
+        from ...ensembles import ensemble
+
+        one = functools.partial(_one, problems[0], search)
+        found = ensemble(
+            one, stacked, batch=size, out=out, resume=resume, progress=progress
+        ).outputs
+    index = np.flatnonzero(fitted)
+    return BatchFit(
+        labels=tuple(labels[i] for i in index),
+        units=tuple(units[i] for i in index),
+        values=found["values"][:, index],
+        covariance=found["covariance"][:, index[:, None], index],
+        chi_square=found["squares"] / np.maximum(samples - len(index), 1),
+        converged=found["converged"],
+        iterations=found["iterations"],
+    )
+
+
+@eqx.filter_jit
+def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
+    return jax.lax.map(functools.partial(_one, problem, search), stacked, batch_size=size)
+
+
+def _one(problem: Problem, search: Search, moving: Any) -> dict[str, Any]:
+    """The fit of one set of data."""
+    own_problem = eqx.tree_at(lambda p: (p.shared, p.runs), problem, moving)
+    shared, own = own_problem.start()
+    minimum = minimise_from(own_problem, shared, own, search)
+    last = minimum.last
+    return {
+        "values": jnp.concatenate([last.shared, last.own.reshape(-1)]),
+        "covariance": _covariance(last),
+        "squares": jnp.sum(last.residuals**2),
+        "converged": minimum.converged & (minimum.offset(1.0) <= MOST_OFFSET),
+        "iterations": jnp.sum(minimum.iterations),
+    }
+
+
+def _covariance(last: Evaluation):
+    """Covariance of all components, by that of the coordinates; unit variance of a residual."""
+    prior = last.prior.by_coordinates(last.shared_chain, last.own_chain)
+    rest = inverse_gram(jnp.concatenate([last.by_coordinates(), prior]))
+    chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.own_chain)
+    return chain @ rest @ chain.T
+
+
+def _checked_starts(parameters: Any, starts: Any, count: int) -> dict[str, Any]:
+    starts = {} if starts is None else dict(starts)
+    names = [p.name for p in parameters]
+    for name, values in starts.items():
+        if name not in names:
+            raise ValueError(
+                f"`identify_batch(starts=...)` names the parameter {name!r}; there are {names}."
+            )
+        starts[name] = np.asarray(values)
+        if starts[name].shape[:1] != (count,):
+            raise ValueError(
+                f"`identify_batch(starts=...)` of {name!r} must have the {count} sets of data in "
+                f"front; got shape {starts[name].shape}."
+            )
+    return starts
+
+
+def _started(parameter: Parameter, start: Any) -> Parameter:
+    """The parameter with another start value."""
+    return eqx.tree_at(
+        lambda p: p.start, parameter, jnp.asarray(start), is_leaf=lambda x: x is None
+    )

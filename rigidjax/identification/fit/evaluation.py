@@ -1,0 +1,139 @@
+"""A problem evaluated at one set of coordinates: residuals and sensitivities of all runs."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..priors import PriorRows, prior_rows
+from .problem import Problem, weighted
+
+
+class Evaluation(eqx.Module):
+    """Residuals and derivatives in physical units at one set of parameters.
+
+    **Attributes:**
+
+    - `shared`, `own`: components of all parameters: (C,), and (B, D) for those of each run.
+    - `residuals`: weighted, all sensors of a run as one vector, (B, N).
+    - `jacobian`: their derivatives by all components that a run depends on, shared ones first,
+      (B, N, C + D): by forward mode through the accepted steps of the solver.
+    - `shared_chain` (C, S), `own_chain` (B, D, P): of the components by the coordinates.
+    - `okay`: which simulations succeed, (B,).
+    - `prior`: residuals of the priors, which are not among `residuals`, and their derivatives.
+    """
+
+    shared: Float[Array, " C"]
+    own: Float[Array, "B D"]
+    residuals: Float[Array, "B N"]
+    jacobian: Float[Array, "B N E"]
+    shared_chain: Float[Array, "C S"]
+    own_chain: Float[Array, "B D P"]
+    okay: Bool[Array, " B"]
+    prior: PriorRows
+
+    def by_components(self) -> np.ndarray:
+        """Derivatives of all residuals by all components: shared, then run by run (on the host).
+
+        Those of the data; for priors see `with_prior`.
+        """
+        size = self.shared.shape[0]
+        J = np.asarray(self.jacobian)
+        blocks = np.zeros((*J.shape[:2], len(J), J.shape[2] - size), J.dtype)
+        for b in range(len(J)):
+            blocks[b, :, b] = J[b, :, size:]
+        blocks = blocks.reshape(*J.shape[:2], -1)
+        return np.concatenate([J[..., :size], blocks], axis=-1).reshape(-1, size + blocks.shape[-1])
+
+    def with_prior(self, variance: float = 1.0) -> np.ndarray:
+        """The same with the rows of the priors below them, (on the host).
+
+        **Arguments:** `variance` of a weighted residual of the data, where that is not one; those
+        of a prior have one.
+        """
+        prior = np.sqrt(variance) * np.asarray(self.prior.by_components())
+        return np.concatenate([self.by_components(), prior])
+
+    def by_coordinates(self) -> Float[Array, "M U"]:
+        """Derivatives of all residuals by all coordinates: shared, then run by run."""
+        size = self.shared.shape[0]
+        shared = self.jacobian[..., :size] @ self.shared_chain
+        own = jax.vmap(jnp.matmul)(self.jacobian[..., size:], self.own_chain)
+        num_runs, num_residuals, num_own = own.shape
+        blocks = jnp.einsum("bc,bnp->bncp", jnp.eye(num_runs, dtype=own.dtype), own)
+        blocks = blocks.reshape(num_runs, num_residuals, num_runs * num_own)
+        dense = jnp.concatenate([shared, blocks], axis=-1)
+        return dense.reshape(num_runs * num_residuals, -1)
+
+
+# Under `jit` of its own: traced once, for the shape of its results and for the results.
+@eqx.filter_jit
+def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"]) -> Evaluation:
+    """Simulate all runs at these coordinates, with derivatives.
+
+    Derivatives are taken by the physical components, those that a transformation holds fixed
+    included: so what the data do not determine shows up whatever was held fixed. Those by the
+    coordinates follow by the chain rule, without another simulation.
+    """
+    transforms = [p.transform for p in problem.parameters]
+    shared_ones, own_ones = problem.shared_parameters, problem.own_parameters
+    count = len(shared_ones)
+
+    def one(own, run):
+        leaves = problem.leaves(shared, own, run)
+        values = [t.estimates(leaf) for t, leaf in zip(transforms, leaves, strict=True)]
+        sizes = [v.shape[0] for v in values]
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+
+        def function(change):
+            changed = [
+                t.perturbed(leaf, change[start : start + size])
+                for t, leaf, start, size in zip(transforms, leaves, starts, sizes, strict=True)
+            ]
+            residuals, okay = problem.residuals(changed, run)
+            return weighted(residuals, run.weights), okay
+
+        def push(direction):
+            zero = jnp.zeros_like(direction)
+            r, dr, okay = jax.jvp(function, (zero,), (direction,), has_aux=True)
+            return r, dr, okay
+
+        identity = jnp.eye(sum(sizes), dtype=own.dtype)
+        r, J, okay = jax.vmap(push, out_axes=(None, -1, None))(identity)
+
+        def components(shared, own):
+            changes = [
+                t.change(leaf, new)
+                for t, leaf, new in zip(
+                    transforms, leaves, problem.leaves(shared, own, run), strict=True
+                )
+            ]
+            return _joined(changes[:count], own.dtype), _joined(changes[count:], own.dtype)
+
+        shared_chain, _ = jax.jacfwd(components, argnums=0)(shared, own)
+        _, own_chain = jax.jacfwd(components, argnums=1)(shared, own)
+        return (
+            _joined(values[:count], own.dtype),
+            _joined(values[count:], own.dtype),
+            r, J, shared_chain, own_chain, okay,
+            (*prior_rows(shared_ones, leaves[:count], r.dtype),
+             *prior_rows(own_ones, leaves[count:], r.dtype)),
+        )  # fmt: skip
+
+    if problem.num_runs == 1:
+        # Not as a batch of one: samples would be saved by scattering, three times as slow.
+        only = jax.tree.map(lambda leaf: leaf[0], problem.runs)
+        found = jax.tree.map(lambda x: x[None], one(own[0], only))
+    else:
+        found = jax.vmap(one)(own, problem.runs)
+    first, second, r, J, shared_chain, own_chain, okay, rows = found
+    prior = PriorRows(rows[0][0], rows[1][0], *rows[2:])
+    okay = okay & jnp.all(jnp.isfinite(r), axis=1) & jnp.all(jnp.isfinite(J), axis=(1, 2))
+    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(prior)]
+    okay = okay & jnp.all(jnp.stack(finite))
+    return Evaluation(first[0], second, r, J, shared_chain[0], own_chain, okay, prior)
+
+
+def _joined(arrays, dtype):
+    return jnp.concatenate([jnp.zeros(0, dtype), *arrays])

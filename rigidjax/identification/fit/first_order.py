@@ -1,0 +1,125 @@
+"""Descent along the gradient, for many parameters or many runs."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from ..priors import prior_rows
+from .losses import AbstractLoss
+from .problem import Problem, weighted
+
+
+class FirstOrder(eqx.Module):
+    """Steps of an optimiser of optax before the least-squares iterations.
+
+    Gradients by reverse mode, whose cost does not grow with the number of parameters; of some runs
+    drawn at random in each step if `batch` says so. It leads near a minimum. The iterations that
+    follow find it, and need the Jacobian that the covariance needs anyway.
+
+    **Arguments:** `optimizer`, such as `optax.adam(1e-2)`, on the coordinates of the parameters
+    (logarithms, angles); `steps`; `batch`, how many runs count in a step, `None` for all; `seed`.
+    **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.
+    """
+
+    optimizer: Any = eqx.field(static=True)
+    steps: int = eqx.field(static=True, default=200)
+    batch: int | None = eqx.field(static=True, default=None)
+    seed: int = eqx.field(static=True, default=0)
+
+    def __check_init__(self):
+        if not isinstance(self.optimizer, optax.GradientTransformation):
+            raise TypeError(
+                "`FirstOrder(optimizer=...)` must be an optimiser of optax such as "
+                f"`optax.adam(1e-2)`; got {self.optimizer!r}."
+            )
+        if self.steps < 1 or (self.batch is not None and self.batch < 1):
+            raise ValueError(
+                "`FirstOrder(steps=..., batch=...)` must be positive; got "
+                f"{self.steps} and {self.batch}."
+            )
+
+
+def descend(problem: Problem, loss: AbstractLoss, how: FirstOrder) -> tuple[Problem, str]:
+    """The problem with its start where the descent ended, and what happened, in words.
+
+    A step whose gradient is not finite, or whose simulation failed, is left out.
+
+    **Errors:** `ValueError` for a batch of more runs than there are.
+    """
+    batch = problem.num_runs if how.batch is None else how.batch
+    if batch > problem.num_runs:
+        raise ValueError(
+            f"`FirstOrder(batch=...)` must be at most the number of runs, {problem.num_runs}; got "
+            f"{batch}."
+        )
+    simulation = dataclasses.replace(problem.simulation, forward=False)
+    reverse = eqx.tree_at(lambda p: p.simulation, problem, simulation)
+    leaves, first, last, left_out = _descended(reverse, loss, how, batch)
+    count = len(problem.shared_parameters)
+    moved = eqx.tree_at(
+        lambda p: (p.shared, p.runs.own),
+        problem,
+        (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
+    )
+    note = f"{how.steps} steps of the first order took the loss from {first:.4g} to {last:.4g}"
+    return moved, note + (f"; {int(left_out)} of them were left out." if left_out else ".")
+
+
+@eqx.filter_jit
+def _descended(problem, loss, how, batch):
+    def cost(coordinates, rows):
+        shared, own = coordinates
+        chosen = jax.tree.map(lambda leaf: leaf[rows], problem.runs)
+        value, okay = jax.vmap(lambda own, run: _loss_of(problem, loss, shared, own, run))(
+            own[rows], chosen
+        )
+        total = jnp.sum(value) * (problem.num_runs / batch) + _prior_of(problem, shared, own)
+        return total, jnp.all(okay)
+
+    def step(carry, key):
+        coordinates, state, left_out = carry
+        rows = jax.random.permutation(key, problem.num_runs)[:batch]
+        (value, okay), gradient = jax.value_and_grad(cost, has_aux=True)(coordinates, rows)
+        finite = [jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves((value, gradient))]
+        good = okay & jnp.all(jnp.stack(finite))
+        gradient = jax.tree.map(lambda g: jnp.where(good, g, 0.0), gradient)
+        change, new_state = how.optimizer.update(gradient, state, coordinates)
+        moved = optax.apply_updates(coordinates, change)
+        kept = jax.tree.map(
+            lambda new, old: jnp.where(good, new, old), (moved, new_state), (coordinates, state)
+        )
+        return (*kept, left_out + ~good), value
+
+    start = problem.start()
+    keys = jax.random.split(jax.random.key(how.seed), how.steps)
+    carry = (start, how.optimizer.init(start), jnp.array(0))
+    (end, _, left_out), values = jax.lax.scan(step, carry, keys)
+    shared, own = end
+    leaves = jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs)
+    return leaves, values[0], values[-1], left_out
+
+
+def _prior_of(problem: Problem, shared: Any, own: Any):
+    """Half the sum of squares of all priors, of all runs."""
+    count = len(problem.shared_parameters)
+
+    def rows(own, run):
+        leaves = problem.leaves(shared, own, run)
+        first, _ = prior_rows(problem.shared_parameters, leaves[:count], shared.dtype)
+        second, _ = prior_rows(problem.own_parameters, leaves[count:], shared.dtype)
+        return first, second
+
+    first, second = jax.vmap(rows)(own, problem.runs)
+    return 0.5 * (jnp.sum(first[0] ** 2) + jnp.sum(second**2))
+
+
+def _loss_of(problem: Problem, loss: AbstractLoss, shared: Any, own: Any, run: Any):
+    """Loss of one run, half the sum of squares without a robust one, and success."""
+    residuals, okay = problem.residuals(problem.leaves(shared, own, run), run)
+    r: Float[Array, " N"] = weighted(residuals, run.weights)
+    return 0.5 * jnp.sum(loss.root(r) ** 2), okay

@@ -1,0 +1,168 @@
+"""What a fit found, as its users see it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data.measurements import Runs
+from ..statistics.ambiguity import Components, listed
+from ..statistics.identifiability import judge
+from .least_squares import Minimum, Search
+from .losses import Squares
+from .precision import MOST_OFFSET, least_scatter
+from .problem import Problem, component_groups, component_sizes, component_table
+from .result import Fit
+
+# Sum of squares per degree of freedom above which a fit is called a misfit.
+_MISFIT = 2.0
+# Condition from which on a fit is slow because of what the data hardly determine.
+_BAD_CONDITION = 1e4
+
+
+def make_fit(
+    problem: Problem,
+    runs: Runs,
+    minimum: Minimum,
+    notes: list[str],
+    search: Search,
+    estimated: dict[str, float],
+) -> Fit:
+    """The result at a minimum; `estimated`, the noise of sensors that was not given."""
+    first, last = minimum.first, minimum.last
+    labels, units, fitted = component_table(problem, runs)
+    values = _components(last)
+    samples = runs.num_samples
+    freedom = samples - int(np.count_nonzero(fitted))
+    chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
+    if not isinstance(search.loss, Squares):
+        used = np.concatenate([np.asarray(w).reshape(len(w), -1) for w in runs.weights], axis=1)
+        variance = search.loss.variance(
+            np.asarray(last.residuals)[used > 0], int(np.count_nonzero(fitted))
+        )
+    else:
+        variance = 1.0 if runs.noise_is_known else chi_square
+    epsilon = float(jnp.finfo(runs.ts.dtype).eps)
+    spectrum, verdict = judge(
+        Components(tuple(labels), tuple(units), values, tuple(component_groups(problem).tolist())),
+        fitted,
+        _components(first),
+        component_sizes(problem),
+        last.with_prior(variance),
+        variance,
+        # Derivatives are those of the discrete trajectory, as accurate as it is.
+        max(10 * float(problem.simulation.rtol), np.sqrt(epsilon)),
+    )
+    offset = float(minimum.offset(least_scatter(problem, runs)))
+    result, warnings = _ending(minimum, offset, search, verdict)
+    failures = int(minimum.failures)
+    if failures:
+        notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
+    if runs.noise_is_known and isinstance(search.loss, Squares) and chi_square > _MISFIT:
+        ratio = np.sqrt(chi_square)
+        warnings.append(
+            f"The residuals are {ratio:.3g} times as large as the noise that was given: the model "
+            "does not explain these data, or this is a local minimum. Standard deviations are too "
+            "small."
+        )
+    models, states, sensors = [], [], []
+    of_runs, found = jax.tree.map(np.asarray, (problem.runs, minimum.leaves))
+    for b in range(problem.num_runs):
+        leaves = [jnp.asarray(leaf[b]) for leaf in found]
+        run = jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), of_runs)
+        experiment = problem.experiment(leaves, run)
+        models.append(experiment.model)
+        states.append(experiment.started(run.ts[0])[0])
+        sensors.append(experiment.sensors)
+        for p, leaf in zip(problem.parameters, leaves, strict=True):
+            reached = p.transform.bound(np.asarray(leaf))
+            if reached and (p.per_run or b == 0):
+                of_run = f" of run {runs.names[b]}" if p.per_run else ""
+                warnings.append(
+                    f"{p.name}{of_run} is at {reached}; its standard deviation is that of a "
+                    "linearisation which does not know of the bound."
+                )
+    iterations = np.asarray(minimum.iterations)
+    chosen = np.flatnonzero(fitted)
+    return Fit(
+        model=models[0],
+        sensors=sensors[0],
+        models=tuple(models),
+        states=tuple(states),
+        sensors_by_run=tuple(sensors),
+        labels=tuple(labels[i] for i in chosen),
+        units=tuple(units[i] for i in chosen),
+        values=values[chosen],
+        starts=_components(first)[chosen],
+        covariance=spectrum.covariance(variance),
+        correlations=spectrum.correlations(),
+        residuals=_residuals(runs, last),
+        ts=tuple(np.asarray(runs.ts)[b, :n] for b, n in enumerate(runs.lengths)),
+        run_names=runs.names,
+        num_residuals=samples,
+        noise_is_known=runs.noise_is_known,
+        noise=float(np.sqrt(variance)),
+        noise_by_sensor=estimated or _pooled_noise(runs, chi_square),
+        chi_square=chi_square,
+        identifiability=verdict,
+        result=result,
+        warnings=tuple(warnings),
+        notes=tuple(notes),
+        iterations=tuple(int(i) for i in iterations),
+        failed_evaluations=failures,
+        offset=offset,
+        cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
+    )
+
+
+def _ending(minimum, offset, search, verdict):
+    """How the search ended, and if it was not at an optimum, what can be done."""
+    if bool(minimum.converged) and offset <= MOST_OFFSET:
+        return "converged", []
+    if bool(minimum.converged) and offset <= search.reach:
+        return f"stopped {offset:.2g} standard errors from the optimum, as `tolerance` allows", [
+            f"Lower `tolerance` (here {float(search.tolerance):.2g}): an optimum is closer than "
+            f"{MOST_OFFSET:g} standard errors."
+        ]
+    if bool(minimum.converged):
+        return f"no step leads closer to the optimum, which is {offset:.2g} standard errors away", [
+            "Derivatives lead on, but the sum of squares does not fall: it has errors of the "
+            "integration that are larger than what is left to gain. Lower `rtol` and `atol`; give "
+            "what is known at single times only, such as a measured torque, as a signal at whose "
+            "knots steps end, not as a table that steps jump over."
+        ]
+    ways = ["more iterations (`max_iterations`)", "start values closer to the truth"]
+    if search.damped:
+        ways.append('the other method (`method="gauss-newton"`)')
+    if search.horizons.shape[0] == 1:
+        ways.append("shorter `horizons` first")
+    if not verdict.identifiable or verdict.condition > _BAD_CONDITION:
+        loose = sorted({label for change in verdict.undetermined for label in change})
+        which = f" ({listed(loose)})" if loose else ""
+        ways.insert(0, f"known values or priors for what the data hardly determine{which}")
+    text = "; ".join(ways)
+    reached = f"{offset:.2g} standard errors from it" if np.isfinite(offset) else "far from it"
+    return f"no optimum within {search.max_iterations} iterations, {reached}", [
+        f"What helps a fit that ends early: {text}."
+    ]
+
+
+def _pooled_noise(runs, chi_square):
+    """The noise of a single sensor, where it was not given."""
+    return {} if runs.noise_is_known else {runs.sensors[0].name: float(np.sqrt(chi_square))}
+
+
+def _components(evaluation):
+    return np.concatenate([np.asarray(evaluation.shared), np.asarray(evaluation.own).reshape(-1)])
+
+
+def _residuals(runs, evaluation):
+    """Residuals of each run by sensor, in its unit; NaN where a sample has no weight."""
+    out, begin = [{} for _ in runs.lengths], 0
+    for sensor, weights in zip(runs.sensors, map(np.asarray, runs.weights), strict=True):
+        end = begin + weights[0].size
+        weighted = np.asarray(evaluation.residuals)[:, begin:end].reshape(weights.shape)
+        plain = np.where(weights > 0, weighted / np.where(weights > 0, weights, 1.0), np.nan)
+        for b, length in enumerate(runs.lengths):
+            out[b][sensor.name] = plain[b, :length]
+        begin = end
+    return tuple(out)

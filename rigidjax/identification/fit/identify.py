@@ -1,0 +1,142 @@
+"""The entry point of identification."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal
+
+import diffrax
+
+from ...formulations import AbstractFormulation
+from ...projection import AbstractProjection
+from ...state import State
+from ..data.measurements import Measurements, stack_runs
+from ..parameters import Parameter
+from ..priors import prior_notes
+from ..shooting.shooting import shoot, started_from
+from ..statistics.plausibility import plausibility_notes
+from .arguments import Options, check_parameters, check_start, check_starts, num_fitted, prepare
+from .first_order import FirstOrder, descend
+from .from_minimum import make_fit
+from .least_squares import minimise
+from .losses import AbstractLoss
+from .multi_start import best_start
+from .noise import first_guess, noise_note, noise_of_sensors, settle
+from .precision import tightened
+from .problem import make_problem
+from .result import Fit, IdentificationError
+
+
+def identify(
+    model: AbstractFormulation,
+    measurements: Measurements | Sequence[Measurements],
+    parameters: Parameter | Sequence[Parameter],
+    *,
+    state0: State | Sequence[State] | None = None,
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-8,
+    projection: bool | AbstractProjection = True,
+    max_steps: int = 4096,
+    horizons: Sequence[float] = (0.1, 0.3, 1.0),
+    method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt",
+    loss: AbstractLoss | None = None,
+    starts: int = 1,
+    start_spread: float = 0.5,
+    seed: int = 0,
+    segments: int = 1,
+    max_iterations: int = 200,
+    tolerance: float | None = None,
+    throw: bool = True,
+) -> Fit:
+    r"""Fit parameters of a model to measurements by weighted least squares.
+
+    Levenberg-Marquardt with exact Jacobians, forward mode through the adaptive solve, all runs at
+    once by `vmap`. A trial whose simulation fails is rejected and counted. Noise that is not given
+    is estimated from the residuals, sensor by sensor, in turn with the fit.
+
+    **Arguments:**
+
+    - `model`: a formulation such as `rj.NullSpace(system)`.
+    - `measurements`: one run or several, of any lengths, with the same sensors.
+    - `parameters`: what is fitted, each a `Parameter`, with a prior or without; everything else is
+      held fixed.
+    - `state0`: state at the first sample, one for all runs or one for each. If left out: the
+      reference state, with the first sample of every gyroscope and attitude sensor put into it.
+    - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`; the default solver
+      is `diffrax.Dopri5()`. Where a fit gets stuck on errors of the integration, it goes on with
+      tolerances a hundredth of these, with up to four times the steps, and says so in
+      `Fit.notes`.
+    - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
+      Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
+    - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line
+      search; it needs a good start, and data that determine all parameters. `FirstOrder(...)`
+      goes along gradients first, for large or stochastic problems.
+    - `loss`: of a residual in units of the noise; `Huber()` or `Cauchy()` against outliers. `None`
+      for least squares.
+    - `starts`: more than one minimises from as many starts at once, under `vmap`, and goes on from
+      the lowest minimum: the given one, and others drawn around it with `seed`, within
+      `start_spread` of the natural scale of each coordinate (logarithms, angles) or of its value.
+    - `segments`: multiple shooting, for runs that are too long or too chaotic for that. Each run is
+      cut into so many segments with starts of their own, the gaps between them are closed in
+      stages, and the fit goes on from there with the undivided runs, whatever `horizons` says.
+      Include `start_state` or other parameters of the start, unless it is known exactly.
+    - `max_iterations`: of the last stage; the others take at most a quarter of it.
+    - `tolerance`: of the minimisation: it ends a hundred times that, in standard errors, from the
+      optimum, or where no step promises that part of the sum of squares. A fit that then is more
+      than 0.1 standard errors away did not converge. `None` for 1e-8, or 1e-4 in single precision.
+    - `throw`: raise `IdentificationError` if there is no optimum; if `False`, see `Fit.result`.
+
+    **Returns:** a `Fit`.
+    **Raises:** `ValueError` and `TypeError` for arguments that do not fit, for fewer samples than
+    parameters, and for parameters that act on nothing; `IdentificationError`.
+    """
+    options = Options(
+        solver, rtol, atol, projection, max_steps, horizons, method, loss, max_iterations, tolerance
+    )
+    parameters = check_parameters(model, parameters)
+    check_starts(starts, start_spread, segments)
+    runs = stack_runs(measurements)
+    model, states = prepare(model, runs, state0)
+    told = prior_notes(parameters)
+    # A prior, as a robust loss, must be weighed against the noise; so must several sensors.
+    single = len(runs.sensors) == 1 and options.is_least_squares and not told
+    known = runs.noise_is_known or single
+    if not known:
+        runs = first_guess(runs, priors=bool(told))
+    problem, notes = make_problem(
+        model, runs, states, parameters, options.simulation(runs.ts.dtype)
+    )
+    notes = [*notes, *told]
+    count = num_fitted(problem, runs)
+    given, search, shot = problem, options.search(runs.ts.dtype), None
+    if starts > 1:
+        problem, note = best_start(problem, search, starts, start_spread, seed)
+        notes = [*notes, note]
+    if segments > 1:
+        shot = shoot(problem, runs, segments)
+        problem, search = shot.problem, search.undivided()
+    if isinstance(options.method, FirstOrder):
+        problem, note = descend(problem, search.loss, options.method)
+        notes = [*notes, note]
+    noise = {}
+    if known:
+        minimum = minimise(problem, search)
+    else:
+        problem, runs, minimum, settled = settle(problem, runs, search, count)
+        noise = noise_of_sensors(runs)
+        notes = [*notes, noise_note(runs, noise, settled, model)]
+    check_start(problem, runs, minimum.first)
+    problem, minimum, told = tightened(problem, runs, search, minimum)
+    notes = [*notes, *told]
+    if shot is not None:
+        notes = [*notes, *shot.notes(bool(minimum.converged))]
+    if problem is not given:
+        minimum = started_from(given, minimum)
+    fit = make_fit(problem, runs, minimum, notes, search, noise)
+    fit = dataclasses.replace(fit, notes=(*fit.notes, *plausibility_notes(fit.model)))
+    if throw and not fit.converged:
+        raise IdentificationError(
+            f"The fit did not converge: {fit.result}. {fit.warnings[0]} `throw=False` returns what "
+            "was reached."
+        )
+    return fit

@@ -1,0 +1,207 @@
+"""The result of an identification."""
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+
+from ...formulations import AbstractFormulation
+from ...state import State
+from ..sensors import AbstractSensor
+from ..statistics.digits import estimate_text, std_text
+from ..statistics.distributions import check_level, normal_quantile, student_quantile
+from ..statistics.identifiability import Identifiability
+from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
+
+
+class IdentificationError(RuntimeError):
+    """An identification that did not come to an optimum, with the reason; see `Fit.result`."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class Fit:
+    """Estimates, their uncertainty, and how they came about.
+
+    **Attributes:**
+
+    - `model`, `sensors`: with the estimates in them (parameters per run: those of the first run);
+      `models`, `states`, `sensors_by_run`: of every run, the model, the state at the first sample,
+      and the sensors.
+    - `labels`, `units`, `values`, `starts`: of the k fitted parameters, in physical units; the
+      starts are those that the fit really started from.
+    - `covariance` (k, k), in these units, linearised at the optimum: exact to first order in the
+      noise, independent of the coordinates of the fit, and under the assumption that residuals are
+      independent. Infinite for what is not determined.
+    - `correlations` (k, k).
+    - `residuals`: of each run, by sensor name, predicted minus measured, (T, C) in the sensor's
+      unit; NaN where a sample was masked.
+    - `ts`: times of each run; `run_names`.
+    - `num_residuals`, the number of scalar samples; `noise_is_known`, whether it was given;
+      `noise`, the standard deviation of a weighted residual: 1 if it is known, else estimated from
+      the residuals, in the sensor's unit; `noise_by_sensor`, that of each sensor where it was
+      estimated, in its unit. `chi_square`: sum of squares of the weighted residuals
+      over the degrees of freedom.
+    - `identifiability`: the verdict; `print(fit.identifiability)`.
+    - `result`: "converged", or what went wrong; `converged`. `warnings`: why estimates or standard
+      deviations are not to be trusted, and what to do. `notes`: what was changed or recovered on
+      the way.
+    - `offset`: distance of the estimates to the optimum of the linearisation, root mean square over
+      the parameters, in standard errors; at most 0.1 if the fit converged.
+    - `iterations`, `failed_evaluations`, `cost`: see `Minimum`; of each stage where the horizon
+      grew in stages.
+    """
+
+    model: AbstractFormulation
+    sensors: tuple[AbstractSensor, ...]
+    models: tuple[AbstractFormulation, ...]
+    states: tuple[State, ...]
+    sensors_by_run: tuple[tuple[AbstractSensor, ...], ...]
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    values: np.ndarray
+    starts: np.ndarray
+    covariance: np.ndarray
+    correlations: np.ndarray
+    residuals: tuple[dict[str, np.ndarray], ...]
+    ts: tuple[np.ndarray, ...]
+    run_names: tuple[str, ...]
+    num_residuals: int
+    noise_is_known: bool
+    noise: float
+    noise_by_sensor: dict[str, float]
+    chi_square: float
+    identifiability: Identifiability
+    result: str
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    iterations: tuple[int, ...]
+    failed_evaluations: int
+    offset: float
+    cost: tuple[np.ndarray, ...]
+
+    def __repr__(self) -> str:
+        estimates = ", ".join(
+            f"{label}={estimate_text(value, self.std[label])} +- {std_text(self.std[label])}"
+            for label, value in list(self.estimates.items())[:6]
+        )
+        rms = ", ".join(
+            f"{name} {value:.4g} {self.sensor_units[name]}" for name, value in self.rms.items()
+        )
+        more = f", {len(self.labels) - 6} more" if len(self.labels) > 6 else ""
+        return f"Fit({self.result}; {estimates}{more}; rms: {rms})"
+
+    @property
+    def converged(self) -> bool:
+        """Whether the minimisation met its criterion."""
+        return self.result == "converged"
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """Estimates by label, in physical units."""
+        return dict(zip(self.labels, self.values.tolist(), strict=True))
+
+    @property
+    def std(self) -> dict[str, float]:
+        """Standard deviations by label; infinite for what is not determined."""
+        return dict(zip(self.labels, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+
+    @property
+    def sensor_units(self) -> dict[str, str]:
+        """Unit of the residuals of every sensor, by its name."""
+        return {s.name: s.unit_in(self.model) for s in self.sensors}
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number of residuals less that of parameters."""
+        return self.num_residuals - len(self.labels)
+
+    def confidence_intervals(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
+        r"""Confidence intervals by label, in physical units: $\hat\theta \pm q\,\sigma$.
+
+        `q` is the quantile of Student's distribution with `degrees_of_freedom` if the noise was
+        estimated, the normal one if it was given. They hold as far as `covariance` does: for
+        independent residuals, and where the model is linear over their width. Infinite for what
+        is not determined, and where as many parameters as residuals leave no noise to estimate.
+
+        **Arguments:** `level`, the probability that an interval covers the truth, in (0, 1).
+        **Errors:** `ValueError` for another level.
+        **Source:** Seber and Wild, *Nonlinear Regression* (1989), Section 5.1.
+        """
+        check_level(level)
+        if self.noise_is_known:
+            factor = normal_quantile(level)
+        elif self.degrees_of_freedom < 1:
+            factor = float("inf")
+        else:
+            factor = student_quantile(level, self.degrees_of_freedom)
+        std = self.std
+        return {
+            label: (value - factor * std[label], value + factor * std[label])
+            for label, value in self.estimates.items()
+        }
+
+    def correlation(self, first: str, second: str) -> float:
+        """Correlation of two estimates, by label."""
+        return float(self.correlations[self.labels.index(first), self.labels.index(second)])
+
+    @property
+    def rms(self) -> dict[str, float]:
+        """Root mean square of the residuals over samples and channels, by sensor, in its unit."""
+        return {s.name: _rms(np.concatenate(self._by_run(s.name))) for s in self.sensors}
+
+    @property
+    def rms_by_run(self) -> dict[str, dict[str, float]]:
+        """Root mean square of the residuals of each run, by sensor and run."""
+        return {
+            s.name: dict(zip(self.run_names, map(_rms, self._by_run(s.name)), strict=True))
+            for s in self.sensors
+        }
+
+    @property
+    def rms_by_channel(self) -> dict[str, dict[str, float]]:
+        """Root mean square of the residuals of each channel, by sensor and channel."""
+        out = {}
+        for s in self.sensors:
+            samples = np.concatenate(self._by_run(s.name))
+            out[s.name] = {c: _rms(samples[:, k]) for k, c in enumerate(s.channels)}
+        return out
+
+    @property
+    def autocorrelation(self) -> dict[str, float]:
+        """Correlation of successive residuals, pooled over runs and channels, by sensor.
+
+        Near zero for independent ones, as the covariance assumes. With correlation r and
+        r^k over k samples, standard deviations are too small by about sqrt((1 + r) / (1 - r)).
+        """
+        return {s.name: successive_correlation(self._by_run(s.name)) for s in self.sensors}
+
+    @property
+    def whiteness(self) -> dict[str, dict[str, Whiteness | None]]:
+        """Test of Ljung and Box on the residuals of each channel, by sensor and channel.
+
+        `None` where there are too few. A small `p_value` says that residuals are not independent,
+        as the covariance assumes; see `ljung_box`.
+        """
+        out = {}
+        for s in self.sensors:
+            runs = self._by_run(s.name)
+            out[s.name] = {c: ljung_box([r[:, k] for r in runs]) for k, c in enumerate(s.channels)}
+        return out
+
+    def report(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
+        """The fit as text (Markdown), also written to `path` if given; `.json` writes JSON.
+
+        **Arguments:** `path`; `force`, replace an existing file.
+        **Errors:** `FileExistsError` without `force`; `OSError` for a path that cannot be written.
+        """
+        from .report import write_report
+
+        return write_report(self, path, force)
+
+    def _by_run(self, name: str) -> list[np.ndarray]:
+        return [run[name] for run in self.residuals]
+
+
+def _rms(values: Any) -> float:
+    return float(np.sqrt(np.nanmean(np.square(values))))

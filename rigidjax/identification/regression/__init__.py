@@ -1,0 +1,1 @@
+"""Linear regression of inertial parameters."""

@@ -1,0 +1,310 @@
+r"""Regression of inertial parameters that some distribution of mass has."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...bodies import MassProperties
+from ...forces.base import body_index
+from ...system import System
+from ..statistics.digits import estimate_text, std_text
+from .base_parameters import base_parameters, triangle
+from .regression import JointData, Regression
+from .regressor import with_inertial_parameters
+
+# Path of weights: each stage starts where the last ended, a factor closer to the data.
+_FACTOR = 3.0
+_MAX_STEPS = 100
+# Part of the way to the boundary that a step may go: from next to it, it takes many steps back.
+_TO_BOUNDARY = 0.8
+# Half of Newton's decrement is the distance to the minimum, in units of the cost.
+_DECREMENT = 1e-12
+# Smallest eigenvalue of a prior's pseudo-inertia, of unit diagonal, that counts as positive.
+_FLAT = 1e-12
+
+
+class ConsistencyError(RuntimeError):
+    """A physically consistent solution that was not found; the message says how far it came."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ConsistentRegression:
+    r"""Inertial parameters with a positive definite pseudo-inertia of every body.
+
+    **Attributes:** `data`; `parameters` (p,) in the order of `data.labels`; `covariance` (p, p),
+    the inverse of the second derivatives of what was minimised, data and prior; `divergence`, that
+    from the prior, of all bodies and positive terms; `num_steps`, of Newton.
+    """
+
+    data: JointData
+    parameters: np.ndarray
+    covariance: np.ndarray
+    divergence: float
+    num_steps: int
+
+    def __repr__(self) -> str:
+        std = np.sqrt(np.diag(self.covariance))
+        lines = [
+            f"{label} = {estimate_text(value, own)} +- {std_text(own)}"
+            for label, value, own in zip(
+                self.data.labels, self.parameters.tolist(), std.tolist(), strict=True
+            )
+        ]
+        return "\n".join([f"{len(lines)} inertial parameters, consistent:", *lines])
+
+    @property
+    def rms(self) -> np.ndarray:
+        """Root mean square of the residual torque of each joint, (f,), N m or N."""
+        return self.data.rms(self.parameters)
+
+    @property
+    def system(self) -> System:
+        """The system with these bodies; joint terms (friction, rotors) are not part of it."""
+        count = 10 * self.data.system.num_bodies
+        return with_inertial_parameters(self.data.system, self.parameters[:count])
+
+    @property
+    def bodies(self) -> dict[str, MassProperties]:
+        """Mass properties of every body by name, in the axes of its frame as it was given."""
+        names = [body.name for body in self.data.system.bodies]
+        parts = self.parameters[: 10 * len(names)].reshape(-1, 10)
+        return {
+            name: MassProperties.from_parameters(p) for name, p in zip(names, parts, strict=True)
+        }
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Values of the other parameters by label."""
+        skip = 10 * self.data.system.num_bodies
+        values = self.parameters[skip:].tolist()
+        return dict(zip(self.data.labels[skip:], values, strict=True))
+
+
+def consistent_regression(
+    regression: Regression,
+    *,
+    prior: Mapping[str, MassProperties] | None = None,
+    weight: float = 1.0,
+) -> ConsistentRegression:
+    r"""The physically consistent parameters nearest to the torques and to a prior.
+
+    Minimises, over all pseudo-inertias $P_i$ that are positive definite,
+    $$\tfrac12 \sum |Y\pi - \tau|^2/\sigma^2 + w \sum_i d(P_i, P^0_i), \quad
+    d(P, P^0) = \log\frac{\det P^0}{\det P} + \mathrm{tr}(P^{0\,-1} P) - 4,$$
+    with the Bregman divergence of $-\log\det$, which does not depend on the axes or units in which
+    bodies are described. Rotor inertias and frictions stay positive by the same term for one
+    number, their prior the size of the linear solution. The problem is convex in $\pi$, with one
+    minimum, to which Newton's method converges from any physical start; it is the
+    linear-matrix-inequality problem as $w \to 0$. (In log-Cholesky parameters the same minimum is
+    found, by a problem that is not convex.)
+
+    **Arguments:** `regression`, with the noise that weighs the torques; `prior`, mass properties by
+    the name of the body, in the frame of that body (from a drawing: the centre of mass need not be
+    at its origin), the model's own for those left out; `weight`, $w$: one counts a prior as much
+    as one measured torque.
+    **Errors:** `ValueError` for a weight that is not positive, an unknown body, a prior without
+    positive definite pseudo-inertia (a point, a thin rod), parameters without prior of which the
+    data say nothing; `ConsistencyError`.
+    **Source:** Lee, Wensing, Park, IEEE Trans. Robot. 36 (2020) 78, eq. (21), (28); Wensing, Kim,
+    Slotine, IEEE Robot. Autom. Lett. 3 (2018) 60, eq. (12).
+    """
+    if not weight > 0:
+        raise ValueError(
+            f"`consistent_regression(weight=...)` must be positive; got {weight}. A small one, "
+            "such as 1e-6, leaves the data alone wherever they say anything."
+        )
+    data = regression.data
+    start = _prior_parameters(regression, {} if prior is None else prior)
+    barrier = _Barrier(start, data.positive, _names(data))
+    W = (data.matrix / regression.noise[:, None]).reshape(-1, len(start))
+    # Compressed to p rows; what the last row would add to the cost is constant.
+    factor = triangle(np.column_stack([W, (data.torques / regression.noise).ravel()]))
+    A, b = factor[: len(start), :-1], factor[: len(start), -1]
+    free = ~data.positive & (np.arange(len(start)) >= 10 * data.system.num_bodies)
+    _check_free(A, free, data.labels)
+    pi, steps = start, 0
+    rates = weight * _FACTOR ** np.arange(
+        np.ceil(np.log(max(len(W) / weight, 1.0)) / np.log(_FACTOR)), -1, -1
+    )
+    for rate in rates:
+        pi, used = _newton(A, b, barrier, float(rate), pi)
+        steps += used
+    return ConsistentRegression(
+        data=data,
+        parameters=pi,
+        covariance=_inverse(_stacked(A, b, barrier, weight, pi)[0]),
+        divergence=barrier.value(pi),
+        num_steps=steps,
+    )
+
+
+def _names(data):
+    return [body.name for body in data.system.bodies]
+
+
+def _prior_parameters(regression: Regression, prior: Mapping[str, MassProperties]) -> np.ndarray:
+    data = regression.data
+    names = _names(data)
+    for name in prior:
+        body_index(data.system.bodies, name)
+    values = np.zeros(len(data.labels))
+    for i, body in enumerate(data.system.bodies):
+        of = prior.get(names[i], body.mass_properties)
+        values[10 * i : 10 * i + 10] = of.parameters()
+    return np.where(data.positive, _sizes(regression), values)
+
+
+def _sizes(regression: Regression) -> np.ndarray:
+    """Magnitudes of all parameters from the linear solution; half of a sum for what is in one."""
+    base = regression.base
+    sizes = np.abs(regression.parameters)
+    for k in np.flatnonzero(sizes == 0.0):
+        parts = np.abs(base.combinations[:, k])
+        row = int(np.argmax(parts))
+        sizes[k] = 0.5 * abs(regression.values[row]) / parts[row] if parts[row] > 0 else 1.0
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+def _check_free(A: np.ndarray, free: np.ndarray, labels: tuple[str, ...]) -> None:
+    """Parameters without a prior (offsets, extra columns) must be determined by the data."""
+    if not free.any():
+        return
+    names = [label for label, f in zip(labels, free, strict=True) if f]
+    columns = A[:, free]
+    determined = base_parameters(columns, names).chosen if columns.any() else ()
+    idle = [name for k, name in enumerate(names) if k not in determined]
+    if idle:
+        raise ValueError(
+            f"The parameters {idle} have no prior, and the data do not tell them from the others. "
+            "Leave them out."
+        )
+
+
+class _Barrier:
+    """The divergence from the prior, of the blocks of parameters that must stay positive."""
+
+    def __init__(self, prior: np.ndarray, positive: np.ndarray, names: list[str]):
+        self.prior, self.positive, self.num_bodies = prior, positive, len(names)
+        self.inverses = []
+        for name, block in zip(names, self._blocks(prior), strict=True):
+            size = np.sqrt(np.abs(np.diag(block)))
+            scaled = block / np.outer(size, size) if size.all() else block
+            if not size.all() or np.linalg.eigvalsh(scaled)[0] < _FLAT:
+                raise ValueError(
+                    f"The prior of {name!r} has no positive definite pseudo-inertia: it is a "
+                    "point, a rod or a plate without thickness. Give it some extent."
+                )
+            self.inverses.append(np.linalg.inv(block))
+        self.determinants = [np.linalg.slogdet(block)[1] for block in self._blocks(prior)]
+
+    def _blocks(self, pi):
+        parts = pi[: 10 * self.num_bodies].reshape(-1, 10)
+        return [np.einsum("k,kij->ij", part, _PSEUDO) for part in parts]
+
+    def value(self, pi: np.ndarray) -> float:
+        """The divergence, infinite where something is not positive."""
+        ratio = pi[self.positive] / self.prior[self.positive]
+        if not np.all(ratio > 0):
+            return np.inf
+        total = float(np.sum(ratio - np.log(ratio) - 1))
+        for block, inverse, log_det in zip(
+            self._blocks(pi), self.inverses, self.determinants, strict=True
+        ):
+            try:
+                factor = np.linalg.cholesky(block)
+            except np.linalg.LinAlgError:
+                return np.inf
+            total += log_det - 2 * np.sum(np.log(np.diag(factor))) + np.sum(inverse * block) - 4
+        return float(total)
+
+    def rows(self, pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Matrix $C$ and vector $c$ with the gradient $C^T c$ and second derivatives $C^T C$."""
+        k = np.flatnonzero(self.positive)
+        matrix, vector = np.zeros((len(k), len(pi))), pi[k] / self.prior[k] - 1
+        matrix[np.arange(len(k)), k] = 1 / pi[k]
+        matrices, vectors = [matrix], [vector]
+        for i, (block, inverse) in enumerate(zip(self._blocks(pi), self.inverses, strict=True)):
+            L = np.linalg.cholesky(block)
+            turned = np.linalg.solve(L, np.linalg.solve(L, _PSEUDO).swapaxes(1, 2))
+            matrix = np.zeros((16, len(pi)))
+            matrix[:, 10 * i : 10 * i + 10] = turned.reshape(10, 16).T
+            matrices.append(matrix)
+            vectors.append((L.T @ inverse @ L - np.eye(4)).ravel())
+        return np.concatenate(matrices), np.concatenate(vectors)
+
+    def distance(self, pi: np.ndarray, direction: np.ndarray) -> float:
+        """The multiple of a direction at which the first block stops being positive."""
+        relative = self.rows(pi)[0] @ direction
+        scalars = np.count_nonzero(self.positive)
+        blocks = relative[scalars:].reshape(-1, 4, 4)
+        least = min(relative[:scalars].min(initial=0.0), np.linalg.eigvalsh(blocks).min())
+        return -1 / least if least < 0 else np.inf
+
+
+def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.ndarray, int]:
+    """Minimum of the data's and the prior's part, by damped Newton steps; and their number.
+
+    Of our own, not optimistix's: its minimisers know no domain, and a step out of it ends them.
+    """
+
+    def cost(pi):
+        return 0.5 * np.sum((A @ pi - b) ** 2) + weight * barrier.value(pi)
+
+    now = cost(pi)
+    for step in range(_MAX_STEPS):
+        stack, right = _stacked(A, b, barrier, weight, pi)
+        direction = -_least_squares(stack, right)
+        decrement = float(np.sum((stack @ direction) ** 2))
+        if decrement < max(_DECREMENT * weight, 64 * np.finfo(float).eps * now):
+            return pi, step
+        length = min(1.0, _TO_BOUNDARY * barrier.distance(pi, direction))
+        while True:
+            new = pi + length * direction
+            value = cost(new)
+            if value <= now - 0.25 * length * decrement + 1e-14 * abs(now):
+                break
+            length *= 0.5
+            if length < 1e-12:
+                raise ConsistencyError(
+                    f"The step at weight {weight:.3g} does not decrease the cost; decrement "
+                    f"{decrement:.3g}. Use a larger weight, or check the scale of the torques."
+                )
+        pi, now = new, value
+    raise ConsistencyError(f"No optimum within {_MAX_STEPS} steps at weight {weight:.3g}.")
+
+
+def _stacked(A, b, barrier: _Barrier, weight: float, pi: np.ndarray):
+    """A Newton step as a least-squares problem: normal equations would lose half of the digits."""
+    C, c = barrier.rows(pi)
+    root = np.sqrt(weight)
+    return np.concatenate([A, root * C]), np.concatenate([A @ pi - b, root * c])
+
+
+def _least_squares(matrix, right):
+    size = np.linalg.norm(matrix, axis=0)
+    Q, R = np.linalg.qr(matrix / size)
+    return np.linalg.solve(R, Q.T @ right) / size
+
+
+def _inverse(matrix):
+    """The inverse of the matrix' normal equations."""
+    size = np.linalg.norm(matrix, axis=0)
+    inverse = np.linalg.inv(triangle(matrix / size)) / size[:, None]
+    return inverse @ inverse.T
+
+
+def _pseudo_inertias() -> np.ndarray:
+    """The pseudo-inertia (4, 4) of each unit parameter, (10, 4, 4)."""
+    out = np.zeros((10, 4, 4))
+    out[0, 3, 3] = 1.0
+    for k in range(3):
+        out[1 + k, k, 3] = out[1 + k, 3, k] = 1.0
+    for k, (i, j) in enumerate([(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)]):
+        inertia = np.zeros((3, 3))
+        inertia[i, j] = inertia[j, i] = 1.0
+        out[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return out
+
+
+_PSEUDO = _pseudo_inertias()

@@ -1,0 +1,260 @@
+r"""Linear regression of inertial parameters: the motion is known, the torques are measured."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike
+
+from ...checks import float_array
+from ...formulations import AbstractFormulation
+from ...system import System
+from ...system.placing import check_placeable, rate_labels, tree_poses
+from ..statistics.digits import estimate_text, std_text
+from .base_parameters import BaseParameters, base_parameters
+from .regressor import inverse_dynamics, parameter_labels, tree_of, without_gravity
+
+# What joints add to the torque, by name: a function of rates and accelerations.
+_TERMS = {
+    "rotor": lambda rate, acceleration: acceleration,
+    "viscous": lambda rate, acceleration: rate,
+    "coulomb": lambda rate, acceleration: np.sign(rate),
+    "offset": lambda rate, acceleration: np.ones_like(rate),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class JointData:
+    r"""The linear model of measured torques, $\tau = Y\pi$, sample by sample.
+
+    **Attributes:** `system`; `labels` (p,) of the parameters, ten for each body, then those of the
+    joints, then those of `extra`; `joints` (f,); `matrix`, $Y$, (T, f, p); `torques` (T, f), N m or
+    N, with what known forces (springs) exert added. **Source:** see `regressor`.
+    """
+
+    system: System
+    labels: tuple[str, ...]
+    joints: tuple[str, ...]
+    matrix: np.ndarray
+    torques: np.ndarray
+
+    def __repr__(self) -> str:
+        count, f, p = self.matrix.shape
+        return f"JointData({count} samples of {f} torques, {p} parameters)"
+
+    @property
+    def positive(self) -> np.ndarray:
+        """Which parameters cannot be negative: rotor inertias and frictions, (p,)."""
+        ends = (".rotor", ".viscous", ".coulomb")
+        return np.array([label.endswith(ends) for label in self.labels])
+
+    def torques_of(self, parameters: np.ndarray) -> np.ndarray:
+        """Torques (T, f) of actuators with these parameters (p,), springs' included."""
+        return self.matrix @ parameters
+
+    def rms(self, parameters: np.ndarray) -> np.ndarray:
+        """Root mean square of the residual torque of each joint, (f,), N m or N."""
+        return np.sqrt(np.mean((self.torques_of(parameters) - self.torques) ** 2, axis=0))
+
+
+def joint_data(
+    model: System | AbstractFormulation,
+    coordinates: ArrayLike,
+    rates: ArrayLike,
+    accelerations: ArrayLike,
+    torques: ArrayLike,
+    *,
+    terms: Sequence[str] = (),
+    extra: Mapping[str, ArrayLike] | None = None,
+) -> JointData:
+    r"""Measured motion and torques of a tree as a linear model of its parameters.
+
+    Forces of the model other than gravity are known: what they exert is subtracted.
+
+    **Arguments:**
+
+    - `model`: a tree on the ground, or a formulation of one, placed by its joint coordinates (see
+      `joint_states`).
+    - `coordinates`, `rates`, `accelerations`: (T, f), m and rad, one column for each of
+      `rate_labels`, smoothed but not delayed.
+    - `torques`: of the actuators, on the child of each joint, (T, f), N m or N.
+    - `terms`: what else each joint has, of `"rotor"` (a reflected inertia, times the acceleration),
+      `"viscous"` (times the rate), `"coulomb"` (times the sign of the rate: leave samples at rest
+      out), `"offset"`.
+    - `extra`: more parameters by label, and their columns (T, f), such as coupled friction.
+
+    **Errors:** `ValueError` for shapes, values that are not finite, unknown terms, doubled labels,
+    and for what `regressor` and `joint_states` do not take.
+    """
+    system = tree_of(model)
+    check_placeable(system)
+    joints = rate_labels(system)
+    given = {
+        "coordinates": coordinates,
+        "rates": rates,
+        "accelerations": accelerations,
+        "torques": torques,
+    }
+    q, v, a, tau = (_samples(name, value, joints) for name, value in given.items())
+    if len({len(q), len(v), len(a), len(tau)}) > 1:
+        raise ValueError(
+            "`joint_data(...)` needs as many samples of each; got "
+            f"{ {name: len(np.asarray(value)) for name, value in given.items()} }."
+        )
+    mechanics, gravity = without_gravity(system)
+    inertial, applied = (np.asarray(x) for x in _of_samples(mechanics, gravity, q, v, a))
+    columns, labels = [inertial], list(parameter_labels(system))
+    for term in terms:
+        if term not in _TERMS:
+            raise ValueError(
+                f"`joint_data(terms=...)` takes of {list(_TERMS)}; got {term!r}. Give other "
+                "columns as `extra`."
+            )
+        columns.append(_diagonal(_TERMS[term](v, a)))
+        labels += [f"{joint}.{term}" for joint in joints]
+    for label, column in (extra or {}).items():
+        columns.append(_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
+        labels.append(label)
+    doubled = sorted({label for label in labels if labels.count(label) > 1})
+    if doubled:
+        raise ValueError(f"Every parameter needs a label of its own; got {doubled} twice.")
+    return JointData(
+        system=system,
+        labels=tuple(labels),
+        joints=joints,
+        matrix=np.concatenate(columns, axis=2),
+        torques=tau + applied,
+    )
+
+
+@jax.jit
+def _of_samples(mechanics, gravity, q, v, a):
+    def one(q, v, a):
+        none = jnp.zeros((0, 3, 3), q.dtype)
+        poses = tree_poses(mechanics, jnp.zeros((), q.dtype), q, none)
+        return inverse_dynamics(mechanics, gravity, poses, v, a)
+
+    return jax.vmap(one)(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a))
+
+
+def _samples(name: str, value: Any, joints: Sequence[str], length: int | None = None) -> np.ndarray:
+    array = np.asarray(float_array(value, f"joint_data({name}=...)"))
+    if array.ndim != 2 or array.shape[1] != len(joints) or length not in (None, len(array)):
+        samples = "T" if length is None else length
+        raise ValueError(
+            f"`joint_data({name}=...)` must have shape ({samples}, {len(joints)}), one column for "
+            f"each of {list(joints)}; got {array.shape}."
+        )
+    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"`joint_data({name}=...)` is not finite at sample {bad[0]}. Leave such samples out."
+        )
+    return array
+
+
+def _diagonal(values: np.ndarray) -> np.ndarray:
+    """One column for each joint, that acts on this joint alone, (T, f, f)."""
+    return values[:, :, None] * np.eye(values.shape[1])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class Regression:
+    r"""Weighted linear least squares of the base parameters.
+
+    **Attributes:** `data`; `base`, which combinations are determined; `values` (r,) of the base
+    parameters and their `covariance` (r, r), in SI units, for independent residuals; `noise` (f,),
+    standard deviation of each joint's torque, N m or N: as given, or as estimated;
+    `noise_is_known`; `parameters` (p,), the solution with zero for all that is regrouped, which
+    predicts torques but is in general no set of bodies: see `consistent_regression`.
+    """
+
+    data: JointData
+    base: BaseParameters
+    values: np.ndarray
+    covariance: np.ndarray
+    noise: np.ndarray
+    noise_is_known: bool
+    parameters: np.ndarray
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviations of the base parameters, (r,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def rms(self) -> np.ndarray:
+        """Root mean square of the residual torque of each joint, (f,), N m or N."""
+        return self.data.rms(self.parameters)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        rows = zip(self.base.expressions, self.values, self.std, strict=True)
+        lines = [
+            f"{estimate_text(value, std):>12} +- {std_text(std):>8}   {label}"
+            for label, value, std in rows
+        ]
+        return "\n".join([f"{self.base.rank} base parameters of {len(self.data.labels)}", *lines])
+
+
+def regress(
+    data: JointData, *, noise: ArrayLike | None = None, tolerance: float = 1e-8
+) -> Regression:
+    r"""Least squares of the base parameters, each joint weighted by its noise.
+
+    Without `noise`, a first solution with equal weights gives that of each joint, from its
+    residuals; the second uses it.
+
+    **Arguments:** `data`, of `joint_data`; `noise`, standard deviation of each joint's torque (f,),
+    N m or N; `tolerance`, see `base_parameters`.
+    **Errors:** `ValueError` for noise that is not positive, and fewer samples than parameters.
+    **Source:** Gautier, Khalil, Int. J. Robotics Res. 11 (1992) 362; weights: Gautier, Proc.
+    IEEE/ASME Int. Conf. Adv. Intelligent Mechatronics (1997) 37.
+    """
+    count, f, _ = data.matrix.shape
+    if noise is None:
+        sigma = np.ones(f)
+    else:
+        sigma = np.asarray(float_array(noise, "regress(noise=...)", (f,)))
+        if not np.all(np.isfinite(sigma) & (sigma > 0)):
+            raise ValueError("`regress(noise=...)` must be positive and finite, N m or N.")
+    rows = data.matrix.reshape(count * f, -1)
+    base = base_parameters(rows, data.labels, tolerance)
+    freedom = count * f - base.rank
+    if freedom <= 0:
+        raise ValueError(
+            f"There are {count * f} torques for {base.rank} base parameters. Measure more."
+        )
+    values, _ = _solve(data, base, sigma)
+    if noise is None:
+        left = data.matrix[:, :, base.chosen] @ values - data.torques
+        sigma = np.sqrt(np.sum(left**2, axis=0) * f / freedom)
+        if not np.all(sigma > 0):
+            sigma = np.maximum(sigma, np.finfo(float).eps * max(1.0, np.abs(data.torques).max()))
+    values, covariance = _solve(data, base, sigma)
+    parameters = np.zeros(len(data.labels))
+    parameters[list(base.chosen)] = values
+    return Regression(
+        data=data,
+        base=base,
+        values=values,
+        covariance=covariance,
+        noise=sigma,
+        noise_is_known=noise is not None,
+        parameters=parameters,
+    )
+
+
+def _solve(data: JointData, base: BaseParameters, sigma: np.ndarray):
+    """Weighted solution and its covariance, by QR with columns of unit length."""
+    W = (data.matrix[:, :, base.chosen] / sigma[:, None]).reshape(-1, base.rank)
+    size = np.linalg.norm(W, axis=0)
+    Q, R = np.linalg.qr(W / size)
+    values = np.linalg.solve(R, Q.T @ (data.torques / sigma).ravel()) / size
+    inverse = np.linalg.solve(R, np.eye(base.rank)) / size[:, None]
+    return values, inverse @ inverse.T

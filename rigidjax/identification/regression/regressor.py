@@ -1,0 +1,201 @@
+r"""Inverse dynamics of trees as a matrix times the inertial parameters of the bodies."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from ...bodies import Body, MassProperties
+from ...forces import Gravity, Motor
+from ...formulations import AbstractFormulation
+from ...rotations.euler_map import euler_map
+from ...rotations.matrix import cross, to_body, to_space
+from ...state import State
+from ...system import System
+from ...system.attachment import Poses
+from ...system.dynamics import body_accelerations
+from ...system.mechanics import SystemMechanics, Twists
+from ...system.placing import rate_labels
+from ...system.trees import null_space, tree_rates, tree_twists
+
+# In the order of `MassProperties.parameters`.
+NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+
+
+def regressor(
+    model: System | AbstractFormulation, states: State, accelerations: ArrayLike
+) -> Float[Array, "*T f p"]:
+    r"""The matrix $Y$ with $\tau = Y(q, \dot q, \ddot q)\,\pi$, the inverse dynamics of a tree.
+
+    $\tau$ are the generalised forces on the minimal velocities $\nu$ (`rate_labels`) that the
+    motion needs against inertia and gravity, those of actuators and all other forces together.
+    $\pi$ are, body by body, the ten of `MassProperties.parameters`: mass, first moments and inertia
+    about the origin of the body frame, in its axes. That origin, where `Body.position` is, need not
+    be the centre of mass here. Columns are derivatives of the wrench, exact as it is linear.
+
+    **Arguments:** `model`, a tree, or a formulation of one; its masses and inertias do not matter,
+    its `Gravity` does; `states`, leaves (L, ...) or (T, L, ...); `accelerations`, $\dot\nu$, (f,)
+    or (T, f), m/s^2 and rad/s^2.
+    **Returns:** shape (f, 10 L), or (T, f, 10 L).
+    **Errors:** `ValueError` for closed loops, prescribed motions, motors, wrong shapes; `TypeError`
+    for what is no system of bodies.
+    **Source:** Atkeson, An, Hollerbach, Int. J. Robotics Res. 5 (1986) 101, eq. (9), (12).
+    """
+    system = tree_of(model)
+    nu_dot = jnp.asarray(accelerations, float)
+    count = sum(system.rates_of_bodies)
+    shape = (*states.position.shape[:-2], count)
+    if nu_dot.shape != shape or states.position.shape[-2] != system.num_bodies:
+        raise ValueError(
+            f"`regressor(states, accelerations)` takes states of {system.num_bodies} bodies and "
+            f"accelerations of shape {shape}, one column for each of {list(rate_labels(system))}; "
+            f"got {nu_dot.shape}."
+        )
+    one = _of_state if nu_dot.ndim == 1 else jax.vmap(_of_state, in_axes=(None, None, 0, 0))
+    mechanics, gravity = without_gravity(system)
+    return jax.jit(one)(mechanics, gravity, states, nu_dot)
+
+
+def _of_state(mechanics: SystemMechanics, gravity, state: State, nu_dot):
+    R = jax.vmap(euler_map)(state.orientation)
+    poses = mechanics.poses(state.position, R, jnp.zeros(0))
+    places, t = mechanics.place(poses), jnp.zeros((), R.dtype)
+    nu = tree_rates(mechanics, t, places, Twists(state.velocity, state.angular_velocity))
+    return inverse_dynamics(mechanics, gravity, poses, nu, nu_dot)[0]
+
+
+def inverse_dynamics(
+    mechanics: SystemMechanics, gravity: Float[Array, "3"], poses: Poses, nu, nu_dot
+) -> tuple[Float[Array, "f p"], Float[Array, " f"]]:
+    """The regressor, and the generalised forces of all forces that `mechanics` has."""
+    t, places = jnp.zeros((), nu.dtype), mechanics.place(poses)
+    twists = tree_twists(mechanics, t, poses, places, nu)
+    change = body_accelerations(mechanics, t, poses, nu, nu_dot)
+    wrenches = jax.vmap(_wrench_columns)(
+        poses.rotations[:-1], twists.angular, change.linear - gravity, change.angular
+    )
+    T = null_space(mechanics, poses, places)
+    Y = jnp.einsum("lif,lip->flp", T, wrenches).reshape(nu.shape[0], -1)
+    applied = mechanics.applied(t, mechanics.kinematics(poses, places, twists))
+    return Y, jnp.einsum("lif,li->f", T, applied)
+
+
+def _wrench_columns(R, omega, a, alpha) -> Float[Array, "6 10"]:
+    """Wrench at the origin of a body frame for each inertial parameter, force in space components.
+
+    `a`, acceleration of the origin less gravity, space; `alpha`, angular, body components.
+    """
+    a_body = to_body(R, a)
+
+    def wrench(p):
+        first = p[1:4]
+        about = jnp.stack([p[4], p[5], p[7], p[5], p[6], p[8], p[7], p[8], p[9]]).reshape(3, 3)
+        force = p[0] * a_body + cross(alpha, first) + cross(omega, cross(omega, first))
+        spin = to_space(about, omega)
+        moment = to_space(about, alpha) + cross(omega, spin) + cross(first, a_body)
+        return jnp.concatenate([to_space(R, force), moment])
+
+    return jax.jacfwd(wrench)(jnp.zeros(10, R.dtype))
+
+
+def tree_of(model: Any) -> System:
+    """The system of a model, checked to be a tree that moves freely."""
+    system = model.system if isinstance(model, AbstractFormulation) else model
+    if not isinstance(system, System):
+        raise TypeError(
+            "The regression of inertial parameters takes a `System`, or a formulation of one; got "
+            f"{type(system).__name__}."
+        )
+    if system.closes:
+        closing = [system.joints[j].name for j in system.topology.loops]
+        closing += [constraint.name for constraint in system.constraints]
+        raise ValueError(
+            f"The regression of inertial parameters takes a tree; the joints {closing} close "
+            "loops, whose reactions are unknown. Use `rj.identify`."
+        )
+    for joint in system.joints:
+        if joint.armatures is not None:
+            raise ValueError(
+                f"The regression of inertial parameters has no rotors in its model: leave the "
+                f"`armature` of the joint {joint.name!r} out; in `joint_data` it is the term "
+                '"rotor", which is found with the rest.'
+            )
+        if joint.is_driven:
+            raise ValueError(
+                f"The motion of the joint {joint.name!r} is prescribed: leave `motion` out, the "
+                "motion is given by the states."
+            )
+    for force in system.forces:
+        if isinstance(force, Motor):
+            raise ValueError(
+                f"Leave the `Motor` on {force.joint!r} out: what actuators exert is what the "
+                "regression explains."
+            )
+    return system
+
+
+def without_gravity(system: System) -> tuple[SystemMechanics, Float[Array, "3"]]:
+    """Mechanics with all forces but gravity, and the sum of gravity, m/s^2."""
+    total = jnp.zeros(3, system.bodies[0].mass.dtype)
+    for force in system.forces:
+        if isinstance(force, Gravity):
+            total = total + force.vector
+    others = [force for force in system.forces if not isinstance(force, Gravity)]
+    items = (*system.joints, *system.constraints)
+    return SystemMechanics(System(system.bodies, items, others)), total
+
+
+def inertial_parameters(system: System) -> Float[Array, " p"]:
+    """The ten parameters of every body, (10 L,), about the origins of the body frames."""
+    return jnp.concatenate([body.mass_properties.parameters() for body in system.bodies])
+
+
+def parameter_labels(system: System) -> tuple[str, ...]:
+    """`"body.m"`, `"body.mx"`, ..., `"body.Izz"`, in the order of `inertial_parameters`."""
+    return tuple(f"{body.name}.{name}" for body in system.bodies for name in NAMES)
+
+
+def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
+    """The same tree of bodies with other inertial parameters, its joints and frames where they
+    are.
+
+    **Arguments:** `system`, whose forces are `Gravity` or act on joints; `parameters`, (10 L,),
+    physical.
+    **Errors:** `ValueError` for a wrong shape, for parameters that are not physical, for a force
+    that is attached to a body, as body frames move to the new centres of mass.
+    """
+    values = np.asarray(parameters, float)
+    if values.shape != (10 * system.num_bodies,):
+        raise ValueError(
+            f"`with_inertial_parameters(parameters=...)` must have shape "
+            f"({10 * system.num_bodies},); got {values.shape}."
+        )
+    for force in system.forces:
+        if force.body_names():
+            raise ValueError(
+                "`with_inertial_parameters` moves body frames, to which the "
+                f"{type(force).__name__} on {list(force.body_names())} is attached. Build "
+                "the system anew."
+            )
+    found = [MassProperties.from_parameters(part) for part in values.reshape(-1, 10)]
+    bodies = [_body_of(body, one) for body, one in zip(system.bodies, found, strict=True)]
+    arms = {body.name: one.center for body, one in zip(bodies, found, strict=True)}
+    frames = [
+        eqx.tree_at(lambda f: f.point, frame, frame.point - arms[frame.body])
+        for frame in system.frames
+    ]
+    new = System(bodies, (*system.joints, *system.constraints), system.forces, frames)
+    return new.tracking(system.tracked) if system.tracked else new
+
+
+def _body_of(body: Body, found: MassProperties) -> Body:
+    arm = to_space(euler_map(body.orientation), found.center)
+    spin = to_space(euler_map(body.orientation), body.angular_velocity)
+    return eqx.tree_at(
+        lambda b: (b.mass, b.inertia, b.position, b.velocity),
+        body,
+        (found.mass, found.tensor, body.position + arm, body.velocity + cross(spin, arm)),
+    )

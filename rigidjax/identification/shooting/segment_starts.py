@@ -1,0 +1,141 @@
+"""Starts of segments, from the samples of each segment alone."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...state import State
+from ..data.measurements import Runs
+from ..fit.problem import Problem
+from .segment_fit import SegmentFit, costs
+from .segments import Cut, Linearised, Unknowns
+
+# Relative decrease of the cost below which a fit ends, and its iterations.
+_ENOUGH, _MAX_ITERATIONS = 1e-3, 15
+# Parts of a segment whose samples count for its start, one after the other, before all do.
+_HORIZONS = (0.1, 0.3)
+# Damping relative to the columns of the Jacobian: at first, and by what it changes.
+_DAMPING, _DOWN, _UP, _MOST = 1e-2, 0.2, 5.0, 1e12
+# A segment whose residuals are this many times the median of all has a wrong start.
+_BAD = 3.0
+
+
+def fit_starts(fit: SegmentFit, noise: float | None) -> tuple[Unknowns, Linearised, float]:
+    """Starts that fit the segments each for itself, with the parameters as they are.
+
+    **Arguments:** `noise` of a weighted residual, `None` to find it from what is left.
+    **Returns:** parameters and starts, the segments there, and the noise.
+    """
+    shared, own = fit.problem.start()
+    shape = (*fit.cut.ts.shape[:2], 2 * len(fit.independent))
+    at = Unknowns(shared, own, jnp.zeros(shape, own.dtype))
+    whole = _within(fit, 1.0)
+    for horizon in _HORIZONS:
+        at, _ = _fitted(fit, at, _within(fit, horizon), noise)
+    at, found = _fitted(fit, at, whole, noise)
+    for _ in range(shape[1]):
+        cost = costs(found)
+        bad = ~(cost <= _BAD**2 * np.median(cost, axis=1, keepdims=True))
+        # One behind another that is bad is guessed when that is good.
+        again = np.pad(bad[:, 1:] & ~bad[:, :-1], ((0, 0), (1, 0)))
+        if not again.any():
+            break
+        before = fit.bases
+        fit.bases = _continued(before, found.final, again)
+        at, new = _fitted(fit, at, whole, noise)
+        better = again & (costs(new) < cost)
+        fit.bases = _mixed(better, fit.bases, before)
+        found = _chosen(better, new, found)
+        if not better.any():
+            break
+    found = fit.linearise(at)
+    if noise is None:
+        counts = sum(np.count_nonzero(w) for w in fit.cut.weights)
+        noise = float(np.sqrt(np.sum(costs(found)) / counts))
+    return at, found, noise
+
+
+def _within(fit: SegmentFit, horizon: float) -> np.ndarray:
+    """Which residuals lie in this part of their segment, (N,), three samples at least."""
+    length = fit.cut.ts.shape[2]
+    first = np.arange(length) < max(3, np.ceil(horizon * length))
+    return np.concatenate([np.repeat(first, w.shape[-1]) for w in fit.cut.weights])
+
+
+def _fitted(
+    fit: SegmentFit, at: Unknowns, within: np.ndarray, noise: float | None
+) -> tuple[Unknowns, Linearised]:
+    """Levenberg-Marquardt for every segment at once, each with a damping of its own."""
+    found = fit.linearise(at)
+    damping = np.full(at.change.shape[:2], _DAMPING)
+    # A part of what is left, or of the noise.
+    least = np.count_nonzero(within) * (noise or 0.0) ** 2
+    for _ in range(_MAX_ITERATIONS):
+        step = _own_step(found, within, at.change.shape[-1], damping)
+        trial = eqx.tree_at(lambda u: u.change, at, at.change + step)
+        new = fit.linearise(trial)
+        old_cost, new_cost = costs(found, within), costs(new, within)
+        better = new_cost < old_cost
+        change = np.where(better[..., None], trial.change, at.change)
+        at = eqx.tree_at(lambda u: u.change, at, change)
+        found = _chosen(better, new, found)
+        damping = np.clip(damping * np.where(better, _DOWN, _UP), 0.0, _MOST)
+        if not np.any(better & (old_cost - new_cost > _ENOUGH * (old_cost + least))):
+            break
+    return fit.rebased(at, found), found
+
+
+def guesses(problem: Problem, runs: Runs, pieces: Cut) -> State:
+    """The start state of the run at every node, improved by what sensors read there."""
+    states = []
+    for b in range(problem.num_runs):
+        given = jax.tree.map(lambda leaf, b=b: leaf[b], problem.runs.state0)
+        for k in range(pieces.ts.shape[1]):
+            state = given
+            for sensor, values in zip(runs.sensors, pieces.values, strict=True):
+                state = sensor.start(problem.model, state, values[b, k, 0])
+            states.append(state)
+    shape = pieces.ts.shape[:2]
+    return jax.tree.map(lambda *x: jnp.stack(x).reshape(*shape, *x[0].shape), *states)
+
+
+def _own_step(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np.ndarray:
+    """Damped steps of the starts of all segments, (B, K, n)."""
+    use = found.okay[..., None] & within
+    J = np.where(use[..., None], found.jacobian[..., -n:], 0.0)
+    r = np.where(use, found.residuals, 0.0)
+    size = np.linalg.norm(J, axis=2)
+    D = np.sqrt(damping)[..., None] * np.where(size > 0, size, 1.0)
+    rows = np.concatenate([J, D[..., None] * np.eye(n)], axis=2)
+    right = np.concatenate([r, np.zeros_like(D)], axis=2)
+    return -(np.linalg.pinv(rows) @ right[..., None])[..., 0]
+
+
+def _chosen(better: np.ndarray, new: Linearised, old: Linearised) -> Linearised:
+    """`new` in the segments where it is better. Gaps belong to no segment: they are left as old."""
+
+    def pick(a, b):
+        return np.where(better.reshape(*better.shape, *(1,) * (a.ndim - 2)), a, b)
+
+    fields = ("residuals", "jacobian", "states", "final", "angles", "okay")
+    return eqx.tree_at(
+        lambda f: [getattr(f, name) for name in fields],
+        old,
+        [jax.tree.map(pick, getattr(new, name), getattr(old, name)) for name in fields],
+    )
+
+
+def _mixed(mask: np.ndarray, first: State, second: State) -> State:
+    def pick(a, b):
+        return jnp.where(mask.reshape(*mask.shape, *(1,) * (a.ndim - 2)), a, b)
+
+    return jax.tree.map(pick, first, second)
+
+
+def _continued(bases: State, final: State, again: np.ndarray) -> State:
+    """Bases of these segments where the segments before them end."""
+    shifted = jax.tree.map(lambda x: np.concatenate([x[:, :1], x[:, :-1]], axis=1), final)
+    return _mixed(again, shifted, bases)

@@ -1,0 +1,262 @@
+"""Runs cut into segments, each with a start of its own, and their linearisation."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ...formulations.charts import split_chart
+from ...joints.base import wrapped
+from ...rotations import so3
+from ...state import State
+from ..data.measurements import Runs
+from ..fit.problem import Problem, Run, weighted
+from ..nearby_states import Directions, displaced
+from ..sensors.base import AbstractSensor
+
+
+class Cut(eqx.Module):
+    """The samples of all runs by segments, with axes (B, K) in front; see `Run`.
+
+    A segment ends at the first sample of the next one, where its own samples do not count.
+    """
+
+    ts: Float[Array, "B K T"]
+    values: tuple[Array, ...]
+    weights: tuple[Float[Array, "B K T C"], ...]
+
+
+def cut(runs: Runs, count: int, num_start: int) -> Cut:
+    """Cut every run into `count` segments of as many samples as can be.
+
+    **Arguments:** `num_start`, coordinates of the start of a segment.
+    **Errors:** `ValueError` for fewer intervals than segments, and for segments whose samples are
+    fewer than the coordinates of their start.
+    """
+    shortest = int(np.argmin(runs.lengths))
+    if runs.lengths[shortest] - 1 < count:
+        raise ValueError(
+            f"`identify(segments={count})`: the run {runs.names[shortest]} has "
+            f"{runs.lengths[shortest]} times, enough for at most {runs.lengths[shortest] - 1} "
+            "segments."
+        )
+    nodes = [np.linspace(0, n - 1, count + 1).astype(int) for n in runs.lengths]
+    length = 1 + max(int(np.diff(edges).max()) for edges in nodes)
+    place = np.stack(
+        [np.minimum(e[:-1, None] + np.arange(length), e[1:, None]) for e in nodes]
+    )  # (B, K, T)
+    inside = np.stack([e[:-1, None] + np.arange(length) < e[1:, None] for e in nodes])
+    # The last sample of a run belongs to its last segment.
+    ends = np.stack([np.arange(length) == e[-1] - e[-2] for e in nodes])
+    inside[:, -1] |= ends
+
+    def pick(array: Any) -> np.ndarray:
+        array = np.asarray(array)
+        return np.stack([array[b, place[b]] for b in range(len(nodes))])
+
+    weights = [np.where(inside[..., None], pick(w), 0.0) for w in runs.weights]
+    counts = np.sum([np.count_nonzero(w, axis=(2, 3)) for w in weights], axis=0)
+    few = np.argwhere(counts < num_start)
+    if few.size:
+        b, k = few[0]
+        raise ValueError(
+            f"`identify(segments={count})`: segment {k + 1} of the run {runs.names[b]} has "
+            f"{counts[b, k]} scalar samples, which cannot determine the {num_start} coordinates of "
+            "its start. Use fewer segments."
+        )
+    return Cut(
+        jnp.asarray(pick(runs.ts)),
+        tuple(jnp.asarray(pick(v)) for v in runs.values),
+        tuple(jnp.asarray(w) for w in weights),
+    )
+
+
+class Unknowns(eqx.Module):
+    """What is varied: coordinates of the parameters, and changes of the starts of the segments.
+
+    `shared` (S,), `own` (B, P), `change` (B, K, n); those of the first segments have no effect.
+    """
+
+    shared: Float[Array, " S"]
+    own: Float[Array, "B P"]
+    change: Float[Array, "B K n"]
+
+
+class Segments(eqx.Module):
+    """All segments about their base states, with axes (B, K) in front."""
+
+    problem: Problem
+    cut: Cut
+    bases: State
+    directions: Directions
+
+
+class Linearised(eqx.Module):
+    """Residuals and gaps with their derivatives.
+
+    **Attributes:** `residuals` (B, K, N), weighted; `jacobian` (B, K, N, S + P + n), by shared
+    coordinates, own ones, and the change of the start; `gaps` (B, K - 1, 12 L), end of a segment
+    less start of the next, position (m), rotation (rad), velocity, angular velocity of each body;
+    `ends`, their derivatives by what the end depends on, `starts`, by what the next start does,
+    (B, K - 1, 12 L, S + P + n); `states`, at the starts; `final`, at the ends; `angles` there of
+    joints that are followed beyond pi; `prior`, residuals of the shared parameters (R,) and their
+    derivatives by coordinates (R, S), of those of the runs (B, Q) and theirs (B, Q, P); `okay`
+    (B, K).
+    """
+
+    residuals: Array
+    jacobian: Array
+    gaps: Array
+    ends: Array
+    starts: Array
+    states: State
+    final: State
+    angles: Array
+    prior: tuple[Array, Array, Array, Array]
+    okay: Bool[Array, "B K"]
+
+
+class _End(eqx.Module):
+    """Reads what the next segment starts from."""
+
+    def predict(self, model, t, y):
+        """State and followed angles."""
+        return model.decode(t, y), model.layout.angles(split_chart(y)[0])
+
+
+@eqx.filter_jit
+def linearise(segments: Segments, at: Unknowns) -> Linearised:
+    """Simulate all segments at once, with derivatives in forward mode.
+
+    A segment depends on the shared parameters, those of its run, and its own start: as many
+    directions, whatever the number of segments.
+    """
+    num_shared, num_own = at.shared.shape[0], at.own.shape[1]
+    count = segments.cut.ts.shape[1]
+    first = jnp.arange(count) == 0
+
+    def one(own, run, first, change, cut, base, directions):
+        point = jnp.concatenate([at.shared, own, change])
+
+        def function(z):
+            parts = jnp.split(z, (num_shared, num_shared + num_own))
+            return _simulated(segments.problem, run, cut, base, directions, first, *parts)
+
+        def push(direction):
+            return jax.jvp(local, (point,), (direction,), has_aux=True)
+
+        def local(z):
+            r, (start, final, angles), okay = function(z)
+            about = jax.lax.stop_gradient((start, final))
+            values = (difference(start, about[0]), difference(final, about[1]))
+            return (r, values), (start, final, angles, okay)
+
+        identity = jnp.eye(point.shape[0], dtype=point.dtype)
+        (r, _), (J, changes), aux = jax.vmap(push, out_axes=(None, -1, None))(identity)
+        return r, J, changes, aux
+
+    over_segments = jax.vmap(one, in_axes=(None, None, 0, 0, 0, 0, 0))
+    over_runs = jax.vmap(over_segments, in_axes=(0, 0, None, 0, 0, 0, 0))
+    r, J, (d_start, d_final), (start, final, angles, okay) = over_runs(
+        at.own, segments.problem.runs, first, at.change, segments.cut, segments.bases,
+        segments.directions,
+    )  # fmt: skip
+    after, before = (
+        jax.tree.map(lambda x: x[:, 1:], start),
+        jax.tree.map(lambda x: x[:, :-1], final),
+    )
+    gaps, by_end, by_start = jax.vmap(jax.vmap(_gap))(before, after)
+    finite = jnp.all(jnp.isfinite(r), axis=2) & jnp.all(jnp.isfinite(J), axis=(2, 3))
+    return Linearised(
+        r, J, gaps, by_end @ d_final[:, :-1], by_start @ d_start[:, 1:], start, final, angles,
+        _prior(segments.problem, at), okay & finite,
+    )  # fmt: skip
+
+
+def _prior(problem: Problem, at: Unknowns) -> tuple[Array, Array, Array, Array]:
+    """Residuals of the priors with their derivatives by coordinates."""
+    count, runs = len(problem.shared_parameters), problem.runs
+
+    def rows(parameters, leaves):
+        found = [
+            p.prior.rows(p.transform, leaf)
+            for p, leaf in zip(parameters, leaves, strict=True)
+            if p.prior is not None
+        ]
+        return jnp.concatenate([jnp.zeros(0, at.shared.dtype), *found])
+
+    def of_all(shared):
+        only = jax.tree.map(lambda leaf: leaf[0], runs)
+        return rows(problem.shared_parameters, problem.leaves(shared, at.own[0], only)[:count])
+
+    def of_run(own, run):
+        return rows(problem.own_parameters, problem.leaves(at.shared, own, run)[count:])
+
+    by_own = jax.vmap(jax.jacfwd(of_run))(at.own, runs)
+    return of_all(at.shared), jax.jacfwd(of_all)(at.shared), jax.vmap(of_run)(at.own, runs), by_own
+
+
+def _simulated(problem, run, cut, base, directions, first, shared, own, change):
+    """Residuals of one segment; start, end and angles; success."""
+    experiment = problem.experiment(problem.leaves(shared, own, run), run)
+    t, half = cut.ts[0], change.shape[0] // 2
+    given, closed = experiment.started(t)
+    moved, okay = displaced(experiment.model, base, t, directions, change[:half], change[half:])
+    state = jax.tree.map(lambda a, b: jnp.where(first, a, b), given.normalized(), moved)
+    sensors = experiment.sensors
+    alone = eqx.tree_at(
+        lambda e: (e.state0, e.sensors, e.start),
+        experiment,
+        (state, (*sensors, _End()), None),
+        is_leaf=lambda x: x is None,
+    )
+    segment = Run(state, cut.ts, cut.values, cut.weights, run.own, run.inputs)
+    (*readings, (states, angles)), success = problem.predict(alone, segment)
+    residuals = [
+        _residual(experiment.model, sensor, reading, values)
+        for sensor, reading, values in zip(sensors, readings, cut.values, strict=True)
+    ]
+    final = jax.tree.map(lambda leaf: leaf[-1], states)
+    r = weighted(residuals, cut.weights)
+    return r, (state, final, angles[-1]), success & jnp.where(first, closed, okay)
+
+
+def _residual(model, sensor: AbstractSensor, reading, values):
+    """Residuals of a sensor; a segment does not know how often a joint has turned before.
+
+    The same turns for all samples: each by itself would take a fast turn for a slow one.
+    """
+    r = jax.vmap(sensor.residual)(reading, values)
+    return r + (wrapped(r[0]) - r[0]) if sensor.tracked_joints(model) else r
+
+
+def difference(state: State, other: State) -> Float[Array, " G"]:
+    """`state` less `other`, body by body: position, rotation about body axes, velocity, rate."""
+    turn = jax.vmap(lambda p, q: so3.log_quaternion(so3.multiply(so3.conjugate(q), p)))
+    parts = [
+        state.position - other.position,
+        turn(state.orientation, other.orientation),
+        state.velocity - other.velocity,
+        state.angular_velocity - other.angular_velocity,
+    ]
+    return jnp.concatenate([part.ravel() for part in parts])
+
+
+def _gap(end: State, start: State):
+    """Gap between two segments, and its derivatives by small changes of both states."""
+
+    def moved(state, change):
+        x, turn, v, w = change.reshape(4, -1, 3)
+        p = jax.vmap(lambda p, u: so3.multiply(p, so3.exp_quaternion(u)))(state.orientation, turn)
+        return State(state.position + x, p, state.velocity + v, state.angular_velocity + w)
+
+    zero = jnp.zeros(4 * end.position.size, end.position.dtype)
+
+    def function(first, second):
+        return difference(moved(end, first), moved(start, second))
+
+    by_end, by_start = jax.jacfwd(function, argnums=(0, 1))(zero, zero)
+    return difference(end, start), by_end, by_start

@@ -1,0 +1,216 @@
+r"""Multiple shooting: runs in segments whose gaps are closed in stages.
+
+Over a long run of a chaotic system a trajectory depends so strongly on its parameters that the sum
+of squares has a local minimum at every turn. Over a segment it does not. So every segment gets a
+start of its own, found from its samples, and the gaps between segments count as residuals, with a
+weight that grows until they are closed.
+
+**Source:** Bock (1983), in Numerical Treatment of Inverse Problems in Differential and Integral
+Equations; the weights of the gaps in place of constraints: Voss, Timmer, Kurths, Int. J.
+Bifurcation Chaos 14 (2004) 1905.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data.measurements import Runs
+from ..fit.least_squares import Minimum
+from ..fit.problem import Problem
+from ..nearby_states import independent_rates
+from .block_elimination import solve
+from .segment_fit import SegmentFit, costs
+from .segment_starts import fit_starts, guesses
+from .segments import Linearised, Unknowns, cut
+
+# Weights of the gaps, relative to their size and the noise, one stage after the other.
+_WEIGHTS = (1.0, 3e1, 1e3, 1e5, 1e7)
+# Gaps below this part of the size of the motion are closed.
+_CLOSED = 1e-7
+# Relative decrease of the cost below which a stage ends, and iterations of a stage.
+_ENOUGH, _MAX_ITERATIONS = 1e-3, 20
+# Damping relative to the columns of the Jacobian: at first, and by what it changes.
+_DAMPING, _DOWN, _UP, _MOST = 1e-2, 0.2, 5.0, 1e12
+
+
+@dataclasses.dataclass(frozen=True)
+class Shot:
+    """What multiple shooting found: the problem to go on from, and what to report.
+
+    `gap`, the largest at the end, relative to the size of the motion; `iterations`, `failures`.
+    """
+
+    problem: Problem
+    count: int
+    gap: float
+    iterations: int
+    failures: int
+
+    @property
+    def closed(self) -> bool:
+        """Whether the segments join to one trajectory."""
+        return self.gap < _CLOSED
+
+    def notes(self, converged: bool) -> list[str]:
+        """Notes for the fit, whose undivided run has `converged` or not."""
+        out = [
+            f"Multiple shooting: {self.count} segments in each run, {self.iterations} iterations, "
+            f"{self.failures} of them with a simulation that failed; the largest gap at the end "
+            f"is {self.gap:.2g} of the size of the motion."
+        ]
+        if not self.closed:
+            out.append(
+                "The gaps between the segments could not be closed: no trajectory of the model "
+                "follows these data over whole runs. Shorter runs, or noise in the model."
+            )
+        if not converged:
+            out.append(
+                "The undivided run did not converge from what multiple shooting found: over its "
+                "length small changes grow too much (chaos), or it starts too far off. Its parts "
+                "may still be fitted as runs of their own."
+            )
+        return out
+
+
+def shoot(problem: Problem, runs: Runs, segments: int) -> Shot:
+    """Parameters and start of a problem from multiple shooting.
+
+    Priors of parameters count in all stages in which these are varied.
+
+    **Arguments:** `segments`, their number in each run, at least 2.
+    **Errors:** `ValueError` for more segments than the samples allow, and for a joint with a force
+    that depends on turns beyond pi, which a segment does not know of.
+    """
+    first = jax.tree.map(lambda leaf: leaf[0], problem.runs.state0)
+    independent = independent_rates(problem.model, first)
+    pieces = cut(runs, segments, 2 * len(independent))
+    fit = SegmentFit(problem, pieces, independent, guesses(problem, runs, pieces))
+    at, found, noise = fit_starts(fit, 1.0 if runs.noise_is_known else None)
+    size = _sizes(fit)
+    at, found = _join(fit, at, found, noise, size)
+    fit.check_angles(found)
+    gap = float(np.abs(found.gaps / size).max())
+    return Shot(_with_leaves(problem, at), segments, gap, fit.iterations, fit.failures)
+
+
+def _sizes(fit: SegmentFit) -> np.ndarray:
+    """Size of the motion for every entry of a gap: spread of positions, 1 rad, rms velocities."""
+
+    def rms(x):
+        return max(float(np.sqrt(np.mean(np.square(x)))), 1e-12)
+
+    x = np.asarray(fit.bases.position)
+    spread = x - x.mean(axis=(0, 1))
+    sizes = (rms(spread), 1.0, rms(fit.bases.velocity), rms(fit.bases.angular_velocity))
+    return np.repeat(sizes, 3 * x.shape[-2])
+
+
+def _join(
+    fit: SegmentFit, at: Unknowns, found: Linearised, noise: float, size: np.ndarray
+) -> tuple[Unknowns, Linearised]:
+    """Parameters and starts with which the gaps are closed: these count more and more."""
+    for weight in _WEIGHTS:
+        at, found = _fit_all(fit, at, found, weight * noise / size, noise)
+        at = fit.rebased(at, found)
+        found = fit.linearise(at)
+        if np.abs(found.gaps / size).max() < 1e-2 * _CLOSED:
+            break
+    return at, found
+
+
+def _fit_all(
+    fit: SegmentFit, at: Unknowns, found: Linearised, weight: np.ndarray, noise: float
+) -> tuple[Unknowns, Linearised]:
+    """Levenberg-Marquardt with the structure of the segments.
+
+    **Arguments:** `weight` of the gaps; `noise` of a weighted residual, which priors are weighed
+    against.
+    """
+    damping, scale = _DAMPING, None
+    cost = _total(found, weight, noise)
+    for _ in range(_MAX_ITERATIONS):
+        rows = _rows(found, weight, noise)
+        scale = _column_sizes(at, *rows, scale)
+        step = solve(*rows, tuple(np.sqrt(damping) * x for x in scale))
+        trial = jax.tree.map(np.add, at, Unknowns(*map(jnp.asarray, step)))
+        new = fit.linearise(trial)
+        new_cost = _total(new, weight, noise)
+        if not new_cost < cost:
+            damping *= _UP
+            if damping > _MOST:
+                break
+            continue
+        gain, at, found, cost = cost - new_cost, trial, new, new_cost
+        damping *= _DOWN
+        if gain <= _ENOUGH * cost:
+            break
+    return at, found
+
+
+def _total(found: Linearised, weight: np.ndarray, noise: float) -> float:
+    """Sum of squares with gaps and priors; infinite where the simulation fails."""
+    of_shared, _, of_runs, _ = found.prior
+    gaps = np.sum((weight * found.gaps) ** 2)
+    prior = noise**2 * (np.sum(of_shared**2) + np.sum(of_runs**2))
+    total = float(np.sum(costs(found)) + gaps + prior)
+    return total if np.isfinite(total) else np.inf
+
+
+def _rows(found: Any, weight: np.ndarray, noise: float):
+    """Residuals, gaps and priors with their derivatives, weighted."""
+    data = found.residuals, found.jacobian
+    columns = weight[:, None]
+    gaps = weight * found.gaps, columns * found.ends, columns * found.starts
+    r, by_shared, of_runs, by_own = (noise * x for x in found.prior)
+    return data, gaps, (r, by_shared, of_runs, by_own)
+
+
+def _column_sizes(at: Unknowns, data, gaps, prior, before):
+    """Norms of the columns of the Jacobian, the largest so far."""
+    (_, J), (_, ends, starts), (_, by_shared, _, by_own) = data, gaps, prior
+    squares = np.sum(J**2, axis=2)
+    squares[:, :-1] += np.sum(ends**2, axis=2)
+    squares[:, 1:] += np.sum(starts**2, axis=2)
+    S, P = at.shared.size, at.own.shape[1]
+    sizes = (
+        squares[..., :S].sum(axis=(0, 1)) + np.sum(by_shared**2, axis=0),
+        squares[..., S : S + P].sum(axis=1) + np.sum(by_own**2, axis=1),
+        squares[..., S + P :],
+    )
+    # What nothing depends on, such as the change of a first start, is not moved.
+    sizes = [np.sqrt(np.where(x > 0, x, 1.0)) for x in sizes]
+    if before is None:
+        return sizes
+    return [np.maximum(a, b) for a, b in zip(sizes, before, strict=True)]
+
+
+def _with_leaves(problem: Problem, at: Unknowns) -> Problem:
+    """The problem that starts from these coordinates."""
+    count = len(problem.shared_parameters)
+    shared, own = jnp.asarray(at.shared), jnp.asarray(at.own)
+    leaves = jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs)
+    return eqx.tree_at(
+        lambda p: (p.shared, p.runs.own),
+        problem,
+        (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
+    )
+
+
+def started_from(problem: Problem, minimum: Minimum) -> Minimum:
+    """The minimum with the components at the start of this problem as those it started from."""
+    shared, own = problem.start()
+    transforms = [p.transform for p in problem.parameters]
+    count = len(problem.shared_parameters)
+
+    def components(own, run):
+        leaves = problem.leaves(shared, own, run)
+        values = [t.estimates(leaf) for t, leaf in zip(transforms, leaves, strict=True)]
+        none = jnp.zeros(0, own.dtype)
+        return jnp.concatenate([none, *values[:count]]), jnp.concatenate([none, *values[count:]])
+
+    first, second = jax.vmap(components)(own, problem.runs)
+    return eqx.tree_at(lambda m: (m.first.shared, m.first.own), minimum, (first[0], second))

@@ -1,0 +1,1 @@
+"""Covariances, what data determine, tests of residuals."""

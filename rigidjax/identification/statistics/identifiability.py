@@ -1,0 +1,218 @@
+"""What the data determine, sharply or not at all, in words."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from .ambiguity import (
+    Components,
+    change_of,
+    describe,
+    directions,
+    is_common_scale,
+    listed,
+    seen,
+)
+from .covariance import Spectrum, reach_of
+from .digits import estimate_text, std_text
+
+# Parameters at least this correlated may have a combination that is much sharper than they are.
+_CORRELATED = 0.9
+# A combination is worth a sentence if its relative standard deviation gains this factor.
+_SHARPER = 3.0
+# A standard deviation above this part of the value is worth a sentence: the parameter is "hardly
+# determined"; or zero within its error, if that is below the second part of what it started from.
+_WEAK, _ZERO = 0.5, 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Combination:
+    """A combination of parameters that is known better than they are."""
+
+    label: str
+    value: float
+    std: float
+    unit: str
+    parts: tuple[str, ...]
+    parts_std: tuple[float, ...]
+
+    def __str__(self) -> str:
+        each = " and ".join(
+            f"{part} to {std_text(std)}"
+            for part, std in zip(self.parts, self.parts_std, strict=True)
+        )
+        unit = f" {self.unit}" if self.unit else ""
+        return (
+            f"{self.label} = {estimate_text(self.value, self.std)}{unit} is sharp, known to "
+            f"{std_text(self.std)}{unit}; "
+            f"{each} are not."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Identifiability:
+    """The verdict on a fit, from the Jacobian at its solution.
+
+    **Attributes:**
+
+    - `identifiable`: whether every fitted parameter is determined.
+    - `rank` and `num_parameters`, of the Fisher information.
+    - `condition`: of the weighted Jacobian with columns of norm one, whatever the units and values
+      of the parameters; squared, that of the Fisher information in this scaling.
+    - `singular_values`: in the same scaling.
+    - `undetermined`: changes of parameters, by label, that change no prediction: relative to the
+      value, the largest being one; absolute where a parameter is zero as far as the data tell.
+    - `sharp`: combinations known better than the parameters in them.
+    - `messages`: all of it in words.
+    """
+
+    identifiable: bool
+    rank: int
+    num_parameters: int
+    condition: float
+    singular_values: tuple[float, ...]
+    undetermined: tuple[dict[str, float], ...]
+    sharp: tuple[Combination, ...]
+    messages: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.messages)
+
+
+def judge(
+    of: Components,
+    fitted: np.ndarray,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    jacobian: np.ndarray,
+    variance: float,
+    tolerance: float,
+) -> tuple[Spectrum, Identifiability]:
+    """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
+
+    **Arguments:** `of`, all components (K,), which of them are `fitted`, where they started, and
+    their `sizes`, `Parameter.size`; `jacobian` (M, K) of the weighted residuals; `variance` of a
+    weighted residual; `tolerance`, singular values relative to the largest that count as zero.
+    **Returns:** the spectrum of the fitted ones, and the verdict.
+    """
+    reach = reach_of(of.values, starts, np.asarray(of.groups), sizes)
+    chosen = [int(k) for k in np.flatnonzero(fitted)]
+    part = _part(of, chosen)
+    spectrum = Spectrum(jacobian[:, chosen], tolerance, reach[chosen])
+    undetermined, messages = describe(spectrum, part, variance)
+    if not messages:
+        messages = _held_texts(Spectrum(jacobian, tolerance, reach), of, fitted, variance)
+    std = np.sqrt(np.diag(spectrum.covariance(variance)))
+    weak = _weak_texts(part, std, reach[chosen], sizes[chosen])
+    messages = [*messages, *weak] if undetermined else [*weak, *messages]
+    sharp = _sharp_combinations(part, spectrum, variance)
+    messages += [str(combination) for combination in sharp]
+    if spectrum.rank == len(chosen):
+        # Behind what is hardly determined: the worst news comes first.
+        messages.insert(len(weak), f"All {len(chosen)} fitted parameters are determined.")
+    return spectrum, Identifiability(
+        identifiable=spectrum.rank == len(chosen),
+        rank=spectrum.rank,
+        num_parameters=len(chosen),
+        condition=spectrum.condition,
+        singular_values=tuple(float(x) for x in spectrum.values),
+        undetermined=tuple(undetermined),
+        sharp=tuple(sharp),
+        messages=tuple(messages),
+    )
+
+
+def _weak_texts(of, std, reach, sizes):
+    """Parameters whose standard deviation is as large as they are."""
+    largest = reach_of(of.values, of.values, np.asarray(of.groups), sizes)
+    messages = []
+    for label, value, own, size, possible in zip(
+        of.labels, of.values, std, largest, reach, strict=True
+    ):
+        if not (np.isfinite(own) and own > _WEAK * size):
+            continue
+        if 0 < _ZERO * possible < own:
+            messages.append(
+                f"{label} is hardly determined: {estimate_text(value, own)} with a standard "
+                f"deviation of {std_text(own)}."
+            )
+        else:
+            messages.append(
+                f"{label} cannot be told from zero: {estimate_text(value, own)} with a standard "
+                f"deviation of {std_text(own)}."
+            )
+    return messages
+
+
+def _part(of, chosen):
+    return Components(
+        tuple(of.labels[k] for k in chosen),
+        tuple(of.units[k] for k in chosen),
+        of.values[chosen],
+        tuple(of.groups[k] for k in chosen),
+    )
+
+
+def _held_texts(whole, of, fitted, variance):
+    """What would not be determined without the values that are held fixed."""
+    held = {label for label, f in zip(of.labels, fitted, strict=True) if not f}
+    has_value = seen(whole, of, variance)
+    idle, messages = [], []
+    for row in directions(whole):
+        change = change_of(row, whole, of, has_value)
+        if set(change) <= held:
+            idle += [label for label in change if label not in idle]
+        else:
+            common = is_common_scale(row, change, has_value)
+            messages.append(_rests_on_text(change, [x for x in change if x in held], common))
+    if len(idle) == 1:
+        messages.append(f"The value at which {idle[0]} is held fixed has no effect.")
+    elif idle:
+        idle = sorted(idle, key=of.labels.index)
+        messages.append(f"The values at which {listed(idle)} are held fixed have no effect.")
+    return messages
+
+
+def _rests_on_text(change, held, common):
+    fixed = listed(held)
+    if common:
+        return (
+            f"The data determine only the ratios of {listed(list(change))}: their common scale "
+            f"rests on {fixed}, which is held fixed, and an error of it is not in the standard "
+            "deviations."
+        )
+    fitted = listed([label for label in change if label not in held])
+    return (
+        f"{fitted}: without {fixed}, which is held fixed, not all of these would be determined; an "
+        "error of it is not in the standard deviations."
+    )
+
+
+def _sharp_combinations(of, spectrum, variance):
+    found = []
+    covariance = spectrum.covariance(variance)
+    std = np.sqrt(np.diag(covariance))
+    for i, j in itertools.combinations(range(len(of.labels)), 2):
+        if of.units[i] != of.units[j] or not np.isfinite(std[[i, j]]).all():
+            continue
+        if min(std[i], std[j]) == 0 or (abs(covariance[i, j]) < _CORRELATED * std[i] * std[j]):
+            continue
+        sign = -1.0 if covariance[i, j] > 0 else 1.0
+        gradient = np.zeros(len(of.labels))
+        gradient[i], gradient[j] = 1.0, sign
+        # Not from the covariance, where the difference of two large numbers would cancel.
+        combined = spectrum.std_of(gradient, variance)
+        if _SHARPER * combined > min(std[i], std[j]):
+            continue
+        found.append(
+            Combination(
+                label=f"{of.labels[i]} {'-' if sign < 0 else '+'} {of.labels[j]}",
+                value=float(of.values[i] + sign * of.values[j]),
+                std=combined,
+                unit=of.units[i],
+                parts=(of.labels[i], of.labels[j]),
+                parts_std=(float(std[i]), float(std[j])),
+            )
+        )
+    return found
