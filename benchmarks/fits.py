@@ -28,10 +28,6 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.integrate
 import scipy.optimize
-from rigidjax.identification.fit.arguments import Options, prepare
-from rigidjax.identification.fit.evaluation import evaluate
-from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.problem import make_problem
 
 import rigidjax as rj
 from rigidjax import problems
@@ -40,11 +36,16 @@ from rigidjax.identification import (
     Parameter,
     Positive,
     PrincipalInertia,
+    Simulation,
     excitation,
     identify,
     identify_batch,
 )
 from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.fit.evaluation import evaluate
+from rigidjax.identification.fit.least_squares import minimise
+from rigidjax.identification.fit.options import Options, prepare, trials
+from rigidjax.identification.fit.problem import make_problem
 
 SPREAD = 0.3
 
@@ -274,7 +275,7 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
     runs = stack_runs(data)
     model, states = prepare(off, runs, state0)
     options = Options(horizons=(1.0,))
-    simulation = options.simulation(runs.ts.dtype)
+    simulation = trials(Simulation(), runs.ts.dtype)
     problem, _ = make_problem(model, runs, states, study.parameters, simulation)
     search = options.search(runs.ts.dtype)
     forward = eqx.filter_jit(lambda p: p.residuals(p.leaves(*_own(p)), _run(p)))

@@ -61,6 +61,7 @@ from .sensors import (
     ReactionForce as ReactionForce,
     ReactionMoment as ReactionMoment,
 )
+from .simulation import Simulation as Simulation
 from .start_state import start_state as start_state
 from .statistics.identifiability import (
     Combination as Combination,

@@ -1,7 +1,8 @@
 """Which leaves of an experiment are fitted, and in which coordinates."""
 
+import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -182,6 +183,76 @@ class Parameter(eqx.Module):
         return leaf
 
 
+@dataclasses.dataclass(frozen=True)
+class Components:
+    """All components of some parameters, in their order.
+
+    **Attributes:** `labels`, `units`; `groups`, components of one parameter have one number;
+    `sizes`, `Parameter.size`; `fitted`, those that a transformation does not hold fixed; `values`,
+    in physical units, where they are known.
+    """
+
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    groups: np.ndarray
+    sizes: np.ndarray
+    fitted: np.ndarray
+    values: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
+
+    def at(self, values: ArrayLike) -> "Components":
+        """These with their values."""
+        return dataclasses.replace(self, values=np.asarray(values))
+
+    @property
+    def chosen(self) -> np.ndarray:
+        """Numbers of the fitted ones."""
+        return np.flatnonzero(self.fitted)
+
+    def part(self, chosen: np.ndarray) -> "Components":
+        """Those with these numbers."""
+        return Components(
+            tuple(self.labels[k] for k in chosen),
+            tuple(self.units[k] for k in chosen),
+            self.groups[chosen],
+            self.sizes[chosen],
+            self.fitted[chosen],
+            self.values[chosen] if self.values.size else self.values,
+        )
+
+    def check_labels(self) -> None:
+        """Raise `ValueError` for labels that are not unique."""
+        doubled = sorted({x for x in self.labels if self.labels.count(x) > 1})
+        if doubled:
+            raise ValueError(f"Parameters need different labels; got {doubled} more than once.")
+
+    def reach(self, starts: np.ndarray) -> np.ndarray:
+        """How far each component may change, (p,): zero where nothing tells.
+
+        What `sizes` says, else the largest component of the same parameter, at its start or now. A
+        parameter that starts at zero tells nothing: where it has come to may be round-off.
+        """
+        values, reach = self.values, np.zeros(len(self.values))
+        for group in np.unique(self.groups):
+            members = self.groups == group
+            if np.any(starts[members] != 0):
+                reach[members] = np.abs([values[members], starts[members]]).max()
+        return np.where(self.sizes > 0, np.maximum(self.sizes, np.abs(values)), reach)
+
+
+def components_of(entries: Iterable[tuple[Parameter, tuple[int, ...], str]]) -> Components:
+    """Components of parameters, each with the shape of its leaf and what is put behind labels."""
+    labels, units, groups, sizes, fitted = [], [], [], [], []
+    for number, (p, shape, suffix) in enumerate(entries):
+        names = p.component_labels(shape)
+        labels += [name + suffix for name in names]
+        units += p.component_units(shape)
+        groups += [number] * len(names)
+        sizes += [p.size] * len(names)
+        fitted += [i in p.transform.fitted(shape) for i in range(len(names))]
+    numbers, large, chosen = np.array(groups, int), np.array(sizes, float), np.array(fitted, bool)
+    return Components(tuple(labels), tuple(units), numbers, large, chosen)
+
+
 def with_leaves(
     parameters: Sequence[Parameter], experiment: Experiment, leaves: Sequence[Any]
 ) -> Experiment:
@@ -196,6 +267,27 @@ def with_leaves(
     return eqx.tree_at(
         lambda e: [where(e) for where, _ in pairs], experiment, [leaf for _, leaf in pairs]
     )
+
+
+def started(parameters: Sequence[Parameter], experiment: Experiment) -> Experiment:
+    """The experiment of one run with the `start` of every parameter in it.
+
+    **Errors:** `ValueError` for a start, or a prior, of another shape than the leaf.
+    """
+    leaves = []
+    for p in parameters:
+        leaf = p.leaf(experiment)
+        if p.prior is not None:
+            p.prior.check_leaf(p.name, p.transform, leaf.shape)
+        if p.start is not None:
+            if p.start.shape != leaf.shape:
+                raise ValueError(
+                    f"`Parameter({p.name!r}, start=...)` must have shape {leaf.shape}; got "
+                    f"{p.start.shape}."
+                )
+            leaf = p.start.astype(leaf.dtype)
+        leaves.append(leaf)
+    return with_leaves(parameters, experiment, leaves)
 
 
 def start_leaf(

@@ -1,7 +1,7 @@
 """Derivatives of a trajectory by parameters."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import diffrax
 import equinox as eqx
@@ -14,13 +14,14 @@ from ..adjoint import AnyMode
 from ..arguments import save_at, times
 from ..checks import is_traced, is_tracing
 from ..formulations import AbstractFormulation
-from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError
-from ..simulate import simulate
 from ..state import State
-from .parameters import Experiment, Parameter, check_leaves, with_leaves
+from .arguments import check_model, check_sensors, checked_parameters
+from .linearisation import Motion, Varied, observed
+from .parameters import Experiment, Parameter, check_leaves, components_of, started
 from .priors import check_no_prior
 from .sensors import AbstractSensor, tracking
+from .simulation import Settings, Simulation, simulation_of
 from .start_state import with_start
 
 # A reverse sweep is taken to cost as much as so many forward directions.
@@ -64,14 +65,9 @@ def sensitivity(
     ts: ArrayLike | None = None,
     sensors: AbstractSensor | Sequence[AbstractSensor] = (),
     mode: Literal["forward", "reverse"] | None = None,
-    solver: diffrax.AbstractSolver | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
-    dt: ArrayLike | None = None,
-    projection: bool | AbstractProjection = True,
-    adjoint: diffrax.AbstractAdjoint | None = None,
-    max_steps: int = 4096,
+    simulation: Simulation | None = None,
     throw: bool = True,
+    **settings: Unpack[Settings],
 ) -> Sensitivity:
     r"""Jacobian of a trajectory with respect to parameters.
 
@@ -87,170 +83,79 @@ def sensitivity(
 
     **Arguments:**
 
-    - `model`, `state0`, `t1`, `t0`, `ts`, `solver`, `rtol`, `atol`, `dt`, `projection`,
-      `max_steps`, `throw`: as in `rj.simulate`.
+    - `model`, `state0`, `t1`, `t0`, `ts`, `throw`: as in `rj.simulate`.
     - `parameters`: one `Parameter` or several, of one run: `per_run` makes no difference here.
       A `start` replaces what the model holds. Without priors: these change no trajectory.
     - `sensors`: whose readings are differentiated; none for the physical states.
     - `mode`: `"forward"`, `"reverse"`, or `None` to choose by the counts.
-    - `adjoint`: a diffrax adjoint that serves the mode. `None` for `diffrax.ForwardMode()` in
-      forward mode (`rj.AnyMode()` under a transformation), `rj.AnyMode()` in reverse mode.
+    - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
+      Its `adjoint` has to serve the mode; `None` for `diffrax.ForwardMode()` in forward mode
+      (`rj.AnyMode()` under a transformation), `rj.AnyMode()` in reverse mode.
 
     **Returns:** a `Sensitivity`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
     """
-    if not isinstance(model, AbstractFormulation):
-        raise TypeError(
-            "`sensitivity(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
-            f"{type(model).__name__}."
-        )
+    check_model("sensitivity", model)
     if mode not in (None, "forward", "reverse"):
         raise ValueError(
             f'`sensitivity(mode=...)` must be "forward", "reverse" or None; got {mode!r}.'
         )
-    sensors = (sensors,) if isinstance(sensors, AbstractSensor) else tuple(sensors)
-    parameters = (parameters,) if isinstance(parameters, Parameter) else tuple(parameters)
-    _check(model, sensors, parameters)
+    given = (sensors,) if isinstance(sensors, AbstractSensor) else sensors
+    sensors = check_sensors("`sensitivity(sensors=...)` takes", given, model)
+    parameters = checked_parameters("sensitivity", parameters)
+    check_no_prior("sensitivity", parameters)
+    how = simulation_of("sensitivity", simulation, settings)
     model = tracking(model, sensors)
     dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
     start, end = times(t0, t1, dtype)
     subs: Any = save_at(None, [end] if ts is None else ts, start, end, dtype).subs
-    at = subs.ts
-    experiment = Experiment(model, model.check_state(state0, start), sensors)
+    readers: Any = sensors or (Motion(),)
+    experiment = Experiment(model, model.check_state(state0, start), readers)
     experiment = with_start(experiment, parameters)
     check_leaves(parameters, experiment)
-    leaves = [leaf_of(p, experiment) for p in parameters]
-    labels, units, fitted = _components(parameters, leaves)
-    count = _num_values(experiment) * at.shape[0]
+    varied = Varied(started(parameters, experiment), parameters)
+    table = components_of([(p, p.leaf(experiment).shape, "") for p in parameters])
+    part = table.part(table.chosen)
     if mode is None:
-        mode = "reverse" if len(labels) > _REVERSE_COST * count else "forward"
-    traced = is_traced((experiment, leaves, start, end, at)) or is_tracing()
-    if adjoint is None:
-        adjoint = AnyMode() if mode == "reverse" or traced else diffrax.ForwardMode()
-    options: dict[str, Any] = {
-        "solver": solver, "rtol": rtol, "atol": atol, "dt": dt, "projection": projection,
-        "adjoint": adjoint, "max_steps": max_steps,
-    }  # fmt: skip
-    run = VariedRun(experiment, parameters, tuple(leaves), start, end, at, options)
-    (values, result), derivatives = _differentiate(run, fitted, mode)
+        count = _num_values(varied.experiment) * subs.ts.shape[0]
+        mode = "reverse" if len(part.labels) > _REVERSE_COST * count else "forward"
+    traced = is_traced((varied, start, end, subs.ts)) or is_tracing()
+    fastest = AnyMode() if mode == "reverse" or traced else diffrax.ForwardMode()
+    how = how.prepared(dtype, adjoint=fastest)
+    chosen = tuple(table.chosen.tolist())
+    values, result, derivatives = _differentiate(varied, (start, end), subs.ts, how, chosen, mode)
     okay = result == RESULTS.successful
     if throw and traced:
         derivatives = result.error_if(derivatives, ~okay)
     elif throw and not np.asarray(okay).all():
         raise SimulationError(RESULTS[result])
+    described = part.labels, part.units, mode, result
     if not sensors:
-        return Sensitivity(at, values, {}, derivatives, {}, labels, units, mode, result)
+        return Sensitivity(subs.ts, values[0], {}, derivatives[0], {}, *described)
     readings, jacobian = (
         {s.name: v for s, v in zip(sensors, part, strict=True)} for part in (values, derivatives)
     )
-    return Sensitivity(at, None, readings, None, jacobian, labels, units, mode, result)
-
-
-class VariedRun(eqx.Module):
-    """One run as a function of changes of its parameters."""
-
-    experiment: Experiment
-    parameters: tuple[Parameter, ...]
-    leaves: tuple[Array, ...]
-    t0: Array
-    t1: Array
-    ts: Float[Array, " T"]
-    options: dict[str, Any]
-
-    def __call__(self, change: Float[Array, " E"]) -> tuple[Any, tuple[Any, Any]]:
-        """What is differentiated, twice, and the result."""
-        changed, begin = [], 0
-        for p, leaf in zip(self.parameters, self.leaves, strict=True):
-            end = begin + p.transform.estimates(leaf).shape[0]
-            changed.append(p.transform.perturbed(leaf, change[begin:end]))
-            begin = end
-        at = with_leaves(self.parameters, self.experiment, changed)
-        state0, _ = at.started(self.t0)
-        solution = simulate(
-            at.model, state0, self.t1, t0=self.t0, ts=self.ts, throw=False, **self.options
-        )
-        # Read after the solve, for derivatives in either mode; of projected unknowns, as in fits.
-        values = jax.vmap(lambda t, y: _read(at, t, y))(solution.ts, solution.ys)
-        return values, (values, solution.result)
+    return Sensitivity(subs.ts, None, readings, None, jacobian, *described)
 
 
 @eqx.filter_jit
-def _differentiate(run, fitted, mode):
-    size = sum(
-        p.transform.estimates(leaf).shape[0]
-        for p, leaf in zip(run.parameters, run.leaves, strict=True)
-    )
-    zero = jnp.zeros(size, run.ts.dtype)
-    chosen = np.array(fitted)
+def _differentiate(varied, span, ts, simulation, chosen, mode):
+    zero = jnp.zeros_like(varied.values())
+    chosen = np.array(chosen)
 
     def function(change):
-        return run(zero.at[chosen].set(change))
+        experiment = varied(zero.at[chosen].set(change))
+        # Read after the solve, for derivatives in either mode.
+        values, result = observed(experiment, ts, simulation, span, within=False)
+        return values, (values, result)
 
     jacobian = jax.jacfwd if mode == "forward" else jax.jacrev
-    derivatives, values = jacobian(function, has_aux=True)(zero[chosen])
-    return values, derivatives
-
-
-def _read(experiment, t, y):
-    model, sensors = experiment.model, experiment.sensors
-    if not sensors:
-        return model.decode(t, y)
-    return tuple(sensor.predict(model, t, y) for sensor in sensors)
+    derivatives, (values, result) = jacobian(function, has_aux=True)(zero[chosen])
+    return values, result, derivatives
 
 
 def _num_values(experiment):
     """Number of scalars that are read at a time."""
-    if experiment.sensors:
-        return sum(int(np.prod(s.value_shape)) for s in experiment.sensors)
-    return sum(leaf.size for leaf in jax.tree.leaves(experiment.state0))
-
-
-def _check(model, sensors, parameters):
-    for sensor in sensors:
-        if not isinstance(sensor, AbstractSensor):
-            raise TypeError(
-                "`sensitivity(sensors=...)` takes sensors such as `rj.Gyroscope()`; got "
-                f"{sensor!r}."
-            )
-        sensor.check(model)
-    names = [sensor.name for sensor in sensors]
-    if len(set(names)) < len(names):
-        raise ValueError(f"Every sensor needs a name of its own; got {names}.")
-    for parameter in parameters:
-        if not isinstance(parameter, Parameter):
-            raise TypeError(
-                "`sensitivity(parameters=...)` takes `rj.Parameter` objects; got "
-                f"{type(parameter).__name__}."
-            )
-    names = [p.name for p in parameters]
-    if not parameters or len(set(names)) < len(names):
-        raise ValueError(
-            f"`sensitivity(parameters=...)` needs parameters of different names; got {names}."
-        )
-    check_no_prior("sensitivity", parameters)
-
-
-def leaf_of(parameter, experiment):
-    """Where the derivative is taken: the leaf, or `start` in its place."""
-    leaf = parameter.leaf(experiment)
-    if parameter.start is None:
-        return leaf
-    if parameter.start.shape != leaf.shape:
-        raise ValueError(
-            f"`Parameter({parameter.name!r}, start=...)` must have shape {leaf.shape}; got "
-            f"{parameter.start.shape}."
-        )
-    return parameter.start.astype(leaf.dtype)
-
-
-def _components(parameters, leaves):
-    """Labels, units and places of the components that are not held fixed."""
-    labels, units, fitted, begin = [], [], [], 0
-    for p, leaf in zip(parameters, leaves, strict=True):
-        names = p.component_labels(leaf.shape)
-        chosen = p.transform.fitted(leaf.shape)
-        labels += [names[i] for i in chosen]
-        units += [p.component_units(leaf.shape)[i] for i in chosen]
-        fitted += [begin + i for i in chosen]
-        begin += len(names)
-    return tuple(labels), tuple(units), tuple(fitted)
+    if isinstance(experiment.sensors[0], Motion):
+        return sum(leaf.size for leaf in jax.tree.leaves(experiment.state0))
+    return sum(int(np.prod(s.value_shape)) for s in experiment.sensors)

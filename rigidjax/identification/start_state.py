@@ -104,13 +104,10 @@ def start_state(
     **Raises:** `TypeError` for what is no formulation; `ValueError` for nothing to fit.
     **Source:** Lang (11): the null space of the joints gives the directions.
     """
+    from .arguments import check_model
     from .parameters import Parameter
 
-    if not isinstance(model, AbstractFormulation):
-        raise TypeError(
-            "`start_state(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
-            f"{type(model).__name__}."
-        )
+    check_model("start_state", model)
     if not (positions or rates):
         raise ValueError("`start_state` needs `positions=True`, `rates=True` or both.")
     system = model.system

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cli.case_files import ROOT, case_of
-from rigidjax.identification.fit.problem import make_problem
 
 import rigidjax as rj
 from rigidjax.cli.case import read_case
 from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.fit.problem import make_problem
 
 TEXT = """
 [fixed_point_body]

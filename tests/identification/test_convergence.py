@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from identification import planted
-from rigidjax.identification.fit.arguments import Options
-from rigidjax.identification.fit.precision import MOST_OFFSET
 
 import rigidjax as rj
 from rigidjax.identification import PrincipalInertia
 from rigidjax.identification.fit.from_minimum import _ending
+from rigidjax.identification.fit.options import Options
+from rigidjax.identification.fit.precision import MOST_OFFSET
 
 
 def servo_far_off():

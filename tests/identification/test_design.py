@@ -30,7 +30,7 @@ TS = np.linspace(0.0, 0.5, 11)
 SENSORS = {Gyroscope(): 0.01}
 STATE = rj.State(angular_velocity=(1.0, 5.0, -3.0))
 AT_REST = rj.State(angular_velocity=(0.0, 0.0, 0.0))
-OPTIONS = {"solver": None, "rtol": 1e-8, "atol": 1e-8, "projection": True, "max_steps": 512}
+HOW = rj.Simulation(max_steps=512)
 
 
 def inertia_of(experiment):
@@ -57,7 +57,7 @@ def design():
 
 
 def designer(criterion="D", count=2):
-    plan = make_plan("design_experiment", BODY, STATE, TS, SENSORS, MOMENTS, OPTIONS)
+    plan = make_plan("design_experiment", BODY, STATE, TS, SENSORS, MOMENTS, HOW)
     leaf = INPUT.leaf(plan.experiment)
     return Designer(plan, (INPUT,), (leaf,), jnp.asarray(plan.scale()), (0, 1), count, criterion)
 
@@ -170,7 +170,7 @@ def test_torque_profile_by_hand():
 def test_parameters_of_interest_come_last():
     """By name, or by the label of a component; what is held fixed is in no information."""
     rates = Parameter("rates", rates_of)
-    plan = make_plan("design_experiment", BODY, STATE, TS, SENSORS, (MOMENTS, rates), OPTIONS)
+    plan = make_plan("design_experiment", BODY, STATE, TS, SENSORS, (MOMENTS, rates), HOW)
     assert _order(plan, None) == ((0, 1, 3, 4, 5), 5)
     assert _order(plan, ("inertia",)) == ((3, 4, 5, 0, 1), 2)
     assert _order(plan, ("rates[1]", "I2")) == ((0, 3, 5, 1, 4), 2)

@@ -5,7 +5,7 @@ import pytest
 from identification import planted
 from identification.planted import UNSEEN, identified
 
-from rigidjax.identification.statistics.ambiguity import Components
+from rigidjax.identification.parameters import Components
 from rigidjax.identification.statistics.identifiability import judge
 
 TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)
@@ -239,15 +239,11 @@ def test_changes_are_those_of_the_equations_of_motion():
 
 
 def judged(jacobian, values, unit="N m/rad", starts=None):
-    of = Components(
-        tuple(f"k{i + 1}" for i in range(len(values))),
-        (unit,) * len(values),
-        values,
-        tuple(range(len(values))),
-    )
-    starts = values if starts is None else starts
-    fitted, sizes = np.ones(len(values), bool), np.zeros(len(values))
-    return judge(of, fitted, starts, sizes, jacobian, 1.0, 1e-7)[1]
+    count = len(values)
+    labels, units = tuple(f"k{i + 1}" for i in range(count)), (unit,) * count
+    fitted, sizes = np.ones(count, bool), np.zeros(count)
+    of = Components(labels, units, np.arange(count), sizes, fitted, values)
+    return judge(of, values if starts is None else starts, jacobian, 1.0, 1e-7)[1]
 
 
 def test_what_is_left_of_two_springs_is_their_sum():

@@ -2,23 +2,23 @@
 
 import json
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from identification import cases
-from rigidjax.identification.fit.arguments import prepare
-from rigidjax.identification.fit.evaluation import evaluate
-from rigidjax.identification.fit.problem import Simulation, make_problem
 
 from rigidjax.identification import (
     Gyroscope,
     Measurements,
+    Simulation,
     identify,
 )
 from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.fit.evaluation import evaluate
+from rigidjax.identification.fit.options import prepare, trials
+from rigidjax.identification.fit.problem import make_problem
 
 START = cases.model((0.016, 0.015, 0.006), 4e-4)
 
@@ -34,7 +34,7 @@ def noisy_fit():
 def problem():
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
     _, states = prepare(START, runs, None)
-    how = Simulation(diffrax.Dopri5(), 1e-10, 1e-10, True, 4096)
+    how = trials(Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
     return make_problem(START, runs, states, cases.parameters(), how)[0]
 
 

@@ -6,11 +6,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rigidjax.identification.fit.problem import make_problem
 
 import rigidjax as rj
 from rigidjax.identification import InertiaTensor
 from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.fit.problem import make_problem
 
 INERTIA = np.array([[0.5, 0.02, -0.01], [0.02, 0.4, 0.03], [-0.01, 0.03, 0.3]])
 DELAY, NOISE = 0.04, 1e-3

@@ -1,14 +1,10 @@
 """Multiple shooting: elimination of segments, derivatives, and the fits that it leads to."""
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from identification import cases
-from rigidjax.identification.fit.arguments import Options
-from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.problem import Simulation, make_problem
 
 import rigidjax as rj
 from rigidjax.identification import (
@@ -21,6 +17,9 @@ from rigidjax.identification import (
     start_state,
 )
 from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.fit.least_squares import minimise
+from rigidjax.identification.fit.options import Options, trials
+from rigidjax.identification.fit.problem import make_problem
 from rigidjax.identification.nearby_states import displaced, selection
 from rigidjax.identification.shooting.block_elimination import solve
 from rigidjax.identification.shooting.segments import Segments, Unknowns, cut, linearise
@@ -92,7 +91,7 @@ def test_derivatives_of_segments():
     data, parameters = cases.measurements(cases.NOISE, seed=3, known=True), cases.parameters()
     model, runs = cases.model(), stack_runs(data)
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = Simulation(diffrax.Dopri5(), 1e-10, 1e-10, True, 4096)
+    how = trials(rj.Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
     problem, _ = make_problem(model, runs, states, parameters, how)
     pieces, count = cut(runs, 4, 6), 3
     bases = jax.tree.map(lambda x: jnp.repeat(x[:, None], 4, axis=1), problem.runs.state0)
@@ -157,7 +156,7 @@ def test_priors_count_between_segments():
     data, parameters = cases.measurements(0.3, seed=3, known=True), with_priors()
     runs = stack_runs(data)
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = Simulation(diffrax.Dopri5(), 1e-8, 1e-8, True, 4096)
+    how = trials(rj.Simulation(), runs.ts.dtype)
     problem, _ = make_problem(cases.model(), runs, states, parameters, how)
     shot = shoot(problem, runs, 3)
     search = Options(horizons=(1.0,)).search(runs.ts.dtype)

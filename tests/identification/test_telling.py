@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from rigidjax.identification.fit.least_squares import telling
 
 import rigidjax as rj
+from rigidjax.identification.fit.least_squares import telling
 
 
 @pytest.mark.exhaustive

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from identification import cases
 from jax._src.core import jaxprs_in_params
-from rigidjax.identification.fit.arguments import Options
-from rigidjax.identification.fit.least_squares import minimise_from
-from rigidjax.identification.fit.problem import make_problem
 
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.fit.least_squares import minimise_from
+from rigidjax.identification.fit.options import Options
+from rigidjax.identification.fit.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 5)
 FREE = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))
@@ -51,13 +51,11 @@ def test_runs_that_do_not_raise_do_not_call_the_host(model):
 
 @pytest.mark.exhaustive
 def test_fits_do_not_call_the_host():
-    how = Options()
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    problem, _ = make_problem(
-        cases.model(), runs, states, cases.parameters(), how.simulation(runs.ts.dtype)
-    )
-    search = how.search(runs.ts.dtype)
+    how = trials(rj.Simulation(), runs.ts.dtype)
+    problem, _ = make_problem(cases.model(), runs, states, cases.parameters(), how)
+    search = Options().search(runs.ts.dtype)
     assert called(lambda p, s: minimise_from(p, *p.start(), s), problem, search) == set()
 
 

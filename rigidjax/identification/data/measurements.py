@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import float_array
+from ..arguments import check_sensors, checked_noise
 from ..sensors import AbstractSensor
 from .inputs import checked_inputs
 from .merging import merge
@@ -59,27 +60,27 @@ class Measurements(eqx.Module):
         noise = {} if noise is None else dict(noise)
         mask = {} if mask is None else dict(mask)
         for argument, given in (("values", values), ("noise", noise), ("mask", mask)):
-            for sensor in given:
-                if not isinstance(sensor, AbstractSensor):
-                    raise TypeError(
-                        f"The keys of `Measurements({argument}=...)` must be sensors such as "
-                        f"`rj.Gyroscope()`; got {sensor!r}."
-                    )
+            for sensor in check_sensors(
+                f"The keys of `Measurements({argument}=...)` must be", given
+            ):
                 if sensor not in values:
                     raise ValueError(
                         f"`Measurements({argument}=...)` names the sensor {sensor.name!r}, which "
                         "has no values."
                     )
-        names = [sensor.name for sensor in values]
-        if len(set(names)) < len(names):
-            raise ValueError(f"Every sensor of a run needs a name of its own; got {names}.")
         self.ts = jnp.asarray(_times(ts))
         self.sensors = tuple(values)
         self.mask = tuple(_mask(s, mask.get(s), len(self.ts)) for s in values)
         self.values = tuple(
             _samples(s, values[s], m, len(self.ts)) for s, m in zip(values, self.mask, strict=True)
         )
-        self.noise = tuple(_noise(s, noise.get(s), len(self.ts)) for s in values)
+        wrong, most = "positive and finite, in {}", np.finfo(float).max
+        self.noise = tuple(
+            jnp.asarray(checked_noise(s, noise[s], len(self.ts), wrong.format(s.unit), most))
+            if noise.get(s) is not None
+            else None
+            for s in values
+        )
         self.inputs = checked_inputs(inputs)
         self.name = name
 
@@ -255,14 +256,3 @@ def _samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
         last = np.where(last < 0, valid.argmax(axis=0), last)
         array = np.take_along_axis(flat, last, axis=0).reshape(shape)
     return jnp.asarray(sensor.check_values(array, argument))
-
-
-def _noise(sensor, noise, length):
-    if noise is None:
-        return None
-    channels = len(sensor.channels)
-    argument = f"noise of the sensor {sensor.name!r}"
-    noise = np.asarray(float_array(noise, argument, (), (channels,), (length, channels)))
-    if not np.all(np.isfinite(noise) & (noise > 0)):
-        raise ValueError(f"The {argument} must be positive and finite, in {sensor.unit}.")
-    return jnp.broadcast_to(noise, (length, channels))

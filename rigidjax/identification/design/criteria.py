@@ -1,6 +1,7 @@
 """Criteria of optimal experiments: how much a run tells, as one number."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +35,7 @@ CRITERIA: dict[str, Callable[[Array], Array]] = {
 
 
 def information_factor(
-    jacobian: Float[Array, "N p"], count: int, tolerance: float
+    jacobian: Float[Array, "N p"], count: int, tolerance: Any
 ) -> tuple[Float[Array, "k k"], Bool[Array, ""]]:
     r"""Triangular $R$ with $R^T R$ the information on the last `count` parameters.
 

@@ -2,23 +2,23 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Unpack
 
-import diffrax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
-from ...projection import AbstractProjection
 from ...state import State
+from ..arguments import checked_parameters
 from ..parameters import Parameter, check_leaves
 from ..priors import check_no_prior
+from ..simulation import Settings, Simulation, simulation_of
 from ..transforms import Bounded
 from .criteria import CRITERIA
 from .excitation import Excitation, excitation_of
 from .maximise import Designer, maximise
-from .plan import Plan, checked_parameters, make_plan
+from .plan import Plan, make_plan
 
 # Part of the largest condition at which the information is regular.
 _CLOSE_TO_SINGULAR = 0.1
@@ -85,11 +85,8 @@ def design_experiment(
     seed: int = 0,
     max_iterations: int = 100,
     tolerance: float = 1e-6,
-    solver: diffrax.AbstractSolver | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
-    projection: bool | AbstractProjection = True,
-    max_steps: int = 4096,
+    simulation: Simulation | None = None,
+    **settings: Unpack[Settings],
 ) -> Design:
     r"""Choose inputs so that a run tells as much as it can about parameters.
 
@@ -111,8 +108,8 @@ def design_experiment(
 
     **Arguments:**
 
-    - `model`, `state0`, `ts`, `noise`, `parameters`, `solver`, `rtol`, `atol`, `projection`,
-      `max_steps`: as in `rj.excitation`.
+    - `model`, `state0`, `ts`, `noise`, `parameters`, `simulation`, `settings`: as in
+      `rj.excitation`.
     - `inputs`: what is chosen, leaves of the model (coefficients of an `rj.FourierSeries`), the
       start state or the sensors (where they sit), each a `Parameter` with the transformation
       `rj.identification.Bounded`. An input may be a parameter too, as unknown start rates are.
@@ -140,10 +137,7 @@ def design_experiment(
             "`design_experiment(num_starts=..., max_iterations=...)` must be at least 1; got "
             f"{num_starts} and {max_iterations}."
         )
-    how = {
-        "solver": solver, "rtol": rtol, "atol": atol, "projection": projection,
-        "max_steps": max_steps,
-    }  # fmt: skip
+    how = simulation_of("design_experiment", simulation, settings)
     plan = make_plan("design_experiment", model, state0, ts, noise, parameters, how)
     inputs = _checked_inputs(plan, inputs)
     order, count = _order(plan, interest)
@@ -169,12 +163,12 @@ def design_experiment(
         values=values,
         history=np.asarray(found.history[best])[: int(found.iterations[best])],
         converged=bool(found.converged[best]),
-        notes=_notes(after, plan.tolerance),
+        notes=_notes(after, float(plan.resolution)),
     )
 
 
 def _checked_inputs(plan: Plan, inputs: Parameter | Sequence[Parameter]) -> tuple[Parameter, ...]:
-    inputs = checked_parameters("design_experiment", "inputs", inputs)
+    inputs = checked_parameters("design_experiment", inputs, "inputs")
     check_no_prior("design_experiment(inputs=...)", inputs)
     check_leaves(inputs, plan.experiment)
     for p in inputs:
@@ -222,12 +216,12 @@ def _refuse(given: Excitation) -> NoReturn:
 
 def _order(plan: Plan, interest: Sequence[str] | None) -> tuple[tuple[int, ...], int]:
     """Fitted components, those of interest last, and how many these are."""
-    labels, _, groups, fitted = plan.components()
-    chosen = [int(k) for k in np.flatnonzero(fitted)]
+    table = plan.components()
+    labels, chosen = table.labels, table.chosen.tolist()
     if interest is None:
         return tuple(chosen), len(chosen)
     wanted = {interest} if isinstance(interest, str) else set(interest)
-    names = [plan.parameters[g].name for g in groups]
+    names = [plan.parameters[g].name for g in table.groups]
     unknown = wanted - {labels[k] for k in chosen} - {names[k] for k in chosen}
     if unknown or not wanted:
         raise ValueError(

@@ -2,20 +2,18 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-import diffrax
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...formulations import AbstractFormulation
-from ...projection import AbstractProjection
 from ...results import RESULTS, SimulationError
 from ...state import State
 from ..parameters import Experiment, Parameter
 from ..priors import prior_notes
-from ..statistics.ambiguity import Components
+from ..simulation import Settings, Simulation, simulation_of
 from ..statistics.identifiability import Identifiability, judge
 from .plan import Plan, make_plan
 
@@ -100,11 +98,8 @@ def excitation(
     noise: Mapping[Any, ArrayLike],
     parameters: Parameter | Sequence[Parameter],
     *,
-    solver: diffrax.AbstractSolver | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
-    projection: bool | AbstractProjection = True,
-    max_steps: int = 4096,
+    simulation: Simulation | None = None,
+    **settings: Unpack[Settings],
 ) -> Excitation:
     r"""Fisher information of a planned run, without any data.
 
@@ -120,17 +115,14 @@ def excitation(
     - `noise`: for each sensor the standard deviation of its noise, in its unit: one number, one
       for each channel (C,), or for each sample and channel (T, C); `inf` where none is taken.
     - `parameters`: what would be fitted to the data, each a `Parameter`, with a prior or without.
-    - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`.
+    - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
 
     **Returns:** an `Excitation`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
     **Source:** Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Pronzato,
     Automatica 44(2), 2008.
     """
-    how = {
-        "solver": solver, "rtol": rtol, "atol": atol, "projection": projection,
-        "max_steps": max_steps,
-    }  # fmt: skip
+    how = simulation_of("excitation", simulation, settings)
     plan = make_plan("excitation", model, state0, ts, noise, parameters, how)
     return excitation_of(plan, plan.experiment)
 
@@ -146,19 +138,17 @@ def excitation_of(
     jacobian, result = _evaluated(plan, experiment)
     if result != RESULTS.successful:
         raise SimulationError(RESULTS[result])
-    jacobian, values = np.asarray(jacobian), np.asarray(plan.values(experiment))
-    labels, units, groups, fitted = plan.components()
+    jacobian, table = np.asarray(jacobian), plan.components().at(plan.values(experiment))
     scale = plan.scale() if scale is None else scale
-    of = Components(tuple(labels), tuple(units), values, tuple(groups))
-    spectrum, verdict = judge(of, fitted, values, plan.sizes(), jacobian, 1.0, plan.tolerance)
-    chosen = np.flatnonzero(fitted)
-    J = jacobian[:, chosen]
+    spectrum, verdict = judge(table, table.values, jacobian, 1.0, float(plan.resolution))
+    chosen = table.chosen
+    part, J = table.part(chosen), jacobian[:, chosen]
     regular = spectrum.rank == len(chosen)
     sizes = np.linalg.svd(np.linalg.qr(J * scale[chosen], mode="r"), compute_uv=False)
     return Excitation(
-        labels=tuple(labels[i] for i in chosen),
-        units=tuple(units[i] for i in chosen),
-        values=values[chosen],
+        labels=part.labels,
+        units=part.units,
+        values=part.values,
         scale=scale[chosen],
         information=J.T @ J,
         covariance=spectrum.covariance(1.0),

@@ -41,7 +41,7 @@ class Designer(eqx.Module):
         """The criterion, and whether the simulation succeeds and the information is regular."""
         J, result = self.plan.jacobian(self.experiment(u), self.order)
         relative = J * self.scale[jnp.asarray(self.order)]
-        R, regular = information_factor(relative, self.count, self.plan.tolerance)
+        R, regular = information_factor(relative, self.count, self.plan.resolution)
         return CRITERIA[self.criterion](R), regular & (result == RESULTS.successful)
 
     def value_and_gradient(

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -14,14 +14,16 @@ from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
 from ...state import State
+from ..arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
 from ..parameters import Parameter
-from .arguments import Options, check_parameters, prepare
+from ..simulation import Settings, Simulation, simulation_of
 from .evaluation import Evaluation
 from .first_order import FirstOrder
 from .least_squares import Search, minimise_from
+from .options import Options, prepare, trials
 from .precision import MOST_OFFSET
-from .problem import Problem, component_table, make_problem
+from .problem import Problem, make_problem
 from .trust_region import inverse_gram
 
 
@@ -67,6 +69,7 @@ def identify_batch(
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     progress: bool = False,
+    simulation: Simulation | None = None,
     **options: Any,
 ) -> BatchFit:
     """Fit the same parameters to many sets of data at once, each on its own, under `vmap`.
@@ -81,17 +84,20 @@ def identify_batch(
       slowest fit.
     - `out`, `resume`: a Zarr store to write to, `batch_size` fits at a time, and to go on with
       after a kill, as in `rj.ensemble`; `progress`: say on the error stream how far it is.
-    - `options`: of `rj.identify`: `solver`, `rtol`, `atol`, `projection`, `max_steps`, `horizons`,
-      `method`, `loss`, `max_iterations`, `tolerance`.
+    - `simulation`, or `solver` and its other settings one by one; `horizons`, `method`, `loss`,
+      `max_iterations`, `tolerance`: as in `rj.identify`.
 
     **Returns:** a `BatchFit`. No exception is raised for fits that fail: see `converged`.
     **Raises:** `TypeError` and `ValueError` for arguments that do not fit; as `rj.ensemble` for a
     store that cannot be taken.
     """
-    how = Options(**options)
+    names = {field.name for field in dataclasses.fields(Options)}
+    how = Options(**{name: options.pop(name) for name in names & options.keys()})
+    simulation = simulation_of("identify_batch", simulation, cast("Settings", options))
     if isinstance(how.method, FirstOrder):
         raise ValueError('`identify_batch` has no `FirstOrder`; use "levenberg-marquardt".')
-    parameters = check_parameters(model, parameters)
+    check_model("identify_batch", model)
+    parameters = checked_parameters("identify_batch", parameters)
     if not data:
         raise ValueError("`identify_batch(data=...)` needs at least one set of data; got none.")
     if batch_size < 1:
@@ -106,10 +112,9 @@ def identify_batch(
     for n, runs in enumerate(all_runs):
         tracked, states = prepare(model, runs, state0)
         chosen = [_started(p, starts[p.name][n]) if p.name in starts else p for p in parameters]
-        problems.append(
-            make_problem(tracked, runs, states, chosen, how.simulation(runs.ts.dtype))[0]
-        )
-    labels, units, fitted = component_table(problems[0], all_runs[0])
+        trial = trials(simulation, runs.ts.dtype)
+        problems.append(make_problem(tracked, runs, states, chosen, trial)[0])
+    table = problems[0].components(all_runs[0].names)
     search = how.search(all_runs[0].ts.dtype)
     samples = np.array([runs.num_samples for runs in all_runs])
     moving = [(p.shared, p.runs) for p in problems]
@@ -131,10 +136,10 @@ def identify_batch(
         found = ensemble(
             one, stacked, batch=size, out=out, resume=resume, progress=progress
         ).outputs
-    index = np.flatnonzero(fitted)
+    index, found_ones = table.chosen, table.part(table.chosen)
     return BatchFit(
-        labels=tuple(labels[i] for i in index),
-        units=tuple(units[i] for i in index),
+        labels=found_ones.labels,
+        units=found_ones.units,
         values=found["values"][:, index],
         covariance=found["covariance"][:, index[:, None], index],
         chi_square=found["squares"] / np.maximum(samples - len(index), 1),

@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..priors import PriorRows, prior_rows
-from .problem import Problem, weighted
+from ...results import RESULTS
+from ..linearisation import Varied, linearised_run
+from ..priors import PriorRows
+from .problem import Problem
 
 
 class Evaluation(eqx.Module):
@@ -32,6 +34,11 @@ class Evaluation(eqx.Module):
     own_chain: Float[Array, "B D P"]
     okay: Bool[Array, " B"]
     prior: PriorRows
+
+    @property
+    def components(self) -> np.ndarray:
+        """Values of all components: shared, then run by run (on the host)."""
+        return np.concatenate([np.asarray(self.shared), np.asarray(self.own).reshape(-1)])
 
     def by_components(self) -> np.ndarray:
         """Derivatives of all residuals by all components: shared, then run by run (on the host).
@@ -76,50 +83,24 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
     included: so what the data do not determine shows up whatever was held fixed. Those by the
     coordinates follow by the chain rule, without another simulation.
     """
-    transforms = [p.transform for p in problem.parameters]
-    shared_ones, own_ones = problem.shared_parameters, problem.own_parameters
-    count = len(shared_ones)
 
     def one(own, run):
-        leaves = problem.leaves(shared, own, run)
-        values = [t.estimates(leaf) for t, leaf in zip(transforms, leaves, strict=True)]
-        sizes = [v.shape[0] for v in values]
-        starts = [sum(sizes[:i]) for i in range(len(sizes))]
-
-        def function(change):
-            changed = [
-                t.perturbed(leaf, change[start : start + size])
-                for t, leaf, start, size in zip(transforms, leaves, starts, sizes, strict=True)
-            ]
-            residuals, okay = problem.residuals(changed, run)
-            return weighted(residuals, run.weights), okay
-
-        def push(direction):
-            zero = jnp.zeros_like(direction)
-            r, dr, okay = jax.jvp(function, (zero,), (direction,), has_aux=True)
-            return r, dr, okay
-
-        identity = jnp.eye(sum(sizes), dtype=own.dtype)
-        r, J, okay = jax.vmap(push, out_axes=(None, -1, None))(identity)
-
-        def components(shared, own):
-            changes = [
-                t.change(leaf, new)
-                for t, leaf, new in zip(
-                    transforms, leaves, problem.leaves(shared, own, run), strict=True
-                )
-            ]
-            return _joined(changes[:count], own.dtype), _joined(changes[count:], own.dtype)
-
-        shared_chain, _ = jax.jacfwd(components, argnums=0)(shared, own)
-        _, own_chain = jax.jacfwd(components, argnums=1)(shared, own)
-        return (
-            _joined(values[:count], own.dtype),
-            _joined(values[count:], own.dtype),
-            r, J, shared_chain, own_chain, okay,
-            (*prior_rows(shared_ones, leaves[:count], r.dtype),
-             *prior_rows(own_ones, leaves[count:], r.dtype)),
+        experiment = problem.experiment(problem.leaves(shared, own, run), run)
+        all_of_them, *parts = (
+            Varied(experiment, parameters)
+            for parameters in (
+                problem.parameters, problem.shared_parameters, problem.own_parameters
+            )
         )  # fmt: skip
+        values = [part.values() for part in parts]
+        identity = jnp.eye(sum(v.size for v in values), dtype=own.dtype)
+        found = linearised_run(
+            all_of_them, identity, run.ts, problem.simulation, run.weights, run.values
+        )
+        okay = found.rest == RESULTS.successful
+        priors = [part.prior() for part in parts]
+        chain = problem.chain(shared, own, run)
+        return values, found.residuals, found.jacobian, chain, okay, priors
 
     if problem.num_runs == 1:
         # Not as a batch of one: samples would be saved by scattering, three times as slow.
@@ -127,13 +108,9 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
         found = jax.tree.map(lambda x: x[None], one(own[0], only))
     else:
         found = jax.vmap(one)(own, problem.runs)
-    first, second, r, J, shared_chain, own_chain, okay, rows = found
-    prior = PriorRows(rows[0][0], rows[1][0], *rows[2:])
+    (first, second), r, J, (shared_chain, own_chain), okay, (of_all, of_run) = found
+    prior = PriorRows(of_all[0][0], of_all[1][0], *of_run)
     okay = okay & jnp.all(jnp.isfinite(r), axis=1) & jnp.all(jnp.isfinite(J), axis=(1, 2))
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(prior)]
     okay = okay & jnp.all(jnp.stack(finite))
     return Evaluation(first[0], second, r, J, shared_chain[0], own_chain, okay, prior)
-
-
-def _joined(arrays, dtype):
-    return jnp.concatenate([jnp.zeros(0, dtype), *arrays])

@@ -3,15 +3,15 @@
 import dataclasses
 from typing import Any
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float
 
 from ..priors import prior_rows
 from .losses import AbstractLoss
-from .problem import Problem, weighted
+from .problem import Problem
 
 
 class FirstOrder(eqx.Module):
@@ -57,17 +57,15 @@ def descend(problem: Problem, loss: AbstractLoss, how: FirstOrder) -> tuple[Prob
             f"`FirstOrder(batch=...)` must be at most the number of runs, {problem.num_runs}; got "
             f"{batch}."
         )
-    simulation = dataclasses.replace(problem.simulation, forward=False)
-    reverse = eqx.tree_at(lambda p: p.simulation, problem, simulation)
+    reverse = problem
+    if isinstance(problem.simulation.adjoint, diffrax.ForwardMode):
+        simulation = dataclasses.replace(problem.simulation, adjoint=None)
+        reverse = dataclasses.replace(problem, simulation=simulation)
     leaves, first, last, left_out = _descended(reverse, loss, how, batch)
-    count = len(problem.shared_parameters)
-    moved = eqx.tree_at(
-        lambda p: (p.shared, p.runs.own),
-        problem,
-        (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
-    )
     note = f"{how.steps} steps of the first order took the loss from {first:.4g} to {last:.4g}"
-    return moved, note + (f"; {int(left_out)} of them were left out." if left_out else ".")
+    return problem.starting(leaves), note + (
+        f"; {int(left_out)} of them were left out." if left_out else "."
+    )
 
 
 @eqx.filter_jit
@@ -99,27 +97,22 @@ def _descended(problem, loss, how, batch):
     keys = jax.random.split(jax.random.key(how.seed), how.steps)
     carry = (start, how.optimizer.init(start), jnp.array(0))
     (end, _, left_out), values = jax.lax.scan(step, carry, keys)
-    shared, own = end
-    leaves = jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs)
-    return leaves, values[0], values[-1], left_out
+    return problem.all_leaves(*end), values[0], values[-1], left_out
 
 
 def _prior_of(problem: Problem, shared: Any, own: Any):
     """Half the sum of squares of all priors, of all runs."""
-    count = len(problem.shared_parameters)
 
-    def rows(own, run):
-        leaves = problem.leaves(shared, own, run)
-        first, _ = prior_rows(problem.shared_parameters, leaves[:count], shared.dtype)
-        second, _ = prior_rows(problem.own_parameters, leaves[count:], shared.dtype)
-        return first, second
+    def squares(parameters, leaves):
+        return jnp.sum(prior_rows(parameters, leaves, shared.dtype)[0] ** 2)
 
-    first, second = jax.vmap(rows)(own, problem.runs)
-    return 0.5 * (jnp.sum(first[0] ** 2) + jnp.sum(second**2))
+    leaves, count = problem.all_leaves(shared, own), len(problem.shared)
+    of_all = squares(problem.shared_parameters, [leaf[0] for leaf in leaves[:count]])
+    of_runs = jax.vmap(lambda *own: squares(problem.own_parameters, own))
+    return 0.5 * (of_all + (jnp.sum(of_runs(*leaves[count:])) if leaves[count:] else 0.0))
 
 
 def _loss_of(problem: Problem, loss: AbstractLoss, shared: Any, own: Any, run: Any):
     """Loss of one run, half the sum of squares without a robust one, and success."""
-    residuals, okay = problem.residuals(problem.leaves(shared, own, run), run)
-    r: Float[Array, " N"] = weighted(residuals, run.weights)
+    r, okay = problem.residuals(problem.leaves(shared, own, run), run)
     return 0.5 * jnp.sum(loss.root(r) ** 2), okay

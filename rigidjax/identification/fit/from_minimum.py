@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data.measurements import Runs
-from ..statistics.ambiguity import Components, listed
+from ..statistics.ambiguity import listed
 from ..statistics.identifiability import judge
 from .least_squares import Minimum, Search
 from .losses import Squares
 from .precision import MOST_OFFSET, least_scatter
-from .problem import Problem, component_groups, component_sizes, component_table
+from .problem import Problem
 from .result import Fit
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
@@ -29,29 +29,19 @@ def make_fit(
 ) -> Fit:
     """The result at a minimum; `estimated`, the noise of sensors that was not given."""
     first, last = minimum.first, minimum.last
-    labels, units, fitted = component_table(problem, runs)
-    values = _components(last)
-    samples = runs.num_samples
-    freedom = samples - int(np.count_nonzero(fitted))
+    table = problem.components(runs.names).at(last.components)
+    chosen, samples = table.chosen, runs.num_samples
+    freedom = samples - chosen.size
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
     if not isinstance(search.loss, Squares):
         used = np.concatenate([np.asarray(w).reshape(len(w), -1) for w in runs.weights], axis=1)
-        variance = search.loss.variance(
-            np.asarray(last.residuals)[used > 0], int(np.count_nonzero(fitted))
-        )
+        variance = search.loss.variance(np.asarray(last.residuals)[used > 0], chosen.size)
     else:
         variance = 1.0 if runs.noise_is_known else chi_square
-    epsilon = float(jnp.finfo(runs.ts.dtype).eps)
-    spectrum, verdict = judge(
-        Components(tuple(labels), tuple(units), values, tuple(component_groups(problem).tolist())),
-        fitted,
-        _components(first),
-        component_sizes(problem),
-        last.with_prior(variance),
-        variance,
-        # Derivatives are those of the discrete trajectory, as accurate as it is.
-        max(10 * float(problem.simulation.rtol), np.sqrt(epsilon)),
-    )
+    resolution = float(problem.simulation.resolution(runs.ts.dtype))
+    jacobian = last.with_prior(variance)
+    spectrum, verdict = judge(table, first.components, jacobian, variance, resolution)
+    estimates = table.part(chosen)
     offset = float(minimum.offset(least_scatter(problem, runs)))
     result, warnings = _ending(minimum, offset, search, verdict)
     failures = int(minimum.failures)
@@ -82,17 +72,16 @@ def make_fit(
                     "linearisation which does not know of the bound."
                 )
     iterations = np.asarray(minimum.iterations)
-    chosen = np.flatnonzero(fitted)
     return Fit(
         model=models[0],
         sensors=sensors[0],
         models=tuple(models),
         states=tuple(states),
         sensors_by_run=tuple(sensors),
-        labels=tuple(labels[i] for i in chosen),
-        units=tuple(units[i] for i in chosen),
-        values=values[chosen],
-        starts=_components(first)[chosen],
+        labels=estimates.labels,
+        units=estimates.units,
+        values=estimates.values,
+        starts=first.components[chosen],
         covariance=spectrum.covariance(variance),
         correlations=spectrum.correlations(),
         residuals=_residuals(runs, last),
@@ -149,10 +138,6 @@ def _ending(minimum, offset, search, verdict):
 def _pooled_noise(runs, chi_square):
     """The noise of a single sensor, where it was not given."""
     return {} if runs.noise_is_known else {runs.sensors[0].name: float(np.sqrt(chi_square))}
-
-
-def _components(evaluation):
-    return np.concatenate([np.asarray(evaluation.shared), np.asarray(evaluation.own).reshape(-1)])
 
 
 def _residuals(runs, evaluation):

@@ -2,25 +2,24 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
-
-import diffrax
+from typing import Literal, Unpack
 
 from ...formulations import AbstractFormulation
-from ...projection import AbstractProjection
 from ...state import State
+from ..arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
 from ..parameters import Parameter
 from ..priors import prior_notes
 from ..shooting.shooting import shoot, started_from
+from ..simulation import Settings, Simulation, simulation_of
 from ..statistics.plausibility import plausibility_notes
-from .arguments import Options, check_parameters, check_start, check_starts, num_fitted, prepare
 from .first_order import FirstOrder, descend
 from .from_minimum import make_fit
 from .least_squares import minimise
 from .losses import AbstractLoss
 from .multi_start import best_start
 from .noise import first_guess, noise_note, noise_of_sensors, settle
+from .options import Options, check_start, check_starts, num_fitted, prepare, trials
 from .precision import tightened
 from .problem import make_problem
 from .result import Fit, IdentificationError
@@ -32,11 +31,7 @@ def identify(
     parameters: Parameter | Sequence[Parameter],
     *,
     state0: State | Sequence[State] | None = None,
-    solver: diffrax.AbstractSolver | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
-    projection: bool | AbstractProjection = True,
-    max_steps: int = 4096,
+    simulation: Simulation | None = None,
     horizons: Sequence[float] = (0.1, 0.3, 1.0),
     method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt",
     loss: AbstractLoss | None = None,
@@ -47,6 +42,7 @@ def identify(
     max_iterations: int = 200,
     tolerance: float | None = None,
     throw: bool = True,
+    **settings: Unpack[Settings],
 ) -> Fit:
     r"""Fit parameters of a model to measurements by weighted least squares.
 
@@ -62,10 +58,10 @@ def identify(
       held fixed.
     - `state0`: state at the first sample, one for all runs or one for each. If left out: the
       reference state, with the first sample of every gyroscope and attitude sensor put into it.
-    - `solver`, `rtol`, `atol`, `projection`, `max_steps`: as in `rj.simulate`; the default solver
-      is `diffrax.Dopri5()`. Where a fit gets stuck on errors of the integration, it goes on with
-      tolerances a hundredth of these, with up to four times the steps, and says so in
-      `Fit.notes`.
+    - `simulation`: an `rj.Simulation`, or one by one as `settings`: `solver`, `rtol`, `atol`, `dt`,
+      `projection`, `adjoint`, `max_steps`, `backend`. Where a fit gets stuck on errors of the
+      integration, it goes on with tolerances a hundredth of these, with up to four times the
+      steps, and says so in `Fit.notes`.
     - `horizons`: parts of each run that are fitted first, one after the other, ending with 1.
       Short ones lead past the local minima of long or chaotic runs; `(1.0,)` fits all at once.
     - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line
@@ -90,10 +86,10 @@ def identify(
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, for fewer samples than
     parameters, and for parameters that act on nothing; `IdentificationError`.
     """
-    options = Options(
-        solver, rtol, atol, projection, max_steps, horizons, method, loss, max_iterations, tolerance
-    )
-    parameters = check_parameters(model, parameters)
+    how = simulation_of("identify", simulation, settings)
+    options = Options(horizons, method, loss, max_iterations, tolerance)
+    check_model("identify", model)
+    parameters = checked_parameters("identify", parameters)
     check_starts(starts, start_spread, segments)
     runs = stack_runs(measurements)
     model, states = prepare(model, runs, state0)
@@ -103,9 +99,7 @@ def identify(
     known = runs.noise_is_known or single
     if not known:
         runs = first_guess(runs, priors=bool(told))
-    problem, notes = make_problem(
-        model, runs, states, parameters, options.simulation(runs.ts.dtype)
-    )
+    problem, notes = make_problem(model, runs, states, parameters, trials(how, runs.ts.dtype))
     notes = [*notes, *told]
     count = num_fitted(problem, runs)
     given, search, shot = problem, options.search(runs.ts.dtype), None

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .evaluation import Evaluation, evaluate
 from .losses import AbstractLoss
 from .problem import Problem
-from .trust_region import AbstractRegion, Damped, Linearisation, Shortened, linearised
+from .trust_region import AbstractRegion, Damped, LinearProblem, Shortened, reduced
 
 # Tolerance of the stages before the last.
 _COARSE = 1e-3
@@ -36,7 +36,7 @@ class Minimum(eqx.Module):
     - `leaves`: of all parameters in every run, with the runs in front.
     - `first`, `last`: the problem evaluated at the start and at the end.
     - `converged`: whether a criterion was met in the last stage.
-    - `removable`, `scatter`: at the end, see `Linearisation.offset`.
+    - `removable`, `scatter`: at the end, see `LinearProblem.offset`.
     - `iterations`: of each stage, each one evaluation of residuals and Jacobian.
     - `failures`: how many of them had a simulation that failed, and were rejected.
     - `cost`: half the sum of squares after every iteration of each stage, `inf` beyond the end.
@@ -236,7 +236,7 @@ def _minimum(problem, reached: _Reached, ends) -> Minimum:
     return Minimum(
         shared=shared,
         own=own,
-        leaves=jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs),
+        leaves=problem.all_leaves(shared, own),
         first=jax.tree.map(lambda leaf: leaf[0], evaluations),
         last=reached.found,
         converged=reached.converged & reached.feasible,
@@ -277,7 +277,7 @@ def _step(problem, search, reached: _Reached, at: _Stage, steps: _Steps) -> _Ste
         r = [search.loss.root(used).reshape(-1), found.prior.residuals, kept * (x - start)]
         J = [J, prior, jnp.diag(kept)]
         r, J = (jnp.where(okay, jnp.concatenate(parts), 0.0) for parts in (r, J))
-        line = linearised(J, r)
+        line = reduced(J, r)
         return Place(x, line, found, okay, *line.offset(r.size))
 
     explained = (_EXPLAINED * tolerance) ** 2 * _square(problem.runs)
@@ -303,11 +303,11 @@ def _square(runs):
 class Place(eqx.Module):
     """Where the search is: coordinates, the problem linearised there, and how far to the optimum.
 
-    `removable` and `scatter`: see `Linearisation.offset`.
+    `removable` and `scatter`: see `LinearProblem.offset`.
     """
 
     x: Float[Array, " U"]
-    line: Linearisation
+    line: LinearProblem
     found: Evaluation
     okay: Bool[Array, ""]
     removable: Float[Array, ""]
@@ -322,7 +322,7 @@ class Place(eqx.Module):
 def _first_steps(search, reached: _Reached) -> _Steps:
     x = reached.x
     zeros = jnp.zeros((x.shape[0], x.shape[0]), x.dtype)
-    nowhere = linearised(zeros, zeros[0])
+    nowhere = reduced(zeros, zeros[0])
     place = Place(x, nowhere, reached.found, jnp.array(False), zeros[0, 0], zeros[0, 0])
     cost = jnp.full(search.max_iterations, jnp.inf, x.dtype)
     region = search.region(x.dtype)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .least_squares import Search, minimise_from
-from .noise import restarted
 from .problem import Problem
 
 # A minimum is found to this tolerance and in this many iterations at most; the last fit refines it.
@@ -55,7 +54,7 @@ def best_start(
         + "."
     )
     chosen = jax.tree.map(lambda leaf: leaf[best], minima)
-    return restarted(problem, chosen), note
+    return problem.starting(chosen.leaves), note
 
 
 def _drawn(key, x, natural, spread):

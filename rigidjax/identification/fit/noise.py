@@ -68,18 +68,9 @@ def settle(
         if np.all(np.abs(noise - 1) < _SETTLED):
             return problem, runs, eqx.tree_at(lambda m: m.first, minimum, first), True
         runs = scaled(runs, noise.tolist())
-        problem = restarted(_weighted(problem, runs), minimum)
+        problem = _weighted(problem, runs).starting(minimum.leaves)
         minimum = minimise(problem, again)
     return problem, runs, minimum, False
-
-
-def restarted(problem: Problem, minimum: Minimum) -> Problem:
-    """The problem with the parameters where a minimisation ended as its start."""
-    count = len(problem.shared_parameters)
-    shared = tuple(leaf[0] for leaf in minimum.leaves[:count])
-    return eqx.tree_at(
-        lambda p: (p.shared, p.runs.own), problem, (shared, tuple(minimum.leaves[count:]))
-    )
 
 
 def _weighted(problem, runs):

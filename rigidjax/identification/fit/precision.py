@@ -8,7 +8,6 @@ import numpy as np
 
 from ..data.measurements import Runs
 from .least_squares import Minimum, Search, minimise
-from .noise import restarted
 from .problem import Problem
 
 # Standard errors between an optimum and where a fit that converged may end.
@@ -61,7 +60,7 @@ def tightened(
             break
         for max_steps in (how.max_steps, _MORE_STEPS * how.max_steps):
             lower = dataclasses.replace(how, rtol=rtol, atol=atol, max_steps=max_steps)
-            tighter = eqx.tree_at(lambda p: p.simulation, restarted(problem, minimum), lower)
+            tighter = eqx.tree_at(lambda p: p.simulation, problem.starting(minimum.leaves), lower)
             found = minimise(tighter, again)
             reached = bool(np.all(found.last.okay))
             if reached and int(found.failures) == 0:

@@ -1,17 +1,18 @@
 """What the sensors of a fitted model read at the times of the samples."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import diffrax
 import equinox as eqx
 import jax
 import numpy as np
 
-from ...projection import AbstractProjection
-from ...simulate import simulate
 from ...state import State
 from ..data.measurements import Measurements, stack_runs
+from ..linearisation import Motion, observed
+from ..parameters import Experiment
+from ..simulation import Settings, Simulation, simulation_of
 from .result import Fit
 
 
@@ -39,11 +40,8 @@ def fitted_runs(
     fit: Fit,
     measurements: Measurements | Sequence[Measurements],
     *,
-    solver: diffrax.AbstractSolver | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
-    projection: bool | AbstractProjection = True,
-    max_steps: int = 4096,
+    simulation: Simulation | None = None,
+    **settings: Unpack[Settings],
 ) -> tuple[FittedRun, ...]:
     """States and readings of the fitted model at the times of the samples, run by run.
 
@@ -56,38 +54,23 @@ def fitted_runs(
             f"`predictions` and `fitted_runs` take the runs of the fit, {fit.run_names}; got "
             f"{runs.names}."
         )
-    solver = diffrax.Dopri5() if solver is None else solver
-
-    @eqx.filter_jit
-    def predict(model: Any, state: Any, sensors: Any, ts: Any):
-        solution = simulate(
-            model,
-            state,
-            ts[-1],
-            t0=ts[0],
-            ts=ts,
-            solver=solver,
-            rtol=rtol,
-            atol=atol,
-            projection=projection,
-            max_steps=max_steps,
-            throw=False,
-        )
-
-        def read(t, y):
-            return model.decode(t, y), tuple(sensor.predict(model, t, y) for sensor in sensors)
-
-        # Times are given again: where a run ends early, those of the solution are infinite.
-        return jax.vmap(read)(ts, solution.ys)
-
+    how = simulation_of("fitted_runs", simulation, settings)
+    how = how.prepared(runs.ts.dtype, solver=diffrax.Dopri5())
     out = []
     for b, length in enumerate(runs.lengths):
-        read = predict(fit.models[b], fit.states[b], fit.sensors_by_run[b], runs.ts[b])
-        states, values = jax.tree.map(lambda x, n=length: _finite(x[:n]), read)
+        sensors: Any = (Motion(), *fit.sensors_by_run[b])
+        experiment = Experiment(fit.models[b], fit.states[b], sensors)
+        readings = _observed(experiment, runs.ts[b], how)
+        states, *values = jax.tree.map(lambda x, n=length: _finite(x[:n]), readings)
         names = (sensor.name for sensor in fit.sensors)
         ts = np.asarray(runs.ts[b][:length])
         out.append(FittedRun(ts, states, dict(zip(names, values, strict=True))))
     return tuple(out)
+
+
+@eqx.filter_jit
+def _observed(experiment: Experiment, ts: Any, simulation: Simulation) -> Any:
+    return observed(experiment, ts, simulation, within=False)[0]
 
 
 def _finite(values):

@@ -3,45 +3,27 @@
 from collections.abc import Sequence
 from typing import Any
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
-from ...simulate import simulate
 from ...state import State
 from ..data.inputs import Table, check_cover, make_tables, with_tables
 from ..data.measurements import Runs
-from ..parameters import Experiment, Parameter, check_leaves, start_leaf, with_leaves
+from ..linearisation import observed, residuals_of, weighted
+from ..parameters import (
+    Components,
+    Experiment,
+    Parameter,
+    check_leaves,
+    components_of,
+    start_leaf,
+    with_leaves,
+)
+from ..simulation import Simulation
 from ..start_state import StartChange, with_start
-
-
-class Simulation(eqx.Module):
-    """How the trial experiments are simulated; the arguments of `rj.simulate`.
-
-    Tolerances are leaves: one program for all of them. `forward`: whether derivatives are taken in
-    forward mode.
-    """
-
-    solver: diffrax.AbstractSolver
-    rtol: Float[Array, ""]
-    atol: Float[Array, ""]
-    projection: Any
-    max_steps: int = eqx.field(static=True)
-    forward: bool = eqx.field(static=True, default=True)
-
-
-class _Readings(eqx.Module):
-    """What all sensors read, as a function to be saved by the solver."""
-
-    model: Any
-    sensors: tuple[Any, ...]
-
-    def __call__(self, t: Any, y: Any, args: Any) -> tuple[Array, ...]:
-        return tuple(sensor.predict(self.model, t, y) for sensor in self.sensors)
 
 
 class Run(eqx.Module):
@@ -143,55 +125,63 @@ class Problem(eqx.Module):
         experiment = Experiment(model, run.state0, self.sensors, self.displacement)
         return with_leaves(self.parameters, experiment, leaves)
 
-    def predict(
-        self, experiment: Experiment, run: Run
-    ) -> tuple[tuple[Array, ...], Bool[Array, ""]]:
-        """Predicted values of all sensors at the times of the samples, and success."""
-        how: Any = self.simulation
-        state0, closed = experiment.started(run.ts[0])
-        # Sensors are read while integrating: what is saved costs memory traffic in every step. As
-        # everywhere they read projected unknowns.
-        saveat = diffrax.SaveAt(ts=run.ts, fn=_Readings(experiment.model, experiment.sensors))
-        solution = simulate(
-            experiment.model,
-            state0,
-            run.ts[-1],
-            t0=run.ts[0],
-            saveat=saveat,
-            solver=how.solver,
-            rtol=how.rtol,
-            atol=how.atol,
-            projection=how.projection,
-            max_steps=how.max_steps,
-            adjoint=diffrax.ForwardMode() if how.forward else None,
-            throw=False,
-        )
-        return solution.ys, closed & (solution.result == RESULTS.successful)
-
     def residuals(
         self, leaves: Sequence[Array], run: Run
-    ) -> tuple[tuple[Float[Array, "T C"], ...], Bool[Array, ""]]:
-        """Unweighted residuals of one run, predicted minus measured, and success."""
+    ) -> tuple[Float[Array, " N"], Bool[Array, ""]]:
+        """Weighted residuals of one run, predicted minus measured, and success."""
         experiment = self.experiment(leaves, run)
-        predicted, okay = self.predict(experiment, run)
-        return tuple(
-            jax.vmap(sensor.residual)(prediction, values)
-            for sensor, prediction, values in zip(
-                experiment.sensors, predicted, run.values, strict=True
+        readings, result = observed(experiment, run.ts, self.simulation)
+        each = zip(experiment.sensors, readings, run.values, strict=True)
+        r = weighted([residuals_of(*one) for one in each], run.weights)
+        return r, result == RESULTS.successful
+
+    def chain(
+        self, shared: Float[Array, " S"], own: Float[Array, " P"], run: Run
+    ) -> tuple[Float[Array, "C S"], Float[Array, "D P"]]:
+        """Derivatives of the components in one run by the coordinates, of shared ones and own."""
+        leaves, count = self.leaves(shared, own, run), len(self.shared)
+
+        def components(shared, own):
+            changes = [
+                p.transform.change(leaf, new)
+                for p, leaf, new in zip(
+                    self.parameters, leaves, self.leaves(shared, own, run), strict=True
+                )
+            ]
+            none = jnp.zeros(0, own.dtype)
+            return tuple(
+                jnp.concatenate([none, *part]) for part in (changes[:count], changes[count:])
             )
-        ), okay
 
+        return (
+            jax.jacfwd(lambda x: components(x, own)[0])(shared),
+            jax.jacfwd(lambda x: components(shared, x)[1])(own),
+        )
 
-def weighted(
-    residuals: Sequence[Float[Array, "T C"]], weights: Sequence[Float[Array, "T C"]]
-) -> Float[Array, " N"]:
-    """Residuals of all sensors times their weights, as one vector; what has no weight is zero."""
-    return jnp.concatenate(
-        [
-            jnp.where(w > 0, w * jnp.where(w > 0, r, 0.0), 0.0).reshape(-1)
-            for r, w in zip(residuals, weights, strict=True)
+    def all_leaves(self, shared: Float[Array, " S"], own: Float[Array, "B P"]) -> list[Array]:
+        """Leaves of all parameters in every run, with the runs in front."""
+        return jax.vmap(lambda own, run: self.leaves(shared, own, run))(own, self.runs)
+
+    def starting(self, leaves: Sequence[Array]) -> "Problem":
+        """The problem with these leaves in every run as its start."""
+        count = len(self.shared)
+        return eqx.tree_at(
+            lambda p: (p.shared, p.runs.own),
+            self,
+            (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
+        )
+
+    def components(self, names: Sequence[str]) -> Components:
+        """All components, shared ones, then run by run; `names` of the runs."""
+        shared = [
+            (p, x.shape, "") for p, x in zip(self.shared_parameters, self.shared, strict=True)
         ]
-    )
+        own = [
+            (p, x.shape[1:], f"[{name}]")
+            for name in names
+            for p, x in zip(self.own_parameters, self.runs.own, strict=True)
+        ]
+        return components_of([*shared, *own])
 
 
 def make_problem(
@@ -203,13 +193,8 @@ def make_problem(
 ) -> tuple[Problem, list[str]]:
     """Assemble a problem; the notes say which start values were moved.
 
-    **Errors:** `ValueError` for no parameter, two of one name, or one that picks the same leaf.
+    **Errors:** `ValueError` for parameters that pick the same leaf, or have the same labels.
     """
-    names = [p.name for p in parameters]
-    if not parameters or len(set(names)) < len(names):
-        raise ValueError(
-            f"`identify(parameters=...)` needs parameters of different names; got {names}."
-        )
     experiments = [
         with_start(Experiment(model, state, runs.sensors), parameters) for state in states
     ]
@@ -235,6 +220,7 @@ def make_problem(
     )
     displacement = experiments[0].start
     problem = Problem(model, runs.sensors, run, ordered, tuple(shared), simulation, displacement)
+    problem.components(runs.names).check_labels()
     return problem, notes
 
 
@@ -247,57 +233,3 @@ def _check_cover(experiments, parameters, run, runs):
         given.append(eqx.tree_at(lambda e: e.model, experiment, model))
         spans.append((float(runs.ts[b, 0]), float(runs.ts[b, length - 1])))
     check_cover(given, parameters, spans, runs.names)
-
-
-def component_table(problem: Problem, runs: Runs) -> tuple[list[str], list[str], np.ndarray]:
-    """Labels, units and "is fitted" of all components: shared, then run by run.
-
-    **Errors:** `ValueError` for labels that are not unique.
-    """
-    labels, units, fitted = [], [], []
-
-    def add(parameter, shape, suffix):
-        chosen = parameter.transform.fitted(shape)
-        units.extend(parameter.component_units(shape))
-        for i, label in enumerate(parameter.component_labels(shape)):
-            labels.append(label + suffix)
-            fitted.append(i in chosen)
-
-    for p, leaf in zip(problem.shared_parameters, problem.shared, strict=True):
-        add(p, leaf.shape, "")
-    for b in range(problem.num_runs):
-        for p, leaf in zip(problem.own_parameters, problem.runs.own, strict=True):
-            add(p, leaf.shape[1:], f"[{runs.names[b]}]")
-    doubled = sorted({x for x in labels if labels.count(x) > 1})
-    if doubled:
-        raise ValueError(
-            f"Parameters and runs need different labels; got {doubled} more than once."
-        )
-    return labels, units, np.asarray(fitted)
-
-
-def component_sizes(problem: Problem) -> np.ndarray:
-    """`Parameter.size` of all components: shared, then run by run."""
-    shared = [
-        np.full(len(p.component_labels(leaf.shape)), p.size)
-        for p, leaf in zip(problem.shared_parameters, problem.shared, strict=True)
-    ]
-    own = [
-        np.full(len(p.component_labels(leaf.shape[1:])), p.size)
-        for p, leaf in zip(problem.own_parameters, problem.runs.own, strict=True)
-    ]
-    return np.concatenate([np.zeros(0), *shared, *(own * problem.num_runs)])
-
-
-def component_groups(problem: Problem) -> np.ndarray:
-    """The parameter (and run) that every component belongs to, as numbers."""
-    counts = [
-        len(p.component_labels(leaf.shape))
-        for p, leaf in zip(problem.shared_parameters, problem.shared, strict=True)
-    ]
-    own = [
-        len(p.component_labels(leaf.shape[1:]))
-        for p, leaf in zip(problem.own_parameters, problem.runs.own, strict=True)
-    ]
-    counts += own * problem.num_runs
-    return np.repeat(np.arange(len(counts)), counts)

@@ -1,4 +1,4 @@
-"""Steps of a least-squares fit: the linearised problem, and how far it is trusted."""
+"""Steps of a least-squares fit: the linear problem, and how far it is trusted."""
 
 import abc
 
@@ -19,7 +19,7 @@ _DAMPING = 1e-2
 _GOOD, _LESS, _MORE = 0.25, 10.0, 4.0
 
 
-class Linearisation(eqx.Module):
+class LinearProblem(eqx.Module):
     r"""A linear least-squares problem, reduced to the triangular factor of $(J, r)$.
 
     **Attributes:** `factor` (U, U), the triangular factor of the Jacobian; `projection` (U,), the
@@ -72,19 +72,19 @@ class Linearisation(eqx.Module):
         return removable / count, left / max(num_residuals - count, 1)
 
 
-def linearised(jacobian: Float[Array, "M U"], residual: Float[Array, " M"]) -> Linearisation:
+def reduced(jacobian: Float[Array, "M U"], residual: Float[Array, " M"]) -> LinearProblem:
     """A problem with this Jacobian and residual."""
     count = jacobian.shape[1]
     R = triangular_factor(jnp.concatenate([jacobian, residual[:, None]], axis=1))
     size = jnp.sqrt(jnp.sum(jacobian * jacobian, axis=0))
-    return Linearisation(R[:count, :count], R[:count, count], R[count, count], size)
+    return LinearProblem(R[:count, :count], R[:count, count], R[count, count], size)
 
 
 class AbstractRegion(eqx.Module):
     """How far the linearisation is trusted."""
 
     @abc.abstractmethod
-    def step(self, line: Linearisation) -> Float[Array, " U"]:
+    def step(self, line: LinearProblem) -> Float[Array, " U"]:
         """The step to the next trial."""
 
     @abc.abstractmethod

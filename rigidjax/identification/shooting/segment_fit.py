@@ -12,7 +12,7 @@ from ...state import State
 from ...system import System
 from ..fit.problem import Problem
 from ..nearby_states import Directions, loop_rows_at, num_rates, selection
-from .segments import Cut, Linearised, Segments, Unknowns, linearise
+from .segments import Cut, LinearSegments, Segments, Unknowns, linearise
 
 # Steps of the solver that a segment may take at least.
 _MIN_STEPS = 128
@@ -54,12 +54,12 @@ class SegmentFit:
         basis = np.swapaxes(np.linalg.svd(J)[2], -1, -2)
         return Directions(jnp.asarray(basis[..., f - k :]), jnp.asarray(basis[..., : f - k]))
 
-    def rebased(self, at: Unknowns, found: Linearised) -> Unknowns:
+    def rebased(self, at: Unknowns, found: LinearSegments) -> Unknowns:
         """The same point with changes counted from the starts that were found."""
         self.bases = jax.tree.map(jnp.asarray, found.states)
         return eqx.tree_at(lambda u: u.change, at, np.zeros_like(at.change))
 
-    def check_angles(self, found: Linearised) -> None:
+    def check_angles(self, found: LinearSegments) -> None:
         """`ValueError` if a force depends on turns that a segment does not know of."""
         system = self.problem.model.system
         if not isinstance(system, System):
@@ -74,6 +74,6 @@ class SegmentFit:
                 )
 
 
-def costs(found: Linearised, within: Any = True) -> np.ndarray:
+def costs(found: LinearSegments, within: Any = True) -> np.ndarray:
     """Sum of squares of every segment; infinite where the simulation fails."""
     return np.where(found.okay, np.sum(found.residuals**2, axis=2, where=within), np.inf)

@@ -11,7 +11,7 @@ from ...state import State
 from ..data.measurements import Runs
 from ..fit.problem import Problem
 from .segment_fit import SegmentFit, costs
-from .segments import Cut, Linearised, Unknowns
+from .segments import Cut, LinearSegments, Unknowns
 
 # Relative decrease of the cost below which a fit ends, and its iterations.
 _ENOUGH, _MAX_ITERATIONS = 1e-3, 15
@@ -23,7 +23,7 @@ _DAMPING, _DOWN, _UP, _MOST = 1e-2, 0.2, 5.0, 1e12
 _BAD = 3.0
 
 
-def fit_starts(fit: SegmentFit, noise: float | None) -> tuple[Unknowns, Linearised, float]:
+def fit_starts(fit: SegmentFit, noise: float | None) -> tuple[Unknowns, LinearSegments, float]:
     """Starts that fit the segments each for itself, with the parameters as they are.
 
     **Arguments:** `noise` of a weighted residual, `None` to find it from what is left.
@@ -67,7 +67,7 @@ def _within(fit: SegmentFit, horizon: float) -> np.ndarray:
 
 def _fitted(
     fit: SegmentFit, at: Unknowns, within: np.ndarray, noise: float | None
-) -> tuple[Unknowns, Linearised]:
+) -> tuple[Unknowns, LinearSegments]:
     """Levenberg-Marquardt for every segment at once, each with a damping of its own."""
     found = fit.linearise(at)
     damping = np.full(at.change.shape[:2], _DAMPING)
@@ -114,7 +114,7 @@ def _own_step(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np
     return -(np.linalg.pinv(rows) @ right[..., None])[..., 0]
 
 
-def _chosen(better: np.ndarray, new: Linearised, old: Linearised) -> Linearised:
+def _chosen(better: np.ndarray, new: LinearSegments, old: LinearSegments) -> LinearSegments:
     """`new` in the segments where it is better. Gaps belong to no segment: they are left as old."""
 
     def pick(a, b):

@@ -1,5 +1,6 @@
 """Runs cut into segments, each with a start of its own, and their linearisation."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -10,12 +11,14 @@ from jaxtyping import Array, Bool, Float
 
 from ...formulations.charts import split_chart
 from ...joints.base import wrapped
+from ...results import RESULTS
 from ...rotations import so3
 from ...state import State
 from ..data.measurements import Runs
-from ..fit.problem import Problem, Run, weighted
+from ..fit.problem import Problem
+from ..linearisation import Varied, linearised, observation, observed, residuals_of
 from ..nearby_states import Directions, displaced
-from ..sensors.base import AbstractSensor
+from ..parameters import Experiment
 
 
 class Cut(eqx.Module):
@@ -94,7 +97,7 @@ class Segments(eqx.Module):
     directions: Directions
 
 
-class Linearised(eqx.Module):
+class LinearSegments(eqx.Module):
     """Residuals and gaps with their derivatives.
 
     **Attributes:** `residuals` (B, K, N), weighted; `jacobian` (B, K, N, S + P + n), by shared
@@ -128,109 +131,72 @@ class _End(eqx.Module):
 
 
 @eqx.filter_jit
-def linearise(segments: Segments, at: Unknowns) -> Linearised:
+def linearise(segments: Segments, at: Unknowns) -> LinearSegments:
     """Simulate all segments at once, with derivatives in forward mode.
 
     A segment depends on the shared parameters, those of its run, and its own start: as many
     directions, whatever the number of segments.
     """
-    num_shared, num_own = at.shared.shape[0], at.own.shape[1]
+    problem = segments.problem
     count = segments.cut.ts.shape[1]
     first = jnp.arange(count) == 0
 
-    def one(own, run, first, change, cut, base, directions):
-        point = jnp.concatenate([at.shared, own, change])
+    def of_run(own, run, change, cut, bases, directions):
+        experiment = problem.experiment(problem.leaves(at.shared, own, run), run)
+        varied = Varied(experiment, problem.parameters)
+        of_all, of_own = problem.chain(at.shared, own, run)
+        chain = jax.scipy.linalg.block_diag(of_all, of_own)
+        segment = functools.partial(_segment, problem.simulation, varied, chain)
+        shared = Varied(experiment, problem.shared_parameters).prior()
+        own = Varied(experiment, problem.own_parameters).prior()
+        prior = shared[0], shared[1] @ of_all, own[0], own[1] @ of_own
+        return jax.vmap(segment)(change, first, cut, bases, directions), prior
 
-        def function(z):
-            parts = jnp.split(z, (num_shared, num_shared + num_own))
-            return _simulated(segments.problem, run, cut, base, directions, first, *parts)
-
-        def push(direction):
-            return jax.jvp(local, (point,), (direction,), has_aux=True)
-
-        def local(z):
-            r, (start, final, angles), okay = function(z)
-            about = jax.lax.stop_gradient((start, final))
-            values = (difference(start, about[0]), difference(final, about[1]))
-            return (r, values), (start, final, angles, okay)
-
-        identity = jnp.eye(point.shape[0], dtype=point.dtype)
-        (r, _), (J, changes), aux = jax.vmap(push, out_axes=(None, -1, None))(identity)
-        return r, J, changes, aux
-
-    over_segments = jax.vmap(one, in_axes=(None, None, 0, 0, 0, 0, 0))
-    over_runs = jax.vmap(over_segments, in_axes=(0, 0, None, 0, 0, 0, 0))
-    r, J, (d_start, d_final), (start, final, angles, okay) = over_runs(
-        at.own, segments.problem.runs, first, at.change, segments.cut, segments.bases,
-        segments.directions,
-    )  # fmt: skip
-    after, before = (
-        jax.tree.map(lambda x: x[:, 1:], start),
-        jax.tree.map(lambda x: x[:, :-1], final),
+    found, prior = jax.vmap(of_run)(
+        at.own, problem.runs, at.change, segments.cut, segments.bases, segments.directions
     )
+    r, J, (d_start, d_final), (start, final, angles, okay) = found
+    after = jax.tree.map(lambda x: x[:, 1:], start)
+    before = jax.tree.map(lambda x: x[:, :-1], final)
     gaps, by_end, by_start = jax.vmap(jax.vmap(_gap))(before, after)
     finite = jnp.all(jnp.isfinite(r), axis=2) & jnp.all(jnp.isfinite(J), axis=(2, 3))
-    return Linearised(
+    return LinearSegments(
         r, J, gaps, by_end @ d_final[:, :-1], by_start @ d_start[:, 1:], start, final, angles,
-        _prior(segments.problem, at), okay & finite,
+        (prior[0][0], prior[1][0], *prior[2:]), okay & finite,
     )  # fmt: skip
 
 
-def _prior(problem: Problem, at: Unknowns) -> tuple[Array, Array, Array, Array]:
-    """Residuals of the priors with their derivatives by coordinates."""
-    count, runs = len(problem.shared_parameters), problem.runs
+def _segment(simulation, varied, chain, change, first, cut, base, directions):
+    """One segment, linearised by the coordinates of the parameters and the change of its start."""
+    (components, _), half, t = chain.shape, change.shape[0] // 2, cut.ts[0]
 
-    def rows(parameters, leaves):
-        found = [
-            p.prior.rows(p.transform, leaf)
-            for p, leaf in zip(parameters, leaves, strict=True)
-            if p.prior is not None
-        ]
-        return jnp.concatenate([jnp.zeros(0, at.shared.dtype), *found])
+    def observe(z):
+        experiment = varied(z[:components])
+        given, closed = experiment.started(t)
+        d = change + z[components:]
+        moved, okay = displaced(experiment.model, base, t, directions, d[:half], d[half:])
+        state = jax.tree.map(lambda a, b: jnp.where(first, a, b), given.normalized(), moved)
+        readers: Any = (*experiment.sensors, _End())
+        alone = Experiment(experiment.model, state, readers)
+        (*readings, (states, angles)), result = observed(alone, cut.ts, simulation)
+        final = jax.tree.map(lambda leaf: leaf[-1], states)
+        about = jax.lax.stop_gradient((state, final))
+        gap = difference(state, about[0]), difference(final, about[1])
+        okay = (result == RESULTS.successful) & jnp.where(first, closed, okay)
+        return observation(experiment, tuple(readings), gap), (state, final, angles[-1], okay)
 
-    def of_all(shared):
-        only = jax.tree.map(lambda leaf: leaf[0], runs)
-        return rows(problem.shared_parameters, problem.leaves(shared, at.own[0], only)[:count])
+    steps = jnp.eye(change.shape[0], dtype=change.dtype)
+    columns = jax.scipy.linalg.block_diag(chain, steps).T
+    sensors = varied.experiment.sensors
+    turning = {s.name for s in sensors if s.tracked_joints(varied.experiment.model)}
 
-    def of_run(own, run):
-        return rows(problem.own_parameters, problem.leaves(at.shared, own, run)[count:])
+    def residuals(sensor, readings, measured):
+        r = residuals_of(sensor, readings, measured)
+        # A segment does not know how often a joint has turned before. The same turns for all
+        # samples: each by itself would take a fast turn for a slow one.
+        return r + (wrapped(r[0]) - r[0]) if sensor.name in turning else r
 
-    by_own = jax.vmap(jax.jacfwd(of_run))(at.own, runs)
-    return of_all(at.shared), jax.jacfwd(of_all)(at.shared), jax.vmap(of_run)(at.own, runs), by_own
-
-
-def _simulated(problem, run, cut, base, directions, first, shared, own, change):
-    """Residuals of one segment; start, end and angles; success."""
-    experiment = problem.experiment(problem.leaves(shared, own, run), run)
-    t, half = cut.ts[0], change.shape[0] // 2
-    given, closed = experiment.started(t)
-    moved, okay = displaced(experiment.model, base, t, directions, change[:half], change[half:])
-    state = jax.tree.map(lambda a, b: jnp.where(first, a, b), given.normalized(), moved)
-    sensors = experiment.sensors
-    alone = eqx.tree_at(
-        lambda e: (e.state0, e.sensors, e.start),
-        experiment,
-        (state, (*sensors, _End()), None),
-        is_leaf=lambda x: x is None,
-    )
-    segment = Run(state, cut.ts, cut.values, cut.weights, run.own, run.inputs)
-    (*readings, (states, angles)), success = problem.predict(alone, segment)
-    residuals = [
-        _residual(experiment.model, sensor, reading, values)
-        for sensor, reading, values in zip(sensors, readings, cut.values, strict=True)
-    ]
-    final = jax.tree.map(lambda leaf: leaf[-1], states)
-    r = weighted(residuals, cut.weights)
-    return r, (state, final, angles[-1]), success & jnp.where(first, closed, okay)
-
-
-def _residual(model, sensor: AbstractSensor, reading, values):
-    """Residuals of a sensor; a segment does not know how often a joint has turned before.
-
-    The same turns for all samples: each by itself would take a fast turn for a slow one.
-    """
-    r = jax.vmap(sensor.residual)(reading, values)
-    return r + (wrapped(r[0]) - r[0]) if sensor.tracked_joints(model) else r
+    return linearised(observe, columns, sensors, cut.weights, cut.values, residuals)
 
 
 def difference(state: State, other: State) -> Float[Array, " G"]:

@@ -21,11 +21,12 @@ import numpy as np
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
 from ..fit.problem import Problem
+from ..linearisation import Varied
 from ..nearby_states import independent_rates
 from .block_elimination import solve
 from .segment_fit import SegmentFit, costs
 from .segment_starts import fit_starts, guesses
-from .segments import Linearised, Unknowns, cut
+from .segments import LinearSegments, Unknowns, cut
 
 # Weights of the gaps, relative to their size and the noise, one stage after the other.
 _WEIGHTS = (1.0, 3e1, 1e3, 1e5, 1e7)
@@ -110,8 +111,8 @@ def _sizes(fit: SegmentFit) -> np.ndarray:
 
 
 def _join(
-    fit: SegmentFit, at: Unknowns, found: Linearised, noise: float, size: np.ndarray
-) -> tuple[Unknowns, Linearised]:
+    fit: SegmentFit, at: Unknowns, found: LinearSegments, noise: float, size: np.ndarray
+) -> tuple[Unknowns, LinearSegments]:
     """Parameters and starts with which the gaps are closed: these count more and more."""
     for weight in _WEIGHTS:
         at, found = _fit_all(fit, at, found, weight * noise / size, noise)
@@ -123,8 +124,8 @@ def _join(
 
 
 def _fit_all(
-    fit: SegmentFit, at: Unknowns, found: Linearised, weight: np.ndarray, noise: float
-) -> tuple[Unknowns, Linearised]:
+    fit: SegmentFit, at: Unknowns, found: LinearSegments, weight: np.ndarray, noise: float
+) -> tuple[Unknowns, LinearSegments]:
     """Levenberg-Marquardt with the structure of the segments.
 
     **Arguments:** `weight` of the gaps; `noise` of a weighted residual, which priors are weighed
@@ -151,7 +152,7 @@ def _fit_all(
     return at, found
 
 
-def _total(found: Linearised, weight: np.ndarray, noise: float) -> float:
+def _total(found: LinearSegments, weight: np.ndarray, noise: float) -> float:
     """Sum of squares with gaps and priors; infinite where the simulation fails."""
     of_shared, _, of_runs, _ = found.prior
     gaps = np.sum((weight * found.gaps) ** 2)
@@ -190,27 +191,17 @@ def _column_sizes(at: Unknowns, data, gaps, prior, before):
 
 def _with_leaves(problem: Problem, at: Unknowns) -> Problem:
     """The problem that starts from these coordinates."""
-    count = len(problem.shared_parameters)
-    shared, own = jnp.asarray(at.shared), jnp.asarray(at.own)
-    leaves = jax.vmap(lambda own, run: problem.leaves(shared, own, run))(own, problem.runs)
-    return eqx.tree_at(
-        lambda p: (p.shared, p.runs.own),
-        problem,
-        (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
-    )
+    return problem.starting(problem.all_leaves(jnp.asarray(at.shared), jnp.asarray(at.own)))
 
 
 def started_from(problem: Problem, minimum: Minimum) -> Minimum:
     """The minimum with the components at the start of this problem as those it started from."""
     shared, own = problem.start()
-    transforms = [p.transform for p in problem.parameters]
-    count = len(problem.shared_parameters)
 
     def components(own, run):
-        leaves = problem.leaves(shared, own, run)
-        values = [t.estimates(leaf) for t, leaf in zip(transforms, leaves, strict=True)]
-        none = jnp.zeros(0, own.dtype)
-        return jnp.concatenate([none, *values[:count]]), jnp.concatenate([none, *values[count:]])
+        experiment = problem.experiment(problem.leaves(shared, own, run), run)
+        parts = problem.shared_parameters, problem.own_parameters
+        return tuple(Varied(experiment, part).values() for part in parts)
 
     first, second = jax.vmap(components)(own, problem.runs)
     return eqx.tree_at(lambda m: (m.first.shared, m.first.own), minimum, (first[0], second))

@@ -1,30 +1,17 @@
 """What data do not determine: which parameters, together with which, and what is left of them."""
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
+from ..parameters import Components
 from .covariance import Spectrum
 from .digits import estimate_text, std_text
 
 # An exponent or a coefficient this close to a whole number is that number.
 _WHOLE = 1e-2
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Components:
-    """The components that a spectrum is about: `labels`, `units`, `values` and `groups`, (p,).
-
-    `groups`: components of one parameter have one number.
-    """
-
-    labels: tuple[str, ...]
-    units: tuple[str, ...]
-    values: np.ndarray
-    groups: tuple[int, ...]
 
 
 def directions(spectrum: Spectrum) -> np.ndarray:

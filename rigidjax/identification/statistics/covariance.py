@@ -3,25 +3,6 @@
 import numpy as np
 
 
-def reach_of(
-    values: np.ndarray, starts: np.ndarray, groups: np.ndarray, sizes: np.ndarray
-) -> np.ndarray:
-    """How far each component may change, (p,): zero where nothing tells.
-
-    What `sizes` says, else the largest component of the same parameter, at its start or now. A
-    parameter that starts at zero tells nothing: where it has come to may be round-off.
-
-    **Arguments:** `values`, `starts`, `groups` (components of one parameter have one number) and
-    `sizes`, `Parameter.size`, of all components, (p,).
-    """
-    reach = np.zeros(len(values))
-    for group in np.unique(groups):
-        members = groups == group
-        if np.any(starts[members] != 0):
-            reach[members] = np.abs([values[members], starts[members]]).max()
-    return np.where(sizes > 0, np.maximum(sizes, np.abs(values)), reach)
-
-
 def without_effect(jacobian: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """Which columns of a Jacobian are zero, but for round-off, (p,).
 
@@ -42,7 +23,7 @@ class Spectrum:
     $\Sigma_k \le \epsilon\,\Sigma_1$ are not determined at all. So a parameter is measured by what
     it does to the predictions: neither its unit nor its value matters, and it may be zero.
 
-    **Arguments:** `jacobian` (M, p); `tolerance`, $\epsilon$; `reach`, see `reach_of`.
+    **Arguments:** `jacobian` (M, p); `tolerance`, $\epsilon$; `reach`, see `Components.reach`.
     **Attributes:** `scale` (p,), `values` (p,), `vectors` (p, p) in columns, `rank`, `null`
     (p, p - rank) an orthonormal basis of what is not determined, in units of `scale`.
     **Source:** van der Sluis, Numerische Mathematik 14 (1969) 14: of all scalings of columns this

@@ -5,8 +5,8 @@ import itertools
 
 import numpy as np
 
+from ..parameters import Components
 from .ambiguity import (
-    Components,
     change_of,
     describe,
     directions,
@@ -14,7 +14,7 @@ from .ambiguity import (
     listed,
     seen,
 )
-from .covariance import Spectrum, reach_of
+from .covariance import Spectrum
 from .digits import estimate_text, std_text
 
 # Parameters at least this correlated may have a combination that is much sharper than they are.
@@ -82,29 +82,26 @@ class Identifiability:
 
 def judge(
     of: Components,
-    fitted: np.ndarray,
     starts: np.ndarray,
-    sizes: np.ndarray,
     jacobian: np.ndarray,
     variance: float,
     tolerance: float,
 ) -> tuple[Spectrum, Identifiability]:
     """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
 
-    **Arguments:** `of`, all components (K,), which of them are `fitted`, where they started, and
-    their `sizes`, `Parameter.size`; `jacobian` (M, K) of the weighted residuals; `variance` of a
-    weighted residual; `tolerance`, singular values relative to the largest that count as zero.
+    **Arguments:** `of`, all components (K,) with their values, and where they started; `jacobian`
+    (M, K) of the weighted residuals; `variance` of a weighted residual; `tolerance`, singular
+    values relative to the largest that count as zero.
     **Returns:** the spectrum of the fitted ones, and the verdict.
     """
-    reach = reach_of(of.values, starts, np.asarray(of.groups), sizes)
-    chosen = [int(k) for k in np.flatnonzero(fitted)]
-    part = _part(of, chosen)
+    reach, chosen = of.reach(starts), of.chosen
+    part = of.part(chosen)
     spectrum = Spectrum(jacobian[:, chosen], tolerance, reach[chosen])
     undetermined, messages = describe(spectrum, part, variance)
     if not messages:
-        messages = _held_texts(Spectrum(jacobian, tolerance, reach), of, fitted, variance)
+        messages = _held_texts(Spectrum(jacobian, tolerance, reach), of, variance)
     std = np.sqrt(np.diag(spectrum.covariance(variance)))
-    weak = _weak_texts(part, std, reach[chosen], sizes[chosen])
+    weak = _weak_texts(part, std, reach[chosen])
     messages = [*messages, *weak] if undetermined else [*weak, *messages]
     sharp = _sharp_combinations(part, spectrum, variance)
     messages += [str(combination) for combination in sharp]
@@ -123,9 +120,9 @@ def judge(
     )
 
 
-def _weak_texts(of, std, reach, sizes):
+def _weak_texts(of, std, reach):
     """Parameters whose standard deviation is as large as they are."""
-    largest = reach_of(of.values, of.values, np.asarray(of.groups), sizes)
+    largest = of.reach(of.values)
     messages = []
     for label, value, own, size, possible in zip(
         of.labels, of.values, std, largest, reach, strict=True
@@ -145,18 +142,9 @@ def _weak_texts(of, std, reach, sizes):
     return messages
 
 
-def _part(of, chosen):
-    return Components(
-        tuple(of.labels[k] for k in chosen),
-        tuple(of.units[k] for k in chosen),
-        of.values[chosen],
-        tuple(of.groups[k] for k in chosen),
-    )
-
-
-def _held_texts(whole, of, fitted, variance):
+def _held_texts(whole, of, variance):
     """What would not be determined without the values that are held fixed."""
-    held = {label for label, f in zip(of.labels, fitted, strict=True) if not f}
+    held = {label for label, f in zip(of.labels, of.fitted, strict=True) if not f}
     has_value = seen(whole, of, variance)
     idle, messages = [], []
     for row in directions(whole):

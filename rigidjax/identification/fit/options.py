@@ -1,4 +1,4 @@
-"""Arguments of fits, checked."""
+"""Arguments of fits, checked, and what a fit starts from."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,20 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...arguments import step_control
 from ...formulations import AbstractFormulation
-from ...projection import AbstractProjection
 from ...state import State
 from ...system import System
 from ..data.measurements import Runs
-from ..parameters import Parameter
 from ..sensors import tracking
-from ..statistics.covariance import reach_of, without_effect
+from ..simulation import Simulation
+from ..statistics.covariance import without_effect
 from .evaluation import Evaluation
 from .first_order import FirstOrder
 from .least_squares import Search
 from .losses import AbstractLoss, Squares
-from .problem import Problem, Simulation, component_groups, component_sizes, component_table
+from .problem import Problem
 from .result import IdentificationError
 
 _METHODS = ("levenberg-marquardt", "gauss-newton")
@@ -30,13 +28,8 @@ _METHODS = ("levenberg-marquardt", "gauss-newton")
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How to simulate and to search; the arguments of `rj.identify` of the same names."""
+    """How to search; the arguments of `rj.identify` of the same names."""
 
-    solver: diffrax.AbstractSolver | None = None
-    rtol: float = 1e-8
-    atol: float = 1e-8
-    projection: bool | AbstractProjection = True
-    max_steps: int = 4096
     horizons: Sequence[float] = (0.1, 0.3, 1.0)
     method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt"
     loss: AbstractLoss | None = None
@@ -75,13 +68,6 @@ class Options:
         """Whether the loss is the square."""
         return self.loss is None or isinstance(self.loss, Squares)
 
-    def simulation(self, dtype: Any) -> Simulation:
-        """How trials are simulated."""
-        solver = diffrax.Dopri5() if self.solver is None else self.solver
-        step_control(solver, None, self.rtol, self.atol, None, dtype)
-        rtol, atol = (jnp.asarray(x, dtype) for x in (self.rtol, self.atol))
-        return Simulation(solver, rtol, atol, self.projection, self.max_steps)
-
     def search(self, dtype: Any) -> Search:
         """How the minimum is searched for."""
         tolerance = self.tolerance
@@ -96,23 +82,9 @@ class Options:
         )
 
 
-def check_parameters(
-    model: Any, parameters: Parameter | Sequence[Parameter]
-) -> tuple[Parameter, ...]:
-    """Raise `TypeError` for a model or parameters of another kind."""
-    if not isinstance(model, AbstractFormulation):
-        raise TypeError(
-            "`identify(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
-            f"{type(model).__name__}."
-        )
-    parameters = (parameters,) if isinstance(parameters, Parameter) else tuple(parameters)
-    for parameter in parameters:
-        if not isinstance(parameter, Parameter):
-            raise TypeError(
-                "`identify(parameters=...)` takes `rj.Parameter` objects; got "
-                f"{type(parameter).__name__}."
-            )
-    return parameters
+def trials(simulation: Simulation, dtype: Any) -> Simulation:
+    """How trials are simulated."""
+    return simulation.prepared(dtype, solver=diffrax.Dopri5(), adjoint=diffrax.ForwardMode())
 
 
 def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
@@ -167,7 +139,7 @@ def num_fitted(problem: Problem, runs: Runs) -> int:
 
     **Errors:** `ValueError` if there are fewer samples.
     """
-    count = int(np.count_nonzero(component_table(problem, runs)[2]))
+    count = problem.components(runs.names).chosen.size
     if runs.num_samples < count:
         raise ValueError(
             f"There are {runs.num_samples} scalar samples for {count} parameters. Fit fewer "
@@ -186,11 +158,9 @@ def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
             f"The simulation fails at the start values, in the runs {failed}. Start closer to the "
             "truth, or allow more steps (`max_steps`)."
         )
-    labels, _, fitted = component_table(problem, runs)
-    starts = np.concatenate([np.asarray(first.shared), np.asarray(first.own).reshape(-1)])
-    reach = reach_of(starts, starts, component_groups(problem), component_sizes(problem))
-    nothing = without_effect(first.with_prior(), reach)
-    idle = [x for x, n, f in zip(labels, nothing, fitted, strict=True) if f and n]
+    table = problem.components(runs.names).at(first.components)
+    nothing = without_effect(first.with_prior(), table.reach(table.values))
+    idle = [table.labels[k] for k in np.flatnonzero(table.fitted & nothing)]
     if idle:
         raise ValueError(
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "

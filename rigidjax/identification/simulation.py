@@ -1,0 +1,96 @@
+"""How runs are simulated: the settings that all of identification takes."""
+
+import dataclasses
+from typing import Any, TypedDict
+
+import diffrax
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..arguments import checked_solver, step_control
+from ..projection import AbstractProjection
+
+
+class Settings(TypedDict, total=False):
+    """The arguments of `Simulation`, for functions that also take them one by one."""
+
+    solver: diffrax.AbstractSolver | None
+    rtol: float
+    atol: float
+    dt: ArrayLike | None
+    projection: bool | AbstractProjection
+    adjoint: diffrax.AbstractAdjoint | None
+    max_steps: int
+    backend: str
+
+
+class Simulation(eqx.Module):
+    """How runs are simulated, in fits, designs and sensitivities alike.
+
+    **Arguments:** those of `rj.simulate` of the same names, but for
+
+    - `solver`: `None` for the default of the function: `diffrax.Dopri5()` in fits, else
+      `diffrax.Dopri8()`.
+    - `adjoint`: one that serves the mode in which derivatives are taken; `None` for the fastest.
+    - `max_steps`: 4096 if left out.
+    """
+
+    solver: diffrax.AbstractSolver | None = None
+    rtol: Any = 1e-8
+    atol: Any = 1e-8
+    dt: Any = None
+    projection: bool | AbstractProjection = True
+    adjoint: diffrax.AbstractAdjoint | None = None
+    max_steps: int = eqx.field(static=True, default=4096)
+    backend: str = eqx.field(static=True, default="auto")
+
+    def prepared(
+        self,
+        dtype: Any,
+        *,
+        solver: diffrax.AbstractSolver | None = None,
+        adjoint: diffrax.AbstractAdjoint | None = None,
+    ) -> "Simulation":
+        """Checked for a precision, with a default solver and adjoint.
+
+        Tolerances become arrays: one program serves all of them.
+        """
+        solver = checked_solver(solver if self.solver is None else self.solver)
+        step_control(solver, None, self.rtol, self.atol, self.dt, dtype)
+        # The other backends have an adjoint of their own.
+        adjoint = adjoint if self.adjoint is None and self.backend == "auto" else self.adjoint
+        rtol, atol = (jnp.asarray(x, dtype) for x in (self.rtol, self.atol))
+        return dataclasses.replace(self, solver=solver, rtol=rtol, atol=atol, adjoint=adjoint)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `rj.simulate`."""
+        return {name: getattr(self, name) for name in Settings.__annotations__}
+
+    def resolution(self, dtype: Any) -> Float[Array, ""]:
+        """Singular values of a Jacobian that count as zero, relative to the largest.
+
+        Derivatives are those of the discrete trajectory, as accurate as it is.
+        """
+        return jnp.maximum(10 * self.rtol, jnp.sqrt(jnp.finfo(dtype).eps))
+
+
+def simulation_of(entry: str, simulation: Simulation | None, settings: Settings) -> Simulation:
+    """The settings that a function was given, as one object or one by one.
+
+    **Errors:** `TypeError` for another object or an unknown name; `ValueError` for both at once.
+    """
+    for name in settings:
+        if name not in Settings.__annotations__:
+            raise TypeError(f"{entry}() got an unexpected keyword argument {name!r}")
+    if simulation is None:
+        return Simulation(**settings)
+    if not isinstance(simulation, Simulation):
+        raise TypeError(f"`{entry}(simulation=...)` takes an `rj.Simulation`; got {simulation!r}.")
+    if settings:
+        raise ValueError(
+            f"`{entry}` takes `simulation=rj.Simulation(...)` or its settings singly, not both; "
+            f"got {list(settings)} besides. Put them into the `rj.Simulation`."
+        )
+    return simulation
