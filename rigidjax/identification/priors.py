@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import euler_tensor, principal_euler_values
@@ -186,14 +187,14 @@ class PriorRows(eqx.Module):
 
     def by_components(self) -> Float[Array, "M K"]:
         """Derivatives by all components: shared, then run by run."""
-        return _block_diagonal([self.by_shared, *self.by_own])
+        return block_diag(self.by_shared, *self.by_own)
 
     def by_coordinates(
         self, shared_chain: Float[Array, "C S"], own_chain: Float[Array, "B D P"]
     ) -> Float[Array, "M U"]:
         """Derivatives by all coordinates, with those of the components by the coordinates."""
         own = jax.vmap(jnp.matmul)(self.by_own, own_chain)
-        return _block_diagonal([self.by_shared @ shared_chain, *own])
+        return block_diag(self.by_shared @ shared_chain, *own)
 
 
 def prior_rows(
@@ -213,7 +214,7 @@ def prior_rows(
 
         residuals.append(rows(zero))
         blocks.append(jax.jacfwd(rows)(zero))
-    return jnp.concatenate(residuals), _block_diagonal(blocks)
+    return jnp.concatenate(residuals), block_diag(*blocks)
 
 
 def check_no_prior(entry: str, parameters: Sequence["Parameter"]) -> None:
@@ -232,16 +233,6 @@ def prior_notes(parameters: Sequence["Parameter"]) -> list[str]:
         f"{'; '.join(found)}. Estimates, standard deviations and the verdict are those of data and "
         "priors together."
     ]
-
-
-def _block_diagonal(blocks):
-    shape = (sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks))
-    out, row, column = jnp.zeros(shape, blocks[0].dtype), 0, 0
-    for block in blocks:
-        if block.size:
-            out = out.at[row : row + block.shape[0], column : column + block.shape[1]].set(block)
-        row, column = row + block.shape[0], column + block.shape[1]
-    return out
 
 
 def _check_positive(argument, number):

@@ -12,36 +12,7 @@ from identification import cases
 import rigidjax as rj
 from rigidjax.identification import identify, predictions
 from rigidjax.identification.statistics.digits import interval_text
-from rigidjax.identification.statistics.distributions import (
-    chi_square_tail,
-    normal_quantile,
-    student_probability,
-    student_quantile,
-)
 from rigidjax.identification.statistics.whiteness import ljung_box, successive_correlation
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 10, 51, 1000])
-def test_distributions_against_scipy(freedom):
-    for x in (1e-3, 0.3, 1.0, 5.0, 30.0, 1100.0):
-        expected = scipy.stats.chi2.sf(x, freedom)
-        np.testing.assert_allclose(chi_square_tail(x, freedom), expected, rtol=1e-10, atol=1e-300)
-        expected = 1 - 2 * scipy.stats.t.sf(x, freedom)
-        np.testing.assert_allclose(student_probability(x, freedom), expected, rtol=1e-10)
-    for level in (0.5, 0.95, 0.999):
-        expected = scipy.stats.t.ppf(0.5 + 0.5 * level, freedom)
-        np.testing.assert_allclose(student_quantile(level, freedom), expected, rtol=1e-9)
-
-
-def test_degrees_of_freedom_are_checked():
-    for function in (chi_square_tail, student_probability):
-        with pytest.raises(ValueError, match=r"at least one degree of freedom; got 0"):
-            function(1.0, 0)
-
-
-def test_normal_quantile_is_the_limit():
-    np.testing.assert_allclose(normal_quantile(0.95), scipy.stats.norm.ppf(0.975), rtol=1e-14)
-    np.testing.assert_allclose(student_quantile(0.95, 200_001), normal_quantile(0.95), rtol=1e-5)
 
 
 def test_ljung_box_of_one_run_is_the_published_statistic(rng):

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ...rotations import EulerAngles, Quaternion
+from ...rotations import EulerAngles
 
 # How far from a rotation rounded numbers may be.
 _TOLERANCE = 1e-3
@@ -55,6 +53,9 @@ def as_quaternions(
     **Errors:** `ValueError` for a quaternion that is not of unit length, or a matrix that is no
     rotation, to within 1e-3.
     """
+    # When it is needed: as long as half of all imports.
+    from scipy.spatial.transform import Rotation
+
     there = np.isfinite(values).all(axis=1)
     out = np.full((len(values), 4), np.nan)
     rows = values[there]
@@ -67,11 +68,11 @@ def as_quaternions(
         R = rows.reshape(-1, 3, 3)
         wrong = np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2), initial=0.0)
         wrong, what = np.where(np.linalg.det(R) > 0, wrong, np.inf), "a rotation matrix"
-        found = jax.vmap(Quaternion().from_matrix)(jnp.asarray(R))
+        R = np.where((wrong > _TOLERANCE)[:, None, None], np.eye(3), R)
+        found = Rotation.from_matrix(R).as_quat(scalar_first=True)
     else:
         wrong, what = np.zeros(len(rows)), ""
-        rotation = EulerAngles(convention)
-        found = jax.vmap(rotation.to_quaternion)(jnp.asarray(rows))
+        found = Rotation.from_euler(convention, rows).as_quat(scalar_first=True)
     bad = np.flatnonzero(wrong > _TOLERANCE)
     if bad.size:
         k = int(np.flatnonzero(there)[bad[0]])
@@ -79,5 +80,5 @@ def as_quaternions(
             f"{place(k)}: the {sensor} must be {what} to within {_TOLERANCE:g}; got {values[k]} as "
             f"{convention!r}."
         )
-    out[there] = np.asarray(found)
+    out[there] = found
     return out

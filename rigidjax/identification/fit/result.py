@@ -10,7 +10,6 @@ from ...formulations import AbstractFormulation
 from ...state import State
 from ..sensors import AbstractSensor
 from ..statistics.digits import estimate_text, std_text
-from ..statistics.distributions import check_level, normal_quantile, student_quantile
 from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
 
@@ -128,13 +127,17 @@ class Fit:
         **Errors:** `ValueError` for another level.
         **Source:** Seber and Wild, *Nonlinear Regression* (1989), Section 5.1.
         """
-        check_level(level)
+        from scipy import special
+
+        if not 0 < level < 1:
+            raise ValueError(
+                f"A confidence level lies between 0 and 1, such as 0.95 for 95 %; got {level!r}."
+            )
+        probability, freedom = 0.5 * (1 + level), self.degrees_of_freedom
         if self.noise_is_known:
-            factor = normal_quantile(level)
-        elif self.degrees_of_freedom < 1:
-            factor = float("inf")
+            factor = float(special.ndtri(probability))
         else:
-            factor = student_quantile(level, self.degrees_of_freedom)
+            factor = float(special.stdtrit(freedom, probability)) if freedom > 0 else float("inf")
         std = self.std
         return {
             label: (value - factor * std[label], value + factor * std[label])

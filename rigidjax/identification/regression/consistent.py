@@ -9,7 +9,7 @@ from ...bodies import MassProperties
 from ...forces.base import body_index
 from ...system import System
 from ..statistics.digits import estimate_text, std_text
-from .base_parameters import base_parameters, triangle
+from .base_parameters import base_parameters, solved, triangle
 from .regression import JointData, Regression
 from .regressor import with_inertial_parameters
 
@@ -133,7 +133,7 @@ def consistent_regression(
     return ConsistentRegression(
         data=data,
         parameters=pi,
-        covariance=_inverse(_stacked(A, b, barrier, weight, pi)[0]),
+        covariance=solved(*_stacked(A, b, barrier, weight, pi))[1],
         divergence=barrier.value(pi),
         num_steps=steps,
     )
@@ -254,7 +254,7 @@ def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.
     now = cost(pi)
     for step in range(_MAX_STEPS):
         stack, right = _stacked(A, b, barrier, weight, pi)
-        direction = -_least_squares(stack, right)
+        direction = -solved(stack, right)[0]
         decrement = float(np.sum((stack @ direction) ** 2))
         if decrement < max(_DECREMENT * weight, 64 * np.finfo(float).eps * now):
             return pi, step
@@ -275,23 +275,10 @@ def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.
 
 
 def _stacked(A, b, barrier: _Barrier, weight: float, pi: np.ndarray):
-    """A Newton step as a least-squares problem: normal equations would lose half of the digits."""
+    """A Newton step as a least-squares problem."""
     C, c = barrier.rows(pi)
     root = np.sqrt(weight)
     return np.concatenate([A, root * C]), np.concatenate([A @ pi - b, root * c])
-
-
-def _least_squares(matrix, right):
-    size = np.linalg.norm(matrix, axis=0)
-    Q, R = np.linalg.qr(matrix / size)
-    return np.linalg.solve(R, Q.T @ right) / size
-
-
-def _inverse(matrix):
-    """The inverse of the matrix' normal equations."""
-    size = np.linalg.norm(matrix, axis=0)
-    inverse = np.linalg.inv(triangle(matrix / size)) / size[:, None]
-    return inverse @ inverse.T
 
 
 def _pseudo_inertias() -> np.ndarray:

@@ -14,7 +14,7 @@ from ...formulations import AbstractFormulation
 from ...system import System
 from ...system.placing import check_placeable, rate_labels, tree_poses
 from ..statistics.digits import estimate_text, std_text
-from .base_parameters import BaseParameters, base_parameters
+from .base_parameters import BaseParameters, base_parameters, solved
 from .regressor import inverse_dynamics, parameter_labels, tree_of, without_gravity
 
 # What joints add to the torque, by name: a function of rates and accelerations.
@@ -251,10 +251,6 @@ def regress(
 
 
 def _solve(data: JointData, base: BaseParameters, sigma: np.ndarray):
-    """Weighted solution and its covariance, by QR with columns of unit length."""
+    """Weighted solution and its covariance."""
     W = (data.matrix[:, :, base.chosen] / sigma[:, None]).reshape(-1, base.rank)
-    size = np.linalg.norm(W, axis=0)
-    Q, R = np.linalg.qr(W / size)
-    values = np.linalg.solve(R, Q.T @ (data.torques / sigma).ravel()) / size
-    inverse = np.linalg.solve(R, np.eye(base.rank)) / size[:, None]
-    return values, inverse @ inverse.T
+    return solved(W, (data.torques / sigma).ravel())

@@ -13,7 +13,7 @@ from ...forces import Gravity
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
-from .base import AbstractReading, in_axes_of, mounted, scale_leaf, vector_leaf
+from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf, vector_leaf
 from .calibration import ONE, ZERO, reading
 
 
@@ -68,9 +68,7 @@ class Accelerometer(AbstractReading):
 
     @property
     def name(self) -> str:
-        if self.label is not None:
-            return self.label
-        return "accelerometer" if self.body is None else f"accelerometer of {self.body}"
+        return mounted_name("accelerometer", self.body, self.label)
 
     def check(self, model: AbstractFormulation) -> None:
         mounted(model, self.body, "Accelerometer")

@@ -11,7 +11,7 @@ from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
 from ...state import State
-from .base import AbstractSensor, mounted
+from .base import AbstractSensor, mounted, mounted_name
 
 
 class Attitude(AbstractSensor):
@@ -31,7 +31,7 @@ class Attitude(AbstractSensor):
 
     @property
     def name(self) -> str:
-        return "attitude" if self.body is None else f"attitude of {self.body}"
+        return mounted_name("attitude", self.body)
 
     def check(self, model: AbstractFormulation) -> None:
         mounted(model, self.body, "Attitude")

@@ -125,6 +125,13 @@ def mounted(model: AbstractFormulation, body: str | None, sensor: str) -> tuple[
     return system.located(body)
 
 
+def mounted_name(quantity: str, body: str | None, label: str | None = None) -> str:
+    """Name of a sensor on a body, its own if it has one."""
+    if label is not None:
+        return label
+    return quantity if body is None else f"{quantity} of {body}"
+
+
 def in_axes_of(frame: Frame | None, vector: Float[Array, "3"]) -> Float[Array, "3"]:
     """A vector given in body components, in those of a frame on the body if there is one."""
     if frame is None:

@@ -10,7 +10,7 @@ from ...checks import ArrayInput
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...state import State
-from .base import AbstractReading, in_axes_of, mounted, scale_leaf, vector_leaf
+from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf, vector_leaf
 from .calibration import ONE, ZERO, ideal_value, reading
 from .delay import check_delay, delay_leaf, earlier
 
@@ -62,9 +62,7 @@ class Gyroscope(AbstractReading):
 
     @property
     def name(self) -> str:
-        if self.label is not None:
-            return self.label
-        return "gyroscope" if self.body is None else f"gyroscope of {self.body}"
+        return mounted_name("gyroscope", self.body, self.label)
 
     def check(self, model: AbstractFormulation) -> None:
         mounted(model, self.body, "Gyroscope")

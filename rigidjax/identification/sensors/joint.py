@@ -1,10 +1,13 @@
 """What the sensors of joints have in common."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...forces.joint_force import checked_component, joint_name
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...joints.base import AbstractJoint, Relative
@@ -13,23 +16,41 @@ from .base import AbstractReading
 
 
 class AbstractJointSensor(AbstractReading):
-    """A sensor on one coordinate of a joint, given by its name."""
+    """A sensor on one coordinate of a joint, given by its name.
 
-    joint: eqx.AbstractVar[str]
-    component: eqx.AbstractVar[int | None]
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name; it may close a loop.
+    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
+    """
+
+    joint: str = eqx.field(static=True)
+    component: int | None = eqx.field(static=True)
+    quantity: eqx.AbstractClassVar[str]
+    """What is measured, in the name of the sensor."""
+    value_shape: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, joint: str | AbstractJoint, component: int | None = None):
+        kind = type(self).__name__
+        self.joint = joint_name(joint, kind)
+        self.component = checked_component(component, kind)
+
+    @property
+    def name(self) -> str:
+        of = f"{self.quantity} of {self.joint}"
+        return of if self.component is None else f"{of} [{self.component}]"
+
+    def coordinate(self, model: AbstractFormulation) -> tuple[AbstractJoint, int]:
+        """The joint and the number of its coordinate; see `measured_coordinate`."""
+        return measured_coordinate(model, self.joint, self.component, type(self).__name__)
 
     def check(self, model: AbstractFormulation) -> None:
-        measured_coordinate(model, self.joint, self.component, type(self).__name__)
+        self.coordinate(model)
 
     def unit_in(self, model: AbstractFormulation) -> str:
-        joint, k = measured_coordinate(model, self.joint, self.component, type(self).__name__)
+        joint, k = self.coordinate(model)
         of_angle, of_length = self.unit.split(" or ")
         return of_length if k < joint.num_translations else of_angle
-
-
-def sensor_name(quantity: str, joint: str, component: int | None) -> str:
-    """Name of a sensor on a joint."""
-    return f"{quantity} of {joint}" + ("" if component is None else f" [{component}]")
 
 
 def jointed_system(model: AbstractFormulation, sensor: str) -> System:

@@ -2,15 +2,13 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...forces.joint_force import checked_component, joint_name
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
-from ...joints.base import AbstractJoint, wrapped
-from .joint import AbstractJointSensor, joint_motion, measured_coordinate, sensor_name
+from ...joints.base import wrapped
+from .joint import AbstractJointSensor, joint_motion
 
 
 class JointCoordinate(AbstractJointSensor):
@@ -29,29 +27,19 @@ class JointCoordinate(AbstractJointSensor):
     **Errors:** `ValueError` for an unknown joint, one without length or angle, a wrong component.
     """
 
-    joint: str = eqx.field(static=True)
-    component: int | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("q",)
     unit: ClassVar[str] = "rad or m"
-    value_shape: ClassVar[tuple[int, ...]] = ()
-
-    def __init__(self, joint: str | AbstractJoint, component: int | None = None):
-        self.joint = joint_name(joint, "JointCoordinate")
-        self.component = checked_component(component, "JointCoordinate")
-
-    @property
-    def name(self) -> str:
-        return sensor_name("coordinate", self.joint, self.component)
+    quantity: ClassVar[str] = "coordinate"
 
     def tracked_joints(self, model: AbstractFormulation) -> tuple[str, ...]:
-        joint, k = measured_coordinate(model, self.joint, self.component, "JointCoordinate")
+        joint, k = self.coordinate(model)
         follows = joint.has_angle and joint.num_rates > 0 and k == joint.num_translations
         return (self.joint,) if follows else ()
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, ""]:
-        joint, k = measured_coordinate(model, self.joint, self.component, "JointCoordinate")
+        joint, k = self.coordinate(model)
         relative, _ = joint_motion(model, t, y, self.joint)
         found = joint.coordinates(relative)[k]
         if not (joint.is_driven and joint.has_angle):

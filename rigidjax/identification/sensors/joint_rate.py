@@ -2,16 +2,14 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...forces.joint_force import checked_component, joint_name
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
-from ...joints.base import AbstractJoint, moved
-from .joint import AbstractJointSensor, joint_motion, measured_coordinate, sensor_name
+from ...joints.base import moved
+from .joint import AbstractJointSensor, joint_motion
 
 
 class JointRate(AbstractJointSensor):
@@ -25,24 +23,14 @@ class JointRate(AbstractJointSensor):
     **Errors:** `ValueError` for an unknown joint, one without length or angle, a wrong component.
     """
 
-    joint: str = eqx.field(static=True)
-    component: int | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("q_dot",)
     unit: ClassVar[str] = "rad/s or m/s"
-    value_shape: ClassVar[tuple[int, ...]] = ()
-
-    def __init__(self, joint: str | AbstractJoint, component: int | None = None):
-        self.joint = joint_name(joint, "JointRate")
-        self.component = checked_component(component, "JointRate")
-
-    @property
-    def name(self) -> str:
-        return sensor_name("rate", self.joint, self.component)
+    quantity: ClassVar[str] = "rate"
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, ""]:
-        joint, k = measured_coordinate(model, self.joint, self.component, "JointRate")
+        joint, k = self.coordinate(model)
         relative, twist = joint_motion(model, t, y, self.joint)
         zero = jnp.zeros((), twist.dtype)
         # Not `joint.rates`, which has none for a prescribed motion.

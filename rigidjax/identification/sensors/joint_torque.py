@@ -2,17 +2,14 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...forces import Motor
-from ...forces.joint_force import checked_component, joint_name
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
-from ...joints.base import AbstractJoint
 from ...system.reactions import Reaction
-from .joint import AbstractJointSensor, measured_coordinate, sensor_name
+from .joint import AbstractJointSensor
 
 
 class JointTorque(AbstractJointSensor):
@@ -33,22 +30,12 @@ class JointTorque(AbstractJointSensor):
     motor on this coordinate nor a prescribed motion.
     """
 
-    joint: str = eqx.field(static=True)
-    component: int | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("tau",)
     unit: ClassVar[str] = "N m or N"
-    value_shape: ClassVar[tuple[int, ...]] = ()
-
-    def __init__(self, joint: str | AbstractJoint, component: int | None = None):
-        self.joint = joint_name(joint, "JointTorque")
-        self.component = checked_component(component, "JointTorque")
-
-    @property
-    def name(self) -> str:
-        return sensor_name("torque", self.joint, self.component)
+    quantity: ClassVar[str] = "torque"
 
     def check(self, model: AbstractFormulation) -> None:
-        joint, k = measured_coordinate(model, self.joint, self.component, "JointTorque")
+        joint, k = self.coordinate(model)
         if not joint.is_driven and not self._motors(model, k):
             raise ValueError(
                 f"`JointTorque({self.joint!r})` measures an actuator; this coordinate has neither "
@@ -58,7 +45,7 @@ class JointTorque(AbstractJointSensor):
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, ""]:
-        joint, k = measured_coordinate(model, self.joint, self.component, "JointTorque")
+        joint, k = self.coordinate(model)
         if joint.is_driven:
             reaction = model.reactions(t, y)[self.joint]
             assert isinstance(reaction, Reaction)

@@ -9,7 +9,7 @@ from ...checks import ArrayInput
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
-from .base import AbstractReading, mounted, vector_leaf
+from .base import AbstractReading, mounted, mounted_name, vector_leaf
 
 
 class Position(AbstractReading):
@@ -44,9 +44,7 @@ class Position(AbstractReading):
 
     @property
     def name(self) -> str:
-        if self.label is not None:
-            return self.label
-        return "position" if self.body is None else f"position of {self.body}"
+        return mounted_name("position", self.body, self.label)
 
     def check(self, model: AbstractFormulation) -> None:
         mounted(model, self.body, "Position")

@@ -10,10 +10,29 @@ from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...joints.base import AbstractJoint
 from .base import AbstractReading
-from .joint import jointed_system, sensor_name
+from .joint import jointed_system
 
 
-class ReactionForce(AbstractReading):
+class AbstractReactionSensor(AbstractReading):
+    """A part of the reaction of a joint, given by its name."""
+
+    joint: str = eqx.field(static=True)
+    quantity: eqx.AbstractClassVar[str]
+    """What is measured, in the name of the sensor."""
+    value_shape: ClassVar[tuple[int, ...]] = (3,)
+
+    def __init__(self, joint: str | AbstractJoint):
+        self.joint = joint_name(joint, type(self).__name__)
+
+    @property
+    def name(self) -> str:
+        return f"{self.quantity} of {self.joint}"
+
+    def check(self, model: AbstractFormulation) -> None:
+        jointed_system(model, type(self).__name__).joint_index(self.joint)
+
+
+class ReactionForce(AbstractReactionSensor):
     """The reaction force of a joint on its child, (3,) N, space components.
 
     What the constraints of the joint exert; forces on its coordinates (`Motor`, `TorsionSpring`)
@@ -24,20 +43,9 @@ class ReactionForce(AbstractReading):
     **Errors:** `ValueError` for an unknown joint.
     """
 
-    joint: str = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("F1", "F2", "F3")
     unit: ClassVar[str] = "N"
-    value_shape: ClassVar[tuple[int, ...]] = (3,)
-
-    def __init__(self, joint: str | AbstractJoint):
-        self.joint = joint_name(joint, "ReactionForce")
-
-    @property
-    def name(self) -> str:
-        return sensor_name("reaction force", self.joint, None)
-
-    def check(self, model: AbstractFormulation) -> None:
-        jointed_system(model, "ReactionForce").joint_index(self.joint)
+    quantity: ClassVar[str] = "reaction force"
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
@@ -45,7 +53,7 @@ class ReactionForce(AbstractReading):
         return model.reactions(t, y)[self.joint].force
 
 
-class ReactionMoment(AbstractReading):
+class ReactionMoment(AbstractReactionSensor):
     """The reaction moment of a joint on its child, (3,) N m, about the joint point of the child.
 
     Space components; otherwise as `ReactionForce`.
@@ -54,20 +62,9 @@ class ReactionMoment(AbstractReading):
     **Errors:** `ValueError` for an unknown joint.
     """
 
-    joint: str = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("M1", "M2", "M3")
     unit: ClassVar[str] = "N m"
-    value_shape: ClassVar[tuple[int, ...]] = (3,)
-
-    def __init__(self, joint: str | AbstractJoint):
-        self.joint = joint_name(joint, "ReactionMoment")
-
-    @property
-    def name(self) -> str:
-        return sensor_name("reaction moment", self.joint, None)
-
-    def check(self, model: AbstractFormulation) -> None:
-        jointed_system(model, "ReactionMoment").joint_index(self.joint)
+    quantity: ClassVar[str] = "reaction moment"
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .distributions import chi_square_tail
-
 _LAGS = 10
 
 
@@ -42,6 +40,9 @@ def ljung_box(runs: Sequence[np.ndarray], lags: int | None = None) -> Whiteness 
     **Source:** G. M. Ljung, G. E. P. Box, *On a measure of lack of fit in time series models*,
     Biometrika 65 (1978) 297-303.
     """
+    # When it is needed: as long as a third of all imports.
+    from scipy import special
+
     if lags is not None and lags < 1:
         raise ValueError(f"`ljung_box(lags=...)` must be 1 or more; got {lags}.")
     series = [r[np.isfinite(r)] for r in map(np.asarray, runs)]
@@ -56,7 +57,8 @@ def ljung_box(runs: Sequence[np.ndarray], lags: int | None = None) -> Whiteness 
     for k in range(1, wanted + 1):
         correlation = sum(float(r[k:] @ r[:-k]) for r in series) / total
         statistic += count * (count + 2) * correlation**2 / pairs[k - 1]
-    return Whiteness(statistic, wanted, chi_square_tail(statistic, wanted), count)
+    tail = float(special.chdtrc(wanted, statistic))
+    return Whiteness(statistic, wanted, tail, count)
 
 
 def successive_correlation(runs: Sequence[np.ndarray]) -> float:

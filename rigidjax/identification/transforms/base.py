@@ -61,6 +61,19 @@ class AbstractTransform(eqx.Module):
         """Which bound a fitted leaf has reached, in words, or `""`."""
 
 
+class AbstractNumbers(AbstractTransform):
+    """A transformation whose components are the numbers of the leaf themselves."""
+
+    def estimates(self, leaf: Array) -> Float[Array, " c"]:
+        return leaf.reshape(-1)
+
+    def perturbed(self, leaf: Array, change: Float[Array, " c"]) -> Array:
+        return leaf + change.reshape(leaf.shape)
+
+    def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
+        return (new - leaf).reshape(-1)
+
+
 def element_names(shape: tuple[int, ...]) -> tuple[str, ...]:
     """Names of the elements of an array, without leading axes of length one: `"[0]"`, `"[1,2]"`."""
     while shape and shape[0] == 1:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...checks import float_array
-from .base import AbstractTransform, element_names
+from .base import AbstractNumbers, element_names
 
 Components = tuple[int, ...] | None
 
@@ -17,7 +17,30 @@ Components = tuple[int, ...] | None
 _MARGIN = 1e-2
 
 
-class Free(AbstractTransform):
+class AbstractElementwise(AbstractNumbers):
+    """A transformation of some elements of an array; the others stay as they are.
+
+    **Attributes:** `which`, numbers of the elements (of the flattened array) that are fitted;
+    `None` for all.
+    """
+
+    which: eqx.AbstractVar[Components]
+
+    def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
+        names, which = element_names(shape), self.which
+        if which is not None:
+            if not which or len(set(which)) < len(which):
+                raise ValueError(f"`which` must hold different numbers of elements; got {which}")
+            wrong = [i for i in which if not 0 <= i < len(names)]
+            if wrong:
+                raise ValueError(f"`which` must be between 0 and {len(names) - 1}; got {wrong[0]}")
+        return names
+
+    def fitted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(range(int(np.prod(shape)))) if self.which is None else tuple(self.which)
+
+
+class Free(AbstractElementwise):
     """Any real number; the coordinate is the number itself.
 
     **Arguments:** `which`, numbers of the elements (of the flattened array) that are fitted; `None`
@@ -26,12 +49,6 @@ class Free(AbstractTransform):
 
     which: Components = eqx.field(static=True, default=None)
     spread: ClassVar[float] = float("inf")
-
-    def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
-        return _checked_names(self.which, shape)
-
-    def fitted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return _indices(self.which, shape)
 
     def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
         return leaf, ""
@@ -42,20 +59,11 @@ class Free(AbstractTransform):
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
         return _put(reference, self.which, u)
 
-    def estimates(self, leaf: Array) -> Float[Array, " c"]:
-        return leaf.reshape(-1)
-
-    def perturbed(self, leaf: Array, change: Float[Array, " c"]) -> Array:
-        return leaf + change.reshape(leaf.shape)
-
-    def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
-        return (new - leaf).reshape(-1)
-
     def bound(self, leaf: np.ndarray) -> str:
         return ""
 
 
-class Positive(AbstractTransform):
+class Positive(AbstractElementwise):
     r"""A positive number $\theta = e^u$.
 
     **Arguments:** `which`, numbers of the elements that are fitted; `None` for all.
@@ -63,12 +71,6 @@ class Positive(AbstractTransform):
 
     which: Components = eqx.field(static=True, default=None)
     spread: ClassVar[float] = 1.0
-
-    def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
-        return _checked_names(self.which, shape)
-
-    def fitted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return _indices(self.which, shape)
 
     def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
         values = np.asarray(_take(leaf, self.which))
@@ -82,20 +84,11 @@ class Positive(AbstractTransform):
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
         return _put(reference, self.which, jnp.exp(u))
 
-    def estimates(self, leaf: Array) -> Float[Array, " c"]:
-        return leaf.reshape(-1)
-
-    def perturbed(self, leaf: Array, change: Float[Array, " c"]) -> Array:
-        return leaf + change.reshape(leaf.shape)
-
-    def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
-        return (new - leaf).reshape(-1)
-
     def bound(self, leaf: np.ndarray) -> str:
         return ""
 
 
-class Bounded(AbstractTransform):
+class Bounded(AbstractElementwise):
     r"""A number between bounds, $\theta = \frac12(a + b) + \frac12(b - a)\sin u$.
 
     The sine does not flatten out far from the middle as a logistic function does: a step that goes
@@ -117,12 +110,6 @@ class Bounded(AbstractTransform):
             raise ValueError(f"`Bounded` needs lower < upper; got {lower} and {upper}.")
         self.which = which
 
-    def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
-        return _checked_names(self.which, shape)
-
-    def fitted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return _indices(self.which, shape)
-
     def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
         a, b = self._bounds(leaf)
         values = np.asarray(_take(leaf, self.which))
@@ -142,15 +129,6 @@ class Bounded(AbstractTransform):
         a, b = self._bounds(reference)
         return _put(reference, self.which, 0.5 * (a + b) + 0.5 * (b - a) * jnp.sin(u))
 
-    def estimates(self, leaf: Array) -> Float[Array, " c"]:
-        return leaf.reshape(-1)
-
-    def perturbed(self, leaf: Array, change: Float[Array, " c"]) -> Array:
-        return leaf + change.reshape(leaf.shape)
-
-    def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
-        return (new - leaf).reshape(-1)
-
     def bound(self, leaf: np.ndarray) -> str:
         a, b = (np.asarray(x) for x in self._bounds(leaf))
         values = np.asarray(_take(leaf, self.which))
@@ -163,21 +141,6 @@ class Bounded(AbstractTransform):
         lower = jnp.broadcast_to(self.lower, leaf.shape).astype(leaf.dtype)
         upper = jnp.broadcast_to(self.upper, leaf.shape).astype(leaf.dtype)
         return _take(lower, self.which), _take(upper, self.which)
-
-
-def _checked_names(which, shape):
-    names = element_names(shape)
-    if which is not None:
-        if not which or len(set(which)) < len(which):
-            raise ValueError(f"`which` must hold different numbers of elements; got {which}")
-        wrong = [i for i in which if not 0 <= i < len(names)]
-        if wrong:
-            raise ValueError(f"`which` must be between 0 and {len(names) - 1}; got {wrong[0]}")
-    return names
-
-
-def _indices(which, shape):
-    return tuple(range(int(np.prod(shape)))) if which is None else tuple(which)
 
 
 def _take(leaf, which):

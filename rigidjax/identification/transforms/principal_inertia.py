@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.inertia import euler_tensor, inertia_from_euler_tensor
-from .base import AbstractTransform
+from .base import AbstractNumbers
 
 _NAMES = ("I1", "I2", "I3")
 
@@ -19,7 +19,7 @@ _MARGIN_OF_TRACE = 1e-3
 _MARGIN_OF_FIXED = 2e-2
 
 
-class PrincipalInertia(AbstractTransform):
+class PrincipalInertia(AbstractNumbers):
     r"""Principal moments with principal Euler values that are never negative.
 
     With $I_i = E_j + E_k$ a body is physical if no $E_i = \frac12(I_j + I_k - I_i)$ is negative.
@@ -106,15 +106,6 @@ class PrincipalInertia(AbstractTransform):
             middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
             moments = {i: middle + half * jnp.sin(u[0]), j: reference[j], k: reference[k]}
         return jnp.stack([moments[0], moments[1], moments[2]])
-
-    def estimates(self, leaf: Array) -> Float[Array, " c"]:
-        return leaf
-
-    def perturbed(self, leaf: Array, change: Float[Array, " c"]) -> Array:
-        return leaf + change
-
-    def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
-        return new - leaf
 
     def bound(self, leaf: np.ndarray) -> str:
         values = np.asarray(euler_tensor(jnp.asarray(leaf)))
