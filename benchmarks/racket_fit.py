@@ -6,6 +6,7 @@ multiplied by independent factors within +-30 %. The same is tried without the g
 show what it is for.
 """
 
+import dataclasses
 import statistics
 import time
 from typing import Any
@@ -13,28 +14,33 @@ from typing import Any
 import _common as common
 import numpy as np
 
-from rigidjax.identification import Fit, identify, racket
+from rigidjax.cli.case import Case
+from rigidjax.cli.fit import racket_case
+from rigidjax.identification import Fit, identify
 
 OPTIMUM = 0.4585
 SPREAD = 0.3
 
 
-def random_start(rng: np.random.Generator) -> racket.RacketCase:
+def random_start(rng: np.random.Generator) -> Case:
     """The case with every start value changed by up to 30 %."""
-    first = np.array([np.asarray(m.values[0][0]) for m in racket.racket_case().measurements])
-    inertia = np.array(racket.PENDULUM_INERTIA)
+    case = racket_case()
+    inertia = np.array(case.model.system.inertia)
     inertia[:2] *= rng.uniform(1 - SPREAD, 1 + SPREAD, size=2)
-    return racket.racket_case(
-        inertia=inertia,
-        drag=racket.START_DRAG * rng.uniform(1 - SPREAD, 1 + SPREAD),
-        start_rates=first * rng.uniform(1 - SPREAD, 1 + SPREAD, size=first.shape),
+    drag = case.model.system.moment.coefficient * rng.uniform(1 - SPREAD, 1 + SPREAD)
+    rates = np.array([m.values[0][:1] for m in case.measurements])
+    rates *= rng.uniform(1 - SPREAD, 1 + SPREAD, size=rates.shape)
+    starts = zip(case.parameters, (inertia, drag, rates), strict=True)
+    return case._replace(
+        parameters=tuple(dataclasses.replace(p, start=start) for p, start in starts)
     )
 
 
-def timed(case: racket.RacketCase, **options: Any) -> tuple[Fit, float, float]:
+def timed(case: Case, **options: Any) -> tuple[Fit, float, float]:
     """A fit with its wall and processor time."""
     wall, used = time.perf_counter(), time.process_time()
-    fit = identify(*case, throw=False, **options)
+    arguments = case.model, case.measurements, case.parameters
+    fit = identify(*arguments, throw=False, **options)
     return fit, time.perf_counter() - wall, time.process_time() - used
 
 
@@ -50,8 +56,8 @@ def estimates(fit: Fit) -> dict[str, Any]:
 
 def from_pendulum_values(repeats: int) -> dict[str, Any]:
     """One fit with its compilation, and the same again."""
-    first, wall, used = timed(racket.racket_case())
-    again = [timed(racket.racket_case())[1:] for _ in range(repeats)]
+    first, wall, used = timed(racket_case())
+    again = [timed(racket_case())[1:] for _ in range(repeats)]
     return {
         "case": "pendulum values",
         "first_seconds": wall,
@@ -67,7 +73,7 @@ def from_pendulum_values(repeats: int) -> dict[str, Any]:
 def from_random_starts(case: str, starts: int, **options: Any) -> dict[str, Any]:
     """How many of the starts come to the optimum, and how long they take."""
     rng = np.random.default_rng(0)
-    timed(racket.racket_case(), **options)  # compiled before the clock starts
+    timed(racket_case(), **options)  # compiled before the clock starts
     found = [timed(random_start(rng), **options) for _ in range(starts)]
     fits = [fit for fit, *_ in found]
     iterations = [sum(fit.iterations) for fit in fits]

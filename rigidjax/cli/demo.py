@@ -9,11 +9,11 @@ import typer
 
 from .. import io
 from ..formulations import NullSpace
-from ..identification.racket import PENDULUM_INERTIA, RacketCase, data_path, racket_case
 from ..problems import compare, tennis_racket
 from ..simulate import simulate
+from .case import Case
 from .compare import print_comparison
-from .fit import draw, run_fit
+from .fit import PENDULUM_INERTIA, data_path, draw, racket_case, run_fit
 from .messages import bad_input, console, errors, fail
 from .outputs import FIGURE, NETCDF, REPORT, Output, check_outputs
 
@@ -60,7 +60,7 @@ def demo(
         target.print(f"{out / name}")
 
 
-def _demonstrate(out: pathlib.Path, case: RacketCase) -> None:
+def _demonstrate(out: pathlib.Path, case: Case) -> None:
     from .. import plotting
 
     names = list(FILES)

@@ -1,6 +1,7 @@
 """`rigidjax fit`."""
 
 import pathlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -8,15 +9,20 @@ from rich.console import Console
 from rich.table import Table
 
 from ..identification import Fit
-from ..identification.racket import COLUMNS, PENDULUM_INERTIA, RacketCase, data_path, racket_case
 from ..identification.statistics.digits import estimate_text, std_text
 from ..io import together
 from . import checks, choices
+from .case import Case, read_case
 from .fitting import print_residuals, print_summary, print_verdict, run_identification
 from .messages import bad_input, console, print_outputs
 from .outputs import FIGURE, REPORT, Output, check_outputs
 
-# Of the pendulum values, by their authors, kg m^2.
+# The case, which `examples/racket` shows, and the measured tosses, which are in the repository.
+CASE = pathlib.Path(__file__).with_name("racket.toml")
+_FILE = pathlib.Path("datasets", "racket_flips", "flips.csv")
+# Principal moments that the authors of the data measured on pendulums, kg m^2, about the normal of
+# the strings, across and along the handle, and their standard deviations.
+PENDULUM_INERTIA = (20.7e-3, 18.8e-3, 1.391e-3)
 PENDULUM_DEVIATION = (3.8e-3, 5.7e-3, 0.076e-3)
 
 
@@ -26,7 +32,7 @@ def fit(
         pathlib.Path | None,
         typer.Option(
             help="Measured rates, CSV with the columns trial, time_s, "
-            f"{', '.join(COLUMNS)}; the tosses in the repository if not given."
+            "omega1_rad_s, omega2_rad_s, omega3_rad_s; the tosses in the repository if not given."
         ),
     ] = None,
     inertia: Annotated[
@@ -60,7 +66,7 @@ def fit(
         choices.pick("data set", what, ("racket",))
         for moment in inertia:
             checks.positive("--inertia", moment)
-        case = racket_case(data, inertia=inertia)
+        case = racket_case(data, inertia)
         files = Output("--report", report, REPORT), Output("--plot", plot, FIGURE)
         check_outputs(files, force, [data_path(data)])
     target = console()
@@ -75,9 +81,35 @@ def fit(
     print_outputs({"report": report, "figure": plot})
 
 
-def run_fit(target: Console, case: RacketCase) -> Fit:
+def data_path(path: pathlib.Path | None = None) -> pathlib.Path:
+    """The measured tosses: `path`, or `datasets/racket_flips/flips.csv` beside the package.
+
+    **Errors:** `FileNotFoundError` that asks for the file.
+    """
+    if path is not None:
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no file {path}.")
+        return path
+    beside = pathlib.Path(__file__).resolve().parents[2] / _FILE
+    if not beside.is_file():
+        raise FileNotFoundError(
+            f"The measured tosses are not part of an installed package: there is no {beside}. Get "
+            f"{_FILE.as_posix()} from the source repository and name it with `--data FILE`."
+        )
+    return beside
+
+
+def racket_case(
+    data: pathlib.Path | None = None, inertia: Sequence[float] = PENDULUM_INERTIA
+) -> Case:
+    """The case with these data and this inertia to start from; I3 is kept."""
+    file = str(data_path(data).resolve())
+    return read_case(CASE, {"data": {"file": file}, "fixed_point_body": {"inertia": list(inertia)}})
+
+
+def run_fit(target: Console, case: Case) -> Fit:
     """Fit, and print what came out."""
-    timed = run_identification(case, {})
+    timed = run_identification((case.model, case.measurements, case.parameters), {})
     print_summary(target, "Racket", timed, runs="toss")
     _print_moments(target, timed.fit)
     print_residuals(target, timed.fit)
@@ -86,7 +118,7 @@ def run_fit(target: Console, case: RacketCase) -> Fit:
     return timed.fit
 
 
-def draw(found: Fit, case: RacketCase, inertia: tuple[float, float, float]):
+def draw(found: Fit, case: Case, inertia: tuple[float, float, float]):
     """The figure of a fit, with the pendulum values if it started from them."""
     from .. import plotting
 

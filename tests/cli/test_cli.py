@@ -10,8 +10,8 @@ from cli.program import assert_refused, call, good, refusal
 
 import rigidjax as rj
 from rigidjax.cli.app import cache_folder
+from rigidjax.cli.fit import data_path
 from rigidjax.cli.messages import in_shell
-from rigidjax.identification.racket import data_path
 
 COMMANDS = ("list", "run", "compare", "fit", "identify", "demo")
 QUICK = ("run", "free_body", "--samples", "11")

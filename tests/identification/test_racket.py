@@ -1,11 +1,14 @@
 """The measured racket: the known optimum, from the pendulum values and from random starts."""
 
+import dataclasses
 import pathlib
 
 import numpy as np
 import pytest
 
-from rigidjax.identification import identify, racket
+import rigidjax as rj
+from rigidjax.cli import fit as command
+from rigidjax.cli.fit import racket_case
 
 # Root mean square of the optimum is 0.45839 rad/s.
 OPTIMUM = 0.4585
@@ -13,7 +16,8 @@ OPTIMUM = 0.4585
 
 @pytest.fixture(scope="module")
 def fit():
-    return racket.fit_racket()
+    case = racket_case()
+    return rj.identify(case.model, case.measurements, case.parameters)
 
 
 @pytest.mark.exhaustive
@@ -54,22 +58,22 @@ def test_verdict(fit):
 def test_random_starts_reach_the_optimum(seed, fit):
     """Moments, drag and every start rate within +-30 % of pendulum values and first samples."""
     rng = np.random.default_rng(seed)
-    first = np.array([np.asarray(m.values[0][0]) for m in racket.racket_case().measurements])
-    inertia = np.array(racket.PENDULUM_INERTIA)
+    case = racket_case()
+    inertia = np.array(case.model.system.inertia)
     inertia[:2] *= rng.uniform(0.7, 1.3, size=2)
-    case = racket.racket_case(
-        inertia=inertia,
-        drag=racket.START_DRAG * rng.uniform(0.7, 1.3),
-        start_rates=first * rng.uniform(0.7, 1.3, size=first.shape),
-    )
-    found = identify(*case)
+    drag = case.model.system.moment.coefficient * rng.uniform(0.7, 1.3)
+    rates = np.array([m.values[0][:1] for m in case.measurements])
+    rates *= rng.uniform(0.7, 1.3, size=rates.shape)
+    starts = zip(case.parameters, (inertia, drag, rates), strict=True)
+    parameters = [dataclasses.replace(p, start=start) for p, start in starts]
+    found = rj.identify(case.model, case.measurements, parameters)
     assert found.rms["gyroscope"] <= OPTIMUM
     np.testing.assert_allclose(found.values[:3], fit.values[:3], rtol=1e-4)
 
 
 def test_missing_data_ask_for_the_file(monkeypatch, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*flips\.csv"):
-        racket.data_path(tmp_path / "flips.csv")
-    monkeypatch.setattr(racket, "_FILE", pathlib.Path("datasets", "nowhere", "flips.csv"))
+        command.data_path(tmp_path / "flips.csv")
+    monkeypatch.setattr(command, "_FILE", pathlib.Path("datasets", "nowhere", "flips.csv"))
     with pytest.raises(FileNotFoundError, match=r"not part of an installed package.*`--data FILE`"):
-        racket.data_path()
+        command.data_path()

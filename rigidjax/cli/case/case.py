@@ -3,6 +3,7 @@
 import os
 import pathlib
 import tomllib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...formulations import AbstractFormulation
@@ -51,9 +52,12 @@ class Case(NamedTuple):
     files: tuple[str, ...]
 
 
-def read_case(path: str | os.PathLike[str]) -> Case:
+def read_case(
+    path: str | os.PathLike[str], changes: Mapping[str, Mapping[str, Any]] | None = None
+) -> Case:
     """Read a case from a file in TOML; nothing in it is evaluated.
 
+    **Arguments:** `changes`: by the names of its tables, values in the place of those in the file.
     **Errors:** `ValueError` with the file and the table (or the line, of the case or of the data);
     `OSError` for files that cannot be read.
     """
@@ -62,11 +66,12 @@ def read_case(path: str | os.PathLike[str]) -> Case:
         raise FileNotFoundError(f"There is no case {path}.")
     try:
         text = path.read_text(encoding="utf-8")
-        top = Table(tomllib.loads(text), str(path))
+        given = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}.") from error
+    top = Table(given | {k: {**given[k], **v} for k, v in (changes or {}).items()}, str(path))
     top.asked |= set(_TABLES)
     top.done()
     title = top.text("title", path.stem)
