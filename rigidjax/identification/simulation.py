@@ -54,14 +54,18 @@ class Simulation(eqx.Module):
     ) -> "Simulation":
         """Checked for a precision, with a default solver and adjoint.
 
-        Tolerances become arrays: one program serves all of them.
+        Tolerances and steps become arrays: one program serves all of them.
         """
         solver = checked_solver(solver if self.solver is None else self.solver)
         step_control(solver, None, self.rtol, self.atol, self.dt, dtype)
         # The other backends have an adjoint of their own.
         adjoint = adjoint if self.adjoint is None and self.backend == "auto" else self.adjoint
-        rtol, atol = (jnp.asarray(x, dtype) for x in (self.rtol, self.atol))
-        return dataclasses.replace(self, solver=solver, rtol=rtol, atol=atol, adjoint=adjoint)
+        numbers = {
+            name: jnp.asarray(getattr(self, name), dtype)
+            for name in ("rtol", "atol", "dt")
+            if getattr(self, name) is not None
+        }
+        return dataclasses.replace(self, solver=solver, adjoint=adjoint, **numbers)
 
     @property
     def arguments(self) -> dict[str, Any]:

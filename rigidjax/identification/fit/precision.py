@@ -43,11 +43,14 @@ def tightened(
     """Go on with tighter tolerances where no step gains anything but derivatives lead on.
 
     Adaptive steps meet what is not smooth, such as a table of torques, differently in every trial:
-    the sum of squares jumps, and near the optimum by more than there is to gain.
+    the sum of squares jumps, and near the optimum by more than there is to gain. Steps of a fixed
+    length do not.
 
     **Returns:** the problem with the tolerances that served, its minimum, and a note.
     """
     notes = []
+    if problem.simulation.dt is not None:
+        return problem, minimum, notes
     least = 10 * float(jnp.finfo(runs.ts.dtype).eps)
     again = eqx.tree_at(lambda s: s.horizons, search, jnp.ones_like(search.horizons))
     for _ in range(_ROUNDS):

@@ -1,0 +1,70 @@
+"""Settings of simulations: one object, or its settings one by one, in every function."""
+
+import diffrax
+import numpy as np
+import pytest
+from identification import cases
+
+import rigidjax as rj
+from rigidjax.identification import fitted_runs, identify_batch
+
+MODEL, STATE, TS = cases.model(), rj.State(angular_velocity=cases.RATES[0]), np.linspace(0, 0.4, 9)
+DRAG = cases.parameters()[1]
+DATA = cases.measurements(cases.NOISE, known=True)[:1]
+NOISE = {rj.Gyroscope(): cases.NOISE}
+FAST = {"solver": diffrax.Tsit5(), "rtol": 1e-6, "atol": 1e-7}
+
+
+def fitted(**options):
+    start = cases.model(drag=4e-4)
+    return rj.identify(start, DATA, DRAG, state0=STATE, horizons=(1.0,), **options)
+
+
+ENTRIES = {
+    "identify": fitted,
+    "identify_batch": lambda **options: identify_batch(MODEL, [DATA], DRAG, **options),
+    "fitted_runs": lambda **options: fitted_runs(fitted(), DATA, **options),
+    "excitation": lambda **options: rj.excitation(MODEL, STATE, TS, NOISE, DRAG, **options),
+    "design_experiment": lambda **options: rj.design_experiment(
+        MODEL, STATE, TS, NOISE, DRAG, DRAG, **options
+    ),
+    "sensitivity": lambda **options: rj.sensitivity(MODEL, STATE, 0.4, DRAG, **options),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_settings_are_checked(entry):
+    call = ENTRIES[entry]
+    with pytest.raises(ValueError, match=rf"`{entry}` takes .* not both; got \['rtol'\] besides"):
+        call(simulation=rj.Simulation(), rtol=1e-6)
+    with pytest.raises(TypeError, match=rf"`{entry}\(simulation=...\)` takes an `rj.Simulation`"):
+        call(simulation=diffrax.Tsit5())
+    with pytest.raises(TypeError, match=rf"{entry}\(\) got an unexpected keyword argument 'rtoll'"):
+        call(rtoll=1e-6)
+    with pytest.raises(ValueError, match=r"The tolerances rtol = 1e-30 and atol = 1e-30 are below"):
+        call(rtol=1e-30, atol=1e-30)
+
+
+def test_one_object_is_its_settings():
+    one, other = fitted(**FAST), fitted(simulation=rj.Simulation(**FAST))
+    assert one.values.tolist() == other.values.tolist()
+    run = fitted_runs(one, DATA, simulation=rj.Simulation(**FAST))[0]
+    same = fitted_runs(one, DATA, **FAST)[0]
+    np.testing.assert_array_equal(run.values["gyroscope"], same.values["gyroscope"])
+
+
+@pytest.mark.exhaustive("EnergyMomentum")
+@pytest.mark.parametrize(
+    "solver", [diffrax.Midpoint(), rj.solvers.EnergyMomentum()], ids=lambda s: type(s).__name__
+)
+def test_a_fit_with_steps_of_a_fixed_length(solver):
+    """Of a second-order scheme: the estimate comes to that of the adaptive one as steps shrink."""
+    near = fitted().values
+
+    def error(dt):
+        how = rj.Simulation(solver=solver, dt=dt)
+        fit = fitted(simulation=how)
+        assert fit.converged
+        return float(np.abs(fit.values - near)[0])
+
+    assert 3.5 < error(0.01) / error(0.005) < 4.5
