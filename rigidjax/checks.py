@@ -7,7 +7,8 @@ NaN in that lane, which `simulate` makes that lane's result.
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Iterator, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import equinox as eqx
@@ -190,3 +191,9 @@ def is_finite(argument: str) -> Rule:
 def as_leaf(value: Any) -> Array:
     """A checked value as the JAX array that is stored in a module."""
     return jnp.asarray(value)
+
+
+def did_you_mean(name: Any, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
+    """A sentence, with a space in front, with the known name that is most like another one."""
+    near = difflib.get_close_matches(str(name), [str(x) for x in known], n=1, cutoff=cutoff)
+    return f" Did you mean {near[0]!r}?" if near else otherwise

@@ -1,6 +1,5 @@
 """Names on the command line and what they stand for."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import diffrax
 
 from .. import solvers
+from ..checks import did_you_mean
 from ..formulations import (
     Absolute,
     AbstractAbsolute,
@@ -97,9 +97,8 @@ def pick(kind: str, name: str, names: Iterable[str]) -> str:
     wanted = name.lower().replace("_", "-")
     if wanted in names:
         return wanted
-    near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names)}."
-    raise ValueError(f"There is no {kind} {name!r}. {hint}")
+    hint = did_you_mean(wanted, names, f" There are: {', '.join(names)}.", 0.5)
+    raise ValueError(f"There is no {kind} {name!r}.{hint}")
 
 
 def solver(name: str) -> diffrax.AbstractSolver:

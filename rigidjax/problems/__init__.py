@@ -1,8 +1,8 @@
 """Examples of the papers and standard benchmarks, each with its source and what is known of it."""
 
-import difflib
 from collections.abc import Callable
 
+from ..checks import did_you_mean as _did_you_mean
 from .adams_case import adams_case as adams_case
 from .andrews import andrews as andrews
 from .bricard import bricard as bricard
@@ -66,6 +66,5 @@ def find(name: str) -> Callable[..., Problem]:
     wanted = name.lower().replace("-", "_")
     if wanted in known:
         return known[wanted]
-    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
-    raise ValueError(f"There is no problem {name!r}. {hint}")
+    hint = _did_you_mean(wanted, known, f" There are: {', '.join(known)}.", 0.5)
+    raise ValueError(f"There is no problem {name!r}.{hint}")

@@ -1,10 +1,10 @@
 """One body on one joint or spring, as solved with ADAMS."""
 
-import difflib
 import math
 from typing import NamedTuple
 
 from ..bodies import Body
+from ..checks import did_you_mean
 from ..forces import AbstractForce, Gravity, Spring, TorsionSpring
 from ..joints import (
     AbstractJoint,
@@ -56,9 +56,8 @@ def adams_case(name: str = "revolute") -> Problem:
     **Source:** Project Chrono, unit tests of joints, with ADAMS decks and results.
     """
     if name not in CASES:
-        near = difflib.get_close_matches(str(name), CASES, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(CASES)}."
-        raise ValueError(f"`adams_case(name={name!r})` does not exist. {hint}")
+        hint = did_you_mean(name, CASES, f" There are: {', '.join(CASES)}.")
+        raise ValueError(f"`adams_case(name={name!r})` does not exist.{hint}")
     body, joint, springs = parts(name)
     system = System(body, [] if joint is None else [joint], [Gravity(GRAVITY), *springs])
     return Problem(

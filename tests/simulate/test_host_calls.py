@@ -12,7 +12,7 @@ from jax._src.core import jaxprs_in_params
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.least_squares import minimise_from
-from rigidjax.identification.fit.options import Options
+from rigidjax.identification.fit.options import Options, trials
 from rigidjax.identification.fit.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 5)

@@ -1,12 +1,13 @@
 """Where a parameter is: a dotted path into an experiment, looked up and never evaluated."""
 
 import dataclasses
-import difflib
 import re
 from typing import Any
 
 import equinox as eqx
 import jax
+
+from ...checks import did_you_mean
 
 _PART = re.compile(r'\.?([A-Za-z]\w*)|\.(\d+)|\[(\d+)\]|\["([^"\]]+)"\]')
 
@@ -80,8 +81,7 @@ def _step(found, part, path, before) -> str | int:
             )
     elif part in names:
         return part
-    near = difflib.get_close_matches(part, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(part, names)
     there = f"there are: {', '.join(names)}" if names else "nothing is inside of it"
     raise ValueError(
         f"`path = {path!r}`: {before or 'the experiment'} has no {part!r}; {there}.{hint}"

@@ -3,7 +3,6 @@
 import array
 import contextlib
 import csv
-import difflib
 import functools
 import io
 import os
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...checks import did_you_mean
 from .measurements import Measurements
 from .reading import Gaps, make_layout, make_run
 
@@ -233,10 +233,9 @@ def _column(path, header, name):
             'columns, such as `delimiter=";"`.'
         )
     if not found:
-        near = difflib.get_close_matches(name, header, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"{path}, line 1: there is no column {name!r}; the columns are {header}.{hint}"
+            f"{path}, line 1: there is no column {name!r}; the columns are {header}."
+            + did_you_mean(name, header)
         )
     return found[0]
 

@@ -1,12 +1,12 @@
 """Measurements from NetCDF files, with the units that their variables state."""
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...checks import did_you_mean
 from .measurements import Measurements
 from .reading import Gaps, Layout, make_layout, make_run
 
@@ -132,9 +132,10 @@ def _variable(path, data: "xarray.Dataset", name: str) -> str:
     if name in data.variables:
         return name
     known = [str(variable) for variable in data.variables]
-    near = difflib.get_close_matches(str(name), known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{path}: there is no variable {name!r}; the variables are {known}.{hint}")
+    raise ValueError(
+        f"{path}: there is no variable {name!r}; the variables are {known}."
+        + did_you_mean(name, known)
+    )
 
 
 def _numbers(path, data, name) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Units in which data files are written, and what they are in SI units and radians."""
 
-import difflib
 import math
 import re
+
+from ...checks import did_you_mean
 
 _TURN = 2 * math.pi
 
@@ -84,8 +85,7 @@ def factor(unit: str, *quantities: str) -> float:
                     f"{known_units(*quantities)}."
                 )
             return units[name]
-    near = difflib.get_close_matches(name, [u for units in UNITS.values() for u in units], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, [u for units in UNITS.values() for u in units])
     raise ValueError(f"The unit {unit!r} is not known.{hint} There are {known_units(*quantities)}.")
 
 

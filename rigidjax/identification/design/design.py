@@ -55,9 +55,6 @@ class Design:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         rows = [f"{label} = {value:.6g}" for label, value in self.inputs.items()]
         rows += [
             f"{label}: standard deviation {before:.2g} -> {self.after.std[label]:.2g}"

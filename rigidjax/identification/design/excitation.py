@@ -75,9 +75,6 @@ class Excitation:
         return {label: float(x) for label, x in zip(self.labels, deviations, strict=True)}
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         rows = [
             f"{label} = {value:.6g} +- {std:.2g}{' ' * bool(unit)}{unit}"
             for label, unit, value, std in zip(

@@ -111,16 +111,17 @@ def identify_batch(
     problems = []
     for n, runs in enumerate(all_runs):
         tracked, states = prepare(model, runs, state0)
-        chosen = [_started(p, starts[p.name][n]) if p.name in starts else p for p in parameters]
+        chosen = [
+            dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
+            for p in parameters
+        ]
         trial = trials(simulation, runs.ts.dtype)
         problems.append(make_problem(tracked, runs, states, chosen, trial)[0])
     table = problems[0].components(all_runs[0].names)
     search = how.search(all_runs[0].ts.dtype)
     samples = np.array([runs.num_samples for runs in all_runs])
     moving = [(p.shared, p.runs) for p in problems]
-    shapes = {jax.tree.structure(m): None for m in moving}
-    sizes = {tuple(leaf.shape for leaf in jax.tree.leaves(m)) for m in moving}
-    if len(shapes) > 1 or len(sizes) > 1:
+    if len({(jax.tree.structure(m), *map(np.shape, jax.tree.leaves(m))) for m in moving}) > 1:
         raise ValueError(
             "`identify_batch(data=...)` takes sets of the same sensors and numbers of samples."
         )
@@ -136,10 +137,10 @@ def identify_batch(
         found = ensemble(
             one, stacked, batch=size, out=out, resume=resume, progress=progress
         ).outputs
-    index, found_ones = table.chosen, table.part(table.chosen)
+    index, part = table.chosen, table.part(table.chosen)
     return BatchFit(
-        labels=found_ones.labels,
-        units=found_ones.units,
+        labels=part.labels,
+        units=part.units,
         values=found["values"][:, index],
         covariance=found["covariance"][:, index[:, None], index],
         chi_square=found["squares"] / np.maximum(samples - len(index), 1),
@@ -191,10 +192,3 @@ def _checked_starts(parameters: Any, starts: Any, count: int) -> dict[str, Any]:
                 f"front; got shape {starts[name].shape}."
             )
     return starts
-
-
-def _started(parameter: Parameter, start: Any) -> Parameter:
-    """The parameter with another start value."""
-    return eqx.tree_at(
-        lambda p: p.start, parameter, jnp.asarray(start), is_leaf=lambda x: x is None
-    )

@@ -1,5 +1,7 @@
 """A problem evaluated at one set of coordinates: residuals and sensitivities of all runs."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -47,11 +49,7 @@ class Evaluation(eqx.Module):
         """
         size = self.shared.shape[0]
         J = np.asarray(self.jacobian)
-        blocks = np.zeros((*J.shape[:2], len(J), J.shape[2] - size), J.dtype)
-        for b in range(len(J)):
-            blocks[b, :, b] = J[b, :, size:]
-        blocks = blocks.reshape(*J.shape[:2], -1)
-        return np.concatenate([J[..., :size], blocks], axis=-1).reshape(-1, size + blocks.shape[-1])
+        return _dense(np, J[..., :size], J[..., size:])
 
     def with_prior(self, variance: float = 1.0) -> np.ndarray:
         """The same with the rows of the priors below them, (on the host).
@@ -65,13 +63,18 @@ class Evaluation(eqx.Module):
     def by_coordinates(self) -> Float[Array, "M U"]:
         """Derivatives of all residuals by all coordinates: shared, then run by run."""
         size = self.shared.shape[0]
-        shared = self.jacobian[..., :size] @ self.shared_chain
         own = jax.vmap(jnp.matmul)(self.jacobian[..., size:], self.own_chain)
-        num_runs, num_residuals, num_own = own.shape
-        blocks = jnp.einsum("bc,bnp->bncp", jnp.eye(num_runs, dtype=own.dtype), own)
-        blocks = blocks.reshape(num_runs, num_residuals, num_runs * num_own)
-        dense = jnp.concatenate([shared, blocks], axis=-1)
-        return dense.reshape(num_runs * num_residuals, -1)
+        return _dense(jnp, self.jacobian[..., :size] @ self.shared_chain, own)
+
+
+def _dense(xp: Any, shared: Any, own: Any) -> Any:
+    """Rows of all runs (B, N, S), (B, N, P) with columns of the shared unknowns, then run by run.
+
+    **Arguments:** `xp`, NumPy or its like in JAX.
+    """
+    blocks = xp.einsum("bc,bnp->bncp", xp.eye(len(own), dtype=own.dtype), own)
+    rows = xp.concatenate([shared, blocks.reshape(*own.shape[:2], -1)], axis=-1)
+    return rows.reshape(rows.shape[0] * rows.shape[1], -1)
 
 
 # Under `jit` of its own: traced once, for the shape of its results and for the results.

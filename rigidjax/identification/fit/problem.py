@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
@@ -72,17 +73,17 @@ class Problem(eqx.Module):
         """Number of runs."""
         return self.runs.ts.shape[0]
 
+    def _parts(self, own: Sequence[Array]) -> tuple[Any, Any]:
+        """Pairs of the parameters and their start values, the shared ones and those of runs."""
+        of_all = zip(self.shared_parameters, self.shared, strict=True)
+        return list(of_all), list(zip(self.own_parameters, own, strict=True))
+
     def start(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
         """Start coordinates: shared, and of each run."""
-        shared = [
-            p.transform.coordinates(leaf)
-            for p, leaf in zip(self.shared_parameters, self.shared, strict=True)
-        ]
-        own = [
-            jax.vmap(p.transform.coordinates)(leaf)
-            for p, leaf in zip(self.own_parameters, self.runs.own, strict=True)
-        ]
+        of_all, of_run = self._parts(self.runs.own)
         dtype = jnp.result_type(self.runs.ts)
+        shared = [p.transform.coordinates(leaf) for p, leaf in of_all]
+        own = [jax.vmap(p.transform.coordinates)(leaf) for p, leaf in of_run]
         return (
             jnp.concatenate([jnp.zeros(0, dtype), *shared]),
             jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *own], axis=1),
@@ -90,30 +91,21 @@ class Problem(eqx.Module):
 
     def spread(self) -> tuple[Float[Array, " S"], Float[Array, " P"]]:
         """`AbstractTransform.spread` of every coordinate: shared, and of one run."""
-        dtype = jnp.result_type(self.runs.ts)
-        return tuple(
-            jnp.asarray(
-                [
-                    p.transform.spread
-                    for p, leaf in zip(parameters, leaves, strict=True)
-                    for _ in p.transform.fitted(leaf.shape[skip:])
-                ],
-                dtype,
+        dtype, (of_all, of_run) = jnp.result_type(self.runs.ts), self._parts(self.runs.own)
+
+        def joined(part, skip):
+            counts = [len(p.transform.fitted(x.shape[skip:])) for p, x in part]
+            return jnp.asarray(
+                np.repeat([p.transform.spread for p, _ in part], np.array(counts, int)), dtype
             )
-            for parameters, leaves, skip in (
-                (self.shared_parameters, self.shared, 0),
-                (self.own_parameters, self.runs.own, 1),
-            )
-        )  # pyright: ignore[reportReturnType]
+
+        return joined(of_all, 0), joined(of_run, 1)
 
     def leaves(self, shared: Float[Array, " S"], own: Float[Array, " P"], run: Run) -> list[Array]:
         """Leaves of all parameters in one run, in the order of `parameters`."""
         out = []
-        for parameters, references, u in (
-            (self.shared_parameters, self.shared, shared),
-            (self.own_parameters, run.own, own),
-        ):
-            for parameter, reference in zip(parameters, references, strict=True):
+        for part, u in zip(self._parts(run.own), (shared, own), strict=True):
+            for parameter, reference in part:
                 count = len(parameter.transform.fitted(reference.shape))
                 out.append(parameter.transform.leaf(u[:count], reference))
                 u = u[count:]

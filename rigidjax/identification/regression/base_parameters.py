@@ -47,9 +47,6 @@ class BaseParameters:
         return tuple(_expression(row, self.labels, k) for row, k in rows)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         lines = [f"{self.rank} base parameters of {len(self.labels)} parameters:"]
         lines += [f"  {text}" for text in self.expressions]
         if self.idle:

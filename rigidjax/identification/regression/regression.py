@@ -191,9 +191,6 @@ class Regression:
         return self.data.rms(self.parameters)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         rows = zip(self.base.expressions, self.values, self.std, strict=True)
         lines = [
             f"{estimate_text(value, std):>12} +- {std_text(std):>8}   {label}"

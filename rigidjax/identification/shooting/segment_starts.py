@@ -117,20 +117,24 @@ def _own_step(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np
 def _chosen(better: np.ndarray, new: LinearSegments, old: LinearSegments) -> LinearSegments:
     """`new` in the segments where it is better. Gaps belong to no segment: they are left as old."""
 
+    def fields(found):
+        return [
+            found.residuals,
+            found.jacobian,
+            found.states,
+            found.final,
+            found.angles,
+            found.okay,
+        ]
+
+    return eqx.tree_at(fields, old, _mixed(better, fields(new), fields(old)))
+
+
+def _mixed(mask: np.ndarray, first: Any, second: Any) -> Any:
+    """`first` in the segments of the mask, `second` in the others."""
+
     def pick(a, b):
-        return np.where(better.reshape(*better.shape, *(1,) * (a.ndim - 2)), a, b)
-
-    fields = ("residuals", "jacobian", "states", "final", "angles", "okay")
-    return eqx.tree_at(
-        lambda f: [getattr(f, name) for name in fields],
-        old,
-        [jax.tree.map(pick, getattr(new, name), getattr(old, name)) for name in fields],
-    )
-
-
-def _mixed(mask: np.ndarray, first: State, second: State) -> State:
-    def pick(a, b):
-        return jnp.where(mask.reshape(*mask.shape, *(1,) * (a.ndim - 2)), a, b)
+        return np.where(mask.reshape(*mask.shape, *(1,) * (a.ndim - 2)), a, b)
 
     return jax.tree.map(pick, first, second)
 
