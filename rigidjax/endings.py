@@ -86,8 +86,7 @@ def cut_at_crossing(model, y0, ts, ys):
     """What was saved, without what lies behind a singularity that the last step went across."""
 
     def sides(y):
-        coordinates = model.layout.rotations(y)
-        return jnp.sign(jnp.stack([model.rotation.singularity_function(a) for a in coordinates]))
+        return jnp.sign(jax.vmap(model.rotation.singularity_function)(model.layout.rotations(y)))
 
     start = sides(y0)
     crossed = jnp.cumsum(jax.vmap(lambda y: jnp.any(sides(y) != start))(ys)) > 0

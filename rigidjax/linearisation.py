@@ -12,7 +12,6 @@ from .checks import ArrayInput, is_traced
 from .formulations import AbstractMinimalRates, Charted
 from .formulations.charts import Unknowns, join_chart, split_chart
 from .state import State
-from .system import System
 from .system.constraints import loop_gradient
 
 # Newton steps of the search for an equilibrium, halvings of one of them, and the largest step, rad
@@ -188,7 +187,7 @@ def _start(model: AbstractMinimalRates, state: State, t) -> Unknowns:
 def _directions(model, t, y) -> np.ndarray:
     """Minimal velocities that closed loops leave free, as columns."""
     f = model.num_rates
-    if not isinstance(model.system, System) or not model.system.closes:
+    if not model.multibody.closes:
         return np.eye(f)
     J, scale = (np.asarray(part) for part in _loops(model, t, y))
     _, sizes, rows = np.linalg.svd(J)
@@ -204,9 +203,7 @@ def _loops(model, t, y):
 
 
 def _with_rates(model, y, nu) -> Unknowns:
-    values, _ = split_chart(y)
-    first = model.layout.num_positions
-    return join_chart(values.at[first : first + model.num_rates].set(nu), y)
+    return join_chart(model.layout.with_velocities(split_chart(y)[0], nu), y)
 
 
 @eqx.filter_jit

@@ -117,9 +117,9 @@ class Absolute(AbstractAbsolute):
                 return lam
             t, y0 = jnp.asarray(t, values.dtype), values[: self.layout.size]
             return lam - idle_projector(Descriptor(self), t, y0) @ lam
-        if self.of_system is not None and has_joints(self.system):
+        if has_joints(self.system):
             if self.rotation.num_constraints == 0:
-                return self.of_system.multipliers(t, y)
+                return self.joint_multipliers(t, y)
             return Descriptor(self).accelerations_and_multipliers(t, values)[1]
         return multipliers_of_rotations(
             self.rotation, self.mechanics, t, self.kinematics(t, y), *self.split_coordinates(y)

@@ -1,23 +1,23 @@
 """What formulations in absolute coordinates have in common."""
 
 import abc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
-from ..forces.base import Kinematics
-from ..state import State
-from ..system import System, has_joints
+from ..system import has_joints
+from ..system.constraints import project_twists
+from ..system.dynamics import constrained_accelerations
+from ..system.mechanics import Twists
 from .base import AbstractFormulation
-from .charts import Unknowns, constant_chart, join_chart, relative_quaternion, split_chart
+from .charts import Unknowns, constant_chart, join_chart, split_chart
+from .compiled import compiled
 from .constrained import constrained_acceleration
-from .internal import constraint_drift
 from .layout import Layout
-from .system_form import SystemAbsolute
 
 if TYPE_CHECKING:
     from .descriptor import Descriptor
@@ -36,6 +36,7 @@ class AbstractAbsolute(AbstractFormulation):
     index: eqx.AbstractVar[int]
     stabilized: eqx.AbstractVar[bool]
     baumgarte: eqx.AbstractVar[tuple[Any, Any] | None]
+    needs_all_mass: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod
@@ -46,9 +47,7 @@ class AbstractAbsolute(AbstractFormulation):
     def num_multipliers(self) -> int:
         r"""Number of constraints, internal and of joints, whatever the form of the equations."""
         internal = self.layout.num_bodies * self.rotation.num_constraints
-        if not isinstance(self.system, System):
-            return internal
-        return internal + self.system.num_constraints
+        return internal + self.multibody.num_constraints
 
     @property
     def has_loops(self) -> bool:
@@ -58,17 +57,15 @@ class AbstractAbsolute(AbstractFormulation):
     @property
     def constraint_names(self) -> tuple[str, ...]:
         """What each of the constraints belongs to, for messages, in the order of `multipliers`."""
-        bodies = [getattr(body, "name", "") for body in getattr(self.system, "bodies", [None])]
+        system = self.multibody
+        of = "the rotation coordinates"
         internal = [
-            f"the rotation coordinates of the body {name!r}" if name else "the rotation coordinates"
-            for name in bodies
+            f"{of} of the body {body.name!r}" if system.translates else of
+            for body in system.bodies
             for _ in range(self.rotation.num_constraints)
         ]
-        if self.of_system is None:
-            return tuple(internal)
-        names = self.of_system.system.closing_names
-        owners = self.of_system.mechanics.constraint_owners()
-        return *internal, *(f"the joint {names[i]!r}" for i in owners)
+        owners = self.mechanics.constraint_owners()
+        return *internal, *(f"the joint {system.closing_names[i]!r}" for i in owners)
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -130,71 +127,73 @@ class AbstractAbsolute(AbstractFormulation):
         projected = split_chart(self.explicit_projection(t, values[:size]))[0]
         return jnp.concatenate([projected, values[size:]])
 
-    @property
-    def of_system(self) -> SystemAbsolute | None:
-        """The same formulation for a system, `None` for a `FixedPointBody`."""
-        system = self.system
-        if not isinstance(system, System):
-            return None
-        return SystemAbsolute(system, self.rotation, self.built)
-
-    @property
-    def layout(self) -> Layout:
-        if self.of_system is not None:
-            return self.of_system.layout
-        n = self.rotation.num_coordinates
-        return Layout(1, False, n, n)
-
-    def pack(
-        self,
-        state: State,
-        reference: Float[Array, "L 4"] | None = None,
-        t: ArrayInput = 0.0,
-    ) -> Float[Array, " N"]:
-        if self.of_system is not None:
-            return self.of_system.pack(state, reference, t)
-        p = relative_quaternion(state.orientation[0], reference, 0)
-        a = self.rotation.from_quaternion(p)
-        return jnp.concatenate([a, self.rotation.rate(a, state.angular_velocity[0])])
-
-    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
-        if self.of_system is not None:
-            return self.of_system.kinematics(t, y)
-        values, reference = split_chart(y)
-        omega = self.rotation.angular_velocity(*self._coordinates(y))
-        return Kinematics((), (self.rotation_matrix(values, reference, 0),), (), (omega,))
-
-    def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        r"""Right-hand side $\dot y$ by closed forms of the accelerations."""
-        if self.of_system is not None:
-            return self.of_system.vector_field(t, y)
-        moment = self._body.moment(t, self.kinematics(t, y))
-        a, a_dot = self._coordinates(y)
-        inertia = self._body.inertia
-        a_ddot = constrained_acceleration(self.rotation, a, a_dot, inertia, moment)
-        return constant_chart(jnp.concatenate([a_dot, a_ddot]), y)
-
-    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        if self.of_system is not None:
-            return self.of_system.drift(t, y)
-        return constraint_drift(self.rotation, *self._coordinates(y))
-
     def explicit_projection(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         """Unknowns moved onto the constraints: in closed form, of joints by Newton steps."""
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
-        if self.of_system is not None:
-            return self.of_system.project(t, y)
-        a, a_dot = self._coordinates(y)
-        a = self.rotation.project(a)
-        a_dot = self.rotation.project_rate(a, a_dot, self._body.inertia)
-        return join_chart(jnp.concatenate([a, a_dot]), y)
+        return self._projected(t, y)
+
+    @compiled
+    def _projected(self, t, y: Unknowns) -> Unknowns:
+        y = self.closed(t, y)
+        values, _ = split_chart(y)
+        mechanics, (x, a) = self.mechanics, self.layout.poses(values)
+        v, a_dot = self.layout.twists(values)
+        a_dot = jax.vmap(self.rotation.project_rate)(a, a_dot, mechanics.inertias)
+        if not mechanics.is_free:
+            poses = self.poses(t, y)
+            twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
+            twists = project_twists(mechanics, t, poses, mechanics.place(poses), twists)
+            v, a_dot = twists.linear, jax.vmap(self.rotation.rate)(a, twists.angular)
+        velocities = self.layout.join(v, a_dot)
+        return join_chart(self.layout.join_all(x, a, velocities, self.layout.angles(values)), y)
+
+    @property
+    def layout(self) -> Layout:
+        system, n = self.multibody, self.rotation.num_coordinates
+        return Layout(system.num_bodies, system.translates, n, n, None, len(self.followed))
+
+    def velocities_of(self, t, poses, places, coordinates, twists):
+        a_dot = jax.vmap(self.rotation.rate)(coordinates, twists.angular)
+        return self.layout.join(twists.linear, a_dot)
+
+    def motion(self, t, y):
+        v, _ = self.layout.twists(split_chart(y)[0])
+        poses = self.poses(t, y)
+        omega = jax.vmap(self.rotation.angular_velocity)(*self.split_coordinates(y))
+        return poses, self.mechanics.place(poses), Twists(v, omega)
+
+    def coordinate_rates(self, y, twists):
+        return self.split_coordinates(y)[1]
+
+    @compiled
+    def accelerations(self, t, y):
+        w_dot = constrained_accelerations(self.mechanics, t, *self.motion(t, y))
+        return Twists(w_dot[:, :3], w_dot[:, 3:])
+
+    @compiled
+    def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        r"""Right-hand side $\dot y$ by closed forms of the accelerations."""
+        mechanics, (poses, places, twists) = self.mechanics, self.motion(t, y)
+        a, a_dot = self.split_coordinates(y)
+        if mechanics.is_free:
+            kinematics = mechanics.kinematics(poses, places, twists)
+            v_dot, moment = mechanics.free_loads(t, kinematics)
+        else:
+            # The moment with reactions that makes the bodies turn like that; the internal
+            # constraints are imposed in closed form.
+            w_dot = constrained_accelerations(mechanics, t, poses, places, twists)
+            v_dot = w_dot[:, :3]
+            moment = mechanics.momenta(v_dot, w_dot[:, 3:])[:, 3:]
+            moment = moment + mechanics.gyroscopic(twists.angular)
+        of_body = lambda *of: constrained_acceleration(self.rotation, *of)  # noqa: E731
+        a_ddot = jax.vmap(of_body)(a, a_dot, mechanics.inertias, moment)
+        rate = self.layout.join_all(
+            twists.linear, a_dot, self.layout.join(v_dot, a_ddot), self.angle_rates(places, twists)
+        )
+        return constant_chart(rate, y)
 
     def split_coordinates(self, y: Unknowns) -> tuple[Float[Array, "L n"], Float[Array, "L n"]]:
         r"""Rotation coordinates $a$ and rates $\dot a$ of each body."""
         values, _ = split_chart(y)
         return self.layout.poses(values)[1], self.layout.twists(values)[1]
-
-    def _coordinates(self, y: Unknowns) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        a, a_dot = self.split_coordinates(y)
-        return a[0], a_dot[0]

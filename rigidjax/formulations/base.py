@@ -1,41 +1,32 @@
 """What every way to write the equations of motion provides."""
 
 import abc
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
-from ..forces.base import Kinematics
-from ..joints.base import replaced
-from ..rotations.base import AbstractRotation
-from ..rotations.euler_map import euler_map
 from ..rotations.so3 import cross, multiply
 from ..state import State
-from ..system import FixedPointMechanics, System, has_joints, mechanics_of
+from ..system import has_joints
 from ..system.dynamics import eliminates
-from ..system.mechanics import SystemMechanics, Twists
-from ..system.reactions import ConstraintReaction, Reaction
 from .charts import (
     Charted,
     Unknowns,
     chart_limit,
-    in_space,
-    join_chart,
     move_chart,
     needs_no_reference,
     split_chart,
 )
 from .compiled import compiled
+from .coordinates import AbstractCoordinates
 from .joint_checks import check_joints
-from .system_form import AbstractSystemForm
 
 
-class AbstractFormulation(eqx.Module):
+class AbstractFormulation(AbstractCoordinates):
     """A system, a rotation parametrization, and a choice of unknowns.
 
     `encode` and `decode` translate between the unknowns `y` and the physical `State`;
@@ -47,52 +38,15 @@ class AbstractFormulation(eqx.Module):
     multipliers. `rigidjax.io.names.unknown_names(model)` names them.
     """
 
-    system: eqx.AbstractVar[System | FixedPointBody]
-    built: eqx.AbstractVar[SystemMechanics | None]
-    rotation: eqx.AbstractVar[AbstractRotation]
     recharting: eqx.AbstractVar[bool]
 
     def __hash__(self) -> int:
         # Arrays have no hash, and `jax.jit(model.accelerations)` asks for one.
         return id(self)
 
-    @property
-    @abc.abstractmethod
-    def layout(self) -> Any:
-        """Where the unknowns stand in `y`, an `AbstractLayout`."""
-
     @abc.abstractmethod
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
         r"""Right-hand side $\dot y$."""
-
-    @abc.abstractmethod
-    def pack(
-        self,
-        state: State,
-        reference: Float[Array, "L 4"] | None = None,
-        t: ArrayInput = 0.0,
-    ) -> Float[Array, " N"]:
-        """Unknowns of a state with unit quaternions, unchecked, in the charts `reference`."""
-
-    @abc.abstractmethod
-    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
-        """Poses and twists of all bodies."""
-
-    @abc.abstractmethod
-    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Largest violation of the constraints: position level and velocity level (1/s)."""
-
-    def gaps(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " J"]:
-        """How far each joint is open: lengths over that of the mechanism, angles in rad.
-
-        The chord of the angle where the child is the wrong way round in its joint.
-        **Returns:** shape (J,), in the order of the system's joints, then of its other constraints;
-        empty without any.
-        """
-        values, _ = split_chart(y)
-        if self.of_system is None or not has_joints(self.system):
-            return jnp.zeros(0, values.dtype)
-        return self.of_system.gaps(t, join_chart(values[: self.layout.size], y))
 
     @abc.abstractmethod
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
@@ -101,19 +55,6 @@ class AbstractFormulation(eqx.Module):
     @abc.abstractmethod
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         """Lagrange multipliers of the internal constraints, all bodies, J."""
-
-    @property
-    def mechanics(self) -> FixedPointMechanics | SystemMechanics:
-        """Masses, inertias and wrenches of the system, all bodies stacked."""
-        if not isinstance(self.system, System):
-            return self._body
-        return mechanics_of(self.system, self.built)
-
-    def prepared(self) -> Self:
-        """The same model with what follows from its system alone computed, once for a run."""
-        if not isinstance(self.system, System):
-            return self
-        return replaced(self, built=replaced(mechanics_of(self.system), system=None))
 
     @property
     def num_unknowns(self) -> int:
@@ -158,24 +99,20 @@ class AbstractFormulation(eqx.Module):
         **Arguments:** `t`, s; `y`, shape (num_unknowns,) or `Charted`.
         """
         values, reference = split_chart(y)
-        kinematics = self.kinematics(t, y)
-        p = jax.vmap(self.rotation.to_quaternion)(self.layout.poses(values)[1])
+        p = jax.vmap(self.rotation.to_quaternion)(self.layout.rotations(values))
         p = p if reference is None else jax.vmap(multiply)(reference, p)
-        omegas = jnp.asarray(kinematics.angular_velocities)
-        if not self.layout.translates:
-            zeros = jnp.zeros_like(omegas)
-            return State(zeros, p, zeros, omegas)
-        positions, velocities = map(jnp.asarray, (kinematics.positions, kinematics.velocities))
-        return State(positions, p, velocities, omegas)
+        of = self.kinematics(t, y)
+        of = of.positions, p, of.velocities, of.angular_velocities
+        return State(*map(jnp.asarray, of))
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
         state = self._check_rows(state)
-        if self.of_system is None or not self.of_system.system.closing_names:
+        if not has_joints(self.system):
             return state
-        if eliminates(self.of_system.mechanics):
-            state = self.of_system.system.with_all_mass(state)
-        return check_joints(self.of_system, state, t)
+        if eliminates(self.mechanics):
+            state = self.system.with_all_mass(state)
+        return check_joints(self, state, t)
 
     def _check_rows(self, state: State) -> State:
         if not isinstance(state, State):
@@ -225,18 +162,12 @@ class AbstractFormulation(eqx.Module):
 
         The reference is the identity unless the state is close to a singularity of it.
         """
-        references = [jnp.zeros((0, 4), state.orientation.dtype)]
-        for p in self.quaternions(state):
-            identity = jnp.zeros_like(p).at[0].set(1)
-            fresh = move_chart(self.rotation, p)
-            chosen = jnp.where(needs_no_reference(self.rotation, p), identity, fresh)
-            references.append(chosen[None])
-        reference = jnp.concatenate(references)
+        p = self.quaternions(state)
+        identity = jnp.eye(1, 4, dtype=p.dtype)
+        fresh = jax.vmap(lambda p: move_chart(self.rotation, p))(p)
+        serves = jax.vmap(lambda p: needs_no_reference(self.rotation, p))(p)
+        reference = jnp.where(serves[:, None], identity, fresh)
         return Charted(self.pack(state, reference, t), reference)
-
-    def quaternions(self, state: State) -> list[Float[Array, "4"]]:
-        """Rotations that the unknowns have coordinates of."""
-        return list(jnp.unstack(state.orientation))
 
     def rechart(self, t: Float[Array, ""], y: Charted) -> tuple[Charted, Array]:
         """Move the references of all bodies whose coordinates come close to a singularity.
@@ -244,33 +175,26 @@ class AbstractFormulation(eqx.Module):
         Half of the distance between the chart's centre and its singularity is the limit
         (Geradin-Rixen 5.4). **Returns:** the unknowns and whether any reference moved.
         """
-        rotation, limit = self.rotation, chart_limit(self.rotation)
-        state = self.decode(t, y)
-        moved, references = [], []
-        turned = self.quaternions(state)
-        if not turned:
+        if not self.layout.num_rotations:
             return y, jnp.zeros((), bool)
-        for i, a in enumerate(self.layout.rotations(y.values)):
-            near = ~(rotation.singularity(a) > limit)
-            fresh = move_chart(rotation, turned[i])
-            references.append(jnp.where(near, fresh, y.reference[i]))
-            moved.append(near)
-        any_moved = jnp.any(jnp.stack(moved))
-        reference = jnp.where(any_moved, jnp.stack(references), y.reference)
+        state = self.decode(t, y)
+        fresh = jax.vmap(lambda p: move_chart(self.rotation, p))(self.quaternions(state))
+        near = ~(self._distances(y) > chart_limit(self.rotation))
+        reference = jnp.where(near[:, None], fresh, y.reference)
+        any_moved = jnp.any(near)
         packed = self.layout.with_angles(self.pack(state, reference, t), y.values)
         values = jnp.where(any_moved, packed, y.values)
         return Charted(values, reference), any_moved
 
     def singularity(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Smallest distance of any body's coordinates to a singularity, rad; `inf` if none."""
-        values, _ = split_chart(y)
-        distances = [self.rotation.singularity(a) for a in self.layout.rotations(values)]
-        return jnp.min(jnp.asarray([jnp.inf, *distances], values.dtype))
+        return jnp.min(self._distances(y), initial=jnp.inf)
 
-    @property
-    @abc.abstractmethod
-    def of_system(self) -> AbstractSystemForm | None:
-        """The formulation of all bodies of a `System` at once, `None` for a `FixedPointBody`."""
+    def _distances(self, y: Unknowns) -> Float[Array, " k"]:
+        """Distance of the coordinates of every rotation to a singularity."""
+        values, _ = split_chart(y)
+        distances = jax.vmap(self.rotation.singularity)(self.layout.rotations(values))
+        return distances.astype(values.dtype)
 
     def joint_coordinates(
         self, t: Float[Array, ""], y: Unknowns
@@ -279,33 +203,9 @@ class AbstractFormulation(eqx.Module):
 
         **Errors:** `ValueError` for a model without joints.
         """
-        if self.of_system is None or not has_joints(self.system):
+        if not has_joints(self.system):
             raise ValueError("The model has no joints, so that there are no joint coordinates.")
-        values, _ = split_chart(y)
-        return self.of_system.joint_coordinates(t, join_chart(values[: self.layout.size], y))
-
-    def reactions(
-        self, t: Float[Array, ""], y: Unknowns
-    ) -> dict[str, Reaction | ConstraintReaction]:
-        """Reaction force and moment of every joint on its child, by the joint's name.
-
-        Space components, about the joint point of the child. A constraint that is no joint
-        (`Constraint`, `VelocityConstraint`, `Coupling`) has a `ConstraintReaction`: forces and
-        moments on each of its bodies. With redundant constraints they are those of the multipliers
-        of least norm.
-        """
-        return {} if self.of_system is None else self.of_system.reactions(t, y)
-
-    @compiled
-    def accelerations(self, t: Float[Array, ""], y: Unknowns) -> Twists:
-        r"""Accelerations of all bodies, joints included.
-
-        **Returns:** `linear`, of the centres of mass (of the fixed point, zero), space components,
-        (L, 3) m/s^2; `angular`, $\dot\Omega$, body components, (L, 3) rad/s^2.
-        """
-        if self.of_system is not None:
-            return self.of_system.accelerations(t, y)
-        return self.mechanics.accelerations(t, self.kinematics(t, y))
+        return self._joint_coordinates(t, self.without_multipliers(y))
 
     def frame_poses(
         self, t: Float[Array, ""], y: Unknowns
@@ -315,11 +215,9 @@ class AbstractFormulation(eqx.Module):
         **Returns:** position of the origin, (3,) m, space components, and rotation matrix (3, 3),
         frame to space; nothing for a `FixedPointBody`.
         """
-        if not isinstance(self.system, System):
-            return {}
-        kinematics, out = self.kinematics(t, y), {}
-        for frame in self.system.frames:
-            row, _ = self.system.located(frame.body)
+        kinematics, out, system = self.kinematics(t, y), {}, self.multibody
+        for frame in system.frames:
+            row, _ = system.located(frame.body)
             out[frame.name] = frame.at(kinematics.positions[row], kinematics.rotations[row])
         return out
 
@@ -356,9 +254,8 @@ class AbstractFormulation(eqx.Module):
 
         **Errors:** `ValueError` for a `FixedPointBody`.
         """
-        kinematics = self.kinematics(t, y)
-        mechanics = self.mechanics
-        if not isinstance(mechanics, SystemMechanics):
+        kinematics, mechanics = self.kinematics(t, y), self.mechanics
+        if not mechanics.system.translates:
             raise ValueError(
                 "A `FixedPointBody` does not say where its centre of mass is. Use a `System` of a "
                 "`Body` on a `Spherical` joint."
@@ -381,18 +278,6 @@ class AbstractFormulation(eqx.Module):
         centre = self.centre_of_mass(t, y)
         linear, angular = self.momentum(t, y)
         return linear, angular - cross(centre, linear)
-
-    @property
-    def _body(self) -> FixedPointMechanics:
-        assert isinstance(self.system, FixedPointBody)
-        return FixedPointMechanics(self.system)
-
-    def rotation_matrix(
-        self, values: Float[Array, " N"], reference: Float[Array, "L 4"] | None, i: int
-    ) -> Float[Array, "3 3"]:
-        """Rotation matrix of body `i`, its chart's reference included."""
-        R = self.rotation.to_matrix(self.layout.coordinates(values, i))
-        return R if reference is None else in_space(euler_map(reference[i]), R)
 
 
 @eqx.filter_jit

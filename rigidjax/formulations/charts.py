@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..forces.base import to_space
 from ..rotations.base import AbstractRotation
 from ..rotations.linear import LinearParameters
 from ..rotations.so3 import conjugate, multiply
@@ -101,15 +100,3 @@ def needs_no_reference(rotation: AbstractRotation, p: Float[Array, "4"]) -> Bool
 def _linear_needs_no_reference(rotation: LinearParameters, p):
     # There are no coordinates beyond pi/2. The distance is pi/2 - phi, and cos(phi) = 2 p0^2 - 1.
     return 2.0 * p[0] * p[0] - 1.0 > jnp.sin(chart_limit(rotation))
-
-
-def relative_quaternion(
-    p: Float[Array, "4"], reference: Float[Array, "L 4"] | None, i: int
-) -> Float[Array, "4"]:
-    """Rotation of body `i` as seen from the reference of its chart."""
-    return p if reference is None else multiply(conjugate(reference[i]), p)
-
-
-def in_space(reference: Float[Array, "3 3"], R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """Product of two rotation matrices, written out (batched 3x3 products are slow)."""
-    return jnp.stack([to_space(reference, R[:, j]) for j in range(3)], axis=1)

@@ -12,12 +12,15 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def compiled(method: _Method) -> _Method:
-    """`equinox.filter_jit` of a method of a time and of unknowns.
+    """`equinox.filter_jit` of a method of a time and of unknowns, of a model that is `ready`.
 
     That alone would take a time or a vector given as Python numbers as constants, and compile for
     each anew.
     """
-    jitted = eqx.filter_jit(method)
+
+    @eqx.filter_jit
+    def jitted(self, t, y, *args, **kwargs):
+        return method(self.ready(), t, y, *args, **kwargs)
 
     @functools.wraps(method)
     def with_arrays(self, t, y, *args, **kwargs):

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..joints.base import replaced
 from ..linalg import block_diagonal
 from ..rotations.so3 import cross, skew
 from ..system.inverses import constrained_inverses
@@ -32,13 +33,17 @@ class Descriptor(eqx.Module):
     """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$.
 
     **Arguments:** `model`; `idle`, the projector onto multipliers that do nothing, (m, m), see
-    `redundancy`; `None` if there are none; `law`, generalised forces $f(t, q, v, y_0)$ in the place
-    of Lagrange's.
+    `redundancy`; `None` if there are none; `law`, generalised forces of the model,
+    $f(t, q, v, y_0)$, in the place of Lagrange's.
     """
 
     model: "AbstractAbsolute"
     idle: Float[Array, "m m"] | None = None
     law: Callable | None = None
+
+    def ready(self) -> "Descriptor":
+        """The same of a model that is ready."""
+        return replaced(self, model=self.model.ready())
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group; zero
@@ -46,10 +51,8 @@ class Descriptor(eqx.Module):
         model, layout = self.model, self.model.layout
         x, a = layout.poses(q)
         internal = jax.vmap(model.rotation.constraint)(a).ravel()
-        if model.of_system is None:
-            return internal
-        mechanics = model.of_system.mechanics
-        poses = mechanics.poses(x, model.of_system.matrices(a, None), angles)
+        mechanics = model.mechanics
+        poses = mechanics.poses(x, model.matrices(a, None), angles)
         return jnp.concatenate([internal, mechanics.constraint(t, mechanics.place(poses))])
 
     def constraint_rate(self, t, q, v, angles) -> Float[Array, " m"]:
@@ -61,19 +64,16 @@ class Descriptor(eqx.Module):
     @property
     def num_slips(self) -> int:
         """Number of constraints on velocities alone, the last ones."""
-        of_system = self.model.of_system
-        return 0 if of_system is None else of_system.mechanics.num_velocity_constraints
+        return self.model.mechanics.num_velocity_constraints
 
     def slips(self, t, q, v, angles) -> Float[Array, " m"]:
         """$A v + b$ of the constraints on velocities alone, zero for the others."""
-        of_system, layout, rotation = self.model.of_system, self.model.layout, self.model.rotation
-        count = self.model.num_multipliers - self.num_slips
-        if of_system is None:
-            return jnp.zeros(count, q.dtype)
-        (x, a), (x_dot, a_dot) = layout.poses(q), layout.poses(v)
-        poses = of_system.mechanics.poses(x, of_system.matrices(a, None), angles)
-        twists = Twists(x_dot, jax.vmap(rotation.angular_velocity)(a, a_dot))
-        return jnp.pad(of_system.mechanics.slips(t, poses, twists), (count, 0))
+        model, mechanics = self.model, self.model.mechanics
+        (x, a), (x_dot, a_dot) = model.layout.poses(q), model.layout.poses(v)
+        poses = mechanics.poses(x, model.matrices(a, None), angles)
+        twists = Twists(x_dot, jax.vmap(model.rotation.angular_velocity)(a, a_dot))
+        count = model.num_multipliers - self.num_slips
+        return jnp.pad(mechanics.slips(t, poses, twists), (count, 0))
 
     def constraint_bias(self, t, q, v, angles) -> Float[Array, " m"]:
         r"""$\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
@@ -100,7 +100,7 @@ class Descriptor(eqx.Module):
         model, layout = self.model, self.model.layout
         mechanics, (x, a) = model.mechanics, layout.poses(q)
         turning = jax.vmap(model.rotation.mass_matrix)(a, mechanics.inertias)
-        moving = jnp.ones_like(x) * mechanics.masses[:, None]
+        moving = (jnp.ones_like(x) * mechanics.masses[:, None])[:, : layout.shift]
         return jax.vmap(lambda m, M: jax.scipy.linalg.block_diag(jnp.diag(m), M))(moving, turning)
 
     def mass_matrix(self, q) -> Float[Array, "n n"]:
@@ -115,7 +115,7 @@ class Descriptor(eqx.Module):
     def force(self, t, q, v, y0) -> Float[Array, " n"]:
         r"""Applied and velocity-dependent generalised forces, $f = \psi - \dot M v + \nabla T$."""
         if self.law is not None:
-            return self.law(t, q, v, y0)
+            return self.law(self.model, t, q, v, y0)
         _, quadratic = jax.jvp(lambda q: self.momentum(q, v), (q,), (v,))
         kinetic = jax.grad(lambda q: 0.5 * v @ self.momentum(q, v))(q)
         return self.applied(t, q, y0) - quadratic + kinetic
@@ -126,7 +126,7 @@ class Descriptor(eqx.Module):
         On a rotation it is $\Psi : \delta R$ with $R^T \Psi = S + \frac12 \tilde\mu$, $S$ the
         symmetric part of $\sum f \otimes u$, which matters to multipliers only.
         """
-        model, (x, a) = self.model, self.model.layout.poses(q)
+        model, (_, a) = self.model, self.model.layout.poses(q)
         mechanics, kinematics = model.mechanics, model.kinematics(t, y0)
         wrenches, virials = mechanics.applied(t, kinematics), mechanics.virials(t, kinematics)
 
@@ -139,7 +139,7 @@ class Descriptor(eqx.Module):
             return transpose(body / (d1 @ cofactors[:, 0]))[0]
 
         turning = jax.vmap(on_coordinates)(a, wrenches[:, 3:], virials)
-        return jnp.concatenate([wrenches[:, : x.shape[1]], turning], axis=1).ravel()
+        return model.layout.join(wrenches[:, :3], turning)
 
     @compiled
     def accelerations_and_multipliers(self, t, y0) -> tuple[Array, Array]:
@@ -159,11 +159,9 @@ class Descriptor(eqx.Module):
 
     def _lengths(self, q) -> Float[Array, " n"]:
         """What the coordinates are measured by: rotations by 1."""
-        of_system, layout = self.model.of_system, self.model.layout
-        x, a = layout.poses(q)
-        lengths = jnp.ones(len(x), q.dtype) if of_system is None else of_system.mechanics.lengths
-        each = [jnp.repeat(lengths[:, None], x.shape[1], axis=1), jnp.ones_like(a)]
-        return jnp.concatenate(each, axis=1).ravel()
+        x, a = self.model.layout.poses(q)
+        lengths = self.model.mechanics.lengths[:, None] * jnp.ones_like(x)
+        return self.model.layout.join(lengths, jnp.ones_like(a))
 
     def split(self, y0):
         """Positions, velocities and joint angles among the unknowns without multipliers."""
@@ -196,10 +194,8 @@ class Descriptor(eqx.Module):
         q, v, angles = self.split(y0)
         level = self.determined(self.level(t, q, v, angles, index), lam)
         balance = self.force(t, q, v, y0) - self.reaction(t, q, angles, lam)
-        rates = jnp.zeros(0, y.dtype)
-        if model.of_system is not None:
-            _, places, twists = model.of_system.motion(t, y0)
-            rates = model.of_system.angle_rates(places, twists)
+        _, places, twists = model.motion(t, y0)
+        rates = model.angle_rates(places, twists)
         if model.stabilized:
             positions, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
             v = v - transpose(mu)[0]
@@ -235,9 +231,7 @@ class Descriptor(eqx.Module):
     def units(self) -> Float[Array, " m"]:
         """What the constraints are measured by, 1 for those of rotations."""
         model = self.model
-        if model.of_system is None:
-            return jnp.ones(model.num_multipliers, model.mechanics.inertias.dtype)
-        joints = model.of_system.mechanics.units
+        joints = model.mechanics.units
         return jnp.concatenate(
             [jnp.ones(model.num_multipliers - len(joints), joints.dtype), joints]
         )

@@ -103,7 +103,7 @@ class EulerParameters(AbstractAbsolute):
     @property
     def equations(self) -> Descriptor | ReducedEquations:
         """The equations of index 1 to 3."""
-        descriptor = Descriptor(self, law=self.generalised_force)
+        descriptor = Descriptor(self, law=EulerParameters.generalised_force)
         return ReducedEquations(descriptor) if self.form == "no-multiplier" else descriptor
 
     @property
@@ -171,9 +171,7 @@ class EulerParameters(AbstractAbsolute):
             return 0.25 * so3.multiply(p, _pure(across)) / square**2 - radial * p
 
         p_ddot = jax.vmap(turning)(*self.split_coordinates(y), mechanics.inertias, forces[:, -4:])
-        shifts = forces[:, :-4]
-        if layout.translates:
-            shifts = shifts / mechanics.masses[:, None]
+        shifts = forces[:, :-4] / mechanics.masses[:, None]
         return jnp.concatenate([v, jnp.concatenate([shifts, p_ddot], axis=1).ravel()])
 
     def _along(self, R, moment, virial) -> Float[Array, ""]:
@@ -194,7 +192,7 @@ class EulerParameters(AbstractAbsolute):
         **Source:** Sherif (23), (29), (69), (82).
         """
         mechanics, kinematics = self.mechanics, self.kinematics(t, y0)
-        x, p = self.layout.poses(q)
+        _, p = self.layout.poses(q)
         _, p_dot = self.layout.twists(y0)
         wrenches, virials = mechanics.applied(t, kinematics), mechanics.virials(t, kinematics)
 
@@ -209,7 +207,7 @@ class EulerParameters(AbstractAbsolute):
 
         rotations = jnp.asarray(kinematics.rotations)
         loads = jax.vmap(on_body)(p, p_dot, mechanics.inertias, rotations, wrenches[:, 3:], virials)
-        return jnp.concatenate([wrenches[:, : x.shape[1]], loads], axis=1).ravel()
+        return self.layout.join(wrenches[:, :3], loads)
 
 
 def _pure(w: Float[Array, "3"]) -> Float[Array, "4"]:

@@ -1,6 +1,6 @@
 """Hamilton's equations in quaternions and their momenta."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -8,15 +8,13 @@ from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
-from ..checks import ArrayInput
-from ..forces.base import Kinematics
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
-from ..state import State
 from ..system import System, check_system, has_joints
-from ..system.mechanics import SystemMechanics
+from ..system.mechanics import SystemMechanics, Twists
 from .base import AbstractFormulation
 from .charts import Unknowns, split_chart
+from .compiled import compiled
 from .layout import Layout
 
 
@@ -45,6 +43,7 @@ class Hamiltonian(AbstractFormulation):
     system: System | FixedPointBody
     built: SystemMechanics | None
     rotation: Quaternion
+    needs_all_mass: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -71,48 +70,33 @@ class Hamiltonian(AbstractFormulation):
         return 0
 
     @property
-    def of_system(self) -> None:
-        """`None`: momenta are no velocities."""
-        return None
-
-    @property
     def layout(self) -> Layout:
-        mechanics = self.mechanics
-        return Layout(mechanics.num_bodies, mechanics.translates, 4, 4)
+        system = self.multibody
+        return Layout(system.num_bodies, system.translates, 4, 4)
 
-    def pack(
-        self,
-        state: State,
-        reference: Float[Array, "L 4"] | None = None,
-        t: ArrayInput = 0.0,
-    ) -> Float[Array, " N"]:
-        mechanics, layout = self.mechanics, self.layout
-
+    def velocities_of(self, t, poses, places, coordinates, twists):
         def momentum(q, inertia, omega):
             return 2.0 * so3.multiply(q, _pure(angular_momentum(inertia, omega)))
 
-        q = state.orientation
-        turning = jax.vmap(momentum)(q, mechanics.inertias, state.angular_velocity)
-        if not layout.translates:
-            return layout.join_all(q[:, :0], q, turning, jnp.zeros(0, q.dtype))
-        linear = mechanics.masses[:, None] * state.velocity
-        momenta = jnp.concatenate([linear, turning], axis=1)
-        return layout.join_all(state.position, q, momenta, jnp.zeros(0, q.dtype))
+        mechanics = self.mechanics
+        p = jax.vmap(momentum)(coordinates, mechanics.inertias, twists.angular)
+        return self.layout.join(mechanics.masses[:, None] * twists.linear, p)
 
-    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
-        values, _ = split_chart(y)
-        layout, mechanics = self.layout, self.mechanics
-
+    def motion(self, t, y):
         def omega(q, p, inertia):
             return 0.5 * solve_inertia(inertia, so3.multiply(so3.conjugate(q), p)[1:])
 
-        q, p = self._phases(y)
-        rotations = jax.vmap(self.rotation.to_matrix)(q)
-        omegas = jax.vmap(omega)(q, p, mechanics.inertias)
-        if not layout.translates:
-            return Kinematics((), rotations, (), omegas)
-        velocities = layout.twists(values)[0] / mechanics.masses[:, None]
-        return Kinematics(layout.poses(values)[0], rotations, velocities, omegas)
+        mechanics, poses = self.mechanics, self.poses(t, y)
+        velocities = self.layout.twists(split_chart(y)[0])[0] / mechanics.masses[:, None]
+        omegas = jax.vmap(omega)(*self._phases(y), mechanics.inertias)
+        return poses, mechanics.place(poses), Twists(velocities, omegas)
+
+    def coordinate_rates(self, y, twists):
+        return jax.vmap(self.rotation.rate)(self._phases(y)[0], twists.angular)
+
+    @compiled
+    def accelerations(self, t, y):
+        return self.mechanics.accelerations(t, self.kinematics(t, y))
 
     def phases(self, y: Unknowns) -> list[tuple[Float[Array, "4"], Float[Array, "4"]]]:
         """Quaternion $q$ and momentum $p$, kg m^2/s, of each body."""
@@ -123,7 +107,8 @@ class Hamiltonian(AbstractFormulation):
         return self.layout.poses(values)[1], self.layout.twists(values)[1]
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
-        mechanics, layout, kinematics = self.mechanics, self.layout, self.kinematics(t, y)
+        model = self.ready()
+        mechanics, layout, kinematics = model.mechanics, self.layout, model.kinematics(t, y)
         wrenches = mechanics.applied(t, kinematics)
 
         def rates(q, p, inertia, moment):
@@ -138,11 +123,9 @@ class Hamiltonian(AbstractFormulation):
             return rate, slope + 2.0 * so3.multiply(q, _pure(moment))
 
         q_dot, p_dot = jax.vmap(rates)(*self._phases(y), mechanics.inertias, wrenches[:, 3:])
-        none = jnp.zeros(0, q_dot.dtype)
-        if not layout.translates:
-            return layout.join_all(q_dot[:, :0], q_dot, p_dot, none)
-        slopes = jnp.concatenate([wrenches[:, :3], p_dot], axis=1)
-        return layout.join_all(jnp.asarray(kinematics.velocities), q_dot, slopes, none)
+        velocities = jnp.asarray(kinematics.velocities)
+        slopes = layout.join(wrenches[:, :3], p_dot)
+        return jnp.concatenate([layout.join(velocities, q_dot), slopes])
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         r"""Largest $|g(q)|$, (37), and $|q \cdot p| / (4 J_0)$, (40), 1/s, $J_0$ half the trace."""
@@ -159,8 +142,8 @@ class Hamiltonian(AbstractFormulation):
         length = jnp.sqrt(jnp.sum(q * q, axis=1, keepdims=True))
         unit = q / length
         p = length * (p - jnp.sum(unit * p, axis=1, keepdims=True) * unit)
-        momenta = jnp.concatenate([layout.twists(values)[0], p], axis=1)
-        return layout.join_all(layout.poses(values)[0], unit, momenta, jnp.zeros(0, q.dtype))
+        momenta = layout.join(layout.twists(values)[0], p)
+        return jnp.concatenate([layout.join(layout.poses(values)[0], unit), momenta])
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""$\lambda = q \cdot f$ of each body, $-q \cdot \nabla V$ of a potential; shape (L,), J.

@@ -1,13 +1,12 @@
 """The internal constraints of the rotations of all bodies: drift and multipliers."""
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..forces.base import Kinematics
 from ..rotations.base import AbstractRotation
 from ..rotations.quaternion import Quaternion
-from ..system import FixedPointMechanics, SystemMechanics
+from ..system import SystemMechanics
 from .constrained import internal_multipliers
 
 
@@ -23,17 +22,9 @@ def check_rotation(rotation: AbstractRotation | None) -> AbstractRotation:
     return rotation
 
 
-def constraint_drift(
-    rotation: AbstractRotation, a: Float[Array, " n"], a_dot: Float[Array, " n"]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Largest absolute value of the internal constraints of a body and of their rates."""
-    position, velocity = rotation.constraint(a), rotation.constraint_jacobian(a) @ a_dot
-    return jnp.max(jnp.abs(position), initial=0.0), jnp.max(jnp.abs(velocity), initial=0.0)
-
-
 def multipliers_of_rotations(
     rotation: AbstractRotation,
-    mechanics: FixedPointMechanics | SystemMechanics,
+    mechanics: SystemMechanics,
     t: Float[Array, ""],
     kinematics: Kinematics,
     coordinates: Float[Array, "L n"],

@@ -20,7 +20,7 @@ from ..system.mechanics import SystemMechanics, Twists
 from ..system.trees import null_space, owners, rate_lengths
 
 if TYPE_CHECKING:
-    from .system_form import AbstractSystemForm
+    from .coordinates import AbstractCoordinates
 
 # Violations of a joint that a state may have: positions in parts of the mechanism's length (angles
 # in rad), velocities in parts of the largest rate.
@@ -34,11 +34,11 @@ _REST = 1e-12
 _MASSLESS, _MOVES = 1e-14, 1e-8
 
 
-def check_joints(of_system: "AbstractSystemForm", state: State, t: ArrayInput) -> State:
+def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput) -> State:
     """The state; errors where it violates a joint, or a body lacks mass that it needs."""
-    names = of_system.system.closing_names
-    if is_traced((of_system, state, t)):
-        position, velocity, cosines, massless = _faults(of_system, state, t)
+    names = model.multibody.closing_names
+    if is_traced((model, state, t)):
+        position, velocity, cosines, massless = _faults(model, state, t)
         flags = [position > TOLERANCE, cosines < 0, velocity > TOLERANCE, massless[:1] >= 0]
         flags = jnp.concatenate(flags)
         messages = [_position_message(name) for name in names]
@@ -49,7 +49,7 @@ def check_joints(of_system: "AbstractSystemForm", state: State, t: ArrayInput) -
     with eval_context():  # also where a function under trace closes over them
         # Compiled once: a time given as a number would be a constant.
         t = np.asarray(t, state.position.dtype)
-        faults = map(np.asarray, _compiled_faults(of_system, state, t))
+        faults = map(np.asarray, _compiled_faults(model, state, t))
         position, velocity, cosines, massless = faults
     for name, values in (("position", position), ("velocity", velocity)):
         worst = int(np.argmax(values))
@@ -61,7 +61,7 @@ def check_joints(of_system: "AbstractSystemForm", state: State, t: ArrayInput) -
             angle = np.degrees(np.arccos(max(cosines[turned], -1.0)))
             raise ValueError(f"{_turned_message(names[turned])} Got {angle:.4g} degrees.")
     if massless[0] >= 0:
-        body = of_system.system.bodies[int(massless[0])].name
+        body = model.multibody.bodies[int(massless[0])].name
         raise ValueError(_MASSLESS_MESSAGE.format(body=f"The body {body!r}"))
     return state
 
@@ -95,13 +95,13 @@ _MASSLESS_MESSAGE = (
 )
 
 
-def _faults(of_system: "AbstractSystemForm", state: State, t: ArrayInput):
+def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput):
     """Violations of each joint, position and velocity, relative; alignment of each joint; body that
     lacks mass or -1."""
     # A check has no derivative, nor have factorisations within it.
-    numbers, rest = eqx.partition((of_system, state, t), eqx.is_inexact_array)
-    of_system, state, t = eqx.combine(jax.lax.stop_gradient(numbers), rest)
-    mechanics = of_system.mechanics
+    numbers, rest = eqx.partition((model, state, t), eqx.is_inexact_array)
+    model, state, t = eqx.combine(jax.lax.stop_gradient(numbers), rest)
+    mechanics = model.mechanics
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
     rotations = jax.vmap(euler_map)(state.orientation)
@@ -109,7 +109,7 @@ def _faults(of_system: "AbstractSystemForm", state: State, t: ArrayInput):
     places = mechanics.place(poses)
     twists = Twists(state.velocity, state.angular_velocity)
     both = violations(mechanics, t, poses, places, twists)
-    return *both, alignments(mechanics, places), _massless(of_system, t, poses, places)
+    return *both, alignments(mechanics, places), _massless(model, t, poses, places)
 
 
 _compiled_faults = eqx.filter_jit(_faults)
@@ -154,16 +154,16 @@ def _by_joint(mechanics: SystemMechanics, g: Float[Array, " m"]) -> Float[Array,
     return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
 
 
-def _massless(of_system: "AbstractSystemForm", t, poses, places) -> Array:
+def _massless(model: "AbstractCoordinates", t, poses, places) -> Array:
     """A body that moves without any mass, or -1, (1,).
 
     Every motion of bodies that all have mass in all directions moves some of it. Otherwise it is
     asked whether the motions that the joints allow are independent where bodies have mass: a
     question of geometry, whatever the masses are.
     """
-    mechanics = of_system.mechanics
+    mechanics = model.mechanics
     moved, lacking = jax.vmap(_directions_with_mass)(mechanics.masses, mechanics.inertias)
-    if of_system.needs_all_mass or not mechanics.num_rates:
+    if model.needs_all_mass or not mechanics.num_rates:
         return jnp.where(jnp.any(lacking), jnp.argmax(lacking), -1)[None]
 
     def weakest():

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, finite, float_array
-from ..forces.base import Kinematics
 from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..state import State
@@ -17,7 +16,6 @@ from .base import AbstractFormulation
 from .charts import Unknowns
 from .layout import Layout
 from .null_space import NullSpace
-from .system_form import AbstractSystemForm
 
 
 class JointStart(AbstractFormulation):
@@ -37,6 +35,7 @@ class JointStart(AbstractFormulation):
     coordinates: Float[Array, " f"]
     rates: Float[Array, " f"]
     recharting: ClassVar[bool] = False
+    needs_all_mass: ClassVar[bool] = False
 
     def __init__(
         self, system: System, coordinates: ArrayInput | None = None, rates: ArrayInput | None = None
@@ -84,28 +83,25 @@ class JointStart(AbstractFormulation):
     def num_algebraic(self) -> int:
         return 0
 
-    @property
-    def of_system(self) -> AbstractSystemForm | None:
-        return self.model.of_system
-
     # The only place where a state comes in: it is replaced by that of the joints, which needs no
     # check (and would not pass that of the base while the geometry is being fitted).
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         return state_of_joints(SystemMechanics(self.system), self.coordinates, self.rates)
 
-    def pack(
-        self, state: State, reference: Float[Array, "L 4"] | None = None, t: ArrayInput = 0.0
-    ) -> Float[Array, " N"]:
-        return self.model.pack(state, reference, t)
+    def motion(self, t, y):
+        return self.model.motion(t, y)
+
+    def velocities_of(self, t, poses, places, coordinates, twists):
+        return self.model.velocities_of(t, poses, places, coordinates, twists)
+
+    def coordinate_rates(self, y, twists):
+        return self.model.coordinate_rates(y, twists)
+
+    def accelerations(self, t, y):
+        return self.model.accelerations(t, y)
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
         return self.model.vector_field(t, y, args)
-
-    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
-        return self.model.kinematics(t, y)
-
-    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        return self.model.drift(t, y)
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         return self.model.project(t, y)

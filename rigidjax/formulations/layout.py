@@ -30,8 +30,8 @@ class AbstractLayout(abc.ABC):
         """Number of rotations whose coordinates are among the unknowns."""
 
     @abc.abstractmethod
-    def rotations(self, y: Float[Array, " N"]) -> list[Float[Array, " n"]]:
-        """Coordinates of each rotation that is among the unknowns."""
+    def rotations(self, y: Float[Array, " N"]) -> Float[Array, "k n"]:
+        """Coordinates of all rotations that are among the unknowns."""
 
     @property
     def size(self) -> int:
@@ -52,15 +52,23 @@ class AbstractLayout(abc.ABC):
             return y
         return jnp.concatenate([y[: self.size - self.num_angles], self.angles(other)])
 
+    def with_velocities(
+        self, y: Float[Array, " N"], velocities: Float[Array, " V"]
+    ) -> Float[Array, " N"]:
+        """`y` with other velocity-level unknowns."""
+        end = self.num_positions + self.velocity_size
+        return jnp.concatenate([y[: self.num_positions], velocities, y[end:]])
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout(AbstractLayout):
     r"""Unknowns $(x_1, a_1, x_2, a_2, \dots, v_1, w_1, v_2, w_2, \dots)$, the order of Lang (58),
     (68).
 
-    **Arguments:** `num_bodies`; `translates`, whether positions and velocities are unknowns;
-    `num_coordinates` of a rotation; `num_rates`, rotational velocities of one body (3 in null-space
-    coordinates, `num_coordinates` in absolute ones).
+    **Arguments:** `num_bodies`; `translates`, whether positions and velocities are unknowns, zero
+    otherwise; `num_coordinates` of a rotation; `num_rates`, rotational velocities of one body (3 in
+    null-space coordinates, `num_coordinates` in absolute ones); `num_velocities`, all of them, if
+    they are not those of each body; `num_angles`.
     """
 
     num_bodies: int
@@ -73,93 +81,44 @@ class Layout(AbstractLayout):
     @property
     def velocity_size(self) -> int:
         if self.num_velocities is None:
-            return self.num_bodies * self._twist
+            return self.num_bodies * (self.shift + self.num_rates)
         return self.num_velocities
 
     @property
     def num_positions(self) -> int:
-        return self.num_bodies * self._pose
+        return self.num_bodies * (self.shift + self.num_coordinates)
 
     @property
-    def _shift(self) -> int:
+    def shift(self) -> int:
+        """Number of coordinates of a position that are unknowns."""
         return 3 if self.translates else 0
-
-    @property
-    def _pose(self) -> int:
-        return self._shift + self.num_coordinates
-
-    @property
-    def _twist(self) -> int:
-        return self._shift + self.num_rates
-
-    def position(self, y: Float[Array, " N"], i: int) -> Float[Array, "3"]:
-        """Position of body `i`."""
-        start = i * self._pose
-        return y[start : start + 3]
-
-    def coordinates(self, y: Float[Array, " N"], i: int) -> Float[Array, " n"]:
-        """Rotation coordinates of body `i`."""
-        start = i * self._pose + self._shift
-        return y[start : start + self.num_coordinates]
 
     @property
     def num_rotations(self) -> int:
         return self.num_bodies
 
-    def rotations(self, y: Float[Array, " N"]) -> list[Float[Array, " n"]]:
-        return [self.coordinates(y, i) for i in range(self.num_bodies)]
-
-    def velocity(self, y: Float[Array, " N"], i: int) -> Float[Array, "3"]:
-        """Velocity of body `i`."""
-        start = self.num_positions + i * self._twist
-        return y[start : start + 3]
-
-    def rates(self, y: Float[Array, " N"], i: int) -> Float[Array, " k"]:
-        """Rotational velocity unknowns of body `i`."""
-        start = self.num_positions + i * self._twist + self._shift
-        return y[start : start + self.num_rates]
-
-    def set_coordinates(
-        self, y: Float[Array, " N"], i: int, a: Float[Array, " n"]
-    ) -> Float[Array, " N"]:
-        """`y` with other rotation coordinates of body `i`."""
-        start = i * self._pose + self._shift
-        return y.at[start : start + self.num_coordinates].set(a)
-
-    def set_rates(self, y: Float[Array, " N"], i: int, w: Float[Array, " k"]) -> Float[Array, " N"]:
-        """`y` with other rotational velocity unknowns of body `i`."""
-        start = self.num_positions + i * self._twist + self._shift
-        return y.at[start : start + self.num_rates].set(w)
-
-    def join(self, positions, coordinates, velocities, rates) -> Float[Array, " N"]:
-        """Vector of unknowns (or of their rates) from one entry for each body.
-
-        `positions` and `velocities` are empty if the bodies do not translate.
-        """
-        parts = []
-        for shifts, turns in ((positions, coordinates), (velocities, rates)):
-            for i, turn in enumerate(turns):
-                if self.translates:
-                    parts.append(shifts[i])
-                parts.append(turn)
-        return jnp.concatenate(parts)
-
-    # All bodies at once, for systems with joints.
+    def rotations(self, y: Float[Array, " N"]) -> Float[Array, "L n"]:
+        return self.poses(y)[1]
 
     def poses(self, y: Float[Array, " N"]) -> tuple[Float[Array, "L 3"], Float[Array, "L n"]]:
         """Positions and rotation coordinates of all bodies."""
-        rows = y[: self.num_positions].reshape(self.num_bodies, self._pose)
-        return rows[:, : self._shift], rows[:, self._shift :]
+        return self._parts(y[: self.num_positions])
 
     def twists(self, y: Float[Array, " N"]) -> tuple[Float[Array, "L 3"], Float[Array, "L k"]]:
         """Velocities and rotational velocity unknowns of all bodies."""
-        rows = self.velocities(y).reshape(self.num_bodies, self._twist)
-        return rows[:, : self._shift], rows[:, self._shift :]
+        return self._parts(self.velocities(y))
+
+    def _parts(self, values: Float[Array, " n"]) -> tuple[Array, Array]:
+        rows = values.reshape(self.num_bodies, -1)
+        if not self.translates:
+            return jnp.zeros((self.num_bodies, 3), rows.dtype), rows
+        return rows[:, :3], rows[:, 3:]
+
+    def join(self, linear: Float[Array, "L 3"], turning: Float[Array, "L n"]) -> Float[Array, " m"]:
+        """Positions and rotation coordinates of all bodies, or what belongs to them, as unknowns of
+        one level."""
+        return jnp.concatenate([linear[:, : self.shift], turning], axis=1).ravel()
 
     def join_all(self, positions, coordinates, velocities, angles) -> Float[Array, " N"]:
-        """Vector of unknowns (or of their rates) from stacked parts.
-
-        `velocities`: all of them, shape (V,), or (L, 3 + k).
-        """
-        rows = jnp.concatenate([positions, coordinates], axis=1)
-        return jnp.concatenate([rows.ravel(), velocities.ravel(), angles])
+        """Vector of unknowns (or of their rates) from stacked parts, `velocities` as they stand."""
+        return jnp.concatenate([self.join(positions, coordinates), velocities, angles])

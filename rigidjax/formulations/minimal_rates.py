@@ -10,14 +10,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.euler_equations import angular_momentum
-from ..bodies.inertia import inertia_tensor
 from ..checks import ArrayInput
 from ..forces.base import vector_leaf
 from ..rotations.base import Rates
 from ..rotations.matrix import product
-from ..rotations.so3 import cross, skew
-from ..system import System, rate_labels
+from ..rotations.so3 import skew
+from ..system import rate_labels
 from ..system.attachment import Placements, Poses
 from ..system.bias import bias_accelerations
 from ..system.constraints import factor_loops, loop_gradient
@@ -28,7 +26,6 @@ from ..system.trees import Screws, centres, generalised_forces, mass_matrix, nul
 from .base import AbstractFormulation
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
-from .system_rates import AbstractSystemRates
 
 
 class Placed(eqx.Module):
@@ -51,6 +48,14 @@ class AbstractMinimalRates(AbstractFormulation):
 
     rates: eqx.AbstractVar[Rates]
 
+    def minimal(self, poses: Poses, values: Float[Array, " N"]) -> Float[Array, " f"]:
+        r"""$\nu$ of the trees, angular velocities of free bodies in body components."""
+        return self.layout.velocities(values)
+
+    def as_unknowns(self, poses: Poses, nu: Float[Array, " f"]) -> Float[Array, " f"]:
+        """The inverse of `minimal`, of minimal velocities or of their derivatives."""
+        return nu
+
     @property
     def num_rates(self) -> int:
         r"""Number of minimal velocities $f$ of the trees."""
@@ -59,9 +64,7 @@ class AbstractMinimalRates(AbstractFormulation):
     @property
     def rate_labels(self) -> tuple[str, ...]:
         """Names of the minimal velocities, in their order (see `rj.rate_labels`)."""
-        if isinstance(self.system, System):
-            return rate_labels(self.system)
-        return ("wx", "wy", "wz")
+        return rate_labels(self.multibody)
 
     @compiled
     def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
@@ -70,8 +73,6 @@ class AbstractMinimalRates(AbstractFormulation):
         With closed loops it is that of the trees. **Returns:** shape (f, f), SI units.
         **Source:** Lang (11), $T^T M T$.
         """
-        if not isinstance(self.system, System):
-            return self._in_rates(y, inertia_tensor(self.system.inertia))
         at = self.placed(t, y)
         return self._in_rates(y, mass_matrix(at.mechanics, at.poses, at.moving()))
 
@@ -83,12 +84,6 @@ class AbstractMinimalRates(AbstractFormulation):
         damping. $\tau$ is what acts beyond them, zero in a simulation.
         **Returns:** shape (f,), N and N m.
         """
-        if not isinstance(self.system, System):
-            kinematics = self.kinematics(t, y)
-            omega = jnp.asarray(kinematics.angular_velocities[0])
-            h = cross(omega, angular_momentum(self.system.inertia, omega))
-            moment = self._body.moment(t, kinematics)
-            return self._out_rates(y, h if moment is None else h - moment)
         at = self.placed(t, y)
         mechanics, moving = at.mechanics, at.moving()
         motions, twists = moving_bodies(mechanics, at.t, at.poses, at.places, moving.centres, at.nu)
@@ -115,7 +110,7 @@ class AbstractMinimalRates(AbstractFormulation):
         """
         rates_dot = self._of_rates(rates_dot, "inverse_dynamics(rates_dot=...)")
         tau = self.mass_matrix(t, y) @ rates_dot + self.bias_forces(t, y)
-        if not isinstance(self.system, System) or not self.system.closes:
+        if not self.multibody.closes:
             return tau
         at = self.placed(t, y)
         loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
@@ -139,7 +134,7 @@ class AbstractMinimalRates(AbstractFormulation):
         if forces is None:
             return rates_dot
         forces = self._of_rates(forces, "forward_dynamics(forces=...)")
-        if isinstance(self.system, System) and self.system.closes:
+        if self.multibody.closes:
             at = self.placed(t, y)
             return rates_dot + factor_loops(at.mechanics, at.t, at.poses, at.places).free @ forces
         return rates_dot + solve(self.mass_matrix(t, y), forces)
@@ -162,13 +157,10 @@ class AbstractMinimalRates(AbstractFormulation):
         (3,) m, space components, and rotation matrix (3, 3), body (frame) to space.
         """
         kinematics = self.kinematics(t, y)
-        if not isinstance(self.system, System):
-            R = jnp.asarray(kinematics.rotations[0])
-            return {"body": (jnp.zeros(3, R.dtype), R)}
         poses = {
             body.name: (jnp.asarray(x), jnp.asarray(R))
             for body, x, R in zip(
-                self.system.bodies, kinematics.positions, kinematics.rotations, strict=True
+                self.multibody.bodies, kinematics.positions, kinematics.rotations, strict=True
             )
         }
         return poses | self.frame_poses(t, y)
@@ -197,16 +189,9 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compiled
     def _jacobian(self, t, y: Unknowns, body: str, u: Float[Array, "3"], axes: str) -> Array:
-        frame = None
-        if isinstance(self.system, System):
-            at = self.placed(t, y)
-            i, frame = self.system.located(body)
-            T, R = null_space(at.mechanics, at.poses, at.places)[i], at.poses.rotations[i]
-        else:
-            if body != "body":
-                raise ValueError(f'A `FixedPointBody` is called "body"; got {body!r}.')
-            R = jnp.asarray(self.kinematics(t, y).rotations[0])
-            T = jnp.eye(6, 3, -3, dtype=R.dtype)
+        at = self.placed(t, y)
+        i, frame = at.mechanics.system.located(body)
+        T, R = null_space(at.mechanics, at.poses, at.places)[i], at.poses.rotations[i]
         u = u.astype(R.dtype) if frame is None else frame.on_body(u).astype(R.dtype)
         linear = T[:3] - product(R, skew(u)) @ T[3:]
         angular = R @ T[3:] if axes == "space" else T[3:]
@@ -252,38 +237,37 @@ class AbstractMinimalRates(AbstractFormulation):
         parts = {"impulse": impulse, "moment": moment}
         p = [vector_leaf(value, f"apply_impulse({name}=...)") for name, value in parts.items()]
         f = self.jacobian(t, y, body, point).T @ jnp.concatenate(p)
-        if isinstance(self.system, System) and self.system.closes:
+        if self.multibody.closes:
             at = self.placed(t, y)
             change = factor_loops(at.mechanics, at.t, at.poses, at.places).free @ f
         else:
             change = solve(self.mass_matrix(t, y), f)
         values, _ = split_chart(y)
-        first = self.layout.num_positions
-        return join_chart(values.at[first : first + self.num_rates].add(change), y)
+        nu = self.layout.velocities(values) + change
+        return join_chart(self.layout.with_velocities(values, nu), y)
 
     @compiled
     def placed(self, t: Float[Array, ""], y: Unknowns) -> Placed:
-        """Poses, joints and minimal velocities of a `System` in body components."""
+        """Poses, joints and minimal velocities in body components."""
+        return self.at(t, y)
+
+    def at(self, t, y: Unknowns) -> Placed:
+        """`placed` of a model that is ready."""
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        of_system = self.of_system
-        assert isinstance(of_system, AbstractSystemRates)
-        poses = of_system.poses(t, y)
-        places = of_system.mechanics.place(poses)
-        nu = of_system.minimal(poses, values)
-        nu = consistent_rates(of_system.mechanics, t, poses, places, nu)
-        return Placed(of_system.mechanics, t, poses, places, nu)
+        poses, mechanics = self.poses(t, y), self.mechanics
+        places = mechanics.place(poses)
+        nu = self.minimal(poses, values)
+        nu = consistent_rates(mechanics, t, poses, places, nu)
+        return Placed(mechanics, t, poses, places, nu)
 
     def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
         r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""
         if self.rates == "body":
             return None
-        values, reference = split_chart(y)
-        of_system = self.of_system
-        if not isinstance(of_system, AbstractSystemRates):
-            return self.rotation_matrix(values, reference, 0)
-        poses = of_system.poses(jnp.zeros((), values.dtype), y)
-        each = jax.vmap(lambda nu: of_system.as_unknowns(poses, nu), out_axes=1)
+        values, _ = split_chart(y)
+        poses = self.poses(jnp.zeros((), values.dtype), y)
+        each = jax.vmap(lambda nu: self.as_unknowns(poses, nu), out_axes=1)
         return each(jnp.eye(self.num_rates, dtype=values.dtype))
 
     def _in_rates(self, y: Unknowns, M: Float[Array, "f f"]) -> Float[Array, "f f"]:

@@ -29,6 +29,10 @@ class ReducedEquations(eqx.Module):
 
     descriptor: Descriptor
 
+    def ready(self) -> "ReducedEquations":
+        """The same of a model that is ready."""
+        return ReducedEquations(self.descriptor.ready())
+
     @property
     def model(self) -> "AbstractAbsolute":
         """The formulation."""
@@ -36,13 +40,13 @@ class ReducedEquations(eqx.Module):
 
     def reduction(self, q: Float[Array, " n"]) -> Float[Array, "n n"]:
         """What leaves the balance of each body: that of forces, $L$ times the rest, nothing."""
-        x, p = self.model.layout.poses(q)
+        _, p = self.model.layout.poses(q)
 
         def of_body(quaternion):
             # L = 2 T^T, on rows 1 to 3 of four.
             L = 2.0 * self.model.rotation.null_space(quaternion).T
             L = jnp.concatenate([L, jnp.zeros_like(L[:1])])
-            return jax.scipy.linalg.block_diag(jnp.eye(x.shape[1], dtype=q.dtype), L)
+            return jax.scipy.linalg.block_diag(jnp.eye(self.model.layout.shift, dtype=q.dtype), L)
 
         return block_diagonal(jax.vmap(of_body)(p))
 

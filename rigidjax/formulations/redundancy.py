@@ -31,11 +31,8 @@ def idle_projector(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
     Zero, exactly, if all constraints are independent. What it leaves is of least norm in the
     multipliers of joints, moments measured by the mechanism's length.
     """
-    model = descriptor.model
-    of_system = model.of_system
-    assert of_system is not None
-    mechanics = of_system.mechanics
-    poses, places, _ = of_system.motion(t, y0)
+    mechanics = descriptor.model.mechanics
+    poses, places, _ = descriptor.model.motion(t, y0)
     idle = idle_multipliers(mechanics, t, poses, places, mechanics.units, _CUTOFF)
     q, _, angles = descriptor.split(y0)
     G = descriptor.jacobian(t, q, angles)

@@ -1,17 +1,28 @@
 """Joint coordinates: what a tree of bodies needs, and no more."""
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation, Rates
+from ..rotations.euler_map import euler_map
+from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
 from ..system import System, check_system
-from ..system.mechanics import SystemMechanics
-from .charts import Unknowns
+from ..system.attachment import Poses
+from ..system.constraints import factor_loops, regular_inertias
+from ..system.mechanics import SystemMechanics, Twists
+from ..system.placing import plain_counts, tree_poses, turning_bodies
+from ..system.rows import take
+from ..system.trees import free_bodies, in_order, tree_joints
+from .charts import Unknowns, join_chart, split_chart
+from .compiled import compiled
 from .internal import check_rotation
-from .null_space import AbstractNullSpace
-from .system_relative import SystemRelative
+from .null_space import AbstractNullSpace, NullSpace
+from .tree_layout import TreeLayout
 
 
 class Relative(AbstractNullSpace):
@@ -56,13 +67,6 @@ class Relative(AbstractNullSpace):
         return "body"
 
     @property
-    def of_system(self) -> SystemRelative | None:
-        """The same formulation for a system, `None` for a `FixedPointBody`."""
-        if not isinstance(self.system, System):
-            return None
-        return SystemRelative(self.system, self.rotation, self.built)
-
-    @property
     def coordinate_labels(self) -> tuple[str, ...]:
         """Names of the position-level unknowns, in their order.
 
@@ -71,27 +75,142 @@ class Relative(AbstractNullSpace):
         """
         n = self.rotation.num_coordinates
         turn = [f"a{k + 1}" for k in range(n)]
-        if not isinstance(self.system, System):
-            return tuple(turn)
         labels: list[str] = []
-        layout = self.layout
-        for body, j in enumerate(self.system.topology.joints):
+        layout, system = self.layout, self.multibody
+        for body, j in enumerate(system.topology.joints):
+            if j is None and not system.translates:
+                labels += turn
+                continue
             if j is None:
-                name = self.system.bodies[body].name
+                name = system.bodies[body].name
                 labels += [f"{name}.{part}" for part in ("x1", "x2", "x3", *turn)]
                 continue
             count = layout.plain[body] + (n if body in layout.turning else 0)
-            name = self.system.joints[j].name
+            name = system.joints[j].name
             labels += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
         return tuple(labels)
 
-    def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
-        return super().decode(t, y) if self.of_system is None else self.of_system.decoded(t, y)
+    @property
+    def layout(self) -> TreeLayout:
+        system = self.multibody
+        return TreeLayout(
+            plain_counts(system), turning_bodies(system), self.rotation.num_coordinates,
+            system.rates_of_bodies, len(self.followed), system.translates,
+        )  # fmt: skip
 
-    def quaternions(self, state: State) -> list[Float[Array, "4"]]:
-        if self.of_system is None:
-            return super().quaternions(state)
-        return self.of_system.quaternions(state)
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """Joints of loops whose whole turns matter; those of the trees know theirs."""
+        loops = self.multibody.topology.loops
+        return tuple(j for j in self.multibody.tracked_joints if j in loops)
+
+    def poses(self, t, y: Unknowns) -> Poses:
+        values, reference = split_chart(y)
+        plain, a = self.layout.split(values)
+        t = jnp.asarray(t, values.dtype)
+        poses = tree_poses(self.mechanics, t, plain, self.matrices(a, reference))
+        followed = self.followed
+        if not followed:
+            return poses
+        missing = self.layout.angles(values) - self._angles(poses)
+        turns = 2 * jnp.pi * jnp.round(jax.lax.stop_gradient(missing) / (2 * jnp.pi))
+        turns = poses.turns.at[np.array(followed)].add(turns)
+        return Poses(poses.positions, poses.rotations, turns)
+
+    def _angles(self, poses: Poses) -> Float[Array, " A"]:
+        """Angles of the joints of loops that are followed."""
+        if not self.followed:
+            return jnp.zeros(0, poses.positions.dtype)
+        mechanics, joints = self.mechanics, self.multibody.joints
+        found = mechanics.coordinates(mechanics.place(poses))
+        return jnp.stack([found[j][joints[j].num_translations] for j in self.followed])
+
+    def quaternions(self, state: State) -> Float[Array, "k 4"]:
+        return self._quaternions(state, self.mechanics.place(self._poses_of(state)))
+
+    def _quaternions(self, state: State, places) -> Float[Array, "k 4"]:
+        parts, where = [], []
+        for _, group, place, bodies, _ in tree_joints(self.mechanics, places):
+            if group.joint.turns_freely:
+                parts.append(jax.vmap(spurrier_klumpp)(place.relative.rotation))
+                where.append(bodies)
+        free = free_bodies(self.mechanics)
+        parts.append(take(state.orientation, free))
+        return in_order(parts, [*where, free], state.orientation)
+
+    def _plain(self, state: State, places) -> Float[Array, " q"]:
+        """Lengths and angles of the joints of the trees, body after body."""
+        first = np.concatenate([[0], np.cumsum(self.layout.plain)]).astype(int)
+        parts, where = [jnp.zeros(0, state.position.dtype)], [np.zeros(0, int)]
+        for _, group, place, bodies, _ in tree_joints(self.mechanics, places):
+            count = self.layout.plain[bodies[0]]
+            found = group.over(lambda joint, r: joint.coordinates(r), place.relative)
+            parts.append(found[:, :count].ravel())
+            where.append(np.add.outer(first[bodies], np.arange(count)).ravel())
+        free = free_bodies(self.mechanics)
+        if self.layout.translates:
+            parts.append(take(state.position, free).ravel())
+            where.append(np.add.outer(first[free], np.arange(3)).ravel())
+        return in_order(parts, where, parts[0])
+
+    def _poses_of(self, state: State) -> Poses:
+        R = jax.vmap(euler_map)(state.orientation)
+        return self.mechanics.poses(state.position, R, jnp.zeros(0))
+
+    def packed(self, t, state: State, reference) -> Float[Array, " N"]:
+        poses = self._poses_of(state)
+        places = self.mechanics.place(poses)
+        a = self.coordinates_of(self._quaternions(state, places), reference)
+        twists = Twists(state.velocity, state.angular_velocity)
+        nu = self.velocities_of(t, poses, places, a, twists)
+        return self.layout.join(self._plain(state, places), a, nu, self._angles(poses))
+
+    @compiled
+    def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
+        poses, _, twists = self.motion(t, y)
+        p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
+        return State(poses.positions[:-1], p, twists.linear, twists.angular)
+
+    def _rotation_rates(self, y: Unknowns, nu) -> Float[Array, "k n"]:
+        """Rates of the rotation coordinates."""
+        _, omega = self.layout.split_rates(nu)
+        return jax.vmap(self.rotation.rate)(self.layout.rotations(split_chart(y)[0]), omega)
+
+    def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:
+        return self._rotation_rates(y, self.layout.velocities(split_chart(y)[0]))
+
+    def joined_rates(self, y, places, of):
+        plain, _ = self.layout.split_rates(of.rates)
+        angles = self.angle_rates(places, of.twists)
+        return self.layout.join(plain, self._rotation_rates(y, of.rates), of.derivatives, angles)
+
+    def on_rotations(self, y: Unknowns) -> Unknowns:
+        values, _ = split_chart(y)
+        layout = self.layout
+        plain, a = layout.split(values)
+        a, nu = jax.vmap(self.rotation.project)(a), layout.velocities(values)
+        return join_chart(layout.join(plain, a, nu, layout.angles(values)), y)
+
+    def newton_step(self, t, y: Unknowns) -> Unknowns:
+        y = self.on_rotations(y)
+        layout, mechanics = self.layout, self.mechanics.holonomic
+        if not mechanics.system.closes:
+            return y
+        values, _ = split_chart(y)
+        plain, a = layout.split(values)
+        nu, angles = layout.velocities(values), layout.angles(values)
+        poses = self.poses(t, y)
+        places = mechanics.place(poses)
+        residual = mechanics.constraint(t, places, loops_only=True)
+        inertias = regular_inertias(mechanics)
+        change = factor_loops(mechanics, t, poses, places, inertias).correction(residual)
+        moved, _ = layout.split_rates(change)
+        plain, a = plain + moved, a + self._rotation_rates(y, change)
+        y = self.on_rotations(join_chart(layout.join(plain, a, nu, angles), y))
+        if not angles.size:
+            return y
+        angles = self._angles(self.poses(t, y))
+        return join_chart(layout.join(*layout.split(split_chart(y)[0]), nu, angles), y)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         """Multipliers of the joints, group by group, N and N m, in postprocessing.
@@ -99,6 +218,6 @@ class Relative(AbstractNullSpace):
         **Returns:** shape (m,), in the order of `Absolute.multipliers`; those of the internal
         constraints of a `FixedPointBody`.
         """
-        if self.of_system is None:
-            return super().multipliers(t, y)
-        return self.of_system.multipliers(t, y)
+        if not self.multibody.translates:
+            return NullSpace(self.system, self.rotation).multipliers(t, y)
+        return self.joint_multipliers(t, y)

@@ -7,15 +7,13 @@ from ..formulations import (
     Hamiltonian,
     Relative,
 )
-from ..system import System, has_joints
+from ..system import has_joints
 from ..system.mechanics import SystemMechanics
 
 
 def body_names(model: AbstractFormulation) -> list[str]:
     """Names of the bodies; `"body"` for a `FixedPointBody`, which has none."""
-    if isinstance(model.system, System):
-        return [body.name for body in model.system.bodies]
-    return ["body"]
+    return [body.name for body in model.multibody.bodies]
 
 
 def unknown_names(model: AbstractFormulation) -> list[str]:
@@ -45,7 +43,7 @@ def _prefixes(model: AbstractFormulation) -> list[str]:
 
 
 def _positions(model: AbstractFormulation) -> list[str]:
-    if isinstance(model, Relative) and model.of_system is not None:
+    if isinstance(model, Relative) and model.layout.translates:
         return list(model.coordinate_labels)
     layout = model.layout
     own = _numbered("x", 3) if layout.translates else []
@@ -54,14 +52,14 @@ def _positions(model: AbstractFormulation) -> list[str]:
 
 
 def _velocities(model: AbstractFormulation) -> list[str]:
-    layout, prefixes, system = model.layout, _prefixes(model), model.system
+    layout, prefixes, system = model.layout, _prefixes(model), model.multibody
     momenta = isinstance(model, Hamiltonian)
     free = _numbered("P" if momenta else "v", 3) if layout.translates else []
     free += _numbered("p" if momenta else "w", getattr(layout, "num_rates", 3))
     names = []
     for body, prefix in enumerate(prefixes):
         joint = None
-        if isinstance(model, AbstractNullSpace) and isinstance(system, System) and system.joints:
+        if isinstance(model, AbstractNullSpace):
             joint = system.topology.joints[body]
             if joint is not None:
                 name = system.joints[joint].name
@@ -75,8 +73,7 @@ def _angles(model: AbstractFormulation) -> list[str]:
     system = model.system
     if not has_joints(system):
         return []
-    assert model.of_system is not None
-    return [f"{system.joints[j].name}.angle" for j in model.of_system.followed]
+    return [f"{system.joints[j].name}.angle" for j in model.followed]
 
 
 def _multipliers(model: AbstractFormulation) -> list[str]:

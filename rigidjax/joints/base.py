@@ -413,8 +413,13 @@ def renamed(joint: AbstractJoint, name: str, parent: str = "", child: str = "") 
 
 def replaced(module: Module, **fields: Any) -> Module:
     """A module with other values of these fields, static ones too, unchecked."""
-    clone = object.__new__(type(module))
-    for field in dataclasses.fields(module):
-        value = fields[field.name] if field.name in fields else getattr(module, field.name)
-        object.__setattr__(clone, field.name, value)
-    return clone
+    old = {field.name: getattr(module, field.name) for field in dataclasses.fields(module)}
+    return unchecked(type(module), **{**old, **fields})
+
+
+def unchecked(kind: type[Module], **fields: Any) -> Module:
+    """A module of these fields, static ones too, without its checks."""
+    module = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(module, name, value)
+    return module

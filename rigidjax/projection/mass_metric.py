@@ -55,7 +55,7 @@ class MassMetric(AbstractProjection):
             a_dot, outcomes = jax.vmap(lambda *row: self.velocity(rotation, *row))(
                 inertias, a, a_dot
             )
-            velocities = jnp.concatenate([v, a_dot], axis=1)
+            velocities = layout.join(v, a_dot)
             result = diffrax.RESULTS.where(
                 diffrax.is_successful(result), _first_failure(outcomes), result
             )

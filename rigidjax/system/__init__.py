@@ -5,8 +5,7 @@ from typing import TypeGuard
 import equinox as eqx
 
 from ..bodies.fixed_point import FixedPointBody
-from ..joints.base import replaced
-from .fixed_point import FixedPointMechanics as FixedPointMechanics
+from .fixed_point import system_of as system_of
 from .mechanics import SystemMechanics as SystemMechanics
 from .placing import joint_states as joint_states, rate_labels as rate_labels
 from .system import System as System
@@ -21,15 +20,10 @@ def check_system(system: object) -> None:
         )
 
 
-def mechanics_of(system: System, built: SystemMechanics | None = None) -> SystemMechanics:
-    """The mechanics of a system; `built`, without the system, if it was computed before."""
-    return _mechanics(system) if built is None else replaced(built, system=system)
-
-
 @eqx.filter_jit
-def _mechanics(system):
-    """Traced once, however many functions need it."""
-    return SystemMechanics(system)
+def mechanics_of(system: System | FixedPointBody) -> SystemMechanics:
+    """The mechanics of a system, traced once, however many functions need it."""
+    return SystemMechanics(system_of(system))
 
 
 def has_joints(system: object) -> TypeGuard[System]:

@@ -6,7 +6,6 @@ motion, is differentiated by `jax.jvp`; how frames and points move with the bodi
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ..joints import Relative
@@ -19,6 +18,7 @@ from .trees import (
     along_paths,
     first_rate,
     free_bodies,
+    free_rates,
     free_twists,
     in_order,
     rates_of,
@@ -46,9 +46,8 @@ def own_accelerations(
         where.append(bodies)
     free = free_bodies(mechanics)
     if len(free):
-        own = take(nu, (start[free][:, None] + np.arange(6)).ravel()).reshape(-1, 6)
         w = take(motions, free)[:, 3:]
-        turning = jax.vmap(cross)(own[:, :3], w)
+        turning = jax.vmap(cross)(free_rates(mechanics, nu)[:, :3], w)
         rows.append(jnp.concatenate([turning, jnp.zeros_like(turning)], axis=1))
         where.append(free)
     return in_order(rows, where, jnp.zeros((0, 6), nu.dtype))

@@ -79,8 +79,11 @@ def motion(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
         return Motion(nu, tree_twists(mechanics, t, poses, places, nu), nu)
     if mechanics.is_free:
         twists = tree_twists(mechanics, t, poses, places, nu)
-        forces = mechanics.free_forces(t, mechanics.kinematics(poses, places, twists))
-        return Motion(nu, twists, mechanics.inverse_mass(forces).ravel())
+        of = mechanics.accelerations(t, mechanics.kinematics(poses, places, twists))
+        rates = of.angular
+        if mechanics.system.translates:
+            rates = jnp.concatenate([of.linear, of.angular], axis=1)
+        return Motion(nu, twists, rates.ravel())
     if eliminates(mechanics):
         twists = tree_twists(mechanics, t, poses, places, nu)
         return Motion(nu, twists, _by_elimination(mechanics, t, poses, places, nu, twists))
@@ -159,13 +162,14 @@ def constrained_accelerations(mechanics: SystemMechanics, t, poses, places, twis
     $M\dot w + G^T\lambda = f$, $G\dot w = -\gamma$. **Source:** Lang (6), (58).
     """
     kinematics = mechanics.kinematics(poses, places, twists)
+    if mechanics.is_free:
+        of = mechanics.accelerations(t, kinematics)
+        return jnp.concatenate([of.linear, of.angular], axis=1)
     forces = mechanics.free_forces(t, kinematics)
 
     def rate(t, poses):
         return mechanics.constraint_rate(t, mechanics.place(poses), twists)
 
-    if mechanics.is_free:
-        return mechanics.inverse_mass(forces)
     _, gamma = mechanics.bias(rate, t, poses, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     if mechanics.system.closes:

@@ -1,6 +1,6 @@
 """The bodies of a system, stacked, with joints or without: the mechanics that formulations use."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies.euler_equations import angular_momentum, solve_inertia
+from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
 from ..bodies.inertia import inertia_tensor
 from ..forces.base import Kinematics
 from ..joints import Configuration
@@ -44,7 +44,6 @@ class SystemMechanics(eqx.Module):
     masses: Float[Array, " L"]
     inertias: Float[Array, "L 3"] | Float[Array, "L 3 3"]
     lengths: Float[Array, " L"]
-    translates: ClassVar[bool] = True
 
     def __init__(self, system):
         bodies = system.bodies
@@ -54,12 +53,14 @@ class SystemMechanics(eqx.Module):
         if len({inertia.ndim for inertia in inertias}) > 1:
             inertias = [inertia_tensor(inertia) for inertia in inertias]
         self.inertias = jnp.stack(inertias)
-        reference = system.reference_state()
-        rows = {body.name: i for i, body in enumerate(bodies)} | {"ground": len(bodies)}
-        rotations = jax.vmap(euler_map)(reference.orientation)
-        poses = self.poses(reference.position, rotations, jnp.zeros(0))
-        loops = system.topology.loops
-        self.groups = group_joints(system.joints, loops, rows, poses.positions, poses.rotations)
+        self.groups = []
+        if system.joints:
+            reference = system.reference_state()
+            rows = {body.name: i for i, body in enumerate(bodies)} | {"ground": len(bodies)}
+            rotations = jax.vmap(euler_map)(reference.orientation)
+            poses = self.poses(reference.position, rotations, jnp.zeros(0))
+            at, loops = (poses.positions, poses.rotations), system.topology.loops
+            self.groups = group_joints(system.joints, loops, rows, *at)
         self.lengths = characteristic_lengths(self.groups, self.masses, self.inertias)
 
     # Counts.
@@ -116,7 +117,7 @@ class SystemMechanics(eqx.Module):
     def poses(self, positions, rotations, angles) -> Poses:
         """Poses with the ground, and the turns that bring the joints' angles next to `angles`."""
         x = jnp.concatenate([positions, jnp.zeros((1, 3), positions.dtype)])
-        R = jnp.concatenate([rotations, jnp.eye(3, dtype=rotations.dtype)[None]])
+        R = jnp.concatenate([rotations, np.eye(3, dtype=rotations.dtype)[None]])
         turns = jnp.zeros(len(self.system.joints), positions.dtype)
         return Poses(x, R, turns) if angles.size == 0 else self._turned(Poses(x, R, turns), angles)
 
@@ -397,8 +398,19 @@ class SystemMechanics(eqx.Module):
 
     def accelerations(self, t, kinematics: Kinematics) -> Twists:
         """Derivatives of the twists of the bodies, were they free."""
-        w_dot = self.inverse_mass(self.free_forces(t, kinematics))
-        return Twists(w_dot[:, :3], w_dot[:, 3:])
+        linear, moments = self.free_loads(t, kinematics)
+        omega = jnp.asarray(kinematics.angular_velocities)
+        return Twists(linear, jax.vmap(euler_equations)(self.inertias, omega, moments))
+
+    def free_loads(
+        self, t, kinematics: Kinematics
+    ) -> tuple[Float[Array, "L 3"], Float[Array, "L 3"] | None]:
+        """Accelerations of the centres of mass of the bodies, were they free, and the applied
+        moments, body components; `None` without forces, so that no operation is spent on them."""
+        if not self.system.all_forces:
+            return jnp.zeros_like(jnp.asarray(kinematics.velocities)), None
+        wrenches = self.applied(t, kinematics)
+        return wrenches[:, :3] / self.masses[:, None], wrenches[:, 3:]
 
     def bias(self, function, t, poses: Poses, twists: Twists):
         """Time derivative of `function(t, poses)` along the motion at fixed velocities."""

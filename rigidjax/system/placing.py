@@ -65,7 +65,8 @@ def rate_labels(system: System) -> tuple[str, ...]:
     of_bodies = zip(system.bodies, system.topology.joints, system.rates_of_bodies, strict=True)
     for body, j, count in of_bodies:
         if j is None:
-            labels += [f"{body.name}.{part}" for part in ("vx", "vy", "vz", "wx", "wy", "wz")]
+            parts = ("vx", "vy", "vz", "wx", "wy", "wz")[-count:]
+            labels += [f"{body.name}.{part}" if system.translates else part for part in parts]
         else:
             name = system.joints[j].name
             labels += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
@@ -161,9 +162,12 @@ def tree_poses(
         where.append(bodies)
     free = free_bodies(mechanics)
     if len(free):
-        rows = np.add.outer(first[free], np.arange(3)).ravel()
         Q = take(rotations, [turning[body] for body in free])
-        parts.append(Step(Q, take(coordinates, rows).reshape(-1, 3)))
+        shift = jnp.zeros((len(free), 3), coordinates.dtype)
+        if mechanics.system.translates:
+            rows = np.add.outer(first[free], np.arange(3)).ravel()
+            shift = take(coordinates, rows).reshape(-1, 3)
+        parts.append(Step(Q, shift))
         where.append(free)
     order = np.argsort(np.concatenate(where), kind="stable")
     steps = jax.tree.map(lambda *rows: take(jnp.concatenate(rows), order), *parts)

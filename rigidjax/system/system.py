@@ -64,6 +64,7 @@ class System(eqx.Module):
     topology: Topology = eqx.field(static=True)
     has_all_mass: bool = eqx.field(static=True)
     tracked: tuple[str, ...] = eqx.field(static=True)
+    translates: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -135,6 +136,7 @@ class System(eqx.Module):
             for body in bodies
         )
         self.tracked = ()
+        self.translates = True
 
     @property
     def num_bodies(self) -> int:
@@ -199,7 +201,16 @@ class System(eqx.Module):
     @property
     def rates_of_bodies(self) -> tuple[int, ...]:
         """Number of minimal velocities that each body adds to its tree."""
-        return tuple(6 if j is None else self.joints[j].num_rates for j in self.topology.joints)
+        return tuple(
+            self.rates_of_free if j is None else self.joints[j].num_rates
+            for j in self.topology.joints
+        )
+
+    @property
+    def rates_of_free(self) -> int:
+        """Number of minimal velocities of a body on no joint: six, or three where translation is
+        left out (see `fixed_point.system_of`)."""
+        return 6 if self.translates else 3
 
     @property
     def all_forces(self) -> tuple[AbstractForce, ...]:

@@ -75,6 +75,22 @@ def free_bodies(mechanics: "SystemMechanics") -> np.ndarray:
     return np.array([i for i, j in enumerate(joints) if j is None], int)
 
 
+def rows_of_free(mechanics: "SystemMechanics") -> np.ndarray:
+    """Rows of the minimal velocities of the bodies that hang on no joint, (n, 6), or (n, 3) where
+    translation is left out."""
+    count = mechanics.system.rates_of_free
+    return np.add.outer(first_rate(mechanics)[free_bodies(mechanics)], np.arange(count))
+
+
+def free_rates(mechanics: "SystemMechanics", nu: Float[Array, " f"]) -> Float[Array, "n 6"]:
+    """Velocities, zero where translation is left out, and angular velocities of the bodies that
+    hang on no joint."""
+    own = take(nu, rows_of_free(mechanics).ravel()).reshape(-1, mechanics.system.rates_of_free)
+    if mechanics.system.translates:
+        return own
+    return jnp.concatenate([jnp.zeros_like(own), own], axis=1)
+
+
 def first_rate(mechanics: "SystemMechanics") -> np.ndarray:
     """Where the minimal velocities of each body begin, and where they end, (L + 1,)."""
     return np.concatenate([[0], np.cumsum(mechanics.system.rates_of_bodies)]).astype(int)
@@ -105,8 +121,9 @@ def screws(mechanics: "SystemMechanics", poses: Poses, places, at) -> Float[Arra
         axes = jnp.swapaxes(R, 1, 2)
         moved = jax.vmap(lambda arm, axes: jax.vmap(lambda w: cross(arm, w))(axes))(arm, axes)
         turn = jnp.concatenate([moved, axes], axis=2)
-        rows.append(jnp.concatenate([shift, turn], axis=1).reshape(-1, 6))
-        where.append((start[free][:, None] + np.arange(6)).ravel())
+        both = jnp.concatenate([shift, turn], axis=1)
+        rows.append(both[:, -mechanics.system.rates_of_free :].reshape(-1, 6))
+        where.append(rows_of_free(mechanics).ravel())
     return in_order(rows, where, jnp.zeros((0, 6), poses.positions.dtype))
 
 
@@ -120,7 +137,7 @@ def own_motions(mechanics: "SystemMechanics", t, poses: Poses, places, at, nu):
         where.append(bodies)
     free = free_bodies(mechanics)
     if len(free):
-        own = take(nu, (start[free][:, None] + np.arange(6)).ravel()).reshape(-1, 6)
+        own = free_rates(mechanics, nu)
         arm = take(poses.positions, free) - take(at, free)
         w = jax.vmap(to_space)(take(poses.rotations, free), own[:, 3:])
         rows.append(jnp.concatenate([own[:, :3] + jax.vmap(cross)(arm, w), w], axis=1))
@@ -180,7 +197,7 @@ def rate_lengths(mechanics: "SystemMechanics") -> Float[Array, " f"]:
     1 where they are angular velocities."""
     joints, counts = mechanics.system.joints, mechanics.system.rates_of_bodies
     lengths = [
-        k < (3 if j is None else joints[j].num_translations)
+        k < (count - 3 if j is None else joints[j].num_translations)
         for j, count in zip(mechanics.system.topology.joints, counts, strict=True)
         for k in range(count)
     ]
@@ -204,7 +221,7 @@ def tree_twists(mechanics: "SystemMechanics", t, poses: Poses, places, nu) -> "T
     if mechanics.is_free:
         from .mechanics import Twists
 
-        rows = nu.reshape(-1, 6)
+        rows = free_rates(mechanics, nu)
         return Twists(rows[:, :3], rows[:, 3:])
     at = centres(mechanics, poses)
     own = own_motions(mechanics, t, poses, places, at, nu)
@@ -253,8 +270,8 @@ def tree_rates(mechanics: "SystemMechanics", t, places, twists: "Twists", bias=N
     free = free_bodies(mechanics)
     if len(free):
         own = jnp.concatenate([take(twists.linear, free), take(twists.angular, free)], axis=1)
-        rows.append(own.ravel())
-        where.append((start[free][:, None] + np.arange(6)).ravel())
+        rows.append(own[:, -mechanics.system.rates_of_free :].ravel())
+        where.append(rows_of_free(mechanics).ravel())
     return in_order(rows, where, jnp.zeros(0, twists.linear.dtype))
 
 

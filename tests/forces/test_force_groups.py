@@ -58,7 +58,7 @@ def test_wrenches_of_groups(monkeypatch, rng):
     y = y + 0.3 * jnp.asarray(rng.normal(size=y.shape))
 
     def both(y):
-        mechanics = model.of_system.mechanics
+        mechanics = model.mechanics
         kinematics = model.kinematics(T, y)
         one_by_one = mechanics.stacked(system.wrenches(T, kinematics))
         return mechanics.applied(T, kinematics), one_by_one
@@ -102,7 +102,7 @@ def test_what_is_traced_does_not_grow_with_them():
         y = model.pack(model.system.reference_state())
         kinematics = model.kinematics(T, y)
         applied = jax.make_jaxpr(lambda m, k: m.applied(T, k))
-        return len(applied(model.of_system.mechanics, kinematics).eqns)
+        return len(applied(model.mechanics, kinematics).eqns)
 
     assert size(32) == size(16) < size(5) / 5
 

@@ -127,9 +127,9 @@ def identities(model):
 
             def constraint_rate(y, i=i):
                 values, _ = split_chart(y)
-                a = layout.coordinates(values, i)
+                a = layout.poses(values)[1][i]
                 rates, _ = split_chart(model.vector_field(t, y))
-                return rotation.constraint_jacobian(a) @ layout.coordinates(rates, i)
+                return rotation.constraint_jacobian(a) @ layout.poses(rates)[1][i]
 
             level, slope = jax.jvp(constraint_rate, (y,), (f,))
             out[f"velocity constraint {i}"] = (level, jnp.zeros_like(level))

@@ -150,10 +150,10 @@ def test_rechart_keeps_the_state(rotation):
     close = grid[int(np.argmax(np.asarray(jax.vmap(distance)(jnp.asarray(grid))) < 0.1))]
     a = center.at[index].add(close)
     layout = model.layout
-    values = layout.set_coordinates(y.values, 0, a)
-    y = Charted(
-        layout.set_rates(values, 0, rotation.rate(a, state.angular_velocity[0])), y.reference
-    )
+    (x, coordinates), (v, rates) = layout.poses(y.values), layout.twists(y.values)
+    rates = rates.at[0].set(rotation.rate(a, state.angular_velocity[0]))
+    values = [layout.join(x, coordinates.at[0].set(a)), layout.join(v, rates)]
+    y = Charted(jnp.concatenate(values), y.reference)
     moved_y, moved = model.rechart(ZERO, y)
     assert bool(moved)
     before, after = model.decode(ZERO, y), model.decode(ZERO, moved_y)

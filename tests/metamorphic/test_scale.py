@@ -122,11 +122,11 @@ def problem_of(system, state):
     """Matrices of $M w' + G^T lambda = f$, $G w' = -gamma$, and the accelerations found."""
     out = {}
     for name, formulation in FORMULATIONS.items():
-        of_system = formulation(system).of_system
-        y = of_system.pack(state)
-        out[name] = of_system.accelerations(ZERO, y)
-    mechanics = of_system.mechanics
-    poses, places, twists = of_system.motion(ZERO, y)
+        model = formulation(system)
+        y = model.pack(state)
+        out[name] = model.accelerations(ZERO, y)
+    mechanics = model.mechanics
+    poses, places, twists = model.motion(ZERO, y)
     forces = mechanics.free_forces(ZERO, mechanics.kinematics(poses, places, twists))
     rate = lambda t, poses: mechanics.constraint_rate(t, mechanics.place(poses), twists)  # noqa: E731
     _, gamma = mechanics.bias(rate, ZERO, poses, twists)

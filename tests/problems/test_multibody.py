@@ -284,9 +284,7 @@ def test_andrews_angles_are_those_of_the_test_set():
     # Accelerations of the first two angles and forces in the hinges of the test set.
     problem = andrews_problem(q[0])
     model = rj.NullSpace(problem.system)
-    rates = jax.jit(lambda y: model.of_system.accelerations(0.0, y).angular)(
-        model.encode(problem.state0)
-    )
+    rates = jax.jit(lambda y: model.accelerations(0.0, y).angular)(model.encode(problem.state0))
     # beta'' and Theta'' of the test set; the second body turns by their sum.
     assert float(rates[0, 2]) == pytest.approx(14222.443919954114, rel=1e-9)
     assert float(rates[1, 2]) == pytest.approx(14222.443919954114 - 10666.832939965585, rel=1e-8)

@@ -29,7 +29,7 @@ from rigidjax.system.dynamics import motion
 for count in (3, 8):
     model, y = chains.start(count)
     field = jax.jit(lambda y: model.vector_field(jnp.zeros(()), y))
-    dense = jax.jit(lambda y: model.of_system.rates_by(motion, jnp.zeros(()), y))
+    dense = jax.jit(lambda y: model.rates_by(motion, jnp.zeros(()), y))
     error = np.max(np.abs(field(y) - dense(y))) / np.max(np.abs(dense(y)))
     project = jax.jit(lambda y: model.project(jnp.zeros(()), y))
     _, move = jax.jvp(project, (y,), (jnp.ones_like(y),))

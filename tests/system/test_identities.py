@@ -41,13 +41,13 @@ def motion(model, y):
 def everything(system, rotation, reactions, formulations):
     """What is compared, at one state, as a function of the state."""
     null_space, absolute = rj.NullSpace(system, rotation), rj.Absolute(system, rotation)
-    mechanics = null_space.of_system.mechanics
+    mechanics = null_space.mechanics
 
     def evaluate(state):
         out = {}
         y = null_space.pack(state, None, TIME)
         state = null_space.decode(TIME, y)
-        poses, places, twists = null_space.of_system.motion(TIME, y)
+        poses, places, twists = null_space.motion(TIME, y)
         out["T"] = null_space_matrix(mechanics, poses, places).reshape(6 * system.num_bodies, -1)
         out["G"] = flat(mechanics.constraint_jacobian(TIME, places))
         out["rate"] = mechanics.constraint_rate(TIME, places, twists)
@@ -66,7 +66,7 @@ def everything(system, rotation, reactions, formulations):
 
 
 def kinetic_energy(model, t, y):
-    return model.of_system.mechanics.kinetic_energy(model.kinematics(t, y))
+    return model.mechanics.kinetic_energy(model.kinematics(t, y))
 
 
 # Compiling costs nearly all the time.

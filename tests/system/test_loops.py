@@ -32,7 +32,6 @@ def four_bar():
 def four_bar_at_speed():
     """The four-bar with arbitrary twists: nearest consistent ones, accelerations, one number."""
     model = rj.NullSpace(four_bar())
-    of_system = model.of_system
     rng = np.random.default_rng(3)
     state = model.system.reference_state()
     twists = rng.normal(size=(2, 3, 3))
@@ -42,15 +41,15 @@ def four_bar_at_speed():
 
     def evaluate(speed):
         y = unknowns(speed)
-        _, places, moving = of_system.motion(ZERO, y)
-        rate = of_system.mechanics.constraint_rate(ZERO, places, moving)
-        G = flat(of_system.mechanics.constraint_jacobian(ZERO, places))
-        of = of_system.accelerations(ZERO, y)
+        _, places, moving = model.motion(ZERO, y)
+        rate = model.mechanics.constraint_rate(ZERO, places, moving)
+        G = flat(model.mechanics.constraint_jacobian(ZERO, places))
+        of = model.accelerations(ZERO, y)
         reactions = model.reactions(ZERO, y)
         return rate, G, moving, of, reactions, jnp.stack(model.drift(ZERO, y))
 
     def smooth(speed):
-        of = of_system.accelerations(ZERO, unknowns(speed))
+        of = model.accelerations(ZERO, unknowns(speed))
         return jnp.sum(of.linear * twists[0]) + jnp.sum(of.angular * twists[1])
 
     return model.system, evaluate, smooth
@@ -108,7 +107,7 @@ def test_projection_of_many_loops():
     """Trees that are eliminated joint by joint, under loops: the loops are no part of that."""
     problem = rj.problems.n_four_bar(6)
     model = rj.NullSpace(problem.system)
-    assert model.of_system.mechanics.num_tree_constraints > DENSE_TREES
+    assert model.mechanics.num_tree_constraints > DENSE_TREES
     y = model.encode(problem.state0)
     moved = y + 1e-4 * np.random.default_rng(5).normal(size=y.shape)
     project = jax.jit(lambda y: model.project(ZERO, y)).lower(y).compile(FAST)
@@ -141,7 +140,7 @@ def test_driven_hinge_follows_its_motion_with_the_moment_of_inverse_dynamics():
             start = rj.NullSpace(system).decode(t, rj.NullSpace(system).pack(state, None, t))
             y = model.pack(start, None, t)
             (reaction,) = model.reactions(t, y).values()
-            of = model.of_system.accelerations(t, y)
+            of = model.accelerations(t, y)
             out.append((start.angular_velocity[0, 2], of.angular[0, 2], reaction.drive, x))
         return out
 

@@ -33,7 +33,7 @@ def pair(kind):
 
 def constraint(system, rotation):
     """The joint's constraints as a function of the coordinates (x1, a1, x2, a2)."""
-    mechanics = rj.NullSpace(system, rotation).of_system.mechanics
+    mechanics = rj.NullSpace(system, rotation).mechanics
 
     def g(q):
         rows = q.reshape(2, -1)

@@ -85,12 +85,12 @@ def accelerations(model, state):
     decoded = model.decode(t, y)
     violation = jnp.concatenate(
         [
-            model.of_system.mechanics.constraint(t, model.of_system.motion(t, y)[1]).ravel(),
+            model.mechanics.constraint(t, model.motion(t, y)[1]).ravel(),
             (decoded.velocity - state.velocity).ravel(),
             (decoded.angular_velocity - state.angular_velocity).ravel(),
         ]
     )
-    rates = model.of_system.accelerations(t, y)
+    rates = model.accelerations(t, y)
     return jnp.max(jnp.abs(violation)), rates.linear, rates.angular
 
 

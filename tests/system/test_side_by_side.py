@@ -59,7 +59,7 @@ def hinges():
 def case(request):
     """A model and a batch of unknowns on its constraints."""
     model = rj.NullSpace(request.param())
-    y = model.of_system.pack(model.system.reference_state())
+    y = model.pack(model.system.reference_state())
     shift = np.random.default_rng(7).normal(size=(COUNT, len(y)))
     velocities = model.layout.num_velocities
     start = len(y) - velocities - model.layout.num_angles
@@ -98,7 +98,7 @@ def test_lost_systems_leave_the_others_alone(case, one_by_one):
 @pytest.mark.exhaustive
 def test_derivatives_of_batches():
     model = rj.NullSpace(chain())
-    y = model.of_system.pack(model.system.reference_state())
+    y = model.pack(model.system.reference_state())
     ys = y + jnp.asarray(
         np.random.default_rng(1).normal(size=(9, len(y))) * (np.arange(len(y)) >= 28)
     )
@@ -151,7 +151,7 @@ def test_laws_may_close_over_traced_values():
         system = rj.System([body], [drive], rj.Motor("hinge", lambda t, q, v: k * t))
         y = jnp.array([0.5, 0, 0, 1.0, 0, 0, 0, 0.0])
         model = rj.NullSpace(system)
-        y = model.of_system.pack(system.reference_state())
+        y = model.pack(system.reference_state())
         return model.vector_field(jnp.asarray(2.0), y)[7]
 
     # Inertia about the hinge 0.08 + 0.25, torque 2 k.

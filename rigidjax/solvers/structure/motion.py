@@ -34,12 +34,11 @@ class Motion(NamedTuple):
 def motion_of(model: AbstractFormulation, y: Any) -> Motion:
     """The motion of the one body that unknowns of `NullSpace` or `Absolute` describe."""
     layout = model.layout
-    a, omega, rates = layout.coordinates(y, 0), layout.rates(y, 0), None
+    ((x, a), (v, omega)), rates = (layout.poses(y), layout.twists(y)), None
+    (x, a), (v, omega) = (x[0], a[0]), (v[0], omega[0])
     if isinstance(model, Absolute):
         omega, rates = omega_of(model.rotation, a, omega), omega
-    if not layout.translates:
-        return Motion(a, omega, rates)
-    return Motion(a, omega, rates, layout.position(y, 0), layout.velocity(y, 0))
+    return Motion(a, omega, rates, x, v) if layout.translates else Motion(a, omega, rates)
 
 
 def unknowns_of(model: AbstractFormulation, motion: Motion) -> Any:
@@ -49,8 +48,10 @@ def unknowns_of(model: AbstractFormulation, motion: Motion) -> Any:
         rates = motion.rates
         if rates is None:
             rates = model.rotation.rate(motion.coordinates, motion.omega)
-    x, v = ([] if part is None else [part] for part in (motion.position, motion.velocity))
-    return model.layout.join(x, [motion.coordinates], v, [rates])
+    zero = jnp.zeros_like(motion.omega)
+    x, v = (zero if part is None else part for part in (motion.position, motion.velocity))
+    join = model.layout.join
+    return jnp.concatenate([join(x[None], motion.coordinates[None]), join(v[None], rates[None])])
 
 
 @singledispatch

@@ -97,7 +97,7 @@ class AbstractOneStepSolver(AbstractStructureSolver):
         if not (self.steps_system(model) and has_joints(model.system)):
             return memory
         twists = phase_of(model, direction * t0, y0).twists
-        number = model.of_system.mechanics.num_joint_constraints
+        number = model.mechanics.num_joint_constraints
         return Memory(memory.count, memory.valid, twists, jnp.zeros(number, y0.dtype))
 
     def step(

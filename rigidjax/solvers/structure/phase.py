@@ -42,22 +42,20 @@ class Phase(eqx.Module):
 
 def phase_of(model: AbstractFormulation, t: Any, y: Float[Array, " N"]) -> Phase:
     """What the unknowns say."""
-    of_system: Any = model.of_system
-    x, a = of_system.layout.poses(y)
-    _, _, twists = of_system.motion(t, y)
+    x, a = model.layout.poses(y)
+    _, _, twists = model.motion(t, y)
     quaternions, rates = a, None
     if isinstance(model.rotation, Directors):
         quaternions = jax.vmap(model.rotation.to_quaternion)(a)
         if isinstance(model, Absolute):
-            rates = of_system.layout.twists(y)[1]
+            rates = model.layout.twists(y)[1]
     both = jnp.concatenate([twists.linear, twists.angular], axis=1)
-    return Phase(x, quaternions, both, of_system.layout.angles(y), rates)
+    return Phase(x, quaternions, both, model.layout.angles(y), rates)
 
 
 def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array, " N"]:
     """The unknowns of a phase; minimal velocities are those next to its twists."""
-    of_system: Any = model.of_system
-    mechanics, layout = of_system.mechanics, of_system.layout
+    mechanics, layout = model.mechanics, model.layout
     a = phase.quaternions
     if isinstance(model.rotation, Directors):
         a = jax.vmap(model.rotation.from_quaternion)(a)
@@ -69,11 +67,11 @@ def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array
         twists = (
             _with_energy_of(twists, allowed, mechanics) if _keeps_energy(mechanics) else allowed
         )
-    velocities = of_system.velocities_of(t, poses, places, a, twists)
+    velocities = model.velocities_of(t, poses, places, a, twists)
     if phase.rates is not None:
         free = ~np.array(is_held(mechanics))[:, None]
-        rates = jnp.where(free, phase.rates, velocities[:, 3:])
-        velocities = jnp.concatenate([velocities[:, :3], rates], axis=1)
+        tangent = jax.vmap(model.rotation.rate)(a, twists.angular)
+        velocities = layout.join(twists.linear, jnp.where(free, phase.rates, tangent))
     angles = mechanics.angles(poses) if phase.angles.size else phase.angles
     return layout.join_all(phase.positions, a, velocities, angles)
 

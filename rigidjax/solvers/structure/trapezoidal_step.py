@@ -68,8 +68,7 @@ def trapezoidal_step(
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993);
     the mean quaternion: Betsch-Siebert (50), (51); rates of directors: Betsch-Siebert, section 3.
     """
-    of_system: Any = model.of_system
-    mechanics: SystemMechanics = of_system.mechanics
+    mechanics = model.mechanics
     first, sizes = start.poses(mechanics), extents(mechanics, start.positions)
     held = is_held(mechanics)
     maps = tuple(cayley if is_on_joint and not published else free for is_on_joint in held)

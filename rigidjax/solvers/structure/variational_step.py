@@ -37,8 +37,7 @@ def variational_step(
     $h^2\lambda/2$.
     **Source:** Betsch-Siebert, Appendix E; joints as in RATTLE (Andersen 1983; Leimkuhler, Skeel).
     """
-    of_system: Any = model.of_system
-    mechanics: SystemMechanics = of_system.mechanics
+    mechanics = model.mechanics
     first = start.poses(mechanics)
     joints = _jacobian(mechanics, t0, first)
     sizes = extents(mechanics, start.positions)

@@ -146,7 +146,7 @@ def test_redundant_constraints():
             model, problem.state0, t1, solver=GeneralizedAlpha(0.8), dt=dt, max_steps=82
         )
         y = solution.ys[0]
-        return solution, model.multipliers(t1, y)[3:] - model.of_system.multipliers(t1, y)
+        return solution, model.multipliers(t1, y)[3:] - model.joint_multipliers(t1, y)
 
     solution, gap = run(t1 / jnp.array(counts, float))
     states = jax.tree.map(lambda leaf: leaf[:, 0], solution.states)
@@ -191,7 +191,7 @@ def test_prescribed_motion():
     (position, last), end = run(t1 / jnp.array(counts, float)), state(jnp.array(t1))
     np.testing.assert_allclose(position - end.position, 0, atol=1e-14)
     y = rj.Absolute(system).start(end, t1)
-    drive = model.of_system.reactions(t1, y)["revolute ground-rod"].drive
+    drive = model.reactions(t1, y)["revolute ground-rod"].drive
     # About the joint: (J + m l^2) phi'' less the moment of the weight; axis and angle as above.
     acceleration = jax.grad(jax.grad(motion))(t1)
     expected = (0.2 + 2.0 * 0.25) * acceleration - 2.0 * 9.81 * end.position[0, 0]

@@ -9,7 +9,7 @@ from ....linalg import inverse
 from ...equations import frozen
 from ...implicit import AbstractImplicitStep
 from .chart import Chart, Increment
-from .dynamics import AbstractDynamics, Pose
+from .dynamics import Dynamics, Pose
 
 # Iterations after which Newton's method gives up; four are the rule.
 _LIMIT = 20
@@ -51,7 +51,7 @@ class AlphaStep(AbstractImplicitStep):
     or `None`.
     """
 
-    dynamics: AbstractDynamics
+    dynamics: Dynamics
     chart: Chart
     angles: Any
     t1: Any

@@ -18,7 +18,7 @@ from ..base import AbstractStructureSolver
 from .alpha_step import AlphaStep, Coefficients, coefficients, newton
 from .base import is_inside
 from .chart import Chart, each
-from .dynamics import Pose, dynamics_of
+from .dynamics import Dynamics, Pose
 from .interpolation import PoseInterpolation
 from .unknowns import Unknowns
 
@@ -133,7 +133,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         """Consistent accelerations, and the starting values of second order."""
         term, direction = unwrapped(terms)
         self.check_model(term.model)
-        unknowns, dynamics = Unknowns(term.model), dynamics_of(term.model)
+        unknowns, dynamics = Unknowns(term.model), Dynamics(term.model.mechanics)
         c, (t0, t1) = coefficients(self.spectral_radius), _times(direction, t0, t1)
         h = t1 - t0
         pose, w = unknowns.pose(y0), unknowns.twists(y0)
@@ -157,7 +157,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         """One step from `t0` to `t1`."""
         term, direction = unwrapped(terms)
         unknowns, (t0, t1) = Unknowns(term.model), _times(direction, t0, t1)
-        dynamics, c = dynamics_of(unknowns.model), coefficients(self.spectral_radius)
+        dynamics, c = Dynamics(unknowns.model.mechanics), coefficients(self.spectral_radius)
         h, pose, w = t1 - t0, unknowns.pose(y0), unknowns.twists(y0)
         state = _for_length(dynamics, t0, pose, w, solver_state, h)
         w = w + state.extra
@@ -187,7 +187,7 @@ def _acceleration_and_jerk(dynamics, t, pose: Pose, w):
 
     p_dot = each(Quaternion().rate, pose.p, w[:, -3:])
     rate = along(t, pose.x, pose.p, w)
-    moved = (jnp.ones_like(t), w[:, :-3], p_dot, rate)
+    moved = (jnp.ones_like(t), dynamics.twists(w).linear, p_dot, rate)
     return jax.jvp(along, (t, pose.x, pose.p, w), moved)
 
 

@@ -44,7 +44,7 @@ class Unknowns(eqx.Module):
         v, turn = layout.twists(y)
         if self.is_absolute:
             turn = each(_ROTATION.angular_velocity, layout.poses(y)[1], turn)
-        return jnp.concatenate([v, turn], axis=1)
+        return jnp.concatenate([v[:, : layout.shift], turn], axis=1)
 
     def multipliers(self, y: Float[Array, " N"]) -> Float[Array, " m"]:
         """Those of the joints."""
@@ -56,6 +56,5 @@ class Unknowns(eqx.Module):
         v, turn = w[:, :-3], w[:, -3:]
         if self.is_absolute:
             turn = each(_ROTATION.rate, pose.p, turn)
-        rates = jnp.concatenate([v, turn], axis=1)
-        y = layout.join_all(pose.x, pose.p, rates, pose.angles)
+        y = layout.join_all(pose.x, pose.p, layout.join(v, turn), pose.angles)
         return jnp.concatenate([y, internal, lam]) if self.is_absolute else y

@@ -1,0 +1,282 @@
+r"""Unknowns and the motion of all bodies that they stand for.
+
+Methods are compiled (one by one they would be hundreds of small programs), of a model whose
+mechanics is built once.
+"""
+
+import abc
+from typing import TYPE_CHECKING, Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..bodies.fixed_point import FixedPointBody
+from ..checks import ArrayInput
+from ..forces.base import Kinematics
+from ..joints.base import replaced
+from ..rotations.base import AbstractRotation
+from ..rotations.euler_map import euler_map
+from ..rotations.matrix import product
+from ..rotations.so3 import conjugate, multiply
+from ..state import State
+from ..system import System, mechanics_of, system_of
+from ..system.attachment import Placements, Poses
+from ..system.constraints import pose_correction
+from ..system.gaps import gaps
+from ..system.mechanics import SystemMechanics, Twists
+from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
+from .charts import Unknowns, join_chart, split_chart
+from .compiled import compiled
+
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
+
+# Newton steps of the projection after a time step: what a step leaves is small, so that the second
+# one reaches round-off. With loops it is made where the first one did not, which is seldom; a step
+# of a tree costs about as much as to look.
+_NEWTON_STEPS = 2
+# Gap of a joint that counts as round-off, in units of the last place.
+_ROUND_OFF = 64
+
+
+class AbstractCoordinates(eqx.Module):
+    """Poses and twists of all bodies from unknowns, and back.
+
+    `built` is the mechanics without its system, once it is computed for a run.
+    """
+
+    system: eqx.AbstractVar[System | FixedPointBody]
+    built: eqx.AbstractVar[SystemMechanics | None]
+    rotation: eqx.AbstractVar[AbstractRotation]
+    needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
+
+    @property
+    def multibody(self) -> System:
+        """The system; of a body with a fixed point that of one body."""
+        return system_of(self.system)
+
+    @property
+    def mechanics(self) -> SystemMechanics:
+        """Masses, inertias, joints and wrenches of the system, all bodies stacked."""
+        if self.built is None:
+            return mechanics_of(self.system)
+        return replaced(self.built, system=self.multibody)
+
+    def prepared(self) -> Self:
+        """The same model with what follows from its system alone computed, once for a run."""
+        return replaced(self, built=replaced(mechanics_of(self.system), system=None))
+
+    def ready(self) -> Self:
+        """The same model, prepared if it is not."""
+        return self.prepared() if self.built is None else self
+
+    @property
+    @abc.abstractmethod
+    def layout(self) -> Any:
+        """Where the unknowns stand in `y`, an `AbstractLayout`."""
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """Joints whose angles are unknowns of their own, because their whole turns matter."""
+        return self.multibody.tracked_joints
+
+    @abc.abstractmethod
+    def motion(self, t, y: Unknowns) -> tuple[Poses, Placements, Twists]:
+        """Poses, placement of the joints, and twists of all bodies."""
+
+    @abc.abstractmethod
+    def velocities_of(self, t, poses, places, coordinates, twists: Twists) -> Float[Array, " V"]:
+        """Velocity-level unknowns of twists, nearest to them if the joints do not allow them."""
+
+    @abc.abstractmethod
+    def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:
+        """Rates of the rotation coordinates."""
+
+    @abc.abstractmethod
+    def accelerations(self, t: Float[Array, ""], y: Unknowns) -> Twists:
+        r"""Accelerations of all bodies, joints included.
+
+        **Returns:** `linear`, of the centres of mass (of the fixed point, zero), space components,
+        (L, 3) m/s^2; `angular`, $\dot\Omega$, body components, (L, 3) rad/s^2.
+        """
+
+    def poses(self, t, y: Unknowns) -> Poses:
+        """Poses of all bodies and turns of the joints."""
+        values, reference = split_chart(y)
+        x, a = self.layout.poses(values)
+        return self.mechanics.poses(x, self.matrices(a, reference), self.layout.angles(values))
+
+    def matrices(self, a, reference) -> Float[Array, "k 3 3"]:
+        """Rotation matrices of coordinates in the charts `reference`."""
+        R = jax.vmap(self.rotation.to_matrix)(a)
+        if reference is None:
+            return R
+        return jax.vmap(lambda p, R: product(euler_map(p), R))(reference, R)
+
+    def coordinates_of(self, p: Float[Array, "k 4"], reference) -> Float[Array, "k n"]:
+        """Coordinates of unit quaternions in the charts `reference`."""
+        if reference is not None:
+            p = jax.vmap(lambda ref, p: multiply(conjugate(ref), p))(reference, p)
+        return jax.vmap(self.rotation.from_quaternion)(p)
+
+    def quaternions(self, state: State) -> Float[Array, "k 4"]:
+        """Rotations that the unknowns have coordinates of."""
+        return state.orientation
+
+    @eqx.filter_jit
+    def pack(
+        self,
+        state: State,
+        reference: Float[Array, "k 4"] | None = None,
+        t: ArrayInput = 0.0,
+    ) -> Float[Array, " N"]:
+        """Unknowns of a state with unit quaternions, unchecked, in the charts `reference`;
+        velocities nearest to it that the joints allow."""
+        return self.ready().packed(jnp.asarray(t, state.position.dtype), state, reference)
+
+    def packed(self, t, state: State, reference) -> Float[Array, " N"]:
+        """`pack` of a model that is ready."""
+        mechanics, p = self.mechanics, state.orientation
+        a = self.coordinates_of(p, reference)
+        poses = mechanics.poses(state.position, jax.vmap(euler_map)(p), jnp.zeros(0))
+        angles = jnp.zeros(0, state.position.dtype)
+        if self.followed:
+            angles = mechanics.angles(poses)
+        places = mechanics.place(poses)
+        twists = Twists(state.velocity, state.angular_velocity)
+        velocities = self.velocities_of(t, poses, places, a, twists)
+        return self.layout.join_all(state.position, a, velocities, angles)
+
+    @compiled
+    def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
+        """Poses and twists of all bodies, as forces see them."""
+        return self.mechanics.kinematics(*self.motion(t, y))
+
+    def angle_rates(self, places, twists: Twists) -> Float[Array, " A"]:
+        """Rates of the angles that are unknowns."""
+        if not self.followed:
+            return jnp.zeros(0, twists.linear.dtype)
+        mechanics = self.mechanics
+        relative = mechanics.by_joint(mechanics.joint_twists(places, twists))
+        placed = mechanics.by_joint(places)
+        rates = []
+        for j in self.followed:
+            joint = mechanics.system.joints[j]
+            nu = joint.rates(placed[j].relative, relative[j])
+            rates.append(nu[joint.num_translations])
+        return jnp.stack(rates)
+
+    @compiled
+    def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Largest violation of the constraints: position level and velocity level (1/s)."""
+        _, places, twists = self.motion(t, y)
+        a = self.layout.rotations(split_chart(y)[0])
+        position = self.mechanics.constraint(t, places)
+        velocity = self.mechanics.constraint_rate(t, places, twists)
+        if self.rotation.num_constraints > 0 and len(a):
+            internal = jax.vmap(self.rotation.constraint)(a)
+            a_dot = self.coordinate_rates(y, twists)
+            rate = jax.vmap(lambda a, v: self.rotation.constraint_jacobian(a) @ v)(a, a_dot)
+            position = jnp.concatenate([position, internal.ravel()])
+            velocity = jnp.concatenate([velocity, rate.ravel()])
+        largest = lambda g: jnp.max(jnp.abs(g), initial=0.0)  # noqa: E731
+        return largest(position), largest(velocity)
+
+    def gaps(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " J"]:
+        """How far each joint is open: lengths over that of the mechanism, angles in rad.
+
+        The chord of the angle where the child is the wrong way round in its joint.
+        **Returns:** shape (J,), in the order of the system's joints, then of its other constraints;
+        empty without any.
+        """
+        return self._gaps(t, self.without_multipliers(y))
+
+    @compiled
+    def _gaps(self, t, y: Unknowns) -> Float[Array, " J"]:
+        return gaps(self.mechanics, t, self.mechanics.place(self.poses(t, y)))
+
+    def without_multipliers(self, y: Unknowns) -> Unknowns:
+        """The unknowns but for multipliers behind them."""
+        return join_chart(split_chart(y)[0][: self.layout.size], y)
+
+    @compiled
+    def _joint_coordinates(self, t, y: Unknowns):
+        mechanics = self.mechanics
+        _, places, twists = self.motion(t, y)
+        found = mechanics.coordinates(places)
+        rates = mechanics.by_joint(
+            [
+                group.over(lambda joint, r, s: joint.coordinate_rates(r, s), place.relative, twist)
+                for group, place, twist in zip(
+                    mechanics.groups, places, mechanics.joint_twists(places, twists), strict=True
+                )
+            ]
+        )
+        names = [str(joint.name) for joint in mechanics.system.joints]
+        by_name = lambda of: {name: of[j] for j, name in enumerate(names)}  # noqa: E731
+        return by_name(found), by_name(rates)
+
+    def closed(self, t, y: Unknowns) -> Unknowns:
+        """Unknowns whose positions satisfy all constraints; velocities as they were."""
+        if self.mechanics.is_free:
+            return self.on_rotations(y)
+        if not self.multibody.closes:
+            # A loop, since it compiles in half the time.
+            return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: self.newton_step(t, y), y)
+
+        def improved(_, carry):
+            y, gap = carry
+            y = jax.lax.cond(gap > limit, lambda y: self.newton_step(t, y), lambda y: y, y)
+            return y, jax.lax.stop_gradient(jnp.max(self._gaps(t, y), initial=0.0))
+
+        dtype = split_chart(y)[0].dtype
+        limit = _ROUND_OFF * float(jnp.finfo(dtype).eps)
+        start = y, jnp.asarray(jnp.inf, dtype)
+        return jax.lax.fori_loop(0, _NEWTON_STEPS, improved, start)[0]
+
+    def on_rotations(self, y: Unknowns) -> Unknowns:
+        """Unknowns whose rotation coordinates satisfy their own constraints."""
+        values, _ = split_chart(y)
+        x, a = self.layout.poses(values)
+        a, angles = jax.vmap(self.rotation.project)(a), self.layout.angles(values)
+        return join_chart(self.layout.join_all(x, a, self.layout.velocities(values), angles), y)
+
+    def newton_step(self, t, y: Unknowns) -> Unknowns:
+        """One Newton step towards poses that satisfy all constraints."""
+        y = self.on_rotations(y)
+        values, reference = split_chart(y)
+        x, a = self.layout.poses(values)
+        mechanics, angles, poses = self.mechanics, self.layout.angles(values), self.poses(t, y)
+        change = pose_correction(mechanics, t, poses, mechanics.place(poses))
+        a = a + jax.vmap(self.rotation.rate)(a, change[:, 3:])
+        a = jax.vmap(self.rotation.project)(a)
+        x = x + change[:, :3]
+        if angles.size:
+            angles = mechanics.angles(mechanics.poses(x, self.matrices(a, reference), angles))
+        velocities = self.layout.velocities(values)
+        return join_chart(self.layout.join_all(x, a, velocities, angles), y)
+
+    @compiled
+    def joint_multipliers(self, t, y: Unknowns) -> Float[Array, " m"]:
+        """Multipliers of the joints and other constraints, group by group; see `reactions`."""
+        poses, places, twists = self.motion(t, y)
+        accelerations = self.accelerations(t, y)
+        return multipliers(self.mechanics, t, poses, places, twists, accelerations)
+
+    @compiled
+    def reactions(
+        self, t: Float[Array, ""], y: Unknowns
+    ) -> dict[str, Reaction | ConstraintReaction]:
+        """Reaction force and moment of every joint on its child, by the joint's name.
+
+        Space components, about the joint point of the child. A constraint that is no joint
+        (`Constraint`, `VelocityConstraint`, `Coupling`) has a `ConstraintReaction`: forces and
+        moments on each of its bodies. With redundant constraints they are those of the multipliers
+        of least norm.
+        """
+        _, places, _ = self.motion(t, y)
+        return reactions(self.mechanics, t, places, self.joint_multipliers(t, y))
