@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
-from ..system import System, check_system, has_joints
+from ..system import System, check_system, has_joints, system_of
 from ..system.mechanics import SystemMechanics
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
@@ -74,7 +74,7 @@ class Absolute(AbstractAbsolute):
                 f"{baumgarte!r} for index={index}."
             )
         check_system(system)
-        if isinstance(system, System) and system.has_armature:
+        if system_of(system).has_armature:
             raise ValueError(
                 "`Absolute` has the masses of the bodies alone; `armature` of a joint is not "
                 "supported there. Use `NullSpace` or `Relative`."

@@ -61,8 +61,7 @@ class JointStart(AbstractFormulation):
 
     @property
     def system(self) -> System:
-        assert isinstance(self.model.system, System)
-        return self.model.system
+        return self.model.multibody
 
     @property
     def built(self) -> SystemMechanics | None:

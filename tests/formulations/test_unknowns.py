@@ -167,6 +167,47 @@ def test_rechart_keeps_the_state(rotation):
     assert eqx.tree_equal(again, moved_y)
 
 
+@pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute, rj.Relative])
+def test_what_is_traced_of_charts_does_not_grow_with_the_bodies(formulation):
+    def size(count):
+        bodies = [rj.Body(f"{i}", 1.0, (1.0, 2.0, 2.5), (i, 0.0, 0.0)) for i in range(count)]
+        joints = [rj.Spherical("ground", body.name, body.position) for body in bodies[::2]]
+        model = formulation(rj.System(bodies, joints), rj.RotationVector()).prepared()
+
+        def charts(model, state):
+            y = model.chart(state)
+            return model.rechart(ZERO, y), model.singularity(ZERO, y)
+
+        return str(jax.make_jaxpr(charts)(model, model.system.reference_state())).count(" = ")
+
+    assert size(12) == size(36)
+
+
+def test_a_model_keeps_nothing_of_a_trace():
+    """The same one within several functions that are compiled, and outside of them."""
+    hinge = rj.Revolute("ground", "rod", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+    rod = rj.Body("rod", 1.0, (0.1, 0.1, 0.01), (0.5, 0.0, 0.0))
+    for system in (TOP, rj.System(rod, [hinge], rj.Gravity((0.0, 0.0, -9.81)))):
+        model = rj.NullSpace(system)
+        state = rj.State() if system is TOP else system.reference_state()
+        y = jax.jit(model.encode)(state)
+        equations = rj.Absolute(system, index=3).equations
+
+        def all_of_it(y, model=model, equations=equations, state=state):
+            z = equations.model.pack(state)
+            q, v, angles = equations.split(z)
+            mass, at = model.mechanics.masses, model.placed(ZERO, y)
+            closed = model.closed(ZERO, y)
+            constraints = equations.constraint(ZERO, q, angles), equations.force(ZERO, q, v, z)
+            return mass, at.nu, closed, constraints, model.reactions(ZERO, y)
+
+        first, second = jax.jit(all_of_it)(y), jax.jit(lambda y: all_of_it(1.0 * y))(y)
+        assert eqx.tree_equal(first, second)
+        with jax.checking_leaks():
+            assert eqx.tree_equal(first, jax.jit(lambda y: all_of_it(y))(y))
+        assert np.array_equal(first[0], model.mechanics.masses)
+
+
 def test_redundant_parametrizations_do_not_rechart():
     for rotation in cases.REDUNDANT:
         assert not rj.NullSpace(TOP, rotation, recharting=True).recharting

@@ -20,7 +20,7 @@ from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import cross, normalize
 from ...system import System, has_joints
 from .equations import AbstractMotionStep
-from .fixed_point import Turn, mean_moment
+from .fixed_point import Turn
 from .increments import conformal, rotated, sine
 from .model_checks import check_form, check_free_bodies
 from .motion import Motion, motion_of
@@ -92,12 +92,12 @@ class EnergyMidpoint(AbstractOneStepSolver):
             _check_top(model)
         else:
             check_free_bodies(self, model, (Quaternion,))
-            if isinstance(model.system, System):
+            if model.multibody.translates:
                 raise ValueError(
                     "`EnergyMidpoint` is for one body with a fixed point; got a `System` without "
                     "joints. Use `rj.solvers.EnergyMomentum()`."
                 )
-        inertia = _body(model.system).inertia
+        inertia = model.multibody.bodies[0].inertia
         if self._needs_symmetry and not is_traced(inertia):
             known = np.asarray(inertia)
             moments = known if known.ndim == 1 else np.linalg.eigvalsh(known)
@@ -105,7 +105,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
                 check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
-        inertia = _body(model.system).inertia
+        inertia = model.multibody.bodies[0].inertia
         if not self._needs_symmetry or not is_traced(inertia):
             return value
         moments = inertia if inertia.ndim == 1 else _eigenvalues(inertia)
@@ -121,15 +121,19 @@ class EnergyMidpoint(AbstractOneStepSolver):
             return not self.any_inertia
         return self.mean == "angular-velocity"
 
-    def steps_system(self, model: AbstractFormulation) -> bool:
-        return False
+    def first_memory(self, model, t0, y0, memory):
+        return memory
+
+    def advance(self, model, t0, t1, y0, memory):
+        return self.advance_body(model, t0, t1, y0, memory)
 
     def step_of_body(
         self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
     ) -> AbstractMotionStep:
-        arm = _arm(model.system) if has_joints(model.system) else None
+        system = model.multibody
+        arm = _arm(system) if has_joints(system) else None
         return TopStep(
-            model.system, model.rotation, t0, h, start, arm,
+            system, model.rotation, t0, h, start, arm,
             self.half_rotation == "conformal", self._trapezoidal,
         )  # fmt: skip
 
@@ -149,8 +153,9 @@ class EnergyMidpoint(AbstractOneStepSolver):
             conformal(jnp.zeros(3, y0.dtype)),
         )  # fmt: skip
         position = 0.5 * (start.position + end.position)
-        force, _ = _loads(model.system, turn, position, (end.position - start.position) / h)
-        gain = _body(model.system).mass * (end.velocity - start.velocity) / h
+        velocity, system = (end.position - start.position) / h, model.multibody
+        force, _ = _loads(system, turn, position, velocity)
+        gain = system.bodies[0].mass * (end.velocity - start.velocity) / h
         return gain if force is None else gain - force
 
 
@@ -163,7 +168,7 @@ class TopStep(AbstractMotionStep):
     $\Omega_{n+1/2}$ is the mean of the angular velocities.
     """
 
-    system: Any  # `FixedPointBody`, or `System` of one body
+    system: System  # of one body
     rotation: AbstractRotation
     t0: Float[Array, ""]
     h: Float[Array, ""]
@@ -180,7 +185,7 @@ class TopStep(AbstractMotionStep):
 
     def residual(self, Z):
         turn, V = self._middle(Z)
-        inertia, h, omega = _body(self.system).inertia, self.h, self.start.omega
+        inertia, h, omega = self.system.bodies[0].inertia, self.h, self.start.omega
         before = rotated(turn.one, angular_momentum(inertia, omega), back=True)
         if self.trapezoidal:
             after = rotated(turn.one, angular_momentum(inertia, 2.0 * turn.omega - omega))
@@ -193,14 +198,14 @@ class TopStep(AbstractMotionStep):
         if V is not None:
             assert self.arm is not None
             # The reaction, (309), at -X from the centre of mass.
-            reaction = _body(self.system).mass * (2.0 / h) * (V - start.velocity)
+            reaction = self.system.bodies[0].mass * (2.0 / h) * (V - start.velocity)
             reaction = reaction if force is None else reaction - force
             r = r + 0.5 * h * cross(self.arm, to_body(turn.matrix, reaction))
         return r if moment is None else r - 0.5 * h * moment
 
     def end(self, Z):
         turn, V = self._middle(Z)
-        inertia, start = _body(self.system).inertia, self.start
+        inertia, start = self.system.bodies[0].inertia, self.start
         if self.trapezoidal:
             omega = 2.0 * turn.omega - start.omega
         else:
@@ -222,15 +227,8 @@ class TopStep(AbstractMotionStep):
         return turn, None if self.arm is None else to_space(turn.matrix, cross(mean, self.arm))
 
 
-def _body(system: Any) -> Any:
-    """The only body."""
-    return system.bodies[0] if isinstance(system, System) else system
-
-
-def _loads(system: Any, turn: Turn, position: Any, velocity: Any) -> Any:
+def _loads(system: System, turn: Turn, position: Any, velocity: Any) -> Any:
     """Force, space components, and moment in the middle of a step; each may be `None`."""
-    if not isinstance(system, System):
-        return None, mean_moment(system, turn, False)
     middle = Kinematics((position,), (turn.matrix,), (velocity,), (turn.omega,))
     return system.wrenches(turn.t, middle)[0]
 

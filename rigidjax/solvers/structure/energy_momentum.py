@@ -5,7 +5,6 @@ from typing import Any, Literal
 import equinox as eqx
 import jax.numpy as jnp
 
-from ...bodies.fixed_point import FixedPointBody
 from ...formulations import Absolute, AbstractFormulation
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
@@ -16,12 +15,12 @@ from .increments import Map, cayley, conformal
 from .model_checks import check_form, check_free_bodies
 from .motion import Motion
 from .null_space_step import NullSpaceStep
-from .one_step import AbstractOneStepSolver
+from .one_step import AbstractSystemStepSolver
 from .saddle_point import SaddlePointStep
 from .trapezoidal_step import trapezoidal_step
 
 
-class EnergyMomentum(AbstractOneStepSolver):
+class EnergyMomentum(AbstractSystemStepSolver):
     r"""Energy-momentum conserving steps: QUAT.EM in quaternions, DIR.EM in directors.
 
     Conserves the energy (where no force takes any), the length of the quaternion, its tangency
@@ -91,9 +90,8 @@ class EnergyMomentum(AbstractOneStepSolver):
             check_form(self, model, both if self.form == "reduced" else (Quaternion,))
             return
         check_free_bodies(self, model)
-        if self.form != "reduced" and (
-            not isinstance(model.system, FixedPointBody) or isinstance(model.rotation, Directors)
-        ):
+        comparable = isinstance(model.rotation, Quaternion) and not model.multibody.translates
+        if self.form != "reduced" and not comparable:
             raise ValueError(
                 f'`EnergyMomentum(form="{self.form}")` is for comparison: it takes a '
                 "`FixedPointBody` in `rj.Quaternion()`. Use `EnergyMomentum()`."

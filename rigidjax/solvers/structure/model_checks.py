@@ -5,7 +5,7 @@ from typing import Any
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
-from ...system import System, has_joints
+from ...system import has_joints
 
 
 def check_form(solver: Any, model: AbstractFormulation, rotations: tuple[type, ...]) -> None:
@@ -28,7 +28,7 @@ def check_form(solver: Any, model: AbstractFormulation, rotations: tuple[type, .
             f"{model.index})`. Use `Absolute(..., index=0)` or `NullSpace`, or for this index "
             "`rj.solvers.Radau5()`."
         )
-    if isinstance(model.system, System) and (model.system.constraints or model.system.has_armature):
+    if model.multibody.constraints or model.multibody.has_armature:
         raise ValueError(
             f"{name} has no discrete form of `Coupling`, `Constraint`, `VelocityConstraint` and "
             "`armature`. Use an explicit solver such as `diffrax.Dopri8()`, or "

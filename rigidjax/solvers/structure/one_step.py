@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ...formulations import AbstractFormulation
-from ...system import System, has_joints
+from ...system import has_joints
 from ..outcome import RESULTS
 from ..terms import unwrapped
 from .base import AbstractStructureSolver
@@ -59,18 +59,25 @@ class AbstractOneStepSolver(AbstractStructureSolver):
     ) -> AbstractMotionStep:
         """The equations of a step of the one body that the model has."""
 
-    def step_of_system(
-        self, model: AbstractFormulation, t0: Any, h: Any, start: Phase, multipliers: Any
-    ) -> tuple[Phase, Root]:
-        """A step of a system: its end, and the root, increments and multipliers.
+    @abc.abstractmethod
+    def first_memory(self, model: AbstractFormulation, t0: Any, y0: Any, memory: Memory) -> Memory:
+        """`memory`, completed by what the first step needs."""
 
-        **Arguments:** `multipliers`, the guess.
-        """
-        raise NotImplementedError(f"`{type(self).__name__}` steps no systems.")
+    @abc.abstractmethod
+    def advance(
+        self, model: AbstractFormulation, t0: Any, t1: Any, y0: Any, memory: Memory
+    ) -> tuple[Any, Any, Memory, Root]:
+        """Unknowns at the end of a step, increments over the step at its ends (`None` for the true
+        rates), memory, root."""
 
-    def steps_system(self, model: AbstractFormulation) -> bool:
-        """Whether `step_of_system` makes the steps."""
-        return isinstance(model.system, System)
+    def advance_body(
+        self, model: AbstractFormulation, t0: Any, t1: Any, y0: Any, memory: Memory
+    ) -> tuple[Any, Any, Memory, Root]:
+        """`advance` of the one body that the model has."""
+        equations = self.step_of_body(model, t0, t1 - t0, motion_of(model, y0))
+        root = find_root(equations, equations.guess(), self.max_iterations)
+        y1 = unknowns_of_motion(model, equations.end(root.Z))
+        return y1, None, Memory(root.iterations, memory.valid), root
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
         """`value`, with a check of those numbers of the model that are not known before."""
@@ -94,37 +101,45 @@ class AbstractOneStepSolver(AbstractStructureSolver):
         model: Any = term.model
         self.check_model(model)
         memory = Memory(jnp.array(0), self.checked(model, jnp.array(True)))
-        if not (self.steps_system(model) and has_joints(model.system)):
-            return memory
-        twists = phase_of(model, direction * t0, y0).twists
-        number = model.mechanics.num_joint_constraints
-        return Memory(memory.count, memory.valid, twists, jnp.zeros(number, y0.dtype))
+        return self.first_memory(model, direction * t0, y0, memory)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Memory, made_jump: Any
     ) -> tuple[Any, Any, Any, Memory, diffrax.RESULTS]:
         """One step from `t0` to `t1`."""
         term, direction = unwrapped(terms)
-        model, valid = term.model, solver_state.valid
         t0, t1 = (jnp.asarray(direction * t, y0.dtype) for t in (t0, t1))
-        h = t1 - t0
-        if not self.steps_system(model):
-            equations = self.step_of_body(model, t0, h, motion_of(model, y0))
-            root = find_root(equations, equations.guess(), self.max_iterations)
-            y1, slopes = unknowns_of_motion(model, equations.end(root.Z)), None
-            memory = Memory(root.iterations, valid)
-        else:
-            y1, slopes, memory, root = self._step_of_system(model, t0, t1, y0, solver_state)
+        y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)
         if slopes is None:
             times, ys = jnp.stack([t0, t1]), jnp.stack([y0, y1])
-            slopes = h * jax.vmap(lambda t, y: term.vf(t, y, args))(times, ys)
-        found = root.okay & valid
+            slopes = (t1 - t0) * jax.vmap(lambda t, y: term.vf(t, y, args))(times, ys)
+        found = root.okay & memory.valid
         result = RESULTS.where(found, RESULTS.successful, RESULTS.nonlinear_divergence)
         return y1, None, dict(y0=y0, y1=y1, k=slopes), memory, result
 
-    def _step_of_system(self, model, t0, t1, y0, memory: Memory):
-        """Unknowns at the end, increments over the step at its ends (`None` for the true rates),
-        memory, root."""
+
+class AbstractSystemStepSolver(AbstractOneStepSolver):
+    """One that steps systems as well, with joints or without."""
+
+    @abc.abstractmethod
+    def step_of_system(
+        self, model: AbstractFormulation, t0: Any, h: Any, start: Phase, multipliers: Any
+    ) -> tuple[Phase, Root]:
+        """A step of a system: its end, and the root, increments and multipliers.
+
+        **Arguments:** `multipliers`, the guess.
+        """
+
+    def first_memory(self, model, t0, y0, memory):
+        if not has_joints(model.system):
+            return memory
+        twists = phase_of(model, t0, y0).twists
+        number = model.mechanics.num_joint_constraints
+        return Memory(memory.count, memory.valid, twists, jnp.zeros(number, y0.dtype))
+
+    def advance(self, model, t0, t1, y0, memory):
+        if not model.multibody.translates:
+            return self.advance_body(model, t0, t1, y0, memory)
         h, start = t1 - t0, phase_of(model, t0, y0)
         if memory.twists is None:
             end, root = self.step_of_system(model, t0, h, start, jnp.zeros(0, y0.dtype))

@@ -10,11 +10,11 @@ from .fixed_point import TrapezoidalTurn
 from .increments import exponential
 from .model_checks import check_free_bodies
 from .motion import Motion
-from .one_step import AbstractOneStepSolver
+from .one_step import AbstractSystemStepSolver
 from .trapezoidal_step import trapezoidal_step
 
 
-class SimoWong(AbstractOneStepSolver):
+class SimoWong(AbstractSystemStepSolver):
     r"""ALGO.C1: Euler's equations in conservation form with the exponential map.
 
     $R_{n+1} = R_n \exp(h \tilde W)$, $W = \frac12 (\Omega_n + \Omega_{n+1})$, and

@@ -11,11 +11,11 @@ from .equations import AbstractMotionStep
 from .fixed_point import VariationalTurn
 from .model_checks import check_form, check_free_bodies
 from .motion import Motion
-from .one_step import AbstractOneStepSolver
+from .one_step import AbstractSystemStepSolver
 from .variational_step import variational_step
 
 
-class Variational(AbstractOneStepSolver):
+class Variational(AbstractSystemStepSolver):
     r"""QUAT.VI, the variational integrator of the discrete Lagrangian at the mid-point.
 
     Symplectic; conserves the momentum that belongs to a symmetry exactly, the energy to second

@@ -11,7 +11,7 @@ from ....bodies.euler_equations import angular_momentum
 from ....formulations import Absolute, AbstractFormulation, NullSpace
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import cross, dot
-from ....system import System, has_joints
+from ....system import has_joints
 from ...implicit import solved
 from ...terms import unwrapped
 from ..base import AbstractStructureSolver
@@ -95,7 +95,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
                 f"{needs}: it moves unit quaternions; got `{type(model.rotation).__name__}`. For "
                 "other parametrizations use `rj.solvers.Radau5()`."
             )
-        if isinstance(model.system, System) and model.system.velocity_constraints:
+        if model.multibody.velocity_constraints:
             raise ValueError(
                 "`GeneralizedAlpha` imposes constraints on positions, which a "
                 "`VelocityConstraint` does not have. Use `rj.solvers.Radau5()`, or an explicit "
