@@ -35,10 +35,10 @@ from .trees import (
 _DENSE_LIMIT = 48
 
 
-def flat(jacobian: Float[Array, "m L 6"]) -> Float[Array, "m 6L"]:
+def flat(jacobian: Float[Array, "m L k"]) -> Float[Array, "m Lk"]:
     """Gradients on the twists of all bodies as one matrix."""
-    m, L, _ = jacobian.shape
-    return jacobian.reshape(m, 6 * L)
+    m, L, k = jacobian.shape
+    return jacobian.reshape(m, L * k)
 
 
 class AbstractConstraints(eqx.Module):

@@ -65,15 +65,18 @@ def test_batch_of_stacked_models_outside_jit():
 
 
 def test_compiled_once():
-    """Other numbers, times of saving and tolerances do not compile again; other shapes do."""
+    """Other numbers, times of saving and tolerances do not compile again; other shapes do.
+
+    The forces are traced once for all of the programs in which they are the same function.
+    """
     traces = []
 
     def moment(t, R, omega):
         traces.append(1)
         return -0.1 * omega
 
-    def run(weight, omega, t1, ts, **tolerances):
-        body = rj.FixedPointBody((3.0, 2.0, 1.0), rj.AxialGravityPotential(weight), moment)
+    def run(weight, omega, t1, ts, inertia=(3.0, 2.0, 1.0), **tolerances):
+        body = rj.FixedPointBody(inertia, rj.AxialGravityPotential(weight), moment)
         state = rj.State(angular_velocity=omega)
         before = len(traces)
         rj.simulate(rj.NullSpace(body), state, t1, ts=ts, solver=diffrax.Tsit5(), **tolerances)
@@ -83,7 +86,9 @@ def test_compiled_once():
     assert run(2.0, (0.3, 0.2, 3.0), 1.0, [0.2, 0.5], rtol=1e-6, atol=1e-6) == 0
     assert run(2.0, (0.3, 0.2, 3.0), 2.0, [0.7, 1.5], rtol=1e-6, atol=1e-6) == 0
     assert run(2.0, (0.3, 0.2, 3.0), 2.0, [0.7, 1.5], rtol=1e-7, atol=1e-8) == 0
-    assert run(2.0, (0.3, 0.2, 3.0), 2.0, [0.7, 1.5, 1.6], rtol=1e-7, atol=1e-8) > 0
+    assert run(2.0, (0.3, 0.2, 3.0), 2.0, [0.7, 1.5, 1.6], rtol=1e-7, atol=1e-8) == 0
+    tensor = np.diag((3.0, 2.0, 1.0))
+    assert run(2.0, (0.3, 0.2, 3.0), 2.0, [0.7, 1.5], tensor, rtol=1e-7, atol=1e-8) > 0
 
 
 def test_jit_of_the_caller():

@@ -55,7 +55,8 @@ class Chart(eqx.Module):
         """The increment of the origin."""
         positions, p = self.layout.poses(self.origin)
         rest = self.origin[self.layout.num_positions :]
-        return Increment(jnp.zeros_like(positions), jnp.zeros_like(p[:, 1:]), jnp.zeros_like(rest))
+        shift = jnp.zeros_like(positions[:, : self.layout.shift])
+        return Increment(shift, jnp.zeros_like(p[:, 1:]), jnp.zeros_like(rest))
 
     def point(self, u: Increment) -> Float[Array, " N"]:
         """The unknowns of an increment."""
@@ -126,7 +127,7 @@ def velocity(model: AbstractFormulation, y: Float[Array, " N"], rate: Any, rates
     shift, p_dot = layout.poses(rate)
     _, p = layout.poses(y)
     turn = each(lambda p, p_dot: _ROTATION.angular_velocity(p, p_dot, rates), p, p_dot)
-    return Increment(shift, turn, rate[layout.num_positions :])
+    return Increment(shift[:, : layout.shift], turn, rate[layout.num_positions :])
 
 
 def each(function, *rows):
