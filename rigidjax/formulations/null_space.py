@@ -15,6 +15,7 @@ from ..rotations.matrix import to_body, to_space
 from ..side_by_side import side_by_side
 from ..system import System, check_system, has_joints
 from ..system.articulated import articulated
+from ..system.attachment import Placements, Poses
 from ..system.dynamics import Motion, body_accelerations, consistent_rates, motion
 from ..system.mechanics import SystemMechanics
 from ..system.reactions import rotors
@@ -64,17 +65,17 @@ class AbstractNullSpace(AbstractMinimalRates):
 
     def rates_by(self, motion, t, y: Unknowns) -> Unknowns:
         """`vector_field`, accelerations by `dynamics.motion` or by `articulated`."""
-        poses, nu = self.poses(t, y), split_chart(y)[0]
-        places = self.mechanics.place(poses)
-        of = motion(self.mechanics, t, poses, places, self.minimal(poses, nu))
+        _, places, of = self._moved_by(motion, t, y)
         return constant_chart(self.joined_rates(y, places, of), y)
+
+    def _moved_by(self, motion, t, y: Unknowns) -> tuple[Poses, Placements, Motion]:
+        mechanics, poses = self.mechanics, self.poses(t, y)
+        places, nu = mechanics.place(poses), self.minimal(poses, split_chart(y)[0])
+        return poses, places, motion(mechanics, t, poses, places, nu)
 
     @compiled
     def accelerations(self, t, y):
-        poses = self.poses(t, y)
-        places = self.mechanics.place(poses)
-        nu = self.minimal(poses, split_chart(y)[0])
-        of = motion(self.mechanics, t, poses, places, nu)
+        poses, _, of = self._moved_by(motion, t, y)
         return body_accelerations(self.mechanics, t, poses, of.rates, of.derivatives)
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:

@@ -98,8 +98,8 @@ def joint_motion(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
 ) -> tuple[Relative, Float[Array, "6"]]:
     """Relative pose and twist of a joint, in its frame."""
-    mechanics = model.mechanics
-    _, places, twists = model.motion(t, y)
+    model = model.ready()
+    mechanics, (_, places, twists) = model.mechanics, model.motion(t, y)
     relative = mechanics.joint_twists(places, twists)
     index = mechanics.system.joint_index(name)
     group = next(g for g, group in enumerate(mechanics.groups) if index in group.indices)
