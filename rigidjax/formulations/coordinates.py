@@ -143,10 +143,7 @@ class AbstractCoordinates(eqx.Module):
         mechanics, p = self.mechanics, state.orientation
         a = self.coordinates_of(p, reference)
         poses = mechanics.poses(state.position, jax.vmap(euler_map)(p), jnp.zeros(0))
-        angles = jnp.zeros(0, state.position.dtype)
-        if self.followed:
-            angles = mechanics.angles(poses)
-        places = mechanics.place(poses)
+        places, angles = mechanics.place(poses), mechanics.angles(poses, self.followed)
         twists = Twists(state.velocity, state.angular_velocity)
         velocities = self.velocities_of(t, poses, places, a, twists)
         return self.layout.join_all(state.position, a, velocities, angles)
@@ -156,19 +153,9 @@ class AbstractCoordinates(eqx.Module):
         """Poses and twists of all bodies, as forces see them."""
         return self.mechanics.kinematics(*self.motion(t, y))
 
-    def angle_rates(self, places, twists: Twists) -> Float[Array, " A"]:
+    def angle_rates(self, places: Placements, twists: Twists) -> Float[Array, " A"]:
         """Rates of the angles that are unknowns."""
-        if not self.followed:
-            return jnp.zeros(0, twists.linear.dtype)
-        mechanics = self.mechanics
-        relative = mechanics.by_joint(mechanics.joint_twists(places, twists))
-        placed = mechanics.by_joint(places)
-        rates = []
-        for j in self.followed:
-            joint = mechanics.system.joints[j]
-            nu = joint.rates(placed[j].relative, relative[j])
-            rates.append(nu[joint.num_translations])
-        return jnp.stack(rates)
+        return self.mechanics.angle_rates(places, twists, self.followed)
 
     @compiled
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -256,7 +243,8 @@ class AbstractCoordinates(eqx.Module):
         a = jax.vmap(self.rotation.project)(a)
         x = x + change[:, :3]
         if angles.size:
-            angles = mechanics.angles(mechanics.poses(x, self.matrices(a, reference), angles))
+            poses = mechanics.poses(x, self.matrices(a, reference), angles)
+            angles = mechanics.angles(poses, self.followed)
         velocities = self.layout.velocities(values)
         return join_chart(self.layout.join_all(x, a, velocities, angles), y)
 

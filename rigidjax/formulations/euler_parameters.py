@@ -168,7 +168,7 @@ class EulerParameters(AbstractAbsolute):
             square = jnp.sum(p * p)
             across = solve_inertia(inertia, so3.multiply(so3.conjugate(p), load)[1:])
             radial = jnp.sum(p_dot * p_dot) / square
-            return 0.25 * so3.multiply(p, _pure(across)) / square**2 - radial * p
+            return 0.25 * so3.multiply(p, so3.pure(across)) / square**2 - radial * p
 
         p_ddot = jax.vmap(turning)(*self.split_coordinates(y), mechanics.inertias, forces[:, -4:])
         shifts = forces[:, :-4] / mechanics.masses[:, None]
@@ -198,21 +198,16 @@ class EulerParameters(AbstractAbsolute):
 
         def on_body(p, p_dot, inertia, R, moment, virial):
             h = so3.multiply(so3.conjugate(p), p_dot)[1:]
-            gyroscopic = 8.0 * so3.multiply(p_dot, _pure(angular_momentum(inertia, h)))
+            gyroscopic = 8.0 * so3.multiply(p_dot, so3.pure(angular_momentum(inertia, h)))
             if self.form != "simplified-gyroscopic":
                 turned = so3.multiply(so3.conjugate(p), gyroscopic)[1:]
-                gyroscopic = so3.multiply(p, _pure(turned))
+                gyroscopic = so3.multiply(p, so3.pure(turned))
             load = self._along(R, moment, virial) * p - gyroscopic
-            return load + 2.0 * so3.multiply(p, _pure(moment))
+            return load + 2.0 * so3.multiply(p, so3.pure(moment))
 
         rotations = jnp.asarray(kinematics.rotations)
         loads = jax.vmap(on_body)(p, p_dot, mechanics.inertias, rotations, wrenches[:, 3:], virials)
         return self.layout.join(wrenches[:, :3], loads)
-
-
-def _pure(w: Float[Array, "3"]) -> Float[Array, "4"]:
-    """The quaternion without real part."""
-    return jnp.concatenate([jnp.zeros_like(w[:1]), w])
 
 
 def gyroscopic_multiplier(

@@ -76,7 +76,7 @@ class Hamiltonian(AbstractFormulation):
 
     def velocities_of(self, t, poses, places, coordinates, twists):
         def momentum(q, inertia, omega):
-            return 2.0 * so3.multiply(q, _pure(angular_momentum(inertia, omega)))
+            return 2.0 * so3.multiply(q, so3.pure(angular_momentum(inertia, omega)))
 
         mechanics = self.mechanics
         p = jax.vmap(momentum)(coordinates, mechanics.inertias, twists.angular)
@@ -120,7 +120,7 @@ class Hamiltonian(AbstractFormulation):
             rate = 0.25 * so3.multiply(q, jnp.concatenate([radial, across]))
             slope = 0.25 * so3.multiply(p, jnp.concatenate([-radial, across]))
             # What of f is along q, the multiplier takes.
-            return rate, slope + 2.0 * so3.multiply(q, _pure(moment))
+            return rate, slope + 2.0 * so3.multiply(q, so3.pure(moment))
 
         q_dot, p_dot = jax.vmap(rates)(*self._phases(y), mechanics.inertias, wrenches[:, 3:])
         velocities = jnp.asarray(kinematics.velocities)
@@ -169,7 +169,3 @@ def inverse_mass_matrix(
 
 def _half_trace(inertia):
     return 0.5 * (jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia))
-
-
-def _pure(w: Float[Array, "3"]) -> Float[Array, "4"]:
-    return jnp.concatenate([jnp.zeros_like(w[:1]), w])

@@ -15,7 +15,7 @@ from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system.attachment import Poses
 from ..system.constraints import loop_gradient
-from ..system.gaps import alignments
+from ..system.gaps import alignments, by_joint
 from ..system.mechanics import SystemMechanics, Twists
 from ..system.trees import null_space, owners, rate_lengths
 
@@ -129,7 +129,7 @@ def violations(
     largest = jnp.maximum(_largest_rate(mechanics, t, poses, places, twists), jnp.max(driven))
     velocity = rate / jnp.maximum(largest, _REST / TOLERANCE)
     position = jnp.abs(mechanics.constraint(t, places)) / allowed
-    return _by_joint(mechanics, position), _by_joint(mechanics, velocity)
+    return by_joint(mechanics, position), by_joint(mechanics, velocity)
 
 
 def _largest_rate(mechanics: SystemMechanics, t, poses, places, twists: Twists) -> Array:
@@ -145,13 +145,6 @@ def _largest_rate(mechanics: SystemMechanics, t, poses, places, twists: Twists) 
     squares = jnp.where((masses > 0) & jnp.isfinite(squares), squares, 0.0)
     moving = jnp.concatenate([twists.linear / lengths, twists.angular], axis=1)
     return jnp.maximum(jnp.max(jnp.abs(moving)), jnp.sqrt(jnp.max(squares)))
-
-
-def _by_joint(mechanics: SystemMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
-    """Largest absolute value of the constraints of each joint."""
-    owners = np.array(mechanics.constraint_owners(), int)
-    count = len(mechanics.system.closing_names)
-    return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
 
 
 def _massless(model: "AbstractCoordinates", t, poses, places) -> Array:

@@ -119,11 +119,7 @@ class Relative(AbstractNullSpace):
 
     def _angles(self, poses: Poses) -> Float[Array, " A"]:
         """Angles of the joints of loops that are followed."""
-        if not self.followed:
-            return jnp.zeros(0, poses.positions.dtype)
-        mechanics, joints = self.mechanics, self.multibody.joints
-        found = mechanics.coordinates(mechanics.place(poses))
-        return jnp.stack([found[j][joints[j].num_translations] for j in self.followed])
+        return self.mechanics.angles(poses, self.followed)
 
     def quaternions(self, state: State) -> Float[Array, "k 4"]:
         return self._quaternions(state, self.mechanics.place(self._poses_of(state)))

@@ -5,6 +5,7 @@ from ..formulations import (
     AbstractFormulation,
     AbstractNullSpace,
     Hamiltonian,
+    JointStart,
     Relative,
 )
 from ..system import has_joints
@@ -29,6 +30,8 @@ def unknown_names(model: AbstractFormulation) -> list[str]:
 
     **Returns:** `model.num_unknowns` names.
     """
+    if isinstance(model, JointStart):
+        return unknown_names(model.model)
     return [
         *_positions(model),
         *_velocities(model),

@@ -91,6 +91,11 @@ def axial_product(
     )
 
 
+def pure(w: Float[Array, "3"]) -> Float[Array, "4"]:
+    """The quaternion of a vector, without real part."""
+    return jnp.concatenate([jnp.zeros_like(w[:1]), w])
+
+
 def multiply(p: Float[Array, "4"], q: Float[Array, "4"]) -> Float[Array, "4"]:
     r"""The quaternion product $p\,q$, shape (4,): first rotate by $q$, then by $p$.
 
@@ -135,7 +140,7 @@ def turned_skew(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3 3
     **Source:** Betsch-Siebert (34), Appendix B.
     """
     E = right_matrix(p)[:, 1:].T
-    return -E @ right_matrix(jnp.concatenate([jnp.zeros_like(w[:1]), w])) @ E.T
+    return -E @ right_matrix(pure(w)) @ E.T
 
 
 def conjugate(p: Float[Array, "4"]) -> Float[Array, "4"]:

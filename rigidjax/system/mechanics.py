@@ -1,5 +1,6 @@
 """The bodies of a system, stacked, with joints or without: the mechanics that formulations use."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -123,16 +124,28 @@ class SystemMechanics(eqx.Module):
 
     def _turned(self, poses, angles):
         tracked = np.array(self.tracked)
-        found = self.angles(poses)
+        found = self.angles(poses, self.tracked)
         turns = jax.lax.stop_gradient(angles - found)
         turns = 2 * jnp.pi * jnp.round(turns / (2 * jnp.pi))
         return Poses(poses.positions, poses.rotations, poses.turns.at[tracked].set(turns))
 
-    def angles(self, poses: Poses) -> Float[Array, " k"]:
-        """Angles of the tracked joints, rad."""
-        by_joint = self.coordinates(self.place(poses))
-        joints = self.system.joints
-        return jnp.stack([by_joint[j][joints[j].num_translations] for j in self.tracked])
+    def angles(self, poses: Poses, followed: Sequence[int]) -> Float[Array, " k"]:
+        """Angles of these joints, rad."""
+        if not followed:
+            return jnp.zeros(0, poses.positions.dtype)
+        found, joints = self.coordinates(self.place(poses)), self.system.joints
+        return jnp.stack([found[j][joints[j].num_translations] for j in followed])
+
+    def angle_rates(
+        self, places: Placements, twists: Twists, followed: Sequence[int]
+    ) -> Float[Array, " k"]:
+        """Rates of the angles of these joints, rad/s."""
+        if not followed:
+            return jnp.zeros(0, twists.linear.dtype)
+        placed, joints = self.by_joint(places), self.system.joints
+        relative = self.by_joint(self.joint_twists(places, twists))
+        rates = {j: joints[j].rates(placed[j].relative, relative[j]) for j in followed}
+        return jnp.stack([rates[j][joints[j].num_translations] for j in followed])
 
     def place(self, poses: Poses) -> Placements:
         """Placement of every group of joints."""

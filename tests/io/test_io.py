@@ -128,6 +128,7 @@ def test_bodies_that_translate_have_names_and_masses():
                 *["pin.rate1", "knee.rate1", "pin.angle"],
             ],
         ),
+        (rj.JointStart, "pin.angle"),
         (
             lambda system: rj.Absolute(system, rj.RotationVector(), index=3),
             [
@@ -144,7 +145,7 @@ def test_bodies_that_translate_have_names_and_masses():
             "knee.mu5",
         ),
     ],
-    ids=["null space", "index 3", "stabilized"],
+    ids=["null space", "joint start", "index 3", "stabilized"],
 )
 def test_unknowns_of_systems_with_joints_have_names(model, names):
     bodies = [

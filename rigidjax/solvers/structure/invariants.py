@@ -14,7 +14,7 @@ from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import euler_tensor
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product
-from ...rotations.so3 import conjugate, multiply, unskew
+from ...rotations.so3 import conjugate, multiply, pure, unskew
 from .discrete_gradient import defect
 
 Inertia = Float[Array, "3"] | Float[Array, "3 3"]
@@ -29,8 +29,7 @@ def quaternion_momentum(
 
     **Source:** Betsch-Siebert (3), (32).
     """
-    m = angular_momentum(inertia, omega)
-    return 2.0 * multiply(q, jnp.stack([jnp.zeros_like(m[0]), m[0], m[1], m[2]]))
+    return 2.0 * multiply(q, pure(angular_momentum(inertia, omega)))
 
 
 def invariants(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "4"]:

@@ -72,7 +72,7 @@ def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array
         free = ~np.array(is_held(mechanics))[:, None]
         tangent = jax.vmap(model.rotation.rate)(a, twists.angular)
         velocities = layout.join(twists.linear, jnp.where(free, phase.rates, tangent))
-    angles = mechanics.angles(poses) if phase.angles.size else phase.angles
+    angles = mechanics.angles(poses, mechanics.tracked)
     return layout.join_all(phase.positions, a, velocities, angles)
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from ...bodies.euler_equations import solve_inertia
 from ...bodies.fixed_point import FixedPointBody
 from ...rotations.euler_map import euler_map
-from ...rotations.so3 import conjugate, multiply
+from ...rotations.so3 import conjugate, multiply, pure
 from .equations import AbstractMotionStep
 from .increments import conformal
 from .invariants import discrete_gradient, invariants, quaternion_momentum
@@ -67,8 +67,7 @@ class SaddlePointStep(AbstractMotionStep):
             square = jnp.sum(q * q)
             omega = 0.25 * solve_inertia(body.inertia, total[1:])
             moment = body.extra_moment(self.t0 + 0.5 * h, euler_map(q) / square, omega)
-            pure = jnp.concatenate([jnp.zeros_like(moment[:1]), moment])
-            push = push - 2.0 * h * multiply(q, pure) / square
+            push = push - 2.0 * h * multiply(q, pure(moment)) / square
         return jnp.concatenate([move, push, 0.5 * (jnp.sum(q1 * q1) - 1.0)[None]])
 
     def end(self, Z: Float[Array, "9"]) -> Motion:

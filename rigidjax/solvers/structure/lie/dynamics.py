@@ -108,21 +108,12 @@ class Dynamics(eqx.Module):
 
     def angle_rates(self, t, pose: Pose, w) -> Float[Array, " A"]:
         """Rates of the angles of `Pose`."""
-        mechanics, places = self.mechanics, self._placed(pose)[1]
-        if not mechanics.tracked:
-            return jnp.zeros(0, w.dtype)
-        placed = mechanics.by_joint(places)
-        relative = mechanics.by_joint(mechanics.joint_twists(places, self.twists(w)))
-        joints = mechanics.system.joints
-        rates = [joints[j].rates(placed[j].relative, relative[j]) for j in mechanics.tracked]
-        firsts = [joints[j].num_translations for j in mechanics.tracked]
-        return jnp.stack([rate[k] for rate, k in zip(rates, firsts, strict=True)])
+        _, places = self._placed(pose)
+        return self.mechanics.angle_rates(places, self.twists(w), self.mechanics.tracked)
 
     def angles(self, pose: Pose) -> Float[Array, " A"]:
         """Angles of the joints in a pose, with the turns of `Pose.angles`."""
-        if not self.mechanics.tracked:
-            return pose.angles
-        return self.mechanics.angles(self._placed(pose)[0])
+        return self.mechanics.angles(self._placed(pose)[0], self.mechanics.tracked)
 
     def virials(self, t, pose: Pose, w, lam) -> Float[Array, " L"]:
         r"""$p \cdot$ force on the quaternion of each body but for its inertia, J: what stretches
