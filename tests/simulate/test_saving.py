@@ -20,7 +20,9 @@ TS = np.linspace(0.1, 0.9, 5)
 @pytest.fixture(scope="module")
 def everything():
     saveat = diffrax.SaveAt(t0=True, t1=True, ts=TS, steps=True, dense=True)
-    return rj.simulate(MODEL, START, 1.0, saveat=saveat, rtol=1e-9, atol=1e-9)
+    # The longer the steps, the more of the round-off of the weights of dense output is seen at
+    # their ends: at 1e-9 it is 1.00e-14 to 1.05e-14 of the unknowns, whatever the start.
+    return rj.simulate(MODEL, START, 1.0, saveat=saveat, rtol=1e-10, atol=1e-10)
 
 
 def test_all_kinds_of_times_at_once(everything):
@@ -53,7 +55,7 @@ def test_dense_output_agrees_with_what_was_saved(everything):
 
 @pytest.fixture(scope="module")
 def saved():
-    return rj.simulate(MODEL, START, 1.0, ts=TS, rtol=1e-9, atol=1e-9)
+    return rj.simulate(MODEL, START, 1.0, ts=TS, rtol=1e-10, atol=1e-10)
 
 
 def test_saved_times_do_not_depend_on_what_else_is_saved(saved, everything):
@@ -71,7 +73,7 @@ def test_functions_get_projected_unknowns(saved):
         return jnp.concatenate([y, jnp.stack(MODEL.drift(t, y))])
 
     found = rj.simulate(
-        MODEL, START, 1.0, saveat=diffrax.SaveAt(ts=TS, fn=function), rtol=1e-9, atol=1e-9
+        MODEL, START, 1.0, saveat=diffrax.SaveAt(ts=TS, fn=function), rtol=1e-10, atol=1e-10
     ).ys
     assert np.max(found[:, -2:]) < 1e-13
     assert cases.error(found[:, :-2], saved.ys) < 1e-12
