@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..bodies.fixed_point import FixedPointBody
 from ..formulations import AbstractFormulation
 from ..formulations.joint_checks import TOLERANCE, violations
 from ..rotations.euler_map import euler_map
@@ -57,9 +56,7 @@ class Directions(eqx.Module):
 
 def num_rates(model: AbstractFormulation) -> int:
     """Number of minimal velocities: those of the spanning trees, before loops are closed."""
-    if isinstance(model.system, FixedPointBody):
-        return 3
-    return sum(model.system.rates_of_bodies)
+    return sum(model.multibody.rates_of_bodies)
 
 
 def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ...]:
@@ -70,8 +67,8 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
 
     **Errors:** `ValueError` for a system with a `VelocityConstraint`.
     """
-    system = model.system
-    if isinstance(system, System) and system.velocity_constraints:
+    system = model.multibody
+    if system.velocity_constraints:
         raise ValueError(
             "Starts are fitted where positions and rates are free alike; the `VelocityConstraint` "
             f"{system.velocity_constraints[0].name!r} holds rates and leaves positions free. Give "
@@ -95,8 +92,8 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
 def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
     """Constraints of the loops on the minimal velocities in a state, without units, (m, f), on the
     host."""
-    system = model.system
-    if isinstance(system, FixedPointBody) or not system.closes:
+    system = model.multibody
+    if not system.closes:
         return np.zeros((0, num_rates(model)))
     return np.asarray(_loop_rows(system, state).matrix)
 
@@ -150,12 +147,12 @@ def displaced(
     **Source:** Lang (11) with (24), for the kinematics.
     """
     state = state.normalized()
-    system = model.system
+    system = model.multibody
     if has_joints(system):
         return _displaced_with_joints(system, state, t, directions, positions, rates)
     change = directions.free @ positions
     rate_change = directions.free @ rates
-    if isinstance(system, FixedPointBody):
+    if not system.translates:
         change, rate_change = (jnp.pad(x, (3, 0)) for x in (change, rate_change))
     change, rate_change = change.reshape(-1, 6), rate_change.reshape(-1, 6)
     turned = jax.vmap(multiply)(state.orientation, jax.vmap(exp_quaternion)(change[:, 3:]))

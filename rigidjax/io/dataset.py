@@ -14,7 +14,6 @@ from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..rotations.so3 import multiply
 from ..solution import Solution
-from ..system import System
 from .mechanism import describe_mechanism
 from .names import body_names, unknown_names
 
@@ -213,9 +212,7 @@ def _frames(model, t, y):
 
 def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict[str, Any]:
     """Inertias as full tensors, and masses where bodies translate."""
-    system = model.system
-    bodies: Any = system.bodies if isinstance(system, System) else [system]
-    tensors = []
+    bodies, tensors = model.multibody.bodies, []
     for body in bodies:
         value = np.asarray(body.inertia)
         principal = value.ndim - len(batch) == 1

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..solution import Solution
-from ..system import System
 from .style import GREY, PALETTE
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def draw_speeds(ax: "Axes", solution: Solution) -> None:
     reached = np.isfinite(ts)
     omega = np.asarray(solution.states.angular_velocity)[reached]
     speed = np.sqrt(np.sum(omega * omega, axis=-1))
-    system = solution.model.system
-    names = [body.name for body in system.bodies] if isinstance(system, System) else ["body"]
+    names = [body.name for body in solution.model.multibody.bodies]
     for i, color in enumerate(body_colors(len(names))):
         ax.plot(ts[reached], speed[:, i], color=color, label=names[i])
     ax.set_title("Angular speed")
