@@ -153,9 +153,9 @@ def test_only_what_moves_has_a_tangent(members):
     end = lambda m: run("native")(m, rates[0])[0]  # noqa: E731
     program = jax.make_jaxpr(lambda m: jax.jvp(end, (m,), (m,)))(moments[0])
     (given,) = {e.params["given"] for e in equations(program.jaxpr) if "given" in e.params}
-    # The moments, in the vector field and in the projection.
-    assert sum(given) == 2
-    assert len(given) > 4
+    # The moments, of the body and of its mechanics, in the vector field and in the projection.
+    assert sum(given) == 4
+    assert len(given) > 10
 
 
 LOOPS = {
