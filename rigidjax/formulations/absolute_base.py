@@ -13,6 +13,7 @@ from ..system import has_joints
 from ..system.constraints import project_twists
 from ..system.dynamics import constrained_accelerations
 from ..system.mechanics import Twists
+from ..system.rows import each
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
@@ -139,7 +140,7 @@ class AbstractAbsolute(AbstractFormulation):
         values, _ = split_chart(y)
         mechanics, (x, a) = self.mechanics, self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
-        a_dot = jax.vmap(self.rotation.project_rate)(a, a_dot, mechanics.inertias)
+        a_dot = each(self.rotation.project_rate, a, a_dot, mechanics.inertias)
         if not mechanics.is_free:
             poses = self.poses(t, y)
             twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
@@ -160,7 +161,7 @@ class AbstractAbsolute(AbstractFormulation):
     def motion(self, t, y):
         v, _ = self.layout.twists(split_chart(y)[0])
         poses = self.poses(t, y)
-        omega = jax.vmap(self.rotation.angular_velocity)(*self.split_coordinates(y))
+        omega = each(self.rotation.angular_velocity, *self.split_coordinates(y))
         return poses, self.mechanics.place(poses), Twists(v, omega)
 
     def coordinate_rates(self, y, twists):
@@ -187,7 +188,7 @@ class AbstractAbsolute(AbstractFormulation):
             moment = mechanics.momenta(v_dot, w_dot[:, 3:])[:, 3:]
             moment = moment + mechanics.gyroscopic(twists.angular)
         of_body = lambda *of: constrained_acceleration(self.rotation, *of)  # noqa: E731
-        a_ddot = jax.vmap(of_body)(a, a_dot, mechanics.inertias, moment)
+        a_ddot = each(of_body, a, a_dot, mechanics.inertias, moment)
         rate = self.layout.join_all(
             twists.linear, a_dot, self.layout.join(v_dot, a_ddot), self.angle_rates(places, twists)
         )

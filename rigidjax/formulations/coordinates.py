@@ -27,6 +27,7 @@ from ..system.constraints import pose_correction
 from ..system.gaps import gaps
 from ..system.mechanics import SystemMechanics, Twists
 from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
+from ..system.rows import each
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
 
@@ -112,10 +113,10 @@ class AbstractCoordinates(eqx.Module):
 
     def matrices(self, a, reference) -> Float[Array, "k 3 3"]:
         """Rotation matrices of coordinates in the charts `reference`."""
-        R = jax.vmap(self.rotation.to_matrix)(a)
+        R = each(self.rotation.to_matrix, a)
         if reference is None:
             return R
-        return jax.vmap(lambda p, R: product(euler_map(p), R))(reference, R)
+        return each(lambda p, R: product(euler_map(p), R), reference, R)
 
     def coordinates_of(self, p: Float[Array, "k 4"], reference) -> Float[Array, "k n"]:
         """Coordinates of unit quaternions in the charts `reference`."""
@@ -229,7 +230,7 @@ class AbstractCoordinates(eqx.Module):
         """Unknowns whose rotation coordinates satisfy their own constraints."""
         values, _ = split_chart(y)
         x, a = self.layout.poses(values)
-        a, angles = jax.vmap(self.rotation.project)(a), self.layout.angles(values)
+        a, angles = each(self.rotation.project, a), self.layout.angles(values)
         return join_chart(self.layout.join_all(x, a, self.layout.velocities(values), angles), y)
 
     def newton_step(self, t, y: Unknowns) -> Unknowns:

@@ -19,6 +19,7 @@ from ..system.attachment import Placements, Poses
 from ..system.dynamics import Motion, body_accelerations, consistent_rates, motion
 from ..system.mechanics import SystemMechanics
 from ..system.reactions import rotors
+from ..system.rows import each
 from ..system.trees import free_bodies, rows_of_free, tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
@@ -169,7 +170,7 @@ class NullSpace(AbstractNullSpace):
 
     def coordinate_rates(self, y, twists):
         _, a = self.layout.poses(split_chart(y)[0])
-        return jax.vmap(self.rotation.rate)(a, twists.angular)
+        return each(self.rotation.rate, a, twists.angular)
 
     def joined_rates(self, y, places, of):
         return self.layout.join_all(

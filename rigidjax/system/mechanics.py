@@ -20,7 +20,7 @@ from ..rotations.so3 import skew
 from .attachment import JointGroup, Placements, Poses, group_joints
 from .force_groups import group_forces
 from .lengths import characteristic_lengths
-from .rows import take
+from .rows import each, take
 from .topology import GROUND
 
 
@@ -360,12 +360,17 @@ class SystemMechanics(eqx.Module):
 
     def applied(self, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Applied wrenches: forces in space, moments in body components."""
+        return jnp.concatenate(self._loads(t, kinematics), axis=1)
+
+    def _loads(self, t, kinematics: Kinematics) -> tuple[Float[Array, "L 3"], Float[Array, "L 3"]]:
+        """Applied forces, space components, and moments, body components."""
         system = self.system
         groups, others = group_forces(system.all_forces, system.bodies, system.joints)
-        total = self.stacked(system.wrenches_of(others, t, kinematics))
+        forces, moments = self._separate(system.wrenches_of(others, t, kinematics))
         for group in groups:
-            total = total + group.wrenches(t, system.bodies, kinematics)
-        return total
+            wrenches = group.wrenches(t, system.bodies, kinematics)
+            forces, moments = forces + wrenches[:, :3], moments + wrenches[:, 3:]
+        return forces, moments
 
     def wrenches_of(self, forces, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Those of forces that are not among the forces of the system."""
@@ -374,13 +379,13 @@ class SystemMechanics(eqx.Module):
 
     def stacked(self, wrenches) -> Float[Array, "L 6"]:
         """Wrenches of all bodies as one array."""
+        return jnp.concatenate(self._separate(wrenches), axis=1)
+
+    def _separate(self, wrenches) -> tuple[Float[Array, "L 3"], Float[Array, "L 3"]]:
         zero = jnp.zeros(3, self.masses.dtype)
-        return jnp.stack(
-            [
-                jnp.concatenate([zero if f is None else f, zero if m is None else m])
-                for f, m in wrenches
-            ]
-        )
+        columns = zip(*wrenches, strict=True)
+        forces, moments = ([zero if v is None else v for v in column] for column in columns)
+        return jnp.stack(forces), jnp.stack(moments)
 
     def virials(self, t, kinematics: Kinematics) -> Float[Array, "L 3 3"]:
         r"""Symmetric parts of $\sum f \otimes u$ (see `AbstractForce.virials`), N m."""
@@ -413,7 +418,7 @@ class SystemMechanics(eqx.Module):
         """Derivatives of the twists of the bodies, were they free."""
         linear, moments = self.free_loads(t, kinematics)
         omega = jnp.asarray(kinematics.angular_velocities)
-        return Twists(linear, jax.vmap(euler_equations)(self.inertias, omega, moments))
+        return Twists(linear, each(euler_equations, self.inertias, omega, moments))
 
     def free_loads(
         self, t, kinematics: Kinematics
@@ -422,8 +427,8 @@ class SystemMechanics(eqx.Module):
         moments, body components; `None` without forces, so that no operation is spent on them."""
         if not self.system.all_forces:
             return jnp.zeros_like(jnp.asarray(kinematics.velocities)), None
-        wrenches = self.applied(t, kinematics)
-        return wrenches[:, :3] / self.masses[:, None], wrenches[:, 3:]
+        forces, moments = self._loads(t, kinematics)
+        return forces / self.masses[:, None], moments
 
     def bias(self, function, t, poses: Poses, twists: Twists):
         """Time derivative of `function(t, poses)` along the motion at fixed velocities."""

@@ -7,7 +7,6 @@ velocities, angles of joints) is a vector space.
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -23,6 +22,7 @@ from ....rotations.guarded import (
 )
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import axial_product, conjugate, dexp_inv, dot, log_quaternion, multiply
+from ....system.rows import each
 
 _ROTATION = Quaternion()
 
@@ -128,13 +128,6 @@ def velocity(model: AbstractFormulation, y: Float[Array, " N"], rate: Any, rates
     _, p = layout.poses(y)
     turn = each(lambda p, p_dot: _ROTATION.angular_velocity(p, p_dot, rates), p, p_dot)
     return Increment(shift[:, : layout.shift], turn, rate[layout.num_positions :])
-
-
-def each(function, *rows):
-    """`function` of every body; without a batch for a single one."""
-    if rows[0].shape[0] == 1:
-        return function(*(row[0] for row in rows))[None]
-    return jax.vmap(function)(*rows)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:

@@ -12,12 +12,13 @@ from ....formulations import Absolute, AbstractFormulation, NullSpace
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import cross, dot
 from ....system import has_joints
+from ....system.rows import each
 from ...implicit import solved
 from ...terms import unwrapped
 from ..base import AbstractStructureSolver
 from .alpha_step import AlphaStep, Coefficients, coefficients, newton
 from .base import is_inside
-from .chart import Chart, each
+from .chart import Chart
 from .dynamics import Dynamics, Pose
 from .interpolation import PoseInterpolation
 from .unknowns import Unknowns
