@@ -44,7 +44,7 @@ from rigidjax.identification import (
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.evaluation import evaluate
 from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.options import Options, prepare, trials
+from rigidjax.identification.fit.options import prepare, search_of, trials
 from rigidjax.identification.fit.problem import make_problem
 
 SPREAD = 0.3
@@ -274,10 +274,9 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
     theirs, other = _scipy_fit(data, start, factor, GENTLE[name][2])
     runs = stack_runs(data)
     model, states = prepare(off, runs, state0)
-    options = Options(horizons=(1.0,))
     simulation = trials(Simulation(), runs.ts.dtype)
     problem, _ = make_problem(model, runs, states, study.parameters, simulation)
-    search = options.search(runs.ts.dtype)
+    search = search_of(runs.ts.dtype, (1.0,))
     forward = eqx.filter_jit(lambda p: p.residuals(p.leaves(*_own(p)), _run(p)))
     linearise = eqx.filter_jit(lambda p: evaluate(p, *p.start()))
     taken = common.interleaved(

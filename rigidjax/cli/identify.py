@@ -2,13 +2,14 @@
 
 import hashlib
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from .. import io
 from ..identification import Fit, fitted_runs
+from ..identification.simulation import Settings
 from .case import Case, read_case
 from .case.method import Outputs
 from .fitting import (
@@ -86,7 +87,7 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
         found.report(outputs.report, force)
     if outputs.netcdf is None and outputs.html is None:
         return
-    how = {k: v for k, v in loaded.options.items() if k in _OF_SIMULATION}
+    how: Any = {k: v for k, v in loaded.options.items() if k in Settings.__annotations__}
     with working("predicting and writing"):
         runs = fitted_runs(found, loaded.measurements, **how)
         predicted = [run.values for run in runs]
@@ -115,9 +116,6 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
                 motion=view_fit(found, loaded.measurements[0], runs[0]) if begins else None,
                 force=force,
             )
-
-
-_OF_SIMULATION = ("solver", "rtol", "atol", "projection", "max_steps")
 
 
 def _check_figures() -> None:

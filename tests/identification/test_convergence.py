@@ -13,7 +13,7 @@ from identification import planted
 import rigidjax as rj
 from rigidjax.identification import PrincipalInertia
 from rigidjax.identification.fit.from_minimum import _ending
-from rigidjax.identification.fit.options import Options
+from rigidjax.identification.fit.options import search_of
 from rigidjax.identification.fit.precision import MOST_OFFSET
 
 
@@ -43,9 +43,7 @@ def test_a_bent_valley_is_followed_in_few_iterations():
 
 def ending(converged, offset, horizons=(1.0,), undetermined=()):
     """What is said of a search that ended so."""
-    search = dataclasses.replace(
-        Options(horizons=horizons).search(jnp.float64), tolerance=jnp.asarray(5e-3)
-    )
+    search = dataclasses.replace(search_of(jnp.float64, horizons), tolerance=jnp.asarray(5e-3))
     minimum = types.SimpleNamespace(converged=converged)
     verdict = types.SimpleNamespace(
         identifiable=not undetermined, condition=1.0, undetermined=[dict.fromkeys(undetermined, 1)]

@@ -18,7 +18,7 @@ from rigidjax.identification import (
 )
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.options import Options, trials
+from rigidjax.identification.fit.options import search_of, trials
 from rigidjax.identification.fit.problem import make_problem
 from rigidjax.identification.nearby_states import displaced, selection
 from rigidjax.identification.shooting.block_elimination import solve
@@ -159,7 +159,7 @@ def test_priors_count_between_segments():
     how = trials(rj.Simulation(), runs.ts.dtype)
     problem, _ = make_problem(cases.model(), runs, states, parameters, how)
     shot = shoot(problem, runs, 3)
-    search = Options(horizons=(1.0,)).search(runs.ts.dtype)
+    search = search_of(runs.ts.dtype, (1.0,))
     direct, later = minimise(problem, search), minimise(shot.problem, search)
     cost = {
         name: float(jnp.sum(at.residuals**2) + jnp.sum(at.prior.residuals**2))

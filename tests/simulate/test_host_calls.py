@@ -12,7 +12,7 @@ from jax._src.core import jaxprs_in_params
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.least_squares import minimise_from
-from rigidjax.identification.fit.options import Options, trials
+from rigidjax.identification.fit.options import search_of, trials
 from rigidjax.identification.fit.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 5)
@@ -55,7 +55,7 @@ def test_fits_do_not_call_the_host():
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
     how = trials(rj.Simulation(), runs.ts.dtype)
     problem, _ = make_problem(cases.model(), runs, states, cases.parameters(), how)
-    search = Options().search(runs.ts.dtype)
+    search = search_of(runs.ts.dtype)
     assert called(lambda p, s: minimise_from(p, *p.start(), s), problem, search) == set()
 
 

@@ -21,10 +21,12 @@ from ..simulation import Settings, Simulation, simulation_of
 from .evaluation import Evaluation
 from .first_order import FirstOrder
 from .least_squares import Search, minimise_from
-from .options import Options, prepare, trials
+from .options import prepare, search_of, trials
 from .precision import MOST_OFFSET
 from .problem import Problem, make_problem
 from .trust_region import inverse_gram
+
+_OF_SEARCH = ("horizons", "method", "loss", "max_iterations", "tolerance")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -91,10 +93,9 @@ def identify_batch(
     **Raises:** `TypeError` and `ValueError` for arguments that do not fit; as `rj.ensemble` for a
     store that cannot be taken.
     """
-    names = {field.name for field in dataclasses.fields(Options)}
-    how = Options(**{name: options.pop(name) for name in names & options.keys()})
+    how = {name: options.pop(name) for name in _OF_SEARCH if name in options}
     simulation = simulation_of("identify_batch", simulation, cast("Settings", options))
-    if isinstance(how.method, FirstOrder):
+    if isinstance(how.get("method"), FirstOrder):
         raise ValueError('`identify_batch` has no `FirstOrder`; use "levenberg-marquardt".')
     check_model("identify_batch", model)
     parameters = checked_parameters("identify_batch", parameters)
@@ -118,7 +119,7 @@ def identify_batch(
         trial = trials(simulation, runs.ts.dtype)
         problems.append(make_problem(tracked, runs, states, chosen, trial)[0])
     table = problems[0].components(all_runs[0].names)
-    search = how.search(all_runs[0].ts.dtype)
+    search = search_of(all_runs[0].ts.dtype, **how)
     samples = np.array([runs.num_samples for runs in all_runs])
     moving = [(p.shared, p.runs) for p in problems]
     if len({(jax.tree.structure(m), *map(np.shape, jax.tree.leaves(m))) for m in moving}) > 1:

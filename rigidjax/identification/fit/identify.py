@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, Unpack
+from typing import Unpack
 
 from ...formulations import AbstractFormulation
 from ...state import State
@@ -16,10 +16,18 @@ from ..statistics.plausibility import plausibility_notes
 from .first_order import FirstOrder, descend
 from .from_minimum import make_fit
 from .least_squares import minimise
-from .losses import AbstractLoss
+from .losses import AbstractLoss, Squares
 from .multi_start import best_start
 from .noise import first_guess, noise_note, noise_of_sensors, settle
-from .options import Options, check_start, check_starts, num_fitted, prepare, trials
+from .options import (
+    Method,
+    check_start,
+    check_starts,
+    num_fitted,
+    prepare,
+    search_of,
+    trials,
+)
 from .precision import tightened
 from .problem import make_problem
 from .result import Fit, IdentificationError
@@ -33,7 +41,7 @@ def identify(
     state0: State | Sequence[State] | None = None,
     simulation: Simulation | None = None,
     horizons: Sequence[float] = (0.1, 0.3, 1.0),
-    method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt",
+    method: Method = "levenberg-marquardt",
     loss: AbstractLoss | None = None,
     starts: int = 1,
     start_spread: float = 0.5,
@@ -87,30 +95,30 @@ def identify(
     parameters, and for parameters that act on nothing; `IdentificationError`.
     """
     how = simulation_of("identify", simulation, settings)
-    options = Options(horizons, method, loss, max_iterations, tolerance)
     check_model("identify", model)
     parameters = checked_parameters("identify", parameters)
     check_starts(starts, start_spread, segments)
     runs = stack_runs(measurements)
+    search = search_of(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
     model, states = prepare(model, runs, state0)
     told = prior_notes(parameters)
     # A prior, as a robust loss, must be weighed against the noise; so must several sensors.
-    single = len(runs.sensors) == 1 and options.is_least_squares and not told
+    single = len(runs.sensors) == 1 and isinstance(search.loss, Squares) and not told
     known = runs.noise_is_known or single
     if not known:
         runs = first_guess(runs, priors=bool(told))
     problem, notes = make_problem(model, runs, states, parameters, trials(how, runs.ts.dtype))
     notes = [*notes, *told]
     count = num_fitted(problem, runs)
-    given, search, shot = problem, options.search(runs.ts.dtype), None
+    given, shot = problem, None
     if starts > 1:
         problem, note = best_start(problem, search, starts, start_spread, seed)
         notes = [*notes, note]
     if segments > 1:
         shot = shoot(problem, runs, segments)
         problem, search = shot.problem, search.undivided()
-    if isinstance(options.method, FirstOrder):
-        problem, note = descend(problem, search.loss, options.method)
+    if isinstance(method, FirstOrder):
+        problem, note = descend(problem, search.loss, method)
         notes = [*notes, note]
     noise = {}
     if known:

@@ -1,8 +1,7 @@
 """Arguments of fits, checked, and what a fit starts from."""
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import diffrax
 import jax
@@ -23,63 +22,57 @@ from .losses import AbstractLoss, Squares
 from .problem import Problem
 from .result import IdentificationError
 
+Method: TypeAlias = Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder
 _METHODS = ("levenberg-marquardt", "gauss-newton")
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """How to search; the arguments of `rj.identify` of the same names."""
+def search_of(
+    dtype: Any,
+    horizons: Sequence[float] = (0.1, 0.3, 1.0),
+    method: Method = "levenberg-marquardt",
+    loss: AbstractLoss | None = None,
+    max_iterations: int = 200,
+    tolerance: float | None = None,
+) -> Search:
+    """How the minimum is searched for, in a precision; from arguments of `rj.identify`.
 
-    horizons: Sequence[float] = (0.1, 0.3, 1.0)
-    method: Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder = "levenberg-marquardt"
-    loss: AbstractLoss | None = None
-    max_iterations: int = 200
-    tolerance: float | None = None
-
-    def __post_init__(self):
-        stages = np.asarray(self.horizons, float)
-        if (
-            stages.ndim != 1
-            or len(stages) == 0
-            or not np.all(np.diff(stages) > 0)
-            or not (stages[0] > 0 and stages[-1] == 1)
-        ):
-            raise ValueError(
-                "`identify(horizons=...)` must increase, from above 0, to 1, such as "
-                f"(0.1, 0.3, 1.0); got {self.horizons!r}."
-            )
-        if not isinstance(self.method, FirstOrder) and self.method not in _METHODS:
-            raise ValueError(
-                '`identify(method=...)` must be "levenberg-marquardt", "gauss-newton" or '
-                f"`rj.identification.FirstOrder(...)`; got {self.method!r}."
-            )
-        if self.loss is not None and not isinstance(self.loss, AbstractLoss):
-            raise TypeError(
-                "`identify(loss=...)` must be a loss such as `rj.identification.Huber()`; got "
-                f"{self.loss!r}."
-            )
-        if self.max_iterations < 4:
-            raise ValueError(
-                f"`identify(max_iterations=...)` must be at least 4; got {self.max_iterations}."
-            )
-
-    @property
-    def is_least_squares(self) -> bool:
-        """Whether the loss is the square."""
-        return self.loss is None or isinstance(self.loss, Squares)
-
-    def search(self, dtype: Any) -> Search:
-        """How the minimum is searched for."""
-        tolerance = self.tolerance
-        if tolerance is None:
-            tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
-        return Search(
-            jnp.asarray(self.horizons, dtype),
-            jnp.asarray(tolerance, dtype),
-            self.max_iterations,
-            Squares() if self.loss is None else self.loss,
-            self.method != "gauss-newton",
+    **Errors:** `ValueError` and `TypeError`.
+    """
+    stages = np.asarray(horizons, float)
+    if not (
+        stages.ndim == 1
+        and len(stages) > 0
+        and np.all(np.diff(stages) > 0)
+        and stages[0] > 0
+        and stages[-1] == 1
+    ):
+        raise ValueError(
+            "`identify(horizons=...)` must increase, from above 0, to 1, such as "
+            f"(0.1, 0.3, 1.0); got {horizons!r}."
         )
+    if not isinstance(method, FirstOrder) and method not in _METHODS:
+        raise ValueError(
+            '`identify(method=...)` must be "levenberg-marquardt", "gauss-newton" or '
+            f"`rj.identification.FirstOrder(...)`; got {method!r}."
+        )
+    if loss is not None and not isinstance(loss, AbstractLoss):
+        raise TypeError(
+            "`identify(loss=...)` must be a loss such as `rj.identification.Huber()`; got "
+            f"{loss!r}."
+        )
+    if max_iterations < 4:
+        raise ValueError(
+            f"`identify(max_iterations=...)` must be at least 4; got {max_iterations}."
+        )
+    if tolerance is None:
+        tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
+    return Search(
+        jnp.asarray(stages, dtype),
+        jnp.asarray(tolerance, dtype),
+        max_iterations,
+        Squares() if loss is None else loss,
+        method != "gauss-newton",
+    )
 
 
 def trials(simulation: Simulation, dtype: Any) -> Simulation:

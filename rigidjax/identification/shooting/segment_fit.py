@@ -14,6 +14,8 @@ from ..fit.problem import Problem
 from ..nearby_states import Directions, loop_rows_at, num_rates, selection
 from .segments import Cut, LinearSegments, Segments, Unknowns, linearise
 
+# Damping relative to the columns of the Jacobian: at first, and by what it changes.
+DAMPING, DOWN, UP, MOST = 1e-2, 0.2, 5.0, 1e12
 # Steps of the solver that a segment may take at least.
 _MIN_STEPS = 128
 

@@ -10,15 +10,13 @@ import numpy as np
 from ...state import State
 from ..data.measurements import Runs
 from ..fit.problem import Problem
-from .segment_fit import SegmentFit, costs
+from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
 from .segments import Cut, LinearSegments, Unknowns
 
 # Relative decrease of the cost below which a fit ends, and its iterations.
 _ENOUGH, _MAX_ITERATIONS = 1e-3, 15
 # Parts of a segment whose samples count for its start, one after the other, before all do.
 _HORIZONS = (0.1, 0.3)
-# Damping relative to the columns of the Jacobian: at first, and by what it changes.
-_DAMPING, _DOWN, _UP, _MOST = 1e-2, 0.2, 5.0, 1e12
 # A segment whose residuals are this many times the median of all has a wrong start.
 _BAD = 3.0
 
@@ -70,7 +68,7 @@ def _fitted(
 ) -> tuple[Unknowns, LinearSegments]:
     """Levenberg-Marquardt for every segment at once, each with a damping of its own."""
     found = fit.linearise(at)
-    damping = np.full(at.change.shape[:2], _DAMPING)
+    damping = np.full(at.change.shape[:2], DAMPING)
     # A part of what is left, or of the noise.
     least = np.count_nonzero(within) * (noise or 0.0) ** 2
     for _ in range(_MAX_ITERATIONS):
@@ -82,7 +80,7 @@ def _fitted(
         change = np.where(better[..., None], trial.change, at.change)
         at = eqx.tree_at(lambda u: u.change, at, change)
         found = _chosen(better, new, found)
-        damping = np.clip(damping * np.where(better, _DOWN, _UP), 0.0, _MOST)
+        damping = np.clip(damping * np.where(better, DOWN, UP), 0.0, MOST)
         if not np.any(better & (old_cost - new_cost > _ENOUGH * (old_cost + least))):
             break
     return fit.rebased(at, found), found

@@ -24,7 +24,7 @@ from ..fit.problem import Problem
 from ..linearisation import Varied
 from ..nearby_states import independent_rates
 from .block_elimination import solve
-from .segment_fit import SegmentFit, costs
+from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
 from .segment_starts import fit_starts, guesses
 from .segments import LinearSegments, Unknowns, cut
 
@@ -34,8 +34,6 @@ _WEIGHTS = (1.0, 3e1, 1e3, 1e5, 1e7)
 _CLOSED = 1e-7
 # Relative decrease of the cost below which a stage ends, and iterations of a stage.
 _ENOUGH, _MAX_ITERATIONS = 1e-3, 20
-# Damping relative to the columns of the Jacobian: at first, and by what it changes.
-_DAMPING, _DOWN, _UP, _MOST = 1e-2, 0.2, 5.0, 1e12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +129,7 @@ def _fit_all(
     **Arguments:** `weight` of the gaps; `noise` of a weighted residual, which priors are weighed
     against.
     """
-    damping, scale = _DAMPING, None
+    damping, scale = DAMPING, None
     cost = _total(found, weight, noise)
     for _ in range(_MAX_ITERATIONS):
         rows = _rows(found, weight, noise)
@@ -141,12 +139,12 @@ def _fit_all(
         new = fit.linearise(trial)
         new_cost = _total(new, weight, noise)
         if not new_cost < cost:
-            damping *= _UP
-            if damping > _MOST:
+            damping *= UP
+            if damping > MOST:
                 break
             continue
         gain, at, found, cost = cost - new_cost, trial, new, new_cost
-        damping *= _DOWN
+        damping *= DOWN
         if gain <= _ENOUGH * cost:
             break
     return at, found
