@@ -60,6 +60,19 @@ def check_sensors(
     return sensors
 
 
+def check_times(what: str, ts: np.ndarray) -> None:
+    """Raise `ValueError` unless times (T,) are finite and strictly increasing."""
+    if not np.all(np.isfinite(ts)):
+        raise ValueError(f"{what} must be finite numbers, s.")
+    late = np.flatnonzero(np.diff(ts) <= 0)
+    if late.size:
+        k = int(late[0])
+        raise ValueError(
+            f"{what} must be strictly increasing; sample {k + 1} is at {ts[k + 1]} s after "
+            f"{ts[k]} s."
+        )
+
+
 def checked_noise(
     sensor: AbstractSensor, noise: ArrayLike, length: int, wrong: str, most: float = np.inf
 ) -> np.ndarray:

@@ -269,24 +269,30 @@ def with_leaves(
     )
 
 
+def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
+    """What a parameter starts from: its `start`, in one of these shapes, or the leaf.
+
+    **Errors:** `ValueError` for a start, or a prior, of another shape.
+    """
+    if parameter.prior is not None:
+        parameter.prior.check_leaf(parameter.name, parameter.transform, leaf.shape)
+    if parameter.start is None:
+        return leaf
+    if parameter.start.shape not in shapes:
+        raise ValueError(
+            f"`Parameter({parameter.name!r}, start=...)` must have shape "
+            f"{' or '.join(map(str, shapes))}; got {parameter.start.shape}."
+        )
+    return parameter.start.astype(leaf.dtype)
+
+
 def started(parameters: Sequence[Parameter], experiment: Experiment) -> Experiment:
     """The experiment of one run with the `start` of every parameter in it.
 
     **Errors:** `ValueError` for a start, or a prior, of another shape than the leaf.
     """
-    leaves = []
-    for p in parameters:
-        leaf = p.leaf(experiment)
-        if p.prior is not None:
-            p.prior.check_leaf(p.name, p.transform, leaf.shape)
-        if p.start is not None:
-            if p.start.shape != leaf.shape:
-                raise ValueError(
-                    f"`Parameter({p.name!r}, start=...)` must have shape {leaf.shape}; got "
-                    f"{p.start.shape}."
-                )
-            leaf = p.start.astype(leaf.dtype)
-        leaves.append(leaf)
+    picked = [p.leaf(experiment) for p in parameters]
+    leaves = [_given(p, leaf, leaf.shape) for p, leaf in zip(parameters, picked, strict=True)]
     return with_leaves(parameters, experiment, leaves)
 
 
@@ -301,21 +307,12 @@ def start_leaf(
     leaves = [np.asarray(parameter.leaf(experiment)) for experiment in experiments]
     shape = leaves[0].shape
     count = len(leaves) if parameter.per_run else 1
-    leaves = leaves[:count]
-    if parameter.start is not None:
-        given = np.asarray(parameter.start)
-        allowed = (shape, (count, *shape)) if parameter.per_run else (shape,)
-        if given.shape not in allowed:
-            raise ValueError(
-                f"`Parameter({parameter.name!r}, start=...)` must have shape "
-                f"{' or '.join(map(str, allowed))}; got {given.shape}."
-            )
-        leaves = list(np.broadcast_to(given, (count, *shape)).astype(leaves[0].dtype))
     parameter.component_labels(shape)
-    if parameter.prior is not None:
-        parameter.prior.check_leaf(parameter.name, parameter.transform, shape)
+    given = _given(parameter, leaves[0], shape, *([(count, *shape)] if parameter.per_run else []))
+    if parameter.start is not None:
+        leaves = list(np.broadcast_to(np.asarray(given), (count, *shape)))
     found, notes = [], []
-    for leaf, run in zip(leaves, run_names, strict=False):
+    for leaf, run in zip(leaves[:count], run_names, strict=False):
         which = f"{parameter.name} of run {run}" if parameter.per_run else parameter.name
         if not np.all(np.isfinite(leaf)):
             raise ValueError(f"The start of {which} must be finite numbers; got {leaf}.")

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import float_array
-from ..arguments import check_sensors, checked_noise
+from ..arguments import check_sensors, check_times, checked_noise
 from ..sensors import AbstractSensor
 from .inputs import checked_inputs
 from .merging import merge
@@ -206,15 +206,7 @@ def _times(ts):
         raise ValueError(
             f"`Measurements(ts=...)` must have shape (T,) with at least two times; got {ts.shape}."
         )
-    if not np.all(np.isfinite(ts)):
-        raise ValueError("`Measurements(ts=...)` must be finite numbers, s.")
-    late = np.flatnonzero(np.diff(ts) <= 0)
-    if late.size:
-        k = late[0]
-        raise ValueError(
-            f"`Measurements(ts=...)` must be strictly increasing; sample {k + 1} is at "
-            f"{ts[k + 1]} s after {ts[k]} s."
-        )
+    check_times("`Measurements(ts=...)`", ts)
     return ts
 
 

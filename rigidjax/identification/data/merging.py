@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import check_times
+
 # Times closer than this part of the whole span are one time, written with round-off.
 _SAME = 1e-9
 
@@ -69,15 +71,7 @@ def _own_times(sensor, pair):
             f"The sensor {name!r} needs as many times, shape (T,), as values; got {times.shape} "
             f"and {values.shape}."
         )
-    if not np.isfinite(times).all():
-        raise ValueError(f"The times of the sensor {name!r} must be finite numbers, s.")
-    late = np.flatnonzero(np.diff(times) <= 0)
-    if late.size:
-        k = int(late[0])
-        raise ValueError(
-            f"The times of the sensor {name!r} must be strictly increasing; sample {k + 1} is at "
-            f"{times[k + 1]} s after {times[k]} s."
-        )
+    check_times(f"The times of the sensor {name!r}", times)
     return times, values
 
 
