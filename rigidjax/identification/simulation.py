@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ..arguments import checked_solver, step_control
@@ -77,7 +78,7 @@ class Simulation(eqx.Module):
 
         Derivatives are those of the discrete trajectory, as accurate as it is.
         """
-        return jnp.maximum(10 * self.rtol, jnp.sqrt(jnp.finfo(dtype).eps))
+        return jnp.maximum(10 * self.rtol, np.sqrt(jnp.finfo(dtype).eps))
 
 
 def simulation_of(entry: str, simulation: Simulation | None, settings: Settings) -> Simulation:

@@ -12,7 +12,7 @@ from ...formulations import AbstractFormulation
 from ...state import State
 from ...system import System
 from ..data.measurements import Runs
-from ..sensors import tracking
+from ..sensors import improved, tracking
 from ..simulation import Simulation
 from ..statistics.covariance import without_effect
 from .evaluation import Evaluation
@@ -109,11 +109,11 @@ def _start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
     if state0 is None:
         system = model.system
         state = system.reference_state() if isinstance(system, System) else State()
-        states = [state] * count
-        for k, sensor in enumerate(runs.sensors):
-            states = [
-                sensor.start(model, state, runs.values[k][b][0]) for b, state in enumerate(states)
-            ]
+        # All at once: every operation outside of a program would be compiled by itself.
+        given = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
+        found = improved(model, runs.sensors, given, [np.asarray(v)[:, 0] for v in runs.values])
+        found = jax.tree.map(np.asarray, found)
+        states = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), found) for b in range(count)]
     elif isinstance(state0, State):
         states = [state0] * count
     else:

@@ -198,7 +198,7 @@ def make_problem(
         (own if p.per_run else shared).append(jnp.asarray(leaf))
         notes += moved
     run = Run(
-        jax.tree.map(lambda *leaves: jnp.stack(leaves), *states),
+        jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *states),
         runs.ts,
         runs.values,
         runs.weights,
@@ -218,10 +218,10 @@ def make_problem(
 
 def _check_cover(experiments, parameters, run, runs):
     """Raise for runs that leave the table of a signal; see `inputs.check_cover`."""
-    given, spans = [], []
+    given, spans, ts = [], [], np.asarray(runs.ts)
     for b, (experiment, length) in enumerate(zip(experiments, runs.lengths, strict=True)):
         tables = jax.tree.map(lambda x, b=b: x[b], run.inputs)
         model = with_tables(experiment.model, tables)
         given.append(eqx.tree_at(lambda e: e.model, experiment, model))
-        spans.append((float(runs.ts[b, 0]), float(runs.ts[b, length - 1])))
+        spans.append((float(ts[b, 0]), float(ts[b, length - 1])))
     check_cover(given, parameters, spans, runs.names)

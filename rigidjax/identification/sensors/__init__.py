@@ -2,7 +2,12 @@
 
 from .accelerometer import Accelerometer as Accelerometer
 from .attitude import Attitude as Attitude
-from .base import AbstractSensor as AbstractSensor, body_row as body_row, tracking as tracking
+from .base import (
+    AbstractSensor as AbstractSensor,
+    body_row as body_row,
+    improved as improved,
+    tracking as tracking,
+)
 from .delay import Delayed as Delayed
 from .gyroscope import Gyroscope as Gyroscope
 from .joint_coordinate import JointCoordinate as JointCoordinate

@@ -2,8 +2,10 @@
 
 import abc
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -99,6 +101,26 @@ def tracking(model: AbstractFormulation, sensors: Sequence[AbstractSensor]) -> A
     if not names or isinstance(system, FixedPointBody):
         return model
     return eqx.tree_at(lambda m: m.system, model, system.tracking(names))
+
+
+@eqx.filter_jit
+def improved(
+    model: AbstractFormulation,
+    sensors: Sequence[AbstractSensor],
+    states: State,
+    samples: Sequence[Any],
+) -> State:
+    """States of several runs, each improved by one sample of every sensor, as start values.
+
+    **Arguments:** `states` and `samples` with the runs in front.
+    """
+
+    def one(state, measured):
+        for sensor, value in zip(sensors, measured, strict=True):
+            state = sensor.start(model, state, value)
+        return state
+
+    return jax.vmap(one)(states, tuple(samples))
 
 
 def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:

@@ -10,6 +10,7 @@ import numpy as np
 from ...state import State
 from ..data.measurements import Runs
 from ..fit.problem import Problem
+from ..sensors import improved
 from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
 from .segments import Cut, LinearSegments, Unknowns
 
@@ -88,16 +89,11 @@ def _fitted(
 
 def guesses(problem: Problem, runs: Runs, pieces: Cut) -> State:
     """The start state of the run at every node, improved by what sensors read there."""
-    states = []
-    for b in range(problem.num_runs):
-        given = jax.tree.map(lambda leaf, b=b: leaf[b], problem.runs.state0)
-        for k in range(pieces.ts.shape[1]):
-            state = given
-            for sensor, values in zip(runs.sensors, pieces.values, strict=True):
-                state = sensor.start(problem.model, state, values[b, k, 0])
-            states.append(state)
     shape = pieces.ts.shape[:2]
-    return jax.tree.map(lambda *x: jnp.stack(x).reshape(*shape, *x[0].shape), *states)
+    given = jax.tree.map(lambda x: np.repeat(np.asarray(x), shape[1], 0), problem.runs.state0)
+    first = [np.asarray(v)[:, :, 0].reshape(-1, *v.shape[3:]) for v in pieces.values]
+    found = improved(problem.model, runs.sensors, given, first)
+    return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), found)
 
 
 def _own_step(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np.ndarray:
