@@ -16,8 +16,8 @@ from ..checks import is_traced, is_tracing
 from ..formulations import AbstractFormulation
 from ..results import RESULTS, SimulationError
 from ..state import State
-from .arguments import check_model, check_sensors, checked_parameters
-from .linearisation import Motion, Varied, observed
+from .checked_arguments import check_model, check_sensors, checked_parameters
+from .linearised_runs import Motion, Varied, observed
 from .parameters import Experiment, Parameter, check_leaves, components_of, started
 from .priors import check_no_prior
 from .sensors import AbstractSensor, tracking

@@ -104,7 +104,7 @@ def start_state(
     **Raises:** `TypeError` for what is no formulation; `ValueError` for nothing to fit.
     **Source:** Lang (11): the null space of the joints gives the directions.
     """
-    from .arguments import check_model
+    from .checked_arguments import check_model
     from .parameters import Parameter
 
     check_model("start_state", model)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import float_array
-from ..arguments import check_sensors, check_times, checked_noise
+from ..checked_arguments import check_sensors, check_times, checked_noise
 from ..sensors import AbstractSensor
 from .inputs import checked_inputs
 from .merging import merge

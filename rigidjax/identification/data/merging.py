@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import check_times
+from ..checked_arguments import check_times
 
 # Times closer than this part of the whole span are one time, written with round-off.
 _SAME = 1e-9

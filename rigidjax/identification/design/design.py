@@ -10,7 +10,7 @@ from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ..arguments import checked_parameters
+from ..checked_arguments import checked_parameters
 from ..parameters import Parameter, check_leaves
 from ..priors import check_no_prior
 from ..simulation import Settings, Simulation, simulation_of

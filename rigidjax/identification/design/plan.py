@@ -15,8 +15,8 @@ from ...checks import float_array
 from ...formulations import AbstractFormulation
 from ...results import RESULTS
 from ...state import State
-from ..arguments import check_model, check_sensors, checked_noise, checked_parameters
-from ..linearisation import Varied, linearised_run
+from ..checked_arguments import check_model, check_sensors, checked_noise, checked_parameters
+from ..linearised_runs import Varied, linearised_run
 from ..parameters import Components, Experiment, Parameter, check_leaves, components_of, started
 from ..sensors import tracking
 from ..simulation import Simulation

@@ -14,7 +14,7 @@ from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ..arguments import check_model, checked_parameters
+from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
 from ..parameters import Parameter
 from ..simulation import Settings, Simulation, simulation_of

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
-from ..linearisation import Varied, linearised_run
+from ..linearised_runs import Varied, linearised_run
 from ..priors import PriorRows
 from .problem import Problem
 

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ..arguments import check_model, checked_parameters
+from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
 from ..parameters import Parameter
 from ..priors import prior_notes

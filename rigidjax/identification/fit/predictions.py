@@ -10,7 +10,7 @@ import numpy as np
 
 from ...state import State
 from ..data.measurements import Measurements, stack_runs
-from ..linearisation import Motion, observed
+from ..linearised_runs import Motion, observed
 from ..parameters import Experiment
 from ..simulation import Settings, Simulation, simulation_of
 from .result import Fit

@@ -13,7 +13,7 @@ from ...results import RESULTS
 from ...state import State
 from ..data.inputs import Table, check_cover, make_tables, with_tables
 from ..data.measurements import Runs
-from ..linearisation import observed, residuals_of, weighted
+from ..linearised_runs import observed, residuals_of, weighted
 from ..parameters import (
     Components,
     Experiment,

@@ -16,7 +16,7 @@ from ...rotations import so3
 from ...state import State
 from ..data.measurements import Runs
 from ..fit.problem import Problem
-from ..linearisation import Varied, linearised, observation, observed, residuals_of
+from ..linearised_runs import Varied, linearised, observation, observed, residuals_of
 from ..nearby_states import Directions, displaced
 from ..parameters import Experiment
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
 from ..fit.problem import Problem
-from ..linearisation import Varied
+from ..linearised_runs import Varied
 from ..nearby_states import independent_rates
 from .block_elimination import solve
 from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
