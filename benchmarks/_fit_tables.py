@@ -36,7 +36,7 @@ def fit_speed_table() -> str:
         theirs = "scipy_seconds" in r
         body.append(
             [
-                r["case"] + (", loops as one kernel" if r["one_kernel"] else ""),
+                r["case"],
                 str(r["iterations"]),
                 f"{r['first_seconds']:.1f}",
                 f"{r['run_seconds']:.3f}",

@@ -1,22 +1,19 @@
 """Accelerations of pendulum chains against Pinocchio's articulated-body algorithm.
 
-One jitted acceleration in a loop, each fed by the one before, for chains of N ball joints; and a
-batch of chains. Pinocchio is a peer: install it (`pip install pin`) to get its rows in the same
-run. Processor time, since the machine may be shared, and one core for all: idle threads that wait
-for work on another one count as processor time. Once more, in a program of its own, with XLA asked
-to make one kernel of each loop (docs/systems.md).
+One acceleration in a loop, each fed by the one before, for chains of N ball joints, and a batch of
+chains: the loop a native kernel, and a program of XLA. Pinocchio is a peer: install it
+(`pip install pin`) to get its rows in the same run. Processor time, since the machine may be
+shared, and one core for all: idle threads that wait for work on another one count.
 """
 
 import os
 
-from _one_kernel import ONE_CORE, ONE_KERNEL
+from _one_core import ONE_CORE
 
 os.environ.setdefault("XLA_FLAGS", ONE_CORE)
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
-import json
-import subprocess
 import sys
 import time
 from typing import Any
@@ -57,28 +54,32 @@ def best(run, repeats: int) -> float:
     return min(times)
 
 
-def ours(count: int, turns: int, repeats: int, batch: int | None = None) -> dict[str, Any]:
+def ours(
+    count: int, turns: int, repeats: int, batch: int | None = None, backend: str = "native"
+) -> dict[str, Any]:
     """Microseconds of one acceleration of a chain; `batch` chains at once."""
     model, y = start(count)
-    t = jnp.zeros(())
+    model, t = model.prepared(), jnp.zeros(())
 
-    def field(y):
-        return y + 1e-12 * model.vector_field(t, y)
+    def loop(y):
+        step = lambda _, y: y + 1e-12 * model.vector_field(t, y)  # noqa: E731
+        return jax.lax.fori_loop(0, turns, step, y)
 
-    step = field if batch is None else jax.vmap(field)
+    run = rj.native.jit(loop) if backend == "native" else loop
+    run = run if batch is None else jax.vmap(run)
     y = y if batch is None else jnp.tile(y, (batch, 1))
     begin = time.process_time()
-    loop = jax.jit(lambda y: jax.lax.fori_loop(0, turns, lambda _, y: step(y), y))
-    loop = loop.lower(y).compile()
+    compiled = jax.jit(run).lower(y).compile()
     seconds = time.process_time() - begin
-    loop(y).block_until_ready()
-    run = best(lambda: loop(y).block_until_ready(), repeats)
+    compiled(y).block_until_ready()
+    used = best(lambda: compiled(y).block_until_ready(), repeats)
     return {
         "case": "chain of ball joints",
         "program": "rigidjax",
+        "backend": backend,
         "bodies": count,
         "batch": batch or 1,
-        "microseconds": 1e6 * run / turns / (batch or 1),
+        "microseconds": 1e6 * used / turns / (batch or 1),
         "compile_seconds": seconds,
     }
 
@@ -106,6 +107,7 @@ def pinocchio(count: int, turns: int, repeats: int) -> dict[str, Any] | None:
     return {
         "case": "chain of ball joints",
         "program": f"Pinocchio {pin.__version__}",
+        "backend": None,
         "bodies": count,
         "batch": 1,
         "microseconds": 1e6 * best(run, repeats) / turns,
@@ -113,46 +115,29 @@ def pinocchio(count: int, turns: int, repeats: int) -> dict[str, Any] | None:
     }
 
 
-def measure(
-    counts: tuple[int, ...], repeats: int, turns: int | None = None
-) -> list[dict[str, Any]]:
-    """Rows of Pinocchio, if it is installed, and ours."""
-    one_kernel = ONE_KERNEL in os.environ["XLA_FLAGS"]
+def measure(counts: tuple[int, ...], repeats: int, turns: int | None = None, batch: int = 1_024):
+    """Rows of Pinocchio, if it is installed, and ours, alone and in a batch."""
     rows = []
     for count in counts:
         # Some 20 ms in all: the clock of processor time ticks coarsely.
         number = turns or max(300, 16_000 // count)
         # Pinocchio's data of 256 ball joints take all the memory.
-        peer = pinocchio(count, number, repeats) if count <= 128 else None
-        for row in (peer, ours(count, number, repeats)):
-            if row is not None:
-                rows.append({**row, "one_kernel": one_kernel})
-                print(rows[-1], file=sys.stderr, flush=True)
+        found = [pinocchio(count, number, repeats) if count <= 128 else None]
+        for backend in ("native", "xla"):
+            found.append(ours(count, number, repeats, None, backend))
+            several = max(3, number // 100)
+            found.append(ours(count, several, min(repeats, 3), batch, backend))
+        rows += [row for row in found if row is not None]
+        for row in found:
+            print(row, file=sys.stderr, flush=True)
     return rows
-
-
-def measure_one_kernel(*arguments: Any) -> list[dict[str, Any]]:
-    """The same in a program with the option of XLA, which is read when JAX starts."""
-    program = (
-        "import json, _common, chains; _common.double_precision(); "
-        f"print(json.dumps(chains.measure{arguments!r}))"
-    )
-    flags = {"XLA_FLAGS": f"{ONE_CORE} {ONE_KERNEL}", "PYTHONPATH": str(common.HERE)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **flags}, stdout=subprocess.PIPE,
-        check=True,
-    )  # fmt: skip
-    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":
     options = common.arguments(__doc__)
     common.double_precision()
     if options.smoke:
-        rows = measure((2,), 1, 10) + measure_one_kernel((2,), 1, 10)
+        rows = measure((2,), 1, 10, 16)
     else:
         rows = measure((2, 4, 8, 16, 32, 64, 128, 256), 7)
-        rows.append({**ours(32, 3, 3, batch=1024), "one_kernel": False})
-        print(rows[-1])
-        rows += measure_one_kernel((2, 4, 8, 16, 32, 64, 128, 256), 7)
     common.write("chains", rows, options.smoke)

@@ -3,20 +3,9 @@
 Statistics: data are simulated with known noise, each set is fitted from starts within 30 % of the
 truth. 95 % intervals should cover the truth in 95 % of the fits, and errors be as large as the
 Cramer-Rao bound. Speed: six parameters from 60 s of 100 Hz gyroscope data, against SciPy's
-`least_squares` over `solve_ivp` with finite differences, in the same run. Loops are one kernel each
-(docs/systems.md); speed also without that, in a program of its own.
+`least_squares` over `solve_ivp` with finite differences, in the same run.
 """
 
-import os
-
-from _one_kernel import ONE_KERNEL
-
-if __name__ == "__main__":
-    os.environ.setdefault("XLA_FLAGS", ONE_KERNEL)
-
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -379,20 +368,7 @@ def speed_rows(duration: float, repeats: int) -> list[dict[str, Any]]:
     """Rows of single fits."""
     rows = [speed_row(name, duration, repeats) for name in GENTLE]
     rows.append(hard_row(duration, repeats))
-    return [{**row, "one_kernel": ONE_KERNEL in os.environ.get("XLA_FLAGS", "")} for row in rows]
-
-
-def speed_rows_otherwise(*arguments: Any) -> list[dict[str, Any]]:
-    """The same in a program without the option of XLA."""
-    program = (
-        "import json, _common, fits; _common.double_precision(); "
-        f"print(json.dumps(fits.speed_rows{arguments!r}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, check=True,
-        env={**os.environ, "XLA_FLAGS": "", "PYTHONPATH": str(common.HERE)},
-    )  # fmt: skip
-    return json.loads(done.stdout)
+    return rows
 
 
 def main() -> None:
@@ -402,7 +378,7 @@ def main() -> None:
     if smoke:
         rows = [statistics_row("free body with torque", free_body(2.0), 4, 4)]
     else:
-        rows = speed_rows(60.0, 9) + speed_rows_otherwise(60.0, 9)
+        rows = speed_rows(60.0, 9)
         for name, (study, count, batch) in STUDIES.items():
             rows.append(statistics_row(name, study(), count, batch))
             print(rows[-1], flush=True)

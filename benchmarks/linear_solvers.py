@@ -1,15 +1,16 @@
 """Radau5 and BDF with the inverse matrix and with LU and QR of lineax: time of the same runs.
 
+Native kernels, but for QR, which XLA runs.
+
 One core; all linear solvers in turn, so that whatever else the machine does falls on all alike.
 """
 
 import os
 
-from _one_kernel import ONE_CORE, ONE_KERNEL
+from _one_core import ONE_CORE
 
 if __name__ == "__main__":
-    # Loops as one kernel each, see docs/systems.md.
-    os.environ.setdefault("XLA_FLAGS", f"{ONE_CORE} {ONE_KERNEL}")
+    os.environ.setdefault("XLA_FLAGS", ONE_CORE)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
@@ -31,7 +32,9 @@ def case_rows(case: str, repeats: int) -> list[dict[str, Any]]:
     y0, rtol = jnp.asarray(problem.y0), jnp.asarray(TOLERANCE)
     for name, solver in OURS.items():
         runs = {
-            linear: our_run(problem, type(solver)(linear_solver=chosen))
+            linear: our_run(
+                problem, type(solver)(linear_solver=chosen), "xla" if linear == "QR" else "native"
+            )
             for linear, chosen in LINEAR.items()
         }
         ends = {linear: run(y0, rtol) for linear, run in runs.items()}

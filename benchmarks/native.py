@@ -2,7 +2,7 @@
 
 Runs of a heavy top (2 s, Dopri5 at 1e-9, projected), alone and 1,024 at once: values, one tangent,
 six tangents, a gradient; then the same top by other solvers. One core: run it with
-`taskset -c 0`. The option of XLA that makes loops one kernel each is not set.
+`taskset -c 0`.
 """
 
 from typing import Any

@@ -1,18 +1,18 @@
 """Implicit solvers against SciPy, scipy_dae and SUNDIALS IDA: work, error and time.
 
-All get the same right-hand side and Jacobian, compiled by JAX, and run on one core; the machine may
-be shared: processor times, of short runs of ours the least of 20 wall times. Peers are optional:
+All get the same right-hand side and Jacobian, compiled by JAX (ours is a native kernel of the whole
+run), and run on one core; the machine may be shared: processor times, of short runs of ours the
+least of 20 wall times. Peers are optional:
 `pip install scipy scipy_dae scikit-sundae`. Errors are the largest ones at the end, over 1 + |y|
 (smaller absolute parts where the problem says so). SciPy counts accepted steps.
 """
 
 import os
 
-from _one_kernel import ONE_CORE, ONE_KERNEL
+from _one_core import ONE_CORE
 
 if __name__ == "__main__":
-    # Loops as one kernel each, see docs/systems.md.
-    os.environ.setdefault("XLA_FLAGS", f"{ONE_CORE} {ONE_KERNEL}")
+    os.environ.setdefault("XLA_FLAGS", ONE_CORE)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
@@ -85,7 +85,9 @@ CASES: dict[str, Callable[[], ivp.Problem]] = {
 }
 
 
-def our_run(problem: ivp.Problem, solver: Any) -> Callable[[Any, Any], Any]:
+def our_run(
+    problem: ivp.Problem, solver: Any, backend: str = "native"
+) -> Callable[[Any, Any], Any]:
     """A run as a compiled function of start and tolerance, with its counters."""
     field = lambda t, y, args: problem.field(t, y)  # noqa: E731
     if problem.mass is None:
@@ -95,7 +97,6 @@ def our_run(problem: ivp.Problem, solver: Any) -> Callable[[Any, Any], Any]:
             field, np.diag(problem.mass), problem.index, rates=problem.rates
         )
 
-    @eqx.filter_jit
     def run(y0, rtol):
         atol = problem.floor * rtol
         finder = eqx.tree_at(
@@ -112,7 +113,7 @@ def our_run(problem: ivp.Problem, solver: Any) -> Callable[[Any, Any], Any]:
         ok = solution.result == diffrax.RESULTS.successful
         return solution.ys[-1], ok, solution.stats, solution.controller_state[1]
 
-    return run
+    return jax.jit(rj.native.jit(run) if backend == "native" else run)
 
 
 def timed(run, y0, rtol, repeats: int) -> dict[str, float]:

@@ -171,26 +171,30 @@ def multibody_table() -> str:
 def chain_table() -> str:
     """Times of one acceleration of a chain, ours and Pinocchio's."""
     rows = common.read("chains")
-    peers = {(r["bodies"], r["one_kernel"]): r for r in rows if r["program"] != "rigidjax"}
+    by = {(r["bodies"], r["backend"], r["batch"] > 1): r for r in rows}
     body = []
-    for r in rows:
-        if r["program"] != "rigidjax":
-            continue
-        peer = peers.get((r["bodies"], r["one_kernel"]))
-        batch = f", {r['batch']:,} at once" if r["batch"] > 1 else ""
-        option = ", loops as one kernel" if r["one_kernel"] else ""
+    for bodies in dict.fromkeys(r["bodies"] for r in rows):
+        peer = by.get((bodies, None, False))
+        ours = [by[bodies, *k] for k in _CHAIN_COLUMNS]
+        alone = ours[0]["microseconds"]
         body.append(
             [
-                f"{r['bodies']}{batch}{option}",
-                f"{r['microseconds']:.3g}",
+                str(bodies),
+                *(f"{r['microseconds']:.3g}" for r in ours),
                 f"{peer['microseconds']:.3g}" if peer else "",
-                f"{r['microseconds'] / peer['microseconds']:.2f}" if peer else "",
-                f"{r['compile_seconds']:.1f}",
+                f"{alone / peer['microseconds']:.2f}" if peer else "",
+                *(f"{r['compile_seconds']:.1f}" for r in (ours[0], ours[2])),
             ]
         )
     peer_name = next((r["program"] for r in rows if r["program"] != "rigidjax"), "Pinocchio")
-    header = ["bodies", "rigidjax us", f"{peer_name} us", "ratio", "compile s (CPU)"]
+    header = [
+        "bodies", "kernel us", "each of 1,024", "XLA us", "each of 1,024", f"{peer_name} us",
+        "kernel / Pinocchio", "compile s (CPU)", "XLA s",
+    ]  # fmt: skip
     return table(header, body) + "\n\n" + measured(rows)
+
+
+_CHAIN_COLUMNS = (("native", False), ("native", True), ("xla", False), ("xla", True))
 
 
 def compile_table() -> str:

@@ -1,12 +1,10 @@
 r"""Linear algebra by LAPACK that is safe under `jax.vmap`.
 
-Batches are factorised one matrix after another on the CPU, small matrices without LAPACK. There,
-jaxlib (0.10) spreads a batch over the threads that also run the program, and waits for them: two
-batched factorisations that run at once on two cores wait for ever. Derivatives are products of
-matrices.
+Batches are factorised one matrix after another on the CPU. There, jaxlib (0.10) spreads a batch
+over the threads that also run the program, and waits for them: two batched factorisations that run
+at once on two cores wait for ever. Derivatives are products of matrices.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -41,49 +39,25 @@ def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
     return mapped
 
 
-# XLA (jaxlib 0.10) runs a loop on the CPU as a chain of kernels of some 80 ns each, and as one
-# kernel if it touches less than 1 kB, or less than this option of the environment's XLA_FLAGS
-# says. Without calls of LAPACK, that is.
-_LOOPS_OPTION = "xla_cpu_small_while_loop_byte_threshold"
-# Unknowns up to which elimination in a loop is faster than LAPACK, with the option and without.
-# One core, inverses of real and complex matrices, LAPACK to loop: 4 unknowns 1.0 and 1.1 to 0.3
-# and 0.7 us without it, 8 unknowns 2.6 to 4.8 us (complex); with it 8 unknowns 1.7 and 2.6 to 0.7
-# and 1.3 us, 16 unknowns 5.0 and 7.0 to 4.3 and 5.4 us, 27 unknowns 12.7 and 20.7 to 9.4 and
-# 23.4 us.
-_LARGEST_IN_LOOP = {True: 32, False: 4}
+def with_kernel(
+    name: str, lapack: Callable[..., Any], loop: Callable[..., Any]
+) -> Callable[..., Any]:
+    """An operation on a matrix by LAPACK, that native kernels know by its name.
 
-
-def loops_are_kernels() -> bool:
-    """Whether XLA was asked to compile loops on the CPU as one kernel each."""
-    return _LOOPS_OPTION in os.environ.get("XLA_FLAGS", "")
-
-
-def by_size(name: str, lapack: Callable[..., Any], loop: Callable[..., Any]) -> Callable[..., Any]:
-    """An operation on a matrix, by LAPACK, or on the CPU by a loop where that is faster.
-
-    **Arguments:** `name`, of the operation in a jaxpr; `lapack`, `loop`: functions of arrays with
-    one array as a result, of the shape of the last argument; the first one is the matrix.
+    **Arguments:** `name`, of the operation in a jaxpr; `lapack`; `loop`, what a kernel is made of
+    that has no rule for it: functions of arrays with one array as a result, of the shape of the
+    last argument; the first one is the matrix.
     """
     operation, in_turn = Primitive(name), one_by_one(lapack)
     EXPANSIONS[name] = loop
-
-    def on_cpu(A, *arrays):
-        in_loop = len(A) <= _LARGEST_IN_LOOP[loops_are_kernels()]
-        return (loop if in_loop else in_turn)(A, *arrays)
-
-    operation.def_impl(jax.jit(on_cpu))
+    operation.def_impl(jax.jit(in_turn))
     operation.def_abstract_eval(lambda *arrays: arrays[-1])
 
     def batched(arrays, axes):
-        forms = dict(cpu=on_cpu, default=lapack)
-        mapped = {device: jax.vmap(form, in_axes=axes) for device, form in forms.items()}
-        return jax.lax.platform_dependent(*arrays, **mapped), 0
+        return jax.vmap(in_turn, in_axes=axes)(*arrays), 0
 
     batching.primitive_batchers[operation] = batched
-    mlir.register_lowering(operation, mlir.lower_fun(lapack, multiple_results=False))
-    mlir.register_lowering(
-        operation, mlir.lower_fun(on_cpu, multiple_results=False), platform="cpu"
-    )
+    mlir.register_lowering(operation, mlir.lower_fun(in_turn, multiple_results=False))
     return operation.bind
 
 
@@ -114,7 +88,7 @@ def _size(z):
     return jnp.abs(z.real) + jnp.abs(z.imag) if jnp.iscomplexobj(z) else jnp.abs(z)
 
 
-_inverse = by_size("inverse", jnp.linalg.inv, gauss_jordan)
+_inverse = with_kernel("inverse", jnp.linalg.inv, gauss_jordan)
 
 
 @jax.custom_jvp

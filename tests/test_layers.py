@@ -8,7 +8,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 LAYERS = (
     ("sums", "meshes", "checks", "interrupts", "results", "state"),
     ("native",),
-    ("batch_last", "batch_rules", "side_by_side", "linalg", "laws", "signal"),
+    ("linalg", "laws", "signal"),
     ("rotations",),
     ("kinematics",),
     ("bodies",),

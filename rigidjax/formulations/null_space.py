@@ -9,15 +9,12 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..joints.base import replaced
-from ..linalg import loops_are_kernels
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
-from ..side_by_side import side_by_side
 from ..system import System, check_system, has_joints
-from ..system.articulated import articulated
 from ..system.attachment import Placements, Poses
-from ..system.dynamics import Motion, body_accelerations, consistent_rates, motion
-from ..system.mechanics import SystemMechanics
+from ..system.dynamics import body_accelerations, consistent_rates, motion
+from ..system.mechanics import Motion, SystemMechanics
 from ..system.reactions import rotors
 from ..system.rows import each
 from ..system.trees import free_bodies, rows_of_free, tree_rates, tree_twists
@@ -55,28 +52,17 @@ class AbstractNullSpace(AbstractMinimalRates):
 
     @compiled
     def _field(self, t, y: Unknowns) -> Unknowns:
-        mechanics = self.mechanics
-        if mechanics.system.closes or mechanics.is_free or not mechanics.num_rates:
-            return self.rates_by(motion, t, y)
-        # Body after body is the fastest where that loop is a single kernel: a chain of eight takes
-        # 2.2 us instead of 14.
-        in_loops = loops_are_kernels() and jax.default_backend() == "cpu"
-        alone = _rates_by_articulated if in_loops else _rates_by_motion
-        return side_by_side(alone, _rates_by_articulated)(self, t, y)
-
-    def rates_by(self, motion, t, y: Unknowns) -> Unknowns:
-        """`vector_field`, accelerations by `dynamics.motion` or by `articulated`."""
-        _, places, of = self._moved_by(motion, t, y)
+        _, places, of = self._moving(t, y)
         return constant_chart(self.joined_rates(y, places, of), y)
 
-    def _moved_by(self, motion, t, y: Unknowns) -> tuple[Poses, Placements, Motion]:
+    def _moving(self, t, y: Unknowns) -> tuple[Poses, Placements, Motion]:
         mechanics, poses = self.mechanics, self.poses(t, y)
         places, nu = mechanics.place(poses), self.minimal(poses, split_chart(y)[0])
         return poses, places, motion(mechanics, t, poses, places, nu)
 
     @compiled
     def accelerations(self, t, y):
-        poses, _, of = self._moved_by(motion, t, y)
+        poses, _, of = self._moving(t, y)
         return body_accelerations(self.mechanics, t, poses, of.rates, of.derivatives)
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
@@ -92,14 +78,6 @@ class AbstractNullSpace(AbstractMinimalRates):
         at, (values, _) = self.at(t, y), split_chart(y)
         nu = self.as_unknowns(at.poses, at.nu)
         return join_chart(self.layout.with_velocities(values, nu), y)
-
-
-def _rates_by_motion(model: AbstractNullSpace, t, y):
-    return model.rates_by(motion, t, y)
-
-
-def _rates_by_articulated(model: AbstractNullSpace, t, y):
-    return model.rates_by(articulated, t, y)
 
 
 class NullSpace(AbstractNullSpace):

@@ -5,8 +5,9 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 NAMES = ("auto", "native", "xla")
-# Numbers outside of registers up to which kernels compile soon and are the faster ones: chains of 6
-# and 8 bodies are (2,600 and 4,500; 5.3 and 2.2 times), one of 12 is not (9,700; 78,000 lines).
+# Numbers outside of registers and of loops over stacks up to which kernels are faster. That
+# of a chain of 100 bodies is (5,900; 3.3 times alone, 6 times in a batch of 32), that of four
+# four-bars in a row in a batch (4,800; 0.6 and 1.8 times), that of eight is not (58,000; 0.1, 0.3).
 _LARGE = 6_000
 
 
@@ -53,14 +54,15 @@ def chosen(asked: str, program: ClosedJaxpr) -> Backend:
         reasons = [f"native kernels run on the CPU, and JAX's default device is {platform!r}"]
     else:
         from .emitter import outside_registers, why_not
+        from .stacks import with_loops
 
         reasons = why_not(program)
         if not reasons and asked == "auto":
-            size = outside_registers(program.jaxpr)
+            size = outside_registers(with_loops(program).jaxpr)
             if size > _LARGE:
                 reasons = [
                     f"the system is large ({size} numbers outside of registers, {_LARGE} are the "
-                    "most): XLA compiles it sooner and runs it faster"
+                    "most): XLA runs it faster"
                 ]
     if not reasons:
         return Backend("native")

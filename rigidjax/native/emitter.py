@@ -23,12 +23,13 @@ from .functions import Functions
 from .lanes import I64, POINTER, Lanes, is_known
 from .memory import Buffer, Memory, View, row_major
 
-# Entries up to which an array is held in registers.
-REGISTERS = 256
+# Entries up to which an array is held in registers; the second for programs with loops over stacks,
+# that have more arrays of some size than the processor has registers.
+REGISTERS, FEW_REGISTERS = 256, 64
 # Numbers computed in a loop, and multiplications of a product, up to which it is written out.
-WRITTEN_OUT, WRITTEN_OUT_PRODUCT = 6_000, 12_000
-# Turns of a loop up to which it may be.
-MOST_TURNS = 64
+WRITTEN_OUT, WRITTEN_OUT_PRODUCT = 6_000, 1_500
+# Turns of a loop up to which it may be; of a scan, which goes along a stack.
+MOST_TURNS, MOST_ENTRIES = 64, 7
 # What moves numbers and computes none.
 MOVES = frozenset(
     "broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice "
@@ -185,16 +186,20 @@ class Emitter:
 
     **Arguments:** `builder`; `width`, number of lanes; `workspace`, an LLVM pointer to the memory
     of the kernel, whose size is `memory.bytes` at the end.
+
+    **Attributes:** `largest`, entries up to which an array of the program that is being emitted is
+    held in registers (known ones are up to `REGISTERS`).
     """
 
     def __init__(self, builder: Any, width: int, workspace: Any):
-        self.builder = builder
+        self.builder, self.largest = builder, REGISTERS
         self.lanes = Lanes(builder, width)
         self.functions = Functions(self.lanes)
         self.memory = Memory(self.lanes, workspace)
         # Lanes whose memory may change; `None` for all.
         self.mask: Any = None
         self._last_uses: dict[Any, Any] = {}
+        self._loops: dict[int, bool] = {}
 
     # Programs.
 
@@ -204,6 +209,7 @@ class Emitter:
 
     def run_jaxpr(self, jaxpr: Any, consts: list[Any], args: list[Any]) -> list[Any]:
         frame: dict[Any, Any] = {}
+        outer, self.largest = self.largest, self.largest_in(jaxpr)
         last_uses, unused = self._uses(jaxpr)
 
         def bind(var, value):
@@ -241,7 +247,22 @@ class Emitter:
         out = [read(atom) for atom in jaxpr.outvars]
         for var in list(frame):
             unbind(var)
+        self.largest = outer
         return out
+
+    def largest_in(self, jaxpr: Any) -> int:
+        """Entries up to which an array of a program is held in registers."""
+        return FEW_REGISTERS if self._has_loops(jaxpr) else REGISTERS
+
+    def _has_loops(self, jaxpr):
+        """Whether a program has loops over stacks."""
+        key = id(jaxpr)
+        if key not in self._loops:
+            self._loops[key] = any(
+                one.primitive.name == "for_each" or any(map(self._has_loops, inner_jaxprs(one)))
+                for one in jaxpr.eqns
+            )
+        return self._loops[key]
 
     def equation(self, equation: Any, args: list[Any]) -> list[Any]:
         """Results of one equation."""
@@ -322,7 +343,15 @@ class Emitter:
 
     def settled(self, x: Any) -> Any:
         """An array as large ones are in memory, small ones in registers."""
-        return self.registers(x) if isinstance(x, View) and x.size <= REGISTERS else x
+        return self.registers(x) if isinstance(x, View) and x.size <= FEW_REGISTERS else x
+
+    def are_known(self, *arrays: Any) -> bool:
+        """Whether all numbers of arrays are known at emission."""
+        return not any(isinstance(x, View) or not all(map(is_known, x.ravel())) for x in arrays)
+
+    def fits(self, size: int, *arrays: Any) -> bool:
+        """Whether an array made of others is held in registers."""
+        return size <= self.largest or (size <= REGISTERS and self.are_known(*arrays))
 
     def entry(self, x: Any, index: tuple[Any, ...]) -> Any:
         """One number of an array; its index is the same in all lanes."""
@@ -333,7 +362,7 @@ class Emitter:
     def map(self, function: Callable[..., Any], dtype: Any, *arrays: Any, kinds: Any = None) -> Any:
         """A function of numbers, applied to arrays whose shapes broadcast."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        if math.prod(shape) <= REGISTERS:
+        if self.fits(math.prod(shape), *arrays):
             spread = [np.broadcast_to(self.registers(a), shape) for a in arrays]
             out = np.empty(shape, object)
             for index in np.ndindex(shape):

@@ -23,6 +23,7 @@ from .lanes import I64, POINTER, Lanes
 from .machine import Code, best_width
 from .members import argument, store
 from .refill import Parts, Refilled, _KnownTurns, parted
+from .stacks import with_loops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Kernel:
 
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
-        self.closed, self.signature = closed, signature
+        self.source, self.signature = closed, signature
+        self.closed = closed = with_loops(closed)
         self.width = best_width() if signature.is_batch else 1
         with _nothing_collected():
             parts = parted(closed, signature.batched) if self.width > 1 else None

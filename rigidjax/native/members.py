@@ -6,7 +6,6 @@ import numpy as np
 from llvmlite import ir
 
 from .complex import Pair, is_complex, part_dtype
-from .emitter import REGISTERS
 from .lanes import I8, I64, element_type
 from .memory import Buffer, View, row_major
 
@@ -89,9 +88,9 @@ def argument(em: Any, pointer: Any, aval: Any, members: Any) -> Any:
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
     if members is None:
-        return em.registers(shared) if size <= REGISTERS else shared
+        return em.registers(shared) if size <= em.largest else shared
     load = _Members(em, pointer, dtype, size, members).load
-    if size <= REGISTERS:
+    if size <= em.largest:
         out = np.empty(shape, object)
         for number, index in enumerate(np.ndindex(shape)):
             out[index] = load(ir.Constant(I64, number))

@@ -163,6 +163,13 @@ class Memory:
             address = self._address(buffer, place, stored.type)
             self.builder.store(stored, address, align=self._align(buffer))
 
+    def number(self, view: View, index: tuple[Any, ...]):
+        """An entry of an array that all lanes share, as one number."""
+        buffer = view.buffer
+        kind = _stored_type(buffer.dtype)
+        address = self._address(buffer, self.position(view, index), kind)
+        return self.builder.load(address, typ=kind, align=self._align(buffer))
+
     def address(self, view: View, index: tuple[Any, ...]):
         """A pointer to an entry."""
         at, buffer = self.position(view, index), view.buffer

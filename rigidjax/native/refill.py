@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from .emitter import REGISTERS, Emitter, cost, inner_jaxprs
+from .emitter import Emitter, cost, inner_jaxprs
 from .lanes import I64, is_known
 from .members import Spare, argument, extent, store
 from .memory import View
@@ -236,7 +236,7 @@ class Refilled:
         variables, nodes = [], []
         for x, dtype, fixed in zip(start, loop.dtypes, loop.fixed, strict=True):
             kept = self._kept(x, dtype) if fixed else None
-            value, own = (kept, None) if fixed else self._carried(x, dtype)
+            value, own = (kept, None) if fixed else self._carried(x, dtype, loop.largest)
             variables.append(value)
             nodes.append(own)
         idle = em.lanes.width * (1 + math.ceil(self.parts.ratio))
@@ -265,9 +265,9 @@ class Refilled:
             out[index] = number
         return out
 
-    def _carried(self, x, dtype):
+    def _carried(self, x, dtype, largest):
         """What a variable of the loop starts from, and its phi nodes if it is in registers."""
-        if x.size > REGISTERS:
+        if x.size > largest:
             return self._placed(x, dtype), None
         nodes = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):

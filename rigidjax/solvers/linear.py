@@ -18,11 +18,10 @@ class Inverse(lx.AbstractLinearSolver):
     r"""Solves $A x = b$ by the inverse matrix, as a linear solver for lineax.
 
     A matrix that serves for several right-hand sides costs one inverse, each of them one product.
-    Runs of BDF with 8 to 27 unknowns take 0.6 to 0.8 times as long as with `lineax.LU`, those of
-    Radau5 0.7 times with 8, as long with 23 and 1.15 times with 27 (`benchmarks/linear_solvers.py`,
-    one core; with loops as one kernel each 0.1 to 0.6 and 0.3 to 0.9 times, see `rigidjax.linalg`,
-    also for batches). The relative error is up to the condition number times round-off, as with LU;
-    the residual can be larger, which Newton's method makes good.
+    By XLA runs of BDF with 8 to 27 unknowns take 0.6 to 0.8 times as long as with `lineax.LU`,
+    those of Radau5 0.7 times with 8, as long with 23 and 1.15 times with 27; kernels: see
+    `benchmarks/linear_solvers.py`. The relative error is up to the condition number times
+    round-off, as with LU; the residual can be larger, which Newton's method makes good.
 
     **Raises:** `ValueError` for an operator that is not square.
     """

@@ -1,7 +1,7 @@
 r"""Accelerations of trees by articulated bodies, body after body.
 
-The cost is the lowest, and so is the memory, but each body waits for another one. For one system
-that is slow (see `elimination`); for a batch of systems side by side it is the fastest.
+The cost is the lowest, and so is the memory, but each body waits for another one: the fastest in
+native kernels, slow where XLA goes through the bodies (see `elimination`).
 """
 
 from typing import NamedTuple
@@ -11,19 +11,27 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..batch_last import stage
 from ..bodies.inertia import inertia_tensor
 from ..rotations.matrix import cross, matrix, product, to_space
 from ..rotations.so3 import skew
-from ..sums import short_sum
+from ..sums import short_sum, small_product
 from .attachment import Poses
 from .bias import own_accelerations
-from .dynamics import Motion
 from .elimination import invert
-from .mechanics import SystemMechanics, Twists
+from .mechanics import Motion, SystemMechanics
 from .rows import take
 from .topology import GROUND
-from .trees import centres, first_rate, own_motions, screws, twists_of
+from .trees import (
+    centres,
+    first_rate,
+    free_bodies,
+    in_order,
+    motions_about,
+    own_motions,
+    screws,
+    tree_joints,
+    twists_of,
+)
 
 
 class _Body(NamedTuple):
@@ -60,13 +68,75 @@ def articulated(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Moti
     own = own_motions(mechanics, t, poses, places, at, nu)
     motions = take(_along(take(own, order), parents), np.argsort(order))
     twists = twists_of(poses, at, motions)
-    columns, gap = _padded(mechanics, screws(mechanics, poses, places, at), order)
-    body = _bodies(mechanics, t, poses, places, at, motions, twists)
+    body = _loaded_bodies(mechanics, t, poses, places, at, motions, twists)
     bias = own_accelerations(mechanics, t, poses, places, at, motions, nu)
-    body = _Body(*(take(part, order) for part in body))
-    rows = _Rows(body, columns, gap, take(bias, order), np.arange(len(order)), parents)
-    rates = _recursion(rows)
+    columns = screws(mechanics, poses, places, at)
+    rows = _rows(mechanics, columns, body, bias, mechanics.system.armatures)
+    rates, _ = _recursion(rows)
     return Motion(nu, twists, _flat(mechanics, rates, order))
+
+
+def nearest(
+    mechanics: SystemMechanics, t, poses: Poses, places, inertias, masses, residual
+) -> Float[Array, "L 6"]:
+    r"""The smallest change of the twists, in kinetic energy, with $G\,\Delta w = -$`residual`.
+
+    That of all tree joints; a change of accelerations without forces, in which what the joints
+    allow adds to what closes each of them with its parent at rest.
+
+    **Arguments:** `inertias`, (L, 3, 3), and `masses`; `residual`, of the tree joints.
+    """
+    at, order = centres(mechanics, poses), _order(mechanics)[0]
+    still = jnp.zeros_like(at)
+    body = _bodies(masses, inertias, poses, at, still, still)
+
+    def of(group, place):
+        """Gradients of the constraints, and their pseudo-inverses."""
+        G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
+        return G, jax.vmap(_right_inverse)(G)
+
+    def allowed(group, place):
+        # The columns of the null space keep open joints as they are to first order only.
+        S = group.over(lambda joint, r: joint.null_space(r), place.relative)
+        G, P = of(group, place)
+        return jnp.swapaxes(S - jax.vmap(small_product)(P, jax.vmap(small_product)(G, S)), 1, 2)
+
+    closing, where, start = [], [], 0
+    for _, group, place, bodies, sign in tree_joints(mechanics, places):
+        count = len(bodies) * group.joint.num_constraints
+        rest = residual[start : start + count].reshape(len(bodies), -1)
+        start += count
+        twists = -jax.vmap(small_product)(of(group, place)[1], rest)
+        closing.append(motions_about(place, take(at, bodies), sign, twists[:, None])[:, 0])
+        where.append(bodies)
+    free = free_bodies(mechanics)
+    if len(free):
+        closing.append(jnp.zeros((len(free), 6), residual.dtype))
+        where.append(free)
+    bias = in_order(closing, where, jnp.zeros((0, 6), residual.dtype))
+    columns = screws(mechanics, poses, places, at, allowed)
+    _, motions = _recursion(_rows(mechanics, columns, body, bias, None))
+    change = twists_of(poses, at, take(motions, np.argsort(order)))
+    return jnp.concatenate([change.linear, change.angular], axis=1)
+
+
+def _right_inverse(G: Float[Array, "m 6"]) -> Float[Array, "6 m"]:
+    r"""$G^T (G G^T)^{-1}$."""
+    m = len(G)
+    size = next(n for n in (0, 1, 3, 6) if n >= m)
+    if not m:
+        return G.T
+    square = jnp.pad(small_product(G, G.T), ((0, size - m), (0, size - m)))
+    square = square + jnp.asarray(np.diag(np.arange(size) >= m), G.dtype)
+    return small_product(G.T, invert(square[None])[0, :m, :m])
+
+
+def _rows(mechanics: SystemMechanics, columns, body: _Body, bias, rotors) -> _Rows:
+    """What the recursion takes, parents before children."""
+    order, parents = _order(mechanics)
+    columns, gap = _padded(mechanics, columns, order, rotors)
+    body = _Body(*(take(part, order) for part in body))
+    return _Rows(body, columns, gap, take(bias, order), np.arange(len(order)), parents)
 
 
 def _order(mechanics: SystemMechanics) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +172,7 @@ def _widths(mechanics: SystemMechanics) -> int:
     return next(width for width in (1, 3, 6) if width >= most)
 
 
-def _padded(mechanics: SystemMechanics, columns: Float[Array, "f 6"], order):
+def _padded(mechanics: SystemMechanics, columns: Float[Array, "f 6"], order, rotors):
     """Columns body by body, in the order given, with rows of zeros; and the diagonal for these."""
     width, counts = _widths(mechanics), np.array(mechanics.system.rates_of_bodies, int)[order]
     first = first_rate(mechanics)[:-1][order]
@@ -112,7 +182,6 @@ def _padded(mechanics: SystemMechanics, columns: Float[Array, "f 6"], order):
     if np.any(rows == len(columns)):
         behind = jnp.concatenate([columns, jnp.zeros((1, 6), columns.dtype)])
     gap = jnp.asarray(np.eye(width) * (slots >= counts[:, None])[:, :, None], columns.dtype)
-    rotors = mechanics.system.armatures
     if rotors is not None:
         own = take(jnp.concatenate([rotors, jnp.zeros(1, rotors.dtype)]), rows.ravel())
         gap = gap + own.reshape(len(order), width)[:, :, None] * np.eye(width)
@@ -127,26 +196,41 @@ def _flat(mechanics: SystemMechanics, rates: Float[Array, "L k"], order) -> Floa
     return take(rates.reshape(-1), np.array(rows, int))
 
 
-def _bodies(mechanics: SystemMechanics, t, poses: Poses, places, at, motions, twists: Twists):
+def _bodies(masses, inertias, poses: Poses, at, force, moment) -> _Body:
     """The bodies, each for itself, about the points `at`."""
-    inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-    wrenches = mechanics.applied(t, mechanics.kinematics(poses, places, twists))
 
-    def one(m, inertia, x, R, at, V, wrench):
-        unit, r, v, w = jnp.eye(3, dtype=x.dtype), x - at, V[:3], V[3:]
+    def one(m, inertia, x, R, at, force, moment):
+        unit, r = jnp.eye(3, dtype=x.dtype), x - at
         square = short_sum(r, r, axis=0) * unit - r[:, None] * r[None]
-        J, c = product(R, product(inertia, R.T)) + m * square, m * r
+        J = product(R, product(inertia, R.T)) + m * square
+        return _Body(m * unit, skew(m * r), J, force, moment)
+
+    x, R = poses.positions[:-1], poses.rotations[:-1]
+    return jax.vmap(one)(masses, inertias, x, R, at, force, moment)
+
+
+def _loaded_bodies(mechanics: SystemMechanics, t, poses: Poses, places, at, motions, twists):
+    """The bodies with what their motion and the applied forces ask for."""
+    wrenches = mechanics.applied(t, mechanics.kinematics(poses, places, twists))
+    inertias, still = jax.vmap(inertia_tensor)(mechanics.inertias), jnp.zeros_like(at)
+    body = _bodies(mechanics.masses, inertias, poses, at, still, still)
+
+    def one(m, J, x, R, at, V, wrench):
+        r, v, w = x - at, V[:3], V[3:]
+        c = m * r
         momentum, moment = m * v + cross(w, c), cross(c, v) + to_space(J, w)
         force = cross(w, momentum) - wrench[:3]
         turning = cross(w, moment) + cross(v, momentum) - cross(r, wrench[:3])
-        return _Body(m * unit, skew(c), J, force, turning - to_space(R, wrench[3:]))
+        return force, turning - to_space(R, wrench[3:])
 
     x, R = poses.positions[:-1], poses.rotations[:-1]
-    return jax.vmap(one)(mechanics.masses, inertias, x, R, at, motions, wrenches)
+    force, moment = jax.vmap(one)(mechanics.masses, body.J, x, R, at, motions, wrenches)
+    return body._replace(force=force, moment=moment)
 
 
-def _recursion(rows: _Rows) -> Float[Array, "L k"]:
-    """Derivatives of the minimal velocities of each body: to the roots and back."""
+def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
+    """Derivatives of the minimal velocities of each body, and those of its motion: to the roots
+    and back."""
     count = len(rows.parent)
     chain = _is_chain(rows.parent)
     find = (lambda values, index: values) if chain else _row
@@ -174,7 +258,7 @@ def _recursion(rows: _Rows) -> Float[Array, "L k"]:
         start = _sum(find(accelerations, of.parent), of.bias)
         rates = _rates(start, W_v, W_w, free)
         own = _moved(start, of.columns, rates)
-        return own if chain else _set_row(accelerations, own, of.place), rates
+        return own if chain else _set_row(accelerations, own, of.place), (rates, own)
 
     behind = jax.tree.map(
         lambda part: jnp.zeros(
@@ -197,23 +281,19 @@ def _set_row(values, row, index):
     )
 
 
-@stage
 def _sum(A, B):
     return A + B
 
 
-@stage
 def _momenta(A, B, v, w):
     return short_sum(A[:, None], v[None], axis=2) + short_sum(B[:, None], w[None], axis=2)
 
 
-@stage
 def _metric(v, w, U_v, U_w, gap):
     turn = short_sum(w[:, :, None], U_w[None], axis=1)
     return short_sum(v[:, :, None], U_v[None], axis=1) + turn + gap
 
 
-@stage
 def _inverse(D):
     if len(D) != 3:
         return invert(D[None])[0]
@@ -225,38 +305,31 @@ def _inverse(D):
     return matrix([k * scale for k in (k11, k12, k13, k12, k22, k23, k13, k23, k33)])
 
 
-@stage
 def _product(A, B):
     return short_sum(A[:, :, None], B[None], axis=1)
 
 
-@stage
 def _times(A, v):
     return short_sum(A, v[None], axis=1)
 
 
-@stage
 def _driven(v, w, force, moment):
     return -short_sum(v, force[None], axis=1) - short_sum(w, moment[None], axis=1)
 
 
-@stage
 def _less(A, W, U):
     return A - short_sum(W[:, None], U[None], axis=2)
 
 
-@stage
 def _felt(wrench, A, B, W, bias, free):
     inertial = short_sum(A, bias[None, :3], axis=1) + short_sum(B, bias[None, 3:], axis=1)
     return wrench + inertial + short_sum(W, free[None], axis=1)
 
 
-@stage
 def _rates(start, W_v, W_w, free):
     moved = short_sum(W_v, start[:3, None], axis=0) + short_sum(W_w, start[3:, None], axis=0)
     return free - moved
 
 
-@stage
 def _moved(start, S, rates):
     return start + short_sum(S, rates[:, None], axis=0)

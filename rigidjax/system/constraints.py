@@ -14,7 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
+from ..native.alternatives import alternatives
 from ..sums import short_sum
+from .articulated import nearest
 from .attachment import Poses
 from .blocks import JointBlocks, joint_blocks
 from .elimination import Factors, invert
@@ -122,6 +124,17 @@ def tree_constraints(
     return DenseConstraints(G=G, S=flat(lighter) @ flat(G).T, masses=masses, inverses=inverses)
 
 
+def tree_correction(
+    mechanics: SystemMechanics, t, poses: Poses, places, inertias, masses, residual
+) -> Float[Array, "L 6"]:
+    """The smallest change of all twists, in kinetic energy, that removes the residual of the tree
+    joints."""
+    return alternatives(
+        lambda: nearest(mechanics, t, poses, places, inertias, masses, residual),
+        lambda: tree_constraints(mechanics, t, places, inertias, masses).correction(residual),
+    )
+
+
 class Loops(eqx.Module):
     r"""Constraints $J\nu + c = 0$ of the loops on the minimal velocities of the trees.
 
@@ -185,7 +198,7 @@ def allowed_accelerations(
     tree, loop = mechanics.split(residual)
     square = mechanics.lengths**2
     unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)
-    start = tree_constraints(mechanics, t, places, unit, jnp.ones_like(square)).correction(tree)
+    start = tree_correction(mechanics, t, poses, places, unit, jnp.ones_like(square), tree)
 
     def rate(w):
         return mechanics.constraint_rate(t, places, Twists(w[:, :3], w[:, 3:]), loops_only=True)
@@ -208,8 +221,7 @@ def smallest_change(
     if mechanics.system.closes:
         still = jnp.zeros((mechanics.num_bodies, 6), residual.dtype)
         return allowed_accelerations(mechanics, t, poses, places, residual, still, inertias)
-    joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)
-    return joints.correction(residual)
+    return tree_correction(mechanics, t, poses, places, inertias, mechanics.masses, residual)
 
 
 # Projections.

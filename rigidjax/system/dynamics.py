@@ -9,12 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
+from ..native.alternatives import alternatives
 from ..rotations.euler_map import euler_map
 from ..sums import short_sum
+from .articulated import articulated
 from .attachment import Poses
 from .bias import bias_accelerations, joint_bias
 from .constraints import (
@@ -24,7 +25,7 @@ from .constraints import (
     tree_constraints,
 )
 from .inverses import solve
-from .mechanics import SystemMechanics, Twists
+from .mechanics import Motion, SystemMechanics, Twists
 from .trees import (
     Screws,
     along_paths,
@@ -40,14 +41,6 @@ from .trees import (
 
 # Minimal velocities up to which a dense mass matrix is faster (16 ball joints or 48 hinges).
 DENSE_LIMIT = 48
-
-
-class Motion(eqx.Module):
-    r"""Consistent minimal velocities (f,), the twists of the bodies, and $\dot\nu$ (f,)."""
-
-    rates: Float[Array, " f"]
-    twists: Twists
-    derivatives: Float[Array, " f"]
 
 
 def eliminates(mechanics: SystemMechanics) -> bool:
@@ -84,10 +77,17 @@ def motion(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
         if mechanics.system.translates:
             rates = jnp.concatenate([of.linear, of.angular], axis=1)
         return Motion(nu, twists, rates.ravel())
-    if eliminates(mechanics):
-        twists = tree_twists(mechanics, t, poses, places, nu)
-        return Motion(nu, twists, _by_elimination(mechanics, t, poses, places, nu, twists))
+    if mechanics.system.closes:
+        return _by_mass_matrix(mechanics, t, poses, places, nu)
+    form = _by_elimination if eliminates(mechanics) else _by_mass_matrix
+    return alternatives(
+        lambda: articulated(mechanics, t, poses, places, nu),
+        lambda: form(mechanics, t, poses, places, nu),
+    )
 
+
+def _by_mass_matrix(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
+    """The same by a dense mass matrix, loops too."""
     at = centres(mechanics, poses)
     motions, twists = moving_bodies(mechanics, t, poses, places, at, nu)
     parts = None
@@ -121,12 +121,13 @@ def moving_bodies(mechanics: SystemMechanics, t, poses, places, at, nu):
     return motions, twists_of(poses, at, motions)
 
 
-def _by_elimination(mechanics: SystemMechanics, t, poses, places, nu, twists: Twists):
+def _by_elimination(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
     r"""The same for a large tree, at linear cost.
 
     The reactions are found first, $G M^{-1} G^T \lambda = G M^{-1} f + \gamma$, then the
     accelerations of the bodies, then those of the joints, each for itself.
     """
+    twists = tree_twists(mechanics, t, poses, places, nu)
     kinematics = mechanics.kinematics(poses, places, twists)
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     joints = tree_constraints(mechanics, t, places, inertias, mechanics.masses)
@@ -142,7 +143,7 @@ def _by_elimination(mechanics: SystemMechanics, t, poses, places, nu, twists: Tw
     ]
     gamma = jnp.concatenate([part.ravel() for part in gamma])
     w = free + joints.correction(joints.apply(free) + gamma)
-    return tree_rates(mechanics, t, places, Twists(w[:, :3], w[:, 3:]), bias)
+    return Motion(nu, twists, tree_rates(mechanics, t, places, Twists(w[:, :3], w[:, 3:]), bias))
 
 
 def body_accelerations(mechanics, t, poses, nu, nu_dot) -> Twists:

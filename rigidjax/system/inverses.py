@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..linalg import by_size, one_by_one
+from ..linalg import one_by_one, with_kernel
 from ..rotations.matrix import matrix
 from ..sums import small_product
 
@@ -62,7 +62,7 @@ def _solved_in_loop(H, b):
     return jax.lax.fori_loop(0, n, column, A)[:, n]
 
 
-_inverse_root = by_size("inverse_root", _inverted_root, _inverted_root_in_loop)
+_inverse_root = with_kernel("inverse_root", _inverted_root, _inverted_root_in_loop)
 
 
 @jax.custom_jvp
@@ -90,7 +90,7 @@ def _solved(H, b):
     return x[:, 0]
 
 
-_solve = by_size("positive_solve", _solved, _solved_in_loop)
+_solve = with_kernel("positive_solve", _solved, _solved_in_loop)
 
 
 @jax.custom_jvp

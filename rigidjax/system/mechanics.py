@@ -32,6 +32,14 @@ class Twists(eqx.Module):
     angular: Float[Array, "L 3"]
 
 
+class Motion(eqx.Module):
+    r"""Consistent minimal velocities (f,), the twists of the bodies, and $\dot\nu$ (f,)."""
+
+    rates: Float[Array, " f"]
+    twists: Twists
+    derivatives: Float[Array, " f"]
+
+
 class SystemMechanics(eqx.Module):
     r"""Poses, twists and their constraints, all bodies of a system stacked.
 

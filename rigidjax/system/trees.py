@@ -55,7 +55,7 @@ def tree_joints(mechanics: "SystemMechanics", places: Iterable[Any]):
             yield g, group, place, bodies, sign
 
 
-def _moved(place: Placement, centre, sign, columns: Float[Array, "n k 6"]):
+def motions_about(place: Placement, centre, sign, columns: Float[Array, "n k 6"]):
     """Relative twists of joints as motions about the centres, of bodies that hang on them."""
 
     def one(point, frame, centre, sign, columns):
@@ -104,15 +104,24 @@ def in_order(parts: list[Array], where: list[np.ndarray], empty: Array) -> Array
     return take(rows, np.argsort(np.concatenate(where), kind="stable"))
 
 
-def screws(mechanics: "SystemMechanics", poses: Poses, places, at) -> Float[Array, "f 6"]:
-    """Motion about the points `at` for each minimal velocity."""
+def _null_spaces(group: JointGroup, place: Placement) -> Float[Array, "n k 6"]:
+    return group.over(lambda joint, r: joint.null_space(r).T, place.relative)
+
+
+def screws(
+    mechanics: "SystemMechanics", poses: Poses, places, at, allowed=_null_spaces
+) -> Float[Array, "f 6"]:
+    """Motion about the points `at` for each minimal velocity.
+
+    `allowed`, a function of a group and its place: relative twists that its joints allow.
+    """
     start = first_rate(mechanics)
     rows, where = [], []
     for _, group, place, bodies, sign in tree_joints(mechanics, places):
         count = group.joint.num_rates
         if count:
-            S = group.over(lambda joint, r: joint.null_space(r).T, place.relative)
-            rows.append(_moved(place, take(at, bodies), sign, S).reshape(-1, 6))
+            S = allowed(group, place)
+            rows.append(motions_about(place, take(at, bodies), sign, S).reshape(-1, 6))
             where.append((start[bodies][:, None] + np.arange(count)).ravel())
     free = free_bodies(mechanics)
     if len(free):
@@ -133,7 +142,7 @@ def own_motions(mechanics: "SystemMechanics", t, poses: Poses, places, at, nu):
     rows, where = [], []
     for _, group, place, bodies, sign in tree_joints(mechanics, places):
         twists = free_twists(group, place, t, rates_of(group, start[bodies], nu))
-        rows.append(_moved(place, take(at, bodies), sign, twists[:, None])[:, 0])
+        rows.append(motions_about(place, take(at, bodies), sign, twists[:, None])[:, 0])
         where.append(bodies)
     free = free_bodies(mechanics)
     if len(free):

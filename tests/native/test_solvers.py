@@ -65,17 +65,20 @@ def test_the_page_names_all():
     assert set(table()) == set(SOLVERS)
 
 
-@pytest.mark.parametrize(("count", "backend"), [(8, "native"), (12, "xla")])
-def test_large_systems_are_left_to_xla(count, backend):
-    """Unless a kernel is asked for: one for large arrays compiles and runs for longer."""
-    chain = rj.problems.chain(count)
-    seen = []
+@pytest.mark.parametrize(
+    ("problem", "backend"),
+    [(lambda: rj.problems.chain(40), "native"), (lambda: rj.problems.n_four_bar(8), "xla")],
+    ids=["tree", "loops"],
+)
+def test_large_loops_are_left_to_xla(problem, backend):
+    """Unless a kernel is asked for: one for large matrices runs for longer."""
+    problem, seen = problem(), []
 
     def run(state):
-        solution = rj.simulate(rj.NullSpace(chain.system), state, 1.0, dt=0.1, throw=False)
+        solution = rj.simulate(rj.NullSpace(problem.system), state, 1.0, dt=0.1, throw=False)
         seen.append(solution.stats["backend"])
         return solution.ys
 
-    jax.eval_shape(run, chain.state0)
+    jax.eval_shape(run, problem.state0)
     assert seen == [backend]
     assert any("the system is large" in reason for reason in seen[0].why_not) == (backend == "xla")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..emitter import REGISTERS, Emitter, cost, rule
+from ..emitter import FEW_REGISTERS, Emitter, cost, rule
 from ..lanes import POINTER, is_known
 from ..memory import Buffer, View
 
@@ -41,7 +41,7 @@ def _cond(em: Emitter, equation, which, *args):
 
 
 def _is_simple(jaxpr: Any) -> bool:
-    small = all(var.aval.size <= REGISTERS for var in (*jaxpr.invars, *jaxpr.outvars))
+    small = all(var.aval.size <= FEW_REGISTERS for var in (*jaxpr.invars, *jaxpr.outvars))
     loops = any(e.primitive.name in ("while", "scan", "cond") for e in jaxpr.eqns)
     return small and not loops and cost(jaxpr) <= _SMALL_BRANCH
 
@@ -71,7 +71,7 @@ def _guarded_branches(em, branches, conditions, args, avals):
         after = build.append_basic_block("after")
         # Memory for results that are too large for registers, before the first branch.
         for k, aval in enumerate(avals):
-            if out[k] is None and aval.size > REGISTERS:
+            if out[k] is None and aval.size > em.largest:
                 out[k] = _Pending(aval)
         build.cbranch(em.lanes.any(mask), inside, after)
         build.position_at_end(inside)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from ..emitter import REGISTERS, Emitter, NoRule, rule
+from ..emitter import Emitter, NoRule, rule
 from ..lanes import is_known
 from ..memory import View
 
@@ -79,7 +79,7 @@ def _dynamic_slice(em: Emitter, equation, x, *indices):
     if not isinstance(x, View) and x.size <= 8:
         return _chosen(em, x, starts, shape, dtype)
     x = em.in_memory(x, dtype)
-    if math.prod(shape) <= REGISTERS:
+    if math.prod(shape) <= em.largest:
         out = np.empty(shape, object)
         for index in np.ndindex(shape):
             out[index] = _read(em, x, _moved(em, starts, index))
@@ -210,14 +210,27 @@ def _gather(em, equation, x, indices):
         value = _read(em, source, _moved(em, start, offset))
         return em.lanes.select(dtype, inside, value, _filler(dtype, p["fill_value"]))
 
-    if math.prod(shape) <= REGISTERS:
+    if em.fits(math.prod(shape), x, indices):
         out = np.empty(shape, object)
         for index in np.ndindex(shape):
             out[index] = entry(index)
         return out
-    window.in_memory()
     source = em.in_memory(x, dtype)
     out = em.memory.allocate(shape, dtype)
+    if window.is_known and is_known(source.offset):
+        places, all_inside = window.positions([shape[k] for k in batch_axes], source)
+        if all_inside:
+            table = em.table(places)
+            parts = tuple(shape[k] for k in d.offset_dims)
+            steps = [tuple(out.strides[k] for k in axes) for axes in (batch_axes, d.offset_dims)]
+            with em.indices(places.shape) as index:
+                at = em.memory.number(table, index)
+                part = View(source.buffer, parts, tuple(source.strides[k] for k in kept), at)
+                to = View(out.buffer, places.shape, steps[0])
+                to = View(out.buffer, parts, steps[1], em.memory.position(to, index))
+                em.copied(part, dtype, into=to)
+            return out
+    window.in_memory()
     with em.indices(shape) as index:
         em.memory.write(out, index, entry(index))
     return out
@@ -241,6 +254,17 @@ class _Window:
     def in_memory(self):
         """Make the indices readable at places that are known at run time only."""
         self.indices = self.em.in_memory(self.indices, self.dtype)
+
+    def positions(self, shape, source):
+        """Where known parts begin in the memory of an array, and whether all were inside of it."""
+        out, all_inside = np.empty(shape, np.int64), True
+        for place in np.ndindex(*shape):
+            start, inside = self.at(place, True)
+            all_inside &= bool(inside)
+            out[place] = source.offset + sum(
+                int(i) * stride for i, stride in zip(start, source.strides, strict=True)
+            )
+        return out, all_inside
 
     def at(self, place, checked):
         """The part's start, moved inside, and whether it was there (if `checked`)."""
@@ -314,7 +338,7 @@ def _scatter(em, equation, x, indices, updates):
         allowed = em.both(mask, inside)
         allowed = None if allowed is None or is_known(allowed) else allowed
         em.memory.write_at(out, position, value, allowed)
-    return out if in_memory is False or out.size > REGISTERS else em.settled(out)
+    return out if in_memory is False or out.size > em.largest else em.settled(out)
 
 
 @rule("sort")

@@ -11,7 +11,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 from llvmlite import ir
 
-from ..emitter import MOST_TURNS, REGISTERS, WRITTEN_OUT, Emitter, cost, rule
+from ..emitter import MOST_TURNS, WRITTEN_OUT, Emitter, cost, rule
 from ..lanes import I64, is_known
 from ..memory import View
 
@@ -119,6 +119,8 @@ class Loop:
         self.dtypes = [np.dtype(var.aval.dtype) for var in own]
         self.sizes = [var.aval.size for var in own]
         self.start = start
+        # Entries up to which a variable is held in registers.
+        self.largest = em.largest_in(inner)
 
     def emit(self):
         em = self.em
@@ -191,7 +193,7 @@ class Loop:
         em, x, dtype = self.em, self.start[k], self.dtypes[k]
         if self.fixed[k]:
             return x
-        if self.sizes[k] <= REGISTERS:
+        if self.sizes[k] <= self.largest:
             return em.registers(x)
         mine = isinstance(x, View) and x.buffer.own and x.is_whole
         if mine and not x.buffer.users and not x.buffer.pinned:
@@ -207,7 +209,7 @@ class Loop:
             if shares and not (same and value.is_whole):
                 value = (
                     self.em.copied(value, dtype)
-                    if value.size > REGISTERS
+                    if value.size > self.largest
                     else self.em.registers(value)
                 )
             out.append(value)

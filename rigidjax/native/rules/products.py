@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import nests
-from ..emitter import REGISTERS, WRITTEN_OUT_PRODUCT, Emitter, rule
+from ..emitter import WRITTEN_OUT_PRODUCT, Emitter, rule
 from ..memory import View
 from .structure import transposed
 
@@ -32,7 +32,7 @@ def reduced(em, x, axes, dtype, function, start):
     order = [*axes, *(k for k in range(x.ndim) if k not in axes)]
     x = transposed(x, order)
     along, rest = x.shape[: len(axes)], x.shape[len(axes) :]
-    if x.size <= 4 * REGISTERS:
+    if x.size <= 4 * em.largest:
         x = em.registers(x)
         lines = x.reshape(math.prod(along), *rest)
         out = np.empty(rest, object)
@@ -139,7 +139,10 @@ def _dot_general(em, equation, a, b):
     (a, (batch, rows, along)), (b, (_, columns, _)) = sides
     shape = (*batch, *rows, *columns)
     lanes = em.lanes
-    if math.prod(shape) * math.prod(along) <= WRITTEN_OUT_PRODUCT and math.prod(shape) <= REGISTERS:
+    if (
+        math.prod(shape) * math.prod(along) <= WRITTEN_OUT_PRODUCT
+        and math.prod(shape) <= em.largest
+    ):
         a, b = em.registers(a), em.registers(b)
         out = np.empty(shape, object)
         for i in np.ndindex(batch):
@@ -167,7 +170,7 @@ def _short_sum(em, equation, *factors):
     shape = np.broadcast_shapes(*(x.shape for x in factors))
     axis %= len(shape)
     order = [*(k for k in range(len(shape)) if k != axis), axis]
-    if math.prod(shape) > REGISTERS:
+    if not em.fits(math.prod(shape), *factors):
         kinds = (var.aval.dtype for var in equation.invars)
         views = [
             nests.reordered(nests.spread(em, x, shape, kind), order)

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ..emitter import MOST_TURNS, REGISTERS, WRITTEN_OUT, Emitter, cost, rule
+from ..emitter import MOST_ENTRIES, WRITTEN_OUT, Emitter, cost, rule
 from ..memory import View
+from ..nests import reordered
 from .loops import divided
-from .structure import taken
+from .structure import taken, taken_view
 
 
 @rule("scan")
@@ -18,7 +19,7 @@ def _scan(em: Emitter, equation, *args):
     body, length = p["jaxpr"], p["length"]
     carried = len(carry)
     out_avals = [var.aval for var in equation.outvars[carried:]]
-    if length <= MOST_TURNS and length * cost(body.jaxpr) <= WRITTEN_OUT:
+    if length <= MOST_ENTRIES and length * cost(body.jaxpr) <= WRITTEN_OUT:
         order = range(length)
         slices: list = [None] * length
         with em.kept([*consts, *xs]):
@@ -38,7 +39,7 @@ def _scan(em: Emitter, equation, *args):
 
 def _stacked(em, parts, aval):
     dtype = np.dtype(aval.dtype)
-    if aval.size <= REGISTERS:
+    if em.fits(aval.size, *parts):
         parts = [em.registers(part) for part in parts]
         out = np.empty(aval.shape, object)
         for k, part in enumerate(parts):
@@ -49,6 +50,37 @@ def _stacked(em, parts, aval):
         row = View(out.buffer, out.shape[1:], out.strides[1:], k * out.strides[0])
         em.copied(part, dtype, into=row)
     return out
+
+
+@rule("for_each")
+def _for_each(em: Emitter, equation, *args):
+    """Stacks entry by entry; see `stacks`."""
+    p, avals = equation.params, [var.aval for var in equation.outvars]
+    dtypes = [np.dtype(var.aval.dtype) for var in equation.invars]
+    args = [
+        x if axis is None else em.in_memory(x, dtype)
+        for x, axis, dtype in zip(args, p["sources"], dtypes, strict=True)
+    ]
+    outs = []
+    for aval, axis in zip(avals, p["targets"], strict=True):
+        rest = (*aval.shape[:axis], *aval.shape[axis + 1 :])
+        outs.append(em.memory.allocate((p["length"], *rest), aval.dtype))
+    for out in outs:
+        out.buffer.pinned += 1
+    with em.kept(args), em.loop(p["length"]) as k:
+        rows = [
+            x if axis is None else taken(em, x, axis, k)
+            for x, axis in zip(args, p["sources"], strict=True)
+        ]
+        for out, part in zip(outs, em.run(p["jaxpr"], rows), strict=True):
+            em.copied(part, out.buffer.dtype, into=taken_view(em, out, 0, k))
+    for out in outs:
+        out.buffer.pinned -= 1
+    order = (
+        [*range(1, axis + 1), 0, *range(axis + 1, a.ndim)]
+        for a, axis in zip(avals, p["targets"], strict=True)
+    )
+    return [reordered(out, one) for out, one in zip(outs, order, strict=True)]
 
 
 class _ScanLoop:
@@ -72,7 +104,7 @@ class _ScanLoop:
         outs = [em.memory.allocate(aval.shape, aval.dtype) for aval in self.out_avals]
         variables = []
         for x, dtype in zip(self.carry, self.dtypes, strict=True):
-            large = x.size > REGISTERS
+            large = x.size > em.largest_in(self.p["jaxpr"].jaxpr)
             variables.append(em.copied(x, dtype) if large else em.registers(x))
         changing = [v.buffer for v in variables if isinstance(v, View)] + [o.buffer for o in outs]
         for buffer in changing:

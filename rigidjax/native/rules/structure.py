@@ -120,7 +120,7 @@ def _concatenate(em, equation, *arrays):
 
 def joined(em, arrays, axis, shape, dtype):
     """Arrays behind one another along an axis."""
-    if int(np.prod(shape)) <= REGISTERS:
+    if em.fits(int(np.prod(shape)), *arrays):
         return np.concatenate([em.registers(x) for x in arrays], axis=axis)
     out = em.memory.allocate(shape, dtype)
     start = 0
@@ -153,10 +153,15 @@ def taken(em, x, axis, k):
     """The entries whose index along an axis is `k` (the same in all lanes)."""
     if not isinstance(x, View):
         return np.asarray(np.moveaxis(x, axis, 0)[k], object)
+    return em.settled(taken_view(em, x, axis, k))
+
+
+def taken_view(em, x, axis, k):
+    """The same, where an array in memory has them."""
     at = tuple(k if n == axis else 0 for n in range(x.ndim))
     shape = x.shape[:axis] + x.shape[axis + 1 :]
     strides = x.strides[:axis] + x.strides[axis + 1 :]
-    return em.settled(View(x.buffer, shape, strides, em.memory.position(x, at)))
+    return View(x.buffer, shape, strides, em.memory.position(x, at))
 
 
 @rule("split")
@@ -181,12 +186,13 @@ def _pad(em, equation, x, value):
     shape, dtype = _shape(equation), _dtype(equation)
     config = equation.params["padding_config"]
     value = em.entry(value, ())
-    x = em.registers(x) if int(np.prod(shape)) <= REGISTERS else x
+    fits = em.fits(int(np.prod(shape)), x)
+    x = em.registers(x) if fits else x
     # Where each entry goes; negative padding cuts entries off.
     places = [
         low + np.arange(n) * (inner + 1) for (low, _, inner), n in zip(config, x.shape, strict=True)
     ]
-    if int(np.prod(shape)) <= REGISTERS:
+    if fits:
         out = np.full(shape, None, object)
         out.fill(value)
         for index in np.ndindex(x.shape):

@@ -1,0 +1,155 @@
+"""Loops over stacks: what is computed entry by entry is one loop, with the results of XLA."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import native
+from rigidjax.native.alternatives import alternatives
+from rigidjax.native.emitter import inner_jaxprs
+from rigidjax.native.stacks import with_loops
+from rigidjax.sums import short_sum
+
+LENGTH = 40
+ROWS = jnp.sin(jnp.arange(LENGTH * 9.0)).reshape(LENGTH, 9)
+ORDER = np.random.default_rng(0).permutation(LENGTH)
+
+
+def count(jaxpr) -> int:
+    """Loops over stacks in a program."""
+    return sum(
+        (equation.primitive.name == "for_each") + sum(map(count, inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+def loops(function, *args) -> int:
+    return count(with_loops(jax.make_jaxpr(function)(*args)).jaxpr)
+
+
+def many(x):
+    """A longish computation, so that its loop is worth while."""
+    for _ in range(4):
+        x = 1.1 * jnp.sin(x) + 0.1 * x * jnp.cos(x)
+    return x
+
+
+def shapes(x):
+    a = many(x).reshape(LENGTH, 3, 3)
+    b = jnp.swapaxes(a, 1, 2)[:, ::2, 1:]
+    c = jnp.concatenate([b, -b], axis=1)
+    d = jnp.stack([c[:, 0], c[:, 1]], axis=2)
+    e = jnp.pad(d, ((0, 0), (1, 0), (0, 2)))
+    f = e[:, ::-1] + jnp.arange(4.0)
+    return f.sum(axis=(1, 2)), jnp.max(f, axis=1), jnp.squeeze(f[:, :1], 1)
+
+
+def products(x):
+    a = many(x).reshape(LENGTH, 3, 3)
+    M = jnp.arange(9.0).reshape(3, 3)
+    sums = short_sum(a[:, :, :, None], a[:, None], axis=2)
+    return jnp.einsum("lij,ljk->lik", a, sums), a @ M, jnp.einsum("ij,ljk->lik", M, a)
+
+
+def stack_last(x):
+    """The stack is the last axis of some of the arrays."""
+    columns = jnp.unstack(many(x), axis=1)
+    first, second = jnp.split(jnp.stack(columns), [4])
+    return jnp.stack([jnp.stack(columns[:3]), jnp.stack(columns[3:6])]).T, first, second
+
+
+def neighbours(x):
+    """What goes along the stack is done outside of loops."""
+    a = many(x)
+    moved = a[ORDER] - jnp.concatenate([a[1:], a[:1]])
+    along = jnp.cumsum(moved[:, :3], axis=0)
+    return many(along[:, :1] + moved), along.sum(0)
+
+
+def square(x):
+    """Both axes of a matrix are as long as the stack."""
+    a = many(x)
+    gram = a @ a.T
+    return gram + gram.T, many(jnp.diagonal(gram)[:, None] * a)
+
+
+def branches(x):
+    """Loops inside of loops and branches, places that are known outside of them."""
+    order = jnp.asarray(ORDER)
+
+    def turn(carry):
+        k, a = carry
+        return k + 1, many(0.1 * a[order]) + x
+
+    _, a = jax.lax.while_loop(lambda carry: carry[0] < 3 + (x[0, 1] > 1.0), turn, (0, x))
+    return jax.lax.cond(a[0, 0] > 0.05, many, lambda a: a[order] + 1.0, a)
+
+
+@pytest.mark.parametrize("function", [shapes, products, stack_last, neighbours, square, branches])
+def test_equals_xla(function):
+    kernel = native.jit(function)
+    assert loops(function, ROWS) >= 1
+    batch = jnp.stack([ROWS * (1 + 0.1 * k) for k in range(5)])
+    for actual, expected in (
+        (jax.jit(kernel)(ROWS), function(ROWS)),
+        (jax.jit(jax.vmap(kernel))(batch), jax.vmap(function)(batch)),
+    ):
+        for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", [shapes, neighbours])
+def test_derivatives(function):
+    kernel = native.jit(function)
+    _, expected = jax.jvp(function, (ROWS,), (jnp.cos(ROWS),))
+    _, actual = jax.jvp(kernel, (ROWS,), (jnp.cos(ROWS),))
+    cotangent = jax.tree.map(jnp.sin, expected)
+    forth = jax.vjp(function, ROWS)[1](cotangent)
+    back = jax.vjp(kernel, ROWS)[1](cotangent)
+    for a, b in zip(
+        jax.tree.leaves((actual, back)), jax.tree.leaves((expected, forth)), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+def test_one_loop_for_what_belongs_together():
+    assert loops(many, ROWS) == loops(shapes, ROWS) == loops(products, ROWS) == 1
+    assert loops(neighbours, ROWS) == 2
+
+
+def test_short_stacks_have_no_loops():
+    assert loops(many, ROWS[:5]) == 0
+
+
+def test_code_hardly_grows_with_the_system():
+    """By some lines for each body, of its mass and its weight; one costs a hundred by itself."""
+
+    def size(bodies):
+        problem = rj.problems.chain(bodies)
+        model = rj.NullSpace(problem.system).prepared()
+        y = model.encode(problem.state0)
+        closed = jax.make_jaxpr(lambda y: model.vector_field(jnp.zeros(()), y))(y)
+        signature = native.kernel.Signature((False,), False)
+        return native.kernel.Kernel(closed, signature).text.count("\n")
+
+    assert size(100) - size(50) < 15 * 50
+
+
+def test_alternatives():
+    """Kernels are made of the first, XLA's programs of the second; derivatives too."""
+
+    def function(x):
+        return alternatives(lambda: jnp.sin(x), lambda: 2.0 * jnp.sin(x))
+
+    x = jnp.linspace(0.1, 1.0, 5)
+    kernel = native.jit(function)
+    for transform, expected in (
+        (lambda f: f(x), jnp.sin(x)),
+        (lambda f: jax.jit(jax.vmap(f))(x), jnp.sin(x)),
+        (lambda f: jax.jvp(f, (x,), (x,))[1], x * jnp.cos(x)),
+        (lambda f: jax.grad(lambda x: f(x).sum())(x), jnp.cos(x)),
+    ):
+        np.testing.assert_allclose(transform(kernel), expected, rtol=1e-15)
+        np.testing.assert_allclose(transform(function), 2.0 * expected, rtol=1e-15)
