@@ -8,14 +8,15 @@ become the body of one loop, whose intermediate results stay in registers.
 
 import collections
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend.core import ClosedJaxpr, Literal, Primitive, Var
+from jax.extend.core import ClosedJaxpr, Literal, Primitive
 
 from .alternatives import in_kernel_p
 from .emitter import MOVES, REGISTERS, inner_jaxprs
+from .inlined import Inlined
+from .splits import Split, split_of, without
 
 # Entries of a stack, and numbers computed with stacks of a length, from which on loops are made.
 _SHORTEST, _FEWEST = 8, 1_000
@@ -27,214 +28,6 @@ _VIEWS = frozenset("broadcast_in_dim reshape slice squeeze stop_gradient transpo
 # result. Exists in rewritten programs only.
 for_each_p = Primitive("for_each")
 for_each_p.multiple_results = True
-
-# Calls of programs that take the place of the call.
-_CALLS = {
-    "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vmap_call": "call",
-    "remat": "jaxpr", "checkpoint": "jaxpr",
-}  # fmt: skip
-_ELEMENTWISE = frozenset(
-    "abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp complex conj "
-    "convert_element_type copy cos cosh div eq exp exp2 expm1 floor ge gt imag integer_pow "
-    "is_finite le log log1p logistic lt max min mul ne neg nextafter not or pow real rem round "
-    "rsqrt select_n sign sin sinh sqrt square stop_gradient sub tan tanh xor".split()
-)
-_REDUCTIONS = frozenset("reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or".split())
-
-
-class Split(NamedTuple):
-    """An equation entry by entry of a stack.
-
-    **Attributes:** `sources`, the axis of the stack of each argument, `None` for one that is the
-    same for all entries; `targets`, that of each result; `one`, the results for one entry.
-    """
-
-    sources: list[int | None]
-    targets: list[int]
-    one: Callable[..., Any]
-
-
-def _without(values, k):
-    return (*values[:k], *values[k + 1 :])
-
-
-def _behind(axis, removed):
-    """An axis after another one was taken out."""
-    return axis - (removed < axis)
-
-
-def _bound(equation, **changed):
-    params = {**equation.params, **changed}
-    return lambda *args: equation.primitive.bind(*args, **params)
-
-
-def _elementwise(equation, axis, shape):
-    rank = len(shape)
-    sources = [axis if x.aval.ndim == rank else None for x in equation.invars]
-    return sources, _bound(equation)
-
-
-def _broadcast_in_dim(equation, axis, shape):
-    (x, *_), p = equation.invars, equation.params
-    dims, rest = p["broadcast_dimensions"], _without(shape, axis)
-    own = dims.index(axis) if axis in dims else None
-    if own is None:
-        at = tuple(_behind(d, axis) for d in dims)
-        return [None], lambda v: jax.lax.broadcast_in_dim(v, rest, at)
-    at = tuple(_behind(d, axis) for d in _without(dims, own))
-    if x.aval.shape[own] == shape[axis]:
-        return [own], lambda v: jax.lax.broadcast_in_dim(v, rest, at)
-    return [None], lambda v: jax.lax.broadcast_in_dim(jax.lax.squeeze(v, (own,)), rest, at)
-
-
-def _reshape(equation, axis, shape):
-    old = equation.invars[0].aval.shape
-    before = math.prod(shape[:axis])
-    for k, n in enumerate(old):
-        if n == shape[axis] and math.prod(old[:k]) == before:
-            return [k], lambda v: jax.lax.reshape(v, _without(shape, axis))
-    return None
-
-
-def _transpose(equation, axis, shape):
-    order = equation.params["permutation"]
-    source = order[axis]
-    rest = tuple(_behind(k, source) for k in _without(order, axis))
-    return [source], lambda v: jax.lax.transpose(v, rest)
-
-
-def _squeeze(equation, axis, shape):
-    gone = equation.params["dimensions"]
-    kept = [k for k in range(equation.invars[0].aval.ndim) if k not in gone]
-    source = kept[axis]
-    return [source], lambda v: jax.lax.squeeze(v, tuple(_behind(k, source) for k in gone))
-
-
-def _slice(equation, axis, shape):
-    p = equation.params
-    if shape[axis] != equation.invars[0].aval.shape[axis]:
-        return None
-    steps = p["strides"] and _without(p["strides"], axis)
-    limits = (_without(p[k], axis) for k in ("start_indices", "limit_indices"))
-    start, end = limits
-    return [axis], lambda v: jax.lax.slice(v, start, end, steps)
-
-
-def _concatenate(equation, axis, shape):
-    along = equation.params["dimension"]
-    if along == axis:
-        return None
-    return [axis] * len(equation.invars), _bound(equation, dimension=_behind(along, axis))
-
-
-def _stack(equation, axis, shape):
-    along = equation.params["axis"]
-    if along == axis:
-        return None
-    source = _behind(axis, along)
-    return [source] * len(equation.invars), _bound(equation, axis=_behind(along, axis))
-
-
-def _unstack(equation, axis, shape):
-    along = equation.params["axis"]
-    source = axis + (along <= axis)
-    return [source], _bound(equation, axis=_behind(along, source))
-
-
-def _split(equation, axis, shape):
-    along = equation.params["axis"]
-    if along == axis:
-        return None
-    return [axis], _bound(equation, axis=_behind(along, axis))
-
-
-def _pad(equation, axis, shape):
-    config = equation.params["padding_config"]
-    if tuple(config[axis]) != (0, 0, 0):
-        return None
-    return [axis, None], _bound(equation, padding_config=_without(config, axis))
-
-
-def _rev(equation, axis, shape):
-    axes = equation.params["dimensions"]
-    if axis in axes:
-        return None
-    return [axis], _bound(equation, dimensions=tuple(_behind(k, axis) for k in axes))
-
-
-def _iota(equation, axis, shape):
-    along = equation.params["dimension"]
-    if along == axis:
-        return None
-    rest, dtype = _without(shape, axis), equation.params["dtype"]
-    return [], lambda: jax.lax.broadcasted_iota(dtype, rest, _behind(along, axis))
-
-
-def _reduction(equation, axis, shape):
-    axes = equation.params["axes"]
-    kept = [k for k in range(equation.invars[0].aval.ndim) if k not in axes]
-    source = kept[axis]
-    return [source], _bound(equation, axes=tuple(_behind(k, source) for k in axes))
-
-
-def _short_sum(equation, axis, shape):
-    along = equation.params["axis"]
-    source = axis + (along <= axis)
-    mapped = [x.aval.shape[source] == shape[axis] for x in equation.invars]
-
-    def one(*factors):
-        factors = [
-            f if m else jax.lax.squeeze(f, (source,)) for f, m in zip(factors, mapped, strict=True)
-        ]
-        return equation.primitive.bind(*factors, axis=_behind(along, source))
-
-    return [source if m else None for m in mapped], one
-
-
-def _dot_general(equation, axis, shape):
-    a, b = equation.invars
-    (ca, cb), (ba, bb) = equation.params["dimension_numbers"]
-    free_a = [k for k in range(a.aval.ndim) if k not in (*ca, *ba)]
-    free_b = [k for k in range(b.aval.ndim) if k not in (*cb, *bb)]
-    if axis < len(ba):
-        sources: list[int | None] = [ba[axis], bb[axis]]
-    elif axis < len(ba) + len(free_a):
-        sources = [free_a[axis - len(ba)], None]
-    else:
-        sources = [None, free_b[axis - len(ba) - len(free_a)]]
-
-    def rest(axes, source):
-        if source is None:
-            return tuple(axes)
-        return tuple(_behind(k, source) for k in axes if k != source)
-
-    numbers = tuple(
-        tuple(rest(axes, source) for axes, source in zip(pair, sources, strict=True))
-        for pair in ((ca, cb), (ba, bb))
-    )
-    return sources, _bound(equation, dimension_numbers=numbers)
-
-
-_SPLITS: dict[str, Callable[..., Any]] = {
-    "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "transpose": _transpose,
-    "squeeze": _squeeze, "slice": _slice, "concatenate": _concatenate, "stack": _stack,
-    "unstack": _unstack, "split": _split, "pad": _pad, "rev": _rev, "iota": _iota,
-    "short_sum": _short_sum, "dot_general": _dot_general,
-    **dict.fromkeys(_ELEMENTWISE, _elementwise), **dict.fromkeys(_REDUCTIONS, _reduction),
-}  # fmt: skip
-
-
-def _split_of(equation, axis) -> Split | None:
-    """The equation entry by entry along an axis of its results."""
-    rule = _SPLITS.get(equation.primitive.name)
-    if rule is None:
-        return None
-    found = rule(equation, axis, equation.outvars[0].aval.shape)
-    return found and Split(found[0], [axis] * len(equation.outvars), found[1])
-
-
-# Rewriting.
 
 
 def with_loops(closed: ClosedJaxpr, known: frozenset[int] = frozenset()) -> ClosedJaxpr:
@@ -288,7 +81,7 @@ def _has_something_to_do(jaxpr: Any) -> bool:
 def _rewrite(closed, known):
     arguments = closed.jaxpr.invars
     small = {arguments[k] for k in known if arguments[k].aval.size <= REGISTERS}
-    program = _Inlined(closed, small)
+    program = Inlined(closed, small, with_loops)
     equations = program.equations
     for length in _lengths(equations):
         equations = _regrouped(equations, program.results, length, program.known)
@@ -297,91 +90,6 @@ def _rewrite(closed, known):
         constvars=list(program.constants), outvars=program.results, eqns=equations
     )
     return ClosedJaxpr(jaxpr, list(program.constants.values()))
-
-
-class _Inlined:
-    """A program whose calls are replaced by what they call.
-
-    **Attributes:** `equations`; `constants`, values by their variables; `results`; `known`,
-    variables whose small arrays are known when the kernel is emitted (places of a gather, say).
-    """
-
-    def __init__(self, closed: ClosedJaxpr, known: Any):
-        self.equations: list[Any] = []
-        self.constants: dict[Any, Any] = {}
-        # Variables that say that this is a kernel.
-        self.true: set[Any] = set()
-        self.known = set(known)
-        arguments = closed.jaxpr.invars
-        self.results = self._run(closed.jaxpr, closed.consts, arguments)
-
-    def _run(self, jaxpr, consts, args):
-        env = dict(zip(jaxpr.invars, args, strict=True))
-        for var, value in zip(jaxpr.constvars, consts, strict=True):
-            env[var] = Var(var.aval)
-            self.constants[env[var]] = value
-            if var.aval.size <= REGISTERS:
-                self.known.add(env[var])
-
-        def read(atom):
-            return atom if isinstance(atom, Literal) else env[atom]
-
-        for equation in jaxpr.eqns:
-            args = [read(atom) for atom in equation.invars]
-            called = self._called(equation, args)
-            if called is not None:
-                inner, args = called
-                consts = inner.consts if isinstance(inner, ClosedJaxpr) else []
-                inner = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
-                out = self._run(inner, consts, args)
-            else:
-                out = [Var(var.aval) for var in equation.outvars]
-                params = self._params(equation, args)
-                self.equations.append(equation.replace(invars=args, outvars=out, params=params))
-                small = all(getattr(v.aval, "size", REGISTERS + 1) <= REGISTERS for v in out)
-                if small and all(map(self._is_known, args)):
-                    self.known.update(out)
-                if equation.primitive is in_kernel_p or (
-                    equation.primitive.name == "convert_element_type"
-                    and not isinstance(args[0], Literal)
-                    and args[0] in self.true
-                ):
-                    self.true.update(out)
-            env.update(zip(equation.outvars, out, strict=True))
-        return [read(atom) for atom in jaxpr.outvars]
-
-    def _params(self, equation, args):
-        """Parameters of an equation, the programs in it rewritten."""
-        known, p = [self._is_known(x) for x in args], equation.params
-        if equation.primitive.name == "while":
-            first, last = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-            of = {"cond_jaxpr": known[:first], "body_jaxpr": known[first:last]}
-        else:
-            shared = p["num_consts"] if equation.primitive.name == "scan" else None
-            of = {"jaxpr": known[:shared], "branches": known[1:]}
-        return {k: _inside(v, of.get(k, ())) for k, v in p.items()}
-
-    def _is_known(self, atom):
-        return isinstance(atom, Literal) or atom in self.known
-
-    def _called(self, equation, args):
-        """The program in the place of an equation, and its arguments."""
-        name = equation.primitive.name
-        if name in _CALLS:
-            return equation.params[_CALLS[name]], args
-        if name == "cond" and not isinstance(args[0], Literal) and args[0] in self.true:
-            return equation.params["branches"][1], args[1:]
-        return None
-
-
-def _inside(param, known):
-    """A parameter of an equation, programs in it rewritten; `known`, which arguments are."""
-    if isinstance(param, ClosedJaxpr):
-        known = (k for k, is_known in enumerate(known) if is_known)
-        return with_loops(param, frozenset(known))
-    if type(param) is tuple and any(isinstance(one, ClosedJaxpr) for one in param):
-        return tuple(_inside(one, known) for one in param)
-    return param
 
 
 def _lengths(equations) -> list[int]:
@@ -393,7 +101,7 @@ def _lengths(equations) -> list[int]:
             continue
         for length in set(shape):
             axis = shape.index(length)
-            if length >= _SHORTEST and _split_of(equation, axis) is not None:
+            if length >= _SHORTEST and split_of(equation, axis) is not None:
                 numbers[length] += math.prod(shape)
     worth = [length for length, count in numbers.items() if count > _FEWEST]
     return sorted(worth, key=lambda length: -numbers[length])
@@ -490,7 +198,7 @@ class _Grouping:
         known = self.known.issuperset(equation.outvars)
         shape = () if known or k in self.alone else getattr(equation.outvars[0].aval, "shape", ())
         for axis, n in enumerate(shape):
-            split = _split_of(equation, axis) if n == self.length else None
+            split = split_of(equation, axis) if n == self.length else None
             if split is None:
                 continue
             follows = sum(map(self._follows, equation.invars, split.sources))
@@ -594,5 +302,5 @@ class _Grouping:
 
 
 def _entry(aval, axis):
-    shape = aval.shape if axis is None else _without(aval.shape, axis)
+    shape = aval.shape if axis is None else without(aval.shape, axis)
     return jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type)

@@ -1,0 +1,102 @@
+"""Programs without calls: what is called stands in the place of the call."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, Literal, Var
+
+from .alternatives import in_kernel_p
+from .emitter import REGISTERS
+
+# Calls of programs that take the place of the call.
+_CALLS = {
+    "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vmap_call": "call",
+    "remat": "jaxpr", "checkpoint": "jaxpr",
+}  # fmt: skip
+
+
+class Inlined:
+    """A program whose calls are replaced by what they call.
+
+    **Attributes:** `equations`; `constants`, values by their variables; `results`; `known`,
+    variables whose small arrays are known when the kernel is emitted (places of a gather, say).
+    """
+
+    def __init__(self, closed: ClosedJaxpr, known: Any, rewritten: Callable[..., ClosedJaxpr]):
+        self.rewritten = rewritten
+        self.equations: list[Any] = []
+        self.constants: dict[Any, Any] = {}
+        # Variables that say that this is a kernel.
+        self.true: set[Any] = set()
+        self.known = set(known)
+        arguments = closed.jaxpr.invars
+        self.results = self._run(closed.jaxpr, closed.consts, arguments)
+
+    def _run(self, jaxpr, consts, args):
+        env = dict(zip(jaxpr.invars, args, strict=True))
+        for var, value in zip(jaxpr.constvars, consts, strict=True):
+            env[var] = Var(var.aval)
+            self.constants[env[var]] = value
+            if var.aval.size <= REGISTERS:
+                self.known.add(env[var])
+
+        def read(atom):
+            return atom if isinstance(atom, Literal) else env[atom]
+
+        for equation in jaxpr.eqns:
+            args = [read(atom) for atom in equation.invars]
+            called = self._called(equation, args)
+            if called is not None:
+                inner, args = called
+                consts = inner.consts if isinstance(inner, ClosedJaxpr) else []
+                inner = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
+                out = self._run(inner, consts, args)
+            else:
+                out = [Var(var.aval) for var in equation.outvars]
+                params = self._params(equation, args)
+                self.equations.append(equation.replace(invars=args, outvars=out, params=params))
+                small = all(getattr(v.aval, "size", REGISTERS + 1) <= REGISTERS for v in out)
+                if small and all(map(self._is_known, args)):
+                    self.known.update(out)
+                if equation.primitive is in_kernel_p or (
+                    equation.primitive.name == "convert_element_type"
+                    and not isinstance(args[0], Literal)
+                    and args[0] in self.true
+                ):
+                    self.true.update(out)
+            env.update(zip(equation.outvars, out, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def _params(self, equation, args):
+        """Parameters of an equation, the programs in it rewritten."""
+        known, p = [self._is_known(x) for x in args], equation.params
+        if equation.primitive.name == "while":
+            first, last = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+            of = {"cond_jaxpr": known[:first], "body_jaxpr": known[first:last]}
+        else:
+            shared = p["num_consts"] if equation.primitive.name == "scan" else None
+            of = {"jaxpr": known[:shared], "branches": known[1:]}
+        return {k: _inside(v, of.get(k, ()), self.rewritten) for k, v in p.items()}
+
+    def _is_known(self, atom):
+        return isinstance(atom, Literal) or atom in self.known
+
+    def _called(self, equation, args):
+        """The program in the place of an equation, and its arguments."""
+        name = equation.primitive.name
+        if name in _CALLS:
+            return equation.params[_CALLS[name]], args
+        if name == "cond" and not isinstance(args[0], Literal) and args[0] in self.true:
+            return equation.params["branches"][1], args[1:]
+        return None
+
+
+def _inside(param, known, rewritten):
+    """A parameter of an equation, programs in it rewritten; `known`, which arguments are."""
+    if isinstance(param, ClosedJaxpr):
+        known = (k for k, is_known in enumerate(known) if is_known)
+        return rewritten(param, frozenset(known))
+    if type(param) is tuple and any(isinstance(one, ClosedJaxpr) for one in param):
+        return tuple(_inside(one, known, rewritten) for one in param)
+    return param
