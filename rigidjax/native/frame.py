@@ -12,7 +12,9 @@ from .lanes import I8, I32, I64, POINTER
 
 # XLA_FFI_CallFrame: size, extension, api, context, stage (int32, padded), then two structures of
 # size, extension, count, types, buffers.
-_EXTENSION, _ARGUMENTS, _RESULTS = 8, 40 + 32, 80 + 32
+_EXTENSION, _API, _CONTEXT, _ARGUMENTS, _RESULTS = 8, 16, 24, 40 + 32, 80 + 32
+# XLA_FFI_Api: size, extension, version (size, extension, major, minor), internal, functions.
+_ERROR_DESTROY, _SCHEDULE, _NUM_THREADS = 48 + 8 * 2, 48 + 8 * 11, 48 + 8 * 12
 # XLA_FFI_Metadata_Extension: extension (size, type, next), metadata.
 _METADATA = 24
 # XLA_FFI_Metadata: size, api version (size, extension, major, minor), traits.
@@ -48,6 +50,46 @@ class Frame:
 
     def _load(self, kind, pointer, offset):
         return self.builder.load(self._offset(pointer, offset), typ=kind)
+
+    def _called(self, function, *args):
+        """An error, zero if there is none, of a function of XLA's; `args` after size and
+        extension."""
+        build = self.builder
+        size = 8 * (2 + len(args))
+        with build.goto_entry_block():
+            place = build.ptrtoint(build.alloca(ir.ArrayType(I64, 2 + len(args))), I64)
+        frame = build.inttoptr(place, POINTER)
+        for k, value in enumerate((ir.Constant(I64, size), ir.Constant(I64, 0), *args)):
+            build.store(value, self._offset(frame, 8 * k))
+        api = self._load(POINTER, self._frame, _API)
+        kind = ir.FunctionType(POINTER, [POINTER]).as_pointer()
+        pointer = build.inttoptr(self._load(I64, api, function), kind)
+        return build.ptrtoint(build.call(pointer, [frame]), I64)
+
+    def _failed(self, error):
+        """Whether there was an error, which is thrown away."""
+        build = self.builder
+        failed = build.icmp_unsigned("!=", error, ir.Constant(I64, 0))
+        with build.if_then(failed):
+            self._called(_ERROR_DESTROY, error)
+        return failed
+
+    def num_threads(self) -> Any:
+        """Threads that XLA has for this call, 1 if it does not say."""
+        build = self.builder
+        with build.goto_entry_block():
+            place = build.alloca(I64)
+        build.store(ir.Constant(I64, 1), place)
+        context = self._load(I64, self._frame, _CONTEXT)
+        self._failed(self._called(_NUM_THREADS, context, build.ptrtoint(place, I64)))
+        return build.load(place, typ=I64)
+
+    def schedule(self, task: Any, data: Any) -> Any:
+        """Ask for a thread that calls `task(data)`; gives whether that was refused."""
+        build = self.builder
+        context = self._load(I64, self._frame, _CONTEXT)
+        task, data = (build.ptrtoint(x, I64) for x in (task, data))
+        return self._failed(self._called(_SCHEDULE, context, task, data))
 
     def _buffer(self, buffers, k):
         return self._load(POINTER, buffers, 8 * k)

@@ -24,6 +24,7 @@ from .machine import Code, best_width
 from .members import argument, store
 from .refill import Parts, Refilled, _KnownTurns, parted
 from .stacks import with_loops
+from .threads import emit_shared
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,19 +174,34 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
         count = frame.first_extent(frame.results, 0)
     malloc = ir.Function(module, ir.FunctionType(POINTER, [I64]), "malloc")
     free = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
+    run = _emit_members(module, width, workspace_bytes, at_once, malloc, free)
+    if signature.is_batch:
+        emit_shared(frame, count, inputs, outputs, width, run)
+    else:
+        builder.call(run, [inputs, outputs, ir.Constant(I64, 0), count])
+    builder.ret(ir.Constant(POINTER, None))
+
+
+def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
+    """Emit the function that does the members from `first` to before `last`."""
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
+    function = ir.Function(module, kind, "members")
+    function.linkage = "internal"
+    inputs, outputs, begin, last = function.args
+    before = function.append_basic_block("entry")
+    builder = ir.IRBuilder(before)
     workspace = builder.call(malloc, [ir.Constant(I64, workspace_bytes + 64)])
-    block = module.globals["block"]
-    before = builder.block
-    test, turn, end = (builder.append_basic_block(name) for name in ("test", "turn", "end"))
+    test, turn, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
     builder.branch(test)
     builder.position_at_end(test)
     first = builder.phi(I64)
-    first.add_incoming(ir.Constant(I64, 0), before)
-    builder.cbranch(builder.icmp_signed("<", first, count), turn, end)
+    first.add_incoming(begin, before)
+    builder.cbranch(builder.icmp_signed("<", first, last), turn, end)
     builder.position_at_end(turn)
-    builder.call(block, [inputs, outputs, workspace, first, count])
-    first.add_incoming(count if at_once else builder.add(first, ir.Constant(I64, width)), turn)
+    builder.call(module.globals["block"], [inputs, outputs, workspace, first, last])
+    first.add_incoming(last if at_once else builder.add(first, ir.Constant(I64, width)), turn)
     builder.branch(test)
     builder.position_at_end(end)
     builder.call(free, [workspace])
-    builder.ret(ir.Constant(POINTER, None))
+    builder.ret_void()
+    return function
