@@ -2,11 +2,9 @@
 
 Runs of a heavy top (2 s, Dopri5 at 1e-9, projected), alone and 1,024 at once: values, one tangent,
 six tangents, a gradient; then the same top by other solvers. One core: run it with
-`taskset -c 0`. Then, `--threads`, batches by one thread and by all that there are: run it without.
+`taskset -c 0`.
 """
 
-import os
-import sys
 from typing import Any
 
 import _common as common
@@ -89,34 +87,6 @@ def row(case: str, batch: int, forms: dict[str, Any], repeats: int) -> dict[str,
     }
 
 
-def thread_rows(smoke: bool) -> list[dict[str, Any]]:
-    """Batches by one thread and by all, in turn."""
-    out = []
-    for batch in (64,) if smoke else (BATCH, 16 * BATCH, 1_000_000):
-        args, compiled = members(batch), {}
-        for threads in ("1", "0"):
-            os.environ["RIGIDJAX_KERNEL_THREADS"] = threads
-            compiled[threads] = jax.jit(jax.vmap(end("native", **TIGHT)))
-            jax.block_until_ready(compiled[threads](*args))
-        calls = {k: (lambda f=f: f(*args)) for k, f in compiled.items()}
-        found = common.interleaved(calls, 3 if smoke or batch > 100_000 else 20)
-        one, all_threads = (common.summary(found[k])["run_seconds_min"] for k in ("1", "0"))
-        steps = float(jnp.sum(compiled["1"](*args)[1]))
-        out.append(
-            {
-                "case": "top, Dopri5 at 1e-9: threads",
-                "batch": batch,
-                "one_thread_seconds": one,
-                "all_threads_seconds": all_threads,
-                "times_faster": one / all_threads,
-                "million_steps_per_second": steps / all_threads / 1e6,
-                "million_steps_per_second_one_thread": steps / one / 1e6,
-            }
-        )
-        print(out[-1], flush=True)
-    return out
-
-
 def rows(smoke: bool) -> list[dict[str, Any]]:
     repeats = 3 if smoke else 20
     both = {backend: programs(backend) for backend in ("xla", "native")}
@@ -148,10 +118,6 @@ def _say(found: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    threads = "--threads" in sys.argv and not sys.argv.remove("--threads")
     options = common.arguments(__doc__)
     common.double_precision()
-    if threads:
-        common.write("native_threads", thread_rows(options.smoke), options.smoke)
-    else:
-        common.write("native", rows(options.smoke), options.smoke)
+    common.write("native", rows(options.smoke), options.smoke)

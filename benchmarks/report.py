@@ -197,6 +197,34 @@ def chain_table() -> str:
 _CHAIN_COLUMNS = (("native", False), ("native", True), ("xla", False), ("xla", True))
 
 
+def native_table() -> str:
+    """Runs of a top as kernels and by XLA."""
+    rows = common.read("native")
+    body = [
+        [
+            r["case"].removeprefix("top, "), f"{r['batch']:,}", f"{1e3 * r['xla_run_seconds']:.3g}",
+            f"{1e3 * r['native_run_seconds']:.3g}", f"{r['times_faster']:.1f}",
+            f"{r['native_ns_per_step']:.0f}" if "native_ns_per_step" in r else "",
+            f"{r['xla_first_seconds']:.1f}", f"{r['native_first_seconds']:.1f}",
+        ]
+        for r in rows
+    ]  # fmt: skip
+    header = [
+        "what", "members", "XLA ms", "kernel ms", "times faster", "ns a step", "first call s, XLA",
+        "kernel",
+    ]  # fmt: skip
+    return table(header, body) + "\n\n" + measured(rows)
+
+
+def thread_table() -> str:
+    """Batches by one thread and by all."""
+    rows = common.read("threads")
+    keys = ("million_steps_per_second_one_thread", "million_steps_per_second", "times_faster")
+    body = [[f"{r['batch']:,}", *(f"{r[key]:.3g}" for key in keys)] for r in rows]
+    header = ["tops", "one thread, M steps/s", "all threads", "times faster"]
+    return table(header, body) + "\n\n" + measured(rows)
+
+
 def compile_table() -> str:
     """What it takes to compile ten models."""
     rows = common.read("compile")
@@ -288,6 +316,8 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "six_solvers": ("six_solvers", six_table),
     "lie_group": ("lie_group", lie_group_table),
     "multibody": ("multibody", multibody_table),
+    "native": ("native", native_table),
+    "threads": ("threads", thread_table),
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
     **SOLVER_TABLES,
