@@ -12,6 +12,7 @@ from llvmlite import ir
 from . import machine
 from .kernel import Signature, emit_block
 from .lanes import I32, I64, POINTER
+from .stacks import with_loops
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _LAYOUT = "e-p3:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
@@ -26,6 +27,7 @@ def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") 
     `inputs` and `outputs` point to arrays of pointers; `workspace` has as many bytes for each of
     `count` members as the comment in the first line says.
     """
+    closed = with_loops(closed)
     module: Any = ir.Module("rigidjax")
     module.triple, module.data_layout = _TRIPLE, _LAYOUT
     size = -(-emit_block(module, closed, signature, 1) // 64) * 64

@@ -90,15 +90,16 @@ def nearest(
     still = jnp.zeros_like(at)
     body = _bodies(masses, inertias, poses, at, still, still)
 
-    def of(group, place):
-        """Gradients of the constraints, and their pseudo-inverses."""
+    # Gradients of the constraints of each group, and their pseudo-inverses.
+    gradients = {}
+    for _, group, place, _, _ in tree_joints(mechanics, places):
         G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
-        return G, jax.vmap(_right_inverse)(G)
+        gradients[id(group)] = G, jax.vmap(_right_inverse)(G)
 
     def allowed(group, place):
         # The columns of the null space keep open joints as they are to first order only.
         S = group.over(lambda joint, r: joint.null_space(r), place.relative)
-        G, P = of(group, place)
+        G, P = gradients[id(group)]
         return jnp.swapaxes(S - jax.vmap(small_product)(P, jax.vmap(small_product)(G, S)), 1, 2)
 
     closing, where, start = [], [], 0
@@ -106,7 +107,7 @@ def nearest(
         count = len(bodies) * group.joint.num_constraints
         rest = residual[start : start + count].reshape(len(bodies), -1)
         start += count
-        twists = -jax.vmap(small_product)(of(group, place)[1], rest)
+        twists = -jax.vmap(small_product)(gradients[id(group)][1], rest)
         closing.append(motions_about(place, take(at, bodies), sign, twists[:, None])[:, 0])
         where.append(bodies)
     free = free_bodies(mechanics)

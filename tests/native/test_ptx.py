@@ -48,7 +48,14 @@ def whole_run():
     return next(e.params["solve"] for e in equations(program.jaxpr) if "solve" in e.params).jaxpr
 
 
-PROGRAMS = {**ARITHMETIC, "loops": loops, "matrices": matrices}
+def stacks(x, y):
+    """A loop over a stack, whose entries are in registers."""
+    a = jnp.sin(jnp.arange(900.0)).reshape(100, 3, 3) * x
+    b = jnp.einsum("lij,ljk->lik", jnp.cos(a), jnp.sin(a))
+    return jnp.einsum("lij,ljk->lik", b, b).sum(0), y @ b
+
+
+PROGRAMS = {**ARITHMETIC, "loops": loops, "matrices": matrices, "stacks": stacks}
 QUICK = ("functions", "extremes", "loops")
 
 
