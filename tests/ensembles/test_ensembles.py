@@ -80,7 +80,9 @@ def test_members_that_fail(pendulums):
     assert np.isnan(energy[[2, 3, 5]]).all()
     for k in (0, 1, 4, 6):
         alone = simulated({"rate": jnp.asarray(rates[k])})
-        assert np.allclose(energy[k], alone.energy, rtol=1e-12, atol=1e-12)
+        # Energies are 2e-5 J off at this tolerance. One member and several are two kernels, which
+        # round differently (1.3e-12 J with the few optimisations of the tests, 2e-15 J without).
+        assert np.allclose(energy[k], alone.energy, rtol=1e-12, atol=1e-11)
         assert found.num_steps[k] == alone.stats["num_steps"]
         assert found.reached[k] == 1.0
     assert found.num_steps[3] == 100 and 0 <= found.reached[3] < 1
