@@ -1,6 +1,12 @@
-"""Batches of runs of a heavy top as native kernels, by one thread and by all that there are."""
+"""Batches of runs of a heavy top as native kernels, by one thread and by all that there are.
 
+Each in a program of its own, since a kernel is made for a number of threads.
+"""
+
+import json
 import os
+import subprocess
+import sys
 from typing import Any
 
 import _common as common
@@ -8,33 +14,52 @@ import jax
 import jax.numpy as jnp
 import native
 
+# Members of a batch, and runs of which the fastest counts.
+BATCHES = {1_024: 20, 16_384: 10, 1_000_000: 2}
+
+
+def measured(batches: dict[int, int]) -> list[tuple[float, float]]:
+    """Seconds of a batch, and steps of all its members."""
+    run, out = jax.jit(jax.vmap(native.end("native", **native.TIGHT))), []
+    for batch, repeats in batches.items():
+        args = native.members(batch)
+        steps = float(jnp.sum(run(*args)[1]))
+        out.append(
+            (min(common.seconds(lambda args=args: run(*args)) for _ in range(repeats)), steps)
+        )
+    return out
+
+
+def with_threads(threads: int, batches: dict[int, int]) -> list[tuple[float, float]]:
+    """The same by a number of threads, 0 for all."""
+    program = (
+        "import json, _common, threads; _common.double_precision(); "
+        f"print(json.dumps(threads.measured({batches!r})))"
+    )
+    added = {"RIGIDJAX_KERNEL_THREADS": str(threads), "PYTHONPATH": str(common.HERE)}
+    path = os.pathsep.join([added["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, check=True,
+        env={**os.environ, **added, "PYTHONPATH": path},
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
 
 def rows(smoke: bool) -> list[dict[str, Any]]:
-    """Batches by one thread and by all, in turn."""
-    out = []
-    for batch in (64,) if smoke else (native.BATCH, 16 * native.BATCH, 1_000_000):
-        args, compiled = native.members(batch), {}
-        for threads in ("1", "0"):
-            os.environ["RIGIDJAX_KERNEL_THREADS"] = threads
-            compiled[threads] = jax.jit(jax.vmap(native.end("native", **native.TIGHT)))
-            jax.block_until_ready(compiled[threads](*args))
-        calls = {k: (lambda f=f, args=args: f(*args)) for k, f in compiled.items()}
-        found = common.interleaved(calls, 3 if smoke or batch > 100_000 else 20)
-        one, all_threads = (common.summary(found[k])["run_seconds_min"] for k in ("1", "0"))
-        steps = float(jnp.sum(compiled["1"](*args)[1]))
-        out.append(
-            {
-                "case": "top, Dopri5 at 1e-9: threads",
-                "batch": batch,
-                "one_thread_seconds": one,
-                "all_threads_seconds": all_threads,
-                "times_faster": one / all_threads,
-                "million_steps_per_second": steps / all_threads / 1e6,
-                "million_steps_per_second_one_thread": steps / one / 1e6,
-            }
-        )
-        print(out[-1], flush=True)
-    return out
+    batches = {64: 2} if smoke else BATCHES
+    found = zip(batches, with_threads(1, batches), with_threads(0, batches), strict=True)
+    return [
+        {
+            "case": "top, Dopri5 at 1e-9: threads",
+            "batch": batch,
+            "one_thread_seconds": one,
+            "all_threads_seconds": together,
+            "times_faster": one / together,
+            "million_steps_per_second_one_thread": steps / one / 1e6,
+            "million_steps_per_second": steps / together / 1e6,
+        }
+        for batch, (one, steps), (together, _) in found
+    ]
 
 
 if __name__ == "__main__":
