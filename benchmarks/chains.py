@@ -61,8 +61,10 @@ def ours(
     model, y = start(count)
     model, t = model.prepared(), jnp.zeros(())
 
+    def step(_, y):
+        return y + 1e-12 * model.vector_field(t, y)
+
     def loop(y):
-        step = lambda _, y: y + 1e-12 * model.vector_field(t, y)  # noqa: E731
         return jax.lax.fori_loop(0, turns, step, y)
 
     run = rj.native.jit(loop) if backend == "native" else loop

@@ -1,6 +1,7 @@
 """What formulations in absolute coordinates have in common."""
 
 import abc
+import functools
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
@@ -187,7 +188,7 @@ class AbstractAbsolute(AbstractFormulation):
             v_dot = w_dot[:, :3]
             moment = mechanics.momenta(v_dot, w_dot[:, 3:])[:, 3:]
             moment = moment + mechanics.gyroscopic(twists.angular)
-        of_body = lambda *of: constrained_acceleration(self.rotation, *of)  # noqa: E731
+        of_body = functools.partial(constrained_acceleration, self.rotation)
         a_ddot = each(of_body, a, a_dot, mechanics.inertias, moment)
         rate = self.layout.join_all(
             twists.linear, a_dot, self.layout.join(v_dot, a_ddot), self.angle_rates(places, twists)

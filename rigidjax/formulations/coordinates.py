@@ -171,8 +171,7 @@ class AbstractCoordinates(eqx.Module):
             rate = jax.vmap(lambda a, v: self.rotation.constraint_jacobian(a) @ v)(a, a_dot)
             position = jnp.concatenate([position, internal.ravel()])
             velocity = jnp.concatenate([velocity, rate.ravel()])
-        largest = lambda g: jnp.max(jnp.abs(g), initial=0.0)  # noqa: E731
-        return largest(position), largest(velocity)
+        return jnp.max(jnp.abs(position), initial=0.0), jnp.max(jnp.abs(velocity), initial=0.0)
 
     def gaps(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " J"]:
         """How far each joint is open: lengths over that of the mechanism, angles in rad.
@@ -204,9 +203,9 @@ class AbstractCoordinates(eqx.Module):
                 )
             ]
         )
-        names = [str(joint.name) for joint in mechanics.system.joints]
-        by_name = lambda of: {name: of[j] for j, name in enumerate(names)}  # noqa: E731
-        return by_name(found), by_name(rates)
+        names = {str(joint.name): j for j, joint in enumerate(mechanics.system.joints)}
+        coordinates = {name: found[j] for name, j in names.items()}
+        return coordinates, {name: rates[j] for name, j in names.items()}
 
     def closed(self, t, y: Unknowns) -> Unknowns:
         """Unknowns whose positions satisfy all constraints; velocities as they were."""

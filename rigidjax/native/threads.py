@@ -44,7 +44,6 @@ def emit_shared(
     """
     build, module = frame.builder, frame.builder.module
     smallest = ir.Constant(I64, _BLOCKS * width)
-    before = build.block
     several, alone, end = (build.append_basic_block(name) for name in ("several", "alone", "end"))
     build.cbranch(build.icmp_signed(">", count, smallest), several, alone)
     build.position_at_end(alone)
@@ -52,8 +51,8 @@ def emit_shared(
     build.branch(end)
     build.position_at_end(several)
     threads = frame.num_threads()
-    if most_threads():
-        limit = ir.Constant(I64, most_threads())
+    if most := most_threads():
+        limit = ir.Constant(I64, most)
         threads = build.select(build.icmp_signed("<", threads, limit), threads, limit)
     pieces = build.mul(threads, ir.Constant(I64, _PIECES))
     piece = build.sdiv(build.add(count, build.sub(pieces, ir.Constant(I64, 1))), pieces)
@@ -102,7 +101,6 @@ def emit_shared(
     build.call(_emit_leave(module), [shared])
     build.branch(end)
     build.position_at_end(end)
-    assert before.is_terminated
 
 
 def _slot(build, shared, k):
