@@ -5,6 +5,7 @@ mechanics is built once.
 """
 
 import abc
+import functools
 from typing import TYPE_CHECKING, Any, Self
 
 import equinox as eqx
@@ -42,6 +43,9 @@ else:
 _NEWTON_STEPS = 2
 # Gap of a joint that counts as round-off, in units of the last place.
 _ROUND_OFF = 64
+# Reverse mode computes a Newton step again: to keep what it computed, entry by entry, would take
+# more than half of the program.
+_computed_again = functools.partial(jax.checkpoint, prevent_cse=False)
 
 
 class AbstractCoordinates(eqx.Module):
@@ -211,13 +215,14 @@ class AbstractCoordinates(eqx.Module):
         """Unknowns whose positions satisfy all constraints; velocities as they were."""
         if self.mechanics.is_free:
             return self.on_rotations(y)
+        step = _computed_again(lambda y: self.newton_step(t, y))
         if not self.multibody.closes:
             # A loop, since it compiles in half the time.
-            return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: self.newton_step(t, y), y)
+            return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: step(y), y)
 
         def improved(_, carry):
             y, gap = carry
-            y = jax.lax.cond(gap > limit, lambda y: self.newton_step(t, y), lambda y: y, y)
+            y = jax.lax.cond(gap > limit, step, lambda y: y, y)
             return y, jax.lax.stop_gradient(jnp.max(self._gaps(t, y), initial=0.0))
 
         dtype = split_chart(y)[0].dtype

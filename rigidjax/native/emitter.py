@@ -172,12 +172,22 @@ def cost(jaxpr: Any) -> int:
     """About how many numbers a program computes, a loop counted once."""
     total = 0
     for equation in jaxpr.eqns:
+        name = equation.primitive.name
         inner = inner_jaxprs(equation)
-        times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
-        if inner and equation.primitive.name in RULES:
+        if name not in RULES:
+            inner = [expanded(equation).jaxpr] if is_expanded(equation.primitive) else []
+        sizes = [math.prod(var.aval.shape) for var in equation.outvars]
+        if inner:
+            times = equation.params["length"] if name in ("scan", "for_each") else 1
             total += times * sum(map(cost, inner))
-        elif equation.primitive.name not in MOVES:
-            total += sum(math.prod(var.aval.shape) for var in equation.outvars)
+        elif name == "dot_general":
+            (along, _), _ = equation.params["dimension_numbers"]
+            terms = math.prod(equation.invars[0].aval.shape[axis] for axis in along)
+            total += 2 * terms * sizes[0]
+        elif name.startswith("reduce_"):
+            total += math.prod(equation.invars[0].aval.shape)
+        elif name not in MOVES:
+            total += sum(sizes)
     return total
 
 
