@@ -373,11 +373,11 @@ class Emitter:
         """A function of numbers, applied to arrays whose shapes broadcast."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         if self.fits(math.prod(shape), *arrays):
-            spread = [np.broadcast_to(self.registers(a), shape) for a in arrays]
-            out = np.empty(shape, object)
-            for index in np.ndindex(shape):
-                out[index] = function(*(a[index] for a in spread))
-            return out
+            spread = [self.registers(a) for a in arrays]
+            spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in spread]
+            out = np.empty(math.prod(shape), object)
+            out[:] = list(map(function, *(a.ravel().tolist() for a in spread)))
+            return out.reshape(shape)
         # Types of the arguments where they are not that of the result.
         kinds = [dtype] * len(arrays) if kinds is None else kinds
         out = self.memory.allocate(shape, dtype)

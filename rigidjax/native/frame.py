@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .builder import Builder
 from .lanes import I8, I32, I64, POINTER
 
 # XLA_FFI_CallFrame: size, extension, api, context, stage (int32, padded), then two structures of
@@ -30,7 +31,7 @@ class Frame:
 
     def __init__(self, function: Any):
         (self._frame,) = function.args
-        self.builder: Any = ir.IRBuilder(function.append_basic_block("entry"))
+        self.builder: Any = Builder(function.append_basic_block("entry"))
         build = self.builder
         extension = self._load(POINTER, self._frame, _EXTENSION)
         is_call = build.icmp_unsigned("==", build.ptrtoint(extension, I64), ir.Constant(I64, 0))

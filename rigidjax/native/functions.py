@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from .builder import Builder
 from .lanes import I64, Lanes
 
 F64, U64 = np.dtype(np.float64), np.dtype(np.uint64)
@@ -425,7 +426,7 @@ def _far(module, width):
     function = ir.Function(module, ir.FunctionType(result, [number]), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    builder: Any = ir.IRBuilder(function.append_basic_block("entry"))
+    builder: Any = Builder(function.append_basic_block("entry"))
     data = _two_over_pi_words()
     kind = ir.ArrayType(I64, len(data))
     table: Any = ir.GlobalVariable(module, kind, name + "_bits")

@@ -10,6 +10,7 @@ from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from . import machine
+from .builder import Builder
 from .kernel import Signature, emit_block
 from .lanes import I32, I64, POINTER
 from .stacks import with_loops
@@ -36,7 +37,7 @@ def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") 
     function.calling_convention = "ptx_kernel"
     inputs, outputs, workspace, count = function.args
     entry, run, end = (function.append_basic_block(name) for name in ("entry", "run", "end"))
-    build: Any = ir.IRBuilder(entry)
+    build: Any = Builder(entry)
     block, threads, thread = (
         build.zext(_register(build, name), I64) for name in ("ctaid.x", "ntid.x", "tid.x")
     )

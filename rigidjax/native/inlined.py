@@ -12,7 +12,7 @@ from .emitter import REGISTERS
 _CALLS = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
     "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vmap_call": "call",
-    "remat": "jaxpr", "checkpoint": "jaxpr",
+    "remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr",
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
+from .builder import Builder
 from .emitter import Emitter
 from .frame import Frame
 from .lanes import I64, POINTER, Lanes
@@ -119,7 +120,7 @@ def emit_block(
     inputs, outputs, workspace, first, count = function.args
     workspace.add_attribute("noalias")
     entry = function.append_basic_block("entry")
-    builder = ir.IRBuilder(entry)
+    builder = Builder(entry)
     start = function.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
@@ -189,7 +190,7 @@ def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
     function.linkage = "internal"
     inputs, outputs, begin, last = function.args
     before = function.append_basic_block("entry")
-    builder = ir.IRBuilder(before)
+    builder = Builder(before)
     workspace = builder.call(malloc, [ir.Constant(I64, workspace_bytes + 64)])
     test, turn, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
     builder.branch(test)

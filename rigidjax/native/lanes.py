@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from .builder import Line
 from .complex import Complex, Pair, is_complex, part_dtype
 
 I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 POINTER = ir.PointerType()
 _CONTRACT = ("contract",)
+_UNKNOWN = (ir.Value, Pair)
 
 
 def element_type(dtype: Any) -> ir.Type:
@@ -36,7 +38,7 @@ def element_type(dtype: Any) -> ir.Type:
 
 def is_known(x: Any) -> bool:
     """Whether a number is known while the kernel is emitted."""
-    return not isinstance(x, ir.Value | Pair)
+    return type(x) is not Line and not isinstance(x, _UNKNOWN)
 
 
 class Lanes:
@@ -47,6 +49,8 @@ class Lanes:
         self.builder, self.width = builder, width
         self.flags = flags
         self.complex = Complex(self)
+        self._types: dict[Any, ir.Type] = {}
+        self._constants: dict[Any, Any] = {}
 
     # Types and constants.
 
@@ -55,7 +59,11 @@ class Lanes:
         return self.vector(element_type(dtype))
 
     def vector(self, element: ir.Type) -> ir.Type:
-        return element if self.width == 1 else ir.VectorType(element, self.width)
+        if self.width == 1:
+            return element
+        if element not in self._types:
+            self._types[element] = ir.VectorType(element, self.width)
+        return self._types[element]
 
     def value(self, x: Any, dtype: Any) -> Any:
         """A number as an LLVM value (or a pair), the same in all lanes if it is known."""
@@ -63,14 +71,15 @@ class Lanes:
             return self.complex.value(dtype, x)
         if not is_known(x):
             return x
-        return self.constant(np.asarray(x).astype(dtype)[()])
+        number = np.asarray(x).astype(dtype)
+        key = number.dtype, number.tobytes()
+        if key not in self._constants:
+            self._constants[key] = self._constant(number)
+        return self._constants[key]
 
-    def constant(self, x: Any) -> Any:
-        element = element_type(np.asarray(x).dtype)
-        if isinstance(element, ir.IntType):
-            one = int(x)
-        else:
-            one = float(x)
+    def _constant(self, number: np.ndarray) -> Any:
+        element = element_type(number.dtype)
+        one = int(number) if isinstance(element, ir.IntType) else float(number)
         if self.width == 1:
             return ir.Constant(element, one)
         return ir.Constant(self.vector(element), [ir.Constant(element, one)] * self.width)
@@ -115,7 +124,7 @@ class Lanes:
         function = module.globals.get(name) or ir.Function(
             module, ir.FunctionType(result, [a.type for a in args]), name
         )
-        return self.builder.call(function, args)
+        return self.builder.intrinsic(function, args)
 
     def suffix(self, dtype: Any) -> str:
         kind = np.dtype(dtype)
@@ -126,6 +135,8 @@ class Lanes:
     # Arithmetic; every method takes the dtype of its operands first.
 
     def add(self, dtype, a, b):
+        if type(a) is type(b) is Line and _is_float(dtype):
+            return self.builder.fadd(a, b, self.flags)
         if is_complex(dtype):
             return self.complex.add(dtype, a, b)
         if is_known(a) and is_known(b):
@@ -154,6 +165,8 @@ class Lanes:
         return self.builder.sub(a, b)
 
     def mul(self, dtype, a, b):
+        if type(a) is type(b) is Line and _is_float(dtype):
+            return self.builder.fmul(a, b, self.flags)
         if is_complex(dtype):
             return self.complex.mul(dtype, a, b)
         if is_known(a) and is_known(b):

@@ -8,11 +8,15 @@ import llvmlite.binding as llvm
 from . import disk
 
 _LOCK = threading.Lock()
-# Lines of a module from which on it gets few optimisations: of 254,000 lines 2 s in the place of 24
-# (12 of them for moving code out of loops), and 1.4 times the time of a run.
-LONG = 75_000
+# Lines of a module from which on it gets few of LLVM's passes (of 29,000 lines 0.1 s in the place of
+# 0.5, and the same time of a run), and from which on code is generated fast too (of 130,000 lines
+# 0.6 s in the place of 3.8, and 2.5 times the time of a run).
+MIDDLE, LONG = 20_000, 75_000
+# Those few, and those for the longest.
+_FEW = "instruction_combine", "simplify_cfg"
+_SOME = "sroa", *_FEW, "mem_copy_opt", "dead_store_elimination", "instruction_combine"
 # Part of the name of code on disk: to be changed with what `Code` does.
-_PASSES = "2"
+_PASSES = "3"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
@@ -54,9 +58,11 @@ class Code:
 
     def __init__(self, text: str):
         self.text = text
-        self._is_long = text.count("\n") > LONG
+        lines = text.count("\n")
+        self._is_long = lines > LONG
+        self._passes = _FEW if self._is_long else _SOME if lines > MIDDLE else ()
         version = ".".join(map(str, llvm.llvm_version_info))
-        self.name = disk.digest(text, version, *processor(), _PASSES, str(self._is_long))
+        self.name = disk.digest(text, version, *processor(), _PASSES, *self._passes)
         machine_code = disk.read(self.name)
         # LLVM's passes share state of the process.
         with _LOCK:
@@ -90,12 +96,11 @@ class Code:
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         options.slp_vectorization = False
         builder = llvm.create_pass_builder(machine, options)
-        if self._is_long:
+        passes = builder.getModulePassManager()
+        if self._passes:
             passes = llvm.create_new_module_pass_manager()
-            passes.add_instruction_combine_pass()
-            passes.add_simplify_cfg_pass()
-        else:
-            passes = builder.getModulePassManager()
+            for name in self._passes:
+                getattr(passes, f"add_{name}_pass")()
         passes.run(module, builder)
         return module
 

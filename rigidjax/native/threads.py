@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .builder import Builder
 from .frame import Frame
 from .lanes import I64, POINTER
 
@@ -118,7 +119,7 @@ def _emit_leave(module):
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "leave")
     function.linkage = "internal"
     (shared,) = function.args
-    build = ir.IRBuilder(function.append_basic_block("entry"))
+    build = Builder(function.append_basic_block("entry"))
     one = ir.Constant(I64, 1)
     users = build.atomic_rmw("sub", _slot(build, shared, _USERS), one, "acq_rel")
     with build.if_then(build.icmp_signed("==", users, one)):
@@ -133,7 +134,7 @@ def _emit_work(module, run):
     function.linkage = "internal"
     (shared,) = function.args
     entry, piece, end = (function.append_basic_block(name) for name in ("entry", "piece", "end"))
-    build = ir.IRBuilder(entry)
+    build = Builder(entry)
     size, count = (build.load(_slot(build, shared, k), typ=I64) for k in (_PIECE, _COUNT))
     take = function.append_basic_block("take")
     build.branch(take)

@@ -1,5 +1,6 @@
 """Sums, extremes and products of arrays."""
 
+import functools
 import math
 
 import numpy as np
@@ -178,14 +179,12 @@ def _short_sum(em, equation, *factors):
         ]
         return em.settled(nests.sum_of_products(em, views, dtype, 1))
     spread = [np.broadcast_to(em.registers(x), shape).transpose(order) for x in factors]
-    out = np.empty(spread[0].shape[:-1], object)
-    lanes = em.lanes
-    for index in np.ndindex(out.shape):
-        total = dtype.type(0)
-        for numbers in zip(*(x[index] for x in spread), strict=True):
-            product = numbers[0]
-            for number in numbers[1:]:
-                product = lanes.mul(dtype, product, number)
-            total = lanes.add(dtype, total, product)
-        out[index] = total
-    return out
+    mul, add = (functools.partial(f, dtype) for f in (em.lanes.mul, em.lanes.add))
+    numbers = (x.ravel().tolist() for x in spread)
+    products = [functools.reduce(mul, factors) for factors in zip(*numbers, strict=True)]
+    count, start = shape[axis], dtype.type(0)
+    out = np.empty(math.prod(spread[0].shape[:-1]), object)
+    out[:] = [
+        functools.reduce(add, products[k * count : (k + 1) * count], start) for k in range(out.size)
+    ]
+    return out.reshape(spread[0].shape[:-1])

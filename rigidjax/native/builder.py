@@ -1,0 +1,161 @@
+"""llvmlite's builder with instructions that are their text at once.
+
+Kernels are long: llvmlite's own instructions take several times as long to make and to print. An
+instruction that computes what the same block has computed is not emitted again.
+"""
+
+import itertools
+from typing import Any
+
+from llvmlite import ir
+
+_ORDERS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+_FLAGS = {(): "", ("contract",): " contract"}
+_I1 = ir.IntType(1)
+
+
+class Line(ir.Value):
+    """An instruction: its text, and how others refer to its result."""
+
+    __slots__ = ("reference", "text", "type")
+
+    def __init__(self, type_: Any, reference: str, text: str):
+        self.type, self.reference, self.text = type_, reference, text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def get_reference(self) -> str:
+        return self.reference
+
+
+def _text(type_: Any) -> str:
+    """The text of a type, written once."""
+    kept = type_.__dict__
+    if "text" not in kept:
+        kept["text"] = str(type_)
+    return kept["text"]
+
+
+def _reference(value: Any) -> str:
+    return value.reference if type(value) is Line else value.get_reference()
+
+
+def _typed(value: Any) -> str:
+    return f"{_text(value.type)} {_reference(value)}"
+
+
+def _everywhere(type_: Any, number: int) -> Any:
+    """An integer, the same in all lanes."""
+    lanes = [number] * type_.count if isinstance(type_, ir.VectorType) else number
+    return ir.Constant(type_, lanes)
+
+
+def _binary(name: str) -> Any:
+    def method(self, a: Any, b: Any, flags: tuple[str, ...] = ()) -> Line:
+        text = f"{name}{_FLAGS[flags]} {_text(a.type)} {_reference(a)}, {_reference(b)}"
+        return self.once(a.type, text)
+
+    return method
+
+
+def _conversion(name: str) -> Any:
+    def method(self, value: Any, to: Any) -> Any:
+        if _text(value.type) == _text(to):
+            return value
+        return self.once(to, f"{name} {_typed(value)} to {_text(to)}")
+
+    return method
+
+
+class Builder(ir.IRBuilder):
+    """Emits at the end of a block."""
+
+    def __init__(self, block: Any):
+        super().__init__(block)
+        self._numbers = itertools.count()
+
+    def once(self, type_: Any, text: str) -> Line:
+        """The result of an instruction without effects, emitted unless the block has it."""
+        block: Any = self._block
+        known = block.__dict__.setdefault("known", {})
+        line = known.get(text)
+        if line is None:
+            line = known[text] = self.emitted(type_, text)
+        return line
+
+    def emitted(self, type_: Any, text: str) -> Line:
+        """The result of an instruction."""
+        reference = f"%r{next(self._numbers)}"
+        line = Line(type_, reference, f"{reference} = {text}")
+        self._block.instructions.insert(self._anchor, line)
+        self._anchor += 1
+        return line
+
+    fadd, fsub, fmul, fdiv, frem = map(_binary, ("fadd", "fsub", "fmul", "fdiv", "frem"))
+    add, sub, mul = map(_binary, ("add", "sub", "mul"))
+    sdiv, udiv, srem, urem = map(_binary, ("sdiv", "udiv", "srem", "urem"))
+    and_, or_, xor = map(_binary, ("and", "or", "xor"))
+    shl, lshr, ashr = map(_binary, ("shl", "lshr", "ashr"))
+    trunc, zext, sext = map(_conversion, ("trunc", "zext", "sext"))
+    fptrunc, fpext, uitofp, sitofp = map(_conversion, ("fptrunc", "fpext", "uitofp", "sitofp"))
+    bitcast = _conversion("bitcast")
+
+    def fneg(self, value: Any) -> Line:
+        return self.once(value.type, f"fneg {_typed(value)}")
+
+    def neg(self, value: Any) -> Line:
+        return self.sub(_everywhere(value.type, 0), value)
+
+    def not_(self, value: Any) -> Line:
+        return self.xor(value, _everywhere(value.type, -1))
+
+    def _compared(self, name: str, a: Any, b: Any) -> Line:
+        kind = ir.VectorType(_I1, a.type.count) if isinstance(a.type, ir.VectorType) else _I1
+        return self.once(kind, f"{name} {_typed(a)}, {_reference(b)}")
+
+    def icmp_signed(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+        sign = "" if cmpop in ("==", "!=") else "s"
+        return self._compared(f"icmp {sign}{_ORDERS[cmpop]}", lhs, rhs)
+
+    def icmp_unsigned(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+        sign = "" if cmpop in ("==", "!=") else "u"
+        return self._compared(f"icmp {sign}{_ORDERS[cmpop]}", lhs, rhs)
+
+    def fcmp_ordered(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+        return self._compared(f"fcmp o{_ORDERS[cmpop]}", lhs, rhs)
+
+    def fcmp_unordered(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+        return self._compared(f"fcmp u{_ORDERS[cmpop]}", lhs, rhs)
+
+    def select(self, cond: Any, lhs: Any, rhs: Any) -> Line:
+        return self.once(lhs.type, f"select {_typed(cond)}, {_typed(lhs)}, {_typed(rhs)}")
+
+    def extract_element(self, vector: Any, idx: Any) -> Line:
+        kind = vector.type.element
+        return self.once(kind, f"extractelement {_typed(vector)}, {_typed(idx)}")
+
+    def insert_element(self, vector: Any, value: Any, idx: Any) -> Line:
+        text = f"insertelement {_typed(vector)}, {_typed(value)}, {_typed(idx)}"
+        return self.once(vector.type, text)
+
+    def gep(self, ptr: Any, indices: list[Any], source_etype: Any) -> Line:
+        places = ", ".join(map(_typed, indices))
+        text = f"getelementptr {_text(source_etype)}, {_typed(ptr)}, {places}"
+        return self.once(ptr.type, text)
+
+    def load(self, ptr: Any, typ: Any, align: int | None = None) -> Line:
+        at = "" if align is None else f", align {align}"
+        return self.emitted(typ, f"load {_text(typ)}, {_typed(ptr)}{at}")
+
+    def store(self, value: Any, ptr: Any, align: int | None = None) -> None:
+        at = "" if align is None else f", align {align}"
+        line = Line(value.type, "", f"store {_typed(value)}, {_typed(ptr)}{at}")
+        self._block.instructions.insert(self._anchor, line)
+        self._anchor += 1
+
+    def intrinsic(self, function: Any, args: Any) -> Line:
+        """A call of a function of LLVM that has no effects."""
+        kind = function.function_type.return_type
+        given = ", ".join(map(_typed, args))
+        return self.once(kind, f"call {_text(kind)} {function.get_reference()}({given})")
