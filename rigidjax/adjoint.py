@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
 
+from .evaluations import base_solver
 from .native.backend import checked_name, chosen
 from .traced_solve import expose_closure, traced_solve
 
@@ -47,7 +48,8 @@ class AnyMode(diffrax.AbstractAdjoint):
                     "traced. Pass such values through `args` or in an Equinox module, or choose "
                     "one of diffrax's adjoints."
                 )
-        solve.backend = chosen(self.backend, solve.jaxpr)
+        implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
+        solve.backend = chosen(self.backend, solve.jaxpr, implicit)
         state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
         return state, {**stats, "backend": solve.backend}
 

@@ -43,7 +43,7 @@ from .evaluations import (
 )
 from .formulations import AbstractAbsolute, AbstractFormulation
 from .meshes import as_one
-from .native.backend import NAMES, Backend, checked_name
+from .native.backend import NAMES, Backend, by_kernel, checked_name
 from .projection import AbstractProjection
 from .results import JOINTS_OPEN, RESULTS, SimulationError, failures_kept, note_run
 from .sample_times import checked_before
@@ -199,14 +199,16 @@ def _solve(
     failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
     given, model = model, separated(model, t0, t1)
     # Steps see the pieces of signals, what would be prepared the whole of them.
-    model = model if signals_of(model) else model.prepared()
+    kernels = isinstance(adjoint, AnyMode) and adjoint.backend != "xla"
+    made = by_kernel if kernels else lambda function, *args: function(*args)
+    model = model if signals_of(model) else made(lambda model: model.prepared(), model)
     controller = _ending_at_knots(controller, model)
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
     solver = _wrapped(_pinned(solver, model, controller), model, projection)
     state0 = state0.normalized()
-    y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+    y0 = made(_unknowns, model, state0, t0)
     count = (lambda field: field) if number is None else lambda field: Counted(field, number)
     if structured:
         terms = ModelTerm(model)
@@ -288,6 +290,11 @@ def _solve(
         solution.solver_state, controller_state,
     )  # fmt: skip
     return solution, okay
+
+
+def _unknowns(model, state0, t0):
+    """Unknowns of a checked state."""
+    return model.chart(state0, t0) if model.recharting else model.start(state0, t0)
 
 
 def _with_backend(adjoint, backend):

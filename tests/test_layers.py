@@ -8,7 +8,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 LAYERS = (
     ("sums", "meshes", "checks", "interrupts", "results", "state"),
     ("native",),
-    ("linalg", "laws", "signal"),
+    ("linalg", "reflections", "laws", "signal"),
     ("rotations",),
     ("kinematics",),
     ("bodies",),

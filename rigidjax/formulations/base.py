@@ -110,7 +110,7 @@ class AbstractFormulation(AbstractCoordinates):
         state = self._check_rows(state)
         if not has_joints(self.system):
             return state
-        if eliminates(self.mechanics):
+        if eliminates(self.system):
             state = self.system.with_all_mass(state)
         return check_joints(self, state, t)
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, is_traced, raise_or_note
 from ..linalg import one_by_one
+from ..native.backend import by_kernel
 from ..rotations.euler_map import euler_map
 from ..state import State
 from ..system.attachment import Poses
@@ -100,7 +101,10 @@ def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput):
     lacks mass or -1."""
     # A check has no derivative, nor have factorisations within it.
     numbers, rest = eqx.partition((model, state, t), eqx.is_inexact_array)
-    model, state, t = eqx.combine(jax.lax.stop_gradient(numbers), rest)
+    return by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest))
+
+
+def _faults_of(model, state, t):
     mechanics = model.mechanics
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)

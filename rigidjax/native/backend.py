@@ -1,14 +1,19 @@
 """Which backend a run takes, and why."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
-from jax.extend.core import ClosedJaxpr
+from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 
 NAMES = ("auto", "native", "xla")
-# Numbers outside of registers and of loops over stacks up to which kernels are faster. That
-# of a chain of 100 bodies is (5,900; 3.3 times alone, 6 times in a batch of 32), that of four
-# four-bars in a row in a batch (4,800; 0.6 and 1.8 times), that of eight is not (58,000; 0.1, 0.3).
-_LARGE = 6_000
+# Numbers outside of registers and of loops over stacks up to which kernels are faster. With explicit
+# steps that of a chain of 100 bodies is (5,900; 3.3 times alone, 6 times in a batch of 32), that of
+# four four-bars in a row (2,400; 0.9 and 1.6 times), that of six in a batch alone (8,700; 0.5 and
+# 1.2 times). Implicit steps, with their matrices of all unknowns: `Radau5` on a chain of 8 (128,000;
+# 3.6 and 8 times), on Andrews' mechanism (68,000; 0.6 and 2.3 times).
+_LARGE, _LARGE_IMPLICIT = 6_000, 150_000
 
 
 class Backend(eqx.Module):
@@ -42,8 +47,8 @@ def checked_name(backend: str) -> str:
     return backend
 
 
-def chosen(asked: str, program: ClosedJaxpr) -> Backend:
-    """The backend for a program.
+def chosen(asked: str, program: ClosedJaxpr, implicit: bool = False) -> Backend:
+    """The backend for a program; `implicit`, whether it factorises matrices of all unknowns.
 
     **Raises:** `ValueError` if `"native"` was asked for and cannot be.
     """
@@ -59,9 +64,10 @@ def chosen(asked: str, program: ClosedJaxpr) -> Backend:
         reasons = why_not(program)
         if not reasons and asked == "auto":
             size = outside_registers(with_loops(program).jaxpr)
-            if size > _LARGE:
+            most = _LARGE_IMPLICIT if implicit else _LARGE
+            if size > most:
                 reasons = [
-                    f"the system is large ({size} numbers outside of registers, {_LARGE} are the "
+                    f"the system is large ({size} numbers outside of registers, {most} are the "
                     "most): XLA runs it faster"
                 ]
     if not reasons:
@@ -72,3 +78,29 @@ def chosen(asked: str, program: ClosedJaxpr) -> Backend:
             'Use `backend="auto"`, which leaves such runs to XLA.'
         )
     return Backend("xla", tuple(reasons))
+
+
+def by_kernel(function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)` of pytrees, as a kernel if it can be one and is not too large.
+
+    For what runs once beside a long run: compilation is fast. The function must not close over
+    arrays. What it passes on as it is is left alone.
+    """
+    from .function import program, pruned
+    from .primitive import native_call
+
+    arrays, static = eqx.partition(args, eqx.is_array)
+    leaves, structure = jax.tree.flatten(arrays)
+    closed, whole = program(function, leaves, structure, static, eqx.is_array)
+    inner = closed.jaxpr
+    given = dict(zip(inner.invars, leaves, strict=True))
+    passed = [given.get(var) if isinstance(var, Var) else None for var in inner.outvars]
+    if all(x is not None for x in passed):
+        return whole(passed)
+    made = [k for k, x in enumerate(passed) if x is None]
+    closed = pruned(closed, made)
+    if chosen("auto", closed) == "native":
+        results = iter(native_call(closed, leaves, strict=False, once=True))
+    else:
+        results = iter(jaxpr_as_fun(closed)(*leaves))
+    return whole([next(results) if x is None else x for x in passed])

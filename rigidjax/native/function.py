@@ -6,6 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+from jax.extend.core import ClosedJaxpr
 
 from .emitter import why_not
 from .primitive import native_call
@@ -20,19 +21,19 @@ class _Native:
         self._traced: dict[Any, Any] = {}
 
     def __call__(self, *args: Any) -> Any:
-        leaves, closed, tree = self._trace(args)
+        leaves, closed, whole = self._trace(args)
         missing = why_not(closed)
         if missing:
             raise NotImplementedError(
                 f"`rj.native.jit` has no rule for {', '.join(missing)}. Use `jax.jit`."
             )
-        return jax.tree.unflatten(tree, native_call(closed, leaves))
+        return whole(native_call(closed, leaves))
 
     def why_not(self, *args: Any) -> list[str]:
         """What keeps the function from being a kernel for these arguments; empty if nothing."""
         return why_not(self._trace(args)[1])
 
-    def _trace(self, args) -> tuple[list[Any], Any, Any]:
+    def _trace(self, args) -> tuple[list[Any], ClosedJaxpr, Callable[[list[Any]], Any]]:
         arrays, static = eqx.partition(args, eqx.is_array_like)
         leaves, structure = jax.tree.flatten(arrays)
         leaves = [jax.numpy.asarray(x) for x in leaves]
@@ -43,14 +44,32 @@ class _Native:
             jax.tree.structure(static),
         )
         if key not in self._traced:
-
-            def flat(*leaves):
-                return self._function(*eqx.combine(jax.tree.unflatten(structure, leaves), static))
-
-            shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
-            closed, out = jax.make_jaxpr(flat, return_shape=True)(*shapes)
-            self._traced[key] = closed, jax.tree.structure(out)
+            self._traced[key] = program(self._function, leaves, structure, static)
         return leaves, *self._traced[key]
+
+
+def program(function, leaves, structure, static, is_array: Any = eqx.is_array_like):
+    """The program of a function, and what makes its results of those of the program."""
+    rest: Any = None
+
+    def flat(*leaves):
+        nonlocal rest
+        out = function(*eqx.combine(jax.tree.unflatten(structure, leaves), static))
+        arrays, rest = eqx.partition(out, is_array)
+        return arrays
+
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
+    closed, out = jax.make_jaxpr(flat, return_shape=True)(*shapes)
+    tree = jax.tree.structure(out)
+    return closed, lambda results: eqx.combine(jax.tree.unflatten(tree, results), rest)
+
+
+def pruned(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
+    """The program with these results alone."""
+    jaxpr = closed.jaxpr
+    info = jaxpr.debug_info._replace(result_paths=("",) * len(results))
+    outvars = [jaxpr.outvars[k] for k in results]
+    return ClosedJaxpr(jaxpr.replace(outvars=outvars, debug_info=info), closed.consts)
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -33,11 +33,13 @@ class Signature:
     """What a kernel is made for.
 
     **Arguments:** `batched`, for each argument whether it has a batch axis (the first one);
-    `is_batch`, whether there is a batch at all.
+    `is_batch`, whether there is a batch at all; `once`, whether it is compiled fast rather than
+    well.
     """
 
     batched: tuple[bool, ...]
     is_batch: bool
+    once: bool = False
 
 
 class Kernel:
@@ -56,7 +58,7 @@ class Kernel:
                 parts = None
                 self.text = self._emitted(None)
         self.is_refilled = parts is not None
-        self.code = _code(self.text)
+        self.code = _code(self.text, signature.once)
         self.name = f"rigidjax_{self.code.name}"
 
     def _emitted(self, parts: Parts | None) -> str:
@@ -78,21 +80,22 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-_codes: dict[str, Code] = {}
+_codes: dict[tuple[str, bool], Code] = {}
 
 
-def _code(text: str) -> Code:
+def _code(text: str, once: bool) -> Code:
     """Machine code of a module, known to XLA by a name that is the same in every process.
 
     So JAX's cache of compiled programs finds those that call it.
     """
-    if text not in _codes:
-        code = Code(text)
+    key = text, once
+    if key not in _codes:
+        code = Code(text, once)
         function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))
         capsule = jax.ffi.pycapsule(function)
         jax.ffi.register_ffi_target(f"rigidjax_{code.name}", capsule, platform="cpu", api_version=1)
-        _codes[text] = code
-    return _codes[text]
+        _codes[key] = code
+    return _codes[key]
 
 
 _kernels: dict[Any, Kernel] = {}

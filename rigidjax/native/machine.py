@@ -8,9 +8,9 @@ import llvmlite.binding as llvm
 from . import disk
 
 _LOCK = threading.Lock()
-# Lines of a module from which on it gets few of LLVM's passes (of 29,000 lines 0.1 s in the place of
-# 0.5, and the same time of a run), and from which on code is generated fast too (of 130,000 lines
-# 0.6 s in the place of 3.8, and 2.5 times the time of a run).
+# Lines of a module from which on it gets few of LLVM's passes (of 29,000 lines 0.1 s in the place
+# of 0.5, and the same time of a run), and from which on code is generated fast too (of 130,000
+# lines 0.6 s in the place of 3.8, and 2.5 times the time of a run).
 MIDDLE, LONG = 20_000, 75_000
 # Those few, and those for the longest.
 _FEW = "instruction_combine", "simplify_cfg"
@@ -53,14 +53,15 @@ def _target_machine(level: int):
 class Code:
     """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`).
 
-    Long modules get few optimisations: those of LLVM take times that grow faster than the length.
+    Long modules get few optimisations: those of LLVM take times that grow faster than the length;
+    so does what runs `once`.
     """
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, once: bool = False):
         self.text = text
         lines = text.count("\n")
-        self._is_long = lines > LONG
-        self._passes = _FEW if self._is_long else _SOME if lines > MIDDLE else ()
+        self._is_fast = once or lines > LONG
+        self._passes = _FEW if self._is_fast else _SOME if lines > MIDDLE else ()
         version = ".".join(map(str, llvm.llvm_version_info))
         self.name = disk.digest(text, version, *processor(), _PASSES, *self._passes)
         machine_code = disk.read(self.name)
@@ -84,7 +85,7 @@ class Code:
             return str(self._passed(self._machine()))
 
     def _machine(self):
-        return _target_machine(0 if self._is_long else 2)
+        return _target_machine(0 if self._is_fast else 2)
 
     def _compiled(self):
         machine = self._machine()

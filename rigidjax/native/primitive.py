@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Primitive, Var, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from ..meshes import alike, results, without_mesh
@@ -28,6 +28,7 @@ class Mode(NamedTuple):
 
     strict: bool
     by_xla: bool
+    once: bool
 
 
 native_call_p = Primitive("native_call")
@@ -40,18 +41,20 @@ def native_call(
     strict: bool = True,
     linear: int = 0,
     by_xla: bool = False,
+    once: bool = False,
 ) -> list[Any]:
     """Results of a program by a kernel.
 
     **Arguments:** `closed`, the program; `args`, arrays of the shapes and dtypes of its arguments;
     `strict`, whether a form of a primitive that kernels do not know raises (`NoRule`) or the whole
     program is left to XLA; `linear`, number of the last arguments in which the program is linear;
-    `by_xla`, whether it is left to XLA in any case.
+    `by_xla`, whether it is left to XLA in any case; `once`, whether it is run so seldom that a
+    short time of compilation matters more than that of a run.
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
         *alike(args), closed=closed, batched=batched, size=None, linear=linear,
-        mode=Mode(strict, by_xla),
+        mode=Mode(strict, by_xla, once),
     )  # fmt: skip
 
 
@@ -79,7 +82,8 @@ EXPANSIONS["native_call"] = _by_xla
 
 def _by_kernel(*args, closed, batched, size, linear, mode):
     try:
-        made = None if mode.by_xla else kernel(closed, Signature(batched, size is not None))
+        signature = Signature(batched, size is not None, mode.once)
+        made = None if mode.by_xla else kernel(closed, signature)
     except NoRule:
         if mode.strict:
             raise
@@ -138,6 +142,7 @@ def _jvp(primals, tangents, *, closed, batched, size, linear, mode):
     )
     given = tuple(type(t) is not ad.Zero for t in tangents)
     moving = [t for t in tangents if type(t) is not ad.Zero]
+    moves = _moving(closed, given)
     rates = iter(
         native_call_p.bind(
             *primals,
@@ -150,7 +155,8 @@ def _jvp(primals, tangents, *, closed, batched, size, linear, mode):
         )
     )
     return out, [
-        next(rates) if _is_real(x) else ad.Zero(jax.typeof(x).to_tangent_aval()) for x in out
+        next(rates) if moved else ad.Zero(jax.typeof(x).to_tangent_aval())
+        for x, moved in zip(out, moves, strict=True)
     ]
 
 
@@ -192,6 +198,26 @@ def _is_real(x) -> bool:
     return jnp.issubdtype(x.dtype, jnp.inexact)
 
 
+def _moving(closed, given) -> list[bool]:
+    """Which results are real and depend on the arguments marked in `given`."""
+    moved = _dependent(closed.jaxpr, given)
+    return [m and _is_real(aval) for m, aval in zip(moved, closed.out_avals, strict=True)]
+
+
+def _dependent(jaxpr, given):
+    """Which results depend on the arguments marked in `given`."""
+    moved = {var for var, g in zip(jaxpr.invars, given, strict=True) if g}
+    is_moved = lambda atom: isinstance(atom, Var) and atom in moved  # noqa: E731
+    for equation in jaxpr.eqns:
+        marks, name = [is_moved(atom) for atom in equation.invars], equation.primitive.name
+        if name == "jit":
+            marks = _dependent(equation.params["jaxpr"].jaxpr, marks)
+        else:
+            marks = [any(marks) and name != "stop_gradient"] * len(equation.outvars)
+        moved.update(var for var, m in zip(equation.outvars, marks, strict=True) if m)
+    return [is_moved(atom) for atom in jaxpr.outvars]
+
+
 _programs: dict[Any, Any] = {}
 
 
@@ -226,9 +252,9 @@ def _side_by_side(closed, batch):
 
 @_kept
 def _tangent_program(closed, given):
-    """Tangents of the results that are real, for tangents of the arguments marked in `given`."""
+    """Tangents of the results that move, for tangents of the arguments marked in `given`."""
     function = jaxpr_as_fun(closed)
-    moved = np.flatnonzero(given)
+    moved, moves = np.flatnonzero(given), _moving(closed, given)
 
     def tangent(*inputs):
         primals, moving = list(inputs[: len(given)]), list(inputs[len(given) :])
@@ -237,7 +263,7 @@ def _tangent_program(closed, given):
             full = list(primals)
             for k, value in zip(moved, values, strict=True):
                 full[k] = value
-            return [x for x in function(*full) if _is_real(x)]
+            return [x for x, kept in zip(function(*full), moves, strict=True) if kept]
 
         return jax.jvp(of_moved, [primals[k] for k in moved], moving)[1]
 

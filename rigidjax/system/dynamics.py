@@ -26,6 +26,7 @@ from .constraints import (
 )
 from .inverses import solve
 from .mechanics import Motion, SystemMechanics, Twists
+from .system import System
 from .trees import (
     Screws,
     along_paths,
@@ -43,13 +44,12 @@ from .trees import (
 DENSE_LIMIT = 48
 
 
-def eliminates(mechanics: SystemMechanics) -> bool:
+def eliminates(system: System) -> bool:
     """Whether accelerations are found by elimination along the trees, at linear cost.
 
     A dense mass matrix is faster for few rates, and needs mass in fewer directions.
     """
-    system = mechanics.system
-    few = mechanics.num_rates <= DENSE_LIMIT
+    few = sum(system.rates_of_bodies) <= DENSE_LIMIT
     regular = system.has_all_mass and not system.has_armature
     return not few and not system.closes and regular
 
@@ -79,7 +79,7 @@ def motion(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
         return Motion(nu, twists, rates.ravel())
     if mechanics.system.closes:
         return _by_mass_matrix(mechanics, t, poses, places, nu)
-    form = _by_elimination if eliminates(mechanics) else _by_mass_matrix
+    form = _by_elimination if eliminates(mechanics.system) else _by_mass_matrix
     return alternatives(
         lambda: articulated(mechanics, t, poses, places, nu),
         lambda: form(mechanics, t, poses, places, nu),

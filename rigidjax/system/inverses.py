@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..linalg import one_by_one, with_kernel
+from ..native.alternatives import alternatives
+from ..reflections import reflected
 from ..rotations.matrix import matrix
 from ..sums import small_product
 
@@ -132,9 +134,12 @@ def _by_singular_values(A, cutoff):
 
 def _inverted(s, cutoff):
     """Inverses of singular values, zero for those that are taken for zero, and which are not."""
-    cutoff = max(cutoff, 10 * float(np.finfo(s.dtype).eps))
-    keep = s > cutoff * jnp.max(s, initial=0.0)
+    keep = s > _relative(cutoff, s.dtype) * jnp.max(s, initial=0.0)
     return jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0), keep
+
+
+def _relative(cutoff, dtype):
+    return max(cutoff, 10 * float(np.finfo(dtype).eps))
 
 
 _at_cutoff = functools.cache(lambda cutoff: one_by_one(lambda A: _by_singular_values(A, cutoff)))
@@ -148,7 +153,11 @@ def pseudo_inverse(A: Float[Array, "m n"], cutoff: float = _CUTOFF) -> Float[Arr
     rows and columns must be of similar size. Its derivative is that at constant rank (Golub and
     Pereyra 1973, theorem 4.3), which needs no derivatives of singular vectors.
     """
-    return _at_cutoff(cutoff)(A) if A.size else A.T
+    if not A.size:
+        return A.T
+    return alternatives(
+        lambda: _orthogonal_decomposition(A, cutoff)[0], lambda: _at_cutoff(cutoff)(A)
+    )
 
 
 @pseudo_inverse.defjvp
@@ -177,13 +186,42 @@ def _by_null_space(J, H):
     # The rows of Vt that J leaves free; the others are replaced by zeros, and by ones in the matrix
     # that is factorised, so that nothing of their size comes into it.
     fixed = jnp.concatenate([keep, jnp.zeros(n - len(s), bool)])
-    free = jnp.where(fixed[:, None], 0.0, Vt)
+    return P, _in_motions(jnp.where(fixed[:, None], 0.0, Vt), fixed, H)
+
+
+def _in_motions(free, fixed, H):
+    """The inverse of `H` in the rows of `free`; those that are `fixed` are zero."""
     K = small_product(small_product(free, H), free.T)
     Y = small_product(_inverse_root(K + jnp.diag(fixed.astype(H.dtype))), free)
-    return P, small_product(Y.T, Y)
+    return small_product(Y.T, Y)
 
 
-_lapack_constrained_inverses = one_by_one(_by_null_space)
+_by_lapack = one_by_one(_by_null_space)
+
+
+def _by_reflections(J, H):
+    """The same without singular values, in fewer and shorter loops."""
+    P, Q, keep = _orthogonal_decomposition(J, _CUTOFF)
+    fixed = jnp.concatenate([keep, jnp.zeros(len(Q) - len(keep), bool)])
+    return P, _in_motions(jnp.where(fixed[:, None], 0.0, Q.T), fixed, H)
+
+
+def _orthogonal_decomposition(A, cutoff):
+    r"""$A^+$, orthogonal columns, and which of them span the row space of `A`: a complete
+    orthogonal decomposition.
+
+    **Source:** Golub and Van Loan, Matrix Computations, 4th edition, 5.4.
+    """
+    k = min(A.shape)
+    Q, R, order = reflected(A.T, pivoting=True)
+    sizes = jnp.abs(jnp.diagonal(R))
+    keep = sizes > _relative(cutoff, A.dtype) * sizes[0]
+    # A with its rows in that order is M Q^T; columns of M that are taken for zero come last.
+    Z, T, _ = reflected(jnp.where(keep, R[:k].T, 0.0))
+    T = T[:k] + jnp.diag(jnp.where(keep, 0.0, 1.0))
+    X = jax.lax.linalg.triangular_solve(T, Z[:, :k].T, left_side=True)
+    X = jnp.where(keep[:, None], X, 0.0)
+    return (Q[:, :k] @ X)[:, jnp.argsort(order)], Q, keep
 
 
 @jax.custom_jvp
@@ -197,7 +235,9 @@ def constrained_inverses(
     size, and not by $H$, which has to be positive definite in the null space only (NaN elsewhere).
     Derivatives are those at constant rank.
     """
-    return _lapack_constrained_inverses(J, H) if J.size else (J.T, _inverse_of(H))
+    if not J.size:
+        return J.T, _inverse_of(H)
+    return alternatives(lambda: _by_reflections(J, H), lambda: _by_lapack(J, H))
 
 
 def _inverse_of(H):

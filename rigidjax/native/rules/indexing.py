@@ -13,6 +13,7 @@ from jax.lax import GatherScatterMode
 from ..emitter import Emitter, NoRule, rule
 from ..lanes import is_known
 from ..memory import View
+from .structure import taken
 
 
 def _shape(equation):
@@ -302,7 +303,6 @@ def _scatter(em, equation, x, indices, updates):
     combine = {"add": lanes.add, "mul": lanes.mul, "max": lanes.max, "min": lanes.min}.get(
         name[-3:]
     )
-    updates = em.registers(updates)
     window_axes = [
         k
         for k in range(x.ndim)
@@ -320,6 +320,9 @@ def _scatter(em, equation, x, indices, updates):
     out: Any = x
     out = writable(em, x, dtype) if in_memory else out.copy()
     mask = em.mask if out is x else None
+    if in_memory and window.is_known:
+        return _scattered_windows(em, equation, window, out, updates, window_axes, combine, mask)
+    updates = em.registers(updates)
     for index in np.ndindex(updates.shape):
         start, inside = window.at(tuple(index[k] for k in scatter_axes), not clip)
         offset = [0] * x.ndim
@@ -339,6 +342,28 @@ def _scatter(em, equation, x, indices, updates):
         allowed = None if allowed is None or is_known(allowed) else allowed
         em.memory.write_at(out, position, value, allowed)
     return out if in_memory is False or out.size > em.largest else em.settled(out)
+
+
+def _scattered_windows(em, equation, window, out, updates, axes, combine, mask):
+    """Updates whose places are known: each is a part of the array."""
+    p, dtype = equation.params, _dtype(equation)
+    own = p["dimension_numbers"].update_window_dims
+    others = [k for k in range(updates.ndim) if k not in own]
+    clip = p["mode"] == GatherScatterMode.CLIP
+    for place in np.ndindex(*(updates.shape[k] for k in others)):
+        start, inside = window.at(place, not clip)
+        if not inside:
+            continue
+        offset = sum(int(i) * stride for i, stride in zip(start, out.strides, strict=True))
+        shape, strides = tuple(updates.shape[k] for k in own), tuple(out.strides[k] for k in axes)
+        target = View(out.buffer, shape, strides, out.offset + offset)
+        part = updates
+        for axis, index in sorted(zip(others, place, strict=True), reverse=True):
+            part = taken(em, part, axis, index)
+        if combine is not None:
+            part = em.map(lambda a, b: combine(dtype, a, b), dtype, target, part)
+        em.copied(part, dtype, into=target, mask=mask)
+    return out if out.size > em.largest else em.settled(out)
 
 
 @rule("sort")

@@ -224,4 +224,7 @@ class Loop:
         value = self.em.registers(value)
         if self.em.lanes.width == 1:
             return value
-        return self.em.chosen(dtype, active, value, nodes)
+        out = np.empty(nodes.shape, object)
+        for index in np.ndindex(nodes.shape):
+            out[index] = self.em.lanes.select(dtype, active, value[index], nodes[index])
+        return out

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...reflections import reflected
 from ..emitter import NoRule
 from ..expansions import expansion
 from .factorisations import of_stacks
@@ -22,46 +23,10 @@ _SWEEPS = 30
 def _qr(A, *, full_matrices, pivoting, **_):
     """Q, R and, with `pivoting`, the order of the columns."""
     m, n = A.shape
-    Q, R, order = _reflected(A, pivoting)
+    Q, R, order = reflected(A, pivoting)
     if not full_matrices and m > n:
         Q, R = Q[:, :n], R[:n]
     return [Q, R, order] if pivoting else [Q, R]
-
-
-def _reflected(A, pivoting: bool = False):
-    """The orthogonal factor (m, m), the upper triangle (m, n) and the order of the columns."""
-    m, n = A.shape
-    rows, columns = jnp.arange(m), jnp.arange(n)
-
-    def column(k, carry):
-        Q, R, order = carry
-        if pivoting:
-            below = jnp.where(rows[:, None] >= k, R, 0.0)
-            size = jnp.where(columns >= k, jnp.sum(below * below, axis=0), -1.0)
-            p = jnp.argmax(size)
-            at_k, at_p = columns == k, columns == p
-            x, y = R[:, k], R[:, p]
-            R = jnp.where(at_k, y[:, None], jnp.where(at_p, x[:, None], R))
-            order = jnp.where(at_k, order[p], jnp.where(at_p, order[k], order))
-        x, diagonal = R[:, k], R[k, k]
-        below = jnp.where(rows > k, x, 0.0)
-        rest = below @ below
-        norm = jnp.sqrt(diagonal * diagonal + rest)
-        pivot = jnp.where(diagonal >= 0, -norm, norm)
-        pivot = jnp.where(rest == 0, diagonal, pivot)
-        # The reflection 1 - factor v v^T; none where nothing is below the diagonal.
-        v = jnp.where(rows == k, diagonal - pivot, below)
-        divisor = norm * (norm + jnp.abs(diagonal))
-        factor = jnp.where(rest == 0, 0.0, 1.0 / jnp.where(rest == 0, 1.0, divisor))
-        R = R - v[:, None] * (factor * (v @ R))
-        # What is known is set, not computed.
-        exact = jnp.where(rows > k, 0.0, jnp.where(rows == k, pivot, x))
-        R = jnp.where(columns == k, exact[:, None], R)
-        Q = Q - (Q @ v)[:, None] * (factor * v)
-        return Q, R, order
-
-    start = jnp.eye(m, dtype=A.dtype), A, jnp.arange(n, dtype=jnp.int32)
-    return jax.lax.fori_loop(0, min(m, n), column, start)
 
 
 @expansion("svd")
@@ -80,13 +45,13 @@ def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
     # Squares of entries are taken: they must neither overflow nor vanish.
     largest = jnp.max(jnp.abs(A))
     unit = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1.0)
-    Q, R, order = _reflected(A / unit, pivoting=True)
+    Q, R, order = reflected(A / unit, pivoting=True)
     turned, s, W = _rotated(R[:n].T)
     if not compute_uv:
         return [s * unit]
     # R^T V = W with orthogonal columns, some of them perhaps zero: W is a diagonal times what its
     # own reflections make, which are orthogonal in any case.
-    basis, triangle, _ = _reflected(W)
+    basis, triangle, _ = reflected(W)
     signs = jnp.where(jnp.diagonal(triangle) < 0, -1.0, 1.0).astype(A.dtype)
     place = (jnp.arange(n)[:, None] == order).astype(A.dtype)
     U = Q[:, :n] @ turned
