@@ -6,7 +6,7 @@ import pathlib
 PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 # From the lowest to the highest; parts of one row know each other.
 LAYERS = (
-    ("sums", "meshes", "checks", "interrupts", "results", "state"),
+    ("sums", "rows", "meshes", "checks", "interrupts", "results", "state"),
     ("native",),
     ("linalg", "reflections", "laws", "signal"),
     ("rotations",),

@@ -1,6 +1,13 @@
 """Applied forces: laws on poses and twists."""
 
-from .base import AbstractForce as AbstractForce, Kinematics as Kinematics
+from .attitude_potential import AttitudePotential as AttitudePotential
+from .base import (
+    AbstractForce as AbstractForce,
+    Bodies as Bodies,
+    Joints as Joints,
+    Kinematics as Kinematics,
+    Loads as Loads,
+)
 from .bushing import Bushing as Bushing
 from .drag import Drag as Drag
 from .fourier import FourierSeries as FourierSeries

@@ -3,9 +3,10 @@
 import abc
 import difflib
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -13,10 +14,8 @@ from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite, float_array
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
-
-# Force at the centre of mass in space components (N) and moment about it in body components
-# (N m); `None` for what is zero by construction, so that no operation is spent on it.
-Wrench: TypeAlias = tuple[Float[Array, "3"] | None, Float[Array, "3"] | None]
+from ..rotations.matrix import cross, to_body, to_space
+from ..rows import each, take
 
 
 class JointKinematics(eqx.Module):
@@ -24,86 +23,173 @@ class JointKinematics(eqx.Module):
 
     `coordinates` (k,) and `rates` (k,), lengths (m) before angles (rad); `forces` and `moments`,
     (k, 3), space components: the wrench at the child's joint point that does unit work on each
-    coordinate; `child_arm` and `parent_arm`, (3,), to that point from the centres of mass, space
-    components; `child` and `parent`, indices of the bodies, -1 for the ground.
+    coordinate; `parent_arm` and `child_arm`, (3,), to that point from the centres of mass, space
+    components; `turns`, whole turns in the angle, rad.
     """
 
     coordinates: Float[Array, " k"]
     rates: Float[Array, " k"]
     forces: Float[Array, "k 3"]
     moments: Float[Array, "k 3"]
-    child_arm: Float[Array, "3"]
     parent_arm: Float[Array, "3"]
-    parent: int = eqx.field(static=True)
-    child: int = eqx.field(static=True)
+    child_arm: Float[Array, "3"]
+    turns: Float[Array, ""]
+
+
+class Joints(eqx.Module):
+    """Joints that forces refer to: `groups`, of a kind and stacked, and the `names` in each."""
+
+    groups: list[JointKinematics] = eqx.field(default_factory=list)
+    names: tuple[tuple[str, ...], ...] = eqx.field(static=True, default=())
+
+    def __getitem__(self, name: str) -> JointKinematics:
+        """The joint called `name`."""
+        return jax.tree.map(lambda leaf: leaf[0], self.stacked([name]))
+
+    def stacked(self, names: Sequence[str]) -> JointKinematics:
+        """Joints of one group."""
+        for group, own in zip(self.groups, self.names, strict=True):
+            if names[0] in own:
+                place = {name: k for k, name in enumerate(own)}
+                return take(group, [place[name] for name in names])
+        raise KeyError(names[0])
+
+
+class Bodies(eqx.Module):
+    """What does not change of the bodies that a force acts on, one row for each.
+
+    Masses, kg; inertias, about the centres of mass, body axes; positions (space components, m) and
+    rotation matrices (body to space) in the reference configuration; `is_ground`, static: the
+    inertial frame, a body without mass that rests in the origin.
+    """
+
+    masses: Float[Array, " B"]
+    inertias: Float[Array, "B 3"] | Float[Array, "B 3 3"]
+    positions: Float[Array, "B 3"]
+    rotations: Float[Array, "B 3 3"]
+    is_ground: tuple[bool, ...] = eqx.field(static=True)
 
 
 class Kinematics(eqx.Module):
-    """Poses and twists of all bodies as forces see them, one entry for each body.
+    """Poses and twists of bodies, one row for each.
 
     Positions and velocities of the centres of mass in space components (m, m/s), rotation
-    matrices from body to space, angular velocities in body components (rad/s): tuples, or arrays
-    with one row for each body. `joints` has those joints that forces refer to, by name.
+    matrices from body to space, angular velocities in body components (rad/s). `joints` has those
+    joints that forces refer to: of a whole system by name, of a force in the order of its names.
     """
 
-    positions: Sequence[Float[Array, "3"]] | Float[Array, "L 3"]
-    rotations: Sequence[Float[Array, "3 3"]] | Float[Array, "L 3 3"]
-    velocities: Sequence[Float[Array, "3"]] | Float[Array, "L 3"]
-    angular_velocities: Sequence[Float[Array, "3"]] | Float[Array, "L 3"]
-    joints: dict[str, JointKinematics] = eqx.field(default_factory=dict)
+    positions: Float[Array, "B 3"] = eqx.field(converter=jnp.asarray)
+    rotations: Float[Array, "B 3 3"] = eqx.field(converter=jnp.asarray)
+    velocities: Float[Array, "B 3"] = eqx.field(converter=jnp.asarray)
+    angular_velocities: Float[Array, "B 3"] = eqx.field(converter=jnp.asarray)
+    joints: Any = eqx.field(default_factory=Joints)
+
+
+class Loads(eqx.Module):
+    """What a force exerts, a row for each of its bodies; what is left out is zero.
+
+    `forces`, N, at points that are `arms` away from the centres of mass, m: both in space
+    components, or, with `axes="body"`, in those of the bodies. `moments`, N m, body components,
+    beyond those of the forces about the centres of mass. Moments that stand for forces at points,
+    as those of a potential do, have the `dyads` of these: sums of force times arm, N m, body
+    components.
+    """
+
+    forces: Float[Array, "B 3"] | None = None
+    arms: Float[Array, "B 3"] | None = None
+    moments: Float[Array, "B 3"] | None = None
+    dyads: Float[Array, "B 3 3"] | None = None
+    axes: Literal["space", "body"] = eqx.field(static=True, default="space")
+
+    def wrenches(
+        self, R: Float[Array, "B 3 3"]
+    ) -> tuple[Float[Array, "B 3"] | None, Float[Array, "B 3"] | None]:
+        """Forces, space components, and moments about the centres of mass, body components, on
+        bodies with these rotations; `None` for what is zero by construction."""
+        forces, moments, in_body = self.forces, self.moments, self.axes == "body"
+
+        def moment(R, arm, force):
+            return cross(arm, force) if in_body else to_body(R, cross(arm, force))
+
+        if forces is not None and self.arms is not None:
+            of_forces = each(moment, R, self.arms, forces)
+            moments = of_forces if moments is None else of_forces + moments
+        if forces is not None and in_body:
+            forces = each(to_space, R, forces)
+        return forces, moments
+
+    def virials(self, R: Float[Array, "B 3 3"]) -> Float[Array, "B 3 3"]:
+        r"""Symmetric parts of $\sum f \otimes u$, body components, N m: of forces and `dyads`."""
+
+        def dyad(R, arm, force):
+            if self.axes == "space":
+                arm, force = to_body(R, arm), to_body(R, force)
+            return force[:, None] * arm
+
+        dyads = jnp.zeros_like(R) if self.dyads is None else self.dyads
+        if self.forces is not None and self.arms is not None:
+            dyads = dyads + each(dyad, R, self.arms, self.forces)
+        return 0.5 * (dyads + jnp.swapaxes(dyads, 1, 2))
 
 
 class AbstractForce(eqx.Module):
-    """A law that turns time, poses and twists into wrenches on the bodies."""
+    """A law that turns time, poses and twists into loads on bodies.
+
+    Laws are written for one force. Forces that differ in numbers and in the names of their bodies
+    and joints alone are evaluated together, by `jax.vmap` of the law.
+    """
 
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:
-        """Names of the bodies that the force refers to; checked when a `System` is built."""
+        """Names of the bodies that it acts on, `"ground"` among them; checked by `System`."""
+
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints whose coordinates it depends on; none unless it says so."""
+        return ()
 
     @property
-    def is_linear(self) -> bool:
-        """Whether the potential energy is linear in the positions, or zero; no unless it says so.
-
-        Steps that conserve energy then need no discrete derivative.
-        """
-        return False
+    def acts_on_all(self) -> bool:
+        """Whether it acts on all bodies, as gravity does: where it names no body and no joint."""
+        return not (self.body_names() or self.joint_names())
 
     def check_bodies(self, bodies: Sequence[Body]) -> None:
         """Raise if the force cannot act on these bodies; called when a `System` is built."""
-        for name in self.body_names():
-            body_index(bodies, name)
-
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints whose coordinates the force depends on; none unless it says so."""
-        return ()
+        names = self.body_names()
+        for name in names:
+            if name != "ground" or len(names) == 1:
+                body_index(bodies, name)
 
     def check_joint(self, joint: AbstractJoint) -> None:
         """Raise `ValueError` if the force cannot act on one of the joints that it names."""
         return None
 
     @abc.abstractmethod
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        """Wrench on each body: force (space components, N), moment about the centre of mass
-        (body components, N m); `None` for no contribution.
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        """What it exerts on the bodies that it names.
 
-        Where a system has many forces of a kind, `bodies` and `kinematics` hold those alone that
-        one of them names (and those of the joints that it names).
+        Their rows are in the order of `body_names`; behind them are those of the parent and the
+        child of each joint in `joint_names`. A force that `acts_on_all` has a row for each body of
+        the system. What it exerts on the ground is of no effect.
         """
 
-    @abc.abstractmethod
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        r"""Symmetric part of $\sum f \otimes u$ of each body, forces $f$ at points $u$ in body
-        components, N m. It moves nothing; Lagrange multipliers depend on it (Sherif 4.2)."""
-
-    @abc.abstractmethod
     def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
-        """Potential energy, J; zero for a force that has none."""
+        """Potential energy, J; zero unless it says so. Arguments as those of `loads`."""
+        return jnp.zeros((), kinematics.positions.dtype)
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether it has a potential energy: whether it says so."""
+        return type(self).potential_energy is not AbstractForce.potential_energy
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the potential energy is linear in the positions, or zero.
+
+        Steps that conserve energy then need no discrete derivative.
+        """
+        return not self.has_potential
 
 
 def body_index(bodies: Sequence[Body], name: str) -> int:
@@ -146,28 +232,3 @@ def evaluated(law: Any, argument: str, *args: Any) -> Float[Array, "3"]:
     if value.shape != (3,):
         raise ValueError(f"The function `{argument}` must return shape (3,); got {value.shape}.")
     return value
-
-
-def to_space(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    """Space components of a vector given in body components, in scalar components."""
-    return jnp.stack([R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2] for i in range(3)])
-
-
-def to_body(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    """Body components of a vector given in space components, in scalar components."""
-    return jnp.stack([R[0, i] * v[0] + R[1, i] * v[1] + R[2, i] * v[2] for i in range(3)])
-
-
-def one_body(num_bodies: int, index: int, wrench: Wrench) -> tuple[Wrench, ...]:
-    """Wrenches that are zero on all bodies but one."""
-    return tuple(wrench if i == index else (None, None) for i in range(num_bodies))
-
-
-def symmetric_part(matrix: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """Symmetric part of a matrix."""
-    return 0.5 * (matrix + matrix.T)
-
-
-def no_virials(num_bodies: int) -> tuple[None, ...]:
-    """Virials of a force that acts at centres of mass or is a pure moment."""
-    return (None,) * num_bodies

@@ -1,18 +1,15 @@
 """Elastic mount between two bodies."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..bodies.body import Body
 from ..checks import as_leaf, check_all, float_array, is_finite
 from ..rotations.matrix import cross, relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, log
-from .base import AbstractForce, Kinematics, Wrench, vector_leaf
-from .load import End, Load, check_ends, end_of, virials_of, wrenches_of
+from .base import AbstractForce, Bodies, Kinematics, Loads, vector_leaf
+from .ends import check_ends, ends_at
 
 
 class Bushing(AbstractForce):
@@ -57,64 +54,41 @@ class Bushing(AbstractForce):
         self.damping = _coefficients(damping, "Bushing(damping=...)")
 
     def body_names(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.a, self.b) if name != "ground")
+        return self.a, self.b
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        return wrenches_of(len(bodies), self._loads(bodies, kinematics))
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        return virials_of(len(bodies), self._loads(bodies, kinematics))
-
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> Float[Array, ""]:
-        pair = self._pair(bodies, kinematics)
-        d, psi = self._deformation(pair)
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        ends, gap, (d, psi) = self._deformed(bodies, kinematics)
+        frame = ends.frames[0]
         f, m = _times(self.stiffness, d, psi)
-        energy = 0.5 * jnp.sum(f * d)
-        return energy if m is None else energy + 0.5 * jnp.sum(m * psi)
-
-    def _pair(self, bodies, kinematics) -> "_Pair":
-        a = end_of(self.a, self.point, bodies, kinematics)
-        b = end_of(self.b, self.point, bodies, kinematics)
-        return _Pair(a, b, b.point - a.point)
-
-    def _deformation(self, pair):
-        d = to_body(pair.a.frame, pair.gap)
-        turns = self.stiffness.shape[-1:] == (6,)
-        return d, log(relative(pair.a.frame, pair.b.frame)) if turns else jnp.zeros_like(d)
-
-    def _loads(self, bodies, kinematics) -> tuple[Load, Load]:
-        a, b, gap = pair = self._pair(bodies, kinematics)
-        d, psi = self._deformation(pair)
-        f, m = _times(self.stiffness, d, psi)
-        spin = b.omega - a.omega
-        slip = b.velocity - a.velocity - cross(a.omega, gap)
-        f_lost, m_lost = _times(self.damping, to_body(a.frame, slip), to_body(a.frame, spin))
+        spin = ends.omegas[1] - ends.omegas[0]
+        slip = ends.velocities[1] - ends.velocities[0] - cross(ends.omegas[0], gap)
+        f_lost, m_lost = _times(self.damping, to_body(frame, slip), to_body(frame, spin))
         moment = jnp.zeros_like(d) if m_lost is None else m_lost
         if m is not None:
             # omega = dexp(psi, psi') in components of a; the transpose of its inverse has the
             # other sign of the commutator.
             moment = moment + dexp_inv(psi, m, "body")
-        force, moment = -to_space(a.frame, f + f_lost), -to_space(a.frame, moment)
+        force, moment = -to_space(frame, f + f_lost), -to_space(frame, moment)
         # The opposite force acts on a at the point of b: a force at its own point and a couple.
-        couple = -moment - cross(gap, force)
-        return (
-            Load(-force, a.arm, couple, a.rotation, a.index),
-            Load(force, b.arm, moment, b.rotation, b.index),
-        )
+        couples = jnp.stack([-moment - cross(gap, force), moment])
+        moments = jax.vmap(to_body)(kinematics.rotations, couples)
+        return Loads(jnp.stack([-force, force]), ends.arms, moments)
 
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        _, _, (d, psi) = self._deformed(bodies, kinematics)
+        f, m = _times(self.stiffness, d, psi)
+        energy = 0.5 * jnp.sum(f * d)
+        return energy if m is None else energy + 0.5 * jnp.sum(m * psi)
 
-class _Pair(NamedTuple):
-    """The two ends, and the vector between them."""
-
-    a: End
-    b: End
-    gap: Float[Array, "3"]
+    def _deformed(self, bodies, kinematics):
+        """The ends, the vector between them, displacement and rotation vector."""
+        ends = ends_at(jnp.stack([self.point, self.point]), bodies, kinematics)
+        gap = ends.points[1] - ends.points[0]
+        turns = self.stiffness.shape[-1:] == (6,)
+        psi = log(relative(*ends.frames)) if turns else jnp.zeros_like(gap)
+        return ends, gap, (to_body(ends.frames[0], gap), psi)
 
 
 def _coefficients(value, argument: str) -> Float[Array, "..."]:

@@ -1,25 +1,13 @@
 """Resistance of a medium to the motion of a body."""
 
-from collections.abc import Sequence
-
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..bodies.body import Body
 from ..checks import as_leaf, finite, float_array
 from ..rotations.guarded import safe_sqrt
+from ..rotations.matrix import to_body, to_space
 from ..rotations.so3 import dot
-from .base import (
-    AbstractForce,
-    Kinematics,
-    Wrench,
-    body_index,
-    no_virials,
-    one_body,
-    to_body,
-    to_space,
-)
+from .base import AbstractForce, Bodies, Kinematics, Loads
 
 Coefficient = Float[Array, ""] | Float[Array, "3"] | None
 
@@ -67,37 +55,19 @@ class Drag(AbstractForce):
                 "`angular_quadratic`; got none."
             )
 
-    @property
-    def is_linear(self) -> bool:
-        return True
-
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        index = body_index(bodies, self.body)
-        R, v = kinematics.rotations[index], kinematics.velocities[index]
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        R, v = kinematics.rotations[0], kinematics.velocities[0]
         isotropic = all(c is None or c.ndim == 0 for c in (self.linear, self.quadratic))
-        if isotropic:
-            force = _resistance(self.linear, self.quadratic, v)
-        else:
-            force = _resistance(self.linear, self.quadratic, to_body(R, v))
-            force = None if force is None else to_space(R, force)
-        omega = kinematics.angular_velocities[index]
+        force = _resistance(self.linear, self.quadratic, v if isotropic else to_body(R, v))
+        if not (isotropic or force is None):
+            force = to_space(R, force)
+        omega = kinematics.angular_velocities[0]
         moment = _resistance(self.angular_linear, self.angular_quadratic, omega)
-        return one_body(len(bodies), index, (force, moment))
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        return no_virials(len(bodies))
-
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> Float[Array, ""]:
-        return jnp.zeros((), kinematics.rotations[0].dtype)
+        one = lambda v: None if v is None else v[None]  # noqa: E731
+        return Loads(one(force), moments=one(moment))
 
 
 def _coefficient(value, argument: str) -> Coefficient:

@@ -1,13 +1,10 @@
 """Uniform gravity on every body."""
 
-from collections.abc import Sequence
-
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.body import Body
 from ..checks import ArrayInput
-from .base import AbstractForce, Kinematics, Wrench, no_virials, vector_leaf
+from .base import AbstractForce, Bodies, Kinematics, Loads, vector_leaf
 
 
 class Gravity(AbstractForce):
@@ -29,20 +26,10 @@ class Gravity(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return ()
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        return tuple((body.mass * self.vector, None) for body in bodies)
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        return no_virials(len(bodies))
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        return Loads(bodies.masses[:, None] * self.vector)
 
     def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
-        energy = jnp.zeros((), self.vector.dtype)
-        for body, x in zip(bodies, kinematics.positions, strict=True):
-            energy = energy - body.mass * jnp.sum(self.vector * x)
-        return energy
+        return -jnp.sum(bodies.masses[:, None] * self.vector * kinematics.positions)

@@ -1,7 +1,6 @@
 """What the damping and the armature of a joint do to its coordinates."""
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .joint_force import AbstractJointForce
@@ -22,9 +21,6 @@ class JointDamping(AbstractJointForce):
     ) -> Float[Array, ""]:
         return -self.damping * rate
 
-    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
-        return jnp.zeros_like(coordinate)
-
 
 class RotorInertia(AbstractJointForce):
     r"""What a rotor of inertia $a$ does to a joint that it turns, $-a\,\ddot q$, N m or N."""
@@ -38,6 +34,3 @@ class RotorInertia(AbstractJointForce):
         self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
     ) -> Float[Array, ""]:
         return -self.armature * self.acceleration
-
-    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
-        return jnp.zeros_like(coordinate)

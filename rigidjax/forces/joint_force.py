@@ -1,15 +1,15 @@
 """What the forces on the coordinate of a joint have in common."""
 
 import abc
-from collections.abc import Sequence
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.body import Body
 from ..joints.base import AbstractJoint
-from .base import AbstractForce, Kinematics, Wrench
-from .load import GROUND, Load, virials_of, wrenches_of
+from ..rotations.matrix import to_body
+from .base import AbstractForce, Bodies, Kinematics, Loads
 
 
 class AbstractJointForce(AbstractForce):
@@ -27,10 +27,6 @@ class AbstractJointForce(AbstractForce):
         self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
     ) -> Float[Array, ""]:
         """Force, N, or moment, N m, on the coordinate."""
-
-    @abc.abstractmethod
-    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
-        """Potential energy, J."""
 
     def body_names(self) -> tuple[str, ...]:
         return ()
@@ -58,33 +54,13 @@ class AbstractJointForce(AbstractForce):
                 f"coordinates of {of}; got {self.component}."
             )
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        return wrenches_of(len(bodies), self._loads(t, kinematics))
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        return virials_of(len(bodies), self._loads(t, kinematics))
-
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> Float[Array, ""]:
-        return self.energy(kinematics.joints[self.joint].coordinates[self.component or 0])
-
-    def _loads(self, t, kinematics: Kinematics) -> list[Load]:
-        joint, k = kinematics.joints[self.joint], self.component or 0
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        (joint,), k = kinematics.joints, self.component or 0
         Q = self.generalised_force(t, joint.coordinates[k], joint.rates[k])
-        loads = []
-        for index, arm, sign in (
-            (joint.child, joint.child_arm, 1.0),
-            (joint.parent, joint.parent_arm, -1.0),
-        ):
-            if index != GROUND:
-                force, moment = sign * Q * joint.forces[k], sign * Q * joint.moments[k]
-                loads.append(Load(force, arm, moment, kinematics.rotations[index], index))
-        return loads
+        force, moment = Q * joint.forces[k], Q * joint.moments[k]
+        moments = jax.vmap(to_body)(kinematics.rotations, jnp.stack([-moment, moment]))
+        arms = jnp.stack([joint.parent_arm, joint.child_arm])
+        return Loads(jnp.stack([-force, force]), arms, moments)
 
 
 def joint_name(joint: str | AbstractJoint, kind: str) -> str:

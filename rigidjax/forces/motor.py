@@ -63,9 +63,6 @@ class Motor(AbstractJointForce):
             )
         return value
 
-    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
-        return jnp.zeros_like(coordinate)
-
 
 def _num_arguments(function) -> int:
     """One, a function of time, or three, a law; `ValueError` for anything else."""

@@ -1,24 +1,18 @@
 """A force that acts at a material point of one body."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..bodies.body import Body
-from ..rotations.so3 import cross
+from ..rotations.matrix import to_body, to_space
 from .base import (
     AbstractForce,
+    Bodies,
     Kinematics,
-    Wrench,
-    body_index,
+    Loads,
     evaluated,
-    one_body,
-    symmetric_part,
-    to_body,
-    to_space,
     vector_law,
     vector_leaf,
 )
@@ -30,62 +24,59 @@ class PointForce(AbstractForce):
     **Arguments:**
 
     - `body`: name of the body.
-    - `point`: where it acts, from the centre of mass, (3,), body components, m.
+    - `at`: where it acts, (3,) m, space components in the reference configuration, as points of
+      joints, springs and bushings are given; or
+    - `point`: the same from the centre of mass, (3,) m, body components.
     - `force`: (3,) N, or a function `force(t) -> (3,)`; an Equinox module keeps its parameters
       as leaves.
     - `frame`: axes of the components of the force, `"space"` or `"body"` (a follower force).
 
-    **Raises:** `ValueError` for a wrong shape, also of what the function returns, or frame.
+    **Raises:** `ValueError` for a wrong shape, also of what the function returns, a wrong frame, or
+    if not one of `point` and `at` is given.
     """
 
     body: str = eqx.field(static=True)
-    point: Float[Array, "3"]
+    point: Float[Array, "3"] | None
     force: Any
     frame: Literal["space", "body"] = eqx.field(static=True)
+    at: Float[Array, "3"] | None
 
     def __init__(
         self,
         body: str,
-        point: ArrayLike,
-        force: ArrayLike | Callable[[Float[Array, ""]], Float[Array, "3"]],
+        point: ArrayLike | None = None,
+        force: ArrayLike | Callable[[Float[Array, ""]], Float[Array, "3"]] | None = None,
         frame: Literal["space", "body"] = "space",
+        *,
+        at: ArrayLike | None = None,
     ):
         if frame not in ("body", "space"):
             raise ValueError(f'`PointForce(frame=...)` must be "space" or "body"; got {frame!r}.')
+        if (point is None) == (at is None):
+            given = "neither" if point is None else "both"
+            raise ValueError(
+                "`PointForce` takes its point as `at`, space components in the reference "
+                f"configuration, or as `point`, from the centre of mass in body components; got "
+                f"{given}."
+            )
         self.body = body
-        self.point = vector_leaf(point, "PointForce(point=...)")
+        self.point = None if point is None else vector_leaf(point, "PointForce(point=...)")
+        self.at = None if at is None else vector_leaf(at, "PointForce(at=...)")
         self.force = vector_law(force, "PointForce(force=...)", ())
         self.frame = frame
-
-    @property
-    def is_linear(self) -> bool:
-        return True
 
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        index = body_index(bodies, self.body)
-        force_body, force_space = self._force(t, kinematics.rotations[index])
-        return one_body(len(bodies), index, (force_space, cross(self.point, force_body)))
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        index = body_index(bodies, self.body)
-        force_body, _ = self._force(t, kinematics.rotations[index])
-        virial = symmetric_part(jnp.outer(force_body, self.point))
-        return tuple(virial if i == index else None for i in range(len(bodies)))
-
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> Float[Array, ""]:
-        return jnp.zeros((), self.point.dtype)
-
-    def _force(self, t, R):
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         value = evaluated(self.force, "PointForce(force=...)", t)
-        if self.frame == "body":
-            return value, to_space(R, value)
-        return to_body(R, value), value
+        arm = self._arm(bodies)
+        if self.frame == "space":
+            arm = to_space(kinematics.rotations[0], arm)
+        return Loads(value[None], arm[None], axes=self.frame)
+
+    def _arm(self, bodies):
+        """From the centre of mass, body components."""
+        if self.at is None:
+            return self.point
+        return to_body(bodies.rotations[0], self.at - bodies.positions[0])

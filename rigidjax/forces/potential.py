@@ -10,7 +10,9 @@ from jaxtyping import Array, Float
 from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
 from ..laws import as_law, check_shapes
-from .base import AbstractForce, Kinematics, Wrench, symmetric_part
+from ..rotations.matrix import relative
+from ..rows import each
+from .base import AbstractForce, Bodies, Kinematics, Loads
 
 
 class Potential(AbstractForce):
@@ -38,29 +40,16 @@ class Potential(AbstractForce):
     def check_bodies(self, bodies: Sequence[Body]) -> None:
         check_shapes(self._energy, (len(bodies), 3), (len(bodies), 3, 3))
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        positions = jnp.stack(kinematics.positions)
-        rotations = jnp.stack(kinematics.rotations)
-        slope, twist = jax.grad(self._energy, argnums=(0, 1))(positions, rotations)
-        return tuple(
-            (-slope[i], moment_from_gradient(rotations[i], twist[i])) for i in range(len(bodies))
-        )
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        rotations = jnp.stack(kinematics.rotations)
-        twist = jax.grad(self._energy, argnums=1)(jnp.stack(kinematics.positions), rotations)
-        return tuple(
-            symmetric_part(-R.T @ slope) for R, slope in zip(rotations, twist, strict=True)
-        )
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        R = kinematics.rotations
+        slopes, of_rotations = jax.grad(self._energy, argnums=(0, 1))(kinematics.positions, R)
+        moments = each(moment_from_gradient, R, of_rotations)
+        return Loads(-slopes, moments=moments, dyads=-each(relative, R, of_rotations))
 
     def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
-        return self._energy(jnp.stack(kinematics.positions), jnp.stack(kinematics.rotations))
+        return self._energy(kinematics.positions, kinematics.rotations)
 
     def _energy(self, positions, rotations):
         energy = jnp.asarray(self.function(positions, rotations))

@@ -1,17 +1,14 @@
 """Spring and damper along the line between two points."""
 
-from collections.abc import Sequence
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite
 from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
-from .base import AbstractForce, Kinematics, Wrench, scalar_leaf, vector_leaf
-from .load import Load, check_ends, end_of, virials_of, wrenches_of
+from .base import AbstractForce, Bodies, Kinematics, Loads, scalar_leaf, vector_leaf
+from .ends import check_ends, ends_at
 
 
 class Spring(AbstractForce):
@@ -62,50 +59,34 @@ class Spring(AbstractForce):
             self.length = as_leaf(check_all(float_array(length, name, ()), [is_finite(name), rule]))
 
     def body_names(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.a, self.b) if name != "ground")
+        return self.a, self.b
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        return wrenches_of(len(bodies), self._loads(bodies, kinematics))
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        return virials_of(len(bodies), self._loads(bodies, kinematics))
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        ends = self._ends(bodies, kinematics)
+        gap = ends.points[1] - ends.points[0]
+        line = safe_divide(gap, safe_sqrt(_square(gap)))
+        rate = dot(line, ends.velocities[1] - ends.velocities[0])
+        # k (l - l0) n with l n = gap, which needs no direction if l0 = 0.
+        pull = self.stiffness * (gap - self._free_length() * line) + self.damping * rate * line
+        return Loads(jnp.stack([pull, -pull]), ends.arms)
 
     def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
-        a, b = self._ends(bodies, kinematics)
-        square, free = _square(b.point - a.point), self._free_length()
+        points = self._ends(bodies, kinematics).points
+        square, free = _square(points[1] - points[0]), self._free_length()
         stretch = safe_sqrt(square) - free
         # At zero the derivatives of the root are left out; those of the square are right if l0 = 0.
         twice = jnp.where(square > 0, stretch * stretch, square + free * free)
         return 0.5 * self.stiffness * twice
 
     def _ends(self, bodies, kinematics):
-        return (
-            end_of(self.a, self.a_point, bodies, kinematics),
-            end_of(self.b, self.b_point, bodies, kinematics),
-        )
+        return ends_at(jnp.stack([self.a_point, self.b_point]), bodies, kinematics)
 
     def _free_length(self):
         if self.length is not None:
             return self.length
         return safe_sqrt(_square(self.b_point - self.a_point))
-
-    def _loads(self, bodies, kinematics) -> tuple[Load, Load]:
-        a, b = self._ends(bodies, kinematics)
-        gap = b.point - a.point
-        line = safe_divide(gap, safe_sqrt(_square(gap)))
-        rate = dot(line, b.velocity - a.velocity)
-        # k (l - l0) n with l n = gap, which needs no direction if l0 = 0.
-        pull = self.stiffness * (gap - self._free_length() * line) + self.damping * rate * line
-        return (
-            Load(pull, a.arm, None, a.rotation, a.index),
-            Load(-pull, b.arm, None, b.rotation, b.index),
-        )
 
 
 def _square(v):

@@ -1,25 +1,14 @@
 """A pure moment on one body."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.body import Body
 from ..checks import ArrayInput
-from .base import (
-    AbstractForce,
-    Kinematics,
-    Wrench,
-    body_index,
-    evaluated,
-    no_virials,
-    one_body,
-    to_body,
-    vector_law,
-)
+from ..rotations.matrix import to_body
+from .base import AbstractForce, Bodies, Kinematics, Loads, evaluated, vector_law
 
 
 class Torque(AbstractForce):
@@ -51,28 +40,11 @@ class Torque(AbstractForce):
         self.moment = vector_law(moment, "Torque(moment=...)", (), (3, 3), (3,))
         self.frame = frame
 
-    @property
-    def is_linear(self) -> bool:
-        return True
-
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Wrench, ...]:
-        index = body_index(bodies, self.body)
-        R, omega = kinematics.rotations[index], kinematics.angular_velocities[index]
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        R, omega = kinematics.rotations[0], kinematics.angular_velocities[0]
         value = evaluated(self.moment, "Torque(moment=...)", t, R, omega)
         moment = value if self.frame == "body" else to_body(R, value)
-        return one_body(len(bodies), index, (None, moment))
-
-    def virials(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> tuple[Float[Array, "3 3"] | None, ...]:
-        return no_virials(len(bodies))
-
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> Float[Array, ""]:
-        return jnp.zeros((), kinematics.rotations[0].dtype)
+        return Loads(moments=moment[None])

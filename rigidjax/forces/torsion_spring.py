@@ -4,7 +4,7 @@ import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
 from ..joints.base import AbstractJoint
-from .base import scalar_leaf
+from .base import Bodies, Kinematics, scalar_leaf
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
 
@@ -51,5 +51,8 @@ class TorsionSpring(AbstractJointForce):
     ) -> Float[Array, ""]:
         return -self.stiffness * (coordinate - self.angle) - self.damping * rate
 
-    def energy(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        coordinate = kinematics.joints[0].coordinates[self.component or 0]
         return 0.5 * self.stiffness * (coordinate - self.angle) ** 2

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..rows import each
 from ..system import has_joints
 from ..system.constraints import project_twists
 from ..system.dynamics import constrained_accelerations
 from ..system.mechanics import Twists
-from ..system.rows import each
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled

@@ -21,6 +21,7 @@ from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
+from ..rows import each
 from ..state import State
 from ..system import System, mechanics_of, system_of
 from ..system.attachment import Placements, Poses
@@ -28,7 +29,6 @@ from ..system.constraints import pose_correction
 from ..system.gaps import gaps
 from ..system.mechanics import SystemMechanics, Twists
 from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
-from ..system.rows import each
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
 

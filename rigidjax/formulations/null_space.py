@@ -11,12 +11,12 @@ from ..bodies.fixed_point import FixedPointBody
 from ..joints.base import replaced
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
+from ..rows import each
 from ..system import System, check_system, has_joints
 from ..system.attachment import Placements, Poses
 from ..system.dynamics import body_accelerations, consistent_rates, motion
 from ..system.mechanics import Motion, SystemMechanics
 from ..system.reactions import rotors
-from ..system.rows import each
 from ..system.trees import free_bodies, rows_of_free, tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled

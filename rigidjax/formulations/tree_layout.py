@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..system.rows import take
+from ..rows import take
 from .layout import AbstractLayout
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from ..joints import AbstractJoint, Relative
 from ..joints.base import renamed
 from ..rotations.matrix import cross, product, relative, to_body, to_space
-from .rows import take
+from ..rows import take
 
 
 class Poses(eqx.Module):
@@ -75,20 +75,21 @@ class JointGroup(eqx.Module):
     def place(self, poses: Poses) -> Placement:
         """Points, frames and relative poses of the joints in the poses of the bodies."""
         parents, children = self.parents, self.children
-
-        def one(x_p, R_p, x_c, R_c, r_p, B_p, r_c, B_c, turns):
-            arm_p, arm_c = to_space(R_p, r_p), to_space(R_c, r_c)
-            frame, point = product(R_p, B_p), x_c + arm_c
-            d = to_body(frame, point - (x_p + arm_p))
-            Q = relative(frame, product(R_c, B_c))
-            return Placement(point, frame, Relative(d, Q, turns), point - x_p, arm_c, R_p, R_c)
-
         x, R = poses.positions, poses.rotations
-        return jax.vmap(one)(
+        return jax.vmap(placed)(
             take(x, parents), take(R, parents), take(x, children), take(R, children),
-            self.parent_point, self.parent_frame, self.child_point, self.child_frame,
-            take(poses.turns, self.indices),
+            *self.attachments, take(poses.turns, self.indices),
         )  # fmt: skip
+
+    @property
+    def attachments(self) -> tuple[Float[Array, "n *s"], ...]:
+        """Joint points and frames in the bodies."""
+        return self.parent_point, self.parent_frame, self.child_point, self.child_frame
+
+    def member(self, rows: Sequence[int]) -> AbstractJoint:
+        """Some of the joints, stacked."""
+        arrays, rest = eqx.partition(self.joint, eqx.is_array)
+        return eqx.combine(take(arrays, rows), rest)
 
     def twists(
         self, place: Placement, v: Float[Array, "L+1 3"], omega: Float[Array, "L+1 3"]
@@ -126,6 +127,15 @@ class JointGroup(eqx.Module):
             )
 
         return jax.vmap(one)(place, G)
+
+
+def placed(x_p, R_p, x_c, R_c, r_p, B_p, r_c, B_c, turns) -> Placement:
+    """A joint between two bodies: poses of parent and child, its points and frames in them."""
+    arm_p, arm_c = to_space(R_p, r_p), to_space(R_c, r_c)
+    frame, point = product(R_p, B_p), x_c + arm_c
+    d = to_body(frame, point - (x_p + arm_p))
+    Q = relative(frame, product(R_c, B_c))
+    return Placement(point, frame, Relative(d, Q, turns), point - x_p, arm_c, R_p, R_c)
 
 
 def group_joints(

@@ -11,9 +11,9 @@ from jaxtyping import Array, Float
 from ..joints import Relative
 from ..joints.base import moved
 from ..rotations.matrix import cross, to_body, to_space
+from ..rows import take
 from .attachment import JointGroup, Placement, Poses
 from .mechanics import SystemMechanics, Twists
-from .rows import take
 from .trees import (
     along_paths,
     first_rate,

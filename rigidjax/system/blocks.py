@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..rows import take
 from ..sums import short_sum
 from .elimination import Factors, factor
 from .mechanics import SystemMechanics
-from .rows import take
 
 
 class JointBlocks(eqx.Module):

@@ -8,32 +8,10 @@ from jax.core import eval_context
 
 from ..bodies.body import Body
 from ..bodies.fixed_point import FixedPointBody
-from ..forces.base import AbstractForce, symmetric_part
+from ..forces import AbstractForce, AttitudePotential, Torque
 from ..joints.base import unchecked
 from .system import System
 from .topology import find_topology
-
-
-class FixedPointLoads(AbstractForce):
-    """Potential and moment of a body with a fixed point, about that point."""
-
-    body: FixedPointBody
-
-    def body_names(self):
-        return ("body",)
-
-    def wrenches(self, t, bodies, kinematics):
-        R, omega = kinematics.rotations[0], kinematics.angular_velocities[0]
-        return ((None, self.body.applied_moment(t, R, omega)),)
-
-    def virials(self, t, bodies, kinematics):
-        if self.body.potential is None:
-            return (None,)
-        R = kinematics.rotations[0]
-        return (symmetric_part(-R.T @ self.body.potential.gradient(R)),)
-
-    def potential_energy(self, t, bodies, kinematics):
-        return jnp.asarray(self.body.potential_energy(kinematics.rotations[0]))
 
 
 def system_of(system: System | FixedPointBody) -> System:
@@ -52,9 +30,19 @@ def system_of(system: System | FixedPointBody) -> System:
     )  # fmt: skip
     return unchecked(
         System, bodies=(body,), joints=(), constraints=(),
-        forces=() if system.is_free else (FixedPointLoads(system),), frames=(),
+        forces=_forces_on(system), frames=(),
         topology=_ONE_BODY, has_all_mass=True, tracked=(), translates=False,
     )  # fmt: skip
+
+
+def _forces_on(body: FixedPointBody) -> tuple[AbstractForce, ...]:
+    """Its potential and its moment, about the fixed point."""
+    forces: list[AbstractForce] = []
+    if body.potential is not None:
+        forces.append(AttitudePotential("body", body.potential))
+    if body.moment is not None:
+        forces.append(unchecked(Torque, body="body", moment=body.moment, frame="body"))
+    return tuple(forces)
 
 
 _ONE_BODY = find_topology(["body"], ())

@@ -1,8 +1,8 @@
-"""Forces of one kind, evaluated together: what is traced and compiled does not grow with them."""
+"""Forces of one kind, taken together: what is traced and compiled does not grow with them."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,136 +10,163 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies.body import Body
-from ..forces.base import AbstractForce, JointKinematics, Kinematics
+from ..forces.base import AbstractForce, Bodies, Kinematics
 from ..joints import AbstractJoint
 from ..joints.base import replaced
-from .rows import take
-from .topology import GROUND
-
-# Forces of a kind from which on they are evaluated together: an acceleration of a chain of hinges
-# with a spring and a damper on each takes XLA 260 us for 117 one by one at 10 bodies, 252 for 400
-# at 30, where compiling it takes 6 s for 16.
-_MANY = 24
+from ..rows import added, take
 
 
-class ForceGroup(NamedTuple):
+class ForceGroup(eqx.Module):
     """Forces that differ in numbers and in the names of their bodies and joints alone.
 
-    `force`, the first one, with the leaves of all stacked; `bodies`, (n, k), rows of the bodies
-    that each one acts on; `joints`, names of the joints of each one.
+    `force`, the first one, with the leaves of all stacked; `bodies`, those that each one acts on,
+    stacked too, or all bodies of the system. Static: `count`, how many forces; `rows`, of the first
+    bodies of all forces, of the second ones and so on, `None` for the ground; `joints`, names,
+    likewise.
     """
 
     force: AbstractForce
-    bodies: np.ndarray
-    joints: tuple[tuple[str, ...], ...]
+    bodies: Bodies
+    count: int = eqx.field(static=True)
+    rows: tuple[tuple[int, ...] | None, ...] = eqx.field(static=True)
+    joints: tuple[tuple[str, ...], ...] = eqx.field(static=True)
 
-    def wrenches(
-        self, t: Float[Array, ""], bodies: Sequence[Body], kinematics: Kinematics
-    ) -> Float[Array, "L 6"]:
-        """Sum of the wrenches on every body: forces in space, moments in body components."""
-        return self.summed(lambda force, *seen: force.wrenches(t, *seen), bodies, kinematics)
+    @property
+    def acts_on_all(self) -> bool:
+        """Whether each force acts on all bodies."""
+        return not self.rows
 
-    def summed(
-        self, wrenches: Callable[..., Any], bodies: Sequence[Body], *arguments: Any
-    ) -> Float[Array, "L 6"]:
-        """Sum over the forces of `wrenches(force, bodies, *arguments)`.
+    def seen(self, kinematics: Kinematics) -> Kinematics:
+        """What each force sees of the motion, stacked; all of it where it acts on all bodies."""
+        if self.acts_on_all:
+            return replaced(kinematics, joints=())
+        return Kinematics(
+            self.rows_of(kinematics.positions, np.zeros(3)),
+            self.rows_of(kinematics.rotations, np.eye(3)),
+            self.rows_of(kinematics.velocities, np.zeros(3)),
+            self.rows_of(kinematics.angular_velocities, np.zeros(3)),
+            tuple(kinematics.joints.stacked(names) for names in self.joints),
+        )
 
-        **Arguments:** `wrenches`, which returns one for each body; `bodies`, of the system;
-        `arguments`, `Kinematics`, or arrays with a row for each body. The function sees those of
-        the bodies that a force acts on.
-        """
-        n, k = self.bodies.shape
-        # All under the names of the first one.
-        of = [_stacked([bodies[i] for i in column]) for column in self.bodies.T]
-        local = [self._local(argument) for argument in arguments]
+    def rows_of(self, values: Float[Array, "L *s"], of_ground: Any) -> Float[Array, "n B *s"]:
+        """Rows of the bodies of each force, (n, B, ...); all of them where it acts on all."""
+        if self.acts_on_all:
+            return values
+        ground = jnp.broadcast_to(
+            jnp.asarray(of_ground, values.dtype), (self.count, *np.shape(of_ground))
+        )
+        columns = [ground if rows is None else take(values, rows) for rows in self.rows]
+        return jnp.stack(columns, axis=1)
 
-        def one(force, of, local):
-            pairs = wrenches(force, of, *local)
-            zero = jnp.zeros(3, of[0].mass.dtype)
-            return jnp.stack(
-                [jnp.concatenate([zero if p is None else p for p in pair]) for pair in pairs]
-            )
+    def over(self, function: Callable[..., Any], *seen: Any) -> Any:
+        """`function(force, bodies, *seen)` of every force, stacked."""
+        arguments = (self.force, self.bodies, *seen)
+        if self.count == 1:
+            # Without a batch of one: see `each`.
+            first = lambda tree: jax.tree.map(lambda leaf: leaf[0], tree)  # noqa: E731
+            force, others = first(self.force), arguments[1:]
+            found = function(force, *(others if self.acts_on_all else first(others)))
+            return jax.tree.map(lambda leaf: leaf[None], found)
+        axes = (0, *[None if self.acts_on_all else 0] * (len(arguments) - 1))
+        return jax.vmap(function, axes, axis_size=self.count)(*arguments)
 
-        found = eqx.filter_vmap(one)(self.force, of, local).reshape(n * k, 6)
-        return jax.ops.segment_sum(found, self.bodies.ravel(), len(bodies))
+    def summed(self, values: Float[Array, "n B *s"], num_bodies: int) -> Float[Array, "L *s"]:
+        """Sums of what the forces do to each body of the system."""
+        if self.acts_on_all:
+            return values[0] if self.count == 1 else jnp.sum(values, axis=0)
+        given = [k for k, rows in enumerate(self.rows) if rows is not None]
+        if not given:
+            return jnp.zeros((num_bodies, *values.shape[2:]), values.dtype)
+        parts = jnp.concatenate([values[:, k] for k in given])
+        return added(parts, [row for k in given for row in self.rows[k] or ()], num_bodies)
 
-    def _local(self, argument: Any) -> Any:
-        """What the forces see of it, stacked."""
-        if not isinstance(argument, Kinematics):
-            rows = take(jnp.asarray(argument), self.bodies.ravel())
-            return rows.reshape(*self.bodies.shape, *rows.shape[1:])
-        members = list(zip(self.joints, self.bodies, strict=True))
-        seen = {
-            name: _stacked([_within(argument.joints[names[j]], own) for names, own in members])
-            for j, name in enumerate(self.joints[0])
-        }
-        parts = (
-            argument.positions, argument.rotations, argument.velocities, argument.angular_velocities
-        )  # fmt: skip
-        return Kinematics(*map(self._local, parts), joints=seen)
+    def loads(
+        self, t: Float[Array, ""], kinematics: Kinematics
+    ) -> tuple[Float[Array, "L 3"] | None, Float[Array, "L 3"] | None]:
+        """Forces, space components, and moments about the centres of mass, body components, on all
+        bodies; `None` where no operation is to be spent on them."""
+
+        def one(force, bodies, kinematics):
+            return force.loads(t, bodies, kinematics).wrenches(kinematics.rotations)
+
+        forces, moments = self.over(one, self.seen(kinematics))
+        L = len(kinematics.positions)
+        return tuple(None if part is None else self.summed(part, L) for part in (forces, moments))
+
+    def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
+        r"""Symmetric part of $\sum f \otimes u$ of each body (see `SystemMechanics.virials`)."""
+
+        def one(force, bodies, kinematics):
+            return force.loads(t, bodies, kinematics).virials(kinematics.rotations)
+
+        return self.summed(self.over(one, self.seen(kinematics)), len(kinematics.positions))
+
+    def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
+        """Sum of the potential energies."""
+
+        def one(force, bodies, kinematics):
+            return force.potential_energy(t, bodies, kinematics)
+
+        found = self.over(one, self.seen(kinematics))
+        return found[0] if self.count == 1 else jnp.sum(found)
 
 
 def group_forces(
-    forces: Sequence[AbstractForce], bodies: Sequence[Body], joints: Sequence[AbstractJoint]
-) -> tuple[list[ForceGroup], list[AbstractForce]]:
-    """Groups of forces of a kind, and those of which there are few or whose names are elsewhere
-    than in fields of their own."""
-    rows = {body.name: i for i, body in enumerate(bodies)}
-    by_name = {joint.name: joint for joint in joints}
-    kinds: dict[Any, list[tuple[AbstractForce, list[int]]]] = {}
-    others: list[AbstractForce] = []
+    forces: Sequence[AbstractForce],
+    names: Sequence[str],
+    joints: Sequence[AbstractJoint],
+    bodies: Bodies,
+    kinds: dict[str, int],
+) -> list[ForceGroup]:
+    """Forces of the same kind and structure, together.
+
+    **Arguments:** `forces`; `names` of the bodies; `joints` and `bodies` of the system; `kinds`,
+    the group that each joint is in, by its name.
+    """
+    row = {name: i for i, name in enumerate(names)}
+    ends = {joint.name: (joint.parent, joint.child) for joint in joints}
+    members: dict[Any, list[AbstractForce]] = {}
     for force in forces:
-        names = [*force.body_names(), *force.joint_names()]
-        own = {
-            field.name: ""
+        of_joints, all_ends = force.joint_names(), _ends(force, ends)
+        given = [*force.body_names(), *of_joints]
+        # What names bodies and joints, as long as nothing else has the same text.
+        own = [
+            field.name
             for field in dataclasses.fields(force)
-            if isinstance(getattr(force, field.name), str) and getattr(force, field.name) in names
-        }
-        if not names or len(own) != len(names) or len(set(names)) != len(names):
-            others.append(force)
-            continue
-        pairs = [(by_name[name].parent, by_name[name].child) for name in force.joint_names()]
-        ends = [*force.body_names(), *(end for pair in pairs for end in pair)]
-        at = [rows[name] for name in dict.fromkeys(ends) if name != "ground"]
-        slots = tuple(GROUND if name == "ground" else at.index(rows[name]) for name in ends)
-        bare = replaced(force, **own)
-        kind = (jax.tree.structure(bare), tuple(own), slots, _shapes(bare),
-                tuple(_shapes(bodies[i]) for i in at),
-                tuple(by_name[name].num_rates for name in force.joint_names()))  # fmt: skip
-        kinds.setdefault(kind, []).append((force, at))
-    groups = []
-    for members in kinds.values():
-        if len(members) < _MANY:
-            others += [force for force, _ in members]
-            continue
-        first = members[0][0]
-        leaves = [jax.tree.leaves(force) for force, _ in members]
-        stacked = [
-            jnp.stack([jnp.asarray(x) for x in column]) for column in zip(*leaves, strict=True)
+            if isinstance(getattr(force, field.name), str) and getattr(force, field.name) in given
         ]
-        groups.append(
-            ForceGroup(
-                jax.tree.unflatten(jax.tree.structure(first), stacked),
-                np.array([at for _, at in members], int),
-                tuple(force.joint_names() for force, _ in members),
-            )
+        own = own if len(own) == len(given) else []
+        leaves, structure = jax.tree.flatten(replaced(force, **dict.fromkeys(own, "")))
+        shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+        on_ground = tuple(name == "ground" for name in all_ends)
+        at = tuple(kinds[name] for name in of_joints)
+        members.setdefault((structure, tuple(own), shapes, on_ground, at), []).append(force)
+    groups = []
+    for group in members.values():
+        structure = jax.tree.structure(group[0])
+        columns = zip(*(jax.tree.leaves(force) for force in group), strict=True)
+        stacked = [jnp.stack([jnp.asarray(leaf) for leaf in column]) for column in columns]
+        of_forces = [[row.get(name) for name in _ends(force, ends)] for force in group]
+        rows = tuple(
+            None if column[0] is None else column for column in zip(*of_forces, strict=True)
         )
-    return groups, others
+        own = ForceGroup(
+            jax.tree.unflatten(structure, stacked), bodies, len(group), rows,
+            tuple(zip(*(force.joint_names() for force in group), strict=True)),
+        )  # fmt: skip
+        on_ground = tuple(column is None for column in rows)
+        seen = Bodies(
+            own.rows_of(bodies.masses, np.zeros(())),
+            own.rows_of(bodies.inertias, np.zeros(bodies.inertias.shape[1:])),
+            own.rows_of(bodies.positions, np.zeros(3)),
+            own.rows_of(bodies.rotations, np.eye(3)),
+            on_ground or bodies.is_ground,
+        )
+        groups.append(replaced(own, bodies=seen))
+    return groups
 
 
-def _shapes(module: Any) -> tuple[Any, ...]:
-    return tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(module))
-
-
-def _stacked(modules: Sequence[Any]) -> Any:
-    """Modules as the first of them, with the leaves of all."""
-    leaves = zip(*(jax.tree.leaves(module) for module in modules), strict=True)
-    structure = jax.tree.structure(modules[0])
-    return jax.tree.unflatten(structure, [jnp.stack(column) for column in leaves])
-
-
-def _within(joint: JointKinematics, bodies: np.ndarray) -> JointKinematics:
-    """A joint whose bodies are counted among a few."""
-    place = {int(body): k for k, body in enumerate(bodies)} | {GROUND: GROUND}
-    return replaced(joint, parent=place[joint.parent], child=place[joint.child])
+def _ends(force: AbstractForce, of_joints: dict[str, tuple[str, str]]) -> list[str]:
+    """Names of the bodies in the order of the rows of its loads."""
+    pairs = [of_joints[name] for name in force.joint_names()]
+    return [*force.body_names(), *(name for pair in pairs for name in pair)]

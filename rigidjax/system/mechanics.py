@@ -11,17 +11,16 @@ from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
 from ..bodies.inertia import inertia_tensor
-from ..forces.base import Kinematics
-from ..joints import Configuration
+from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
+from ..joints import AbstractJoint, Configuration
 from ..joints.base import replaced, wrapped
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_space
 from ..rotations.so3 import skew
-from .attachment import JointGroup, Placements, Poses, group_joints
-from .force_groups import group_forces
+from ..rows import each, take
+from .attachment import JointGroup, Placement, Placements, Poses, group_joints
+from .force_groups import ForceGroup, group_forces
 from .lengths import characteristic_lengths
-from .rows import each, take
-from .topology import GROUND
 
 
 class Twists(eqx.Module):
@@ -53,6 +52,7 @@ class SystemMechanics(eqx.Module):
     masses: Float[Array, " L"]
     inertias: Float[Array, "L 3"] | Float[Array, "L 3 3"]
     lengths: Float[Array, " L"]
+    forces: list[ForceGroup]
 
     def __init__(self, system):
         bodies = system.bodies
@@ -63,14 +63,27 @@ class SystemMechanics(eqx.Module):
             inertias = [inertia_tensor(inertia) for inertia in inertias]
         self.inertias = jnp.stack(inertias)
         self.groups = []
+        reference = system.reference_state()
+        rotations = jax.vmap(euler_map)(reference.orientation)
         if system.joints:
-            reference = system.reference_state()
             rows = {body.name: i for i, body in enumerate(bodies)} | {"ground": len(bodies)}
-            rotations = jax.vmap(euler_map)(reference.orientation)
             poses = self.poses(reference.position, rotations, jnp.zeros(0))
             at, loops = (poses.positions, poses.rotations), system.topology.loops
             self.groups = group_joints(system.joints, loops, rows, *at)
         self.lengths = characteristic_lengths(self.groups, self.masses, self.inertias)
+        self.forces = self.grouped(system.all_forces)
+
+    def grouped(self, forces: Sequence[AbstractForce]) -> list[ForceGroup]:
+        """Forces on these bodies, those of a kind together."""
+        system, reference = self.system, self.system.reference_state()
+        rotations = jax.vmap(euler_map)(reference.orientation)
+        on_ground = (False,) * self.num_bodies
+        bodies = Bodies(self.masses, self.inertias, reference.position, rotations, on_ground)
+        kinds = {
+            system.joints[j].name: g for g, group in enumerate(self.groups) for j in group.indices
+        }
+        names = [body.name for body in system.bodies]
+        return group_forces(forces, names, system.joints, bodies, kinds)
 
     # Counts.
 
@@ -339,67 +352,46 @@ class SystemMechanics(eqx.Module):
     def kinematics(self, poses: Poses, places, twists: Twists) -> Kinematics:
         """What forces see."""
         wanted = self.system.force_joints
-        joints = {}
-        if wanted:
-            coordinates = self.coordinates(places)
-            relative = self.by_joint(self.joint_twists(places, twists))
-            placed = self.by_joint(places)
-            for j in wanted:
-                joints[self.system.joints[j].name] = self.joint_kinematics(
-                    j, placed[j], coordinates[j], relative[j]
-                )
+        joints, names = [], []
+        groups = zip(self.groups, places, strict=True) if wanted else ()
+        for g, (group, place) in enumerate(groups):
+            members = [k for k, j in enumerate(group.indices) if j in wanted]
+            if members:
+                twist = self.joint_twists(places, twists)[g]
+                seen = take((place, twist), members)
+                joints.append(eqx.filter_vmap(_seen_by_forces)(group.member(members), *seen))
+                names.append(tuple(self.system.joints[group.indices[k]].name for k in members))
         return Kinematics(
-            poses.positions[:-1], poses.rotations[:-1], twists.linear, twists.angular, joints
-        )
-
-    def joint_kinematics(self, j, place, coordinates, twist):
-        """Coordinates and rates of one joint, and the wrenches that do work on them."""
-        from ..forces.base import JointKinematics
-
-        joint = self.system.joints[j]
-        dual = joint.dual(place.relative)
-        force = jax.vmap(lambda column: to_space(place.frame, column))(dual[:3].T)
-        moment = jax.vmap(lambda column: to_space(place.frame, column))(dual[3:].T)
-        index = {body.name: i for i, body in enumerate(self.system.bodies)} | {"ground": GROUND}
-        return JointKinematics(
-            coordinates, dual.T @ twist, force, moment, place.child_arm, place.parent_arm,
-            index[joint.parent], index[joint.child],
+            poses.positions[:-1], poses.rotations[:-1], twists.linear, twists.angular,
+            Joints(joints, tuple(names)),
         )  # fmt: skip
 
     def applied(self, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Applied wrenches: forces in space, moments in body components."""
-        return jnp.concatenate(self._loads(t, kinematics), axis=1)
+        return self.wrenches_of(self.forces, t, kinematics)
 
-    def _loads(self, t, kinematics: Kinematics) -> tuple[Float[Array, "L 3"], Float[Array, "L 3"]]:
-        """Applied forces, space components, and moments, body components."""
-        system = self.system
-        groups, others = group_forces(system.all_forces, system.bodies, system.joints)
-        forces, moments = self._separate(system.wrenches_of(others, t, kinematics))
+    def wrenches_of(
+        self, groups: Sequence[ForceGroup], t, kinematics: Kinematics
+    ) -> Float[Array, "L 6"]:
+        """Those of some forces alone."""
+        zero = jnp.zeros((self.num_bodies, 3), self.masses.dtype)
+        parts = [zero if part is None else part for part in self._loads(groups, t, kinematics)]
+        return jnp.concatenate(parts, axis=1)
+
+    def _loads(self, groups, t, kinematics):
+        """Forces, space components, and moments, body components; `None` if there are none."""
+        forces, moments = None, None
         for group in groups:
-            wrenches = group.wrenches(t, system.bodies, kinematics)
-            forces, moments = forces + wrenches[:, :3], moments + wrenches[:, 3:]
+            own_forces, own_moments = group.loads(t, kinematics)
+            forces, moments = _plus(forces, own_forces), _plus(moments, own_moments)
         return forces, moments
 
-    def wrenches_of(self, forces, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
-        """Those of forces that are not among the forces of the system."""
-        parts = [force.wrenches(t, self.system.bodies, kinematics) for force in forces]
-        return sum(map(self.stacked, parts), jnp.zeros((self.num_bodies, 6), self.masses.dtype))
-
-    def stacked(self, wrenches) -> Float[Array, "L 6"]:
-        """Wrenches of all bodies as one array."""
-        return jnp.concatenate(self._separate(wrenches), axis=1)
-
-    def _separate(self, wrenches) -> tuple[Float[Array, "L 3"], Float[Array, "L 3"]]:
-        zero = jnp.zeros(3, self.masses.dtype)
-        columns = zip(*wrenches, strict=True)
-        forces, moments = ([zero if v is None else v for v in column] for column in columns)
-        return jnp.stack(forces), jnp.stack(moments)
-
     def virials(self, t, kinematics: Kinematics) -> Float[Array, "L 3 3"]:
-        r"""Symmetric parts of $\sum f \otimes u$ (see `AbstractForce.virials`), N m."""
-        zero = jnp.zeros((3, 3), self.masses.dtype)
-        each = self.system.virials(t, kinematics)
-        return jnp.stack([zero if virial is None else virial for virial in each])
+        r"""Symmetric part of $\sum f \otimes u$ of each body, forces $f$ at points $u$ from the
+        centre of mass in body components, N m. It moves nothing; multipliers of the internal
+        constraints depend on it (Sherif 4.2)."""
+        zero = jnp.zeros((self.num_bodies, 3, 3), self.masses.dtype)
+        return sum((group.virials(t, kinematics) for group in self.forces), zero)
 
     def momenta(self, linear, angular) -> Float[Array, "L 6"]:
         """The mass matrix times twists or their derivatives."""
@@ -408,7 +400,7 @@ class SystemMechanics(eqx.Module):
 
     def free_forces(self, t, kinematics: Kinematics) -> Float[Array, "L 6"]:
         r"""Applied less gyroscopic wrenches: $M \dot w = $ this plus the reactions."""
-        gyroscopic = self.gyroscopic(jnp.asarray(kinematics.angular_velocities))
+        gyroscopic = self.gyroscopic(kinematics.angular_velocities)
         return self.applied(t, kinematics) - jnp.concatenate(
             [jnp.zeros_like(gyroscopic), gyroscopic], axis=1
         )
@@ -425,17 +417,17 @@ class SystemMechanics(eqx.Module):
     def accelerations(self, t, kinematics: Kinematics) -> Twists:
         """Derivatives of the twists of the bodies, were they free."""
         linear, moments = self.free_loads(t, kinematics)
-        omega = jnp.asarray(kinematics.angular_velocities)
+        omega = kinematics.angular_velocities
         return Twists(linear, each(euler_equations, self.inertias, omega, moments))
 
     def free_loads(
         self, t, kinematics: Kinematics
     ) -> tuple[Float[Array, "L 3"], Float[Array, "L 3"] | None]:
         """Accelerations of the centres of mass of the bodies, were they free, and the applied
-        moments, body components; `None` without forces, so that no operation is spent on them."""
-        if not self.system.all_forces:
-            return jnp.zeros_like(jnp.asarray(kinematics.velocities)), None
-        forces, moments = self._loads(t, kinematics)
+        moments, body components; `None` without any, so that no operation is spent on them."""
+        forces, moments = self._loads(self.forces, t, kinematics)
+        if forces is None:
+            return jnp.zeros_like(kinematics.velocities), moments
         return forces / self.masses[:, None], moments
 
     def bias(self, function, t, poses: Poses, twists: Twists):
@@ -451,25 +443,46 @@ class SystemMechanics(eqx.Module):
     # Energies.
 
     def kinetic_energy(self, kinematics: Kinematics) -> Float[Array, ""]:
-        v, omega = jnp.asarray(kinematics.velocities), jnp.asarray(kinematics.angular_velocities)
+        v, omega = kinematics.velocities, kinematics.angular_velocities
         momenta = self.momenta(v, omega)
         energy = 0.5 * jnp.sum(momenta * jnp.concatenate([v, omega], axis=1))
-        for joint in self.system.joints:
-            if joint.armatures is not None:
-                rates = kinematics.joints[joint.name].rates
-                energy = energy + 0.5 * jnp.sum(joint.armatures * rates**2)
+        for group in self.groups:
+            if group.joint.armatures is not None:
+                names = [self.system.joints[j].name for j in group.indices]
+                rates = kinematics.joints.stacked(names).rates
+                energy = energy + 0.5 * jnp.sum(group.joint.armatures * rates**2)
         return energy
 
     def momentum(self, kinematics: Kinematics) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
         momenta = self.momenta(kinematics.velocities, kinematics.angular_velocities)
         linear = momenta[:, :3]
-        spin = jax.vmap(to_space)(jnp.asarray(kinematics.rotations), momenta[:, 3:])
-        angular = spin + jax.vmap(cross)(jnp.asarray(kinematics.positions), linear)
+        spin = jax.vmap(to_space)(kinematics.rotations, momenta[:, 3:])
+        angular = spin + jax.vmap(cross)(kinematics.positions, linear)
         return jnp.sum(linear, axis=0), jnp.sum(angular, axis=0)
 
     def potential_energy(self, t, kinematics: Kinematics) -> Float[Array, ""]:
-        return self.system.potential_energy(t, kinematics)
+        groups = [group for group in self.forces if group.force.has_potential]
+        zero = jnp.zeros((), self.masses.dtype)
+        return sum((group.potential_energy(t, kinematics) for group in groups), zero)
 
 
 def _with_ground(values):
     return jnp.concatenate([values, jnp.zeros((1, *values.shape[1:]), values.dtype)])
+
+
+def _plus(first, second):
+    """The sum of two arrays either of which may be absent."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
+
+
+def _seen_by_forces(joint: AbstractJoint, place: Placement, twist) -> JointKinematics:
+    """Coordinates and rates of a joint, and the wrenches that do work on them."""
+    dual = joint.dual(place.relative)
+    force = jax.vmap(lambda column: to_space(place.frame, column))(dual[:3].T)
+    moment = jax.vmap(lambda column: to_space(place.frame, column))(dual[3:].T)
+    return JointKinematics(
+        joint.coordinates(place.relative), dual.T @ twist, force, moment, place.parent_arm,
+        place.child_arm, place.relative.turns,
+    )  # fmt: skip

@@ -9,10 +9,10 @@ from jaxtyping import Array, Float
 from ..joints import AbstractJoint, Relative
 from ..rotations.matrix import product, to_body, to_space
 from ..rotations.spurrier_klumpp import spurrier_klumpp
+from ..rows import take
 from ..state import State
 from .attachment import JointGroup, Poses
 from .mechanics import SystemMechanics
-from .rows import take
 from .system import System
 from .topology import GROUND, Topology
 from .trees import free_bodies, tree_joints, tree_twists

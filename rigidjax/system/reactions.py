@@ -53,7 +53,7 @@ def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twis
     )
     if mechanics.system.has_armature:
         forces = rotors(mechanics, t, poses, places, twists, accelerations)
-        balance = balance + mechanics.wrenches_of(forces, t, kinematics)
+        balance = balance + mechanics.wrenches_of(mechanics.grouped(forces), t, kinematics)
     return balancing_multipliers(mechanics, t, poses, places, balance)
 
 

@@ -13,7 +13,7 @@ from ..bodies.body import Body
 from ..bodies.euler_equations import symmetric_components
 from ..bodies.frame import Frame
 from ..checks import check, checked_with_derivatives, is_traced
-from ..forces.base import AbstractForce, Kinematics, Wrench, body_index
+from ..forces.base import AbstractForce, Kinematics, body_index
 from ..forces.joint_damping import JointDamping
 from ..joints import (
     AbstractConstraint,
@@ -333,38 +333,24 @@ class System(eqx.Module):
 
         return checked_with_derivatives(state, checked)
 
-    def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Sequence[Wrench]:
-        """Applied force (space components, N) and moment (body components, N m) of each body."""
-        return self.wrenches_of(self.all_forces, t, kinematics)
+    def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 6"]:
+        """Applied force (space components, N) and moment about the centre of mass (body components,
+        N m) of each body."""
+        return self._mechanics.applied(t, kinematics)
 
-    def wrenches_of(
-        self, forces: Sequence[AbstractForce], t: Float[Array, ""], kinematics: Kinematics
-    ) -> Sequence[Wrench]:
-        """Those of some forces alone."""
-        total: list[Wrench] = [(None, None)] * self.num_bodies
-        for force in forces:
-            parts = force.wrenches(t, self.bodies, kinematics)
-            total = [
-                (_add(f, df), _add(m, dm)) for (f, m), (df, dm) in zip(total, parts, strict=True)
-            ]
-        return tuple(total)
-
-    def virials(
-        self, t: Float[Array, ""], kinematics: Kinematics
-    ) -> Sequence[Float[Array, "3 3"] | None]:
-        r"""Symmetric part of $\sum f \otimes u$ of each body (see `AbstractForce.virials`), N m."""
-        total: list[Float[Array, "3 3"] | None] = [None] * self.num_bodies
-        for force in self.all_forces:
-            parts = force.virials(t, self.bodies, kinematics)
-            total = [_add(s, ds) for s, ds in zip(total, parts, strict=True)]
-        return tuple(total)
+    def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
+        r"""Symmetric part of $\sum f \otimes u$ of each body (`SystemMechanics.virials`), N m."""
+        return self._mechanics.virials(t, kinematics)
 
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
         """Potential energy of the applied forces, J."""
-        energy = jnp.zeros((), self.bodies[0].mass.dtype)
-        for force in self.all_forces:
-            energy = energy + force.potential_energy(t, self.bodies, kinematics)
-        return energy
+        return self._mechanics.potential_energy(t, kinematics)
+
+    @property
+    def _mechanics(self):
+        from .mechanics import SystemMechanics
+
+        return SystemMechanics(self)
 
 
 def _as_tuple(items: Any) -> tuple[Any, ...]:
@@ -410,10 +396,3 @@ def _least_inertia(inertia: Any) -> Any:
     trace = inertia.trace()
     a, b, c, d, e, f = symmetric_components(inertia / (trace + (trace == 0)))
     return a * (b * c - d * d) + f * (d * e - c * f) + e * (d * f - b * e)
-
-
-def _add(first: Float[Array, "..."] | None, second: Float[Array, "..."] | None):
-    """Sum of two arrays either of which may be absent (`None`, exactly zero)."""
-    if first is None:
-        return second
-    return first if second is None else first + second

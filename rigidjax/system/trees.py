@@ -16,9 +16,9 @@ from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
 from ..rotations.matrix import cross, product, to_body, to_space
+from ..rows import take
 from ..sums import short_sum, small_product
 from .attachment import JointGroup, Placement, Poses
-from .rows import take
 from .topology import GROUND
 
 if TYPE_CHECKING:

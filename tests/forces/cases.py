@@ -55,25 +55,19 @@ def states(count: int = 32) -> rj.State:
 
 def kinematics(state: rj.State) -> Kinematics:
     """Poses and twists as a force sees them."""
-    rotations = tuple(euler_map(p) for p in state.orientation)
-    return Kinematics(
-        tuple(state.position), rotations, tuple(state.velocity), tuple(state.angular_velocity)
-    )
+    rotations = jax.vmap(euler_map)(state.orientation)
+    return Kinematics(state.position, rotations, state.velocity, state.angular_velocity)
 
 
 def wrench(forces, state: rj.State, t=T) -> tuple[jax.Array, jax.Array]:
     """Forces and moments of both bodies, shape (2, 3), zero where there are none."""
-    pairs = rj.System(BODIES, forces=forces).wrenches(t, kinematics(state))
-    parts = zip(*pairs, strict=True)
-    zero = jnp.zeros(3)
-    force, moment = (jnp.stack([zero if v is None else v for v in part]) for part in parts)
-    return force, moment
+    found = rj.System(BODIES, forces=forces).wrenches(t, kinematics(state))
+    return found[:, :3], found[:, 3:]
 
 
 def virial(forces, state: rj.State, t=T) -> jax.Array:
     """Virials of both bodies, shape (2, 3, 3)."""
-    found = rj.System(BODIES, forces=forces).virials(t, kinematics(state))
-    return jnp.stack([jnp.zeros((3, 3)) if v is None else v for v in found])
+    return rj.System(BODIES, forces=forces).virials(t, kinematics(state))
 
 
 def worst(errors) -> float:

@@ -54,9 +54,8 @@ def energy(force, state: rj.State):
 
 def wrench(force, state: rj.State, bodies=BODIES) -> tuple[jax.Array, jax.Array]:
     """Forces and moments of the bodies, zero where there are none."""
-    pairs = rj.System(bodies, forces=force).wrenches(T, kinematics(state, *pose(state)))
-    columns = zip(*pairs, strict=True)
-    return tuple(jnp.stack([jnp.zeros(3) if v is None else v for v in part]) for part in columns)
+    found = rj.System(bodies, forces=force).wrenches(T, kinematics(state, *pose(state)))
+    return found[:, :3], found[:, 3:]
 
 
 def power(force, state: rj.State) -> jax.Array:
@@ -75,8 +74,7 @@ def conserved(force, state: rj.State) -> jax.Array:
 
 
 def virial(force, state: rj.State) -> jax.Array:
-    found = rj.System(BODIES, forces=force).virials(T, kinematics(state, *pose(state)))
-    return jnp.stack([jnp.zeros((3, 3)) if v is None else v for v in found])
+    return rj.System(BODIES, forces=force).virials(T, kinematics(state, *pose(state)))
 
 
 def worst(errors) -> float:

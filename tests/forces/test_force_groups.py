@@ -3,16 +3,17 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import rigidjax as rj
 from rigidjax.rotations.euler_map import euler_map
+from rigidjax.rows import added
 from rigidjax.solvers.structure.loads import conserving_wrenches
-from rigidjax.system import force_groups
 
 T = jnp.zeros(())
 
 
-def chain(count, forces):
+def chain(count, forces, damped=True):
     bodies = [
         rj.Body.box("body" if i == 0 else f"b{i}", (0.1, 0.2, 0.3), mass=1.0 + i,
                     position=(0.4 * i, 0, 0)) for i in range(count)
@@ -20,7 +21,14 @@ def chain(count, forces):
     names = [body.name for body in bodies]
     pairs = zip(["ground", *names], names, strict=False)
     joints = [
-        rj.Revolute(parent, child, (0.4 * i - 0.2, 0, 0), (0, 1, 0), damping=0.1 + i, name=f"j{i}")
+        rj.Revolute(
+            parent,
+            child,
+            (0.4 * i - 0.2, 0, 0),
+            (0, 1, 0),
+            damping=0.1 + i if damped else 0,
+            name=f"j{i}",
+        )
         for i, (parent, child) in enumerate(pairs)
     ]
     return rj.System(bodies, joints, [rj.Gravity((0, 0, -9.81)), *forces(names)])
@@ -42,86 +50,88 @@ def many(names):
     return out
 
 
-def test_wrenches_of_groups(monkeypatch, rng):
-    monkeypatch.setattr(force_groups, "_MANY", 2)
-    system = chain(4, many)
-    groups, others = force_groups.group_forces(system.all_forces, system.bodies, system.joints)
-    kinds = sorted(type(group.force).__name__ for group in groups)
-    assert kinds == ["Bushing", "Drag", "JointDamping", "Motor", "PointForce", "PointForce",
-                     "Spring", "Spring", "TorsionSpring"]  # fmt: skip
-    # The hinge on the ground moves one body, the others two; "body" is a name and a choice of axes.
-    assert {type(force).__name__ for force in others} == {
-        "Gravity", "JointDamping", "Motor", "PointForce", "TorsionSpring",
-    }  # fmt: skip
+def alone(system):
+    """Each force as the only one of a system."""
+    return [rj.System(system.bodies, system.joints, force) for force in system.forces]
+
+
+def test_groups_are_what_their_forces_are(rng):
+    """Wrenches, virials and energies of all together, and the sums over systems of one force."""
+    system = chain(4, many, False)
+    # Springs to the ground, between bodies; "body" is a name and a choice of axes.
+    kinds = sorted(type(group.force).__name__ for group in rj.NullSpace(system).mechanics.forces)
+    assert kinds == ["Bushing", "Drag", "Gravity", "Motor", "Motor", "PointForce", "PointForce",
+                     "PointForce", "Spring", "Spring"] + 2 * ["TorsionSpring"]  # fmt: skip
     model = rj.NullSpace(system)
     y = model.pack(system.reference_state())
     y = y + 0.3 * jnp.asarray(rng.normal(size=y.shape))
 
+    def found(system, kinematics):
+        return (
+            system.wrenches(T, kinematics), system.virials(T, kinematics),
+            system.potential_energy(T, kinematics),
+        )  # fmt: skip
+
+    @jax.jit
     def both(y):
-        mechanics = model.mechanics
         kinematics = model.kinematics(T, y)
-        one_by_one = mechanics.stacked(system.wrenches(T, kinematics))
-        return mechanics.applied(T, kinematics), one_by_one
+        parts = [found(one, kinematics) for one in alone(system)]
+        return found(system, kinematics), jax.tree.map(lambda *parts: sum(parts), *parts)
 
-    together, one_by_one = jax.jit(both)(y)
-    np.testing.assert_allclose(together, one_by_one, atol=1e-11)
+    for together, one_by_one in zip(*both(y), strict=True):
+        np.testing.assert_allclose(together, one_by_one, atol=1e-11)
 
 
-def test_discrete_derivatives_of_groups(monkeypatch, rng):
-    """Those of a step of 0.1 s, of springs to the ground and between bodies."""
-    springs = [force for force in chain(3, many).forces if isinstance(force, rj.Spring)]
-    bodies = [rj.Body(name, 1.0, (0.4, 0.5, 0.6)) for name in ("body", "b1", "b2")]
-    mechanics = rj.NullSpace(rj.System(bodies, forces=springs)).mechanics
+@pytest.mark.parametrize("springs", ["Spring", "TorsionSpring"])
+def test_discrete_derivatives_of_groups(springs, rng):
+    """Those of a step of 0.1 s are the sums of those of one force each."""
+    system = chain(3, many, False)
+    forces = [force for force in system.forces if type(force).__name__ == springs]
+    joints = system.joints if springs == "TorsionSpring" else ()
+    system = rj.System(system.bodies, joints, forces)
     q = rng.normal(size=(3, 3, 4))
     R = jax.vmap(jax.vmap(euler_map))(q / np.linalg.norm(q, axis=2, keepdims=True))
     x, change = rng.normal(size=(3, 3, 3)), rng.normal(size=(3, 6))
 
-    def wrenches(x, R):
+    def wrenches(system, x, R):
+        mechanics = rj.NullSpace(system).mechanics
         poses = [mechanics.poses(*pair, jnp.zeros(0)) for pair in zip(x, R, strict=True)]
         chords = 1.0 + 0.1 * jnp.arange(3.0)
-        return conserving_wrenches(mechanics, T, *poses, change, 0.1, jnp.zeros(0), chords)
+        return conserving_wrenches(mechanics, T, *poses, change, 0.1, chords)
 
-    monkeypatch.setattr(force_groups, "_MANY", 2)
-    together = jax.jit(wrenches)(x, R)
-    monkeypatch.setattr(force_groups, "_MANY", 1000)
-    one_by_one = jax.jit(lambda *poses: wrenches(*poses))(x, R)
-    np.testing.assert_allclose(together, one_by_one, rtol=1e-9, atol=1e-9)
+    @jax.jit
+    def both(x, R):
+        return wrenches(system, x, R), sum(wrenches(one, x, R) for one in alone(system))
 
-
-def test_what_is_traced_does_not_grow_with_them():
-    """20 springs on four bodies are traced one by one, 64 and 128 together."""
-
-    def springs(count):
-        return lambda names: [
-            rj.Spring("ground", name, (0, 0, 1.0), (0.4 * i, 0, 0), 1.0, length=0.1 + k)
-            for k in range(count) for i, name in enumerate(names)
-        ]  # fmt: skip
-
-    def size(count):
-        model = rj.NullSpace(chain(4, springs(count)))
-        y = model.pack(model.system.reference_state())
-        kinematics = model.kinematics(T, y)
-        applied = jax.make_jaxpr(lambda m, k: m.applied(T, k))
-        return len(applied(model.mechanics, kinematics).eqns)
-
-    assert size(32) == size(16) < size(5) / 5
+    np.testing.assert_allclose(*both(x, R), rtol=1e-9, atol=1e-9)
 
 
-def test_nor_with_free_bodies():
-    """Gravity times the mass of a body is one operation; nothing else is traced body by body."""
+def test_what_is_traced_does_not_grow():
+    """Neither with forces of a kind nor with free bodies."""
 
-    def size(count):
+    def size(count, times):
         bodies = [rj.Body.sphere(f"b{i}", 0.1, mass=1.0, position=(i, 0, 0)) for i in range(count)]
         springs = [
-            rj.Spring(f"b{i}", f"b{i + 1}", (i, 0.1, 0), (i + 1, 0, 0), 1.0)
-            for i in range(count - 1)
-        ]
+            rj.Spring(f"b{i}", f"b{i + 1}", (i, 0.1 + k, 0), (i + 1, 0, 0), 1.0, length=0.5)
+            for k in range(times) for i in range(count - 1)
+        ]  # fmt: skip
         model = rj.NullSpace(rj.System(bodies, forces=[rj.Gravity((0, 0, -9.81)), *springs]))
         field = jax.make_jaxpr(lambda m, y: m.vector_field(T, y))
-        jaxpr = field(model, jnp.zeros(model.num_unknowns)).jaxpr
-        return operations(jaxpr)
+        return operations(field(model.prepared(), jnp.zeros(model.num_unknowns)).jaxpr)
 
-    assert size(60) - size(30) == 30
+    assert size(30, 1) == size(60, 1)
+    # Sums over the forces of a body have a few operations more or less.
+    assert max(size(30, 2), size(30, 10)) < 1.2 * size(30, 1)
+
+
+def test_bodies_with_many_forces(rng):
+    """A hub and its spokes: what is added up for it is not laid out over all bodies."""
+    values, rows = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
+    for chosen in (rows, [0, 1, 2] * 2, [7, 3, 4, 5, 3], [9], []):
+        some = values[: len(chosen)]
+        expected = np.zeros((10, 3))
+        np.add.at(expected, np.asarray(chosen, int), some)
+        np.testing.assert_allclose(added(jnp.asarray(some), list(chosen), 10), expected, atol=1e-14)
 
 
 def operations(jaxpr):

@@ -35,14 +35,8 @@ class Tug(rj.forces.AbstractForce):
     def body_names(self):
         return ("one",)
 
-    def wrenches(self, t, bodies, kinematics):
-        return ((jnp.stack([self.law(t), 0.0 * t, 0.0 * t]), None), (None, None))
-
-    def virials(self, t, bodies, kinematics):
-        return (None, None)
-
-    def potential_energy(self, t, bodies, kinematics):
-        return jnp.zeros(())
+    def loads(self, t, bodies, kinematics):
+        return rj.forces.Loads(jnp.stack([self.law(t), 0.0 * t, 0.0 * t])[None])
 
 
 class Pull(Tug):

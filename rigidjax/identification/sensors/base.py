@@ -12,9 +12,10 @@ from jaxtyping import Array, Float
 from ...bodies.fixed_point import FixedPointBody
 from ...bodies.frame import Frame
 from ...checks import ArrayInput, as_leaf, finite, float_array, is_traced
-from ...forces.base import body_index, to_body
+from ...forces.base import body_index
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
+from ...rotations.matrix import to_body
 from ...state import State
 
 

@@ -8,21 +8,25 @@ The defect of a short step is far below the round-off of the potential at both e
 by the length of the step. So it is not the difference of their values there but that of slopes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from ...bodies.body import Body
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import inertia_tensor
-from ...forces.base import AbstractForce, Kinematics, Wrench, body_index, to_space
-from ...joints import AbstractJoint
+from ...forces.base import Kinematics
+from ...joints.base import replaced
 from ...rotations.guarded import safe_divide
-from ...rotations.matrix import product
-from ...rotations.so3 import cross, dot, skew
+from ...rotations.matrix import cross, product, to_body, to_space
+from ...rotations.so3 import skew
+from ...rows import take
+from ...system.attachment import placed
+from ...system.force_groups import ForceGroup
+from ...system.mechanics import SystemMechanics
 
 
 def defect(
@@ -46,59 +50,81 @@ def defect(
 
 
 def correction(
-    bodies: Sequence[Body],
-    joints: Sequence[AbstractJoint],
-    force: AbstractForce,
+    mechanics: SystemMechanics,
+    group: ForceGroup,
     t: Any,
     h: Any,
-    kinematics_of: Callable[[Any, Any], Kinematics],
-    first: Kinematics,
-    middle: Kinematics,
-    last: Kinematics,
-    chords: Sequence[Any],
-) -> list[Wrench]:
-    """What makes up for the defect of one force, along the motion of the bodies that it acts on.
+    poses: Sequence[Kinematics],
+    chords: Float[Array, " L"],
+) -> Float[Array, "L 6"]:
+    """What makes up for the defects of forces, along the motion of the bodies that each acts on.
 
     Between bodies, where nothing but their relative motion matters, along that alone: total
     momentum and angular momentum are not touched.
 
-    **Arguments:** `bodies`, `joints` of the system; `force`; `t`, in the middle of the step, `h`,
-    its length; `kinematics_of`, positions and rotations as forces see them; `first`, `middle`,
-    `last`, poses in the step, with the mean twists; `chords`, of the increments of the bodies.
+    **Arguments:** `t`, in the middle of the step, `h`, its length; `poses` at its start, middle and
+    end, with the mean twists; `chords`, of the increments of the bodies.
     **Returns:** a wrench for each body, moments in the frames of the middle.
     """
+    between_bodies = not group.acts_on_all and len(group.rows) > 1 and None not in group.rows
+    joints = [_joints(mechanics, names) for names in group.joints]
 
-    def energy(positions, rotations):
-        return force.potential_energy(t, bodies, kinematics_of(positions, rotations))
+    def one(force, bodies, first, middle, last, chords, joints):
+        def energy(x, R, turns):
+            at = [2 * k - 2 * len(joints) for k in range(len(joints))]
+            seen = tuple(
+                replaced(
+                    old, coordinates=joint.coordinates(
+                        placed(x[i], R[i], x[i + 1], R[i + 1], *attachments, turn).relative
+                    ),
+                )
+                for i, old, (joint, attachments), turn in zip(
+                    [len(x) + i for i in at], middle.joints, joints, turns, strict=True
+                )
+            )  # fmt: skip
+            seen = replaced(middle, positions=x, rotations=R, joints=seen)
+            return force.potential_energy(t, bodies, seen)
 
-    V, W = list(middle.velocities), list(middle.angular_velocities)
-    # All three at once: a third of what there is to compile.
-    poses = jax.tree.map(
-        lambda *leaves: jnp.stack(leaves),
-        *((tuple(k.positions), tuple(k.rotations)) for k in (first, middle, last)),
-    )
-    values, gradients = jax.vmap(jax.value_and_grad(energy, argnums=(0, 1)))(*poses)
-    slopes = _slopes(poses[1], gradients, [h * v for v in V], [h * w for w in W], chords)
-    terms = jax.tree.map(
-        lambda pose, gradient: jnp.sum(jnp.abs(pose * gradient).reshape(3, -1), axis=1),
-        poses,
-        gradients,
-    )
-    size = jnp.max(jnp.sum(jnp.stack(jax.tree.leaves(terms)), axis=0))
-    missed = defect((values[0], values[2]), slopes, jax.lax.stop_gradient(size))
-    rows, is_between_bodies = _members(bodies, joints, force)
-    velocities, omegas = {i: V[i] for i in rows}, {i: W[i] for i in rows}
-    momenta, twice = _momenta(bodies, velocities, omegas)
-    if is_between_bodies:
-        whole = twice
-        momenta, twice = _momenta(bodies, *_relative(bodies, middle, velocities, omegas))
-        # A relative motion that is next to nothing has no direction, and needs no correction.
-        twice = jnp.where(twice > jnp.finfo(twice.dtype).eps ** 0.75 * whole, twice, 0.0)
-    factor = -safe_divide(missed, h * twice)
-    return [
-        (factor * momenta[i][0], factor * momenta[i][1]) if i in momenta else (None, None)
-        for i in range(len(bodies))
-    ]
+        # All three at once: a third of what there is to compile.
+        poses = jax.tree.map(
+            lambda *leaves: jnp.stack(leaves),
+            *(
+                (k.positions, k.rotations, tuple(joint.turns for joint in k.joints))
+                for k in (first, middle, last)
+            ),
+        )
+        values, gradients = jax.vmap(jax.value_and_grad(energy, argnums=(0, 1)))(*poses)
+        v, omega = middle.velocities, middle.angular_velocities
+        slopes = _slopes(poses[1], gradients, h * v, h * omega, chords)
+        terms = jax.tree.map(
+            lambda pose, gradient: jnp.sum(jnp.abs(pose * gradient).reshape(3, -1), axis=1),
+            poses[:2],
+            gradients,
+        )
+        size = jnp.max(terms[0] + terms[1])
+        missed = defect((values[0], values[2]), slopes, jax.lax.stop_gradient(size))
+        momenta, twice = _momenta(bodies, v, omega)
+        if between_bodies:
+            whole = twice
+            momenta, twice = _momenta(bodies, *_relative(bodies, middle))
+            # A relative motion that is next to nothing has no direction, and needs no correction.
+            twice = jnp.where(twice > jnp.finfo(twice.dtype).eps ** 0.75 * whole, twice, 0.0)
+        return -safe_divide(missed, h * twice) * momenta
+
+    seen = [group.seen(kinematics) for kinematics in poses]
+    found = group.over(one, *seen, group.rows_of(chords, np.ones(())), joints)
+    return group.summed(found, mechanics.num_bodies)
+
+
+def _joints(mechanics, names):
+    """Joints of one group, and their points and frames in the bodies, stacked."""
+    for group in mechanics.groups:
+        own = [mechanics.system.joints[j].name for j in group.indices]
+        if names[0] in own:
+            rows = [own.index(name) for name in names]
+            attachments = tuple(take(value, rows) for value in group.attachments)
+            return group.member(rows), attachments
+    raise KeyError(names[0])
 
 
 def _slopes(rotations, gradients, shifts, turns, chords):
@@ -109,59 +135,37 @@ def _slopes(rotations, gradients, shifts, turns, chords):
     chord $\gamma$.
     """
     force, moment = gradients
-    total = 0.0
-    for gradient, shift in zip(force, shifts, strict=True):
-        total = total + jnp.sum(gradient * shift, axis=1)
-    for R, gradient, psi, chord in zip(rotations, moment, turns, chords, strict=True):
-        turned = jax.vmap(lambda R, psi=psi: product(R, skew(psi)))(R)
-        at_ends = 3.0 * chord - 2.0 + dot(psi, psi) / 8.0
-        rates = jnp.stack([at_ends, jnp.ones_like(at_ends), at_ends])
-        total = total + rates * jnp.sum(gradient * turned, axis=(1, 2))
-    return jnp.unstack(total)
+    turned = jax.vmap(jax.vmap(lambda R, psi: product(R, skew(psi))), (0, None))(rotations, turns)
+    at_ends = 3.0 * chords - 2.0 + jnp.sum(turns * turns, axis=1) / 8.0
+    rates = jnp.stack([at_ends, jnp.ones_like(at_ends), at_ends])
+    turning = rates * jnp.sum(moment * turned, axis=(2, 3))
+    return jnp.unstack(jnp.sum(force * shifts, axis=(1, 2)) + jnp.sum(turning, axis=1))
 
 
-def _momenta(bodies, velocities, omegas):
-    """Momenta of the bodies by number, and twice their kinetic energy."""
-    momenta = {
-        i: (bodies[i].mass * v, angular_momentum(bodies[i].inertia, omegas[i]))
-        for i, v in velocities.items()
-    }
-    parts = [dot(p, velocities[i]) + dot(m, omegas[i]) for i, (p, m) in momenta.items()]
-    return momenta, jnp.sum(jnp.stack(parts))
+def _momenta(bodies, v, omega):
+    """Momenta of the bodies, (B, 6), and twice their kinetic energy."""
+    turn = jax.vmap(angular_momentum)(bodies.inertias, omega)
+    momenta = jnp.concatenate([bodies.masses[:, None] * v, turn], axis=1)
+    return momenta, jnp.sum(momenta * jnp.concatenate([v, omega], axis=1))
 
 
-def _members(
-    bodies: Sequence[Body], joints: Sequence[AbstractJoint], force: AbstractForce
-) -> tuple[list[int], bool]:
-    """Bodies that a force acts on (all where it names none), and whether it holds to none else."""
-    names = list(force.body_names())
-    for joint in joints:
-        if joint.name in force.joint_names():
-            names += [joint.parent, joint.child]
-    own = [name for name in dict.fromkeys(names) if name != "ground"]
-    rows = [body_index(bodies, name) for name in own]
-    return rows or list(range(len(bodies))), len(rows) > 1 and "ground" not in names
-
-
-def _relative(bodies, middle, velocities, omegas):
+def _relative(bodies, middle):
     """Twists less the rigid motion that has their momentum and angular momentum."""
-    rows = list(velocities)
-    mass = sum(bodies[i].mass for i in rows)
-    center = sum(bodies[i].mass * middle.positions[i] for i in rows) / mass
-    drift = sum(bodies[i].mass * velocities[i] for i in rows) / mass
-    spin = jnp.zeros_like(velocities[rows[0]])
-    locked = jnp.zeros((3, 3), spin.dtype)
-    for i in rows:
-        body, R, arm = bodies[i], middle.rotations[i], middle.positions[i] - center
-        spin = spin + to_space(R, angular_momentum(body.inertia, omegas[i]))
-        spin = spin + body.mass * cross(arm, velocities[i] - drift)
-        locked = locked + product(product(R, inertia_tensor(body.inertia)), R.T)
+    R, v, omega, m = middle.rotations, middle.velocities, middle.angular_velocities, bodies.masses
+    center, drift = (m @ values / jnp.sum(m) for values in (middle.positions, v))
+    arms = middle.positions - center
+
+    def of_body(m, inertia, R, arm, v, omega):
+        spin = to_space(R, angular_momentum(inertia, omega)) + m * cross(arm, v - drift)
         S = skew(arm)
-        locked = locked - body.mass * product(S, S)
+        locked = product(product(R, inertia_tensor(inertia)), R.T) - m * product(S, S)
+        return spin, locked
+
+    spin, locked = jax.tree.map(
+        lambda x: jnp.sum(x, axis=0), jax.vmap(of_body)(m, bodies.inertias, R, arms, v, omega)
+    )
     # Point masses in line have no inertia about it.
     floor = jnp.finfo(locked.dtype).eps * jnp.trace(locked)
     turn = solve_inertia(locked + floor * jnp.eye(3, dtype=locked.dtype), spin)
-    return (
-        {i: velocities[i] - drift - cross(turn, middle.positions[i] - center) for i in rows},
-        {i: omegas[i] - to_space(middle.rotations[i].T, turn) for i in rows},
-    )
+    v = v - drift - jax.vmap(lambda arm: cross(turn, arm))(arms)
+    return v, omega - jax.vmap(lambda R: to_body(R, turn))(R)

@@ -10,15 +10,16 @@ from jaxtyping import Array, Float
 
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...checks import check, is_traced
-from ...forces.base import Kinematics, to_body, to_space
+from ...forces.base import Kinematics
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
 from ...linalg import one_by_one
 from ...rotations.base import AbstractRotation
 from ...rotations.euler_map import euler_map
+from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import cross, normalize
-from ...system import System, has_joints
+from ...system import SystemMechanics, has_joints
 from .equations import AbstractMotionStep
 from .fixed_point import Turn
 from .increments import conformal, rotated, sine
@@ -133,7 +134,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
         system = model.multibody
         arm = _arm(system) if has_joints(system) else None
         return TopStep(
-            system, model.rotation, t0, h, start, arm,
+            model.mechanics, model.rotation, t0, h, start, arm,
             self.half_rotation == "conformal", self._trapezoidal,
         )  # fmt: skip
 
@@ -153,22 +154,22 @@ class EnergyMidpoint(AbstractOneStepSolver):
             conformal(jnp.zeros(3, y0.dtype)),
         )  # fmt: skip
         position = 0.5 * (start.position + end.position)
-        velocity, system = (end.position - start.position) / h, model.multibody
-        force, _ = _loads(system, turn, position, velocity)
-        gain = system.bodies[0].mass * (end.velocity - start.velocity) / h
-        return gain if force is None else gain - force
+        velocity = (end.position - start.position) / h
+        force, _ = _loads(model.mechanics, turn, position, velocity)
+        gain = model.multibody.bodies[0].mass * (end.velocity - start.velocity) / h
+        return gain - force
 
 
 class TopStep(AbstractMotionStep):
     r"""$W$, with the velocity of the centre of mass and the reaction eliminated.
 
-    **Attributes:** `system`; `arm`, $X$, from the joint to the centre of mass, (3,) m, body
+    **Attributes:** `mechanics`; `arm`, $X$, from the joint to the centre of mass, (3,) m, body
     components; `None` for a body with a fixed point; `conformal`, whether $h W$ is a conformal
     rotation vector, else twice the vector part of Euler parameters; `trapezoidal`, whether
     $\Omega_{n+1/2}$ is the mean of the angular velocities.
     """
 
-    system: System  # of one body
+    mechanics: SystemMechanics  # of one body
     rotation: AbstractRotation
     t0: Float[Array, ""]
     h: Float[Array, ""]
@@ -185,7 +186,7 @@ class TopStep(AbstractMotionStep):
 
     def residual(self, Z):
         turn, V = self._middle(Z)
-        inertia, h, omega = self.system.bodies[0].inertia, self.h, self.start.omega
+        inertia, h, omega = self.mechanics.inertias[0], self.h, self.start.omega
         before = rotated(turn.one, angular_momentum(inertia, omega), back=True)
         if self.trapezoidal:
             after = rotated(turn.one, angular_momentum(inertia, 2.0 * turn.omega - omega))
@@ -194,18 +195,17 @@ class TopStep(AbstractMotionStep):
             r = angular_momentum(inertia, turn.omega) - before
         start: Any = self.start
         position = None if V is None else start.position + 0.5 * h * V
-        force, moment = _loads(self.system, turn, position, V)
+        force, moment = _loads(self.mechanics, turn, position, V)
         if V is not None:
             assert self.arm is not None
             # The reaction, (309), at -X from the centre of mass.
-            reaction = self.system.bodies[0].mass * (2.0 / h) * (V - start.velocity)
-            reaction = reaction if force is None else reaction - force
-            r = r + 0.5 * h * cross(self.arm, to_body(turn.matrix, reaction))
-        return r if moment is None else r - 0.5 * h * moment
+            reaction = self.mechanics.masses[0] * (2.0 / h) * (V - start.velocity)
+            r = r + 0.5 * h * cross(self.arm, to_body(turn.matrix, reaction - force))
+        return r - 0.5 * h * moment
 
     def end(self, Z):
         turn, V = self._middle(Z)
-        inertia, start = self.system.bodies[0].inertia, self.start
+        inertia, start = self.mechanics.inertias[0], self.start
         if self.trapezoidal:
             omega = 2.0 * turn.omega - start.omega
         else:
@@ -227,10 +227,13 @@ class TopStep(AbstractMotionStep):
         return turn, None if self.arm is None else to_space(turn.matrix, cross(mean, self.arm))
 
 
-def _loads(system: System, turn: Turn, position: Any, velocity: Any) -> Any:
-    """Force, space components, and moment in the middle of a step; each may be `None`."""
-    middle = Kinematics((position,), (turn.matrix,), (velocity,), (turn.omega,))
-    return system.wrenches(turn.t, middle)[0]
+def _loads(mechanics: SystemMechanics, turn: Turn, position: Any, velocity: Any) -> Any:
+    """Force, space components, and moment in the middle of a step; the centre of mass rests in the
+    origin where there is no position."""
+    rest = jnp.zeros_like(turn.omega)
+    x, v = (rest if value is None else value for value in (position, velocity))
+    middle = Kinematics(x[None], turn.matrix[None], v[None], turn.omega[None])
+    return jnp.split(mechanics.applied(turn.t, middle)[0], 2)
 
 
 _SYMMETRIC = (

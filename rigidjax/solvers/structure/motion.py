@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...forces.base import to_space
 from ...formulations import Absolute, AbstractFormulation
 from ...rotations.base import AbstractRotation
 from ...rotations.directors import Directors
 from ...rotations.euler_map import euler_map
-from ...rotations.matrix import product
+from ...rotations.matrix import product, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
 

@@ -127,7 +127,7 @@ class _Equations(AbstractSaddle):
         frames = first.rotations[:L]
         if self.conserves:
             wrench = conserving_wrenches(
-                mechanics, t, first, middle, last, change, h, start.angles, increments.chord
+                mechanics, t, first, middle, last, change, h, increments.chord
             )
         else:
             wrench = applied(mechanics, t, middle, change / h)

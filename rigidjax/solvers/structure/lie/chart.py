@@ -22,7 +22,7 @@ from ....rotations.guarded import (
 )
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import axial_product, conjugate, dexp_inv, dot, log_quaternion, multiply
-from ....system.rows import each
+from ....rows import each
 
 _ROTATION = Quaternion()
 

@@ -11,8 +11,8 @@ from ....bodies.euler_equations import angular_momentum
 from ....formulations import Absolute, AbstractFormulation, NullSpace
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import cross, dot
+from ....rows import each
 from ....system import has_joints
-from ....system.rows import each
 from ...implicit import solved
 from ...terms import unwrapped
 from ..base import AbstractStructureSolver

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ....formulations import Absolute
 from ....rotations.quaternion import Quaternion
-from ....system.rows import each
+from ....rows import each
 from .dynamics import Pose
 
 _ROTATION = Quaternion()

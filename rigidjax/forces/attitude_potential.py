@@ -1,0 +1,31 @@
+"""A potential energy of the rotation of one body."""
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ..bodies.potentials import AbstractPotential
+from ..rotations.matrix import relative
+from .base import AbstractForce, Bodies, Kinematics, Loads
+
+
+class AttitudePotential(AbstractForce):
+    r"""A potential energy $V(R)$ of one body, as a `FixedPointBody` has it.
+
+    **Arguments:** `body`, its name; `potential`, with its gradient and its moment.
+    """
+
+    body: str = eqx.field(static=True)
+    potential: AbstractPotential
+
+    def body_names(self) -> tuple[str, ...]:
+        return (self.body,)
+
+    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+        R = kinematics.rotations[0]
+        dyad = -relative(R, self.potential.gradient(R))
+        return Loads(moments=self.potential.moment(R)[None], dyads=dyad[None])
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        return self.potential(kinematics.rotations[0])

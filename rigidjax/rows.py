@@ -1,0 +1,82 @@
+"""Rows of arrays, one for each body: by indices that are known on the host, and all of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+Rows = TypeVar("Rows")
+# Up to so many runs of consecutive rows are cut out and joined; more are gathered.
+_RUNS = 3
+# Up to so many runs, and zeros between them, are joined to rows of sums.
+_PIECES = 6
+# Up to so many values of a row are added up one after the other.
+_WIDTH = 4
+
+
+def take(values: Rows, rows: Sequence[int] | np.ndarray) -> Rows:
+    """`values[rows]` of an array, or of all arrays of a module.
+
+    Consecutive rows are sliced, which costs a tenth of gathering them.
+    """
+    return jax.tree.map(lambda leaf: _taken(leaf, rows), values)
+
+
+def _taken(values, rows):
+    rows = np.asarray(rows, int)
+    if rows.size == 0:
+        return values[:0]
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    runs = np.split(rows, breaks)
+    if len(runs) > _RUNS:
+        return values[rows]
+    parts = [values[run[0] : run[-1] + 1] for run in runs]
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+
+
+def each(function: Callable[..., Any], *rows: Any) -> Any:
+    """`function` of every row; without a batch for a single one.
+
+    XLA makes two kernels of a batch of one that is taken apart and joined again: the vector field
+    of a heavy top has four of them for two.
+    """
+    if len(jax.tree.leaves(rows)[0]) != 1:
+        return jax.vmap(function)(*rows)
+    found = function(*jax.tree.map(lambda row: row[0], rows))
+    return jax.tree.map(lambda value: value[None], found)
+
+
+def added(values: Array, rows: Sequence[int], count: int) -> Array:
+    """The sums of those of `values` that belong to each of `count` rows, by the row of each.
+
+    Each of a row's first values, second values and so on is laid out over all rows; where a row has
+    many more than others, they are scattered.
+    """
+    of: list[list[int]] = [[] for _ in range(count)]
+    for k, row in enumerate(rows):
+        of[row].append(k)
+    width = max(map(len, of))
+    if width > _WIDTH:
+        return jax.ops.segment_sum(values, np.asarray(rows), count)
+    total = None
+    for j in range(width):
+        column = np.array([members[j] if j < len(members) else -1 for members in of])
+        part = _laid_out(values, column)
+        total = part if total is None else total + part
+    return jnp.zeros((count, *values.shape[1:]), values.dtype) if total is None else total
+
+
+def _laid_out(values: Array, rows: np.ndarray) -> Array:
+    """`values[rows]`, zero where a row is -1."""
+    given = rows >= 0
+    joined = np.where(given[1:], given[:-1] & (np.diff(rows) == 1), ~given[:-1])
+    breaks = np.flatnonzero(~joined) + 1
+    runs = np.split(rows, breaks)
+    zeros = lambda n: jnp.zeros((n, *values.shape[1:]), values.dtype)  # noqa: E731
+    if len(runs) > _PIECES:
+        return jnp.concatenate([values, zeros(1)])[rows]
+    parts = [zeros(len(r)) if r[0] < 0 else values[r[0] : r[-1] + 1] for r in runs]
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
