@@ -42,6 +42,7 @@ from .evaluations import (
     start_count,
 )
 from .formulations import AbstractAbsolute, AbstractFormulation
+from .joints.base import replaced
 from .meshes import as_one
 from .native.backend import NAMES, Backend, by_kernel, checked_name
 from .projection import AbstractProjection
@@ -56,7 +57,7 @@ from .solvers.knots import KnotController, Knots, Pinned, knots_of, separated
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
 from .solvers.unrolled import is_small, unrolled
 from .state import State
-from .system import has_joints
+from .system import System, has_joints
 
 
 def simulate(
@@ -201,7 +202,8 @@ def _solve(
     # Steps see the pieces of signals, what would be prepared the whole of them.
     kernels = isinstance(adjoint, AnyMode) and adjoint.backend != "xla"
     made = by_kernel if kernels else lambda function, *args: function(*args)
-    model = model if signals_of(model) else made(lambda model: model.prepared(), model)
+    if not signals_of(model):
+        model = _lean(made(lambda model: model.prepared(), model))
     controller = _ending_at_knots(controller, model)
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
@@ -295,6 +297,15 @@ def _solve(
 def _unknowns(model, state0, t0):
     """Unknowns of a checked state."""
     return model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+
+
+def _lean(model):
+    """A prepared model without the numbers of its forces, which its mechanics has stacked: what is
+    handed through the loop, traced and compiled does not grow with them."""
+    if not isinstance(model.system, System):
+        return model
+    forces = jax.tree.map(lambda leaf: None, model.system.forces)
+    return replaced(model, system=replaced(model.system, forces=forces))
 
 
 def _with_backend(adjoint, backend):

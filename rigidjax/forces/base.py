@@ -88,8 +88,8 @@ class Kinematics(eqx.Module):
 class Loads(eqx.Module):
     """What a force exerts, a row for each of its bodies; what is left out is zero.
 
-    `forces`, N, at points that are `arms` away from the centres of mass, m: both in space
-    components, or, with `axes="body"`, in those of the bodies. `moments`, N m, body components,
+    `forces`, N, in space components, or, with `axes="body"`, in those of the bodies, at points that
+    are `arms` away from the centres of mass, m, body components; `moments`, N m, body components,
     beyond those of the forces about the centres of mass. Moments that stand for forces at points,
     as those of a potential do, have the `dyads` of these: sums of force times arm, N m, body
     components.
@@ -106,30 +106,25 @@ class Loads(eqx.Module):
     ) -> tuple[Float[Array, "B 3"] | None, Float[Array, "B 3"] | None]:
         """Forces, space components, and moments about the centres of mass, body components, on
         bodies with these rotations; `None` for what is zero by construction."""
-        forces, moments, in_body = self.forces, self.moments, self.axes == "body"
-
-        def moment(R, arm, force):
-            return cross(arm, force) if in_body else to_body(R, cross(arm, force))
-
+        forces, moments = self.forces, self.moments
         if forces is not None and self.arms is not None:
-            of_forces = each(moment, R, self.arms, forces)
+            of_forces = each(cross, self.arms, self._in_body(R))
             moments = of_forces if moments is None else of_forces + moments
-        if forces is not None and in_body:
+        if forces is not None and self.axes == "body":
             forces = each(to_space, R, forces)
         return forces, moments
 
     def virials(self, R: Float[Array, "B 3 3"]) -> Float[Array, "B 3 3"]:
         r"""Symmetric parts of $\sum f \otimes u$, body components, N m: of forces and `dyads`."""
 
-        def dyad(R, arm, force):
-            if self.axes == "space":
-                arm, force = to_body(R, arm), to_body(R, force)
-            return force[:, None] * arm
-
         dyads = jnp.zeros_like(R) if self.dyads is None else self.dyads
         if self.forces is not None and self.arms is not None:
-            dyads = dyads + each(dyad, R, self.arms, self.forces)
+            dyads = dyads + self._in_body(R)[:, :, None] * self.arms[:, None, :]
         return 0.5 * (dyads + jnp.swapaxes(dyads, 1, 2))
+
+    def _in_body(self, R):
+        """Forces, body components."""
+        return self.forces if self.axes == "body" else each(to_body, R, self.forces)
 
 
 class AbstractForce(eqx.Module):

@@ -7,15 +7,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..rotations.matrix import cross, product, to_body, to_space
+from ..rows import each
 from .base import Bodies, Kinematics
 
 
 class Ends(eqx.Module):
-    """Material points of bodies and of the ground, space components, one row for each body.
+    """Material points of bodies and of the ground, one row for each body.
 
-    `arms`, from the centres of mass (of the ground: from the origin), m; `points`, their positions,
-    m; `velocities`, m/s; `omegas`, angular velocities of the bodies, rad/s; `frames`, rotations of
-    the bodies since the reference configuration.
+    `arms`, from the centres of mass (of the ground: from the origin), m, body components; in space
+    components `points`, their positions, m; `velocities`, m/s; `omegas`, angular velocities of the
+    bodies, rad/s; `frames`, rotations of the bodies since the reference configuration.
     """
 
     arms: Float[Array, "B 3"]
@@ -28,18 +29,24 @@ class Ends(eqx.Module):
 def ends_at(points: Float[Array, "B 3"], bodies: Bodies, kinematics: Kinematics) -> Ends:
     """What is at these points, space components, in the reference configuration."""
 
-    def end(k):
-        if bodies.is_ground[k]:
-            zero, one = np.zeros(3, points.dtype), np.eye(3, dtype=points.dtype)
-            return Ends(points[k], points[k], zero, zero, one)
-        R, reference = kinematics.rotations[k], bodies.rotations[k]
-        arm = to_space(R, to_body(reference, points[k] - bodies.positions[k]))
-        omega = to_space(R, kinematics.angular_velocities[k])
-        velocity = kinematics.velocities[k] + cross(omega, arm)
-        frame = product(R, reference.T)
-        return Ends(arm, kinematics.positions[k] + arm, velocity, omega, frame)
+    def end(point, position, reference, x, R, v, omega):
+        arm, omega = to_body(reference, point - position), to_space(R, omega)
+        lever = to_space(R, arm)
+        return Ends(arm, x + lever, v + cross(omega, lever), omega, product(R, reference.T))
 
-    ends = [end(k) for k in range(len(points))]
+    seen = (
+        points, bodies.positions, bodies.rotations, kinematics.positions, kinematics.rotations,
+        kinematics.velocities, kinematics.angular_velocities,
+    )  # fmt: skip
+    if not any(bodies.is_ground):
+        return each(end, *seen)
+    zero, one = np.zeros(3, points.dtype), np.eye(3, dtype=points.dtype)
+    ends = [
+        Ends(points[k], points[k], zero, zero, one)
+        if is_ground
+        else end(*(values[k] for values in seen))
+        for k, is_ground in enumerate(bodies.is_ground)
+    ]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *ends)
 
 

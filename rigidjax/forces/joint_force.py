@@ -58,8 +58,9 @@ class AbstractJointForce(AbstractForce):
         (joint,), k = kinematics.joints, self.component or 0
         Q = self.generalised_force(t, joint.coordinates[k], joint.rates[k])
         force, moment = Q * joint.forces[k], Q * joint.moments[k]
-        moments = jax.vmap(to_body)(kinematics.rotations, jnp.stack([-moment, moment]))
-        arms = jnp.stack([joint.parent_arm, joint.child_arm])
+        in_body = jax.vmap(to_body)
+        moments = in_body(kinematics.rotations, jnp.stack([-moment, moment]))
+        arms = in_body(kinematics.rotations, jnp.stack([joint.parent_arm, joint.child_arm]))
         return Loads(jnp.stack([-force, force]), arms, moments)
 
 

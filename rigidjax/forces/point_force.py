@@ -6,7 +6,7 @@ from typing import Any, Literal
 import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
-from ..rotations.matrix import to_body, to_space
+from ..rotations.matrix import to_body
 from .base import (
     AbstractForce,
     Bodies,
@@ -70,10 +70,7 @@ class PointForce(AbstractForce):
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         value = evaluated(self.force, "PointForce(force=...)", t)
-        arm = self._arm(bodies)
-        if self.frame == "space":
-            arm = to_space(kinematics.rotations[0], arm)
-        return Loads(value[None], arm[None], axes=self.frame)
+        return Loads(value[None], self._arm(bodies)[None], axes=self.frame)
 
     def _arm(self, bodies):
         """From the centre of mass, body components."""
