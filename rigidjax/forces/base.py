@@ -58,13 +58,12 @@ class Joints(eqx.Module):
 class Bodies(eqx.Module):
     """What does not change of the bodies that a force acts on, one row for each.
 
-    Masses, kg; inertias, about the centres of mass, body axes; positions (space components, m) and
-    rotation matrices (body to space) in the reference configuration; `is_ground`, static: the
-    inertial frame, a body without mass that rests in the origin.
+    Masses, kg; positions (space components, m) and rotation matrices (body to space) in the
+    reference configuration; `is_ground`, static: the inertial frame, a body without mass that rests
+    in the origin.
     """
 
     masses: Float[Array, " B"]
-    inertias: Float[Array, "B 3"] | Float[Array, "B 3 3"]
     positions: Float[Array, "B 3"]
     rotations: Float[Array, "B 3 3"]
     is_ground: tuple[bool, ...] = eqx.field(static=True)
@@ -108,7 +107,7 @@ class Loads(eqx.Module):
         bodies with these rotations; `None` for what is zero by construction."""
         forces, moments = self.forces, self.moments
         if forces is not None and self.arms is not None:
-            of_forces = each(cross, self.arms, self._in_body(R))
+            of_forces = each(cross, self.arms, self._in_body(forces, R))
             moments = of_forces if moments is None else of_forces + moments
         if forces is not None and self.axes == "body":
             forces = each(to_space, R, forces)
@@ -116,15 +115,14 @@ class Loads(eqx.Module):
 
     def virials(self, R: Float[Array, "B 3 3"]) -> Float[Array, "B 3 3"]:
         r"""Symmetric parts of $\sum f \otimes u$, body components, N m: of forces and `dyads`."""
-
         dyads = jnp.zeros_like(R) if self.dyads is None else self.dyads
         if self.forces is not None and self.arms is not None:
-            dyads = dyads + self._in_body(R)[:, :, None] * self.arms[:, None, :]
+            dyads = dyads + self._in_body(self.forces, R)[:, :, None] * self.arms[:, None, :]
         return 0.5 * (dyads + jnp.swapaxes(dyads, 1, 2))
 
-    def _in_body(self, R):
-        """Forces, body components."""
-        return self.forces if self.axes == "body" else each(to_body, R, self.forces)
+    def _in_body(self, forces, R):
+        """Body components."""
+        return forces if self.axes == "body" else each(to_body, R, forces)
 
 
 class AbstractForce(eqx.Module):

@@ -1,5 +1,7 @@
 """Points of bodies and of the ground between which forces act."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -40,7 +42,8 @@ def ends_at(points: Float[Array, "B 3"], bodies: Bodies, kinematics: Kinematics)
     )  # fmt: skip
     if not any(bodies.is_ground):
         return each(end, *seen)
-    zero, one = np.zeros(3, points.dtype), np.eye(3, dtype=points.dtype)
+    zero: Any = np.zeros(3, points.dtype)
+    one: Any = np.eye(3, dtype=points.dtype)
     ends = [
         Ends(points[k], points[k], zero, zero, one)
         if is_ground

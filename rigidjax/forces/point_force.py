@@ -70,10 +70,8 @@ class PointForce(AbstractForce):
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         value = evaluated(self.force, "PointForce(force=...)", t)
-        return Loads(value[None], self._arm(bodies)[None], axes=self.frame)
-
-    def _arm(self, bodies):
-        """From the centre of mass, body components."""
-        if self.at is None:
-            return self.point
-        return to_body(bodies.rotations[0], self.at - bodies.positions[0])
+        arm = self.point
+        if self.at is not None:
+            arm = to_body(bodies.rotations[0], self.at - bodies.positions[0])
+        assert arm is not None
+        return Loads(value[None], arm[None], axes=self.frame)

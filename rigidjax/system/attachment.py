@@ -78,7 +78,7 @@ class JointGroup(eqx.Module):
         x, R = poses.positions, poses.rotations
         return jax.vmap(placed)(
             take(x, parents), take(R, parents), take(x, children), take(R, children),
-            *self.attachments, take(poses.turns, self.indices),
+            self.attachments, take(poses.turns, self.indices),
         )  # fmt: skip
 
     @property
@@ -129,8 +129,9 @@ class JointGroup(eqx.Module):
         return jax.vmap(one)(place, G)
 
 
-def placed(x_p, R_p, x_c, R_c, r_p, B_p, r_c, B_c, turns) -> Placement:
+def placed(x_p, R_p, x_c, R_c, attachments, turns) -> Placement:
     """A joint between two bodies: poses of parent and child, its points and frames in them."""
+    r_p, B_p, r_c, B_c = attachments
     arm_p, arm_c = to_space(R_p, r_p), to_space(R_c, r_c)
     frame, point = product(R_p, B_p), x_c + arm_c
     d = to_body(frame, point - (x_p + arm_p))

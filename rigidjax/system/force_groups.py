@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..forces.base import AbstractForce, Bodies, Kinematics
+from ..forces.base import AbstractForce, Bodies, Kinematics, Loads
 from ..joints import AbstractJoint
 from ..joints.base import replaced
 from ..rows import added, take
@@ -87,17 +87,20 @@ class ForceGroup(eqx.Module):
         bodies; `None` where no operation is to be spent on them."""
 
         def one(force, bodies, kinematics):
-            return force.loads(t, bodies, kinematics).wrenches(kinematics.rotations)
+            return _loads(force, t, bodies, kinematics).wrenches(kinematics.rotations)
 
         forces, moments = self.over(one, self.seen(kinematics))
         L = len(kinematics.positions)
-        return tuple(None if part is None else self.summed(part, L) for part in (forces, moments))
+        return (
+            None if forces is None else self.summed(forces, L),
+            None if moments is None else self.summed(moments, L),
+        )
 
     def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
         r"""Symmetric part of $\sum f \otimes u$ of each body (see `SystemMechanics.virials`)."""
 
         def one(force, bodies, kinematics):
-            return force.loads(t, bodies, kinematics).virials(kinematics.rotations)
+            return _loads(force, t, bodies, kinematics).virials(kinematics.rotations)
 
         return self.summed(self.over(one, self.seen(kinematics)), len(kinematics.positions))
 
@@ -157,13 +160,29 @@ def group_forces(
         on_ground = tuple(column is None for column in rows)
         seen = Bodies(
             own.rows_of(bodies.masses, np.zeros(())),
-            own.rows_of(bodies.inertias, np.zeros(bodies.inertias.shape[1:])),
             own.rows_of(bodies.positions, np.zeros(3)),
             own.rows_of(bodies.rotations, np.eye(3)),
             on_ground or bodies.is_ground,
         )
         groups.append(replaced(own, bodies=seen))
     return groups
+
+
+def _loads(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics) -> Loads:
+    """What the law of a force returns; an error that names it for something else."""
+    loads, name = force.loads(t, bodies, kinematics), f"`{type(force).__name__}.loads`"
+    if not isinstance(loads, Loads):
+        raise TypeError(f"{name} must return `rj.forces.Loads(...)`; got {type(loads).__name__}.")
+    B = len(kinematics.positions)
+    shapes = {"forces": (B, 3), "arms": (B, 3), "moments": (B, 3), "dyads": (B, 3, 3)}
+    for part, shape in shapes.items():
+        value = getattr(loads, part)
+        if value is not None and np.shape(value) != shape:
+            raise ValueError(
+                f"{name} must return `{part}` of shape {shape}, a row for each body that it acts "
+                f"on; got {np.shape(value)}."
+            )
+    return loads
 
 
 def _ends(force: AbstractForce, of_joints: dict[str, tuple[str, str]]) -> list[str]:

@@ -78,7 +78,7 @@ class SystemMechanics(eqx.Module):
         system, reference = self.system, self.system.reference_state()
         rotations = jax.vmap(euler_map)(reference.orientation)
         on_ground = (False,) * self.num_bodies
-        bodies = Bodies(self.masses, self.inertias, reference.position, rotations, on_ground)
+        bodies = Bodies(self.masses, reference.position, rotations, on_ground)
         kinds = {
             system.joints[j].name: g for g, group in enumerate(self.groups) for j in group.indices
         }

@@ -9,6 +9,7 @@ from forces.cases import BODIES, GRAVITY, PUSH, SPRING, T, kinematics, states
 from formulations import cases
 
 import rigidjax as rj
+from rigidjax.rotations import euler_map
 
 ONE, TWO = BODIES
 ZERO = (0.0, 0.0, 0.0)
@@ -140,3 +141,54 @@ def test_single_precision_stays_single():
     system, bodies, t = single((system, kinematics(state), T))
     found = (system.wrenches(t, bodies), system.potential_energy(t, bodies))
     assert {leaf.dtype for leaf in jax.tree.leaves(found)} == {np.dtype(np.float32)}
+
+
+class Wrong(rj.forces.AbstractForce):
+    """A law that returns what it was given."""
+
+    value: object = eqx.field(static=True)
+
+    def body_names(self):
+        return ("one", "two")
+
+    def loads(self, t, bodies, kinematics):
+        return self.value()
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "match"),
+    [
+        (lambda: (jnp.ones(3), None), TypeError,
+         r"`Wrong.loads` must return `rj.forces.Loads\(...\)`; got tuple"),
+        (lambda: rj.forces.Loads(jnp.ones(3)), ValueError,
+         r"`forces` of shape \(2, 3\), a row for each body that it acts on; got \(3,\)"),
+        (lambda: rj.forces.Loads(dyads=jnp.ones((2, 3))), ValueError,
+         r"`dyads` of shape \(2, 3, 3\).*got \(2, 3\)"),
+    ],
+)  # fmt: skip
+def test_what_loads_return(value, error, match):
+    bodies = kinematics(jax.tree.map(lambda x: x[0], states(1)))
+    with pytest.raises(error, match=match):
+        rj.System(BODIES, forces=Wrong(value)).wrenches(T, bodies)
+
+
+def test_points_of_forces():
+    """In the reference configuration, or from the centre of mass; one of both."""
+    turned = rj.Body("two", 3.0, cases.TENSOR, (-0.2, 0.5, 0.1), (0.48, 0.6, 0.0, 0.64))
+    state = jax.tree.map(lambda x: x[0, 1:], states(1))
+    arm, force = np.array([0.3, -0.7, 0.5]), (1.0, 2.0, -1.0)
+    at = turned.position + euler_map(turned.orientation) @ arm
+    bodies = kinematics(state)
+    for frame in ("space", "body"):
+        found, expected = (
+            rj.System(turned, forces=rj.PointForce("two", force=force, frame=frame, **point))
+            for point in ({"at": at}, {"point": arm})
+        )
+        for name in ("wrenches", "virials"):
+            pair = (getattr(system, name)(T, bodies) for system in (found, expected))
+            assert cases.error(*pair) < 1e-14
+    match = r"takes its point as `at`.*or as `point`.*; got both"
+    with pytest.raises(ValueError, match=match):
+        rj.PointForce("two", arm, force, at=at)
+    with pytest.raises(ValueError, match="got neither"):
+        rj.PointForce("two", force=force)

@@ -69,20 +69,16 @@ def correction(
     between_bodies = not group.acts_on_all and len(group.rows) > 1 and None not in group.rows
     joints = [_joints(mechanics, names) for names in group.joints]
 
-    def one(force, bodies, first, middle, last, chords, joints):
+    def one(force, bodies, first, middle, last, chords, inertias, joints):
         def energy(x, R, turns):
-            at = [2 * k - 2 * len(joints) for k in range(len(joints))]
-            seen = tuple(
-                replaced(
-                    old, coordinates=joint.coordinates(
-                        placed(x[i], R[i], x[i + 1], R[i + 1], *attachments, turn).relative
-                    ),
-                )
-                for i, old, (joint, attachments), turn in zip(
-                    [len(x) + i for i in at], middle.joints, joints, turns, strict=True
-                )
-            )  # fmt: skip
-            seen = replaced(middle, positions=x, rotations=R, joints=seen)
+            seen = []
+            for i, (old, (joint, attachments)) in enumerate(
+                zip(middle.joints, joints, strict=True)
+            ):
+                row = len(x) + 2 * (i - len(joints))  # of the parent, the child is behind it
+                place = placed(x[row], R[row], x[row + 1], R[row + 1], attachments, turns[i])
+                seen.append(replaced(old, coordinates=joint.coordinates(place.relative)))
+            seen = replaced(middle, positions=x, rotations=R, joints=tuple(seen))
             return force.potential_energy(t, bodies, seen)
 
         # All three at once: a third of what there is to compile.
@@ -103,16 +99,20 @@ def correction(
         )
         size = jnp.max(terms[0] + terms[1])
         missed = defect((values[0], values[2]), slopes, jax.lax.stop_gradient(size))
-        momenta, twice = _momenta(bodies, v, omega)
+        momenta, twice = _momenta(bodies.masses, inertias, v, omega)
         if between_bodies:
             whole = twice
-            momenta, twice = _momenta(bodies, *_relative(bodies, middle))
+            momenta, twice = _momenta(
+                bodies.masses, inertias, *_relative(bodies.masses, inertias, middle)
+            )
             # A relative motion that is next to nothing has no direction, and needs no correction.
             twice = jnp.where(twice > jnp.finfo(twice.dtype).eps ** 0.75 * whole, twice, 0.0)
         return -safe_divide(missed, h * twice) * momenta
 
     seen = [group.seen(kinematics) for kinematics in poses]
-    found = group.over(one, *seen, group.rows_of(chords, np.ones(())), joints)
+    all_inertias = mechanics.inertias
+    inertias = group.rows_of(all_inertias, np.zeros(all_inertias.shape[1:]))
+    found = group.over(one, *seen, group.rows_of(chords, np.ones(())), inertias, joints)
     return group.summed(found, mechanics.num_bodies)
 
 
@@ -142,17 +142,17 @@ def _slopes(rotations, gradients, shifts, turns, chords):
     return jnp.unstack(jnp.sum(force * shifts, axis=(1, 2)) + jnp.sum(turning, axis=1))
 
 
-def _momenta(bodies, v, omega):
+def _momenta(masses, inertias, v, omega):
     """Momenta of the bodies, (B, 6), and twice their kinetic energy."""
-    turn = jax.vmap(angular_momentum)(bodies.inertias, omega)
-    momenta = jnp.concatenate([bodies.masses[:, None] * v, turn], axis=1)
+    turn = jax.vmap(angular_momentum)(inertias, omega)
+    momenta = jnp.concatenate([masses[:, None] * v, turn], axis=1)
     return momenta, jnp.sum(momenta * jnp.concatenate([v, omega], axis=1))
 
 
-def _relative(bodies, middle):
+def _relative(masses, inertias, middle):
     """Twists less the rigid motion that has their momentum and angular momentum."""
-    R, v, omega, m = middle.rotations, middle.velocities, middle.angular_velocities, bodies.masses
-    center, drift = (m @ values / jnp.sum(m) for values in (middle.positions, v))
+    R, v, omega = middle.rotations, middle.velocities, middle.angular_velocities
+    center, drift = (masses @ values / jnp.sum(masses) for values in (middle.positions, v))
     arms = middle.positions - center
 
     def of_body(m, inertia, R, arm, v, omega):
@@ -162,7 +162,7 @@ def _relative(bodies, middle):
         return spin, locked
 
     spin, locked = jax.tree.map(
-        lambda x: jnp.sum(x, axis=0), jax.vmap(of_body)(m, bodies.inertias, R, arms, v, omega)
+        lambda x: jnp.sum(x, axis=0), jax.vmap(of_body)(masses, inertias, R, arms, v, omega)
     )
     # Point masses in line have no inertia about it.
     floor = jnp.finfo(locked.dtype).eps * jnp.trace(locked)
