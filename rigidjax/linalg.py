@@ -80,7 +80,7 @@ def gauss_jordan(A: Num[Array, "n n"]) -> Num[Array, "n n"]:
 
     start = A, jnp.ones(n, bool), jnp.zeros(n, index.dtype)
     A, _, rows = jax.lax.fori_loop(0, n, column, start)
-    columns = jnp.argmax(rows[:, None] == index, axis=0)
+    columns = jnp.zeros_like(rows).at[rows].set(index)
     return A[rows][:, columns]
 
 

@@ -6,9 +6,9 @@ import pathlib
 PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 # From the lowest to the highest; parts of one row know each other.
 LAYERS = (
-    ("sums", "rows", "meshes", "checks", "interrupts", "results", "state"),
+    ("sums", "reflections", "rows", "meshes", "checks", "interrupts", "results", "state"),
     ("native",),
-    ("linalg", "reflections", "laws", "signal"),
+    ("linalg", "laws", "signal"),
     ("rotations",),
     ("kinematics",),
     ("bodies",),

@@ -27,7 +27,7 @@ from .memory import Buffer, Memory, View, row_major
 # that have more arrays of some size than the processor has registers.
 REGISTERS, FEW_REGISTERS = 256, 64
 # Numbers computed in a loop, and multiplications of a product, up to which it is written out.
-WRITTEN_OUT, WRITTEN_OUT_PRODUCT = 6_000, 1_500
+WRITTEN_OUT, WRITTEN_OUT_PRODUCT = 6_000, 600
 # Turns of a loop up to which it may be; of a scan, which goes along a stack.
 MOST_TURNS, MOST_ENTRIES = 64, 7
 # What moves numbers and computes none.

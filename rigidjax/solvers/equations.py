@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..native.alternatives import alternatives
 from ..sums import small_product
 from .condensed import Pairs
 from .terms import ImplicitTerm, MassMatrixTerm, flattened, unwrapped
@@ -121,9 +122,13 @@ class VariableMass(AbstractEquations):
 
     def linearize(self, t, y, rate):
         f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
-        M, through = jax.linearize(lambda y: self.mass(t, y), y)
-        columns = jax.vmap(lambda v: through(v) @ rate, out_axes=1)
-        return (M, f), M, columns(jnp.eye(y.size, dtype=y.dtype)) - J
+
+        def momentum(y):
+            M = self.mass(t, y)
+            return small_product(M, rate), M
+
+        _, through, M = jax.linearize(momentum, y, has_aux=True)
+        return (M, f), M, columns(through, y) - J
 
     def start_rate(self, t, y):
         M, f = self.evaluate(t, y)
@@ -147,12 +152,10 @@ class Implicit(AbstractEquations):
         return self.F(t, y, rate)
 
     def linearize(self, t, y, rate):
-        eye = jnp.eye(y.size, dtype=y.dtype)
         _, through = jax.linearize(lambda y, rate: self.F(t, y, rate), y, rate)
         zero = jnp.zeros_like(y)
-        M = jax.vmap(lambda v: through(zero, v), out_axes=1)(eye)
-        K = jax.vmap(lambda v: through(v, zero), out_axes=1)(eye)
-        return None, M, K
+        M = columns(lambda v: through(zero, v), y)
+        return None, M, columns(lambda v: through(v, zero), y)
 
     def start_rate(self, t, y):
         return self.rate(t, y)
@@ -238,7 +241,16 @@ def _value_and_jacobian(f, jacobian, t, y):
     if jacobian is not None:
         return f(t, y), jacobian(t, y)
     value, through = jax.linearize(lambda y: f(t, y), y)
-    return value, jax.vmap(through, out_axes=1)(jnp.eye(y.size, dtype=y.dtype))
+    return value, columns(through, y)
+
+
+def columns(linear: Callable, y: Any) -> Any:
+    """The matrix, (m, n), of a linear map of vectors like `y`, (n,)."""
+    unit = jnp.eye(y.size, dtype=y.dtype)
+    # In kernels one after another: side by side they would be n times the code.
+    return alternatives(
+        lambda: jax.lax.map(linear, unit).T, lambda: jax.vmap(linear, out_axes=1)(unit)
+    )
 
 
 def _least_norm_rate(M, f):

@@ -10,6 +10,9 @@ from ..emitter import WRITTEN_OUT_PRODUCT, Emitter, rule
 from ..memory import View
 from .structure import transposed
 
+# Entries of a line from which on its extreme is looked for in a loop.
+_LONG_LINE = 16
+
 
 def _dtype(equation):
     return np.dtype(equation.outvars[0].aval.dtype)
@@ -80,7 +83,11 @@ def _argument(em, equation, x):
     """Index of the first extreme entry; of the first NaN if there is one."""
     (axis,) = equation.params["axes"]
     dtype, index_dtype = np.dtype(equation.invars[0].aval.dtype), _dtype(equation)
-    operator = ">" if equation.primitive.name == "argmax" else "<"
+    is_max = equation.primitive.name == "argmax"
+    operator = ">" if is_max else "<"
+    if x.ndim == 1 and x.size > _LONG_LINE and not em.are_known(x):
+        extreme, lowest = (em.lanes.max, _lowest) if is_max else (em.lanes.min, _highest)
+        return _place_of_extreme(em, x, dtype, index_dtype, extreme, lowest(dtype))
     x = np.moveaxis(em.registers(x), axis, 0)
     out = np.empty(x.shape[1:], object)
     lanes = em.lanes
@@ -97,6 +104,28 @@ def _argument(em, equation, x):
             best = lanes.select(dtype, better, one, best)
             where = lanes.select(index_dtype, better, index_dtype.type(k), where)
         out[index] = where
+    return out
+
+
+def _place_of_extreme(em, x, dtype, index_dtype, extreme, start):
+    """The same for a long line: the extreme, then the first entry that is it or NaN."""
+    x, places = em.in_memory(x, dtype), em.table(np.arange(x.size, dtype=index_dtype))
+    lanes, read = em.lanes, em.memory.read
+    best = nests.accumulated(
+        em, x.shape, dtype, start, lambda out, k: extreme(dtype, out, read(x, k))
+    )
+    none = index_dtype.type(x.size)
+
+    def step(found, k):
+        one = read(x, k)
+        is_it = lanes.compare(dtype, "==", one, best)
+        if dtype.kind == "f":
+            is_it = lanes.or_(np.bool_, is_it, lanes.compare(dtype, "!=", one, one))
+        is_first = lanes.and_(np.bool_, is_it, lanes.compare(index_dtype, "==", found, none))
+        return lanes.select(index_dtype, is_first, read(places, k), found)
+
+    out = np.empty((), object)
+    out[()] = nests.accumulated(em, x.shape, index_dtype, none, step)
     return out
 
 

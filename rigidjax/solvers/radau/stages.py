@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
+from ...native.alternatives import alternatives
 from ...sums import short_sum
 from ..condensed import Pairs, real_form
 from ..equations import AbstractEquations, length
@@ -50,7 +51,11 @@ class Stages(AbstractImplicitStep):
         return self.equations.rates
 
     def residual(self, Z: Any) -> Any:
-        return jax.vmap(self.equations.residual)(*self.points(Z))
+        points = self.points(Z)
+        return alternatives(
+            lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
+            lambda: jax.vmap(self.equations.residual)(*points),
+        )
 
     def jacobian(self, Z: Any) -> Any:
         h = length(self.t0, self.t1, Z.dtype)
