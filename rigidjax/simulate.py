@@ -216,7 +216,7 @@ def _solve(
         terms = ModelTerm(model)
     elif isinstance(model, AbstractAbsolute) and model.index > 0:
         # Consistent by what is checked above.
-        terms = dae_term(model, state0, t0, check_start=False)
+        terms = made(_dae_term, model, state0, t0)
         terms = eqx.tree_at(lambda term: term.vector_field, terms, replace_fn=count)
     else:
         terms = diffrax.ODETerm(count(model.vector_field))
@@ -306,6 +306,10 @@ def _lean(model):
         return model
     forces = jax.tree.map(lambda leaf: None, model.system.forces)
     return replaced(model, system=replaced(model.system, forces=forces))
+
+
+def _dae_term(model, state0, t0):
+    return dae_term(model, state0, t0, check_start=False)
 
 
 def _with_backend(adjoint, backend):

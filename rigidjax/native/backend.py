@@ -8,11 +8,11 @@ import jax
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 
 NAMES = ("auto", "native", "xla")
-# Numbers outside of registers and of loops over stacks up to which kernels are faster. With explicit
-# steps that of a chain of 100 bodies is (5,900; 3.3 times alone, 6 times in a batch of 32), that of
-# four four-bars in a row (2,400; 0.9 and 1.6 times), that of six in a batch alone (8,700; 0.5 and
-# 1.2 times). Implicit steps, with their matrices of all unknowns: `Radau5` on a chain of 8 (128,000;
-# 3.6 and 8 times), on Andrews' mechanism (68,000; 0.6 and 2.3 times).
+# Numbers outside of registers and of loops over stacks up to which kernels are faster. With
+# explicit steps that of a chain of 100 bodies is (5,900; 3.3 times alone, 6 times in a batch of
+# 32), that of four four-bars in a row (2,400; 0.9 and 1.6 times), that of six in a batch alone
+# (8,700; 0.5 and 1.2 times). Implicit steps, with their matrices of all unknowns: `Radau5` on a
+# chain of 8 (128,000; 3.6 and 8 times), on Andrews' mechanism (68,000; 0.6 and 2.3 times).
 _LARGE, _LARGE_IMPLICIT = 6_000, 150_000
 
 
@@ -99,7 +99,7 @@ def by_kernel(function: Callable[..., Any], *args: Any) -> Any:
         return whole(passed)
     made = [k for k, x in enumerate(passed) if x is None]
     closed = pruned(closed, made)
-    if chosen("auto", closed) == "native":
+    if chosen("auto", closed, implicit=True) == "native":
         results = iter(native_call(closed, leaves, strict=False, once=True))
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))

@@ -68,7 +68,11 @@ def _conversion(name: str) -> Any:
     return method
 
 
-class Builder(ir.IRBuilder):
+# Methods of the builder take fewer arguments here, and types are those of `Line`.
+_Builder: Any = ir.IRBuilder
+
+
+class Builder(_Builder):
     """Emits at the end of a block."""
 
     def __init__(self, block: Any):
