@@ -14,7 +14,7 @@ class Frame(eqx.Module):
 
     Give frames to `System(frames=...)`. Models then take their names where they take those of
     bodies: `jacobian` and its rate, `forward_kinematics`, `apply_impulse`; sensors stand in their
-    origin and measure in their axes; `Solution.frames` has their poses.
+    origin and measure in their axes, and forces act on them; `Solution.frames` has their poses.
 
     **Arguments:**
 

@@ -11,7 +11,8 @@ from .base import AbstractForce, Bodies, Kinematics, Loads
 class AttitudePotential(AbstractForce):
     r"""A potential energy $V(R)$ of one body, as a `FixedPointBody` has it.
 
-    **Arguments:** `body`, its name; `potential`, with its gradient and its moment.
+    **Arguments:** `body`, its name or that of a `Frame` on it; `potential`, with
+    its gradient and its moment.
     """
 
     body: str = eqx.field(static=True)

@@ -14,7 +14,7 @@ from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite, float_array
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
-from ..rotations.matrix import cross, to_body, to_space
+from ..rotations.matrix import cross, product, to_body, to_space
 from ..rows import each, take
 
 
@@ -60,13 +60,40 @@ class Bodies(eqx.Module):
 
     Masses, kg; positions (space components, m) and rotation matrices (body to space) in the
     reference configuration; `is_ground`, static: the inertial frame, a body without mass that rests
-    in the origin.
+    in the origin. Where a force names a `Frame` of a body, pose and motion are those of the frame,
+    and loads are taken likewise: from its origin, in its components; `mounts` says where it is.
     """
 
     masses: Float[Array, " B"]
     positions: Float[Array, "B 3"]
     rotations: Float[Array, "B 3 3"]
     is_ground: tuple[bool, ...] = eqx.field(static=True)
+    mounts: "Mounts | None" = None
+
+
+class Mounts(eqx.Module):
+    """Frames on bodies: their origins, body components, m, and rotation matrices, frame to body."""
+
+    points: Float[Array, "B 3"]
+    rotations: Float[Array, "B 3 3"]
+
+    def poses(
+        self, x: Float[Array, "B 3"], R: Float[Array, "B 3 3"]
+    ) -> tuple[Float[Array, "B 3"], Float[Array, "B 3 3"]]:
+        """Those of the frames from those of the bodies."""
+        return x + each(to_space, R, self.points), each(product, R, self.rotations)
+
+    def motion(self, of: "Kinematics") -> "Kinematics":
+        """That of the frames from that of the bodies."""
+        positions, rotations = self.poses(of.positions, of.rotations)
+        at_origin = each(cross, of.angular_velocities, self.points)
+        return Kinematics(
+            positions,
+            rotations,
+            of.velocities + each(to_space, of.rotations, at_origin),
+            each(to_body, self.rotations, of.angular_velocities),
+            of.joints,
+        )
 
 
 class Kinematics(eqx.Module):
@@ -120,6 +147,21 @@ class Loads(eqx.Module):
             dyads = dyads + self._in_body(self.forces, R)[:, :, None] * self.arms[:, None, :]
         return 0.5 * (dyads + jnp.swapaxes(dyads, 1, 2))
 
+    def on_bodies(self, mounts: Mounts | None) -> "Loads":
+        """The same from the centres of mass in body components, of loads on frames."""
+        if mounts is None:
+            return self
+        B, forces, arms = mounts.rotations, self.forces, None
+        if forces is not None:
+            arms = mounts.points
+            if self.arms is not None:
+                arms = arms + each(to_space, B, self.arms)
+            if self.axes == "body":
+                forces = each(to_space, B, forces)
+        moments = None if self.moments is None else each(to_space, B, self.moments)
+        dyads = None if self.dyads is None else B @ self.dyads @ jnp.swapaxes(B, 1, 2)
+        return Loads(forces, arms, moments, dyads, self.axes)
+
     def _in_body(self, forces, R):
         """Body components."""
         return forces if self.axes == "body" else each(to_body, R, forces)
@@ -134,7 +176,8 @@ class AbstractForce(eqx.Module):
 
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:
-        """Names of the bodies that it acts on, `"ground"` among them; checked by `System`."""
+        """Names of the bodies that it acts on, or of frames on them, `"ground"` among them; checked
+        by `System`."""
 
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints whose coordinates it depends on; none unless it says so."""
@@ -147,10 +190,7 @@ class AbstractForce(eqx.Module):
 
     def check_bodies(self, bodies: Sequence[Body]) -> None:
         """Raise if the force cannot act on these bodies; called when a `System` is built."""
-        names = self.body_names()
-        for name in names:
-            if name != "ground" or len(names) == 1:
-                body_index(bodies, name)
+        return None
 
     def check_joint(self, joint: AbstractJoint) -> None:
         """Raise `ValueError` if the force cannot act on one of the joints that it names."""

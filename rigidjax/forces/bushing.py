@@ -29,8 +29,8 @@ class Bushing(AbstractForce):
 
     **Arguments:**
 
-    - `a`, `b`: names of bodies; `"ground"` is the inertial frame. They matter only for the axes of
-      `stiffness` and `damping`, which turn with `a`.
+    - `a`, `b`: names of bodies or of frames on them; `"ground"` is the inertial frame. They matter
+      only for the axes of `stiffness` and `damping`, which turn with `a`.
     - `point`: (3,) m, space components, in the reference configuration.
     - `stiffness`, $K$: one number or (3,), N/m, of the displacements alone; (6,), displacements
       (N/m) before rotations (N m/rad); (6, 6), symmetric.

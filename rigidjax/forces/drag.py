@@ -21,7 +21,7 @@ class Drag(AbstractForce):
 
     **Arguments:**
 
-    - `body`: name of the body.
+    - `body`: name of the body, or of a `Frame` on it: drag of its origin along its axes.
     - `linear`, $c_1$, N s/m; `quadratic`, $c_2$, N s^2/m^2; `angular_linear`, $\gamma_1$, N m s;
       `angular_quadratic`, $\gamma_2$, N m s^2: one number or (3,) along the body axes; `None` for
       what there is not.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ..rotations.matrix import to_body
@@ -23,16 +24,18 @@ class PointForce(AbstractForce):
 
     **Arguments:**
 
-    - `body`: name of the body.
+    - `body`: name of the body, or of a `Frame` on it.
     - `at`: where it acts, (3,) m, space components in the reference configuration, as points of
       joints, springs and bushings are given; or
-    - `point`: the same from the centre of mass, (3,) m, body components.
+    - `point`: the same from the centre of mass, (3,) m, body components; of a frame: from its
+      origin, in its components. Without both: there.
     - `force`: (3,) N, or a function `force(t) -> (3,)`; an Equinox module keeps its parameters
       as leaves.
-    - `frame`: axes of the components of the force, `"space"` or `"body"` (a follower force).
+    - `frame`: axes of the components of the force, `"space"` or `"body"` (a follower force;
+      of a `Frame`: its own axes).
 
-    **Raises:** `ValueError` for a wrong shape, also of what the function returns, a wrong frame, or
-    if not one of `point` and `at` is given.
+    **Raises:** `ValueError` for a wrong shape, also of what the function returns, wrong axes, or
+    both `point` and `at`.
     """
 
     body: str = eqx.field(static=True)
@@ -52,13 +55,14 @@ class PointForce(AbstractForce):
     ):
         if frame not in ("body", "space"):
             raise ValueError(f'`PointForce(frame=...)` must be "space" or "body"; got {frame!r}.')
-        if (point is None) == (at is None):
-            given = "neither" if point is None else "both"
+        if point is not None and at is not None:
             raise ValueError(
                 "`PointForce` takes its point as `at`, space components in the reference "
-                f"configuration, or as `point`, from the centre of mass in body components; got "
-                f"{given}."
+                "configuration, or as `point`, from the centre of mass in body components; got "
+                "both."
             )
+        if at is None and point is None:
+            point = np.zeros(3)
         self.body = body
         self.point = None if point is None else vector_leaf(point, "PointForce(point=...)")
         self.at = None if at is None else vector_leaf(at, "PointForce(at=...)")

@@ -20,9 +20,9 @@ class Spring(AbstractForce):
 
     **Arguments:**
 
-    - `a`, `b`: names of bodies; `"ground"` is the inertial frame.
+    - `a`, `b`: names of bodies or of frames on them; `"ground"` is the inertial frame.
     - `a_point`, `b_point`: where it is attached, (3,) m, space components, in the reference
-      configuration.
+      configuration; `None` for the origin of the frame, or the centre of mass.
     - `stiffness`, $k$, N/m; `damping`, $c$, N s/m.
     - `length`, $l_0$, without load, m; `None` for the distance in the reference configuration.
 
@@ -31,8 +31,8 @@ class Spring(AbstractForce):
 
     a: str = eqx.field(static=True)
     b: str = eqx.field(static=True)
-    a_point: Float[Array, "3"]
-    b_point: Float[Array, "3"]
+    a_point: Float[Array, "3"] | None
+    b_point: Float[Array, "3"] | None
     stiffness: Float[Array, ""]
     damping: Float[Array, ""]
     length: Float[Array, ""] | None
@@ -41,15 +41,18 @@ class Spring(AbstractForce):
         self,
         a: str,
         b: str,
-        a_point: ArrayInput,
-        b_point: ArrayInput,
+        a_point: ArrayInput | None,
+        b_point: ArrayInput | None,
         stiffness: ArrayInput,
         damping: ArrayInput = 0.0,
         length: ArrayInput | None = None,
     ):
         self.a, self.b = check_ends("Spring", a, b)
-        self.a_point = vector_leaf(a_point, "Spring(a_point=...)")
-        self.b_point = vector_leaf(b_point, "Spring(b_point=...)")
+        points = {"a_point": a_point, "b_point": b_point}
+        self.a_point, self.b_point = (
+            None if value is None else vector_leaf(value, f"Spring({name}=...)")
+            for name, value in points.items()
+        )
         self.stiffness = scalar_leaf(stiffness, "Spring(stiffness=...)")
         self.damping = scalar_leaf(damping, "Spring(damping=...)")
         self.length = None
@@ -67,26 +70,35 @@ class Spring(AbstractForce):
         line = safe_divide(gap, safe_sqrt(_square(gap)))
         rate = dot(line, ends.velocities[1] - ends.velocities[0])
         # k (l - l0) n with l n = gap, which needs no direction if l0 = 0.
-        pull = self.stiffness * (gap - self._free_length() * line) + self.damping * rate * line
+        pull = (
+            self.stiffness * (gap - self._free_length(bodies) * line) + self.damping * rate * line
+        )
         return Loads(jnp.stack([pull, -pull]), ends.arms)
 
     def potential_energy(
         self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
         points = self._ends(bodies, kinematics).points
-        square, free = _square(points[1] - points[0]), self._free_length()
+        square, free = _square(points[1] - points[0]), self._free_length(bodies)
         stretch = safe_sqrt(square) - free
         # At zero the derivatives of the root are left out; those of the square are right if l0 = 0.
         twice = jnp.where(square > 0, stretch * stretch, square + free * free)
         return 0.5 * self.stiffness * twice
 
     def _ends(self, bodies, kinematics):
-        return ends_at(jnp.stack([self.a_point, self.b_point]), bodies, kinematics)
+        return ends_at(self._points(bodies), bodies, kinematics)
 
-    def _free_length(self):
+    def _points(self, bodies):
+        given = (self.a_point, self.b_point)
+        return jnp.stack(
+            [x if p is None else p for p, x in zip(given, bodies.positions, strict=True)]
+        )
+
+    def _free_length(self, bodies):
         if self.length is not None:
             return self.length
-        return safe_sqrt(_square(self.b_point - self.a_point))
+        first, second = self._points(bodies)
+        return safe_sqrt(_square(second - first))
 
 
 def _square(v):

@@ -16,7 +16,8 @@ class Torque(AbstractForce):
 
     **Arguments:**
 
-    - `body`: name of the body.
+    - `body`: name of the body, or of a `Frame` on it, whose rotation, angular velocity and axes
+      are then meant by those of the body.
     - `moment`: (3,) N m, or a function `moment(t, R, Omega) -> (3,)`; an Equinox module keeps
       its parameters as leaves.
     - `frame`: axes of the components, `"body"` or `"space"`.

@@ -53,6 +53,14 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
             "child_frame": (rotations[child].T @ frame).tolist(),
         }
 
+    mounted = {frame.name: frame for frame in system.frames}
+    body_of = {frame.name: frame.body for frame in system.frames}
+
+    def end(name: str, point: Any) -> list[float]:
+        if point is not None:
+            return on(body_of.get(name, name), point)
+        return np.asarray(mounted[name].point).tolist() if name in mounted else [0.0, 0.0, 0.0]
+
     fields = [force.vector for force in system.forces if isinstance(force, Gravity)]
     return {
         "bodies": [
@@ -68,10 +76,10 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
         "joints": [joint_of(joint) for joint in system.joints if not joint.at_centre],
         "springs": [
             {
-                "parent": rows[force.a],
-                "child": rows[force.b],
-                "parent_point": on(force.a, force.a_point),
-                "child_point": on(force.b, force.b_point),
+                "parent": rows[body_of.get(force.a, force.a)],
+                "child": rows[body_of.get(force.b, force.b)],
+                "parent_point": end(force.a, force.a_point),
+                "child_point": end(force.b, force.b_point),
             }
             for force in system.forces
             if isinstance(force, Spring)

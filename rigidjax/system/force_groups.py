@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..forces.base import AbstractForce, Bodies, Kinematics, Loads
+from ..bodies.frame import Frame
+from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
 from ..joints import AbstractJoint
 from ..joints.base import replaced
 from ..rows import added, take
@@ -35,6 +36,12 @@ class ForceGroup(eqx.Module):
     def acts_on_all(self) -> bool:
         """Whether each force acts on all bodies."""
         return not self.rows
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the potential energy is linear in the positions of the bodies, or zero."""
+        force = self.force
+        return force.is_linear and not (force.has_potential and self.bodies.mounts is not None)
 
     def seen(self, kinematics: Kinematics) -> Kinematics:
         """What each force sees of the motion, stacked; all of it where it acts on all bodies."""
@@ -108,7 +115,7 @@ class ForceGroup(eqx.Module):
         """Sum of the potential energies."""
 
         def one(force, bodies, kinematics):
-            return force.potential_energy(t, bodies, kinematics)
+            return energy_of(force, t, bodies, kinematics)
 
         found = self.over(one, self.seen(kinematics))
         return found[0] if self.count == 1 else jnp.sum(found)
@@ -117,16 +124,19 @@ class ForceGroup(eqx.Module):
 def group_forces(
     forces: Sequence[AbstractForce],
     names: Sequence[str],
+    frames: Sequence[Frame],
     joints: Sequence[AbstractJoint],
     bodies: Bodies,
     kinds: dict[str, int],
 ) -> list[ForceGroup]:
     """Forces of the same kind and structure, together.
 
-    **Arguments:** `forces`; `names` of the bodies; `joints` and `bodies` of the system; `kinds`,
-    the group that each joint is in, by its name.
+    **Arguments:** `forces`; `names` of the bodies; `frames`, `joints` and `bodies` of the system;
+    `kinds`, the group that each joint is in, by its name.
     """
     row = {name: i for i, name in enumerate(names)}
+    mounted = {frame.name: frame for frame in frames}
+    row |= {frame.name: row[frame.body] for frame in frames}
     ends = {joint.name: (joint.parent, joint.child) for joint in joints}
     members: dict[Any, list[AbstractForce]] = {}
     for force in forces:
@@ -141,7 +151,7 @@ def group_forces(
         own = own if len(own) == len(given) else []
         leaves, structure = jax.tree.flatten(replaced(force, **dict.fromkeys(own, "")))
         shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
-        on_ground = tuple(name == "ground" for name in all_ends)
+        on_ground = tuple((name == "ground", name in mounted) for name in all_ends)
         at = tuple(kinds[name] for name in of_joints)
         members.setdefault((structure, tuple(own), shapes, on_ground, at), []).append(force)
     groups = []
@@ -164,13 +174,42 @@ def group_forces(
             own.rows_of(bodies.rotations, np.eye(3)),
             on_ground or bodies.is_ground,
         )
+        if any(name in mounted for name in _ends(group[0], ends)):
+            # The first bodies of all forces, as `rows` has them, then the second ones.
+            columns = zip(*(_ends(force, ends) for force in group), strict=True)
+            mounts = [[_mount(mounted.get(name), bodies) for name in column] for column in columns]
+            points, turns = (
+                jnp.stack([jnp.stack([one[k] for one in column]) for column in mounts], axis=1)
+                for k in (0, 1)
+            )
+            at = Mounts(points, turns)
+            positions, rotations = jax.vmap(Mounts.poses)(at, seen.positions, seen.rotations)
+            seen = Bodies(seen.masses, positions, rotations, seen.is_ground, at)
         groups.append(replaced(own, bodies=seen))
     return groups
 
 
+def energy_of(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics):
+    """The potential energy of a force where its bodies move so, which may have frames on them."""
+    return force.potential_energy(t, bodies, _of_frames(bodies, kinematics))
+
+
+def _of_frames(bodies: Bodies, kinematics: Kinematics) -> Kinematics:
+    return kinematics if bodies.mounts is None else bodies.mounts.motion(kinematics)
+
+
+def _mount(frame: Frame | None, bodies: Bodies):
+    """Origin and rotation of a frame in its body; of the body itself without one."""
+    dtype = bodies.positions.dtype
+    if frame is None:
+        return jnp.zeros(3, dtype), jnp.eye(3, dtype=dtype)
+    return frame.point.astype(dtype), frame.rotation.astype(dtype)
+
+
 def _loads(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics) -> Loads:
-    """What the law of a force returns; an error that names it for something else."""
-    loads, name = force.loads(t, bodies, kinematics), f"`{type(force).__name__}.loads`"
+    """What the law of a force returns, on the bodies; an error that names it for something else."""
+    loads = force.loads(t, bodies, _of_frames(bodies, kinematics))
+    name = f"`{type(force).__name__}.loads`"
     if not isinstance(loads, Loads):
         raise TypeError(f"{name} must return `rj.forces.Loads(...)`; got {type(loads).__name__}.")
     B = len(kinematics.positions)
@@ -182,7 +221,7 @@ def _loads(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics) -> L
                 f"{name} must return `{part}` of shape {shape}, a row for each body that it acts "
                 f"on; got {np.shape(value)}."
             )
-    return loads
+    return loads.on_bodies(bodies.mounts)
 
 
 def _ends(force: AbstractForce, of_joints: dict[str, tuple[str, str]]) -> list[str]:

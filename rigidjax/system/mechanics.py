@@ -83,7 +83,7 @@ class SystemMechanics(eqx.Module):
             system.joints[j].name: g for g, group in enumerate(self.groups) for j in group.indices
         }
         names = [body.name for body in system.bodies]
-        return group_forces(forces, names, system.joints, bodies, kinds)
+        return group_forces(forces, names, system.frames, system.joints, bodies, kinds)
 
     # Counts.
 

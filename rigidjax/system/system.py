@@ -103,10 +103,11 @@ class System(eqx.Module):
             for name in (joint.parent, joint.child):
                 if name != "ground":
                     body_index(bodies, name)
-        for force in forces:
-            force.check_bodies(bodies)
         self.bodies = bodies
         self.frames = _checked_frames(frames, bodies)
+        for force in forces:
+            self._check_ends(force)
+            force.check_bodies(bodies)
         self.joints = _with_own_names(joints)
         given = [joint.name for joint in joints]
         for force in forces:
@@ -167,6 +168,18 @@ class System(eqx.Module):
     def closing_names(self) -> tuple[str, ...]:
         """Names of all joints, then of all other constraints."""
         return tuple(item.name for item in (*self.joints, *self.constraints))
+
+    def _check_ends(self, force: AbstractForce) -> None:
+        """Raise unless the bodies and frames that a force names exist and are not on one body."""
+        names = force.body_names()
+        rows = {
+            name: self.located(name)[0] for name in names if name != "ground" or len(names) == 1
+        }
+        if len(set(rows.values())) < len(rows):
+            raise ValueError(
+                f"A `{type(force).__name__}` acts between different bodies; {list(rows)} are on "
+                "one."
+            )
 
     def _attached(self, constraints: tuple[AbstractConstraint, ...]):
         """The constraints of these joints, checked."""

@@ -173,7 +173,7 @@ def test_what_loads_return(value, error, match):
 
 
 def test_points_of_forces():
-    """In the reference configuration, or from the centre of mass; one of both."""
+    """In the reference configuration, or from the centre of mass, where it is without both."""
     turned = rj.Body("two", 3.0, cases.TENSOR, (-0.2, 0.5, 0.1), (0.48, 0.6, 0.0, 0.64))
     state = jax.tree.map(lambda x: x[0, 1:], states(1))
     arm, force = np.array([0.3, -0.7, 0.5]), (1.0, 2.0, -1.0)
@@ -190,5 +190,5 @@ def test_points_of_forces():
     match = r"takes its point as `at`.*or as `point`.*; got both"
     with pytest.raises(ValueError, match=match):
         rj.PointForce("two", arm, force, at=at)
-    with pytest.raises(ValueError, match="got neither"):
-        rj.PointForce("two", force=force)
+    own = rj.System(turned, forces=rj.PointForce("two", force=force)).wrenches(T, bodies)
+    np.testing.assert_array_equal(own[0], [*force, 0.0, 0.0, 0.0])

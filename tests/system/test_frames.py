@@ -11,11 +11,32 @@ from rigidjax.identification.regression.regressor import (
     inertial_parameters,
     with_inertial_parameters,
 )
+from rigidjax.rotations import so3
 
 TURN = np.array([0.3, -0.4, 0.5])
 POINT = np.array([0.2, -0.1, 0.3])
 OFFSET = jnp.array([0.05, 0.02, -0.03])
 T = jnp.zeros(())
+
+
+class Pull(rj.forces.AbstractForce):
+    """A constant force in the origin of what it names: an energy that is linear in positions."""
+
+    body: str = eqx.field(static=True)
+    force: jax.Array
+
+    def body_names(self):
+        return (self.body,)
+
+    def loads(self, t, bodies, kinematics):
+        return rj.forces.Loads(self.force[None])
+
+    @property
+    def is_linear(self):
+        return True
+
+    def potential_energy(self, t, bodies, kinematics):
+        return -self.force @ kinematics.positions[0]
 
 
 def tool(**more):
@@ -90,6 +111,66 @@ def test_sensors_in_a_frame_are_those_mounted_like_it(model, state):
     np.testing.assert_allclose(again.angular_velocity[1], state.angular_velocity[1], atol=1e-14)
 
 
+def test_forces_on_a_frame_are_those_mounted_like_it(model, state):
+    R_f, bodies = np.asarray(tool().rotation), model.system.bodies
+    at, hook = POINT + R_f @ OFFSET, np.array([1.0, 0.2, 0.4])
+    origin, centre = tool().in_space(bodies[1])[0], bodies[0].position
+    F, mount = jnp.array([1.0, -2.0, 0.5]), (jnp.array([3.0, 2, 1, 3, 2, 1]), 0.2)
+    pairs = [
+        (rj.PointForce("tool", OFFSET, F), rj.PointForce("arm", at, F)),
+        (rj.PointForce("tool", force=F), rj.PointForce("arm", at=origin, force=F)),
+        (rj.PointForce("tool", OFFSET, F, "body"), rj.PointForce("arm", at, R_f @ F, "body")),
+        (rj.PointForce("tool", at=hook, force=F), rj.PointForce("arm", at=hook, force=F)),
+        (rj.Torque("tool", F), rj.Torque("arm", R_f @ F)),
+        (rj.Spring("tool", "ground", None, hook, 9.0, 0.3),
+         rj.Spring("arm", "ground", origin, hook, 9.0, 0.3)),
+        (rj.Spring("other", "tool", None, None, 9.0, 0.3),
+         rj.Spring("other", "arm", centre, origin, 9.0, 0.3)),
+        (rj.Bushing("other", "tool", hook, *mount), rj.Bushing("other", "arm", hook, *mount)),
+        (Pull("tool", F), rj.PointForce("arm", POINT, F)),
+    ]  # fmt: skip
+
+    @eqx.filter_jit
+    def exerted(force, state):
+        system = rj.System(bodies, (), force, tool())
+        seen = rj.NullSpace(system).kinematics(T, model.encode(state))
+        energy = system.potential_energy(T, seen) if type(force) is rj.Spring else T
+        return system.wrenches(T, seen), system.virials(T, seen), energy
+
+    for first, second in pairs:
+        for one, other in zip(exerted(first, state), exerted(second, state), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+    # Forces of a kind on several frames are stacked.
+    frames = [tool(), rj.Frame("hook", "other", OFFSET)]
+    system = rj.System(bodies, (), [pairs[0][0], rj.PointForce("hook", force=2 * F)], frames)
+    y = model.encode(state)
+    both = eqx.filter_jit(lambda s: s.wrenches(T, model.kinematics(T, y)))(system)
+    np.testing.assert_allclose(both[1], exerted(pairs[0][0], state)[0][1], atol=1e-13)
+    np.testing.assert_allclose(both[0, :3], 2 * F)
+    np.testing.assert_allclose(both[0, 3:], np.cross(OFFSET, 2 * F), atol=1e-14)
+
+    @jax.jit
+    @jax.jacfwd
+    def moment(point):
+        moved = eqx.tree_at(lambda s: s.frames[0].point, rj.System(bodies, (), pairs[1][0], tool()),
+                            point)  # fmt: skip
+        return moved.wrenches(T, model.kinematics(T, y))[1, 3:]
+
+    R = rj.Quaternion().to_matrix(state.orientation[1])
+    np.testing.assert_allclose(moment(jnp.asarray(POINT)), -so3.skew(R.T @ F), atol=1e-14)
+
+
+def test_energy_stays_with_forces_on_frames(model, state):
+    """To round-off in steps that conserve it, also of a law that says that it is linear."""
+    spring = rj.Spring("other", "tool", None, None, 9.0, length=0.3)
+    forces = [Pull("tool", jnp.array([1.0, -2.0, 0.5])), spring]
+    loaded = rj.NullSpace(rj.System(model.system.bodies, (), forces, tool()))
+    ts = jnp.linspace(0.0, 0.5, 6)
+    run = rj.simulate(loaded, state, 0.5, ts=ts, solver=rj.solvers.EnergyMomentum(), dt=0.02)
+    assert jnp.ptp(run.energy) < 1e-11
+    assert jnp.ptp(jax.vmap(loaded.kinetic_energy)(run.ts, run.ys)) > 0.1
+
+
 def test_poses_of_frames_of_a_run(model, state):
     run = rj.simulate(model, state, 0.1, ts=jnp.array([0.0, 0.1]))
     x, R = run.frames["tool"]
@@ -125,6 +206,10 @@ def test_messages(model, state):
         rj.System(bodies, frames=rj.Frame("arm", "other"))
     with pytest.raises(ValueError, match="no body called 'leg'"):
         rj.System(bodies, frames=rj.Frame("foot", "leg"))
+    with pytest.raises(ValueError, match="no body or frame called 'tol'. Did you mean 'tool'"):
+        rj.System(bodies, forces=rj.PointForce("tol", force=OFFSET), frames=tool())
+    with pytest.raises(ValueError, match=r"`Spring` acts between different bodies; \['tool', 'arm"):
+        rj.System(bodies, (), rj.Spring("tool", "arm", None, None, 1.0), tool())
     with pytest.raises(TypeError, match=r"System\(frames=...\)` takes Frame objects"):
         rj.System(bodies, frames="tool")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match='other than "ground"'):

@@ -145,7 +145,7 @@ def without_gravity(system: System) -> tuple[SystemMechanics, Float[Array, "3"]]
             total = total + force.vector
     others = [force for force in system.forces if not isinstance(force, Gravity)]
     items = (*system.joints, *system.constraints)
-    return SystemMechanics(System(system.bodies, items, others)), total
+    return SystemMechanics(System(system.bodies, items, others, system.frames)), total
 
 
 def inertial_parameters(system: System) -> Float[Array, " p"]:
@@ -162,8 +162,8 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
     """The same tree of bodies with other inertial parameters, its joints and frames where they
     are.
 
-    **Arguments:** `system`, whose forces are `Gravity` or act on joints; `parameters`, (10 L,),
-    physical.
+    **Arguments:** `system`, whose forces are `Gravity` or act on joints or frames; `parameters`,
+    (10 L,), physical.
     **Errors:** `ValueError` for a wrong shape, for parameters that are not physical, for a force
     that is attached to a body, as body frames move to the new centres of mass.
     """
@@ -174,7 +174,7 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
             f"({10 * system.num_bodies},); got {values.shape}."
         )
     for force in system.forces:
-        if force.body_names():
+        if not {*force.body_names()} <= {"ground", *(frame.name for frame in system.frames)}:
             raise ValueError(
                 "`with_inertial_parameters` moves body frames, to which the "
                 f"{type(force).__name__} on {list(force.body_names())} is attached. Build "

@@ -25,7 +25,7 @@ from ...rotations.matrix import cross, product, to_body, to_space
 from ...rotations.so3 import skew
 from ...rows import take
 from ...system.attachment import placed
-from ...system.force_groups import ForceGroup
+from ...system.force_groups import ForceGroup, energy_of
 from ...system.mechanics import SystemMechanics
 
 
@@ -79,7 +79,7 @@ def correction(
                 place = placed(x[row], R[row], x[row + 1], R[row + 1], attachments, turns[i])
                 seen.append(replaced(old, coordinates=joint.coordinates(place.relative)))
             seen = replaced(middle, positions=x, rotations=R, joints=tuple(seen))
-            return force.potential_energy(t, bodies, seen)
+            return energy_of(force, t, bodies, seen)
 
         # All three at once: a third of what there is to compile.
         poses = jax.tree.map(

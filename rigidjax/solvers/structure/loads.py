@@ -25,7 +25,7 @@ def conserving_wrenches(
     poses = [_kinematics(mechanics, p, change / h) for p in (first, middle, last)]
     total = mechanics.applied(t, poses[1])
     for group in mechanics.forces:
-        if not group.force.is_linear:
+        if not group.is_linear:
             total = total + correction(mechanics, group, t, h, poses, chords)
     return total
 
