@@ -13,7 +13,7 @@ from ..problems import compare, tennis_racket
 from ..simulate import simulate
 from .case import Case
 from .compare import print_comparison
-from .fit import PENDULUM_INERTIA, data_path, draw, racket_case, run_fit
+from .fit import fit_racket, racket_case
 from .messages import bad_input, console, errors, fail
 from .outputs import FIGURE, NETCDF, REPORT, Output, check_outputs
 
@@ -51,7 +51,7 @@ def demo(
         except OSError as error:
             fail(f"Cannot make the folder {out}: {error.strerror}.")
         files = [Output("--out", out / name, FILES[name]) for name in FILES]
-        check_outputs(files, True, [data_path(data)])
+        check_outputs(files, True, case.files)
     with io.together():
         _demonstrate(out, case)
     target = console()
@@ -99,6 +99,4 @@ def _demonstrate(out: pathlib.Path, case: Case) -> None:
     print_comparison(target, comparison, title)
     plotting.save_figure(plotting.plot_comparison(comparison, title), out / names[2], force=True)
     target.rule("[bold]3. A real racket: inertia and drag from measured rates")
-    found = run_fit(target, case)
-    plotting.save_figure(draw(found, case, PENDULUM_INERTIA), out / names[3], force=True)
-    found.report(out / names[4], force=True)
+    fit_racket(target, case, out / names[4], out / names[3], force=True)

@@ -6,14 +6,17 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from ..identification import Fit
-from ..identification.statistics.digits import estimate_text, std_text
 from ..io import together
 from . import checks, choices
 from .case import Case, read_case
-from .fitting import print_residuals, print_summary, print_verdict, run_identification
+from .fitting import (
+    print_from_start,
+    print_residuals,
+    print_summary,
+    print_verdict,
+    run_identification,
+)
 from .messages import bad_input, console, print_outputs
 from .outputs import FIGURE, REPORT, Output, check_outputs
 
@@ -68,82 +71,57 @@ def fit(
             checks.positive("--inertia", moment)
         case = racket_case(data, inertia)
         files = Output("--report", report, REPORT), Output("--plot", plot, FIGURE)
-        check_outputs(files, force, [data_path(data)])
-    target = console()
-    found = run_fit(target, case)
+        check_outputs(files, force, case.files)
     with together():
-        if report is not None:
-            found.report(report, force)
-        if plot is not None:
-            from .. import plotting
-
-            plotting.save_figure(draw(found, case, inertia), plot, force)
+        fit_racket(console(), case, report, plot, force)
     print_outputs({"report": report, "figure": plot})
-
-
-def data_path(path: pathlib.Path | None = None) -> pathlib.Path:
-    """The measured tosses: `path`, or `datasets/racket_flips/flips.csv` beside the package.
-
-    **Errors:** `FileNotFoundError` that asks for the file.
-    """
-    if path is not None:
-        if not path.is_file():
-            raise FileNotFoundError(f"There is no file {path}.")
-        return path
-    beside = pathlib.Path(__file__).resolve().parents[2] / _FILE
-    if not beside.is_file():
-        raise FileNotFoundError(
-            f"The measured tosses are not part of an installed package: there is no {beside}. Get "
-            f"{_FILE.as_posix()} from the source repository and name it with `--data FILE`."
-        )
-    return beside
 
 
 def racket_case(
     data: pathlib.Path | None = None, inertia: Sequence[float] = PENDULUM_INERTIA
 ) -> Case:
-    """The case with these data and this inertia to start from; I3 is kept."""
-    file = str(data_path(data).resolve())
-    return read_case(CASE, {"data": {"file": file}, "fixed_point_body": {"inertia": list(inertia)}})
+    """The case with these data, or those beside the package, and this inertia to start from.
+
+    **Errors:** `FileNotFoundError` that asks for the data.
+    """
+    path = data or CASE.resolve().parents[2] / _FILE
+    if data is None and not path.is_file():
+        raise FileNotFoundError(
+            f"The measured tosses are not part of an installed package: there is no {path}. Get "
+            f"{_FILE.as_posix()} from the source repository and name it with `--data FILE`."
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    changes = {"data": {"file": str(path.resolve())}, "fixed_point_body": {"inertia": [*inertia]}}
+    return read_case(CASE, changes)
 
 
-def run_fit(target: Console, case: Case) -> Fit:
-    """Fit, and print what came out."""
+def fit_racket(
+    target: Console,
+    case: Case,
+    report: pathlib.Path | None,
+    plot: pathlib.Path | None,
+    force: bool,
+) -> None:
+    """Fit, print what came out, write what is asked for."""
     timed = run_identification((case.model, case.measurements, case.parameters), {})
+    found = timed.fit
     print_summary(target, "Racket", timed, runs="toss")
-    _print_moments(target, timed.fit)
-    print_residuals(target, timed.fit)
-    target.print(f"correlation of I1 and I2: {timed.fit.correlation('I1', 'I2'):+.5f}")
-    print_verdict(target, timed.fit)
-    return timed.fit
+    print_from_start(target, found, "kg m^2", 1e3, "g m^2")
+    print_residuals(target, found)
+    target.print(f"correlation of I1 and I2: {found.correlation('I1', 'I2'):+.5f}")
+    print_verdict(target, found)
+    if report is not None:
+        found.report(report, force)
+    if plot is not None:
+        from .. import plotting
 
-
-def draw(found: Fit, case: Case, inertia: tuple[float, float, float]):
-    """The figure of a fit, with the pendulum values if it started from them."""
-    from .. import plotting
-
-    known = inertia == PENDULUM_INERTIA
-    return plotting.plot_fit(
-        found,
-        case.measurements,
-        "Measured rates (dots), fitted free rotation with drag (lines)",
-        moments=("I1", "I2"),
-        prior=(inertia[:2], PENDULUM_DEVIATION[:2]) if known else None,
-    )
-
-
-def _print_moments(target: Console, found: Fit) -> None:
-    """Moments and drag in g m^2, without the start rates."""
-    table = Table(box=None, header_style="bold")
-    table.add_column("parameter")
-    for heading in ("estimate", "std", "started from"):
-        table.add_column(heading, justify="right")
-    table.add_column("unit")
-    std = found.std
-    rows = zip(found.labels, found.values, found.starts, found.units, strict=True)
-    for label, value, start, unit in rows:
-        if unit == "kg m^2":
-            own = 1e3 * std[label]
-            text = estimate_text(1e3 * float(value), own)
-            table.add_row(label, text, std_text(own), f"{1e3 * start:.4g}", "g m^2")
-    target.print(table)
+        known = tuple(case.model.multibody.bodies[0].inertia.tolist()) == PENDULUM_INERTIA
+        figure = plotting.plot_fit(
+            found,
+            case.measurements,
+            "Measured rates (dots), fitted free rotation with drag (lines)",
+            moments=("I1", "I2"),
+            prior=(PENDULUM_INERTIA[:2], PENDULUM_DEVIATION[:2]) if known else None,
+        )
+        plotting.save_figure(figure, plot, force)

@@ -11,6 +11,7 @@ from rich.table import Table
 from ..identification import Fit, IdentificationError, identify
 from ..identification.fit.least_squares import telling
 from ..identification.fit.report import ESTIMATES, estimate_rows, warning_texts, whiteness_texts
+from ..identification.statistics.digits import estimate_text, std_text
 from .messages import fail
 from .progress import fit_progress
 
@@ -59,6 +60,20 @@ def print_estimates(target: Console, found: Fit) -> None:
         table.add_column(heading, justify=aligned)
     for row in estimate_rows(found):
         table.add_row(*map(escape, row))
+    target.print(table)
+
+
+def print_from_start(target: Console, found: Fit, unit: str, scale: float, shown: str) -> None:
+    """A table of the estimates of one unit, scaled to another, and of what they started from."""
+    table = Table(box=None, header_style="bold")
+    for heading in ("parameter", "estimate", "std", "started from", "unit"):
+        table.add_column(heading, justify="left" if heading in ("parameter", "unit") else "right")
+    rows = zip(found.labels, found.values, found.starts, found.units, strict=True)
+    for label, value, start, own in rows:
+        if own == unit:
+            std = scale * found.std[label]
+            text = estimate_text(scale * float(value), std)
+            table.add_row(label, text, std_text(std), f"{scale * start:.4g}", shown)
     target.print(table)
 
 

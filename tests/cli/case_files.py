@@ -6,6 +6,7 @@ import shutil
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PENDULUM = ROOT / "examples" / "pendulum"
 RACKET = ROOT / "examples" / "racket" / "racket.toml"
+TOSSES = ROOT / "datasets" / "racket_flips" / "flips.csv"
 TEXT = (PENDULUM / "pendulum.toml").read_text()
 
 

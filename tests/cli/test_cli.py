@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from cli.case_files import TOSSES
 from cli.program import assert_refused, call, good, refusal
 
 import rigidjax as rj
 from rigidjax.cli.app import cache_folder
-from rigidjax.cli.fit import data_path
 from rigidjax.cli.messages import in_shell
 
 COMMANDS = ("list", "run", "compare", "fit", "identify", "demo")
@@ -256,7 +256,7 @@ def test_existing_output_is_kept_without_force(tmp_path, arguments):
 def test_inputs_and_other_formats_are_not_overwritten(tmp_path):
     """Not even with --force; also through a link."""
     data, link = tmp_path / "tosses.md", tmp_path / "link.md"
-    data.write_bytes(data_path().read_bytes())
+    data.write_bytes(TOSSES.read_bytes())
     link.symlink_to(data)
     before = data.read_bytes()
     for path in (data, link):
@@ -327,7 +327,7 @@ def test_bad_input_of_fit(arguments, message):
     ],
 )
 def test_bad_measurements_name_the_line(tmp_path, change, message):
-    text = data_path().read_text()
+    text = TOSSES.read_text()
     assert change[0] in text
     path = tmp_path / "bad.csv"
     path.write_text(text.replace(*change, 1))

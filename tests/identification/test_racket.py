@@ -73,7 +73,7 @@ def test_random_starts_reach_the_optimum(seed, fit):
 
 def test_missing_data_ask_for_the_file(monkeypatch, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*flips\.csv"):
-        command.data_path(tmp_path / "flips.csv")
+        command.racket_case(tmp_path / "flips.csv")
     monkeypatch.setattr(command, "_FILE", pathlib.Path("datasets", "nowhere", "flips.csv"))
     with pytest.raises(FileNotFoundError, match=r"not part of an installed package.*`--data FILE`"):
-        command.data_path()
+        command.racket_case()
