@@ -14,7 +14,7 @@ from ..problems.comparison import errors_against
 from ..results import SimulationError
 from ..simulate import simulate
 from ..solution import Solution
-from ..system import System, has_joints
+from ..system import has_joints
 from . import checks, choices
 from .messages import bad_input, console, fail, print_outputs
 from .outputs import FIGURE, NETCDF, Output, check_outputs
@@ -164,11 +164,9 @@ def _report(problem: Problem, solution: Solution, how: str) -> None:
         f"{stats['num_rhs']} evaluations of the right-hand side",
     )
     rows = min(states.orientation.shape[1], _MOST_BODIES)
-    system = model.system
-    names = [body.name for body in system.bodies] if isinstance(system, System) else []
-    moves = bool(names)
+    moves = model.multibody.translates
     for i in range(rows):
-        of = f" of {names[i]}" if moves else ""
+        of = f" of {model.multibody.bodies[i].name}" if moves else ""
         if moves:
             table.add_row(f"position{of} at {end:g} s", _vector(states.position[-1, i]) + "  m")
         at = "" if moves else f" at {end:g} s"

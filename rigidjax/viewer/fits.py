@@ -76,10 +76,9 @@ def measured_states(
     """
     from ..identification import Attitude, JointCoordinate, Position
 
-    system = model.system
+    system = model.multibody
     of_bodies: dict[tuple[type, Any], np.ndarray] = {}
     of_joints: dict[tuple[str, int], np.ndarray] = {}
-    only = system.bodies[0].name if isinstance(system, System) else None
     for sensor, samples, mask in zip(measured.sensors, measured.values, measured.mask, strict=True):
         values = np.asarray(samples, float)
         seen = np.asarray(mask).all(axis=1)
@@ -89,8 +88,8 @@ def measured_states(
         elif isinstance(sensor, Attitude) or (
             isinstance(sensor, Position) and not np.any(np.asarray(sensor.point))
         ):
-            of_bodies[type(sensor), sensor.body or only] = values
-    names = [body.name for body in system.bodies] if isinstance(system, System) else [None]
+            of_bodies[type(sensor), sensor.body or system.bodies[0].name] = values
+    names = [body.name for body in system.bodies]
     if all((Attitude, name) in of_bodies for name in names):
         turned = np.stack([of_bodies[Attitude, name] for name in names], axis=1)
         places = np.array(fitted.position, float)
@@ -98,8 +97,6 @@ def measured_states(
             places[:, k] = of_bodies.get((Position, name), places[:, k])
         still = np.zeros_like(places)
         return jax.vmap(State)(*map(jnp.asarray, (places, turned, still, still)))
-    if not isinstance(system, System):
-        return None
     wanted = _coordinates(system)
     if not wanted or not all(key in of_joints for key in wanted):
         return None

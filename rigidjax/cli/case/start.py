@@ -40,8 +40,7 @@ _PLACELESS_SENSORS = (Accelerometer, Attitude, Gyroscope, JointCoordinate, Joint
 
 def reference_state(formulation: AbstractFormulation) -> State:
     """The state that a case starts from if it says nothing."""
-    system = formulation.system
-    return system.reference_state() if isinstance(system, System) else State()
+    return formulation.multibody.reference_state()
 
 
 def read_state(formulation: AbstractFormulation, table: Table) -> State:

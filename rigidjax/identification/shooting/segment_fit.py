@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...state import State
-from ...system import System
 from ..fit.problem import Problem
 from ..nearby_states import Directions, loop_rows_at, num_rates, selection
 from .segments import Cut, LinearSegments, Segments, Unknowns, linearise
@@ -63,9 +62,7 @@ class SegmentFit:
 
     def check_angles(self, found: LinearSegments) -> None:
         """`ValueError` if a force depends on turns that a segment does not know of."""
-        system = self.problem.model.system
-        if not isinstance(system, System):
-            return
+        system = self.problem.model.multibody
         tracked = system.tracked_joints
         for j in system.force_joints:
             if j in tracked and np.abs(found.angles[..., tracked.index(j)]).max() > np.pi:
