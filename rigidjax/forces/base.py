@@ -12,10 +12,10 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..gather_scatter import each, take
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
 from ..rotations.matrix import cross, product, to_body, to_space
-from ..rows import each, take
 
 
 class JointKinematics(eqx.Module):

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..gather_scatter import each
 from ..rotations.matrix import cross, product, to_body, to_space
-from ..rows import each
 from .base import Bodies, Kinematics
 
 

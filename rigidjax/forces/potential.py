@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
+from ..gather_scatter import each
 from ..laws import as_law, check_shapes
 from ..rotations.matrix import relative
-from ..rows import each
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..rows import each
+from ..gather_scatter import each
 from ..system import has_joints
 from ..system.constraints import project_twists
 from ..system.dynamics import constrained_accelerations

@@ -16,12 +16,12 @@ from jaxtyping import Array, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
+from ..gather_scatter import each
 from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
-from ..rows import each
 from ..state import State
 from ..system import System, mechanics_of, system_of
 from ..system.attachment import Placements, Poses

@@ -10,8 +10,8 @@ from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
 from ..state import State
 from ..system import System
+from ..system.forward_kinematics import check_placeable, state_of_joints
 from ..system.mechanics import SystemMechanics
-from ..system.placing import check_placeable, state_of_joints
 from .base import AbstractFormulation
 from .charts import Unknowns
 from .layout import Layout

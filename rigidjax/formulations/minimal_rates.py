@@ -17,7 +17,7 @@ from ..rotations.matrix import product
 from ..rotations.so3 import skew
 from ..system import rate_labels
 from ..system.attachment import Placements, Poses
-from ..system.bias import bias_accelerations
+from ..system.bias_accelerations import bias_accelerations
 from ..system.constraints import factor_loops, loop_gradient
 from ..system.dynamics import consistent_rates, moving_bodies
 from ..system.inverses import pseudo_inverse, solve

@@ -8,10 +8,10 @@ import jax
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
+from ..gather_scatter import each
 from ..joints.base import replaced
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
-from ..rows import each
 from ..system import System, check_system, has_joints
 from ..system.attachment import Placements, Poses
 from ..system.dynamics import body_accelerations, consistent_rates, motion

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..rows import take
+from ..gather_scatter import take
 from .layout import AbstractLayout
 
 

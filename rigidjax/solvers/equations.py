@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ..native.alternatives import alternatives
 from ..sums import small_product
-from .condensed import Pairs
+from .rate_elimination import Pairs
 from .terms import ImplicitTerm, MassMatrixTerm, flattened, unwrapped
 
 

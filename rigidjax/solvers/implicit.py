@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from .condensed import Pairs, stage_solution
 from .linear import Inverse, factored, solution
+from .rate_elimination import Pairs, stage_solution
 
 
 class AbstractImplicitStep(eqx.Module):

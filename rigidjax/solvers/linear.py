@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Num
 
 from ..linalg import inverse as inverse_of, one_by_one
-from .condensed import Condensed, Pairs
+from .rate_elimination import CondensedInverse, Pairs
 
 
 class Inverse(lx.AbstractLinearSolver):
@@ -76,7 +76,7 @@ def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"], rates: Pairs
     **Arguments:** `rates`, pairs (i, j): rows i have no entries but (i, i) and (i, j).
     """
     if isinstance(solver, Inverse):
-        return Factored(None, Condensed(A, rates) if rates else inverse_of(A))
+        return Factored(None, CondensedInverse(A, rates) if rates else inverse_of(A))
     return Factored(A, _factors(solver, jax.lax.stop_gradient(A)))
 
 
@@ -92,7 +92,7 @@ def solution(
     solver: lx.AbstractLinearSolver, system: Factored, b: Num[Array, " n"]
 ) -> Num[Array, " n"]:
     """Solution for a right-hand side, with its derivatives by matrix and right-hand side."""
-    if isinstance(system.state, Condensed):
+    if isinstance(system.state, CondensedInverse):
         return system.state.solve(b)
     if isinstance(solver, Inverse):
         return system.state @ b
@@ -108,7 +108,7 @@ def inverse_size(solver: lx.AbstractLinearSolver, system: Factored, n: int, dtyp
     """How large the inverse is, at least: its largest entry, or that of one product with it."""
     if isinstance(solver, Inverse):
         state = system.state
-        inverse = state.inverse if isinstance(state, Condensed) else state
+        inverse = state.inverse if isinstance(state, CondensedInverse) else state
         return jnp.max(jnp.abs(inverse), initial=0.0)
     return jnp.max(jnp.abs(solution(solver, system, jnp.ones(n, dtype))), initial=0.0)
 

@@ -63,7 +63,7 @@ def default_newton() -> Any:
     return make()
 
 
-class Outcome(NamedTuple):
+class NewtonSolution(NamedTuple):
     """How an iteration ended.
 
     **Attributes:** `Z`, the solution; `converged`; `theta`, rate of convergence, 0 after a
@@ -80,13 +80,13 @@ class Outcome(NamedTuple):
 
 def iterate(
     residual: Any, solve: Any, Z: Any, eta: Any, tolerance: Any, norm: Any, limit: int
-) -> Outcome:
+) -> NewtonSolution:
     r"""Simplified Newton iterations.
 
     **Arguments:** `residual`, a function of `Z`; `solve`, that of a fixed Newton matrix, a function
     of the residual; `Z`, start; `eta`, of the last step; `tolerance`; `norm`, of increments;
     `limit`, of iterations.
-    **Returns:** an `Outcome`.
+    **Returns:** a `NewtonSolution`.
     **Source:** Hairer-Wanner II, IV.8 (8.10), (8.11).
     """
     eps = jnp.finfo(Z.dtype).eps
@@ -119,4 +119,4 @@ def iterate(
 
     start = jnp.array(0), Z, one, one, one, jnp.zeros_like(one), one, no, no
     count, Z, _, _, _, theta, eta, converged, _ = jax.lax.while_loop(running, turn, start)
-    return Outcome(Z, converged, theta, eta, count)
+    return NewtonSolution(Z, converged, theta, eta, count)

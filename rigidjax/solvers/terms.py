@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .condensed import checked_rates
+from .rate_elimination import checked_rates
 
 
 class AbstractDAETerm(diffrax.AbstractTerm):

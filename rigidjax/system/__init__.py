@@ -6,8 +6,8 @@ import equinox as eqx
 
 from ..bodies.fixed_point import FixedPointBody
 from .fixed_point import system_of as system_of
+from .forward_kinematics import joint_states as joint_states, rate_labels as rate_labels
 from .mechanics import SystemMechanics as SystemMechanics
-from .placing import joint_states as joint_states, rate_labels as rate_labels
 from .system import System as System
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
+from ..gather_scatter import take
 from ..rotations.matrix import cross, matrix, product, to_space
 from ..rotations.so3 import skew
-from ..rows import take
 from ..sums import short_sum, small_product
 from .attachment import Poses
-from .bias import own_accelerations
+from .bias_accelerations import own_accelerations
 from .elimination import invert
 from .mechanics import Motion, SystemMechanics
 from .topology import GROUND

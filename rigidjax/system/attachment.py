@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..gather_scatter import take
 from ..joints import AbstractJoint, Relative
 from ..joints.base import renamed
 from ..rotations.matrix import cross, product, relative, to_body, to_space
-from ..rows import take
 
 
 class Poses(eqx.Module):

@@ -18,9 +18,9 @@ from ..native.alternatives import alternatives
 from ..sums import short_sum
 from .articulated import nearest
 from .attachment import Poses
-from .blocks import JointBlocks, joint_blocks
 from .elimination import Factors, invert
 from .inverses import constrained_inverses, solve
+from .joint_gradients import JointGradients, joint_gradients
 from .mechanics import SystemMechanics, Twists
 from .trees import (
     Screws,
@@ -74,19 +74,19 @@ class AbstractConstraints(eqx.Module):
 class EliminatedConstraints(AbstractConstraints):
     """Those of a tree joint by joint, at linear cost."""
 
-    blocks: JointBlocks
+    gradients: JointGradients
     factors: Factors
     masses: Float[Array, " L"]
     inverses: Float[Array, "L 3 3"]
 
     def solve(self, right):
-        return self.blocks.flat(self.factors.solve(self.blocks.padded(right)))
+        return self.gradients.flat(self.factors.solve(self.gradients.padded(right)))
 
     def apply(self, w):
-        return self.blocks.flat(self.blocks.apply(w))
+        return self.gradients.flat(self.gradients.apply(w))
 
     def transpose(self, lam):
-        return self.blocks.transpose(self.blocks.padded(lam))
+        return self.gradients.transpose(self.gradients.padded(lam))
 
 
 class DenseConstraints(AbstractConstraints):
@@ -113,10 +113,10 @@ def tree_constraints(
     """Those of the tree joints alone."""
     inverses = invert(inertias)
     if mechanics.num_tree_constraints > _DENSE_LIMIT:
-        blocks = joint_blocks(mechanics, t, places)
-        factors = blocks.factor(masses, inverses)
+        gradients = joint_gradients(mechanics, t, places)
+        factors = gradients.factor(masses, inverses)
         return EliminatedConstraints(
-            blocks=blocks, factors=factors, masses=masses, inverses=inverses
+            gradients=gradients, factors=factors, masses=masses, inverses=inverses
         )
     G = mechanics.constraint_jacobian(t, places, trees_only=True)
     turn = short_sum(G[:, :, None, 3:], inverses, axis=3)

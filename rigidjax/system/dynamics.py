@@ -17,7 +17,7 @@ from ..rotations.euler_map import euler_map
 from ..sums import short_sum
 from .articulated import articulated
 from .attachment import Poses
-from .bias import bias_accelerations, joint_bias
+from .bias_accelerations import bias_accelerations, joint_bias
 from .constraints import (
     allowed_accelerations,
     factor_loops,

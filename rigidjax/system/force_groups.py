@@ -12,9 +12,9 @@ from jaxtyping import Array, Float
 
 from ..bodies.frame import Frame
 from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
+from ..gather_scatter import added, take
 from ..joints import AbstractJoint
 from ..joints.base import replaced
-from ..rows import added, take
 
 
 class ForceGroup(eqx.Module):

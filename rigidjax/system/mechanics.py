@@ -12,12 +12,12 @@ from jaxtyping import Array, Float
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
 from ..bodies.inertia import inertia_tensor
 from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
+from ..gather_scatter import each, take
 from ..joints import AbstractJoint, Configuration
 from ..joints.base import replaced, wrapped
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_space
 from ..rotations.so3 import skew
-from ..rows import each, take
 from .attachment import JointGroup, Placement, Placements, Poses, group_joints
 from .force_groups import ForceGroup, group_forces
 from .lengths import characteristic_lengths

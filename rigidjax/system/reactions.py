@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from ..forces.joint_damping import RotorInertia
 from ..rotations.matrix import to_space
 from .attachment import Poses
-from .bias import joint_bias
+from .bias_accelerations import joint_bias
 from .constraints import loop_gradient, tree_constraints
 from .inverses import inverse_root, pseudo_inverse
 from .mechanics import SystemMechanics, Twists

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
+from ..gather_scatter import take
 from ..rotations.matrix import cross, product, to_body, to_space
-from ..rows import take
 from ..sums import short_sum, small_product
 from .attachment import JointGroup, Placement, Poses
 from .topology import GROUND

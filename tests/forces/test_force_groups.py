@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
+from rigidjax.gather_scatter import added
 from rigidjax.rotations.euler_map import euler_map
-from rigidjax.rows import added
 from rigidjax.solvers.structure.loads import conserving_wrenches
 
 T = jnp.zeros(())

@@ -17,8 +17,8 @@ from ...state import State
 from ...system import System
 from ...system.attachment import Poses
 from ...system.dynamics import body_accelerations
+from ...system.forward_kinematics import rate_labels
 from ...system.mechanics import SystemMechanics, Twists
-from ...system.placing import rate_labels
 from ...system.trees import null_space, tree_rates, tree_twists
 
 # In the order of `MassProperties.parameters`.

@@ -19,10 +19,10 @@ from ..linear import (
     solution,
     unfactored,
 )
-from ..newton import Outcome, SimplifiedNewton, iterate
-from ..outcome import ended, newton_result
+from ..newton import NewtonSolution, SimplifiedNewton, iterate
 from ..proposed import proposal
 from ..start import checked_start
+from ..step_results import ended, newton_result
 from ..terms import flattened
 from .formulas import MAX_ORDER
 from .history import (
@@ -288,6 +288,6 @@ def _solve(problem, state, tolerance, norm, limit, linear_solver):
         return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
 
     no, zero = jnp.array(False), jnp.zeros((), cj.dtype)
-    outcome = Outcome(start, no, zero, zero, jnp.array(0))
+    outcome = NewtonSolution(start, no, zero, zero, jnp.array(0))
     _, _, state, outcome = jax.lax.while_loop(again, attempt, (jnp.array(0), no, state, outcome))
     return state, outcome

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from ..base import AbstractProposingSolver
 from ..equations import frozen
 from ..newton import default_newton
-from ..outcome import RESULTS, ended
 from ..proposed import proposal
+from ..step_results import RESULTS, ended
 from .interpolation import ChordInterpolation
 from .table import Sequence, choose
 

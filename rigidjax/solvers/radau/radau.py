@@ -14,10 +14,10 @@ from ..continuous import continuous
 from ..equations import equations, frozen, index_of, length, scaling
 from ..implicit import solved
 from ..linear import Inverse, check_linear_solver, inverse_size, solution
-from ..newton import Outcome, default_newton, iterate
-from ..outcome import ended, newton_result
+from ..newton import NewtonSolution, default_newton, iterate
 from ..predictive import PredictiveController
 from ..start import checked_start
+from ..step_results import ended, newton_result
 from ..terms import flattened
 from .between import Between, joined, nothing_between, refined
 from .interpolation import CollocationInterpolation
@@ -252,7 +252,7 @@ def _solve(step, state, h, tolerance, stage_norm, limit, tableaus, linear_solver
     no, zero = jnp.array(False), jnp.zeros((), h.dtype)
     shapes = jax.eval_shape(step.equations.evaluate, step.t0, step.y0)
     point = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    outcome = Outcome(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, jnp.array(0))
+    outcome = NewtonSolution(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, jnp.array(0))
     carry = jnp.array(0), no, point, state, outcome
     _, _, point, state, outcome = jax.lax.while_loop(again, attempt, carry)
     return point, state, outcome

@@ -9,10 +9,10 @@ import lineax as lx
 
 from ...native.alternatives import alternatives
 from ...sums import short_sum
-from ..condensed import Pairs, real_form
 from ..equations import AbstractEquations, length
 from ..implicit import AbstractImplicitStep
 from ..linear import Factored, Inverse, factored, solution
+from ..rate_elimination import Pairs, real_form
 from .tableau import Tableau, lagrange_basis, radau_tableau
 
 # Unknowns up to which the inverse is put together in the original basis. Radau5 at 1e-6, one core,

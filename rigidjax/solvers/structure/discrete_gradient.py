@@ -19,11 +19,11 @@ from jaxtyping import Array, Float
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
+from ...gather_scatter import take
 from ...joints.base import replaced
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import cross, product, to_body, to_space
 from ...rotations.so3 import skew
-from ...rows import take
 from ...system.attachment import placed
 from ...system.force_groups import ForceGroup, energy_of
 from ...system.mechanics import SystemMechanics

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ...formulations import AbstractFormulation
 from ...system import has_joints
-from ..outcome import RESULTS
+from ..step_results import RESULTS
 from ..terms import unwrapped
 from .base import AbstractStructureSolver
 from .equations import AbstractMotionStep

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from ....formulations import AbstractFormulation
 from ....formulations.layout import Layout
+from ....gather_scatter import each
 from ....rotations.base import Rates
 from ....rotations.guarded import (
     dexp_inverse_series,
@@ -22,7 +23,6 @@ from ....rotations.guarded import (
 )
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import axial_product, conjugate, dexp_inv, dot, log_quaternion, multiply
-from ....rows import each
 
 _ROTATION = Quaternion()
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from ....bodies.euler_equations import angular_momentum
 from ....formulations import Absolute, AbstractFormulation, NullSpace
+from ....gather_scatter import each
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import cross, dot
-from ....rows import each
 from ....system import has_joints
 from ...implicit import solved
 from ...terms import unwrapped

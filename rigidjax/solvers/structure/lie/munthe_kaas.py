@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ...continuous import continuous
-from ...outcome import ended
+from ...step_results import ended
 from ...terms import unwrapped
 from ...unrolled import MAX_STAGES, is_small, rate
 from .base import AbstractGroupSolver, chart_of, is_inside

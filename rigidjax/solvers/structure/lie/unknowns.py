@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ....formulations import Absolute
+from ....gather_scatter import each
 from ....rotations.quaternion import Quaternion
-from ....rows import each
 from .dynamics import Pose
 
 _ROTATION = Quaternion()

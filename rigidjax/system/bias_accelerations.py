@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..gather_scatter import take
 from ..joints import Relative
 from ..joints.base import moved
 from ..rotations.matrix import cross, to_body, to_space
-from ..rows import take
 from .attachment import JointGroup, Placement, Poses
 from .mechanics import SystemMechanics, Twists
 from .trees import (

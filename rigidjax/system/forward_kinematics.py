@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..gather_scatter import take
 from ..joints import AbstractJoint, Relative
 from ..rotations.matrix import product, to_body, to_space
 from ..rotations.spurrier_klumpp import spurrier_klumpp
-from ..rows import take
 from ..state import State
 from .attachment import JointGroup, Poses
 from .mechanics import SystemMechanics

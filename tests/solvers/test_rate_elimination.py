@@ -9,7 +9,7 @@ from solvers import cases
 
 import rigidjax as rj
 from rigidjax.solvers import BDF, MassMatrixTerm, Radau5, Radau9, Seulex, dae_term
-from rigidjax.solvers.condensed import Condensed, checked_rates, stage_solution
+from rigidjax.solvers.rate_elimination import CondensedInverse, checked_rates, stage_solution
 
 PAIRS = {
     "none left": ((0, 1), (1, 2), (2, 3)),
@@ -41,7 +41,7 @@ def test_solution(case, dtype):
         keep = A[i, i], A[i, j]
         A[i] = 0.0
         A[i, i], A[i, j] = keep
-    found = jax.jit(lambda A, b: jax.vmap(Condensed(A, pairs).solve)(b))(A, b)
+    found = jax.jit(lambda A, b: jax.vmap(CondensedInverse(A, pairs).solve)(b))(A, b)
     accuracy = 1e-11 if jax.config.jax_enable_x64 else 1e-3
     np.testing.assert_allclose(found, np.linalg.solve(A, b.T).T, rtol=0, atol=accuracy)
 

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..rows import take
+from ..gather_scatter import take
 from ..sums import short_sum
 from .elimination import Factors, factor
 from .mechanics import SystemMechanics
 
 
-class JointBlocks(eqx.Module):
+class JointGradients(eqx.Module):
     """Gradients of the constraints of every joint on its two bodies.
 
     Joints stand in the order of the groups, with rows of zeros up to a common number m of
@@ -108,7 +108,7 @@ def _outer(A, B):
     return short_sum(A[:, :, None, :], B[:, None, :, :], axis=3)
 
 
-def joint_blocks(mechanics: SystemMechanics, t, places) -> JointBlocks:
+def joint_gradients(mechanics: SystemMechanics, t, places) -> JointGradients:
     """The gradients of all tree joints in a pose."""
     # Groups that close loops stand behind the others.
     groups = [group for group in mechanics.groups if not group.closes_loops]
@@ -119,7 +119,7 @@ def joint_blocks(mechanics: SystemMechanics, t, places) -> JointBlocks:
         pad = ((0, 0), (0, m - group.joint.num_constraints), (0, 0))
         parts.append([jnp.pad(block, pad) for block in group.jacobians(place, t)])
     on_parent, on_child = (jnp.concatenate(blocks) for blocks in zip(*parts, strict=True))
-    return JointBlocks(
+    return JointGradients(
         on_parent,
         on_child,
         tuple(i for group in groups for i in group.parents),

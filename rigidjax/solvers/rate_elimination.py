@@ -65,7 +65,7 @@ def elimination(pairs: Pairs, n: int) -> Plan:
     return Plan(tuple(levels), rest)
 
 
-class Condensed(eqx.Module):
+class CondensedInverse(eqx.Module):
     r"""The inverse of a matrix whose rows i of `pairs` have the entries (i, i) and (i, j) alone.
 
     From row i, $x_i = (r_i - A_{ij} x_j) / A_{ii}$.
