@@ -122,6 +122,7 @@ def _compile_time(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name != "native":
             patch.setattr(machine, "LONG", 0)
+            patch.setattr(machine, "LONG_BATCH", 0)
         yield
 
 

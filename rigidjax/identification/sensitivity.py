@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..adjoint import AnyMode
 from ..arguments import save_at, times
 from ..checks import is_traced, is_tracing
 from ..formulations import AbstractFormulation
@@ -89,8 +87,7 @@ def sensitivity(
     - `sensors`: whose readings are differentiated; none for the physical states.
     - `mode`: `"forward"`, `"reverse"`, or `None` to choose by the counts.
     - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
-      Its `adjoint` has to serve the mode; `None` for `diffrax.ForwardMode()` in forward mode
-      (`rj.AnyMode()` under a transformation), `rj.AnyMode()` in reverse mode.
+      Its `adjoint` has to serve the mode; `None` for `rj.AnyMode()`.
 
     **Returns:** a `Sensitivity`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
@@ -120,8 +117,7 @@ def sensitivity(
         count = _num_values(varied.experiment) * subs.ts.shape[0]
         mode = "reverse" if len(part.labels) > _REVERSE_COST * count else "forward"
     traced = is_traced((varied, start, end, subs.ts)) or is_tracing()
-    fastest = AnyMode() if mode == "reverse" or traced else diffrax.ForwardMode()
-    how = how.prepared(dtype, adjoint=fastest)
+    how = how.prepared(dtype)
     chosen = tuple(table.chosen.tolist())
     values, result, derivatives = _differentiate(varied, (start, end), subs.ts, how, chosen, mode)
     okay = result == RESULTS.successful

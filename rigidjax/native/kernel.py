@@ -58,7 +58,7 @@ class Kernel:
                 parts = None
                 self.text = self._emitted(None)
         self.is_refilled = parts is not None
-        self.code = _code(self.text, signature.once)
+        self.code = _code(self.text, signature.once, signature.is_batch)
         self.name = f"rigidjax_{self.code.name}"
 
     def _emitted(self, parts: Parts | None) -> str:
@@ -80,17 +80,17 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-_codes: dict[tuple[str, bool], Code] = {}
+_codes: dict[tuple[str, bool, bool], Code] = {}
 
 
-def _code(text: str, once: bool) -> Code:
+def _code(text: str, once: bool, batch: bool) -> Code:
     """Machine code of a module, known to XLA by a name that is the same in every process.
 
     So JAX's cache of compiled programs finds those that call it.
     """
-    key = text, once
+    key = text, once, batch
     if key not in _codes:
-        code = Code(text, once)
+        code = Code(*key)
         function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))
         capsule = jax.ffi.pycapsule(function)
         jax.ffi.register_ffi_target(f"rigidjax_{code.name}", capsule, platform="cpu", api_version=1)

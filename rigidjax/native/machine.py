@@ -10,8 +10,9 @@ from . import disk
 _LOCK = threading.Lock()
 # Lines of a module from which on it gets few of LLVM's passes (of 29,000 lines 0.1 s in the place
 # of 0.5, and the same time of a run), and from which on code is generated fast too (of 130,000
-# lines 0.6 s in the place of 3.8, and 2.5 times the time of a run).
-MIDDLE, LONG = 20_000, 75_000
+# lines 0.6 s in the place of 3.8, and 2.5 times the time of a run); what is made for a batch runs
+# for longer, so that it pays for more lines.
+MIDDLE, LONG, LONG_BATCH = 25_000, 75_000, 200_000
 # Those few, and those for the longest.
 _FEW = "instruction_combine", "simplify_cfg"
 _SOME = "sroa", *_FEW, "mem_copy_opt", "dead_store_elimination", "instruction_combine"
@@ -54,13 +55,13 @@ class Code:
     """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`).
 
     Long modules get few optimisations: those of LLVM take times that grow faster than the length;
-    so does what runs `once`.
+    so does what runs `once`. More of it pays for a `batch`.
     """
 
-    def __init__(self, text: str, once: bool = False):
+    def __init__(self, text: str, once: bool = False, batch: bool = False):
         self.text = text
         lines = text.count("\n")
-        self._is_fast = once or lines > LONG
+        self._is_fast = once or lines > (LONG_BATCH if batch else LONG)
         self._passes = _FEW if self._is_fast else _SOME if lines > MIDDLE else ()
         version = ".".join(map(str, llvm.llvm_version_info))
         self.name = disk.digest(text, version, *processor(), _PASSES, *self._passes)

@@ -77,7 +77,7 @@ def search_of(
 
 def trials(simulation: Simulation, dtype: Any) -> Simulation:
     """How trials are simulated."""
-    return simulation.prepared(dtype, solver=diffrax.Dopri5(), adjoint=diffrax.ForwardMode())
+    return simulation.prepared(dtype, solver=diffrax.Dopri5())
 
 
 def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
