@@ -10,7 +10,6 @@ import numpy as np
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ...system import System
 from ..data.measurements import Runs
 from ..sensors import improved, tracking
 from ..simulation import Simulation
@@ -107,8 +106,7 @@ def prepare(
 def _start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
     count = len(runs.names)
     if state0 is None:
-        system = model.system
-        state = system.reference_state() if isinstance(system, System) else State()
+        state = model.multibody.reference_state()
         # All at once: every operation outside of a program would be compiled by itself.
         given = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
         found = improved(model, runs.sensors, given, [np.asarray(v)[:, 0] for v in runs.values])
