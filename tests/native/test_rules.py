@@ -8,6 +8,7 @@ import pytest
 from rule_cases import ARITHMETIC, SQUARE, X, Y
 
 from rigidjax import native
+from rigidjax.native.kernel import Kernel, Signature
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -110,6 +111,48 @@ def test_scans_of_large_and_small_variables():
         return jax.lax.scan(turn, (0, jnp.zeros((100, 3)), x), jnp.arange(150))
 
     compare(function, X, tolerance=1e-12)
+
+
+@pytest.mark.parametrize("size", [17, 40])
+def test_extremes_of_long_lines(size):
+    """The first of equal ones; the first NaN if there is one."""
+    line = jnp.sin(jnp.arange(1.0 * size))
+
+    def function(x):
+        twice = x.at[size - 1].set(x[1])
+        spoiled = x.at[jnp.array([5, 9])].set(jnp.nan)
+        whole = (10 * twice).astype(int)
+        return [f(v) for v in (twice, spoiled, whole) for f in (jnp.argmax, jnp.argmin)]
+
+    compare(function, line)
+
+
+def test_parts_of_large_arrays_are_set_at_known_places():
+    """Blocks, rows, single entries; those that are outside are left out; one place twice."""
+    block = jnp.arange(400.0).reshape(20, 20)
+
+    def function(a, x):
+        large = jnp.zeros((50, 40))
+        entries = jnp.array([3, 7, 3])
+        return (
+            large.at[10:30, 5:25].set(a),
+            large.at[10:30, 5:25].set(a).at[12:15, 0:3].add(a[:3, 4:7]),
+            large.at[entries].add(jnp.outer(x, jnp.arange(40.0))),
+            large.at[entries, 2].max(x).at[entries[:2], entries[1:]].mul(x[:2]),
+            large.at[jnp.array([48, 60])].set(x[1], mode="drop"),
+        )
+
+    compare(function, block, X)
+
+
+def test_what_a_block_computes_twice_is_emitted_once():
+    def lines(function):
+        closed = jax.make_jaxpr(function)(X, Y)
+        return Kernel(closed, Signature((False, False), False)).text.count("\n")
+
+    once, twice = lines(lambda x, y: x * y), lines(lambda x, y: (x * y) * jnp.flip(y * x))
+    # Three products more, and not six.
+    assert twice - once <= 4 + 3
 
 
 def test_places_known_at_run_time():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from formulations.cases import error, round_off
 
+import rigidjax as rj
 from rigidjax.system.inverses import constrained_inverses, pseudo_inverse
 
 CASES = {"wide": (3, 5, 3), "tall": (5, 3, 3), "square": (4, 4, 4), "redundant": (5, 4, 2)}
@@ -75,6 +76,21 @@ def test_constrained_inverses_and_derivatives(name, rng):
     weight = jnp.asarray(rng.normal(size=n))
     reverse = jax.jit(jax.grad(lambda s: weight @ value(s)[0]))(0.0)
     assert error(reverse[None], (weight @ forward)[None]) < round_off(10_000)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_decompose_without_singular_values(name, rng):
+    """The pseudo-inverse and what masses do in the motions left free: those of LAPACK."""
+    B, C = factors(name, rng)
+    n = CASES[name][1]
+    root = rng.normal(size=(n, n))
+    J, H = B @ C, jnp.asarray(root @ root.T + np.eye(n))
+    kernel = rj.native.jit(lambda J, H: (*constrained_inverses(J, H), pseudo_inverse(J)))
+    assert kernel.why_not(J, H) == []
+    P, X, alone = jax.jit(kernel)(J, H)
+    for value in (P, alone):
+        assert error(value, np.linalg.pinv(J)) < round_off(1000)
+    assert error(X, constrained_inverses(J, H)[1]) < round_off(1000)
 
 
 def test_matrices_of_zeros_and_without_rows():

@@ -1,0 +1,68 @@
+"""What runs by a kernel beside a run: its preparation."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rule_cases import equations
+
+import rigidjax as rj
+from rigidjax.native.backend import by_kernel
+
+
+def prepared(pair, label):
+    first, second = pair
+    return {"kept": first, "made": jnp.sin(first) * 2.0, "label": label, "other": second + 1.0}
+
+
+def test_pytrees_and_what_is_passed_on():
+    pair = jnp.arange(3.0), jnp.ones(2)
+    kept = by_kernel(prepared, pair, "name")
+    assert kept["kept"] is pair[0]
+    assert kept["label"] == "name"
+    expected = prepared(pair, "name")
+    assert eqx.tree_equal(kept, expected, rtol=1e-15)
+    # Nothing is computed: no kernel.
+    program = jax.make_jaxpr(lambda pair: by_kernel(lambda pair: pair[::-1], pair))(pair)
+    assert not program.jaxpr.eqns
+
+
+def test_tangents_of_what_moves_alone():
+    """What does not depend on a moving argument has no tangent, also inside of calls."""
+
+    @jax.jit
+    def both(x, y):
+        return x * 2.0, jnp.cos(y), jax.lax.stop_gradient(x) + y
+
+    x = jnp.arange(3.0)
+    program = jax.make_jaxpr(
+        lambda x, dx: jax.jvp(lambda x: by_kernel(both, x, jnp.ones(3)), (x,), (dx,))
+    )(x, x)
+    linear = [e for e in equations(program.jaxpr) if e.params.get("linear")]
+    assert [len(e.outvars) for e in linear] == [1]
+    out, rates = jax.jvp(lambda x: by_kernel(both, x, jnp.ones(3)), (x,), (x,))
+    np.testing.assert_array_equal(out[0], 2.0 * x)
+    np.testing.assert_array_equal(rates[0], 2.0 * x)
+    np.testing.assert_array_equal(rates[2], 0.0 * x)
+
+
+def test_gradients_through_the_preparation():
+    """Of a run by a mass and by the geometry: those of XLA."""
+    problem = rj.problems.four_bar()
+
+    def end(backend):
+        def run(mass, point):
+            system = eqx.tree_at(
+                lambda s: (s.bodies[1].mass, s.joints[2].point), problem.system, (mass, point)
+            )
+            sol = rj.simulate(
+                rj.NullSpace(system), problem.state0, 0.05, dt=0.01, backend=backend, throw=False
+            )
+            return jnp.sum(sol.ys[-1])
+
+        return jax.jit(jax.grad(run, argnums=(0, 1)))
+
+    joint = problem.system.joints[2]
+    args = jnp.asarray(problem.system.bodies[1].mass), jnp.asarray(joint.point)
+    for a, b in zip(end("native")(*args), end("xla")(*args), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
