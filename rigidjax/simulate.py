@@ -41,7 +41,7 @@ from .evaluations import (
     finish_count,
     start_count,
 )
-from .formulations import AbstractAbsolute, AbstractFormulation
+from .formulations import AbstractAbsolute, AbstractFormulation, JointStart
 from .joints.base import replaced
 from .meshes import as_one
 from .native.backend import NAMES, Backend, by_kernel, checked_name
@@ -302,6 +302,8 @@ def _unknowns(model, state0, t0):
 def _lean(model):
     """A prepared model without the numbers of its forces, which its mechanics has stacked: what is
     handed through the loop, traced and compiled does not grow with them."""
+    if isinstance(model, JointStart):
+        return replaced(model, model=_lean(model.model))
     if not isinstance(model.system, System):
         return model
     forces = jax.tree.map(lambda leaf: None, model.system.forces)

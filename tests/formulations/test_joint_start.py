@@ -44,6 +44,30 @@ def test_derivative_by_the_geometry():
     np.testing.assert_allclose(jax.grad(energy)(0.5), expected, rtol=1e-12)
 
 
+def test_run_is_that_of_the_state_of_the_joints():
+    """By value, and its derivative by the length of a body: the start moves with the geometry."""
+    system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])
+    settings = dict(t1=0.2, dt=0.02, throw=False)
+
+    @jax.jit
+    def ends(length):
+        moved = eqx.tree_at(
+            lambda s: s.bodies[0].position, system, jnp.stack([0 * length, 0 * length, -length])
+        )
+        state = rj.joint_states(moved, q, v)
+        return [
+            rj.simulate(model, start, **settings).ys[-1]
+            for model, start in (
+                (rj.JointStart(moved, q, v), system.reference_state()),
+                (rj.NullSpace(moved), state),
+            )
+        ]
+
+    (a, b), (da, db) = jax.jvp(ends, (jnp.asarray(0.5),), (jnp.asarray(1.0),))
+    np.testing.assert_allclose(a, b, atol=1e-13)
+    np.testing.assert_allclose(da, db, atol=1e-11)
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match=r"JointStart\(rates=...\)` must have shape \(1,\)"):
         rj.JointStart(pendulum(), [0.0], [0.0, 1.0])
