@@ -55,7 +55,7 @@ from .solvers.base import AbstractDAESolver
 from .solvers.counting import CountingController, CountingSolver
 from .solvers.knots import KnotController, Knots, Pinned, knots_of, separated
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
-from .solvers.unrolled import is_small, unrolled
+from .solvers.unrolled import forward_stages, is_small, unrolled
 from .state import State
 from .system import System, has_joints
 
@@ -222,7 +222,8 @@ def _solve(
         terms = diffrax.ODETerm(count(model.vector_field))
     if isinstance(adjoint, diffrax.ForwardMode) and not structured and not counts_itself:
         # As `AnyMode` does where it differentiates.
-        solver = unrolled(solver) if is_small(terms, t0, y0, args) else solver
+        form = unrolled if is_small(terms, t0, y0, args) else forward_stages
+        solver = form(solver)
     minimal = model.rotation.num_constraints == 0
     watch = minimal and not model.recharting and model.layout.num_rotations > 0
     projected: Any = solver.solver if isinstance(solver, Recharted) else solver

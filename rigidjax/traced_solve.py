@@ -18,7 +18,7 @@ from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
 from .solvers.structure.base import ModelTerm
 from .solvers.terms import AbstractDAETerm, unwrapped
-from .solvers.unrolled import is_small, rate
+from .solvers.unrolled import forward_stages, is_small, rate
 
 
 def traced_solve(kwargs, checkpoints):
@@ -99,6 +99,8 @@ class TracedSolve:
         kwargs = self.kwargs(primals, others)
         if written_out and _is_small(kwargs):
             kwargs["solver"] = unrolled(kwargs["solver"])
+        elif isinstance(adjoint, diffrax.ForwardMode):
+            kwargs["solver"] = forward_stages(kwargs["solver"])
         arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
         self.out_static = out_static

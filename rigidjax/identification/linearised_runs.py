@@ -89,7 +89,7 @@ def observed(
         t0=t0,
         saveat=diffrax.SaveAt(ts=ts, fn=read) if within else diffrax.SaveAt(ts=ts),
         throw=False,
-        **simulation.arguments,
+        **simulation.forward(experiment.model).arguments,
     )
     result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
     # Times are given again: where a run ends early, those of the solution are infinite.

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..adjoint import AnyMode
 from ..arguments import save_at, times
 from ..checks import is_traced, is_tracing
 from ..formulations import AbstractFormulation
@@ -117,7 +118,10 @@ def sensitivity(
         count = _num_values(varied.experiment) * subs.ts.shape[0]
         mode = "reverse" if len(part.labels) > _REVERSE_COST * count else "forward"
     traced = is_traced((varied, start, end, subs.ts)) or is_tracing()
-    how = how.prepared(dtype)
+    if mode == "reverse" or traced:
+        how = how.prepared(dtype, adjoint=AnyMode())
+    else:
+        how = how.prepared(dtype).forward(model)
     chosen = tuple(table.chosen.tolist())
     values, result, derivatives = _differentiate(varied, (start, end), subs.ts, how, chosen, mode)
     okay = result == RESULTS.successful

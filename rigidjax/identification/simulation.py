@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..adjoint import AnyMode
 from ..arguments import checked_solver, step_control
 from ..projection import AbstractProjection
+from ..signal import signals_of
 
 
 class Settings(TypedDict, total=False):
@@ -67,6 +69,17 @@ class Simulation(eqx.Module):
             if getattr(self, name) is not None
         }
         return dataclasses.replace(self, solver=solver, adjoint=adjoint, **numbers)
+
+    def forward(self, model: Any) -> "Simulation":
+        """With the fastest adjoint for tangents of a model's runs, if none is chosen.
+
+        That of kernels for explicit steps. The others, and those that end at samples of signals,
+        have parts that no kernel can be made of or that close over what is differentiated.
+        """
+        if self.adjoint is not None or self.backend != "auto":
+            return self
+        kernels = isinstance(self.solver, diffrax.AbstractERK) and not signals_of(model)
+        return dataclasses.replace(self, adjoint=AnyMode() if kernels else diffrax.ForwardMode())
 
     @property
     def arguments(self) -> dict[str, Any]:

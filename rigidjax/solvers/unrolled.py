@@ -172,6 +172,19 @@ def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     return solver
 
 
+def forward_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
+    """`solver` whose loop over stages serves forward mode.
+
+    diffrax does that itself, but for solvers inside of more than one wrapper.
+    """
+    inner: Any = solver
+    if isinstance(inner, AbstractDelegating):
+        return eqx.tree_at(lambda s: s.solver, inner, forward_stages(inner.solver))
+    if isinstance(inner, diffrax.AbstractERK) and inner.scan_kind is None:
+        return eqx.tree_at(lambda s: s.scan_kind, inner, "lax", is_leaf=lambda x: x is None)
+    return solver
+
+
 def _combine(y: Any, dt: Any, weights: np.ndarray, fs: list[Any]) -> Any:
     """`y + dt * sum(weights * fs)`, leaf by leaf, without the zeros among the weights."""
     used = [(float(w), f) for w, f in zip(weights, fs, strict=True) if w != 0]

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ...adjoint import AnyMode
 from ..priors import prior_rows
 from .losses import AbstractLoss
 from .problem import Problem
@@ -58,8 +59,8 @@ def descend(problem: Problem, loss: AbstractLoss, how: FirstOrder) -> tuple[Prob
             f"{batch}."
         )
     reverse = problem
-    if isinstance(problem.simulation.adjoint, diffrax.ForwardMode):
-        simulation = dataclasses.replace(problem.simulation, adjoint=None)
+    if isinstance(problem.simulation.adjoint, diffrax.ForwardMode | None):
+        simulation = dataclasses.replace(problem.simulation, adjoint=AnyMode())
         reverse = dataclasses.replace(problem, simulation=simulation)
     leaves, first, last, left_out = _descended(reverse, loss, how, batch)
     note = f"{how.steps} steps of the first order took the loss from {first:.4g} to {last:.4g}"
