@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 
 from .evaluations import base_solver
-from .native.backend import checked_name, chosen
+from .native.backend import LARGE, LARGE_IMPLICIT, checked_name, chosen
 from .traced_solve import expose_closure, traced_solve
 
 
@@ -49,7 +49,8 @@ class AnyMode(diffrax.AbstractAdjoint):
                     "one of diffrax's adjoints."
                 )
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
-        solve.backend = chosen(self.backend, solve.jaxpr, implicit)
+        most = LARGE_IMPLICIT if implicit else LARGE
+        solve.backend = chosen(self.backend, solve.jaxpr, most)
         state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
         return state, {**stats, "backend": solve.backend}
 

@@ -75,7 +75,10 @@ def _laid_out(values: Array, rows: np.ndarray) -> Array:
     joined = np.where(given[1:], given[:-1] & (np.diff(rows) == 1), ~given[:-1])
     breaks = np.flatnonzero(~joined) + 1
     runs = np.split(rows, breaks)
-    zeros = lambda n: jnp.zeros((n, *values.shape[1:]), values.dtype)  # noqa: E731
+
+    def zeros(n):
+        return jnp.zeros((n, *values.shape[1:]), values.dtype)
+
     if len(runs) > _PIECES:
         return jnp.concatenate([values, zeros(1)])[rows]
     parts = [zeros(len(r)) if r[0] < 0 else values[r[0] : r[-1] + 1] for r in runs]

@@ -66,8 +66,12 @@ class Drag(AbstractForce):
             force = to_space(R, force)
         omega = kinematics.angular_velocities[0]
         moment = _resistance(self.angular_linear, self.angular_quadratic, omega)
-        one = lambda v: None if v is None else v[None]  # noqa: E731
-        return Loads(one(force), moments=one(moment))
+        return Loads(_row(force), moments=_row(moment))
+
+
+def _row(vector):
+    """The loads of one body."""
+    return None if vector is None else vector[None]
 
 
 def _coefficient(value, argument: str) -> Coefficient:

@@ -88,7 +88,8 @@ def sensitivity(
     - `sensors`: whose readings are differentiated; none for the physical states.
     - `mode`: `"forward"`, `"reverse"`, or `None` to choose by the counts.
     - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
-      Its `adjoint` has to serve the mode; `None` for `rj.AnyMode()`.
+      Its `adjoint` has to serve the mode; `None` for `rj.AnyMode()`, but `diffrax.ForwardMode()` in
+      forward mode with signals, implicit or structure-preserving steps.
 
     **Returns:** a `Sensitivity`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.

@@ -13,7 +13,7 @@ NAMES = ("auto", "native", "xla")
 # 32), that of four four-bars in a row (2,400; 0.9 and 1.6 times), that of six in a batch alone
 # (8,700; 0.5 and 1.2 times). Implicit steps, with their matrices of all unknowns: `Radau5` on a
 # chain of 8 (128,000; 3.6 and 8 times), on Andrews' mechanism (68,000; 0.6 and 2.3 times).
-_LARGE, _LARGE_IMPLICIT = 6_000, 150_000
+LARGE, LARGE_IMPLICIT = 6_000, 150_000
 
 
 class Backend(eqx.Module):
@@ -47,8 +47,8 @@ def checked_name(backend: str) -> str:
     return backend
 
 
-def chosen(asked: str, program: ClosedJaxpr, implicit: bool = False) -> Backend:
-    """The backend for a program; `implicit`, whether it factorises matrices of all unknowns.
+def chosen(asked: str, program: ClosedJaxpr, most: int = LARGE) -> Backend:
+    """The backend for a program; `most`, how large a kernel may be that is not asked for.
 
     **Raises:** `ValueError` if `"native"` was asked for and cannot be.
     """
@@ -64,7 +64,6 @@ def chosen(asked: str, program: ClosedJaxpr, implicit: bool = False) -> Backend:
         reasons = why_not(program)
         if not reasons and asked == "auto":
             size = outside_registers(with_loops(program).jaxpr)
-            most = _LARGE_IMPLICIT if implicit else _LARGE
             if size > most:
                 reasons = [
                     f"the system is large ({size} numbers outside of registers, {most} are the "
@@ -99,7 +98,7 @@ def by_kernel(function: Callable[..., Any], *args: Any) -> Any:
         return whole(passed)
     made = [k for k, x in enumerate(passed) if x is None]
     closed = pruned(closed, made)
-    if chosen("auto", closed, implicit=True) == "native":
+    if chosen("auto", closed, LARGE_IMPLICIT) == "native":
         results = iter(native_call(closed, leaves, strict=False, once=True))
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))

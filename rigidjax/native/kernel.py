@@ -21,7 +21,7 @@ from .builder import Builder
 from .emitter import Emitter
 from .frame import Frame
 from .lanes import I64, POINTER, Lanes
-from .machine import Code, best_width
+from .machine import Code, best_width, is_long
 from .members import argument, store
 from .refill import Parts, Refilled, _KnownTurns, parted
 from .stacks import with_loops
@@ -58,7 +58,8 @@ class Kernel:
                 parts = None
                 self.text = self._emitted(None)
         self.is_refilled = parts is not None
-        self.code = _code(self.text, signature.once, signature.is_batch)
+        fast = signature.once or is_long(self.text, signature.is_batch)
+        self.code = _code(self.text, fast)
         self.name = f"rigidjax_{self.code.name}"
 
     def _emitted(self, parts: Parts | None) -> str:
@@ -80,15 +81,15 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-_codes: dict[tuple[str, bool, bool], Code] = {}
+_codes: dict[tuple[str, bool], Code] = {}
 
 
-def _code(text: str, once: bool, batch: bool) -> Code:
+def _code(text: str, fast: bool) -> Code:
     """Machine code of a module, known to XLA by a name that is the same in every process.
 
     So JAX's cache of compiled programs finds those that call it.
     """
-    key = text, once, batch
+    key = text, fast
     if key not in _codes:
         code = Code(*key)
         function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))

@@ -22,6 +22,11 @@ _PASSES = "3"
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
 
+def is_long(text: str, batch: bool) -> bool:
+    """Whether a module is too long for good code; more of it pays for a batch."""
+    return text.count("\n") > (LONG_BATCH if batch else LONG)
+
+
 @functools.cache
 def processor() -> tuple[str, str]:
     """Name and features of this machine's processor, as LLVM calls them."""
@@ -55,14 +60,12 @@ class Code:
     """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`).
 
     Long modules get few optimisations: those of LLVM take times that grow faster than the length;
-    so does what runs `once`. More of it pays for a `batch`.
+    `fast` leaves out most of them, and what makes good code (see `is_long`).
     """
 
-    def __init__(self, text: str, once: bool = False, batch: bool = False):
-        self.text = text
-        lines = text.count("\n")
-        self._is_fast = once or lines > (LONG_BATCH if batch else LONG)
-        self._passes = _FEW if self._is_fast else _SOME if lines > MIDDLE else ()
+    def __init__(self, text: str, fast: bool = False):
+        self.text, self._is_fast = text, fast
+        self._passes = _FEW if fast else _SOME if text.count("\n") > MIDDLE else ()
         version = ".".join(map(str, llvm.llvm_version_info))
         self.name = disk.digest(text, version, *processor(), _PASSES, *self._passes)
         machine_code = disk.read(self.name)

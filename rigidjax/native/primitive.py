@@ -207,7 +207,10 @@ def _moving(closed, given) -> list[bool]:
 def _dependent(jaxpr, given):
     """Which results depend on the arguments marked in `given`."""
     moved = {var for var, g in zip(jaxpr.invars, given, strict=True) if g}
-    is_moved = lambda atom: isinstance(atom, Var) and atom in moved  # noqa: E731
+
+    def is_moved(atom):
+        return isinstance(atom, Var) and atom in moved
+
     for equation in jaxpr.eqns:
         marks, name = [is_moved(atom) for atom in equation.invars], equation.primitive.name
         if name == "jit":

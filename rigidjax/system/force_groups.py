@@ -70,9 +70,8 @@ class ForceGroup(eqx.Module):
         arguments = (self.force, self.bodies, *seen)
         if self.count == 1:
             # Without a batch of one: see `each`.
-            first = lambda tree: jax.tree.map(lambda leaf: leaf[0], tree)  # noqa: E731
-            force, others = first(self.force), arguments[1:]
-            found = function(force, *(others if self.acts_on_all else first(others)))
+            force, others = _first(self.force), arguments[1:]
+            found = function(force, *(others if self.acts_on_all else _first(others)))
             return jax.tree.map(lambda leaf: leaf[None], found)
         axes = (0, *[None if self.acts_on_all else 0] * (len(arguments) - 1))
         return jax.vmap(function, axes, axis_size=self.count)(*arguments)
@@ -228,3 +227,8 @@ def _ends(force: AbstractForce, of_joints: dict[str, tuple[str, str]]) -> list[s
     """Names of the bodies in the order of the rows of its loads."""
     pairs = [of_joints[name] for name in force.joint_names()]
     return [*force.body_names(), *(name for pair in pairs for name in pair)]
+
+
+def _first(tree):
+    """The first entry of every array."""
+    return jax.tree.map(lambda leaf: leaf[0], tree)

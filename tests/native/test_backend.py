@@ -7,7 +7,9 @@ import numpy as np
 from rule_cases import equations
 
 import rigidjax as rj
+from rigidjax.native import machine
 from rigidjax.native.backend import by_kernel
+from rigidjax.native.kernel import Kernel, Signature
 
 
 def prepared(pair, label):
@@ -44,6 +46,14 @@ def test_tangents_of_what_moves_alone():
     np.testing.assert_array_equal(out[0], 2.0 * x)
     np.testing.assert_array_equal(rates[0], 2.0 * x)
     np.testing.assert_array_equal(rates[2], 0.0 * x)
+
+
+def test_one_program_as_part_of_a_run_and_beside_it(monkeypatch):
+    """Where both get the same few optimisations they are one and the same code."""
+    monkeypatch.setattr(machine, "LONG", 0)
+    closed = jax.make_jaxpr(lambda x: jnp.sin(x) * 3.0)(jnp.arange(3.0))
+    made = [Kernel(closed, Signature((False,), False, once)) for once in (False, True)]
+    assert made[0].code is made[1].code
 
 
 def test_gradients_through_the_preparation():
