@@ -216,6 +216,42 @@ def native_table() -> str:
     return table(header, body) + "\n\n" + measured(rows)
 
 
+def gpu_table() -> str:
+    """Kernels for GPUs: what they take, and what was measured where there was a GPU."""
+    rows = common.read("gpu")
+    assembled = [r for r in rows if "registers" in r]
+    body = [
+        [
+            r["case"], r["architecture"],
+            *(f"{r[k]:,}" for k in ("registers", "spilled_bytes", "stack_bytes", "scratch_bytes")),
+            f"{r['ptx_lines']:,}", f"{r['emit_seconds']:.1f}", f"{r['ptxas_seconds']:.1f}",
+        ]
+        for r in assembled
+    ]  # fmt: skip
+    header = [
+        "kernel", "GPU", "registers", "spilled bytes", "stack", "scratch", "lines of PTX",
+        "seconds to write", "to assemble",
+    ]  # fmt: skip
+    text = table(header, body) + "\n\n" + measured(assembled)
+    launched = [r for r in rows if "batch" in r]
+    if not launched:
+        return text
+    body = [
+        [
+            r["case"], f"{r['batch']:,}", f"{1e3 * r['xla_run_seconds']:.3g}",
+            f"{1e3 * r['native_run_seconds']:.3g}",
+            f"{r['xla_run_seconds'] / r['native_run_seconds']:.1f}", f"{r['difference']:.1e}",
+            f"{r['xla_first_seconds']:.1f}", f"{r['native_first_seconds']:.1f}",
+        ]
+        for r in launched
+    ]  # fmt: skip
+    header = [
+        "kernel", "members", "XLA ms", "kernel ms", "times faster", "from the processor",
+        "first call s, XLA", "kernel",
+    ]  # fmt: skip
+    return text + "\n\n" + table(header, body) + "\n\n" + measured(launched)
+
+
 def thread_table() -> str:
     """Batches by one thread and by all."""
     rows = common.read("threads")
@@ -318,6 +354,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "multibody": ("multibody", multibody_table),
     "native": ("native", native_table),
     "threads": ("threads", thread_table),
+    "gpu": ("gpu", gpu_table),
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
     **SOLVER_TABLES,

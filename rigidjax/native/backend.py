@@ -54,21 +54,18 @@ def chosen(asked: str, program: ClosedJaxpr, most: int = LARGE) -> Backend:
     """
     if asked == "xla":
         return Backend("xla", ('`backend="xla"` was asked for',))
-    platform = jax.default_backend()
-    if platform != "cpu":
-        reasons = [f"native kernels run on the CPU, and JAX's default device is {platform!r}"]
-    else:
-        from .emitter import outside_registers, why_not
-        from .stacks import with_loops
+    from .emitter import outside_registers, why_not
+    from .launch import why_not_here
+    from .stacks import with_loops
 
-        reasons = why_not(program)
-        if not reasons and asked == "auto":
-            size = outside_registers(with_loops(program).jaxpr)
-            if size > most:
-                reasons = [
-                    f"the system is large ({size} numbers outside of registers, {most} are the "
-                    "most): XLA runs it faster"
-                ]
+    reasons = why_not_here(program) or why_not(program)
+    if not reasons and asked == "auto":
+        size = outside_registers(with_loops(program).jaxpr)
+        if size > most:
+            reasons = [
+                f"the system is large ({size} numbers outside of registers, {most} are the "
+                "most): XLA runs it faster"
+            ]
     if not reasons:
         return Backend("native")
     if asked == "native":

@@ -15,7 +15,12 @@ from .lanes import I8, I32, I64, POINTER
 # size, extension, count, types, buffers.
 _EXTENSION, _API, _CONTEXT, _ARGUMENTS, _RESULTS = 8, 16, 24, 40 + 32, 80 + 32
 # XLA_FFI_Api: size, extension, version (size, extension, major, minor), internal, functions.
-_ERROR_DESTROY, _SCHEDULE, _NUM_THREADS = 48 + 8 * 2, 48 + 8 * 11, 48 + 8 * 12
+_FUNCTIONS = 48
+_ERROR_CREATE, _ERROR_DESTROY, _STREAM, _ALLOCATE, _FREE, _SCHEDULE, _NUM_THREADS = (
+    _FUNCTIONS + 8 * k for k in (0, 2, 4, 9, 10, 11, 12)
+)
+# XLA_FFI_Error_Code_INTERNAL. Alignment of scratch memory, and of a message's bytes.
+_INTERNAL, _ALIGNMENT, _MESSAGE = 13, 256, 256
 # XLA_FFI_Metadata_Extension: extension (size, type, next), metadata.
 _METADATA = 24
 # XLA_FFI_Metadata: size, api version (size, extension, major, minor), traits.
@@ -53,8 +58,10 @@ class Frame:
         return self.builder.load(self._offset(pointer, offset), typ=kind)
 
     def _called(self, function, *args):
-        """An error, zero if there is none, of a function of XLA's; `args` after size and
-        extension."""
+        """An error, zero if there is none, of a function of XLA's, and its last argument then.
+
+        `args` are those after size and extension.
+        """
         build = self.builder
         size = 8 * (2 + len(args))
         with build.goto_entry_block():
@@ -65,7 +72,8 @@ class Frame:
         api = self._load(POINTER, self._frame, _API)
         kind = ir.FunctionType(POINTER, [POINTER]).as_pointer()
         pointer = build.inttoptr(self._load(I64, api, function), kind)
-        return build.ptrtoint(build.call(pointer, [frame]), I64)
+        error = build.ptrtoint(build.call(pointer, [frame]), I64)
+        return error, self._load(I64, frame, 8 * (1 + len(args)))
 
     def _failed(self, error):
         """Whether there was an error, which is thrown away."""
@@ -75,22 +83,63 @@ class Frame:
             self._called(_ERROR_DESTROY, error)
         return failed
 
+    def _answer(self, function, *args):
+        """What a function of XLA's puts into its last argument; its error is that of this call."""
+        build = self.builder
+        error, answer = self._called(function, *args)
+        with build.if_then(build.icmp_unsigned("!=", error, ir.Constant(I64, 0))):
+            build.ret(build.inttoptr(error, POINTER))
+        return answer
+
+    def _context(self):
+        return self._load(I64, self._frame, _CONTEXT)
+
+    def stream(self) -> Any:
+        """The GPU's queue in which this call has its turn."""
+        answer = self._answer(_STREAM, self._context(), ir.Constant(I64, 0))
+        return self.builder.inttoptr(answer, POINTER)
+
+    def allocate(self, size: Any) -> Any:
+        """The address of memory of the GPU, as a number."""
+        alignment = ir.Constant(I64, _ALIGNMENT)
+        return self._answer(_ALLOCATE, self._context(), size, alignment, ir.Constant(I64, 0))
+
+    def free(self, address: Any, size: Any) -> None:
+        """Give memory back; what is in the queue may still use it."""
+        self._answer(_FREE, self._context(), size, address)
+
+    def refuse(self, message: str, code: Any) -> None:
+        """Return an error; the message has one `%d`, for the code."""
+        build, module = self.builder, self.builder.module
+        text = ir.Constant(ir.ArrayType(I8, len(message) + 1), bytearray(message.encode() + b"\0"))
+        constant: Any = ir.GlobalVariable(module, text.type, "message")
+        constant.initializer, constant.global_constant = text, True
+        kind = ir.FunctionType(I32, [POINTER, I64, POINTER], var_arg=True)
+        place = build.alloca(ir.ArrayType(I8, _MESSAGE))
+        place, given = (build.inttoptr(build.ptrtoint(x, I64), POINTER) for x in (place, constant))
+        full = ir.Constant(I64, _MESSAGE)
+        build.call(ir.Function(module, kind, "snprintf"), [place, full, given, code])
+        error, _ = self._called(
+            _ERROR_CREATE, build.ptrtoint(place, I64), ir.Constant(I64, _INTERNAL)
+        )
+        build.ret(build.inttoptr(error, POINTER))
+
     def num_threads(self) -> Any:
         """Threads that XLA has for this call, 1 if it does not say."""
         build = self.builder
         with build.goto_entry_block():
             place = build.alloca(I64)
         build.store(ir.Constant(I64, 1), place)
-        context = self._load(I64, self._frame, _CONTEXT)
-        self._failed(self._called(_NUM_THREADS, context, build.ptrtoint(place, I64)))
+        error, _ = self._called(_NUM_THREADS, self._context(), build.ptrtoint(place, I64))
+        self._failed(error)
         return build.load(place, typ=I64)
 
     def schedule(self, task: Any, data: Any) -> Any:
         """Ask for a thread that calls `task(data)`; gives whether that was refused."""
         build = self.builder
-        context = self._load(I64, self._frame, _CONTEXT)
         task, data = (build.ptrtoint(x, I64) for x in (task, data))
-        return self._failed(self._called(_SCHEDULE, context, task, data))
+        error, _ = self._called(_SCHEDULE, self._context(), task, data)
+        return self._failed(error)
 
     def _buffer(self, buffers, k):
         return self._load(POINTER, buffers, 8 * k)

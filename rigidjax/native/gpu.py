@@ -1,10 +1,11 @@
-"""Kernels as PTX, one member of a batch in each thread.
+"""Kernels for GPUs: the program as PTX, one member of a batch in each thread.
 
-The program is walked as for the processor, with a single lane; each thread has its own part of the
-workspace. Text only: nothing here needs a GPU, and nothing launches one yet.
+The program is walked as for the processor, with a single lane. Arrays that are not in registers
+are in the memory of their thread, or, if there are many, in scratch memory of XLA's; threads then
+take one member after another. Text only: `launch` loads and launches it.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
@@ -12,47 +13,101 @@ from llvmlite import ir
 from . import machine
 from .builder import Builder
 from .kernel import Signature, emit_block
-from .lanes import I32, I64, POINTER
+from .lanes import I8, I32, I64, POINTER
 from .stacks import with_loops
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _LAYOUT = "e-p3:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
+# Bytes that a thread has of its own at most: CUDA sets them aside for all threads that can run.
+OWN = 4_096
+# Arguments of a kernel, 4 kB on all GPUs.
+MOST_POINTERS = 500
+NAME = "kernel"
 
 
-def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") -> str:
-    """PTX of a program: an entry `kernel(inputs, outputs, workspace, count)`.
+class Text(NamedTuple):
+    """A kernel for a GPU: `kernel(count, scratch, *pointers)`, as PTX.
+
+    **Attributes:** `ptx`; `scratch`, bytes of scratch memory for each thread.
+    """
+
+    ptx: str
+    scratch: int
+
+
+def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") -> Text:
+    """PTX of a program: an entry `kernel(count, scratch, *inputs, *outputs)`.
 
     **Arguments:** `closed`; `signature`, as of a kernel on the processor; `architecture`, such as
     `"sm_90"`.
 
-    `inputs` and `outputs` point to arrays of pointers; `workspace` has as many bytes for each of
-    `count` members as the comment in the first line says.
+    `count` is the number of members of the batch.
+    **Raises:** `ValueError` for an architecture that is not known.
     """
-    closed = with_loops(closed)
     module: Any = ir.Module("rigidjax")
     module.triple, module.data_layout = _TRIPLE, _LAYOUT
+    scratch = emit_entry(module, closed, signature, _of_thread)
+    module.globals[NAME].calling_convention = "ptx_kernel"
+    return Text(machine.ptx(str(module), architecture), scratch)
+
+
+def emit_entry(module: Any, closed: ClosedJaxpr, signature: Signature, place: Any) -> int:
+    """Emit the function of a thread; gives the bytes of scratch memory that it needs.
+
+    `place(function, builder)` gives the thread's number and the number of all threads.
+    """
+    closed = with_loops(closed)
     size = -(-emit_block(module, closed, signature, 1) // 64) * 64
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64])
-    function: Any = ir.Function(module, kind, "kernel")
-    function.calling_convention = "ptx_kernel"
-    inputs, outputs, workspace, count = function.args
-    entry, run, end = (function.append_basic_block(name) for name in ("entry", "run", "end"))
-    build: Any = Builder(entry)
-    block, threads, thread = (
-        build.zext(_register(build, name), I64) for name in ("ctaid.x", "ntid.x", "tid.x")
+    buffers = len(closed.in_avals), len(closed.out_avals)
+    kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, *[POINTER] * sum(buffers)])
+    function: Any = ir.Function(module, kind, NAME)
+    count, scratch, *pointers = function.args
+    entry, test, turn, end = (
+        function.append_basic_block(name) for name in ("entry", "test", "turn", "end")
     )
-    member = build.add(build.mul(block, threads), thread)
-    build.cbranch(build.icmp_signed("<", member, count), run, end)
-    build.position_at_end(run)
-    offset = build.mul(member, ir.Constant(I64, size))
-    own = build.gep(workspace, [offset], source_etype=ir.IntType(8))
+    build: Any = Builder(entry)
+    thread, threads = place(function, build)
+    inputs = array(build, pointers[: buffers[0]])
+    outputs = array(build, pointers[buffers[0] :])
+    if size <= OWN:
+        own = _forgotten(build, build.alloca(ir.ArrayType(I64, max(size // 8, 1))))
+    else:
+        start = build.mul(thread, ir.Constant(I64, size))
+        own = build.gep(scratch, [start], source_etype=I8)
+    build.branch(test)
+    build.position_at_end(test)
+    member = build.phi(I64)
+    member.add_incoming(thread, entry)
+    build.cbranch(build.icmp_signed("<", member, count), turn, end)
+    build.position_at_end(turn)
     build.call(module.globals["block"], [inputs, outputs, own, member, count])
-    build.branch(end)
+    member.add_incoming(build.add(member, threads), turn)
+    build.branch(test)
     build.position_at_end(end)
     build.ret_void()
-    return f"// {size} bytes of workspace for each member\n" + machine.ptx(
-        str(module), architecture
+    return 0 if size <= OWN else size
+
+
+def array(build: Any, pointers: Any) -> Any:
+    """An array of these pointers, in memory of the function."""
+    place = _forgotten(build, build.alloca(ir.ArrayType(POINTER, max(len(pointers), 1))))
+    for k, pointer in enumerate(pointers):
+        build.store(pointer, build.gep(place, [ir.Constant(I64, k)], source_etype=POINTER))
+    return place
+
+
+def _forgotten(build, place):
+    """A pointer without what llvmlite knows of it."""
+    return build.inttoptr(build.ptrtoint(place, I64), POINTER)
+
+
+def _of_thread(function, build):
+    """The number of a thread of the GPU, and of all of them, by special registers."""
+    block, blocks, size, thread = (
+        build.zext(_register(build, name), I64)
+        for name in ("ctaid.x", "nctaid.x", "ntid.x", "tid.x")
     )
+    return build.add(build.mul(block, size), thread), build.mul(blocks, size)
 
 
 def _register(build, name):

@@ -66,8 +66,7 @@ class Code:
     def __init__(self, text: str, fast: bool = False):
         self.text, self._is_fast = text, fast
         self._passes = _FEW if fast else _SOME if text.count("\n") > MIDDLE else ()
-        version = ".".join(map(str, llvm.llvm_version_info))
-        self.name = disk.digest(text, version, *processor(), _PASSES, *self._passes)
+        self.name = disk.digest(text, _version(), *processor(), _PASSES, *self._passes)
         machine_code = disk.read(self.name)
         # LLVM's passes share state of the process.
         with _LOCK:
@@ -83,6 +82,10 @@ class Code:
         """Where a function of the module begins."""
         return self._engine.get_function_address(name)
 
+    def variable(self, name: str) -> int:
+        """Where a variable of the module is."""
+        return self._engine.get_global_value_address(name)
+
     def optimised(self) -> str:
         """The module after LLVM's passes."""
         with _LOCK:
@@ -96,18 +99,27 @@ class Code:
         return machine.emit_object(self._passed(machine))
 
     def _passed(self, machine):
-        module = llvm.parse_assembly(self.text)
-        module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.slp_vectorization = False
-        builder = llvm.create_pass_builder(machine, options)
-        passes = builder.getModulePassManager()
-        if self._passes:
-            passes = llvm.create_new_module_pass_manager()
-            for name in self._passes:
-                getattr(passes, f"add_{name}_pass")()
-        passes.run(module, builder)
-        return module
+        return _passed(self.text, machine, self._passes)
+
+
+def _version():
+    return ".".join(map(str, llvm.llvm_version_info))
+
+
+def _passed(text, machine, names):
+    """A module after these of LLVM's passes; if none is named, after those that make good code."""
+    module = llvm.parse_assembly(text)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    if names:
+        passes = llvm.create_new_module_pass_manager()
+        for name in names:
+            getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
+    return module
 
 
 def ptx(text: str, architecture: str = "sm_80") -> str:
@@ -118,14 +130,16 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
     """
     if architecture not in GPUS:
         raise ValueError(f"`architecture` must be one of {', '.join(GPUS)}; got {architecture!r}.")
+    names = _SOME if text.count("\n") > MIDDLE else ()
+    name = disk.digest(text, _version(), architecture, _PASSES, *names)
+    kept = disk.read(name)
+    if kept is not None:
+        return kept.decode()
     with _LOCK:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
         target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
         machine = target.create_target_machine(cpu=architecture, opt=3)
-        module = llvm.parse_assembly(text)
-        module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        passes = llvm.create_pass_builder(machine, options)
-        passes.getModulePassManager().run(module, passes)
-        return machine.emit_assembly(module)
+        made = machine.emit_assembly(_passed(text, machine, names))
+    disk.write(name, made.encode())
+    return made

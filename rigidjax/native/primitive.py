@@ -2,7 +2,8 @@
 
 A batch (`jax.vmap`, any number of them) is lanes of the same call, and lanes whose member has
 finished take another one (see `refill`). The derivative is a call of the differentiated program,
-which is linear in the tangents and can be transposed. Off the CPU it is the program itself.
+which is linear in the tangents and can be transposed. On a GPU of CUDA members are threads; on
+other devices it is the program itself.
 """
 
 import functools
@@ -18,6 +19,7 @@ from ..meshes import alike, results, without_mesh
 from .emitter import NoRule
 from .expansions import EXPANSIONS
 from .kernel import Signature, kernel
+from .launch import launched
 
 # Tangents that a kernel for a batch may compute side by side.
 _MOST_TANGENTS = 16
@@ -80,10 +82,10 @@ def _by_xla(*args, closed, batched, size, linear, mode):
 EXPANSIONS["native_call"] = _by_xla
 
 
-def _by_kernel(*args, closed, batched, size, linear, mode):
+def _by_kernel(kernel_of, *args, closed, batched, size, linear, mode):
     try:
         signature = Signature(batched, size is not None, mode.once)
-        made = None if mode.by_xla else kernel(closed, signature)
+        made = None if mode.by_xla else kernel_of(closed, signature)
     except NoRule:
         if mode.strict:
             raise
@@ -100,7 +102,9 @@ def _lowering(function):
 
 
 mlir.register_lowering(native_call_p, _lowering(_by_xla))
-mlir.register_lowering(native_call_p, _lowering(_by_kernel), platform="cpu")
+for _platform, _kernel_of in ("cpu", kernel), ("cuda", launched):
+    _lower = functools.partial(_by_kernel, _kernel_of)
+    mlir.register_lowering(native_call_p, _lowering(_lower), platform=_platform)
 
 
 def _batch(args, axes, *, closed, batched, size, linear, mode):

@@ -62,7 +62,7 @@ QUICK = ("functions", "extremes", "loops")
 def written(name, architecture):
     closed = whole_run() if name == "run" else jax.make_jaxpr(PROGRAMS[name])(X, Y)
     batched = (True,) * len(closed.in_avals)
-    return gpu.ptx(closed, Signature(batched, True), architecture)
+    return gpu.ptx(closed, Signature(batched, True), architecture).ptx
 
 
 @pytest.mark.skipif(PTXAS is None, reason="`ptxas` of the CUDA toolkit is not installed")

@@ -1,0 +1,153 @@
+"""Kernels on a GPU: registers and memory of each, and, where there is a GPU, members in a second.
+
+Every kernel is written as PTX for two generations of GPUs and assembled by `ptxas` of the CUDA
+toolkit, which tells its registers, its memory and what it spills. On a machine with a GPU runs
+are compared with those of the processor, and with XLA's on the GPU.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import _common as common
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from native import TIGHT, end, members
+
+import rigidjax as rj
+from rigidjax.native import gpu, launch
+from rigidjax.native.kernel import Signature
+
+ARCHITECTURES = "sm_80", "sm_90"
+BATCHES = 1_024, 32_768, 1_000_000
+
+
+class Case(NamedTuple):
+    """What is measured: the function for a backend, and arguments of that many members."""
+
+    form: Callable[[str], Callable[..., Any]]
+    arguments: Callable[[int], tuple[Any, ...]]
+
+
+def _top(backend: str) -> Callable[..., Any]:
+    run = end(backend, **TIGHT)
+    return lambda moments, rates: run(moments, rates)[0]
+
+
+def _tangent(backend: str) -> Callable[..., Any]:
+    last = _top(backend)
+    return lambda m, w: jax.jvp(lambda x: last(x, w), (m,), (m,))
+
+
+def _gradient(backend: str) -> Callable[..., Any]:
+    last = _top(backend)
+    return jax.grad(lambda m, w: last(m, w)[0], argnums=(0, 1))
+
+
+def _radau(backend: str) -> Callable[..., Any]:
+    run = end(backend, solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6)
+    return lambda moments, rates: run(moments, rates)[0]
+
+
+def _four_bar(backend: str) -> Callable[..., Any]:
+    problem = rj.problems.four_bar()
+    model, state = rj.NullSpace(problem.system), problem.state0
+    rates = state.velocity, state.angular_velocity
+
+    def run(scale):
+        faster = eqx.tree_at(
+            lambda s: (s.velocity, s.angular_velocity), state, tuple(scale * x for x in rates)
+        )
+        return rj.simulate(model, faster, 0.2, backend=backend, throw=False).ys[-1]
+
+    return run
+
+
+def _speeds(count: int) -> tuple[Any, ...]:
+    """Factors of the velocities at the start."""
+    return (jnp.linspace(1.0, 1.2, count),)
+
+
+CASES = {
+    "top, Dopri5": Case(_top, members),
+    "top, Dopri5: one tangent": Case(_tangent, members),
+    "top, Dopri5: gradient": Case(_gradient, members),
+    "top, Radau5": Case(_radau, members),
+    "four-bar, Dopri8": Case(_four_bar, _speeds),
+}
+
+
+def assembled(case: Case, architecture: str) -> dict[str, Any]:
+    """What `ptxas` tells of a kernel; its text alone where there is none."""
+    closed = jax.make_jaxpr(case.form("native"))(*(x[0] for x in case.arguments(1)))
+    begin = time.perf_counter()
+    text = gpu.ptx(closed, Signature((True,) * len(closed.in_avals), True), architecture)
+    found = {
+        "emit_seconds": time.perf_counter() - begin,
+        "ptx_lines": text.ptx.count("\n"),
+        "scratch_bytes": text.scratch,
+    }
+    program = shutil.which("ptxas")
+    if program is None:
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "kernel.ptx"
+        source.write_text(text.ptx)
+        command = [program, "-v", f"-arch={architecture}", str(source), "-o", f"{source}.cubin"]
+        begin = time.perf_counter()
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    found["ptxas_seconds"] = time.perf_counter() - begin
+    for key, pattern in (
+        ("registers", r"Used (\d+) registers"),
+        ("stack_bytes", r"(\d+) bytes stack frame"),
+        ("spilled_bytes", r"(\d+) bytes spill stores"),
+    ):
+        found[key] = max(int(n) for n in re.findall(pattern, said))
+    return found
+
+
+def measured(case: Case, count: int) -> dict[str, Any]:
+    """Times of a batch on the GPU by a kernel and by XLA, and how far from the processor's."""
+    args = case.arguments(count)
+    programs = {name: jax.jit(jax.vmap(case.form(name))) for name in ("native", "xla")}
+    found: dict[str, Any] = {"batch": count}
+    for name, program in programs.items():
+        found[f"{name}_first_seconds"] = common.seconds(lambda p=program: p(*args))
+    calls = {name: (lambda p=program: p(*args)) for name, program in programs.items()}
+    for name, times in common.interleaved(calls, 5).items():
+        found[f"{name}_run_seconds"] = common.summary(times)["run_seconds_min"]
+    few = [np.asarray(x[:1_024]) for x in args]
+    with jax.default_device(jax.devices("cpu")[0]):
+        expected = jax.jit(jax.vmap(case.form("native")))(*few)
+    here = programs["native"](*map(jnp.asarray, few))
+    pairs = zip(jax.tree.leaves(here), jax.tree.leaves(expected), strict=True)
+    found["difference"] = max(float(np.max(np.abs(np.asarray(a) - b))) for a, b in pairs)
+    return found
+
+
+def rows(smoke: bool) -> list[dict[str, Any]]:
+    out = []
+    for name, case in list(CASES.items())[: 1 if smoke else None]:
+        for architecture in ARCHITECTURES:
+            out.append(
+                {"case": name, "architecture": architecture, **assembled(case, architecture)}
+            )
+            print(out[-1], flush=True)
+        if launch.architecture() is not None and launch.driver() is not None:
+            for count in BATCHES[: 1 if smoke else None]:
+                out.append({"case": name, **measured(case, count)})
+                print(out[-1], flush=True)
+    return out
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    common.double_precision()
+    common.write("gpu", rows(options.smoke), options.smoke)

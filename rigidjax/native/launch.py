@@ -1,0 +1,213 @@
+"""Kernels on a GPU: loaded by CUDA's driver, launched on XLA's stream.
+
+The handler that XLA calls is code of the processor: it reads the buffers from the call frame,
+takes scratch memory from XLA and calls the driver. Python takes no part in a call.
+"""
+
+import ctypes
+import functools
+from typing import Any, Protocol
+
+import jax
+from jax.extend.core import ClosedJaxpr
+from llvmlite import ir
+
+from . import disk, gpu
+from .emitter import NoRule
+from .frame import Frame
+from .kernel import Signature
+from .lanes import I32, I64, POINTER
+from .machine import GPUS, Code
+
+# Threads of a block; threads at most of a kernel with scratch memory, and bytes of that.
+_BLOCK, _THREADS, _SCRATCH = 32, 1 << 17, 1 << 30
+_LIBRARY = "libcuda.so.1"
+# Of a jit option of CUDA: where it writes what is wrong with a text, and how much at most.
+_LOG, _LOG_BYTES = 5, 6
+
+
+class Driver(Protocol):
+    """What is asked of CUDA's driver."""
+
+    def load(self, ptx: str) -> int:
+        """A kernel of a text, as the driver names it."""
+        ...
+
+    @property
+    def launch(self) -> int:
+        """The address of the function that launches a kernel."""
+        ...
+
+
+class Cuda:
+    """CUDA's driver, which JAX has loaded too."""
+
+    def __init__(self):
+        self._library = ctypes.CDLL(_LIBRARY)
+        self._called("cuInit", 0)
+
+    def load(self, ptx: str) -> int:
+        """A kernel of a text, compiled for the GPU that it runs on.
+
+        **Raises:** `RuntimeError` if the driver does not take it.
+        """
+        log = ctypes.create_string_buffer(4_096)
+        options = (ctypes.c_int * 2)(_LOG, _LOG_BYTES)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), ctypes.sizeof(log))
+        library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+        text = ptx.encode() + b"\0"
+        self._called(
+            "cuLibraryLoadData", ctypes.byref(library), text, options, values, 2, None, None, 0,
+            log=log,
+        )  # fmt: skip
+        self._called("cuLibraryGetKernel", ctypes.byref(kernel), library, gpu.NAME.encode())
+        return kernel.value or 0
+
+    @property
+    def launch(self) -> int:
+        """The address of `cuLaunchKernel`."""
+        return ctypes.cast(self._library.cuLaunchKernel, ctypes.c_void_p).value or 0
+
+    def _called(self, name, *args, log=None):
+        code = getattr(self._library, name)(*args)
+        if code:
+            text = ctypes.c_char_p()
+            self._library.cuGetErrorName(code, ctypes.byref(text))
+            more = log.value.decode(errors="replace") if log is not None else ""
+            known = (text.value or b"").decode()
+            raise RuntimeError(
+                f'CUDA\'s {name} failed with {known} ({code}). {more} Use `backend="xla"`, or a '
+                "driver for CUDA 12 or newer."
+            )
+
+
+@functools.cache
+def driver() -> Driver | None:
+    """CUDA's driver; `None` on a machine without one."""
+    try:
+        return Cuda()
+    except (OSError, RuntimeError):
+        return None
+
+
+@functools.cache
+def architecture() -> str | None:
+    """The newest of `GPUS` that all of JAX's GPUs can run; `None` without such a GPU."""
+    try:
+        devices: Any = jax.devices("cuda")
+    except RuntimeError:
+        return None
+    capabilities = [int(d.compute_capability.replace(".", "")) for d in devices]
+    fit = [name for name in GPUS if int(name[3:]) <= min(capabilities)]
+    return fit[-1] if fit else None
+
+
+def why_not_here(closed: ClosedJaxpr) -> list[str]:
+    """What keeps a program from being a kernel on JAX's default device; empty if nothing."""
+    platform = jax.default_backend()
+    if platform == "cpu":
+        return []
+    if platform == "gpu" and driver() and architecture():
+        return _too_many(closed)
+    return [
+        f"native kernels run on processors and on NVIDIA's GPUs ({GPUS[0]} or newer, with a "
+        f"driver for CUDA 12), and JAX's default device is {platform!r}"
+    ]
+
+
+class Launched:
+    """A kernel on GPUs, for one program and signature."""
+
+    def __init__(self, closed: ClosedJaxpr, signature: Signature, processor: str, cuda: Driver):
+        # Kept, so that its address stays its own.
+        self.source = closed
+        self.text = gpu.ptx(closed, signature, processor)
+        handler = handler_text(closed, signature, self.text.scratch)
+        self._code = Code(handler)
+        for name, value in ("kernel", cuda.load(self.text.ptx)), ("launch", cuda.launch):
+            ctypes.c_void_p.from_address(self._code.variable(name)).value = value
+        self.handler = self._code.address("handler")
+        self.name = f"rigidjax_{disk.digest(self.text.ptx, handler)}"
+
+
+def _too_many(closed):
+    buffers = len(closed.in_avals) + len(closed.out_avals)
+    if buffers <= gpu.MOST_POINTERS:
+        return []
+    return [f"a kernel of CUDA's takes {gpu.MOST_POINTERS} arrays at most, this has {buffers}"]
+
+
+_kernels: dict[Any, Launched] = {}
+
+
+def launched(closed: ClosedJaxpr, signature: Signature) -> Launched | None:
+    """The kernel of a program, known to XLA; `None` on a machine without such a GPU.
+
+    **Raises:** `NoRule`; `RuntimeError` if CUDA's driver does not take it.
+    """
+    cuda, name = driver(), architecture()
+    if cuda is None or name is None:
+        return None
+    if reasons := _too_many(closed):
+        raise NoRule(*reasons)
+    key = id(closed), signature
+    if key not in _kernels:
+        made = Launched(closed, signature, name, cuda)
+        function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(made.handler)
+        jax.ffi.register_ffi_target(
+            made.name, jax.ffi.pycapsule(function), platform="CUDA", api_version=1
+        )
+        _kernels[key] = made
+    return _kernels[key]
+
+
+def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int) -> str:
+    """The module of the function that XLA calls; its variables are to be set before."""
+    module: Any = ir.Module("rigidjax")
+    variables = [_variable(module, name) for name in ("kernel", "launch")]
+    frame = Frame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
+    build, nothing = frame.builder, ir.Constant(POINTER, None)
+    count = frame.first_extent(frame.results, 0) if signature.is_batch else _number(1)
+    with build.if_then(build.icmp_signed("<", count, _number(1))):
+        build.ret(nothing)
+    threads = count
+    if scratch:
+        most = _number(min(_THREADS, max(_SCRATCH // scratch, _BLOCK)))
+        threads = build.select(build.icmp_signed("<", count, most), count, most)
+    blocks = build.sdiv(build.add(threads, _number(_BLOCK - 1)), _number(_BLOCK))
+    stream = frame.stream()
+    size = build.mul(blocks, _number(_BLOCK * scratch))
+    memory = frame.allocate(size) if scratch else _number(0)
+    # Where the values of the kernel's arguments are.
+    first = gpu.array(build, [build.inttoptr(x, POINTER) for x in (count, memory)])
+    places = [_at(build, first, k) for k in range(2)]
+    for buffers, avals in (frame.arguments, closed.in_avals), (frame.results, closed.out_avals):
+        pointers = frame.pointers(buffers, len(avals))
+        places += [_at(build, pointers, k) for k in range(len(avals))]
+    kind = ir.FunctionType(I32, [POINTER, *[I32] * 7, *[POINTER] * 3]).as_pointer()
+    kernel, launch = (build.load(v, typ=I64) for v in variables)
+    extents = build.trunc(blocks, I32), *(ir.Constant(I32, n) for n in (1, 1, _BLOCK, 1, 1, 0))
+    code = build.call(
+        build.inttoptr(launch, kind),
+        [build.inttoptr(kernel, POINTER), *extents, stream, gpu.array(build, places), nothing],
+    )
+    if scratch:
+        frame.free(memory, size)
+    with build.if_then(build.icmp_signed("!=", code, ir.Constant(I32, 0))):
+        frame.refuse("CUDA could not launch a native kernel of rigidjax: its error %d", code)
+    build.ret(nothing)
+    return str(module)
+
+
+def _number(value):
+    return ir.Constant(I64, value)
+
+
+def _at(build, pointers, k):
+    return build.gep(pointers, [_number(k)], source_etype=POINTER)
+
+
+def _variable(module, name):
+    variable: Any = ir.GlobalVariable(module, I64, name)
+    variable.initializer = _number(0)
+    return variable

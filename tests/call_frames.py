@@ -1,0 +1,190 @@
+"""XLA's call frame and CUDA's driver, played by the processor.
+
+Structures as `xla/ffi/api/c_api.h` of jaxlib has them, written down once more: the package has
+offsets alone.
+"""
+
+import ctypes as c
+
+import numpy as np
+from llvmlite import ir
+
+from rigidjax.native import gpu
+from rigidjax.native.lanes import I64
+from rigidjax.native.machine import Code
+
+BASE = [("size", c.c_size_t), ("extension", c.c_void_p)]
+
+
+def structure(name, *fields):
+    return type(name, (c.Structure,), {"_fields_": [*BASE, *fields]})
+
+
+Version = structure("Version", ("major", c.c_int), ("minor", c.c_int))
+Buffer = structure(
+    "Buffer",
+    ("dtype", c.c_int),
+    ("data", c.c_void_p),
+    ("rank", c.c_int64),
+    ("dims", c.POINTER(c.c_int64)),
+)
+Buffers = structure(
+    "Buffers", ("count", c.c_int64), ("types", c.c_void_p), ("buffers", c.POINTER(c.c_void_p))
+)
+Attributes = structure(
+    "Attributes", ("count", c.c_int64), ("types", c.c_void_p), ("names", c.c_void_p),
+    ("values", c.c_void_p),
+)  # fmt: skip
+CallFrame = structure(
+    "CallFrame", ("api", c.c_void_p), ("context", c.c_void_p), ("stage", c.c_int),
+    ("arguments", Buffers), ("results", Buffers), ("attributes", Attributes),
+    ("future", c.c_void_p),
+)  # fmt: skip
+StreamGet = structure("StreamGet", ("context", c.c_void_p), ("stream", c.c_void_p))
+Allocate = structure(
+    "Allocate", ("context", c.c_void_p), ("bytes", c.c_size_t), ("alignment", c.c_size_t),
+    ("data", c.c_void_p),
+)  # fmt: skip
+Free = structure("Free", ("context", c.c_void_p), ("bytes", c.c_size_t), ("data", c.c_void_p))
+Create = structure("Create", ("message", c.c_char_p), ("code", c.c_int))
+
+FUNCTIONS = (
+    "Error_Create Error_GetMessage Error_Destroy Handler_Register Stream_Get Type_Register "
+    "ExecutionContext_Get State_Set State_Get DeviceMemory_Allocate DeviceMemory_Free "
+    "ThreadPool_Schedule ThreadPool_NumThreads"
+).split()
+POINTERS = [(name, c.c_void_p) for name in ("internal", *FUNCTIONS)]
+Api = structure("Api", ("version", Version), *POINTERS)
+CONTEXT, STREAM, ERROR, REFUSED = 4711, 815, 99, 77
+
+
+class Metadata(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t), ("version", Version), ("traits", c.c_uint32), ("type", c.c_int64)
+    ]  # fmt: skip
+
+
+class Question(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t), ("kind", c.c_int), ("next", c.c_void_p), ("metadata", c.c_void_p)
+    ]  # fmt: skip
+
+
+def version_of(handler):
+    """What a handler answers when XLA asks for its version."""
+    metadata = Metadata()
+    question = Question(metadata=c.addressof(metadata))
+    frame = CallFrame(extension=c.addressof(question))
+    assert call(handler, frame) is None
+    return metadata.version.major, metadata.version.minor
+
+
+def call(handler, frame):
+    return c.CFUNCTYPE(c.c_void_p, c.c_void_p)(handler)(c.addressof(frame))
+
+
+class Device:
+    """A GPU played by the processor: XLA's functions, and the driver's."""
+
+    def __init__(self, closed, signature, code=0, has_memory=True):
+        self.code, self.has_memory = code, has_memory
+        self.texts, self.memory, self.freed, self.messages = [], {}, [], []
+        self.launches = []
+        module = ir.Module("host")
+        self._kernel(module, closed, signature)
+        self._kept = [
+            c.CFUNCTYPE(c.c_void_p, c.POINTER(kind))(function)
+            for kind, function in (
+                (Create, self._create), (StreamGet, self._stream), (Allocate, self._allocate),
+                (Free, self._free),
+            )
+        ]  # fmt: skip
+        names = "Error_Create", "Stream_Get", "DeviceMemory_Allocate", "DeviceMemory_Free"
+        addresses = (c.cast(f, c.c_void_p).value for f in self._kept)
+        self.api = Api(**dict(zip(names, addresses, strict=True)))
+        kind = c.CFUNCTYPE(
+            c.c_int, c.c_void_p, *[c.c_uint] * 7, c.c_void_p, c.POINTER(c.c_void_p), c.c_void_p
+        )
+        self._launch = kind(self._launched)
+
+    # The driver.
+
+    def load(self, ptx):
+        self.texts.append(ptx)
+        return 42
+
+    @property
+    def launch(self):
+        return c.cast(self._launch, c.c_void_p).value
+
+    def _kernel(self, module, closed, signature):
+        """The kernel as code of the processor: the same but for where a thread's number is."""
+
+        def place(function, build):
+            found = []
+            for name in ("thread", "threads"):
+                variable = ir.GlobalVariable(module, I64, name)
+                variable.initializer = ir.Constant(I64, 0)
+                found.append(build.load(variable, typ=I64))
+            return found
+
+        self.scratch = gpu.emit_entry(module, closed, signature, place)
+        self._host = Code(str(module))
+        self._numbers = [
+            c.c_int64.from_address(self._host.variable(k)) for k in ("thread", "threads")
+        ]
+        count = len(closed.in_avals) + len(closed.out_avals)
+        kind = c.CFUNCTYPE(None, c.c_int64, *[c.c_void_p] * (1 + count))
+        self._run, self._count = kind(self._host.address(gpu.NAME)), count
+
+    def _launched(self, kernel, gx, gy, gz, bx, by, bz, shared, stream, places, extra):
+        assert (gy, gz, by, bz, shared, extra) == (1, 1, 1, 1, 0, None)
+        assert (kernel, stream) == (42, STREAM)
+        self.launches.append((gx, bx))
+        values = [c.c_int64.from_address(places[k]).value for k in range(2 + self._count)]
+        self._numbers[1].value = gx * bx
+        for thread in range(gx * bx):
+            self._numbers[0].value = thread
+            self._run(*values)
+        return self.code
+
+    # XLA's functions.
+
+    def _create(self, args):
+        self.messages.append((args[0].message.decode(), args[0].code))
+        return ERROR
+
+    def _stream(self, args):
+        assert args[0].context == CONTEXT
+        args[0].stream = STREAM
+
+    def _allocate(self, args):
+        if not self.has_memory:
+            return REFUSED
+        memory = c.create_string_buffer(args[0].bytes)
+        args[0].data = c.addressof(memory)
+        self.memory[args[0].data] = memory
+
+    def _free(self, args):
+        assert args[0].bytes == len(self.memory[args[0].data])
+        self.freed.append(args[0].data)
+
+    def called(self, handler, arguments, results):
+        """What the handler returns, for arrays."""
+        kept = []
+
+        def buffers(arrays):
+            each = []
+            for x in arrays:
+                dims = (c.c_int64 * x.ndim)(*x.shape)
+                each.append(Buffer(data=x.ctypes.data, rank=x.ndim, dims=dims))
+            pointers = (c.c_void_p * max(len(each), 1))(*map(c.addressof, each))
+            kept.append((each, pointers))
+            return Buffers(count=len(each), buffers=pointers)
+
+        assert all(isinstance(x, np.ndarray) for x in (*arguments, *results))
+        frame = CallFrame(
+            api=c.addressof(self.api), context=CONTEXT, stage=3, arguments=buffers(arguments),
+            results=buffers(results),
+        )  # fmt: skip
+        return call(handler, frame)

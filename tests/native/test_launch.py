@@ -1,0 +1,208 @@
+"""Launches on a GPU: the handler's own work, with XLA and CUDA played by the processor.
+
+Kernels are those of GPUs but for the registers that hold a thread's number. Where there is a GPU,
+the last tests run on it.
+"""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from call_frames import ERROR, REFUSED, Device, version_of
+
+import rigidjax as rj
+from rigidjax import native
+from rigidjax.native import gpu, launch
+from rigidjax.native.emitter import NoRule
+from rigidjax.native.frame import VERSION
+from rigidjax.native.kernel import Signature
+
+HAS_GPU = launch.architecture() is not None
+
+
+def loops(x, y):
+    """Branches, turns that depend on the data, a table whose places do too."""
+
+    def turn(carry):
+        k, x, history = carry
+        x = jax.lax.cond(x[0] > 2.0, lambda v: v * 1.3, lambda v: v + jnp.sin(v) + y, x)
+        return k + 1, x, history.at[k % 20].set(x)
+
+    start = 0, x, jnp.zeros((20, 3))
+    k, x, history = jax.lax.while_loop(lambda carry: carry[1][0] < 50.0, turn, start)
+    return x, history[k % 7], k
+
+
+def large(x):
+    """A table of 1,000 numbers, read and written where the data say."""
+
+    def turn(k, table):
+        return table.at[(7 * k) % 1_000].add(table[k] * x)
+
+    return jax.lax.fori_loop(0, 1_500, turn, jnp.linspace(0.0, 1.0, 1_000)).sum()
+
+
+def launched(closed, batched, count, inputs, **device):
+    """What the handler returns, the results, and the device."""
+    signature = Signature(batched, count is not None)
+    played = Device(closed, signature, **device)
+    made = launch.Launched(closed, signature, "sm_90", played)
+    assert version_of(made.handler) == VERSION
+    lead = () if count is None else (count,)
+    results = [np.zeros((*lead, *a.shape), a.dtype) for a in closed.out_avals]
+    return played.called(made.handler, inputs, results), results, played
+
+
+@pytest.mark.parametrize("count", [None, 0, 1, 33])
+def test_results(count):
+    """Those of XLA for each member, an argument that all share, and branches and loops."""
+    x = np.linspace(1.0, 1.4, 3 * (count or 1)).reshape(-1, 3)
+    y = np.array([0.01, 0.02, 0.03])
+    closed = jax.make_jaxpr(loops)(x[0], y)
+    given = x[0] if count is None else x[: count or 0]
+    error, found, device = launched(closed, (count is not None, False), count, [given, y])
+    assert error is None
+    if count == 0:
+        assert device.launches == []
+        return
+    expected = jax.vmap(loops, (0, None))(x, y)
+    for a, b in zip(found, jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b[0] if count is None else b, rtol=1e-12)
+    assert device.launches == [(-(-(count or 1) // 32), 32)]
+
+
+def test_scratch_memory(monkeypatch):
+    """Threads take several members where memory does not suffice for all at once."""
+    monkeypatch.setattr(launch, "_THREADS", 64)
+    closed = jax.make_jaxpr(large)(1.0)
+    x = np.linspace(0.0, 0.5, 200)
+    error, (found,), device = launched(closed, (True,), 200, [x])
+    assert error is None
+    assert device.scratch > gpu.OWN
+    assert device.launches == [(2, 32)]
+    assert list(device.memory) == device.freed
+    np.testing.assert_allclose(found, jax.vmap(large)(x), rtol=1e-13)
+
+
+def end(backend):
+    """Final unknowns of a run, of its rates at the start."""
+    model = rj.NullSpace(rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25])))
+
+    def run(rates):
+        state = rj.State(angular_velocity=rates[None])
+        solver = diffrax.Dopri5()
+        return rj.simulate(model, state, 0.1, solver=solver, backend=backend, throw=False).ys[-1]
+
+    return run
+
+
+RATES = jnp.array([[0.1, 0.0, 20.0], [0.3, 0.1, 10.0], [0.0, 5.0, 1.0]])
+
+
+def test_whole_run():
+    """A batch of runs, with control of the steps and projections: those of XLA."""
+    closed = jax.make_jaxpr(end("native"))(RATES[0])
+    error, (found,), _ = launched(closed, (True,), 3, [np.asarray(RATES)])
+    assert error is None
+    np.testing.assert_allclose(found, jax.vmap(end("xla"))(RATES), rtol=1e-11, atol=1e-13)
+
+
+def test_errors():
+    """What XLA and CUDA report is what the call reports."""
+    closed = jax.make_jaxpr(jnp.sin)(1.0)
+    error, _, device = launched(closed, (True,), 3, [np.ones(3)], code=700)
+    assert error == ERROR
+    assert device.messages == [
+        ("CUDA could not launch a native kernel of rigidjax: its error 700", 13)
+    ]
+    closed = jax.make_jaxpr(large)(1.0)
+    error, _, device = launched(closed, (True,), 3, [np.ones(3)], has_memory=False)
+    assert error == REFUSED
+    assert device.launches == []
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """A machine that seems to have a GPU."""
+    device = Device(jax.make_jaxpr(jnp.sin)(1.0), Signature((True,), True))
+    monkeypatch.setattr(launch, "driver", lambda: device)
+    monkeypatch.setattr(launch, "architecture", lambda: "sm_90")
+    return device
+
+
+def lowered(function, *args):
+    return jax.jit(function).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def test_lowered_to_a_call(played):
+    """In programs for CUDA a kernel is a call by its name, one for a batch of batches."""
+    kernel = native.jit(lambda x: jnp.sin(x) * jnp.cos(x))
+    text = lowered(jax.vmap(jax.vmap(kernel)), jnp.ones((3, 5)))
+    assert text.count("@rigidjax_") == 1
+    assert len(played.texts) == 1
+    assert ".target sm_90" in played.texts[0]
+
+
+def test_lowered_to_the_program_without_a_driver():
+    if HAS_GPU:
+        pytest.skip("this machine has a GPU")
+    assert "@rigidjax_" not in lowered(native.jit(jnp.sin), 1.0)
+
+
+def test_too_many_arguments(played):
+    closed = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * gpu.MOST_POINTERS)
+    signature = Signature((True,) * gpu.MOST_POINTERS, True)
+    with pytest.raises(NoRule, match="takes 500 arrays at most, this has 501"):
+        launch.launched(closed, signature)
+    assert played.texts == []
+
+
+def test_default_device(monkeypatch, played):
+    """Why a run is not native says what devices there are kernels for."""
+    few = jax.make_jaxpr(jnp.sin)(1.0)
+    for kind, driver, known in (
+        ("tpu", played, False),
+        ("gpu", None, False),
+        ("gpu", played, True),
+    ):
+        monkeypatch.setattr(jax, "default_backend", lambda kind=kind: kind)
+        monkeypatch.setattr(launch, "driver", lambda driver=driver: driver)
+        reasons = launch.why_not_here(few)
+        assert reasons == [] if known else f"default device is {kind!r}" in reasons[0]
+    many = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * 600)
+    assert "500 arrays at most, this has 601" in launch.why_not_here(many)[0]
+
+
+def test_capabilities(monkeypatch):
+    """The architecture that all GPUs can run."""
+
+    class Gpu:
+        def __init__(self, capability):
+            self.compute_capability = capability
+
+    for capabilities, expected in (
+        (["9.0"], "sm_90"), (["12.0"], "sm_90"), (["9.0", "8.6"], "sm_86"), (["7.5"], None),
+    ):  # fmt: skip
+        monkeypatch.setattr(jax, "devices", lambda kind, c=capabilities: [Gpu(x) for x in c])
+        assert launch.architecture.__wrapped__() == expected
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="no GPU of NVIDIA's")
+@pytest.mark.parametrize("count", [1, 1_000, 300_000])
+def test_runs_on_a_gpu(count):
+    """A batch of runs: those of the processor."""
+    rates = RATES[0] * (1.0 + jnp.linspace(0.0, 0.1, count)[:, None])
+    found = []
+    for kind in ("cuda", "cpu"):
+        with jax.default_device(jax.devices(kind)[0]):
+            found.append(np.asarray(jax.jit(jax.vmap(end("native")))(rates)))
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="no GPU of NVIDIA's")
+def test_scratch_memory_on_a_gpu():
+    x = jnp.linspace(0.0, 0.5, 200_000)
+    np.testing.assert_allclose(
+        jax.jit(jax.vmap(native.jit(large)))(x), jax.vmap(large)(x), rtol=1e-12
+    )
