@@ -10,7 +10,7 @@ import numpy as np
 
 from .solvers.after_step import AbstractAfterStep, Projected, Recharted
 from .solvers.knots import Pinned
-from .solvers.unrolled import Unrolled
+from .solvers.unrolled import StageLoop, Unrolled
 
 # Evaluations by the number of the run, filled by call-backs of runs that are being counted.
 _counts: dict[int, int] = {}
@@ -24,6 +24,7 @@ def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
         Recharted,
         Pinned,
         Unrolled,
+        StageLoop,
     ):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return solver

@@ -18,7 +18,7 @@ from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
 from .solvers.structure.base import ModelTerm
 from .solvers.terms import AbstractDAETerm, unwrapped
-from .solvers.unrolled import forward_stages, is_small, rate
+from .solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
 
 
 def traced_solve(kwargs, checkpoints):
@@ -94,12 +94,12 @@ class TracedSolve:
     def run(self, adjoint, primals, others, written_out=False):
         """Outputs (differentiable, others) of the loop of `adjoint`.
 
-        `written_out`: whether stages are, if the vector field is small.
+        `written_out`: whether stages are, if the vector field is small enough for the backend.
         """
         kwargs = self.kwargs(primals, others)
-        if written_out and _is_small(kwargs):
-            kwargs["solver"] = unrolled(kwargs["solver"])
-        elif isinstance(adjoint, diffrax.ForwardMode):
+        if written_out:
+            kwargs["solver"] = self.staged(kwargs)
+        if isinstance(adjoint, diffrax.ForwardMode):
             kwargs["solver"] = forward_stages(kwargs["solver"])
         arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
@@ -108,6 +108,15 @@ class TracedSolve:
         first = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if diff]
         second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
         return first, second
+
+    def staged(self, kwargs):
+        """The solver with its stages in the form that suits backend and vector field."""
+        solver, numbers = kwargs["solver"], _field_numbers(kwargs)
+        if numbers is None:
+            return solver
+        if self.backend == "native":
+            return for_kernel(solver, numbers)
+        return unrolled(solver) if numbers <= MAX_NUMBERS else solver
 
     def trace(self, primals, others, written_out=False):
         def flat(primals, others):
@@ -228,8 +237,7 @@ class TracedSolve:
         first = iter(cotangents)
         leaves = [next(first) if diff else None for diff in self.out_inexact]
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
-        if _is_small(kwargs):
-            kwargs["solver"] = unrolled(kwargs["solver"])
+        kwargs["solver"] = self.staged(kwargs)
         out = reverse_cotangents(
             kwargs, saved.ts, saved.ys, self.marked(wanted), is_batched(inputs)
         )
@@ -248,11 +256,15 @@ class TracedSolve:
         return list(jax.vjp(function, *primals)[1](list(cotangents)))
 
 
-def _is_small(kwargs):
-    if isinstance(unwrapped(kwargs["terms"])[0], ModelTerm):
-        return False  # Its solvers know by themselves; equations of index 3 have no vector field.
+def _field_numbers(kwargs):
+    """Numbers that the vector field computes; `None` if there is none.
+
+    Solvers of a model's own know by themselves; equations of index 3 have no vector field.
+    """
+    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
+        return None
     state = kwargs["init_state"]
-    return is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+    return field_numbers(kwargs["terms"], state.tprev, state.y, kwargs["args"])
 
 
 def shapes_of(avals):

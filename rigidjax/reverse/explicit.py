@@ -38,7 +38,7 @@ from jax.flatten_util import ravel_pytree
 from ..solvers.after_step import AbstractAfterStep, Projected, Recharted
 from ..solvers.knots import KnotController, Pinned
 from ..solvers.terms import unwrapped
-from ..solvers.unrolled import MAX_STAGES, Unrolled, is_small, rate
+from ..solvers.unrolled import StageLoop, Unrolled, is_small, rate
 from .boundaries import behind, do_move
 from .record import is_recordable, put, recorded, take
 
@@ -58,12 +58,19 @@ def is_supported(kwargs: dict[str, Any]) -> bool:
 
 
 def _tableau(solver: Any) -> diffrax.ButcherTableau | None:
-    if type(solver) in (Projected, Recharted, Pinned, Unrolled):
+    if type(solver) in (Projected, Recharted, Pinned, Unrolled, StageLoop):
         return _tableau(solver.solver)
     if not issubclass(type(solver), diffrax.AbstractERK):
         return None
     tableau = type(solver).tableau
     return tableau if isinstance(tableau, diffrax.ButcherTableau) else None
+
+
+def _is_written_out(solver: Any) -> bool:
+    """Whether stages are."""
+    while type(solver) in (Projected, Recharted, Pinned):
+        solver = solver.solver
+    return type(solver) is Unrolled
 
 
 def _pinned(solver: Any) -> Pinned | None:
@@ -115,9 +122,11 @@ class _Run:
             # Without dense output the last stage of a first-same-as-last method is of no use.
             s = int(np.flatnonzero(b)[-1]) + 1
         self.stages = s
-        # The 13 stages of Dopri8 would take four times as long to compile (12 s for the heavy top).
-        small = is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
-        self.unroll = small and (batched or s <= MAX_STAGES)
+        # As the steps are recorded; XLA pays for more in a batch (the 13 stages of Dopri8 take four
+        # times as long to compile, 12 s for the heavy top).
+        self.unroll = _is_written_out(solver) or (
+            batched and is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+        )
         array = np.asarray if self.unroll else jnp.asarray
         self.A, self.b = (array(x, self.y0.dtype) for x in (A[:s, :s], b[:s]))
         self.c = array(c[:s], state.tprev.dtype)
@@ -239,7 +248,8 @@ class _Run:
                 )  # fmt: skip
                 return m - 1, outputs, carry
 
-            val = jnp.zeros((C, self.stages + 1, n), dtype), take(record.states, c)
+            steps = jax.lax.empty((C, self.stages + 1, n), dtype)
+            val = steps, take(record.states, c)
             steps, _ = jax.lax.fori_loop(start, end, again, val)
             val = end - 1, outputs, carry
             return c - 1, *jax.lax.while_loop(lambda val: val[0] >= start, back, val)[1:]

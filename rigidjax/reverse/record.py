@@ -124,17 +124,27 @@ def recorded(
         controller=init.controller_state, ok=jnp.array(True), tries=jnp.array(0),
         motion=by_start, motion_next=by_step,
     )  # fmt: skip
-    boundaries = jnp.full(max_steps + 1, init.tprev)
-    motions = jnp.broadcast_to(by_start, (max_steps + 1, size)) if moves else None
-    states = jax.tree.map(
-        lambda x: jnp.broadcast_to(x, (max_steps // C + 2, *jnp.shape(x))),
-        state_of(*2 * [(init.y, init.solver_state)]),
-    )
+    boundaries = table(max_steps + 1, init.tprev)
+    motions = table(max_steps + 1, by_start) if moves else None
+    states = table(max_steps // C + 2, state_of(*2 * [(init.y, init.solver_state)]))
     val = jnp.array(0), boundaries, motions, states, run
     count, boundaries, motions, states, run = jax.lax.while_loop(
         lambda val: eqxi.unvmap_any(is_running(val[-1])), turn, val
     )
     return Record(boundaries, count, init.tprev, run["t"], motions, states)
+
+
+def table(rows: int, first: Any) -> Any:
+    """Tables with `first`, leaf by leaf, in the first row. The others are not filled in.
+
+    To fill in as many rows as a run may have steps would take a kernel longer than a short run.
+    """
+
+    def leaf(x):
+        x = jnp.asarray(x)
+        return put(jax.lax.empty((rows, *x.shape), x.dtype), 0, x)
+
+    return jax.tree.map(leaf, first)
 
 
 def put(buffers: Any, i: Any, tree: Any) -> Any:

@@ -191,7 +191,7 @@ class _Run:
             )
             return put(steps, m - c * C, step), state
 
-        steps = jax.tree.map(lambda x: jnp.zeros((C, *x.shape), x.dtype), self.nothing)
+        steps = jax.tree.map(lambda x: jax.lax.empty((C, *x.shape), x.dtype), self.nothing)
         return jax.lax.fori_loop(c * C, end, again, (steps, take(record.states, c)))[0]
 
     def transpose_step(self, record, ct_ys, times, motion, step, carry):

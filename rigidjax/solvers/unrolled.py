@@ -1,4 +1,4 @@
-"""Explicit Runge-Kutta methods with their stages written out."""
+"""Explicit Runge-Kutta methods with their stages written out, or in a loop of few operations."""
 
 import math
 from typing import Any
@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from ..signal import with_signals
 from .after_step import AbstractDelegating
@@ -98,12 +99,7 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         tableau = self.tableau
         dt = t1 - t0
         last = len(tableau.c) - 1
-        if solver_state is None or made_jump is True:
-            f = rate(terms, t0, y0, args)
-        else:
-            first, f = solver_state
-            fresh = first | made_jump
-            f = jax.lax.cond(fresh, lambda: rate(terms, t0, y0, args), lambda: f)
+        f = self._first_rate(terms, t0, y0, args, solver_state, made_jump)
         fs = [f]
         y = y0
         for i, (row, c) in enumerate(zip(tableau.a_lower, tableau.c, strict=True)):
@@ -118,6 +114,60 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         state = (jnp.array(False), fs[-1]) if tableau.fsal else None
         return y1, error, dict(y0=y0, y1=y1, k=k), state, diffrax.RESULTS.successful
 
+    def _first_rate(self, terms, t0, y0, args, solver_state, made_jump):
+        """The field at the start of a step."""
+        if solver_state is None or made_jump is True:
+            return rate(terms, t0, y0, args)
+        first, f = solver_state
+        fresh = first | made_jump
+        return jax.lax.cond(fresh, lambda: rate(terms, t0, y0, args), lambda: f)
+
+
+class StageLoop(Unrolled):
+    """An explicit Runge-Kutta solver of diffrax whose stages are a loop over a table of rates.
+
+    diffrax's own loop can skip the first stage and serves several kinds of terms; what that takes
+    is kept in variables of the loop, and costs a native kernel for tangents several times as much
+    as the stages do. Arguments and results as of `Unrolled`.
+    """
+
+    def step(
+        self,
+        terms: Any,
+        t0: Any,
+        t1: Any,
+        y0: Any,
+        args: Any,
+        solver_state: Any,
+        made_jump: Any,
+    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        """One step from `t0` to `t1`."""
+        tableau, (start, tree) = self.tableau, ravel_pytree(y0)
+        dt, count = (t1 - t0).astype(start.dtype), len(tableau.c) + 1
+        weights = np.zeros((count, count))
+        for i, row in enumerate(tableau.a_lower):
+            weights[i + 1, : len(row)] = row
+        weights, nodes = jnp.asarray(weights, start.dtype), jnp.asarray(tableau.c, t0.dtype)
+        first = self._first_rate(terms, t0, y0, args, solver_state, made_jump)
+
+        def stage(i, rates):
+            c = nodes[i - 1]
+            # No error of round-off at the end of the step.
+            t = jnp.where(c == 1, t1, t0 + c * (t1 - t0))
+            y = tree(start + dt * (weights[i] @ rates))
+            new = ravel_pytree(rate(terms, t, y, args))[0]
+            return jax.lax.dynamic_update_index_in_dim(rates, new, i, 0)
+
+        rates = jnp.zeros((count, start.size), start.dtype).at[0].set(ravel_pytree(first)[0])
+        # The last stage of others is the end of the step.
+        needed = count - 1 if tableau.ssal and not tableau.fsal else count
+        rates = jax.lax.fori_loop(1, needed, stage, rates)
+        b, b_error = (jnp.asarray(x, start.dtype) for x in (tableau.b_sol, tableau.b_error))
+        y1, error = tree(start + dt * (b @ rates)), tree(dt * (b_error @ rates))
+        state = (jnp.array(False), tree(rates[-1])) if tableau.fsal else None
+        dense = dict(y0=y0, y1=y1, k=jax.vmap(tree)(dt * rates))
+        return y1, error, dense, state, diffrax.RESULTS.successful
+
 
 def rate(terms: Any, t: Any, y: Any, args: Any) -> Any:
     """The vector field of a term as a rate in the direction of integration."""
@@ -128,22 +178,24 @@ def rate(terms: Any, t: Any, y: Any, args: Any) -> Any:
     return jax.tree.map(lambda f: direction.astype(f.dtype) * f, field)
 
 
-# Beyond this many stages the compilation of written-out stages takes longer than it saves.
-MAX_STAGES = 7
-
-
-# The same for a field of more numbers; those of one rigid body are about 400, those of two without
-# joints 500, those of a double pendulum 1,700 (its stages in a loop are a third of the code of
-# tangents, and 1,000 fits take half the time).
-MAX_NUMBERS = 600
+# XLA takes longer to compile the written-out stages of more stages or of a field of more numbers
+# than they save. Fields of one rigid body compute about 400 numbers, those of two without joints
+# 500, those of a double pendulum 1,700.
+MAX_STAGES, MAX_NUMBERS = 7, 600
+# Numbers of all stages together up to which kernels write them out.
+_MOST_OF_KERNEL = 8_000
 
 
 def is_small(terms: Any, t: Any, y: Any, args: Any) -> bool:
-    """Whether the vector field computes so few numbers that stages are written out."""
+    """Whether the vector field computes so few numbers that XLA gains by written-out stages."""
+    return field_numbers(terms, t, y, args) <= MAX_NUMBERS
+
+
+def field_numbers(terms: Any, t: Any, y: Any, args: Any) -> int:
+    """Numbers that the vector field computes."""
     # A step finds the pieces of signals once.
     terms = with_signals(terms, lambda signal: signal.piece(t))
-    jaxpr = jax.make_jaxpr(lambda t, y: terms.vf(t, y, args))(t, y)
-    return _numbers(jaxpr.jaxpr) <= MAX_NUMBERS
+    return _numbers(jax.make_jaxpr(lambda t, y: terms.vf(t, y, args))(t, y).jaxpr)
 
 
 def _numbers(jaxpr):
@@ -161,14 +213,36 @@ def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
 
     Any other solver, and one with many stages, comes back as it is.
     """
-    kind: Any = type(solver)
-    inner: Any = solver
-    if issubclass(kind, diffrax.AbstractERK) and kind is not Unrolled:
-        tableau = kind.tableau
-        if isinstance(tableau, diffrax.ButcherTableau) and len(tableau.c) < MAX_STAGES:
-            return Unrolled(inner)
-    elif issubclass(kind, AbstractDelegating):
-        return eqx.tree_at(lambda s: s.solver, inner, unrolled(inner.solver))
+
+    def form(inner, stages):
+        return Unrolled(inner) if stages <= MAX_STAGES else inner
+
+    return _with_stages(solver, form)
+
+
+def for_kernel(solver: diffrax.AbstractSolver, numbers: int) -> diffrax.AbstractSolver:
+    """`solver` in the form that kernels are fastest with, for a field of that many numbers."""
+
+    def form(inner, stages):
+        return (Unrolled if is_written_out(stages, numbers) else StageLoop)(inner)
+
+    return _with_stages(solver, form)
+
+
+def is_written_out(stages: int, numbers: int) -> bool:
+    """Whether kernels write out the stages of a field of that many numbers."""
+    return stages * numbers <= _MOST_OF_KERNEL
+
+
+def _with_stages(solver, form):
+    """`solver`, the Runge-Kutta method inside of its wrappers as `form(method, stages)` has it."""
+    if isinstance(solver, AbstractDelegating):
+        inner = _with_stages(solver.solver, form)
+        return eqx.tree_at(lambda s: s.solver, solver, inner)
+    tableau = getattr(solver, "tableau", None)
+    is_method = isinstance(solver, diffrax.AbstractERK) and not isinstance(solver, Unrolled)
+    if is_method and isinstance(tableau, diffrax.ButcherTableau):
+        return form(solver, len(tableau.c) + 1)
     return solver
 
 

@@ -1,5 +1,7 @@
 """Native kernels against XLA, primitive by primitive: values, batches, derivatives."""
 
+import functools
+
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
@@ -78,6 +80,41 @@ def test_loops_run_as_long_as_each_member_needs():
     kernel = native.jit(function)
     actual = jax.jit(jax.vmap(kernel))(points, counts)
     check(actual, jax.vmap(function)(points, counts), 1e-12)
+
+
+def nested(x, inner, same=False):
+    """Tables of 600 numbers that a loop within a loop writes; they start from the `same` one."""
+
+    def write(j, carry):
+        k, a, b = carry
+        at = (7 * k + j) % 600
+        seen = a[at]
+        return k, a.at[at].set(seen + x), b.at[at].set(seen + 1.0)
+
+    def turn(carry):
+        k = carry[0]
+        if inner == "scan":
+            carry = jax.lax.fori_loop(0, 5, write, carry)
+        else:
+            step = lambda c: (c[0] + 1, write(*c))  # noqa: E731
+            carry = jax.lax.while_loop(lambda c: c[0] < x * k, step, (0, carry))[1]
+        return k + 1, *carry[1:]
+
+    first = jnp.linspace(0.0, 1.0, 600) * x
+    start = 1, first, first if same else jnp.sin(first)
+    return jax.lax.while_loop(lambda c: c[0] < 9 * x, turn, start)[1:]
+
+
+@pytest.mark.parametrize("inner", ["while", "scan"])
+def test_loops_within_loops_change_tables_in_place(inner):
+    """A table is copied for nobody but a variable that starts from the same one as another."""
+    x = jnp.array(1.3)
+    for same in (False, True):
+        function = functools.partial(nested, inner=inner, same=same)
+        compare(function, x)
+        text = Kernel(jax.make_jaxpr(function)(x), Signature((False,), False)).text
+        # One of them makes the first table.
+        assert text.count('call void @"llvm.memcpy') == 1 + same
 
 
 def test_scans_and_branches():

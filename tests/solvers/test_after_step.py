@@ -9,6 +9,7 @@ from formulations import cases
 
 import rigidjax as rj
 from rigidjax.solvers import Projected, Recharted, Unrolled
+from rigidjax.solvers.unrolled import StageLoop, for_kernel
 
 TOP = cases.loaded_top()
 START = rj.State(orientation=(0.5, -0.5, 0.1, 0.7), angular_velocity=(1.5, -2.0, 2.5))
@@ -88,7 +89,8 @@ SOLVERS = [
 
 @pytest.mark.exhaustive("Midpoint", "Ralston", "Bosh3")
 @pytest.mark.parametrize("solver", SOLVERS[1:], ids=lambda s: type(s).__name__)
-def test_unrolled_is_the_same_method(solver):
+def test_stages_are_those_of_the_method(solver):
+    """Written out, and as a loop over a table; first-same-as-last methods over two steps."""
     model = rj.NullSpace(TOP)
     term, y0 = diffrax.ODETerm(model.vector_field), model.encode(START)
     t0, t1 = jnp.asarray(0.2), jnp.asarray(0.3)
@@ -101,12 +103,22 @@ def test_unrolled_is_the_same_method(solver):
         after, *_ = method.step(term, t1, t1 + 0.1, y, None, state, jnp.array(False))
         return y, error, middle, after
 
-    plain, written_out = two_steps(solver), two_steps(Unrolled(solver))
-    for first, second in zip(plain, written_out, strict=True):
-        assert cases.error(first, second) < 1e-15
+    plain = two_steps(solver)
+    for form in (Unrolled, StageLoop):
+        for first, second in zip(plain, two_steps(form(solver)), strict=True):
+            assert cases.error(first, second) < 1e-15
     wrapped = Unrolled(solver)
     assert wrapped.order(term) == solver.order(term)
     assert wrapped.error_order(term) == solver.error_order(term)
+
+
+def test_form_for_kernels():
+    """Few numbers are written out, many are a loop, inside of wrappers too."""
+    model = rj.NullSpace(TOP)
+    wrapped = Recharted(diffrax.Dopri8(), model)
+    assert type(for_kernel(wrapped, 400).solver) is Unrolled
+    assert type(for_kernel(wrapped, 4_000).solver) is StageLoop
+    assert for_kernel(diffrax.Kvaerno5(), 400) == diffrax.Kvaerno5()
 
 
 def test_unrolled_takes_explicit_methods_only():

@@ -122,11 +122,28 @@ def _moved(em, starts, index):
     return out
 
 
+def is_writable(x):
+    """Whether an array is whole, in memory of the kernel, and read by nobody else."""
+    return isinstance(x, View) and x.buffer.own and not x.buffer.users and x.is_whole
+
+
 def writable(em, x, dtype):
     """The array itself if nobody else reads it, otherwise a copy of it."""
-    if isinstance(x, View) and x.buffer.own and not x.buffer.users and x.is_whole:
-        return x
-    return em.copied(x, dtype)
+    return x if is_writable(x) else em.copied(x, dtype)
+
+
+def variables_of(em, arrays, dtypes, largest):
+    """What the variables of a loop start from, in registers or in memory that it may change."""
+    out, taken = [], set()
+    for x, dtype in zip(arrays, dtypes, strict=True):
+        if x.size <= largest:
+            out.append(em.registers(x))
+            continue
+        # Two variables may start from the same array.
+        mine = is_writable(x) and id(x.buffer) not in taken
+        out.append(x if mine else em.copied(x, dtype))
+        taken.add(id(out[-1].buffer))
+    return out
 
 
 @rule("dynamic_update_slice")

@@ -14,6 +14,7 @@ from llvmlite import ir
 from ..emitter import MOST_TURNS, WRITTEN_OUT, Emitter, cost, rule
 from ..lanes import I64, is_known
 from ..memory import View
+from .indexing import variables_of
 
 
 @rule("while")
@@ -129,7 +130,13 @@ class Loop:
             return self._emit()
 
     def _emit(self):
-        return self.turns([self._variable(k) for k in range(len(self.start))])[0]
+        changing = [k for k, fixed in enumerate(self.fixed) if not fixed]
+        starts, dtypes = ([of[k] for k in changing] for of in (self.start, self.dtypes))
+        variables = list(self.start)
+        made = variables_of(self.em, starts, dtypes, self.largest)
+        for k, variable in zip(changing, made, strict=True):
+            variables[k] = variable
+        return self.turns(variables)[0]
 
     def turns(self, variables, alive=None, limit=None):
         """What is carried at the end, and the lanes that go on then.
@@ -187,18 +194,6 @@ class Loop:
         for buffer in changing:
             buffer.pinned -= 1
         return carry, active
-
-    def _variable(self, k):
-        """What a variable of the loop starts from."""
-        em, x, dtype = self.em, self.start[k], self.dtypes[k]
-        if self.fixed[k]:
-            return x
-        if self.sizes[k] <= self.largest:
-            return em.registers(x)
-        mine = isinstance(x, View) and x.buffer.own and x.is_whole
-        if mine and not x.buffer.users and not x.buffer.pinned:
-            return x
-        return em.copied(x, dtype)
 
     def _apart(self, carry, new, changing):
         """Results that lie in the memory of another variable, copied before that changes."""

@@ -8,6 +8,7 @@ from llvmlite import ir
 from ..emitter import MOST_ENTRIES, WRITTEN_OUT, Emitter, cost, rule
 from ..memory import View
 from ..nests import reordered
+from .indexing import variables_of
 from .loops import divided
 from .structure import taken, taken_view
 
@@ -102,10 +103,8 @@ class _ScanLoop:
     def _emit(self, xs):
         em, build = self.em, self.em.builder
         outs = [em.memory.allocate(aval.shape, aval.dtype) for aval in self.out_avals]
-        variables = []
-        for x, dtype in zip(self.carry, self.dtypes, strict=True):
-            large = x.size > em.largest_in(self.p["jaxpr"].jaxpr)
-            variables.append(em.copied(x, dtype) if large else em.registers(x))
+        largest = em.largest_in(self.p["jaxpr"].jaxpr)
+        variables = variables_of(em, self.carry, self.dtypes, largest)
         changing = [v.buffer for v in variables if isinstance(v, View)] + [o.buffer for o in outs]
         for buffer in changing:
             buffer.pinned += 1

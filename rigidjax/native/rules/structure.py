@@ -1,5 +1,7 @@
 """Primitives that move numbers about and compute nothing."""
 
+import math
+
 import numpy as np
 
 from ..emitter import REGISTERS, Emitter, rule
@@ -228,4 +230,7 @@ def _iota(em, equation):
 
 @rule("empty", "empty2", "create_token")
 def _empty(em, equation, *_):
-    return em.constant(np.zeros(_shape(equation), _dtype(equation)))
+    shape, dtype = _shape(equation), _dtype(equation)
+    if math.prod(shape) <= em.largest:
+        return em.constant(np.zeros(shape, dtype))
+    return em.memory.allocate(shape, dtype)
