@@ -6,6 +6,7 @@ native kernels, slow where XLA goes through the bodies (see `elimination`).
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,7 @@ from ..gather_scatter import take
 from ..rotations.matrix import cross, matrix, product, to_space
 from ..rotations.so3 import skew
 from ..sums import short_sum, small_product
-from .attachment import Poses
+from .attachment import Placement, Poses
 from .bias_accelerations import own_accelerations
 from .elimination import invert
 from .mechanics import Motion, SystemMechanics
@@ -84,8 +85,13 @@ def nearest(
     That of all tree joints; a change of accelerations without forces, in which what the joints
     allow adds to what closes each of them with its parent at rest.
 
+    Exact also where matrices $R$ are no rotations (inside of a step, quaternions lose their unit
+    length): velocities in body axes are $R^T v$ in $G$, so that space axes are $R^{-T}$.
+
     **Arguments:** `inertias`, (L, 3, 3), and `masses`; `residual`, of the tree joints.
     """
+    poses = Poses(poses.positions, jax.vmap(_dual)(poses.rotations), poses.turns)
+    places = [_in_dual_frames(place) for place in places]
     at, order = centres(mechanics, poses), _order(mechanics)[0]
     still = jnp.zeros_like(at)
     body = _bodies(masses, inertias, poses, at, still, still)
@@ -119,6 +125,17 @@ def nearest(
     _, motions = _recursion(_rows(mechanics, columns, body, bias, None))
     change = twists_of(poses, at, take(motions, np.argsort(order)))
     return jnp.concatenate([change.linear, change.angular], axis=1)
+
+
+def _dual(R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    r"""$R^{-T}$, the cofactors over the determinant; that of a rotation is the rotation."""
+    d1, d2, d3 = jnp.unstack(R, axis=1)
+    cofactors = jnp.stack([cross(d2, d3), cross(d3, d1), cross(d1, d2)], axis=1)
+    return cofactors / jnp.sum(d1 * cofactors[:, 0])
+
+
+def _in_dual_frames(place: Placement) -> Placement:
+    return eqx.tree_at(lambda place: place.frame, place, jax.vmap(_dual)(place.frame))
 
 
 def _right_inverse(G: Float[Array, "m 6"]) -> Float[Array, "6 m"]:
@@ -212,20 +229,17 @@ def _bodies(masses, inertias, poses: Poses, at, force, moment) -> _Body:
 
 def _loaded_bodies(mechanics: SystemMechanics, t, poses: Poses, places, at, motions, twists):
     """The bodies with what their motion and the applied forces ask for."""
-    wrenches = mechanics.applied(t, mechanics.kinematics(poses, places, twists))
+    wrenches = mechanics.free_forces(t, mechanics.kinematics(poses, places, twists))
     inertias, still = jax.vmap(inertia_tensor)(mechanics.inertias), jnp.zeros_like(at)
     body = _bodies(mechanics.masses, inertias, poses, at, still, still)
 
-    def one(m, J, x, R, at, V, wrench):
-        r, v, w = x - at, V[:3], V[3:]
-        c = m * r
-        momentum, moment = m * v + cross(w, c), cross(c, v) + to_space(J, w)
-        force = cross(w, momentum) - wrench[:3]
-        turning = cross(w, moment) + cross(v, momentum) - cross(r, wrench[:3])
-        return force, turning - to_space(R, wrench[3:])
+    def one(m, x, R, at, V, wrench):
+        r = x - at
+        force = m * cross(V[3:], V[:3] + cross(V[3:], r)) - wrench[:3]
+        return force, cross(r, force) - to_space(R, wrench[3:])
 
     x, R = poses.positions[:-1], poses.rotations[:-1]
-    force, moment = jax.vmap(one)(mechanics.masses, body.J, x, R, at, motions, wrenches)
+    force, moment = jax.vmap(one)(mechanics.masses, x, R, at, motions, wrenches)
     return body._replace(force=force, moment=moment)
 
 

@@ -66,6 +66,9 @@ def consistent_rates(mechanics: SystemMechanics, t, poses, places, nu):
 def motion(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
     r"""Consistent rates and their derivatives.
 
+    All forms are the same in consistent poses. Where joints are open or matrices no rotations, as
+    inside of a step, elimination along the trees differs from the others to first order.
+
     **Source:** Lang (11): $T^T M T \dot\nu = T^T (f - M (\dot T \nu - \dot r))$.
     """
     if nu.size == 0:

@@ -93,6 +93,21 @@ def test_kernels_decompose_without_singular_values(name, rng):
     assert error(X, constrained_inverses(J, H)[1]) < round_off(1000)
 
 
+def test_kernels_leave_out_what_lapack_does(rng):
+    """Of constraints that are nearly redundant, as of loops not quite closed: to second order.
+
+    A plain decomposition depends on the order of the constraints to first order, by 1e-7 here.
+    """
+    B, C = factors("redundant", rng)
+    size, n = 1e-7, C.shape[1]
+    H = jnp.asarray(np.diag(1.0 + np.arange(n)))
+    J = B @ C + size * rng.normal(size=(len(B), n))
+    exact = jax.jit(constrained_inverses)(J, H)
+    kernel = jax.jit(rj.native.jit(constrained_inverses))(J, H)
+    for actual, expected in zip(kernel, exact, strict=True):
+        assert error(actual, expected) < 100 * size**2
+
+
 def test_matrices_of_zeros_and_without_rows():
     for A in (jnp.zeros((3, 2)), jnp.zeros((0, 4))):
         assert pseudo_inverse(A).shape == A.shape[::-1]
