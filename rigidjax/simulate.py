@@ -46,7 +46,7 @@ from .joints.base import replaced
 from .meshes import as_one
 from .native.backend import NAMES, Backend, by_kernel, checked_name
 from .projection import AbstractProjection
-from .results import JOINTS_OPEN, RESULTS, SimulationError, failures_kept, note_run
+from .results import RESULTS, SimulationError, failures_kept, note_run
 from .sample_times import checked_before
 from .signal import signals_of
 from .solution import Solution
@@ -175,7 +175,7 @@ def simulate(
         return spoiled_if_failed(solution, okay)
     if not throw:
         return solution
-    if not traced and np.all(solution.result == RESULTS.joints_open):
+    if not traced and not np.asarray(okay).all() and np.all(solution.result == RESULTS.joints_open):
         # What was saved may end long before the end.
         opening = solve(_SAVE_END, None)[0].warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
@@ -255,7 +255,8 @@ def _solve(
     result = RESULTS.promote(solution.result)
     result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     result = result_of_signals(result, model, t0, t1)
-    result = RESULTS.where(result == RESULTS.promote(JOINTS_OPEN), RESULTS.joints_open, result)
+    # In a run, as `JOINTS_OPEN`.
+    result = RESULTS.where(result == RESULTS.stagnation, RESULTS.joints_open, result)
     mask: Any = solution.event_mask
     if watch:
         singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))

@@ -21,9 +21,6 @@ from .expansions import EXPANSIONS
 from .kernel import Signature, kernel
 from .launch import launched
 
-# Tangents that a kernel for a batch may compute side by side.
-_MOST_TANGENTS = 16
-
 
 class Mode(NamedTuple):
     """How a call is lowered; see `native_call`."""
@@ -108,16 +105,8 @@ for _platform, _kernel_of in ("cpu", kernel), ("cuda", launched):
 
 
 def _batch(args, axes, *, closed, batched, size, linear, mode):
-    """One more batch axis: joined with the one that is there.
-
-    If that is one of tangents alone, they become part of the program instead: each member then
-    computes once what they have in common.
-    """
-    params: dict[str, Any] = dict(linear=linear, mode=mode)
-    if size is not None and size <= _MOST_TANGENTS and not any(batched[: len(args) - linear]):
-        params["closed"] = _side_by_side(closed, (batched, size))
-        return _batch(args, axes, batched=(False,) * len(args), size=None, **params)
-    params["closed"] = closed
+    """One more batch axis: joined with the one that is there."""
+    params: dict[str, Any] = dict(closed=closed, linear=linear, mode=mode)
     extent = next(x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None)
     out_args, out_batched = [], []
     for x, axis, was in zip(args, axes, batched, strict=True):
@@ -243,18 +232,6 @@ def _kept(function):
 
 def _shapes(avals):
     return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-
-
-@_kept
-def _side_by_side(closed, batch):
-    """The program for `size` values of the arguments marked in `batched`, all others shared."""
-    batched, size = batch
-    axes = [0 if b else None for b in batched]
-    avals = [
-        jax.ShapeDtypeStruct((size, *a.shape) if b else a.shape, a.dtype)
-        for a, b in zip(closed.in_avals, batched, strict=True)
-    ]
-    return jax.make_jaxpr(jax.vmap(jaxpr_as_fun(closed), in_axes=axes, axis_size=size))(*avals)
 
 
 @_kept
