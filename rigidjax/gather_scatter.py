@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer, eval_context
 from jaxtyping import Array
 
 Rows = TypeVar("Rows")
@@ -35,6 +36,23 @@ def _taken(values, rows):
         return values[rows]
     parts = [values[run[0] : run[-1] + 1] for run in runs]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+
+
+def stacked(values: Sequence[Any]) -> Array:
+    """Arrays or numbers of one shape and dtype as rows of one array; those that are known are
+    copied on the host, which costs no operation."""
+    traced = [k for k, value in enumerate(values) if isinstance(value, Tracer)]
+    if len(traced) == len(values):
+        return jnp.stack([jnp.asarray(value) for value in values])
+    dtype = jnp.result_type(values[0])
+    rows = np.zeros((len(values), *np.shape(values[0])), dtype)
+    for k in {*range(len(values))}.difference(traced):
+        rows[k] = values[k]
+    with eval_context():  # never a part of a trace
+        known = jnp.asarray(rows)
+    if not traced:
+        return known
+    return known.at[np.array(traced)].set(jnp.stack([values[k] for k in traced]))
 
 
 def each(function: Callable[..., Any], *rows: Any) -> Any:

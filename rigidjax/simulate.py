@@ -41,7 +41,7 @@ from .evaluations import (
     finish_count,
     start_count,
 )
-from .formulations import AbstractAbsolute, AbstractFormulation, JointStart
+from .formulations import AbstractAbsolute, AbstractFormulation
 from .joints.base import replaced
 from .meshes import as_one
 from .native.backend import NAMES, Backend, by_kernel, checked_name
@@ -57,7 +57,7 @@ from .solvers.knots import KnotController, Knots, Pinned, knots_of, separated
 from .solvers.structure.base import AbstractStructureSolver, ModelTerm
 from .solvers.unrolled import forward_stages, is_small, unrolled
 from .state import State
-from .system import System, has_joints
+from .system import has_joints
 
 
 def simulate(
@@ -161,10 +161,15 @@ def simulate(
     stopped = invalid if adaptive else _any(of_times)
     if stopped is not None:
         t0, t1, dt0, saveat = _no_time(stopped, t0, t1, dt0, saveat)
-    solve = lambda saveat, number: as_one(  # noqa: E731
-        _solve, model, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
-        progress, max_steps, args, number, invalid,
-    )  # fmt: skip
+    run = model.gathered()
+
+    def solve(saveat, number):
+        solution, okay = as_one(
+            _solve, run, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
+            progress, max_steps, args, number, invalid,
+        )  # fmt: skip
+        return replaced(solution, model=model), okay
+
     solution, okay = solve(saveat, number)
     if number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
@@ -198,12 +203,12 @@ def _solve(
     structured = isinstance(solver, AbstractStructureSolver)
     counts_itself = structured or isinstance(solver, AbstractDAESolver)
     failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
-    given, model = model, separated(model, t0, t1)
+    model = separated(model, t0, t1)
     # Steps see the pieces of signals, what would be prepared the whole of them.
     kernels = isinstance(adjoint, AnyMode) and adjoint.backend != "xla"
     made = by_kernel if kernels else lambda function, *args: function(*args)
     if not signals_of(model):
-        model = _lean(made(lambda model: model.prepared(), model))
+        model = made(lambda model: model.prepared(), model)
     controller = _ending_at_knots(controller, model)
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
@@ -289,8 +294,9 @@ def _solve(
             (ts, ys),
         )  # fmt: skip
     okay = is_okay(result)
+    later: Any = None  # The model: what is handed through a compiled function costs time.
     solution = Solution(
-        given, ts, ys, stats, result, mask, solution.interpolation,
+        later, ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, controller_state,
     )  # fmt: skip
     return solution, okay
@@ -299,17 +305,6 @@ def _solve(
 def _unknowns(model, state0, t0):
     """Unknowns of a checked state."""
     return model.chart(state0, t0) if model.recharting else model.start(state0, t0)
-
-
-def _lean(model):
-    """A prepared model without the numbers of its forces, which its mechanics has stacked: what is
-    handed through the loop, traced and compiled does not grow with them."""
-    if isinstance(model, JointStart):
-        return replaced(model, model=_lean(model.model))
-    if not isinstance(model.system, System):
-        return model
-    forces = jax.tree.map(lambda leaf: None, model.system.forces)
-    return replaced(model, system=replaced(model.system, forces=forces))
 
 
 def _dae_term(model, state0, t0):

@@ -10,6 +10,7 @@ from ..bodies.fixed_point import FixedPointBody
 from ..rotations.base import AbstractRotation
 from ..system import System, check_system, has_joints, system_of
 from ..system.mechanics import SystemMechanics
+from ..system.numbers import Numbers
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -43,7 +44,7 @@ class Absolute(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | None
+    built: SystemMechanics | Numbers | None
     rotation: AbstractRotation
     index: int = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)

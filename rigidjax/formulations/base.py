@@ -77,7 +77,7 @@ class AbstractFormulation(AbstractCoordinates):
         joint and by how much; see `rj.consistent_state`).
         """
         state = self.check_state(state, t)
-        return _started(self, state, jnp.asarray(t, state.position.dtype))
+        return _started(self.gathered(), state, jnp.asarray(t, state.position.dtype))
 
     def start(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """As `encode`, for a state with unit quaternions, unchecked.

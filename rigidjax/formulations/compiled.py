@@ -8,6 +8,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..checks import is_traced
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -27,7 +29,7 @@ def compiled(method: _Method) -> _Method:
         t = jnp.asarray(t, jnp.result_type(*jax.tree.leaves(y)))
         args = [_array(x) for x in args]
         kwargs = {name: _array(x) for name, x in kwargs.items()}
-        return jitted(self, t, y, *args, **kwargs)
+        return jitted(self if is_traced(self) else self.gathered(), t, y, *args, **kwargs)
 
     return cast(_Method, with_arrays)
 

@@ -23,11 +23,12 @@ from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..state import State
-from ..system import System, mechanics_of, system_of
+from ..system import System, gathered, mechanics_of, system_of
 from ..system.attachment import Placements, Poses
 from ..system.constraints import pose_correction
 from ..system.gaps import gaps
 from ..system.mechanics import SystemMechanics, Twists
+from ..system.numbers import Numbers
 from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
@@ -51,11 +52,12 @@ _computed_again = functools.partial(jax.checkpoint, prevent_cse=False)
 class AbstractCoordinates(eqx.Module):
     """Poses and twists of all bodies from unknowns, and back.
 
-    `built` is the mechanics without its system, once it is computed for a run.
+    `built` is the mechanics without its system, once it is computed for a run, or the numbers of
+    the system, once they are `gathered`.
     """
 
     system: eqx.AbstractVar[System | FixedPointBody]
-    built: eqx.AbstractVar[SystemMechanics | None]
+    built: eqx.AbstractVar[SystemMechanics | Numbers | None]
     rotation: eqx.AbstractVar[AbstractRotation]
     needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
 
@@ -67,17 +69,25 @@ class AbstractCoordinates(eqx.Module):
     @property
     def mechanics(self) -> SystemMechanics:
         """Masses, inertias, joints and wrenches of the system, all bodies stacked."""
-        if self.built is None:
-            return mechanics_of(self.system)
-        return replaced(self.built, system=self.multibody)
+        if isinstance(self.built, SystemMechanics):
+            return replaced(self.built, system=self.multibody)
+        return mechanics_of(self.system, self.built)
+
+    def gathered(self) -> Self:
+        """The same model for a compiled function: the numbers of its bodies and forces in one array
+        for each kind."""
+        if self.built is not None or not isinstance(self.system, System):
+            return self
+        system, numbers = gathered(self.system)
+        return replaced(self, system=system, built=numbers)
 
     def prepared(self) -> Self:
         """The same model with what follows from its system alone computed, once for a run."""
-        return replaced(self, built=replaced(mechanics_of(self.system), system=None))
+        return replaced(self, built=replaced(self.mechanics, system=None))
 
     def ready(self) -> Self:
         """The same model, prepared if it is not."""
-        return self.prepared() if self.built is None else self
+        return self if isinstance(self.built, SystemMechanics) else self.prepared()
 
     @property
     @abc.abstractmethod

@@ -41,6 +41,10 @@ class Descriptor(eqx.Module):
     idle: Float[Array, "m m"] | None = None
     law: Callable | None = None
 
+    def gathered(self) -> "Descriptor":
+        """The same of a model that is gathered."""
+        return replaced(self, model=self.model.gathered())
+
     def ready(self) -> "Descriptor":
         """The same of a model that is ready."""
         return replaced(self, model=self.model.ready())

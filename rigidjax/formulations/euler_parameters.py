@@ -13,6 +13,7 @@ from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..system import System, check_system, has_joints
 from ..system.mechanics import SystemMechanics
+from ..system.numbers import Numbers
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
@@ -67,7 +68,7 @@ class EulerParameters(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | None
+    built: SystemMechanics | Numbers | None
     form: Form = eqx.field(static=True)
     index: int = eqx.field(static=True)
     printed: bool = eqx.field(static=True)

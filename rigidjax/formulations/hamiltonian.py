@@ -12,6 +12,7 @@ from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..system import System, check_system, has_joints
 from ..system.mechanics import SystemMechanics, Twists
+from ..system.numbers import Numbers
 from .base import AbstractFormulation
 from .charts import Unknowns, split_chart
 from .compiled import compiled
@@ -41,7 +42,7 @@ class Hamiltonian(AbstractFormulation):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | None
+    built: SystemMechanics | Numbers | None
     rotation: Quaternion
     needs_all_mass: ClassVar[bool] = True
 

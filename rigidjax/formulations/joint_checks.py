@@ -1,5 +1,6 @@
 """Whether a state is one that the joints allow and in which every motion moves some mass."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import numpy as np
 from jax.core import eval_context
 from jaxtyping import Array, Float
 
+from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, raise_or_note
 from ..linalg import one_by_one
 from ..native.backend import by_kernel
@@ -37,9 +39,9 @@ _MASSLESS, _MOVES = 1e-14, 1e-8
 
 def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput) -> State:
     """The state; errors where it violates a joint, or a body lacks mass that it needs."""
-    names = model.multibody.closing_names
+    names, massive = model.multibody.closing_names, _all_have_mass(model.multibody.bodies)
     if is_traced((model, state, t)):
-        position, velocity, cosines, massless = _faults(model, state, t)
+        position, velocity, cosines, massless = _faults(model, state, t, massive)
         flags = [position > TOLERANCE, cosines < 0, velocity > TOLERANCE, massless[:1] >= 0]
         flags = jnp.concatenate(flags)
         messages = [_position_message(name) for name in names]
@@ -50,7 +52,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput) -> S
     with eval_context():  # also where a function under trace closes over them
         # Compiled once: a time given as a number would be a constant.
         t = np.asarray(t, state.position.dtype)
-        faults = map(np.asarray, _compiled_faults(model, state, t))
+        faults = map(np.asarray, _compiled_faults(model.gathered(), state, t, massive))
         position, velocity, cosines, massless = faults
     for name, values in (("position", position), ("velocity", velocity)):
         worst = int(np.argmax(values))
@@ -96,15 +98,15 @@ _MASSLESS_MESSAGE = (
 )
 
 
-def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput):
+def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: bool):
     """Violations of each joint, position and velocity, relative; alignment of each joint; body that
-    lacks mass or -1."""
+    lacks mass or -1; `massive`, whether none does."""
     # A check has no derivative, nor have factorisations within it.
     numbers, rest = eqx.partition((model, state, t), eqx.is_inexact_array)
-    return by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest))
+    return by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest), massive)
 
 
-def _faults_of(model, state, t):
+def _faults_of(model, state, t, massive):
     mechanics = model.mechanics
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
@@ -113,7 +115,8 @@ def _faults_of(model, state, t):
     places = mechanics.place(poses)
     twists = Twists(state.velocity, state.angular_velocity)
     both = violations(mechanics, t, poses, places, twists)
-    return *both, alignments(mechanics, places), _massless(model, t, poses, places)
+    massless = -jnp.ones(1, int) if massive else _massless(model, t, poses, places)
+    return *both, alignments(mechanics, places), massless
 
 
 _compiled_faults = eqx.filter_jit(_faults)
@@ -149,6 +152,18 @@ def _largest_rate(mechanics: SystemMechanics, t, poses, places, twists: Twists) 
     squares = jnp.where((masses > 0) & jnp.isfinite(squares), squares, 0.0)
     moving = jnp.concatenate([twists.linear / lengths, twists.angular], axis=1)
     return jnp.maximum(jnp.max(jnp.abs(moving)), jnp.sqrt(jnp.max(squares)))
+
+
+def _all_have_mass(bodies: Sequence[Body]) -> bool:
+    """Whether bodies, all of whose numbers are known, have mass and inertia about every axis."""
+    if is_traced(bodies):
+        return False
+    for body in bodies:
+        inertia = np.asarray(body.inertia)
+        moments = inertia if inertia.ndim == 1 else np.linalg.eigvalsh(inertia)
+        if not (np.asarray(body.mass) > 0 and np.all(moments > _MASSLESS * np.sum(moments))):
+            return False
+    return True
 
 
 def _massless(model: "AbstractCoordinates", t, poses, places) -> Array:

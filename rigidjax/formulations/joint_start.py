@@ -12,6 +12,7 @@ from ..state import State
 from ..system import System
 from ..system.forward_kinematics import check_placeable, state_of_joints
 from ..system.mechanics import SystemMechanics
+from ..system.numbers import Numbers
 from .base import AbstractFormulation
 from .charts import Unknowns
 from .layout import Layout
@@ -64,8 +65,11 @@ class JointStart(AbstractFormulation):
         return self.model.multibody
 
     @property
-    def built(self) -> SystemMechanics | None:
+    def built(self) -> SystemMechanics | Numbers | None:
         return self.model.built
+
+    def gathered(self) -> "JointStart":
+        return replaced(self, model=self.model.gathered())
 
     def prepared(self) -> "JointStart":
         return replaced(self, model=self.model.prepared())

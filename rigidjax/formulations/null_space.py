@@ -16,6 +16,7 @@ from ..system import System, check_system, has_joints
 from ..system.attachment import Placements, Poses
 from ..system.dynamics import body_accelerations, consistent_rates, motion
 from ..system.mechanics import Motion, SystemMechanics
+from ..system.numbers import Numbers
 from ..system.reactions import rotors
 from ..system.trees import free_bodies, rows_of_free, tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
@@ -100,7 +101,7 @@ class NullSpace(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | None
+    built: SystemMechanics | Numbers | None
     rotation: AbstractRotation
     rates: Rates = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)

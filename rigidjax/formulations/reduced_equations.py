@@ -29,6 +29,10 @@ class ReducedEquations(eqx.Module):
 
     descriptor: Descriptor
 
+    def gathered(self) -> "ReducedEquations":
+        """The same of a model that is gathered."""
+        return ReducedEquations(self.descriptor.gathered())
+
     def ready(self) -> "ReducedEquations":
         """The same of a model that is ready."""
         return ReducedEquations(self.descriptor.ready())

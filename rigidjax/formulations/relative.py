@@ -17,6 +17,7 @@ from ..system.attachment import Poses
 from ..system.constraints import factor_loops, regular_inertias
 from ..system.forward_kinematics import plain_counts, tree_poses, turning_bodies
 from ..system.mechanics import SystemMechanics, Twists
+from ..system.numbers import Numbers
 from ..system.trees import free_bodies, in_order, tree_joints
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
@@ -45,7 +46,7 @@ class Relative(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | None
+    built: SystemMechanics | Numbers | None
     rotation: AbstractRotation
     recharting: bool = eqx.field(static=True)
 

@@ -8,6 +8,7 @@ from ..bodies.fixed_point import FixedPointBody
 from .fixed_point import system_of as system_of
 from .forward_kinematics import joint_states as joint_states, rate_labels as rate_labels
 from .mechanics import SystemMechanics as SystemMechanics
+from .numbers import Numbers, gathered as gathered
 from .system import System as System
 
 
@@ -21,9 +22,14 @@ def check_system(system: object) -> None:
 
 
 @eqx.filter_jit
-def mechanics_of(system: System | FixedPointBody) -> SystemMechanics:
-    """The mechanics of a system, traced once, however many functions need it."""
-    return SystemMechanics(system_of(system))
+def mechanics_of(
+    system: System | FixedPointBody, numbers: Numbers | None = None
+) -> SystemMechanics:
+    """The mechanics of a system, traced once, however many functions need it.
+
+    **Arguments:** `numbers`, of a system that was `gathered`.
+    """
+    return SystemMechanics(system_of(system), numbers)
 
 
 def has_joints(system: object) -> TypeGuard[System]:

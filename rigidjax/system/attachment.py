@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..gather_scatter import take
+from ..gather_scatter import stacked, take
 from ..joints import AbstractJoint, Relative
-from ..joints.base import renamed
+from ..joints.base import renamed, replaced
 from ..rotations.matrix import cross, product, relative, to_body, to_space
 
 
@@ -54,15 +54,13 @@ class Placements(eqx.Module):
 class JointGroup(eqx.Module):
     """Joints of one kind and their attachments: stacked, with a leading axis of n.
 
-    `joint`, a joint whose leaves are stacked; `indices` in the system, `parents` and `children`,
-    rows of the bodies, and whether all of them close loops or none, static.
+    `joint`, a joint whose leaves are stacked; `attachments`, joint points and frames in parents and
+    children, empty until they are `attached`. Static: `indices` in the system, `parents` and
+    `children`, rows of the bodies, and whether all of them close loops or none.
     """
 
     joint: AbstractJoint
-    parent_point: Float[Array, "n 3"]
-    parent_frame: Float[Array, "n 3 3"]
-    child_point: Float[Array, "n 3"]
-    child_frame: Float[Array, "n 3 3"]
+    attachments: tuple[Float[Array, "n *s"], ...]
     indices: tuple[int, ...] = eqx.field(static=True)
     parents: tuple[int, ...] = eqx.field(static=True)
     children: tuple[int, ...] = eqx.field(static=True)
@@ -82,9 +80,33 @@ class JointGroup(eqx.Module):
         )  # fmt: skip
 
     @property
-    def attachments(self) -> tuple[Float[Array, "n *s"], ...]:
-        """Joint points and frames in the bodies."""
-        return self.parent_point, self.parent_frame, self.child_point, self.child_frame
+    def parent_point(self) -> Float[Array, "n 3"]:
+        """Joint points in the parents, from their centres of mass, body components, m."""
+        return self.attachments[0]
+
+    @property
+    def child_point(self) -> Float[Array, "n 3"]:
+        """Joint points in the children, likewise."""
+        return self.attachments[2]
+
+    def attached(
+        self, positions: Float[Array, "L+1 3"], rotations: Float[Array, "L+1 3 3"]
+    ) -> "JointGroup":
+        """The same joints, attached to the bodies in this reference configuration."""
+
+        def on(bodies, points, frames):
+            x, R = positions[np.array(bodies)], rotations[np.array(bodies)]
+            arms = jax.vmap(lambda R, x, point: to_body(R, point - x))(R, x, points)
+            return arms, jax.vmap(relative)(R, frames)
+
+        if self.joint.at_centre:
+            n = len(self.indices)
+            axes = jnp.broadcast_to(jnp.eye(3, dtype=positions.dtype), (n, 3, 3))
+            of_both = 2 * (jnp.zeros(axes.shape[:2], axes.dtype), axes)
+        else:
+            first, second, frame = self.over(lambda joint: (*joint.points(), joint.frame()))
+            of_both = *on(self.parents, first, frame), *on(self.children, second, frame)
+        return replaced(self, attachments=of_both)
 
     def member(self, rows: Sequence[int]) -> AbstractJoint:
         """Some of the joints, stacked."""
@@ -140,16 +162,12 @@ def placed(x_p, R_p, x_c, R_c, attachments, turns) -> Placement:
 
 
 def group_joints(
-    joints: Sequence[AbstractJoint],
-    loops: Sequence[int],
-    rows: dict[str, int],
-    positions: Float[Array, "L+1 3"],
-    rotations: Float[Array, "L+1 3 3"],
+    joints: Sequence[AbstractJoint], loops: Sequence[int], rows: dict[str, int]
 ) -> list[JointGroup]:
-    """Joints of the same kind and structure, together, with their attachments; loops last.
+    """Joints of the same kind and structure, together, not yet `attached`; loops last.
 
     **Arguments:** `joints`; `loops`, the indices of those that close loops; `rows`, of the bodies
-    by name, `"ground"` included; `positions`, `rotations`, the reference configuration.
+    by name, `"ground"` included.
     """
     kinds: dict[object, list[int]] = {}
     bare = [renamed(joint, "", "-", "-") for joint in joints]
@@ -160,28 +178,11 @@ def group_joints(
         kinds.setdefault((jax.tree.structure(joint), shapes, others, j in loops), []).append(j)
     groups = []
     for indices in sorted(kinds.values(), key=lambda indices: indices[0] in loops):
-        members = [bare[j] for j in indices]
-        parts = [eqx.partition(joint, eqx.is_array) for joint in members]
-        arrays = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(part[0] for part in parts))
+        parts = [eqx.partition(bare[j], eqx.is_array) for j in indices]
+        arrays = jax.tree.map(lambda *leaves: stacked(leaves), *(part[0] for part in parts))
         joint = eqx.combine(arrays, parts[0][1])
         parents = tuple(rows[joints[j].parent] for j in indices)
         children = tuple(rows[joints[j].child] for j in indices)
-
-        def attach(bodies, points, frames):
-            x, R = positions[np.array(bodies)], rotations[np.array(bodies)]
-            arms = jax.vmap(lambda R, x, point: to_body(R, point - x))(R, x, points)
-            return arms, jax.vmap(relative)(R, frames)
-
-        if joint.at_centre:
-            axes = jnp.broadcast_to(jnp.eye(3, dtype=positions.dtype), (len(indices), 3, 3))
-            on_parent = on_child = jnp.zeros(axes.shape[:2], axes.dtype), axes
-        else:
-            first, second, frame = eqx.filter_vmap(lambda j: (*j.points(), j.frame()))(joint)
-            on_parent, on_child = attach(parents, first, frame), attach(children, second, frame)
-        groups.append(
-            JointGroup(
-                joint, *on_parent, *on_child, tuple(indices), parents, children,
-                indices[0] in loops,
-            )
-        )  # fmt: skip
+        closes = indices[0] in loops
+        groups.append(JointGroup(joint, (), tuple(indices), parents, children, closes))
     return groups

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.frame import Frame
 from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
-from ..gather_scatter import added, take
+from ..gather_scatter import added, stacked, take
 from ..joints import AbstractJoint
 from ..joints.base import replaced
 
@@ -21,16 +21,18 @@ class ForceGroup(eqx.Module):
     """Forces that differ in numbers and in the names of their bodies and joints alone.
 
     `force`, the first one, with the leaves of all stacked; `bodies`, those that each one acts on,
-    stacked too, or all bodies of the system. Static: `count`, how many forces; `rows`, of the first
-    bodies of all forces, of the second ones and so on, `None` for the ground; `joints`, names,
-    likewise.
+    stacked too, or all bodies of the system, once they are `attached`. Static: `count`, how many
+    forces; `rows`, of the first bodies of all forces, of the second ones and so on, `None` for the
+    ground; `joints`, names, and `frames`, those of the frames that stand for these bodies, `None`
+    for a body itself, likewise; `frames` is empty without any.
     """
 
     force: AbstractForce
-    bodies: Bodies
+    bodies: Any
     count: int = eqx.field(static=True)
     rows: tuple[tuple[int, ...] | None, ...] = eqx.field(static=True)
     joints: tuple[tuple[str, ...], ...] = eqx.field(static=True)
+    frames: tuple[tuple[str | None, ...], ...] = eqx.field(static=True)
 
     @property
     def acts_on_all(self) -> bool:
@@ -42,6 +44,30 @@ class ForceGroup(eqx.Module):
         """Whether the potential energy is linear in the positions of the bodies, or zero."""
         force = self.force
         return force.is_linear and not (force.has_potential and self.bodies.mounts is not None)
+
+    def attached(self, bodies: Bodies, frames: Sequence[Frame]) -> "ForceGroup":
+        """The same forces, acting on these bodies of the system, all of them, or on their frames.
+
+        **Arguments:** `bodies`, in the reference configuration.
+        """
+        on_ground = tuple(rows is None for rows in self.rows)
+        seen = Bodies(
+            self.rows_of(bodies.masses, np.zeros(())),
+            self.rows_of(bodies.positions, np.zeros(3)),
+            self.rows_of(bodies.rotations, np.eye(3)),
+            on_ground or bodies.is_ground,
+        )
+        if self.frames:
+            mounted: dict[str | None, Frame] = {frame.name: frame for frame in frames}
+            mounts = [[_mount(mounted.get(name), bodies) for name in of] for of in self.frames]
+            points, turns = (
+                jnp.stack([jnp.stack([one[k] for one in column]) for column in mounts], axis=1)
+                for k in (0, 1)
+            )
+            at = Mounts(points, turns)
+            positions, rotations = jax.vmap(Mounts.poses)(at, seen.positions, seen.rotations)
+            seen = Bodies(seen.masses, positions, rotations, seen.is_ground, at)
+        return replaced(self, bodies=seen)
 
     def seen(self, kinematics: Kinematics) -> Kinematics:
         """What each force sees of the motion, stacked; all of it where it acts on all bodies."""
@@ -125,16 +151,15 @@ def group_forces(
     names: Sequence[str],
     frames: Sequence[Frame],
     joints: Sequence[AbstractJoint],
-    bodies: Bodies,
     kinds: dict[str, int],
 ) -> list[ForceGroup]:
-    """Forces of the same kind and structure, together.
+    """Forces of the same kind and structure, together, not yet `attached`.
 
-    **Arguments:** `forces`; `names` of the bodies; `frames`, `joints` and `bodies` of the system;
-    `kinds`, the group that each joint is in, by its name.
+    **Arguments:** `forces`; `names` of the bodies; `frames` and `joints` of the system; `kinds`,
+    the group that each joint is in, by its name.
     """
     row = {name: i for i, name in enumerate(names)}
-    mounted = {frame.name: frame for frame in frames}
+    mounted = {frame.name for frame in frames}
     row |= {frame.name: row[frame.body] for frame in frames}
     ends = {joint.name: (joint.parent, joint.child) for joint in joints}
     members: dict[Any, list[AbstractForce]] = {}
@@ -157,34 +182,18 @@ def group_forces(
     for group in members.values():
         structure = jax.tree.structure(group[0])
         columns = zip(*(jax.tree.leaves(force) for force in group), strict=True)
-        stacked = [jnp.stack([jnp.asarray(leaf) for leaf in column]) for column in columns]
-        of_forces = [[row.get(name) for name in _ends(force, ends)] for force in group]
-        rows = tuple(
-            None if column[0] is None else column for column in zip(*of_forces, strict=True)
-        )
-        own = ForceGroup(
-            jax.tree.unflatten(structure, stacked), bodies, len(group), rows,
-            tuple(zip(*(force.joint_names() for force in group), strict=True)),
-        )  # fmt: skip
-        on_ground = tuple(column is None for column in rows)
-        seen = Bodies(
-            own.rows_of(bodies.masses, np.zeros(())),
-            own.rows_of(bodies.positions, np.zeros(3)),
-            own.rows_of(bodies.rotations, np.eye(3)),
-            on_ground or bodies.is_ground,
-        )
-        if any(name in mounted for name in _ends(group[0], ends)):
-            # The first bodies of all forces, as `rows` has them, then the second ones.
-            columns = zip(*(_ends(force, ends) for force in group), strict=True)
-            mounts = [[_mount(mounted.get(name), bodies) for name in column] for column in columns]
-            points, turns = (
-                jnp.stack([jnp.stack([one[k] for one in column]) for column in mounts], axis=1)
-                for k in (0, 1)
+        force = jax.tree.unflatten(structure, [stacked(column) for column in columns])
+        # The first bodies of all forces, then the second ones.
+        bodies = list(zip(*(_ends(force, ends) for force in group), strict=True))
+        rows = tuple(None if "ground" in of else tuple(row[name] for name in of) for of in bodies)
+        at_frames = tuple(tuple(n if n in mounted else None for n in of) for of in bodies)
+        groups.append(
+            ForceGroup(
+                force, None, len(group), rows,
+                tuple(zip(*(force.joint_names() for force in group), strict=True)),
+                at_frames if any(map(any, at_frames)) else (),
             )
-            at = Mounts(points, turns)
-            positions, rotations = jax.vmap(Mounts.poses)(at, seen.positions, seen.rotations)
-            seen = Bodies(seen.masses, positions, rotations, seen.is_ground, at)
-        groups.append(replaced(own, bodies=seen))
+        )  # fmt: skip
     return groups
 
 

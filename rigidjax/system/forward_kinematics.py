@@ -212,12 +212,12 @@ def _joined(first: Step, second: Step) -> Step:
 def _steps(group: JointGroup, poses: Relative, backwards: np.ndarray) -> Step:
     """From the bodies that joints of a group hang on to those that hang there."""
 
-    def one(r_p, B_p, r_c, B_c, d, Q, backwards):
+    def one(attachments, d, Q, backwards):
+        r_p, B_p, r_c, B_c = attachments
         A = product(product(B_p, Q), B_c.T)
         b = r_p + to_space(B_p, d) - to_space(A, r_c)
         return Step(jnp.where(backwards, A.T, A), jnp.where(backwards, -to_body(A, b), b))
 
     return jax.vmap(one)(
-        group.parent_point, group.parent_frame, group.child_point, group.child_frame,
-        poses.displacement, poses.rotation, jnp.asarray(backwards),
-    )  # fmt: skip
+        group.attachments, poses.displacement, poses.rotation, jnp.asarray(backwards)
+    )

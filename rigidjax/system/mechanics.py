@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
-from ..bodies.inertia import inertia_tensor
 from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
 from ..gather_scatter import each, take
 from ..joints import AbstractJoint, Configuration
@@ -18,9 +17,10 @@ from ..joints.base import replaced, wrapped
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import cross, product, to_space
 from ..rotations.so3 import skew
-from .attachment import JointGroup, Placement, Placements, Poses, group_joints
-from .force_groups import ForceGroup, group_forces
+from .attachment import JointGroup, Placement, Placements, Poses
+from .force_groups import ForceGroup
 from .lengths import characteristic_lengths
+from .numbers import Numbers, grouped_forces, numbers_of
 
 
 class Twists(eqx.Module):
@@ -43,47 +43,38 @@ class SystemMechanics(eqx.Module):
     r"""Poses, twists and their constraints, all bodies of a system stacked.
 
     The minimal velocities $\nu$ are those of the tree joints, body by body: a body that hangs on a
-    joint has its joint rates, a free one $(\dot x, \Omega)$. `lengths`, (L,) m: the size of the
-    mechanism that a body belongs to (see `lengths.characteristic_lengths`).
+    joint has its joint rates, a free one $(\dot x, \Omega)$. `reference`, the bodies in the
+    reference configuration; `lengths`, (L,) m: the size of the mechanism that a body belongs to
+    (see `lengths.characteristic_lengths`).
+
+    **Arguments:** `system`; `numbers`, those of its bodies, joints and forces, if it has none.
     """
 
     system: Any
     groups: list[JointGroup]
     masses: Float[Array, " L"]
     inertias: Float[Array, "L 3"] | Float[Array, "L 3 3"]
+    reference: Bodies
     lengths: Float[Array, " L"]
     forces: list[ForceGroup]
 
-    def __init__(self, system):
-        bodies = system.bodies
+    def __init__(self, system, numbers: Numbers | None = None):
+        numbers = numbers_of(system) if numbers is None else numbers
         self.system = system
-        self.masses = jnp.stack([body.mass for body in bodies])
-        inertias = [body.inertia for body in bodies]
-        if len({inertia.ndim for inertia in inertias}) > 1:
-            inertias = [inertia_tensor(inertia) for inertia in inertias]
-        self.inertias = jnp.stack(inertias)
-        self.groups = []
-        reference = system.reference_state()
-        rotations = jax.vmap(euler_map)(reference.orientation)
-        if system.joints:
-            rows = {body.name: i for i, body in enumerate(bodies)} | {"ground": len(bodies)}
-            poses = self.poses(reference.position, rotations, jnp.zeros(0))
-            at, loops = (poses.positions, poses.rotations), system.topology.loops
-            self.groups = group_joints(system.joints, loops, rows, *at)
+        self.masses, self.inertias = numbers.masses, numbers.inertias
+        x, R = numbers.reference.position, jax.vmap(euler_map)(numbers.reference.orientation)
+        self.reference = Bodies(self.masses, x, R, (False,) * len(x))
+        poses = self.poses(x, R, jnp.zeros(0))
+        self.groups = [g.attached(poses.positions, poses.rotations) for g in numbers.joints]
         self.lengths = characteristic_lengths(self.groups, self.masses, self.inertias)
-        self.forces = self.grouped(system.all_forces)
+        self.forces = self._attached(numbers.forces)
 
     def grouped(self, forces: Sequence[AbstractForce]) -> list[ForceGroup]:
         """Forces on these bodies, those of a kind together."""
-        system, reference = self.system, self.system.reference_state()
-        rotations = jax.vmap(euler_map)(reference.orientation)
-        on_ground = (False,) * self.num_bodies
-        bodies = Bodies(self.masses, reference.position, rotations, on_ground)
-        kinds = {
-            system.joints[j].name: g for g, group in enumerate(self.groups) for j in group.indices
-        }
-        names = [body.name for body in system.bodies]
-        return group_forces(forces, names, system.frames, system.joints, bodies, kinds)
+        return self._attached(grouped_forces(self.system, forces, self.groups))
+
+    def _attached(self, groups: list[ForceGroup]) -> list[ForceGroup]:
+        return [group.attached(self.reference, self.system.frames) for group in groups]
 
     # Counts.
 

@@ -15,6 +15,7 @@ from ..bodies.frame import Frame
 from ..checks import check, checked_with_derivatives, is_traced
 from ..forces.base import AbstractForce, Kinematics, body_index
 from ..forces.joint_damping import JointDamping
+from ..gather_scatter import stacked
 from ..joints import (
     AbstractConstraint,
     AbstractJoint,
@@ -241,10 +242,10 @@ class System(eqx.Module):
         """Inertia that rotors add to each minimal velocity, (f,); `None` if there are none."""
         if not self.has_armature:
             return None
-        rows = [jnp.zeros(0, self.bodies[0].mass.dtype)]
+        rows = []
         for j, count in zip(self.topology.joints, self.rates_of_bodies, strict=True):
             own = None if j is None else self.joints[j].armatures
-            rows.append(jnp.zeros(count, rows[0].dtype) if own is None else own)
+            rows.append(np.zeros(count, np.float32) if own is None else own)
         return jnp.concatenate(rows)
 
     @property
@@ -324,10 +325,10 @@ class System(eqx.Module):
     def reference_state(self) -> State:
         """Poses and twists given to the bodies when they were built."""
         return State(
-            jnp.stack([body.position for body in self.bodies]),
-            jnp.stack([body.orientation for body in self.bodies]),
-            jnp.stack([body.velocity for body in self.bodies]),
-            jnp.stack([body.angular_velocity for body in self.bodies]),
+            stacked([body.position for body in self.bodies]),
+            stacked([body.orientation for body in self.bodies]),
+            stacked([body.velocity for body in self.bodies]),
+            stacked([body.angular_velocity for body in self.bodies]),
         )
 
     def with_all_mass(self, state: State) -> State:

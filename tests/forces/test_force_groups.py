@@ -1,5 +1,6 @@
 """Forces of a kind that are evaluated together are those that they are one by one."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -106,22 +107,66 @@ def test_discrete_derivatives_of_groups(springs, rng):
     np.testing.assert_allclose(*both(x, R), rtol=1e-9, atol=1e-9)
 
 
+def row_of_bodies(count, times):
+    """Free bodies in a row, so many springs between two of them."""
+    bodies = [rj.Body.sphere(f"b{i}", 0.1, mass=1.0, position=(i, 0, 0)) for i in range(count)]
+    springs = [
+        rj.Spring(f"b{i}", f"b{i + 1}", (i, 0.1 + k, 0), (i + 1, 0, 0), 1.0, length=0.5)
+        for k in range(times) for i in range(count - 1)
+    ]  # fmt: skip
+    return rj.System(bodies, forces=[rj.Gravity((0, 0, -9.81)), *springs])
+
+
 def test_what_is_traced_does_not_grow():
     """Neither with forces of a kind nor with free bodies."""
 
     def size(count, times):
-        bodies = [rj.Body.sphere(f"b{i}", 0.1, mass=1.0, position=(i, 0, 0)) for i in range(count)]
-        springs = [
-            rj.Spring(f"b{i}", f"b{i + 1}", (i, 0.1 + k, 0), (i + 1, 0, 0), 1.0, length=0.5)
-            for k in range(times) for i in range(count - 1)
-        ]  # fmt: skip
-        model = rj.NullSpace(rj.System(bodies, forces=[rj.Gravity((0, 0, -9.81)), *springs]))
+        model = rj.NullSpace(row_of_bodies(count, times))
         field = jax.make_jaxpr(lambda m, y: m.vector_field(T, y))
         return operations(field(model.prepared(), jnp.zeros(model.num_unknowns)).jaxpr)
 
     assert size(30, 1) == size(60, 1)
     # Sums over the forces of a body have a few operations more or less.
     assert max(size(30, 2), size(30, 10)) < 1.2 * size(30, 1)
+
+
+def test_runs_do_not_grow():
+    """Neither the arguments of a run nor its operations, with bodies and forces of a kind."""
+
+    def size(count, times):
+        system = row_of_bodies(count, times)
+        model, state = rj.NullSpace(system), system.reference_state()
+        run = jax.make_jaxpr(lambda state: rj.simulate(model, state, 0.1, backend="xla").ys)(state)
+        (solve,) = [e for e in run.eqns if e.params.get("name") == "_solve"]
+        return len(solve.invars), operations(run.jaxpr)
+
+    arguments, traced = size(30, 1)
+    assert size(60, 1) == (arguments, traced)
+    assert size(30, 5)[0] == arguments
+    assert size(30, 5)[1] < 1.2 * traced
+
+
+def test_numbers_of_one_force_are_differentiated(rng):
+    """That of one among others which are known, alone and in a batch, by the energy of a spring."""
+    system = row_of_bodies(4, 2)
+    y = rj.NullSpace(system).encode(system.reference_state())
+    y = y + 0.1 * jnp.asarray(rng.normal(size=y.shape))
+
+    def energy(stiffness):
+        # Springs between the second and the third body.
+        where = lambda s: [s.forces[k].stiffness for k in (2, 5)]  # noqa: E731
+        changed = eqx.tree_at(where, system, [stiffness, 2 * stiffness])
+        return rj.NullSpace(changed).gathered().energy(T, y)
+
+    @jax.jit
+    def found(k):
+        return jax.grad(energy)(k), jax.vmap(energy)(jnp.array([k, k + 1.0])) - energy(k)
+
+    slope = energy(jnp.array(2.0)) - energy(jnp.array(1.0))
+    of_one, of_batch = found(jnp.array(1.0))
+    assert abs(slope) > 1e-4
+    np.testing.assert_allclose(of_one, slope, rtol=1e-10)
+    np.testing.assert_allclose(of_batch, [0.0, slope], atol=1e-12)
 
 
 def test_bodies_with_many_forces(rng):

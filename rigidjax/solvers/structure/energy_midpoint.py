@@ -15,7 +15,6 @@ from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
 from ...linalg import one_by_one
 from ...rotations.base import AbstractRotation
-from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import cross, normalize
@@ -106,7 +105,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
                 check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
-        inertia = model.multibody.bodies[0].inertia
+        inertia = model.mechanics.inertias[0]
         if not self._needs_symmetry or not is_traced(inertia):
             return value
         moments = inertia if inertia.ndim == 1 else _eigenvalues(inertia)
@@ -131,10 +130,10 @@ class EnergyMidpoint(AbstractOneStepSolver):
     def step_of_body(
         self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
     ) -> AbstractMotionStep:
-        system = model.multibody
-        arm = _arm(system) if has_joints(system) else None
+        mechanics = model.mechanics
+        arm = _arm(mechanics) if mechanics.groups else None
         return TopStep(
-            model.mechanics, model.rotation, t0, h, start, arm,
+            mechanics, model.rotation, t0, h, start, arm,
             self.half_rotation == "conformal", self._trapezoidal,
         )  # fmt: skip
 
@@ -156,7 +155,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
         position = 0.5 * (start.position + end.position)
         velocity = (end.position - start.position) / h
         force, _ = _loads(model.mechanics, turn, position, velocity)
-        gain = model.multibody.bodies[0].mass * (end.velocity - start.velocity) / h
+        gain = model.mechanics.masses[0] * (end.velocity - start.velocity) / h
         return gain - force
 
 
@@ -273,7 +272,7 @@ def _check_top(model: AbstractFormulation) -> None:
         )
 
 
-def _arm(system: Any) -> Float[Array, "3"]:
+def _arm(mechanics: SystemMechanics) -> Float[Array, "3"]:
     """From the joint to the centre of mass, body components."""
-    body = system.bodies[0]
-    return to_body(euler_map(body.orientation), body.position - system.joints[0].point)
+    (group,) = mechanics.groups
+    return -(group.child_point if group.children == (0,) else group.parent_point)[0]
