@@ -230,7 +230,9 @@ def _orthogonal_decomposition(A, cutoff):
     turn = jnp.where(keep[:, None], 0.0, R[:k]) @ X.T
     spanned = Q[:, :k] + Q[:, :k] @ (turn - turn.T)
     Q = jnp.concatenate([spanned, Q[:, k:]], axis=1)
-    return (spanned @ X)[:, jnp.argsort(order)], Q, keep
+    # Not by sorting, which kernels do of few entries alone.
+    place = jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
+    return (spanned @ X)[:, place], Q, keep
 
 
 @jax.custom_jvp

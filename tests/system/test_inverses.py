@@ -123,3 +123,9 @@ def test_second_derivative_of_a_number():
     # 1/a has the second derivative 2/a^3.
     second = jax.grad(jax.grad(lambda a: pseudo_inverse(a[None, None])[0, 0]))(jnp.array(2.0))
     assert error(second, 0.25) < round_off(10)
+
+
+def test_more_constraints_than_a_kernel_sorts(rng):
+    J = jnp.asarray(rng.normal(size=(66, 68)))
+    found = rj.native.jit(pseudo_inverse)(J)
+    np.testing.assert_allclose(found, np.linalg.pinv(J), atol=1e-10)
