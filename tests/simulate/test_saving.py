@@ -163,9 +163,10 @@ def test_own_function_of_what_is_saved():
     # Unprojected values of the interpolant: of the order of the tolerance.
     assert np.ptp(plain) < 1e-4
     scaled, slope = jax.jvp(energies, (2.0,), (1.0,))
-    # Programs of their own: what differs is the round-off of a whole run.
-    assert cases.error(scaled, 2.0 * plain) < 1e-12
-    assert cases.error(slope, plain) < 1e-12
+    # Programs of their own, which round differently: one unit of round-off more at the start moves
+    # the steps so that these values move by 1e-10, by XLA alone too.
+    assert cases.error(scaled, 2.0 * plain) < 1e-10
+    assert cases.error(slope, plain) < 1e-10
 
 
 def test_vector_field_gets_arguments_and_start_time():
