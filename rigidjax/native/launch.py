@@ -40,10 +40,15 @@ class Driver(Protocol):
 
 
 class Cuda:
-    """CUDA's driver, which JAX has loaded too."""
+    """CUDA's driver, which JAX has loaded too.
+
+    **Errors:** `OSError` on a machine without one; `RuntimeError` for one that is too old.
+    """
 
     def __init__(self):
         self._library = ctypes.CDLL(_LIBRARY)
+        if not hasattr(self._library, "cuLibraryLoadData"):
+            raise RuntimeError(f"{_LIBRARY} is older than CUDA 12.")
         self._called("cuInit", 0)
 
     def load(self, ptx: str) -> int:

@@ -174,6 +174,44 @@ def test_default_device(monkeypatch, played):
     assert "500 arrays at most, this has 601" in launch.why_not_here(many)[0]
 
 
+class Library:
+    """What is loaded of CUDA's driver, with the code that each of its functions returns."""
+
+    def __init__(self, **codes):
+        for name, code in codes.items():
+            setattr(self, name, lambda *args, code=code: code)
+
+    def cuGetErrorName(self, code, text):
+        text._obj.value = b"CUDA_ERROR_OF_A_TEST"
+
+
+@pytest.mark.parametrize(
+    ("library", "found"),
+    [
+        (None, False),
+        (Library(cuInit=0), False),
+        (Library(cuInit=100, cuLibraryLoadData=0), False),
+        (Library(cuInit=0, cuLibraryLoadData=0), True),
+    ],
+    ids=["none", "old", "without a GPU", "new"],
+)
+def test_drivers(library, found, monkeypatch):
+    def load(name):
+        if library is None:
+            raise OSError(f"{name}: no such file")
+        return library
+
+    monkeypatch.setattr(launch.ctypes, "CDLL", load)
+    assert (launch.driver.__wrapped__() is not None) == found
+
+
+def test_text_that_the_driver_refuses(monkeypatch):
+    refusing = Library(cuInit=0, cuLibraryLoadData=218)
+    monkeypatch.setattr(launch.ctypes, "CDLL", lambda name: refusing)
+    with pytest.raises(RuntimeError, match=r"cuLibraryLoadData failed with CUDA_ERROR_OF_A_TEST"):
+        launch.Cuda().load(".version 1.0")
+
+
 def test_capabilities(monkeypatch):
     """The architecture that all GPUs can run."""
 
