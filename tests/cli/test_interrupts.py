@@ -1,7 +1,9 @@
 """Ctrl-C: the program ends at once with code 130, and nothing is half-written."""
 
+import errno
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -82,13 +84,36 @@ def test_while_xla_runs(tmp_path):
         "a.png",
     )
     with started(*arguments, "--progress", folder=tmp_path, stderr=end) as process:
-        seen = b""
-        while b"%" not in seen:
-            seen += os.read(terminal, 1024)
+        # Held by the program alone: reading then comes to an end when the program does.
+        os.close(end)
+        _wait_for(b"%", terminal, process)
         assert end_of(process) == 130
-    os.set_blocking(terminal, False)
-    assert os.read(terminal, 65536).endswith(interrupts.TIDY)
+    assert b"".join(iter(lambda: _read(terminal), b"")).endswith(interrupts.TIDY)
     assert list(tmp_path.iterdir()) == []
+
+
+def _wait_for(mark, terminal, process, seconds=240.0):
+    """Returns when a program has written the mark; fails if it ends or is silent for so long."""
+    seen = b""
+    while mark not in seen:
+        if not select.select([terminal], [], [], seconds)[0]:
+            process.kill()
+            pytest.fail(f"Silent for {seconds} s, after {seen.decode()!r}")
+        part = _read(terminal)
+        if not part:
+            pytest.fail(f"Ended with code {process.wait()} after {seen.decode()!r}")
+        seen += part
+
+
+def _read(terminal):
+    """Some of what was written to a terminal, nothing when nobody can write any more."""
+    try:
+        return os.read(terminal, 1024)
+    except OSError as error:
+        # What other files show by their end is an error of terminals on Linux.
+        if error.errno != errno.EIO:
+            raise
+        return b""
 
 
 @pytest.mark.exhaustive("2")
