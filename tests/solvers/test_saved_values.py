@@ -127,10 +127,8 @@ def attitudes(states):
     return jax.vmap(rj.Quaternion().to_matrix)(states.orientation[:, 0])
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["Dopri8", *(pytest.param(x, marks=pytest.mark.exhaustive) for x in FIXED if x != "Dopri8")],
-)
+@pytest.mark.exhaustive(but=("Dopri8", "GeneralizedAlpha"))
+@pytest.mark.parametrize("name", FIXED)
 def test_saved_values_between_fixed_steps(name, turning):
     solver, model = FIXED[name]
     for dt, every in ((0.01, 8), (0.005, 4)):

@@ -55,11 +55,9 @@ class PoseInterpolation(AbstractDenseOutput):
         """Unknowns at `t`."""
         unknowns, layout = self.unknowns, self.unknowns.model.layout
         chart, h = Chart(self.y0, layout, "body"), self.h
-        w1, (x0, _), (x1, _) = (
-            unknowns.twists(self.y1),
-            layout.poses(self.y0),
-            layout.poses(self.y1),
-        )
+        w1 = unknowns.twists(self.y1)
+        # Without columns where bodies do not translate, as in the twists.
+        x0, x1 = (layout.poses(y)[0][:, : layout.shift] for y in (self.y0, self.y1))
         turn = chart.turn_between(self.y1)
         last = chart.rate(chart.zero._replace(turn=turn), _velocity(chart, w1))
         zero = jnp.zeros_like(turn)
