@@ -74,8 +74,8 @@ class AbstractCoordinates(eqx.Module):
         return mechanics_of(self.system, self.built)
 
     def gathered(self) -> Self:
-        """The same model for a compiled function: the numbers of its bodies and forces in one array
-        for each kind."""
+        """The same model for a compiled function: without its forces and the numbers of its bodies,
+        which are in one array for each kind."""
         if self.built is not None or not isinstance(self.system, System):
             return self
         system, numbers = gathered(self.system)

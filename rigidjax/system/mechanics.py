@@ -342,16 +342,18 @@ class SystemMechanics(eqx.Module):
 
     def kinematics(self, poses: Poses, places, twists: Twists) -> Kinematics:
         """What forces see."""
-        wanted = self.system.force_joints
+        wanted = {name for group in self.forces for names in group.joints for name in names}
+        wanted |= {joint.name for joint in self.system.joints if joint.armatures is not None}
         joints, names = [], []
         groups = zip(self.groups, places, strict=True) if wanted else ()
         for g, (group, place) in enumerate(groups):
-            members = [k for k, j in enumerate(group.indices) if j in wanted]
+            own = [self.system.joints[j].name for j in group.indices]
+            members = [k for k, name in enumerate(own) if name in wanted]
             if members:
                 twist = self.joint_twists(places, twists)[g]
                 seen = take((place, twist), members)
                 joints.append(eqx.filter_vmap(_seen_by_forces)(group.member(members), *seen))
-                names.append(tuple(self.system.joints[group.indices[k]].name for k in members))
+                names.append(tuple(own[k] for k in members))
         return Kinematics(
             poses.positions[:-1], poses.rotations[:-1], twists.linear, twists.angular,
             Joints(joints, tuple(names)),

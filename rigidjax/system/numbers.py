@@ -57,7 +57,7 @@ def grouped_forces(
 
 
 def gathered(system: System) -> tuple[System, Numbers | None]:
-    """The system without the numbers of its bodies and forces, and these by kind.
+    """The system without its forces and the numbers of its bodies, and these by kind.
 
     What is handed to a compiled function then does not grow with their number. Made once for a
     system whose numbers are known. One with signals, which are told apart, is left as it is.
@@ -79,5 +79,7 @@ _KEPT: dict[int, tuple[System, Numbers | None]] = {}
 def _gathered(system):
     if signals_of(system):
         return system, None
-    bodies, forces = jax.tree.map(lambda leaf: None, (system.bodies, system.forces))
-    return replaced(system, bodies=bodies, forces=forces), numbers_of(system)
+    bodies = jax.tree.map(lambda leaf: None, system.bodies)
+    followed = {name for force in system.forces for name in force.joint_names()}
+    tracked = tuple(sorted({*system.tracked, *followed}))
+    return replaced(system, bodies=bodies, forces=(), tracked=tracked), numbers_of(system)

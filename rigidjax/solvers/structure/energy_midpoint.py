@@ -97,7 +97,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
                     "`EnergyMidpoint` is for one body with a fixed point; got a `System` without "
                     "joints. Use `rj.solvers.EnergyMomentum()`."
                 )
-        inertia = model.multibody.bodies[0].inertia
+        inertia = _inertia(model)
         if self._needs_symmetry and not is_traced(inertia):
             known = np.asarray(inertia)
             moments = known if known.ndim == 1 else np.linalg.eigvalsh(known)
@@ -105,7 +105,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
                 check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
 
     def checked(self, model: AbstractFormulation, value: Any) -> Any:
-        inertia = model.mechanics.inertias[0]
+        inertia = _inertia(model)
         if not self._needs_symmetry or not is_traced(inertia):
             return value
         moments = inertia if inertia.ndim == 1 else _eigenvalues(inertia)
@@ -270,6 +270,14 @@ def _check_top(model: AbstractFormulation) -> None:
             "`EnergyMidpoint` has the velocity of the centre of mass as an unknown, which is not a "
             "function of the joint rates. Use `rj.Absolute(system, rj.Quaternion(), index=0)`."
         )
+
+
+def _inertia(model: AbstractFormulation) -> Any:
+    """That of the body, known if the model is."""
+    built = model.gathered().built
+    if built is None:
+        return model.multibody.bodies[0].inertia
+    return (built.inertias if is_traced(built) else np.asarray(built.inertias))[0]
 
 
 def _arm(mechanics: SystemMechanics) -> Float[Array, "3"]:
