@@ -252,7 +252,8 @@ def forward_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     diffrax does that itself, but for solvers inside of more than one wrapper.
     """
     inner: Any = solver
-    if isinstance(inner, AbstractDelegating):
+    # diffrax takes a `HalfSolver` for an instance of the class of the solver inside.
+    if isinstance(inner, AbstractDelegating | diffrax.AbstractWrappedSolver):
         return eqx.tree_at(lambda s: s.solver, inner, forward_stages(inner.solver))
     if isinstance(inner, diffrax.AbstractERK) and inner.scan_kind is None:
         return eqx.tree_at(lambda s: s.scan_kind, inner, "lax", is_leaf=lambda x: x is None)

@@ -41,6 +41,7 @@ LOOSE = dict(rtol=1e-5, atol=1e-5)
         "NullSpace-RodriguesParameters-body-solver7-options7",
         "NullSpace-Quaternion-zero-body-solver0-options0",
         "NullSpace-Quaternion-zero-body-solver1-options1",
+        "NullSpace-Quaternion-zero-body-solver8-options8",
     )
 )
 @pytest.mark.parametrize(
