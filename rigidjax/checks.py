@@ -5,6 +5,7 @@ An error at run time ends all runs of a batch. So what a run without `throw` che
 NaN in that lane, which `simulate` makes that lane's result.
 """
 
+import collections
 import contextlib
 import contextvars
 import difflib
@@ -17,7 +18,7 @@ import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_batching import custom_vmap
-from jaxtyping import Array, ArrayLike, Bool
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from .meshes import as_one
 
@@ -183,6 +184,30 @@ def finite(value: Any, argument: str) -> Any:
     return check_all(value, [is_finite(argument)])
 
 
+def times_of_samples(ts: Any, argument: str) -> Any:
+    """Times (T,), at least two, finite and strictly increasing, s; NumPy's unless traced."""
+    ts = finite(float_array(ts, argument), argument)
+    if ts.ndim != 1 or len(ts) < 2:
+        raise ValueError(
+            f"`{argument}` must have shape (T,) with at least two times; got {ts.shape}."
+        )
+    if is_traced(ts):
+        return check(ts, lambda t: t[1:] > t[:-1], f"`{argument}` must be strictly increasing.")
+    check_increasing(f"`{argument}`", ts)
+    return ts
+
+
+def check_increasing(what: str, ts: np.ndarray) -> None:
+    """Raise `ValueError` unless known times (T,) are strictly increasing."""
+    late = np.flatnonzero(np.diff(ts) <= 0)
+    if late.size:
+        k = int(late[0])
+        raise ValueError(
+            f"{what} must be strictly increasing; sample {k + 1} is at {ts[k + 1]} s after "
+            f"{ts[k]} s."
+        )
+
+
 def is_finite(argument: str) -> Rule:
     """The rule for `check_all` that a value has neither NaN nor infinity."""
     return lambda x: abs(x) < float("inf"), f"`{argument}` must be finite numbers."
@@ -191,6 +216,31 @@ def is_finite(argument: str) -> Rule:
 def as_leaf(value: Any) -> Array:
     """A checked value as the JAX array that is stored in a module."""
     return jnp.asarray(value)
+
+
+def finite_leaf(value: ArrayInput, argument: str, *shapes: tuple[int, ...]) -> Array:
+    """Finite numbers of one of `shapes`, see `float_array`, as a part of a module."""
+    return as_leaf(finite(float_array(value, argument, *shapes), argument))
+
+
+def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
+    """A finite vector (3,) as a part of a module."""
+    return finite_leaf(value, argument, (3,))
+
+
+def scalar_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
+    """A finite number as a part of a module."""
+    return finite_leaf(value, argument, ())
+
+
+def doubled(names: Iterable[str]) -> list[str]:
+    """The names that are there more than once, sorted."""
+    return sorted(name for name, count in collections.Counter(names).items() if count > 1)
+
+
+def precision_of(*trees: Any) -> Any:
+    """The type that the real and complex numbers in pytrees have together."""
+    return jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves(trees)))
 
 
 def did_you_mean(name: Any, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from .checks import ArrayInput, as_leaf, check, finite, float_array, is_traced
+from .checks import ArrayInput, as_leaf, finite_leaf, is_traced, times_of_samples
 
 Interpolation = Literal["linear", "hold", "cubic"]
 Extrapolation = Literal["error", "constant", "zero"]
@@ -90,8 +90,9 @@ class Signal(eqx.Module):
                 )
         if not isinstance(name, str):
             raise TypeError(f"`Signal(name=...)` must be a text; got {name!r}.")
-        self.ts = as_leaf(_times(ts))
-        self.values = as_leaf(_values(values, len(self.ts)))
+        self.ts = as_leaf(times_of_samples(ts, "Signal(ts=...)"))
+        count = len(self.ts)
+        self.values = finite_leaf(values, "Signal(values=...)", (count,), (count, 3))
         self.slopes = _spline_slopes(self.ts, self.values) if interpolation == "cubic" else None
         self.gain, shape = _number(gain, "gain"), self.values.shape[1:]
         self.delay = None if delay is None else _number(delay, "delay")
@@ -230,31 +231,8 @@ def _is_signal(leaf: Any) -> bool:
     return isinstance(leaf, Signal)
 
 
-def _times(ts: Any) -> Any:
-    name = "Signal(ts=...)"
-    ts = finite(float_array(ts, name), name)
-    if ts.ndim != 1 or len(ts) < 2:
-        raise ValueError(f"`{name}` must have shape (K,) with at least two times; got {ts.shape}.")
-    if not is_traced(ts):
-        late = np.flatnonzero(np.diff(ts) <= 0)
-        if late.size:
-            k = late[0]
-            raise ValueError(
-                f"`{name}` must be strictly increasing; sample {k + 1} is at {ts[k + 1]} s after "
-                f"{ts[k]} s."
-            )
-        return ts
-    return check(ts, lambda t: t[1:] > t[:-1], f"`{name}` must be strictly increasing.")
-
-
-def _values(values: Any, count: int) -> Any:
-    name = "Signal(values=...)"
-    return finite(float_array(values, name, (count,), (count, 3)), name)
-
-
 def _number(value: Any, argument: str, *shapes: tuple[int, ...]) -> Array:
-    name = f"Signal({argument}=...)"
-    return as_leaf(finite(float_array(value, name, *(shapes or ((),))), name))
+    return finite_leaf(value, f"Signal({argument}=...)", *(shapes or ((),)))
 
 
 def _spline_slopes(ts: Array, values: Array) -> Array:

@@ -23,7 +23,7 @@ from .arguments import (
     times,
     with_tolerances,
 )
-from .checks import is_traced, is_tracing, noted_faults
+from .checks import is_traced, is_tracing, noted_faults, precision_of
 from .endings import (
     OfProjected,
     cut_at_crossing,
@@ -133,7 +133,7 @@ def simulate(
     check_index(model, method)
     check_structure(model, method, projection, stepsize_controller, dt)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
-    dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
+    dtype = precision_of(model, state0)
     with contextlib.nullcontext([]) if throw else noted_faults() as of_times:
         t0, t1 = times(t0, t1, dtype)
         saveat = save_at(saveat, ts, t0, t1, dtype)

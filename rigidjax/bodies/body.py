@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite, vector_leaf
 from ..rotations.so3 import rotate
 from . import shapes
 from .euler_equations import rotational_energy
@@ -81,10 +81,10 @@ class Body(eqx.Module):
         self.shape = shape
         self.mass = checked_mass(mass, "Body(mass=...)")
         self.inertia = checked_inertia(inertia, "Body(inertia=...)", physical)
-        self.position = _vector(position, "Body(position=...)")
+        self.position = vector_leaf(position, "Body(position=...)")
         self.orientation = unit_quaternion(orientation, "Body(orientation=...)")
-        self.velocity = _vector(velocity, "Body(velocity=...)")
-        self.angular_velocity = _vector(angular_velocity, "Body(angular_velocity=...)")
+        self.velocity = vector_leaf(velocity, "Body(velocity=...)")
+        self.angular_velocity = vector_leaf(angular_velocity, "Body(angular_velocity=...)")
 
     @classmethod
     def box(
@@ -207,7 +207,7 @@ class Body(eqx.Module):
             return body
         if "position" in pose:
             raise ValueError("`Body.mesh` takes `origin` or `position`; got both.")
-        place = _vector(origin, "Body.mesh(origin=...)") + rotate(
+        place = vector_leaf(origin, "Body.mesh(origin=...)") + rotate(
             body.orientation, jnp.asarray(center)
         )
         return eqx.tree_at(lambda b: b.position, body, place)
@@ -260,10 +260,6 @@ def unit_quaternion(orientation: ArrayInput, argument: str) -> Float[Array, "4"]
 
 def _square(p):
     return p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
-
-
-def _vector(value, argument) -> Float[Array, "3"]:
-    return as_leaf(finite(float_array(value, argument, (3,)), argument))
 
 
 def _from_shape(name, shape, properties: MassProperties, pose) -> Body:

@@ -3,7 +3,7 @@
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..checks import ArrayInput, finite_leaf
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_space
 from .body import Body, unit_quaternion
@@ -49,7 +49,7 @@ class Frame(eqx.Module):
                 )
         self.name, self.body = name, body
         argument = "Frame(point=...)"
-        self.point = as_leaf(finite(float_array(point, argument, (3,)), argument))
+        self.point = finite_leaf(point, argument, (3,))
         self.orientation = unit_quaternion(orientation, "Frame(orientation=...)")
 
     @property

@@ -19,7 +19,7 @@ from ..checks import (
     as_leaf,
     check,
     check_all,
-    finite,
+    finite_leaf,
     float_array,
     is_finite,
     is_traced,
@@ -142,7 +142,7 @@ def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPh
     **Errors:** `ValueError` for a wrong shape or margin.
     """
     name = "nearest_physical(inertia=...)"
-    value = as_leaf(finite(float_array(inertia, name, (3,), (3, 3)), name))
+    value = finite_leaf(inertia, name, (3,), (3, 3))
     bound = as_leaf(
         check(
             float_array(margin, "nearest_physical(margin=...)", ()),

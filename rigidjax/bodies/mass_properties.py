@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, finite_leaf, float_array, is_finite
 from .euler_equations import symmetric_components
 from .inertia import (
     checked_inertia,
@@ -44,7 +44,7 @@ class MassProperties(eqx.Module):
     ):
         self.mass = checked_mass(mass, "MassProperties(mass=...)")
         name = "MassProperties(center=...)"
-        self.center = as_leaf(finite(float_array(center, name, (3,)), name))
+        self.center = finite_leaf(center, name, (3,))
         self.inertia = checked_inertia(inertia, "MassProperties(inertia=...)", physical)
 
     @classmethod

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..checks import ArrayInput, finite_leaf
 
 
 class AbstractMoment(eqx.Module):
@@ -38,7 +38,7 @@ class ConstantMoment(AbstractMoment):
                 f'`ConstantMoment(frame=...)` must be "body" or "space"; got {frame!r}.'
             )
         name = "ConstantMoment(value=...)"
-        self.value = as_leaf(finite(float_array(value, name, (3,)), name))
+        self.value = finite_leaf(value, name, (3,))
         self.frame = frame
 
     def __call__(
@@ -60,7 +60,7 @@ class LinearDrag(AbstractMoment):
 
     def __init__(self, coefficient: ArrayInput):
         name = "LinearDrag(coefficient=...)"
-        self.coefficient = as_leaf(finite(float_array(coefficient, name, (), (3,)), name))
+        self.coefficient = finite_leaf(coefficient, name, (), (3,))
 
     def __call__(
         self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
@@ -80,7 +80,7 @@ class QuadraticDrag(AbstractMoment):
 
     def __init__(self, coefficient: ArrayInput):
         name = "QuadraticDrag(coefficient=...)"
-        self.coefficient = as_leaf(finite(float_array(coefficient, name, (), (3,)), name))
+        self.coefficient = finite_leaf(coefficient, name, (), (3,))
 
     def __call__(
         self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..checks import ArrayInput, finite_leaf
 from ..laws import as_law, check_shapes
 
 
@@ -81,9 +81,9 @@ class GravityPotential(AbstractPotential):
 
     def __init__(self, first_moment: ArrayInput, gravity: ArrayInput):
         name = "GravityPotential(first_moment=...)"
-        self.first_moment = as_leaf(finite(float_array(first_moment, name, (3,)), name))
+        self.first_moment = finite_leaf(first_moment, name, (3,))
         name = "GravityPotential(gravity=...)"
-        self.gravity = as_leaf(finite(float_array(gravity, name, (3,)), name))
+        self.gravity = finite_leaf(gravity, name, (3,))
 
     @property
     def is_linear(self) -> bool:
@@ -120,7 +120,7 @@ class AxialGravityPotential(AbstractPotential):
 
     def __init__(self, weight_moment: ArrayInput):
         name = "AxialGravityPotential(weight_moment=...)"
-        self.weight_moment = as_leaf(finite(float_array(weight_moment, name, ()), name))
+        self.weight_moment = finite_leaf(weight_moment, name, ())
 
     @property
     def is_linear(self) -> bool:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.body import Body
-from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..checks import vector_leaf
 from ..gather_scatter import each, take
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
@@ -233,16 +233,6 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
         hint = f" Did you mean {near[0]!r}?" if near else f" The bodies are {names}."
         raise ValueError(f"There is no body called {name!r}.{hint}")
     return names.index(name)
-
-
-def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
-    """A checked vector (3,) as an array; `argument` names it in the error."""
-    return as_leaf(finite(float_array(value, argument, (3,)), argument))
-
-
-def scalar_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
-    """A checked number as an array; `argument` names it in the error."""
-    return as_leaf(finite(float_array(value, argument, ()), argument))
 
 
 def vector_law(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:

@@ -3,7 +3,7 @@
 import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import as_leaf, finite, float_array
+from ..checks import finite_leaf
 from ..rotations.guarded import safe_sqrt
 from ..rotations.matrix import to_body, to_space
 from ..rotations.so3 import dot
@@ -78,7 +78,7 @@ def _coefficient(value, argument: str) -> Coefficient:
     if value is None:
         return None
     name = f"Drag({argument}=...)"
-    return as_leaf(finite(float_array(value, name, (), (3,)), name))
+    return finite_leaf(value, name, (), (3,))
 
 
 def _resistance(linear, quadratic, rate):

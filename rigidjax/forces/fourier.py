@@ -4,8 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import as_leaf, finite, float_array
-from .base import scalar_leaf
+from ..checks import as_leaf, finite, finite_leaf, float_array, scalar_leaf
 
 
 class FourierSeries(eqx.Module):
@@ -55,7 +54,7 @@ class FourierSeries(eqx.Module):
         shape = self.sine.shape[1:]
         name = "FourierSeries(offset=...)"
         offset = jnp.zeros(shape) if offset is None else offset
-        self.offset = as_leaf(finite(float_array(offset, name, shape), name))
+        self.offset = finite_leaf(offset, name, shape)
 
     def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *shape"]:
         harmonics = jnp.arange(1, len(self.sine) + 1, dtype=self.sine.dtype)

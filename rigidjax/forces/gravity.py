@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
-from .base import AbstractForce, Bodies, Kinematics, Loads, vector_leaf
+from ..checks import ArrayInput, vector_leaf
+from .base import AbstractForce, Bodies, Kinematics, Loads
 
 
 class Gravity(AbstractForce):

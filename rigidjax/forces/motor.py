@@ -8,9 +8,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
-from .base import scalar_leaf
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
 

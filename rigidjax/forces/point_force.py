@@ -7,16 +7,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..checks import vector_leaf
 from ..rotations.matrix import to_body
-from .base import (
-    AbstractForce,
-    Bodies,
-    Kinematics,
-    Loads,
-    evaluated,
-    vector_law,
-    vector_leaf,
-)
+from .base import AbstractForce, Bodies, Kinematics, Loads, evaluated, vector_law
 
 
 class PointForce(AbstractForce):

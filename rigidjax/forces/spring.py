@@ -4,10 +4,18 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite
+from ..checks import (
+    ArrayInput,
+    as_leaf,
+    check_all,
+    float_array,
+    is_finite,
+    scalar_leaf,
+    vector_leaf,
+)
 from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
-from .base import AbstractForce, Bodies, Kinematics, Loads, scalar_leaf, vector_leaf
+from .base import AbstractForce, Bodies, Kinematics, Loads
 from .ends import check_ends, ends_at
 
 

@@ -3,8 +3,9 @@
 import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
+from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
-from .base import Bodies, Kinematics, scalar_leaf
+from .base import Bodies, Kinematics
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ..checks import float_array
+from ..checks import doubled, float_array
 from ..formulations import AbstractFormulation
 from .parameters import Parameter
 from .sensors import AbstractSensor
@@ -33,7 +33,7 @@ def checked_parameters(
                 f"{type(parameter).__name__}."
             )
     names = [p.name for p in given]
-    if not given or len(set(names)) < len(names):
+    if not given or doubled(names):
         raise ValueError(
             f"`{entry}({argument}=...)` needs {argument} of different names; got {names}."
         )
@@ -55,22 +55,9 @@ def check_sensors(
         if model is not None:
             sensor.check(model)
     names = [sensor.name for sensor in sensors]
-    if len(set(names)) < len(names):
+    if doubled(names):
         raise ValueError(f"Every sensor needs a name of its own; got {names}.")
     return sensors
-
-
-def check_times(what: str, ts: np.ndarray) -> None:
-    """Raise `ValueError` unless times (T,) are finite and strictly increasing."""
-    if not np.all(np.isfinite(ts)):
-        raise ValueError(f"{what} must be finite numbers, s.")
-    late = np.flatnonzero(np.diff(ts) <= 0)
-    if late.size:
-        k = int(late[0])
-        raise ValueError(
-            f"{what} must be strictly increasing; sample {k + 1} is at {ts[k + 1]} s after "
-            f"{ts[k]} s."
-        )
 
 
 def checked_noise(

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ..checks import float_array
+from ..checks import doubled, float_array
 from ..formulations import AbstractFormulation
 from ..state import State
 from .priors import AbstractPrior
@@ -221,9 +221,8 @@ class Components:
 
     def check_labels(self) -> None:
         """Raise `ValueError` for labels that are not unique."""
-        doubled = sorted({x for x in self.labels if self.labels.count(x) > 1})
-        if doubled:
-            raise ValueError(f"Parameters need different labels; got {doubled} more than once.")
+        if twice := doubled(self.labels):
+            raise ValueError(f"Parameters need different labels; got {twice} more than once.")
 
     def reach(self, starts: np.ndarray) -> np.ndarray:
         """How far each component may change, (p,): zero where nothing tells.

@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..adjoint import AnyMode
 from ..arguments import save_at, times
-from ..checks import is_traced, is_tracing
+from ..checks import is_traced, is_tracing, precision_of
 from ..formulations import AbstractFormulation
 from ..results import RESULTS, SimulationError
 from ..state import State
@@ -105,7 +105,7 @@ def sensitivity(
     check_no_prior("sensitivity", parameters)
     how = simulation_of("sensitivity", simulation, settings)
     model = tracking(model, sensors)
-    dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
+    dtype = precision_of(model, state0)
     start, end = times(t0, t1, dtype)
     subs: Any = save_at(None, [end] if ts is None else ts, start, end, dtype).subs
     readers: Any = sensors or (Motion(),)

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite
 from ..laws import as_law, check_shapes
 from ..linalg import inverse
 from ..rotations.matrix import product
@@ -326,11 +326,6 @@ def frame_of_axis(axis: Vector) -> Float[Array, "3 3"]:
 def unit(v: Vector) -> Vector:
     """The vector of unit length in the direction of `v`, which is not zero."""
     return v / jnp.sqrt(jnp.sum(v * v))
-
-
-def vector(value: ArrayInput, argument: str) -> Vector:
-    """A checked vector (3,), space components."""
-    return as_leaf(finite(float_array(value, argument, (3,)), argument))
 
 
 def direction(value: ArrayInput, argument: str) -> Vector:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..checks import ArrayInput, scalar_leaf
 from ..laws import as_law
 from .base import AbstractJoint, replaced, wrapped
 
@@ -115,8 +115,8 @@ class Coupling(AbstractPositionConstraint):
         self.joint, self.by = str(names["joint"]), str(names["by"])
         if self.joint == self.by:
             raise ValueError(f"`Coupling` couples two different joints; got {self.joint!r} twice.")
-        self.ratio = _number(ratio, "Coupling(ratio=...)")
-        self.offset = _number(offset, "Coupling(offset=...)")
+        self.ratio = scalar_leaf(ratio, "Coupling(ratio=...)")
+        self.offset = scalar_leaf(offset, "Coupling(offset=...)")
         self.name = checked_name("Coupling", name, f"coupling {self.joint} by {self.by}")
         self.is_length = None
 
@@ -248,10 +248,6 @@ class Constraint(AbstractUserConstraint, AbstractPositionConstraint):
 
     def _at_rest(self):
         return self._values(jnp.zeros(()), self._origins())
-
-
-def _number(value: ArrayInput, argument: str) -> Float[Array, ""]:
-    return as_leaf(finite(float_array(value, argument, ()), argument))
 
 
 def checked_name(kind: str, name: str | None, default: str) -> str:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
+from ..checks import ArrayInput, vector_leaf
 from .base import (
     AbstractJoint,
     Relative,
@@ -22,7 +22,6 @@ from .base import (
     per_rate,
     tilt,
     unit,
-    vector,
 )
 
 
@@ -64,7 +63,7 @@ class Cylindrical(AbstractJoint):
     ):
         self.name = check_names("Cylindrical", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector(point, "Cylindrical(point=...)")
+        self.point = vector_leaf(point, "Cylindrical(point=...)")
         self.axis = direction(axis, "Cylindrical(axis=...)")
         self.damping = per_rate(self, damping, "damping")
         self.armature = per_rate(self, armature, "armature")

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, check
+from ..checks import ArrayInput, check, vector_leaf
 from ..rotations.so3 import dot
 from .base import (
     AbstractJoint,
@@ -15,7 +15,6 @@ from .base import (
     aligned,
     check_names,
     no_twist,
-    vector,
 )
 
 
@@ -50,10 +49,10 @@ class Distance(AbstractJoint):
     ):
         self.name = check_names("Distance", parent, child, name)
         self.parent, self.child = parent, child
-        self.parent_point = vector(parent_point, "Distance(parent_point=...)")
+        self.parent_point = vector_leaf(parent_point, "Distance(parent_point=...)")
         start = self.parent_point
         self.child_point = check(
-            vector(child_point, "Distance(child_point=...)"),
+            vector_leaf(child_point, "Distance(child_point=...)"),
             lambda point: ((point - start) ** 2).sum() > 0,
             "`Distance(parent_point=..., child_point=...)` must be two different points; for "
             "coinciding points use `Spherical`.",

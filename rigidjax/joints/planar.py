@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
+from ..checks import ArrayInput, vector_leaf
 from .base import (
     AbstractJoint,
     Relative,
@@ -21,7 +21,6 @@ from .base import (
     no_twist,
     tilt,
     unit,
-    vector,
 )
 
 
@@ -56,7 +55,7 @@ class Planar(AbstractJoint):
     ):
         self.name = check_names("Planar", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector(point, "Planar(point=...)")
+        self.point = vector_leaf(point, "Planar(point=...)")
         self.normal = direction(normal, "Planar(normal=...)")
 
     @property

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
+from ..checks import ArrayInput, vector_leaf
 from ..rotations.so3 import unskew
 from .base import (
     AbstractJoint,
@@ -24,7 +24,6 @@ from .base import (
     per_rate,
     shifted,
     unit,
-    vector,
 )
 
 
@@ -75,7 +74,7 @@ class Prismatic(AbstractJoint):
         self.parent, self.child = parent, child
         self.axis = direction(axis, "Prismatic(axis=...)")
         self.motion = checked_motion("Prismatic", motion)
-        self.point = vector(point, "Prismatic(point=...)")
+        self.point = vector_leaf(point, "Prismatic(point=...)")
         self.damping = per_rate(self, damping, "damping")
         self.armature = per_rate(self, armature, "armature")
 

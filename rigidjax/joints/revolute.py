@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
+from ..checks import ArrayInput, vector_leaf
 from .base import (
     AbstractJoint,
     Relative,
@@ -25,7 +25,6 @@ from .base import (
     per_rate,
     tilt,
     unit,
-    vector,
     wrapped,
 )
 
@@ -74,7 +73,7 @@ class Revolute(AbstractJoint):
     ):
         self.name = check_names("Revolute", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector(point, "Revolute(point=...)")
+        self.point = vector_leaf(point, "Revolute(point=...)")
         self.axis = direction(axis, "Revolute(axis=...)")
         self.motion = checked_motion("Revolute", motion)
         self.damping = per_rate(self, damping, "damping")

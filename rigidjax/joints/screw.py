@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..checks import ArrayInput, finite_leaf, vector_leaf
 from ..rotations.guarded import arctan2_ratio
 from .base import (
     AbstractJoint,
@@ -27,7 +27,6 @@ from .base import (
     per_rate,
     tilt,
     unit,
-    vector,
     wrapped,
 )
 
@@ -75,9 +74,9 @@ class Screw(AbstractJoint):
     ):
         self.name = check_names("Screw", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector(point, "Screw(point=...)")
+        self.point = vector_leaf(point, "Screw(point=...)")
         self.axis = direction(axis, "Screw(axis=...)")
-        self.pitch = as_leaf(finite(float_array(pitch, "Screw(pitch=...)", ()), "Screw(pitch=...)"))
+        self.pitch = finite_leaf(pitch, "Screw(pitch=...)", ())
         self.motion = checked_motion("Screw", motion)
         self.damping = per_rate(self, damping, "damping")
         self.armature = per_rate(self, armature, "armature")

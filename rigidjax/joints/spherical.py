@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
+from ..checks import ArrayInput, vector_leaf
 from ..rotations.so3 import exp, log
 from .base import (
     AbstractJoint,
@@ -16,7 +16,6 @@ from .base import (
     check_names,
     no_twist,
     turned,
-    vector,
 )
 
 
@@ -51,7 +50,7 @@ class Spherical(AbstractJoint):
     ):
         self.name = check_names("Spherical", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector(point, "Spherical(point=...)")
+        self.point = vector_leaf(point, "Spherical(point=...)")
 
     @property
     def num_constraints(self) -> int:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, check
+from ..checks import ArrayInput, check, vector_leaf
 from ..rotations.matrix import product
 from ..rotations.so3 import cross, exp
 from .base import (
@@ -19,7 +19,6 @@ from .base import (
     no_twist,
     turned,
     unit,
-    vector,
 )
 
 
@@ -57,7 +56,7 @@ class Universal(AbstractJoint):
     ):
         self.name = check_names("Universal", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector(point, "Universal(point=...)")
+        self.point = vector_leaf(point, "Universal(point=...)")
         self.axis1 = direction(axis1, "Universal(axis1=...)")
         first = self.axis1
         self.axis2 = check(

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
+from ..checks import ArrayInput, vector_leaf
 from ..rotations.so3 import unskew
 from .base import (
     AbstractJoint,
@@ -16,7 +16,6 @@ from .base import (
     check_names,
     columns,
     no_twist,
-    vector,
 )
 
 
@@ -46,7 +45,7 @@ class Weld(AbstractJoint):
     ):
         self.name = check_names("Weld", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector(point, "Weld(point=...)")
+        self.point = vector_leaf(point, "Weld(point=...)")
 
     @property
     def num_constraints(self) -> int:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..bodies.body import Body
 from ..bodies.euler_equations import symmetric_components
 from ..bodies.frame import Frame
-from ..checks import check, checked_with_derivatives, is_traced
+from ..checks import check, checked_with_derivatives, doubled, is_traced
 from ..forces.base import AbstractForce, Kinematics, body_index
 from ..forces.joint_damping import JointDamping
 from ..gather_scatter import stacked
@@ -97,9 +97,8 @@ class System(eqx.Module):
         constraints.sort(key=lambda one: not one.is_on_positions)
         joints = tuple(item for item in joints if isinstance(item, AbstractJoint))
         names = [body.name for body in bodies]
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        if doubled:
-            raise ValueError(f"Every body needs a name of its own; got {doubled} more than once.")
+        if twice := doubled(names):
+            raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
         for joint in joints:
             for name in (joint.parent, joint.child):
                 if name != "ground":
@@ -189,11 +188,9 @@ class System(eqx.Module):
                 body_index(self.bodies, name)
             for name in constraint.joint_names():
                 self.joint_index(name)
-        names = [item.name for item in (*self.joints, *constraints)]
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        if doubled:
+        if twice := doubled(item.name for item in (*self.joints, *constraints)):
             raise ValueError(
-                f"Every joint and constraint needs a name of its own; got {doubled} more than once."
+                f"Every joint and constraint needs a name of its own; got {twice} more than once."
             )
         by_name = {joint.name: joint for joint in self.joints}
         return tuple(constraint.attached(by_name) for constraint in constraints)

@@ -132,7 +132,9 @@ def test_inputs_of_the_wrong_kind():
         excitation(
             model, STATE, TS, {rj.Position(): 1.0, rj.Position(None, (1, 0, 0)): 1.0}, MOMENTS
         )
-    with pytest.raises(ValueError, match="must be at least two finite times, strictly increasing"):
+    with pytest.raises(
+        ValueError, match=r"`excitation\(ts=...\)` must be strictly increasing; sample 1 is at"
+    ):
         excitation(model, STATE, TS[::-1], SENSORS, MOMENTS)
     with pytest.raises(ValueError, match="noise of the sensor 'gyroscope' must be positive"):
         excitation(model, STATE, TS, {Gyroscope(): 0.0}, MOMENTS)

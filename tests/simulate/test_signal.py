@@ -241,7 +241,7 @@ def test_prescribed_motion_by_a_spline():
 
 def test_refusals():
     refused: Any = (
-        (([0.0], [1.0]), {}, r"ts=...\)` must have shape \(K,\) with at least two"),
+        (([0.0], [1.0]), {}, r"ts=...\)` must have shape \(T,\) with at least two"),
         (([0.0, 1.0, 1.0], X[:3]), {}, "strictly increasing; sample 2 is at 1.0 s after 1.0"),
         (([0.0, np.nan], X[:2]), {}, r"ts=...\)` must be finite"),
         ((TS, X[:3]), {}, r"values=...\)` must have shape \(6,\) or \(6, 3\)"),

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ...checks import float_array
-from ..checked_arguments import check_sensors, check_times, checked_noise
+from ...checks import as_leaf, float_array, times_of_samples
+from ..checked_arguments import check_sensors, checked_noise
 from ..sensors import AbstractSensor
 from .inputs import checked_inputs
 from .merging import merge
@@ -68,7 +68,7 @@ class Measurements(eqx.Module):
                         f"`Measurements({argument}=...)` names the sensor {sensor.name!r}, which "
                         "has no values."
                     )
-        self.ts = jnp.asarray(_times(ts))
+        self.ts = as_leaf(times_of_samples(ts, "Measurements(ts=...)"))
         self.sensors = tuple(values)
         self.mask = tuple(_mask(s, mask.get(s), len(self.ts)) for s in values)
         self.values = tuple(
@@ -198,16 +198,6 @@ def _without(runs):
         some = f" in the runs {lacking}" if len(lacking) < len(runs) else ""
         parts += [f"the {sensor.name}{some}"] if lacking else []
     return ", ".join(parts) + "."
-
-
-def _times(ts):
-    ts = np.asarray(float_array(ts, "Measurements(ts=...)"))
-    if ts.ndim != 1 or len(ts) < 2:
-        raise ValueError(
-            f"`Measurements(ts=...)` must have shape (T,) with at least two times; got {ts.shape}."
-        )
-    check_times("`Measurements(ts=...)`", ts)
-    return ts
 
 
 def _mask(sensor: Any, mask: Any, length: int) -> Any:

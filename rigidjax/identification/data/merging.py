@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checked_arguments import check_times
+from ...checks import check_increasing
 
 # Times closer than this part of the whole span are one time, written with round-off.
 _SAME = 1e-9
@@ -71,7 +71,9 @@ def _own_times(sensor, pair):
             f"The sensor {name!r} needs as many times, shape (T,), as values; got {times.shape} "
             f"and {values.shape}."
         )
-    check_times(f"The times of the sensor {name!r}", times)
+    if not np.isfinite(times).all():
+        raise ValueError(f"The times of the sensor {name!r} must be finite numbers, s.")
+    check_increasing(f"The times of the sensor {name!r}", times)
     return times, values
 
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ...checks import doubled
 from ..sensors import AbstractSensor
 from .measurements import Measurements
 from .orientations import as_quaternions, num_columns
@@ -76,9 +77,8 @@ def make_layout(
             f"{list(orientation)}."
         )
     read = [name for columns in found for name in columns.names]
-    doubled = sorted({name for name in (time, *read) if (time, *read).count(name) > 1})
-    if doubled:
-        raise ValueError(f"`{function}` is to read the columns {doubled} more than once.")
+    if twice := doubled((time, *read)):
+        raise ValueError(f"`{function}` is to read the columns {twice} more than once.")
     unread = [k for k in units if isinstance(k, str) and k not in (time, "time", *read)]
     if unread:
         raise ValueError(

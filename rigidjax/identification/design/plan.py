@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...checks import float_array
+from ...checks import precision_of, times_of_samples
 from ...formulations import AbstractFormulation
 from ...results import RESULTS
 from ...state import State
@@ -102,8 +102,8 @@ def make_plan(
         )
     sensors = check_sensors(f"The keys of `{entry}(noise=...)` must be", noise, model)
     model = tracking(model, sensors)
-    dtype = jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves((model, state0))))
-    at = _checked_times(entry, ts, dtype)
+    dtype = precision_of(model, state0)
+    at = jnp.asarray(times_of_samples(ts, f"{entry}(ts=...)"), dtype)
     state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, at[0]))
     experiment = with_start(Experiment(model, state0, sensors), parameters)
     check_leaves(parameters, experiment)
@@ -126,13 +126,3 @@ def make_plan(
             "parameters. Plan more samples, or fewer parameters."
         )
     return plan
-
-
-def _checked_times(entry, ts, dtype):
-    at = np.asarray(float_array(ts, f"{entry}(ts=...)"))
-    if at.ndim != 1 or len(at) < 2 or not np.all(np.isfinite(at)) or not np.all(np.diff(at) > 0):
-        raise ValueError(
-            f"`{entry}(ts=...)` must be at least two finite times, strictly increasing, shape "
-            f"(T,); got {ts!r}."
-        )
-    return jnp.asarray(at, dtype)

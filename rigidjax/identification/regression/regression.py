@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ...checks import float_array
+from ...checks import doubled, float_array
 from ...formulations import AbstractFormulation
 from ...system import System
 from ...system.forward_kinematics import check_placeable, rate_labels, tree_poses
@@ -118,9 +118,8 @@ def joint_data(
     for label, column in (extra or {}).items():
         columns.append(_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
         labels.append(label)
-    doubled = sorted({label for label in labels if labels.count(label) > 1})
-    if doubled:
-        raise ValueError(f"Every parameter needs a label of its own; got {doubled} twice.")
+    if twice := doubled(labels):
+        raise ValueError(f"Every parameter needs a label of its own; got {twice} twice.")
     return JointData(
         system=system,
         labels=tuple(labels),

@@ -8,12 +8,12 @@ from jaxtyping import Array, Float
 
 from ...bodies.fixed_point import FixedPointBody
 from ...bodies.potentials import GravityPotential
-from ...checks import ArrayInput
+from ...checks import ArrayInput, vector_leaf
 from ...forces import Gravity
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
-from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf, vector_leaf
+from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf
 from .calibration import ONE, ZERO, reading
 
 

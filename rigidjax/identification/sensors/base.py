@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from ...bodies.fixed_point import FixedPointBody
 from ...bodies.frame import Frame
-from ...checks import ArrayInput, as_leaf, finite, float_array, is_traced
+from ...checks import ArrayInput, is_traced, vector_leaf
 from ...forces.base import body_index
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
@@ -122,11 +122,6 @@ def improved(
         return state
 
     return jax.vmap(one)(states, tuple(samples))
-
-
-def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
-    """A checked vector (3,) as a part of a sensor."""
-    return as_leaf(finite(float_array(value, argument, (3,)), argument))
 
 
 def scale_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...checks import ArrayInput, as_leaf, finite, float_array
+from ...checks import ArrayInput, scalar_leaf
 from ...formulations import AbstractAbsolute, AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...state import State
@@ -32,7 +32,7 @@ class Delayed(AbstractSensor):
         if not isinstance(sensor, AbstractSensor):
             raise TypeError(f"`Delayed(sensor, delay)` takes a sensor; got {sensor!r}.")
         self.sensor = sensor
-        self.delay = delay_leaf(delay, "Delayed(delay=...)")
+        self.delay = scalar_leaf(delay, "Delayed(delay=...)")
 
     @property
     def channels(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -71,11 +71,6 @@ class Delayed(AbstractSensor):
 
     def tracked_joints(self, model: AbstractFormulation) -> tuple[str, ...]:
         return self.sensor.tracked_joints(model)
-
-
-def delay_leaf(delay: ArrayInput, argument: str) -> Float[Array, ""]:
-    """A checked delay as a part of a sensor."""
-    return as_leaf(finite(float_array(delay, argument, ()), argument))
 
 
 def check_delay(model: AbstractFormulation) -> None:

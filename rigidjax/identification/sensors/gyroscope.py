@@ -6,13 +6,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...checks import ArrayInput
+from ...checks import ArrayInput, scalar_leaf, vector_leaf
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...state import State
-from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf, vector_leaf
+from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf
 from .calibration import ONE, ZERO, ideal_value, reading
-from .delay import check_delay, delay_leaf, earlier
+from .delay import check_delay, earlier
 
 
 class Gyroscope(AbstractReading):
@@ -57,7 +57,7 @@ class Gyroscope(AbstractReading):
         self.bias = vector_leaf(bias, "Gyroscope(bias=...)")
         self.scale = scale_leaf(scale, "Gyroscope(scale=...)")
         self.misalignment = vector_leaf(misalignment, "Gyroscope(misalignment=...)")
-        self.delay = None if delay is None else delay_leaf(delay, "Gyroscope(delay=...)")
+        self.delay = None if delay is None else scalar_leaf(delay, "Gyroscope(delay=...)")
         self.label = name
 
     @property

@@ -5,11 +5,11 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from ...checks import ArrayInput
+from ...checks import ArrayInput, vector_leaf
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
 from ...rotations import so3
-from .base import AbstractReading, mounted, mounted_name, vector_leaf
+from .base import AbstractReading, mounted, mounted_name
 
 
 class Position(AbstractReading):

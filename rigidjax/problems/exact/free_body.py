@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 
 from ...bodies import principal_axes, unit_quaternion
 from ...bodies.inertia import checked_inertia
-from ...checks import ArrayInput, as_leaf, finite, float_array
+from ...checks import ArrayInput, finite_leaf
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
 from .euler_zxz import multiply, quaternion_zxz
 
@@ -47,8 +47,8 @@ def free_body(
     """
     moments = checked_inertia(inertia, "inertia", physical=False, regular=True)
     p0 = unit_quaternion(orientation0, "orientation0")
-    omega = as_leaf(finite(float_array(omega0, "omega0", (3,)), "omega0"))
-    t = as_leaf(finite(float_array(ts, "ts"), "ts"))
+    omega = finite_leaf(omega0, "omega0", (3,))
+    t = finite_leaf(ts, "ts")
     if t.ndim > 1:
         raise ValueError(f"`ts` must be a number or have shape (T,); got shape {t.shape}.")
     if moments.ndim == 2:

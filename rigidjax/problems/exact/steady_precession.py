@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ...checks import ArrayInput, as_leaf, check_all, float_array, is_finite, scalar_leaf
 from .euler_zxz import quaternion_zxz
 
 
@@ -47,9 +47,9 @@ class SteadyPrecession(eqx.Module):
             ),
         ]
         self.inertia = as_leaf(check_all(float_array(inertia, name, (3,)), rules))
-        self.weight_moment = _number(weight_moment, "SteadyPrecession(weight_moment=...)")
-        self.distance = _number(distance, "SteadyPrecession(distance=...)")
-        self.inclination = _number(inclination, "SteadyPrecession(inclination=...)")
+        self.weight_moment = scalar_leaf(weight_moment, "SteadyPrecession(weight_moment=...)")
+        self.distance = scalar_leaf(distance, "SteadyPrecession(distance=...)")
+        self.inclination = scalar_leaf(inclination, "SteadyPrecession(inclination=...)")
         name = "SteadyPrecession(precession_rate=...)"
         rules = [is_finite(name), (lambda x: x != 0, f"`{name}` must not be zero.")]
         self.precession_rate = as_leaf(check_all(float_array(precession_rate, name, ()), rules))
@@ -100,7 +100,3 @@ def betsch_siebert_top() -> SteadyPrecession:
     return SteadyPrecession(
         (across, across, along), mass * gravity * distance, distance, math.pi / 3, 10.0
     )
-
-
-def _number(value, argument) -> Float[Array, ""]:
-    return as_leaf(finite(float_array(value, argument, ()), argument))

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...bodies import unit_quaternion
-from ...checks import ArrayInput, as_leaf, check_all, finite, float_array, is_finite
+from ...checks import ArrayInput, as_leaf, check_all, finite_leaf, float_array, is_finite
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
 
 _NEWTON_STEPS = 4
@@ -84,9 +84,9 @@ def symmetric_top(
     )
     p0 = check_all(unit_quaternion(orientation0, "symmetric_top(orientation0=...)"), [tilted])
     name = "symmetric_top(omega0=...)"
-    omega = as_leaf(finite(float_array(omega0, name, (3,)), name))
+    omega = finite_leaf(omega0, name, (3,))
     name = "symmetric_top(ts=...)"
-    t = as_leaf(finite(float_array(ts, name), name))
+    t = finite_leaf(ts, name)
     if t.ndim > 1:
         raise ValueError(f"`{name}` must be a number or have shape (T,); got shape {t.shape}.")
     return _motion(moments[0], moments[2], weight, p0, omega, t)
