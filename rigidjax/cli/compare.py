@@ -13,33 +13,27 @@ from ..formulations import AbstractFormulation
 from ..problems import Comparison, Problem, Row, compare as compare_formulations, formulations
 from . import checks, choices
 from .messages import bad_input, console, errors, print_outputs
+from .options import EndTime, Force, ProblemName, Settings, SolverName, WithProjection
 from .outputs import FIGURE, Output, check_outputs
 
 
 def compare(
-    problem: Annotated[str, typer.Argument(help="A problem; see `rigidjax list`.")],
-    solver: Annotated[str, typer.Option(help=f"{', '.join(choices.SOLVERS)}.")] = "dopri5",
+    problem: ProblemName,
+    solver: SolverName = "dopri5",
     rtol: Annotated[
         float, typer.Option(help="Relative tolerance, also taken as the absolute one.")
     ] = 1e-9,
-    t1: Annotated[
-        float | None, typer.Option(help="End time in s; the problem's if not given.")
-    ] = None,
-    projection: Annotated[
-        bool, typer.Option(help="Project onto the constraints after every step.")
-    ] = True,
+    t1: EndTime = None,
+    projection: WithProjection = True,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Only formulations with this in their name; may be repeated."),
     ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting of the problem, such as disturbance=1e-3."),
-    ] = None,
+    setting: Settings = None,
     plot: Annotated[
         pathlib.Path | None, typer.Option(help="Draw work against error into this file.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    force: Force = False,
 ) -> None:
     """Solve a problem in every formulation: work, errors and drifts in one table.
 

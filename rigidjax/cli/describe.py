@@ -8,6 +8,7 @@ import typer
 from .case import read_case
 from .choices import problem as problem_named
 from .messages import bad_input, print_outputs
+from .options import Force
 from .outputs import PAGE, Output, check_outputs
 
 
@@ -19,7 +20,7 @@ def describe(
         pathlib.Path | None,
         typer.Option(help="The page to write; named after the model if not given."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing page.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a page of HTML with what a model consists of: bodies, joints, forces, a view of it.
 

@@ -18,6 +18,7 @@ from .fitting import (
     run_identification,
 )
 from .messages import bad_input, console, print_outputs
+from .options import Force, ReportFile
 from .outputs import FIGURE, REPORT, Output, check_outputs
 
 # The case, which `examples/racket` shows, and the measured tosses, which are in the repository.
@@ -42,13 +43,11 @@ def fit(
         tuple[float, float, float],
         typer.Option(help="Moments I1 I2 I3 to start from, kg m^2; I3 is taken as known."),
     ] = PENDULUM_INERTIA,
-    report: Annotated[
-        pathlib.Path | None, typer.Option(help="Write the whole report (.md, .txt, .json).")
-    ] = None,
+    report: ReportFile = None,
     plot: Annotated[
         pathlib.Path | None, typer.Option(help="Draw measured and fitted rates into this file.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    force: Force = False,
 ) -> None:
     """Fit a tossed racket's inertia and drag to measured rates.
 
@@ -90,8 +89,7 @@ def racket_case(
             f"The measured tosses are not part of an installed package: there is no {path}. Get "
             f"{_FILE.as_posix()} from the source repository and name it with `--data FILE`."
         )
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
+    checks.readable(path)
     changes = {"data": {"file": str(path.resolve())}, "fixed_point_body": {"inertia": [*inertia]}}
     return read_case(CASE, changes)
 

@@ -10,6 +10,7 @@ import typer
 from .. import io
 from ..identification import Fit, fitted_runs
 from ..identification.simulation import Settings
+from ..plotting.style import style
 from .case import Case, read_case
 from .case.method import Outputs
 from .fitting import (
@@ -20,6 +21,7 @@ from .fitting import (
     run_identification,
 )
 from .messages import bad_input, console, fail, print_outputs
+from .options import Force, ReportFile
 from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs
 from .progress import working
 
@@ -32,10 +34,8 @@ def identify_case(
     html: Annotated[
         pathlib.Path | None, typer.Option(help="Write a page with figures into this HTML file.")
     ] = None,
-    report: Annotated[
-        pathlib.Path | None, typer.Option(help="Write the report as text (.md, .txt, .json).")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    report: ReportFile = None,
+    force: Force = False,
 ) -> None:
     """Fit the parameters of a model to measurements, all described in one file.
 
@@ -50,8 +50,6 @@ def identify_case(
     `rigidjax identify case.toml --html fit.html --out fit.nc --force`
     """
     with bad_input():
-        if html is not None:
-            _check_figures()
         loaded = read_case(case)
         given = Outputs(out, html, report)
         outputs = Outputs(
@@ -64,7 +62,9 @@ def identify_case(
         )
         check_outputs(files, force, [case, *loaded.files])
         if outputs.html is not None:
-            _check_figures()
+            # Raises without matplotlib, before any work.
+            with style():
+                pass
     target = console()
     timed = run_identification(
         (loaded.model, loaded.measurements, loaded.parameters),
@@ -116,11 +116,3 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
                 motion=view_fit(found, loaded.measurements[0], runs[0]) if begins else None,
                 force=force,
             )
-
-
-def _check_figures() -> None:
-    """Raise `ModuleNotFoundError` without matplotlib, before any work."""
-    from ..plotting.style import style
-
-    with style():
-        pass

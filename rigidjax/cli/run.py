@@ -17,12 +17,13 @@ from ..solution import Solution
 from ..system import has_joints
 from . import checks, choices
 from .messages import bad_input, console, fail, print_outputs
+from .options import EndTime, Force, ProblemName, Settings, SolverName, WithProjection
 from .outputs import FIGURE, NETCDF, Output, check_outputs
 from .progress import progress_bar
 
 
 def run(
-    problem: Annotated[str, typer.Argument(help="A problem; see `rigidjax list`.")],
+    problem: ProblemName,
     rotation: Annotated[
         str,
         typer.Option(
@@ -40,7 +41,7 @@ def run(
         int,
         typer.Option(help="Differentiation index 0 to 3 of absolute and euler-parameters."),
     ] = 0,
-    solver: Annotated[str, typer.Option(help=f"{', '.join(choices.SOLVERS)}.")] = "dopri8",
+    solver: SolverName = "dopri8",
     rtol: Annotated[float, typer.Option(help="Relative tolerance of the step size.")] = 1e-9,
     atol: Annotated[
         float | None, typer.Option(help="Absolute tolerance; the relative one if not given.")
@@ -48,27 +49,20 @@ def run(
     dt: Annotated[
         float | None, typer.Option(help="A fixed step in s, instead of tolerances.")
     ] = None,
-    t1: Annotated[
-        float | None, typer.Option(help="End time in s; the problem's if not given.")
-    ] = None,
+    t1: EndTime = None,
     samples: Annotated[int, typer.Option(help="Times to save at, both ends included.")] = 1001,
-    projection: Annotated[
-        bool, typer.Option(help="Project onto the constraints after every step.")
-    ] = True,
+    projection: WithProjection = True,
     recharting: Annotated[
         bool, typer.Option(help="Let minimal coordinates move on before their singularity.")
     ] = True,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting of the problem, such as disturbance=1e-3."),
-    ] = None,
+    setting: Settings = None,
     out: Annotated[
         pathlib.Path | None, typer.Option(help="Write the trajectory to this NetCDF file.")
     ] = None,
     plot: Annotated[
         pathlib.Path | None, typer.Option(help="Draw the motion into this file (.png, .pdf, ...).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    force: Force = False,
     progress: Annotated[
         bool | None,
         typer.Option(help="Show a progress bar; by default on a terminal, for long runs."),
@@ -97,16 +91,12 @@ def run(
         rtol = checks.tolerance("--rtol", rtol)
         atol = rtol if atol is None else checks.tolerance("--atol", atol)
         end = example.t1 if t1 is None else checks.positive("--t1", t1)
-        if dt is not None:
-            checks.positive("--dt", dt)
-            if end / dt > _MAX_STEPS:
-                raise ValueError(
-                    f"`--dt {dt:g}` is more than {_MAX_STEPS} steps; take a larger one."
-                )
-        elif not choices.is_adaptive(method):
+        if dt is None and not choices.is_adaptive(method):
             raise ValueError(
                 f"`--solver {solver}` has no error estimate: give it a step with --dt."
             )
+        if dt is not None and end / checks.positive("--dt", dt) > _MAX_STEPS:
+            raise ValueError(f"`--dt {dt:g}` is more than {_MAX_STEPS} steps; take a larger one.")
         if samples < 2:
             raise ValueError(f"`--samples {samples}` must be 2 or more.")
         files = Output("--out", out, NETCDF), Output("--plot", plot, FIGURE)

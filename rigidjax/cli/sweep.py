@@ -10,7 +10,9 @@ import typer
 
 from ..ensembles import Store, ensemble
 from ..ensembles.processes import rank, watched
+from . import checks
 from .messages import bad_input, console, fail, print_outputs
+from .options import Force
 from .outputs import PAGE, Output, check_outputs
 
 _USAGE = "`rigidjax sweep FILE.py:FUNCTION`, `sweep status STORE.zarr` or `sweep report STORE.zarr`"
@@ -39,7 +41,7 @@ def sweep(
     html: Annotated[
         pathlib.Path | None, typer.Option(help="Where `report` writes its page.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing page.")] = False,
+    force: Force = False,
 ) -> None:
     """Run a function of a Python file for many parameters; go on where a sweep was stopped.
 
@@ -104,8 +106,7 @@ def loaded(task: str) -> Any:
     path = pathlib.Path(file)
     if not file or path.suffix != ".py":
         raise ValueError(f"{task!r} does not name a function; use {_USAGE}.")
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
+    checks.readable(path)
     # Its own imports are looked for beside it.
     sys.path.insert(0, str(path.parent.resolve()))
     spec: Any = importlib.util.spec_from_file_location(path.stem, path)

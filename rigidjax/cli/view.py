@@ -9,6 +9,7 @@ from ..viewer import view
 from ..viewer.page import THEMES
 from .choices import pick
 from .messages import bad_input, print_outputs
+from .options import Force
 from .outputs import PAGE, Output, check_outputs
 
 
@@ -24,7 +25,7 @@ def view_files(
         str | None, typer.Option(help="A heading; that of the first file if not given.")
     ] = None,
     theme: Annotated[str, typer.Option(help=f"{', '.join(THEMES)}.")] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing page.")] = False,
+    force: Force = False,
 ) -> None:
     """Show trajectories in three dimensions, as one page of HTML that stands alone.
 

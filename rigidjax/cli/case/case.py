@@ -14,7 +14,7 @@ from .inputs import read_inputs
 from .method import Outputs, read_method, read_outputs
 from .model import read_model
 from .parameters import read_parameters
-from .start import check_seen, reference_state, start_of_runs
+from .start import check_seen, start_of_runs
 from .table import Table
 
 _TABLES = (
@@ -80,12 +80,12 @@ def read_case(
     model = read_model(top, inputs)
     options, outputs = read_method(top), read_outputs(top, path.parent)
     data = read_data(top, path.parent, common)
-    runs = inputs.into(top, data.runs)
+    runs = [inputs.into(top, run) for run in data.runs]
     sensors = data.runs[0].sensors
     for sensor in sensors:
         top.checked(sensor.check, model.formulation)
-    reference = reference_state(model.formulation) if model.state0 is None else model.state0
-    parameters = read_parameters(top, Experiment(model.formulation, reference, sensors))
+    state0 = model.state0 or model.formulation.multibody.reference_state()
+    parameters = read_parameters(top, Experiment(model.formulation, state0, sensors))
     for key in top.values:
         top.fail(f"[{key}] does not go with this kind of model, which has none; leave it out.")
     check_seen(top, model.formulation, sensors, parameters)

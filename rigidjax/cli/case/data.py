@@ -10,22 +10,19 @@ from ... import identification
 from ...identification import Measurements, read_csv, read_netcdf
 from ...identification.data.units import factor, quantities_of
 from .. import checks
-from .table import Table, array_of_tables
+from .table import Table, array_of_tables, by_name
 
-_SENSORS = {
-    kind.__name__.lower(): kind
-    for kind in (
-        identification.Accelerometer,
-        identification.Attitude,
-        identification.Gyroscope,
-        identification.JointCoordinate,
-        identification.JointRate,
-        identification.JointTorque,
-        identification.Position,
-        identification.ReactionForce,
-        identification.ReactionMoment,
-    )
-}
+_SENSORS = by_name(
+    identification.Accelerometer,
+    identification.Attitude,
+    identification.Gyroscope,
+    identification.JointCoordinate,
+    identification.JointRate,
+    identification.JointTorque,
+    identification.Position,
+    identification.ReactionForce,
+    identification.ReactionMoment,
+)
 
 
 class Source(NamedTuple):
@@ -38,6 +35,10 @@ class Source(NamedTuple):
     gaps: str
     every: int
     delimiter: str
+
+
+# What holds if nothing is said; every sensor may name a file of its own.
+_NOWHERE = Source(pathlib.Path(), "time_s", "", None, "raise", 1, ",")
 
 
 class _Channel(NamedTuple):
@@ -65,7 +66,7 @@ def read_common(top: Table, folder: pathlib.Path) -> Source:
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("data", {})
-    common = _source(table, folder, None)
+    common = _source(table, folder, _NOWHERE)
     table.done()
     return common
 
@@ -78,9 +79,7 @@ def read_series(
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
     # What drives a run is not thinned with what is read of it.
-    source = _source(table, folder, common._replace(every=1))
-    if source.file == pathlib.Path():
-        table.fail("`file` is missing, here or in [data]: where the samples are.")
+    source = _own_source(table, folder, common._replace(every=1))
     channel = _Channel(reader, source, columns, {}, None, None)
     return _read(table, source, [channel]), str(source.file)
 
@@ -105,29 +104,29 @@ def read_data(top: Table, folder: pathlib.Path, common: Source) -> Data:
     return Data(_merged(top, list(sources), parts, order), files)
 
 
-def _source(table: Table, folder, common: Source | None) -> Source:
+def _source(table: Table, folder: pathlib.Path, common: Source) -> Source:
     file = table.text("file", None)
-    if file is None and common is None:
-        # Every sensor may name a file of its own.
-        path = pathlib.Path()
-    else:
-        path = folder / file if file is not None else common.file  # pyright: ignore[reportOptionalMemberAccess]
     return Source(
-        path,
-        table.text("time", common.time if common else "time_s"),
-        table.text("time_unit", common.time_unit if common else ""),
-        table.text("run", common.run if common else None),
-        table.text("gaps", common.gaps if common else "raise"),
-        table.take("every", "a whole number", common.every if common else 1),
-        table.text("delimiter", common.delimiter if common else ","),
+        common.file if file is None else folder / file,
+        table.text("time", common.time),
+        table.text("time_unit", common.time_unit),
+        table.text("run", common.run),
+        table.text("gaps", common.gaps),
+        table.take("every", "a whole number", common.every),
+        table.text("delimiter", common.delimiter),
     )
+
+
+def _own_source(table: Table, folder: pathlib.Path, common: Source) -> Source:
+    source = _source(table, folder, common)
+    if source.file == _NOWHERE.file:
+        table.fail("`file` is missing, here or in [data]: where the samples are.")
+    return source
 
 
 def _channel(table: Table, folder, common: Source) -> _Channel:
     kind = table.pick("type", _SENSORS)
-    source = _source(table, folder, common)
-    if source.file == pathlib.Path():
-        table.fail("`file` is missing, here or in [data]: where the samples are.")
+    source = _own_source(table, folder, common)
     if table.has("columns") and isinstance(table.values["columns"], str):
         columns: Any = table.text("columns")
     else:

@@ -43,11 +43,8 @@ class Inputs(NamedTuple):
                 found[key] = self.laws[table.checked(choices.pick, f"`{key}`", name, self.laws)]
         return found
 
-    def into(self, top: Table, runs: list[Measurements]) -> list[Measurements]:
-        """The runs, each with its own tables."""
-        return [self._of_run(top, run) for run in runs]
-
-    def _of_run(self, top: Table, run: Measurements) -> Measurements:
+    def into(self, top: Table, run: Measurements) -> Measurements:
+        """A run with its own tables."""
         own = {}
         for name, tables in self.tables.items():
             if run.name not in tables:
@@ -72,8 +69,7 @@ def read_inputs(top: Table, folder: pathlib.Path, common: Source) -> Inputs:
         name = table.text("name")
         if name in laws:
             table.fail(f"there are two inputs called {name!r}.")
-        kind = table.pick("type", {"signal": "signal", "fourier": "fourier"}, "signal")
-        if kind == "fourier":
+        if table.pick("type", {"signal": False, "fourier": True}, "signal"):
             laws[name] = table.build(FourierSeries)
             continue
         tables[name], file = _samples(table, folder, common)
@@ -90,9 +86,8 @@ def _samples(
     if len(columns) not in (1, 3):
         table.fail(f"`columns` must be one column, or three of a vector; got {list(columns)}.")
     scale = table.checked(factor, table.text("unit", ""))
-    reader = _Scalar() if len(columns) == 1 else _Vector()
     found: dict[str, tuple[Any, Any]] = {}
-    runs, file = read_series(table, folder, common, reader, columns)
+    runs, file = read_series(table, folder, common, _Columns(len(columns)), columns)
     for run in runs:
         there = np.asarray(run.mask[0]).all(axis=1)
         found[run.name] = np.asarray(run.ts)[there], scale * np.asarray(run.values[0])[there]
@@ -113,30 +108,22 @@ def _signal(table: Table, name: str, first: tuple[Any, Any]) -> Signal:
     return table.checked(Signal, *first, name=name, **options)
 
 
-class _Scalar(AbstractReading):
-    """One column, to be read as those of sensors are."""
+class _Columns(AbstractReading):
+    """A number or a vector, to be read as those of sensors are."""
 
-    channels: ClassVar[tuple[str, ...]] = ("value",)
+    count: int = eqx.field(static=True)
     unit: ClassVar[str] = "1"
-    value_shape: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, count: int):
+        self.count = count
 
     @property
-    def name(self) -> str:
-        return "input"
+    def channels(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("x", "y", "z")[: self.count]
 
-    def check(self, model: Any) -> None:
-        return None
-
-    def predict(self, model: Any, t: Any, y: Any) -> Any:
-        raise NotImplementedError("an input is given, not measured")
-
-
-class _Vector(AbstractReading):
-    """Three columns, to be read as those of sensors are."""
-
-    channels: ClassVar[tuple[str, ...]] = ("x", "y", "z")
-    unit: ClassVar[str] = "1"
-    value_shape: ClassVar[tuple[int, ...]] = (3,)
+    @property
+    def value_shape(self) -> tuple[int, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return () if self.count == 1 else (self.count,)
 
     @property
     def name(self) -> str:

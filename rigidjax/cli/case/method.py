@@ -34,13 +34,12 @@ def read_method(top: Table) -> dict[str, Any]:
     for key in ("rtol", "atol"):
         if table.has(key):
             options[key] = table.checked(checks.tolerance, key, table.number(key))
-    if table.has("tolerance"):
-        options["tolerance"] = table.checked(
-            checks.positive, "tolerance", table.number("tolerance")
-        )
+    for key in ("tolerance", "start_spread"):
+        if table.has(key):
+            options[key] = table.checked(checks.positive, key, table.number(key))
     if table.has("horizons"):
         options["horizons"] = table.take("horizons", "an array")
-    for key in ("max_iterations", "max_steps"):
+    for key in ("max_iterations", "max_steps", "starts", "segments"):
         if table.has(key):
             options[key] = table.take(key, "a whole number")
             if options[key] < 1:
@@ -49,15 +48,6 @@ def read_method(top: Table) -> dict[str, Any]:
         options["method"] = table.pick("method", _METHODS)
     if table.has("loss"):
         options["loss"] = table.pick("loss", _LOSSES)()
-    for key in ("starts", "segments"):
-        if table.has(key):
-            options[key] = table.take(key, "a whole number")
-            if options[key] < 1:
-                table.fail(f"`{key}` must be 1 or more; got {options[key]}.")
-    if table.has("start_spread"):
-        options["start_spread"] = table.checked(
-            checks.positive, "start_spread", table.number("start_spread")
-        )
     if table.has("seed"):
         options["seed"] = table.take("seed", "a whole number")
     if table.has("projection"):

@@ -1,7 +1,6 @@
 """The model of a case: a problem of the package, or bodies, joints and forces in tables."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ... import bodies, forces, joints
 from ...bodies import Body, FixedPointBody
@@ -12,52 +11,34 @@ from ...system import System
 from .. import choices
 from .inputs import Inputs
 from .start import read_state
-from .table import Table, array_of_tables
+from .table import Table, array_of_tables, by_name
 
-_JOINTS = {
-    kind.__name__.lower(): kind
-    for kind in (
-        joints.Coupling,
-        joints.Cylindrical,
-        joints.Distance,
-        joints.Free,
-        joints.Planar,
-        joints.Prismatic,
-        joints.Revolute,
-        joints.Screw,
-        joints.Spherical,
-        joints.Universal,
-        joints.Weld,
-    )
-}
-_FORCES = {
-    kind.__name__.lower(): kind
-    for kind in (
-        forces.Bushing,
-        forces.Drag,
-        forces.Gravity,
-        forces.Motor,
-        forces.PointForce,
-        forces.Spring,
-        forces.Torque,
-        forces.TorsionSpring,
-    )
-}
-_SHAPES: dict[str, Callable[..., Any]] = {
-    "box": Body.box,
-    "cylinder": Body.cylinder,
-    "sphere": Body.sphere,
-    "cone": Body.cone,
-    "rod": Body.rod,
-    "ellipsoid": Body.ellipsoid,
-}
-_POTENTIALS = {
-    kind.__name__.lower(): kind for kind in (bodies.AxialGravityPotential, bodies.GravityPotential)
-}
-_MOMENTS = {
-    kind.__name__.lower(): kind
-    for kind in (bodies.ConstantMoment, bodies.LinearDrag, bodies.QuadraticDrag)
-}
+_JOINTS = by_name(
+    joints.Coupling,
+    joints.Cylindrical,
+    joints.Distance,
+    joints.Free,
+    joints.Planar,
+    joints.Prismatic,
+    joints.Revolute,
+    joints.Screw,
+    joints.Spherical,
+    joints.Universal,
+    joints.Weld,
+)
+_FORCES = by_name(
+    forces.Bushing,
+    forces.Drag,
+    forces.Gravity,
+    forces.Motor,
+    forces.PointForce,
+    forces.Spring,
+    forces.Torque,
+    forces.TorsionSpring,
+)
+_SHAPES = by_name(Body.box, Body.cylinder, Body.sphere, Body.cone, Body.rod, Body.ellipsoid)
+_POTENTIALS = by_name(bodies.AxialGravityPotential, bodies.GravityPotential)
+_MOMENTS = by_name(bodies.ConstantMoment, bodies.LinearDrag, bodies.QuadraticDrag)
 
 
 class Model(NamedTuple):

@@ -38,11 +38,6 @@ _PLACELESS_FORCES = (Gravity, Motor, PointForce, Torque, TorsionSpring)
 _PLACELESS_SENSORS = (Accelerometer, Attitude, Gyroscope, JointCoordinate, JointRate, JointTorque)
 
 
-def reference_state(formulation: AbstractFormulation) -> State:
-    """The state that a case starts from if it says nothing."""
-    return formulation.multibody.reference_state()
-
-
 def read_state(formulation: AbstractFormulation, table: Table) -> State:
     """The table `[state]`; what it leaves out is as in the reference configuration.
 
@@ -55,7 +50,7 @@ def read_state(formulation: AbstractFormulation, table: Table) -> State:
         table.asked -= set(_ROWS)
         table.done()
         return table.checked(jointed_state, formulation.system, *values)
-    reference = reference_state(formulation)
+    reference = formulation.multibody.reference_state()
     parts = {}
     for key in _ROWS:
         parts[key] = table.numbers(key, None)
@@ -91,7 +86,7 @@ def start_of_runs(
     if not has_joints(formulation.system):
         return given
     fitted = {kind for parameter in parameters for kind in _fitted(parameter)}
-    state = reference_state(formulation) if given is None else given
+    state = formulation.multibody.reference_state() if given is None else given
     for run in runs:
         top.checked(_check_first, formulation, run, state, fitted)
     if given is not None or not fitted:

@@ -146,6 +146,11 @@ class Table:
 _POSE = ("position", "orientation", "velocity", "angular_velocity")
 
 
+def by_name(*kinds: Any) -> dict[str, Any]:
+    """Classes, or functions that make one, by their names in small letters."""
+    return {kind.__name__.lower(): kind for kind in kinds}
+
+
 def array_of_tables(top: Table, key: str) -> Iterator[Table]:
     """The tables `[[key]]` of a file, each known by its name or number."""
     for number, values in enumerate(top.take(key, "an array", []), start=1):
