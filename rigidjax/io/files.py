@@ -49,6 +49,17 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[pat
         raise
 
 
+def write_text(path: str | os.PathLike[str], text: str, force: bool = False) -> pathlib.Path:
+    """Write a text file in UTF-8, whole or not at all.
+
+    **Returns:** the path.
+    **Raises:** as `check_target`.
+    """
+    with replacing(path, force) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return pathlib.Path(path)
+
+
 @contextlib.contextmanager
 def together() -> Iterator[None]:
     """Files written inside by `replacing` come to their places at the end, or none of them.

@@ -50,9 +50,7 @@ def fit_to_dataset(
         axes[channel] = list(sensor.channels)
         component = [f"{name}_component"] if sensor.value_shape else []
         dims = ("run", "sample", *component)
-        measured = [
-            _where_used(np.asarray(run.values[k]), np.asarray(run.mask[k])) for run in measurements
-        ]
+        measured = [run.counted(k) for run in measurements]
         residuals = [run[sensor.name] for run in fit.residuals]
         predicted = [run[sensor.name] for run in predictions]
         text, unit = {"sensor": sensor.name}, fit.sensor_units[sensor.name]
@@ -125,14 +123,6 @@ def _attributes(fit) -> dict[str, Any]:
         **{f"{package}_version": importlib.metadata.version(package) for package in _PACKAGES},
         "rigidjax_version": _version(),
     }
-
-
-def _where_used(values, mask):
-    """Measured values, NaN where a sample does not count."""
-    flat = values.reshape(len(values), -1)
-    if flat.shape != mask.shape:
-        mask = np.broadcast_to(mask.any(axis=1)[:, None], flat.shape)
-    return np.where(mask, flat, np.nan).reshape(values.shape)
 
 
 def _padded(arrays, length):

@@ -23,13 +23,11 @@ def plot_comparison(comparison: Comparison, title: str = "") -> "Figure":
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
-        figure = new_figure(11.0, 5.4)
+        figure = new_figure(11.0, 5.4, title)
         left, right = figure.subplots(1, 2, width_ratios=(1.3, 1.0))
         looks = {row.label: _look(i, row) for i, row in enumerate(comparison.rows)}
         _draw_work_precision(left, comparison, looks)
         _draw_equal_work(right, comparison, looks)
-        if title:
-            figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     return figure
 
 

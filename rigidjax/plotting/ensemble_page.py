@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..io import replacing
+from ..io.files import write_text
 from .html import html_figure, html_list, html_note, html_page, html_table
 from .style import new_figure, style
 
@@ -33,9 +33,8 @@ def write_ensemble_page(
     **Raises:** `FileExistsError` without `force`; `OSError` for a path that cannot be written;
     `ModuleNotFoundError` without matplotlib.
     """
-    with style(), replacing(path, force) as temporary:
-        temporary.write_text(html_page(title, _parts(dataset)), encoding="utf-8")
-    return pathlib.Path(path)
+    with style():
+        return write_text(path, html_page(title, _parts(dataset)), force)
 
 
 def _parts(dataset):

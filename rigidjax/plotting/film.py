@@ -35,13 +35,12 @@ def plot_filmstrip(motion: Any, count: int = 5, title: str = "") -> "Figure":
     wide, high = film.extent
     with style():
         width = min(2.6, 11.0 / count)
-        figure = new_figure(count * width, width * min(max(high / wide, 0.4), 2.2) + 0.5)
+        height = width * min(max(high / wide, 0.4), 2.2) + 0.5
+        figure = new_figure(count * width, height, title)
         for k, time in enumerate(np.linspace(film.times[0], film.times[-1], count)):
             ax = figure.add_subplot(1, count, k + 1)
             film.draw(ax, time)
             ax.set_title(f"{time:.3g} s", loc="center", fontweight="normal")
-        if title:
-            figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     return figure
 
 

@@ -14,10 +14,11 @@ from ..identification.fit.report import (
     estimate_rows,
     noise_text,
     strongest_correlations,
+    verdict_texts,
     warning_texts,
     whiteness_texts,
 )
-from ..io import replacing
+from ..io.files import write_text
 from .estimates import plot_correlations, plot_intervals
 from .html import html_figure, html_list, html_note, html_page, html_table, html_text
 from .residuals import plot_autocorrelation, plot_predictions
@@ -50,21 +51,6 @@ def write_fit_page(
     **Raises:** `FileExistsError` without `force`; `OSError` for a path that cannot be written;
     `ModuleNotFoundError` without matplotlib.
     """
-    page = fit_page(fit, measurements, predictions, title, case, motion)
-    with replacing(path, force) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    return pathlib.Path(path)
-
-
-def fit_page(
-    fit: Fit,
-    measurements: Sequence[Measurements],
-    predictions: Sequence[Mapping[str, np.ndarray]],
-    title: str = "Identification",
-    case: str = "",
-    motion: "View | None" = None,
-) -> str:
-    """The page as text; arguments as in `write_fit_page`."""
     parts = [*_head(fit), *_verdict(fit), *_estimates(fit)]
     if motion is not None:
         parts += [f"<h2>Run {html_text(fit.run_names[0])} in motion</h2>", motion._repr_html_()]
@@ -83,7 +69,7 @@ def fit_page(
         parts += ["<h2>Notes</h2>", *html_list(fit.notes)]
     if case:
         parts += ["<h2>The case</h2>", f"<pre>{html_text(case)}</pre>"]
-    return html_page(title, parts)
+    return write_text(path, html_page(title, parts), force)
 
 
 def _head(fit):
@@ -105,25 +91,15 @@ def _head(fit):
 
 
 def _verdict(fit):
-    verdict = fit.identifiability
-    messages = list(verdict.messages)
-    if verdict.identifiable:
-        messages.append(
-            f"Condition of the weighted Jacobian with columns of norm one: {verdict.condition:.3g}."
-        )
-    return [
-        "<h2>What the data determine</h2>",
-        '<div class="verdict">',
-        *html_list(messages),
-        "</div>",
-    ]
+    listed = html_list(verdict_texts(fit))
+    return ["<h2>What the data determine</h2>", '<div class="verdict">', *listed, "</div>"]
 
 
 def _estimates(fit):
     return [
         "<h2>Estimates</h2>",
         html_table(ESTIMATES, estimate_rows(fit)),
-        html_note("Standard deviations assume independent residuals" + noise_text(fit)),
+        html_note(noise_text(fit)),
         html_figure(plot_intervals(fit, LEVEL), "Confidence intervals"),
     ]
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..identification import Fit, Measurements
 from ..simulate import simulate
-from .style import AXES, GREY, PALETTE, figure_legend, new_figure, style
+from .residuals import draw_run
+from .style import GREY, PALETTE, figure_legend, run_panels, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,44 +32,23 @@ def plot_fit(
     of these two and their standard deviations, kg m^2, to be drawn there as well.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
-    panels = len(measurements) + (moments is not None)
-    columns = min(3, panels)
-    rows = -(-panels // columns)
     with style():
-        figure = new_figure(1.0 + 3.6 * columns, 0.7 + 3.1 * rows)
-        parts = figure.subfigures(rows, columns, squeeze=False, wspace=0.02, hspace=0.04).ravel()
+        figure, parts = run_panels(len(measurements) + (moments is not None), title)
         for b, run in enumerate(measurements):
-            above, below = parts[b].subplots(2, 1, sharex=True, height_ratios=(3, 1))
-            _draw_run(above, below, fit, run, b, first=b % columns == 0)
+            # The samples and times between them.
+            ts = np.union1d(run.ts, np.linspace(run.ts[0], run.ts[-1], _POINTS))
+            draw_run(parts[b], fit, run, b, 0, ts, _predicted(fit, b, ts))
         if moments is not None:
             _draw_moments(parts[len(measurements)].subplots(), fit, moments, prior)
-        if title:
-            figure.suptitle(title, fontsize=12, x=0.01, ha="left")
-        figure_legend(figure, parts[0].axes[:1], handlelength=1.2)
+        figure_legend(figure, parts[0].axes, markerscale=3)
     return figure
 
 
-def _draw_run(
-    above: "Axes", below: "Axes", fit: Fit, run: Measurements, b: int, first: bool
-) -> None:
-    sensor = fit.sensors_by_run[b][0]
-    ts, measured = np.asarray(run.ts), np.asarray(run.values[0])
-    fine = np.linspace(ts[0], ts[-1], _POINTS)
-    solution = simulate(fit.models[b], fit.states[b], fine[-1], t0=fine[0], ts=fine)
-    predicted = jax.vmap(lambda t, y: sensor.predict(fit.models[b], t, y))(solution.ts, solution.ys)
-    for k, channel in enumerate(sensor.channels):
-        color = AXES[k % len(AXES)]
-        above.plot(ts, measured[:, k], ".", color=color, ms=4, alpha=0.5, mew=0)
-        above.plot(fine, np.asarray(predicted)[:, k], color=color, label=channel)
-        below.plot(ts, fit.residuals[b][sensor.name][:, k], ".", color=color, ms=2.5, mew=0)
-    rms = fit.rms_by_run[sensor.name][fit.run_names[b]]
-    above.set_title(f"run {fit.run_names[b]}: rms {rms:.3g} {fit.sensor_units[sensor.name]}")
-    below.axhline(0.0, color=GREY, lw=0.7)
-    below.set_xlabel("time (s)")
-    above.margins(x=0.02)
-    if first:
-        above.set_ylabel(fit.sensor_units[sensor.name])
-        below.set_ylabel("residual")
+def _predicted(fit: Fit, b: int, ts: np.ndarray) -> np.ndarray:
+    """What the first sensor reads in a run at these times."""
+    model, sensor = fit.models[b], fit.sensors_by_run[b][0]
+    solution = simulate(model, fit.states[b], ts[-1], t0=ts[0], ts=ts)
+    return np.asarray(jax.vmap(lambda t, y: sensor.predict(model, t, y))(solution.ts, solution.ys))
 
 
 def _draw_moments(

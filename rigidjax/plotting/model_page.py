@@ -12,7 +12,7 @@ import numpy as np
 from ..bodies import FixedPointBody
 from ..bodies.inertia import inertia_tensor
 from ..formulations import AbstractFormulation
-from ..io import replacing
+from ..io.files import write_text
 from ..io.names import unknown_names
 from ..state import State
 from ..system import System
@@ -40,18 +40,6 @@ def write_model_page(
     **Raises:** `TypeError` for what is no model; `FileExistsError` without `force`; `OSError` for a
     path that cannot be written; `ModuleNotFoundError` without matplotlib.
     """
-    page = model_page(model, state, title)
-    with replacing(path, force) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    return pathlib.Path(path)
-
-
-def model_page(
-    model: AbstractFormulation | System | FixedPointBody,
-    state: State | None = None,
-    title: str = "Model",
-) -> str:
-    """The page as text; arguments as in `write_model_page`."""
     if not isinstance(model, AbstractFormulation | System | FixedPointBody):
         raise TypeError(
             "A page of a model needs a formulation, a `System` or a `FixedPointBody`; got "
@@ -66,7 +54,7 @@ def model_page(
     if isinstance(model, AbstractFormulation):
         names = ", ".join(unknown_names(model))
         parts += [f"<h2>Unknowns of {html_text(type(model).__name__)}</h2>", html_note(names)]
-    return html_page(title, parts)
+    return write_text(path, html_page(title, parts), force)
 
 
 def _of_system(system: System) -> list[str]:

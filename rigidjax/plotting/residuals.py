@@ -1,15 +1,16 @@
 """Figures of what was measured and predicted, and of what is left."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..identification import Fit, Measurements
-from .style import AXES, GREY, PALETTE, figure_legend, new_figure, style
+from ..identification.statistics.whiteness import correlations
+from .style import AXES, GREY, PALETTE, figure_legend, new_figure, run_panels, style
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 # Runs and lags in one figure.
 _RUNS = 12
@@ -28,34 +29,43 @@ def plot_predictions(
     `rigidjax.identification.predictions`; `sensor`, its number.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
-    count = min(len(measurements), _RUNS)
-    columns = min(3, count)
-    rows = -(-count // columns)
+    name = fit.sensors[sensor].name
     with style():
-        figure = new_figure(1.0 + 3.6 * max(columns, 2), 0.4 + 3.0 * rows)
-        parts = figure.subfigures(rows, columns, squeeze=False, wspace=0.02, hspace=0.04).ravel()
-        for b in range(count):
-            above, below = parts[b].subplots(2, 1, sharex=True, height_ratios=(3, 1))
-            _draw_run(above, below, fit, measurements[b], predictions[b], sensor, b)
+        figure, parts = run_panels(min(len(measurements), _RUNS))
+        for b, (part, run) in enumerate(zip(parts, measurements, strict=False)):
+            draw_run(part, fit, run, b, sensor, np.asarray(run.ts), predictions[b][name])
         figure_legend(figure, parts[0].axes, markerscale=3)
     return figure
 
 
-def _draw_run(above: Any, below: Any, fit, run, predicted, k, b):
-    sensor = fit.sensors[k]
-    ts, lines = np.asarray(run.ts), predicted[sensor.name].reshape(len(run.ts), -1)
-    dots = np.array(np.asarray(run.values[k]).reshape(lines.shape))
-    used: Any = np.asarray(run.mask[k])
-    if used.shape != dots.shape:
-        used = np.broadcast_to(used.any(axis=1)[:, None], dots.shape)
+def draw_run(
+    panel: "SubFigure",
+    fit: Fit,
+    run: Measurements,
+    b: int,
+    k: int,
+    times: np.ndarray,
+    predicted: np.ndarray,
+) -> None:
+    """Draw what a sensor measured and what was predicted of it, and below the residuals.
+
+    **Arguments:** `panel`; `fit`; `run`, its number `b`; `k`, number of the sensor; `times`, those
+    of the samples among them, and what is `predicted` there.
+    """
+    above, below = panel.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    sensor, ts = fit.sensors[k], np.asarray(run.ts)
+    lines = predicted.reshape(len(times), -1)
+    dots = run.counted(k).reshape(len(ts), -1)
+    is_orientation = sensor.value_shape == (4,)
+    if is_orientation:
         # A quaternion and its negative are the same orientation.
-        dots = dots * np.where(np.sum(dots * lines, axis=1, keepdims=True) < 0, -1.0, 1.0)
-    dots[~used] = np.nan
+        along = np.sum(dots * lines[np.searchsorted(times, ts)], axis=1, keepdims=True)
+        dots = dots * np.where(along < 0, -1.0, 1.0)
     # Four numbers of an orientation, of which the residual has three.
-    labels = [f"q{c}" for c in range(4)] if sensor.value_shape == (4,) else [None] * lines.shape[1]
+    labels = [f"q{c}" for c in range(4)] if is_orientation else [None] * lines.shape[1]
     for c, label in enumerate(labels):
         above.plot(ts, dots[:, c], ".", color=_color(c), ms=4, alpha=0.5, mew=0)
-        above.plot(ts, lines[:, c], color=_color(c), label=label)
+        above.plot(times, lines[:, c], color=_color(c), label=label)
     residuals = fit.residuals[b][sensor.name]
     for c, channel in enumerate(sensor.channels):
         below.plot(ts, residuals[:, c], ".", color=_color(c), ms=2.5, mew=0, label=channel)
@@ -65,7 +75,7 @@ def _draw_run(above: Any, below: Any, fit, run, predicted, k, b):
     name = fit.run_names[b]
     unit = fit.sensor_units[sensor.name]
     above.set_title(f"run {name}: rms {fit.rms_by_run[sensor.name][name]:.3g} {unit}")
-    above.set_ylabel("unit quaternion" if sensor.value_shape == (4,) else unit)
+    above.set_ylabel("unit quaternion" if is_orientation else unit)
     below.set_ylabel("residual")
 
 
@@ -83,7 +93,8 @@ def plot_autocorrelation(fit: Fit) -> "Figure":
             for c, channel in enumerate(sensor.channels):
                 series = [r[sensor.name][:, c] for r in fit.residuals]
                 series = [r[np.isfinite(r)] for r in series]
-                values = _correlations(series)
+                lags = min(_LAGS, max(map(len, series)) - 1)
+                values = correlations(series, lags)
                 size = max(size, sum(map(len, series)))
                 ax.plot(1 + np.arange(len(values)), values, ".-", color=_color(c), label=channel)
             band = 1.96 / np.sqrt(max(size, 1))
@@ -96,14 +107,6 @@ def plot_autocorrelation(fit: Fit) -> "Figure":
         for ax in axes[count:]:
             ax.set_visible(False)
     return figure
-
-
-def _correlations(series):
-    total = float(sum(r @ r for r in series))
-    lags = min(_LAGS, max(map(len, series)) - 1)
-    if not total > 0:
-        return np.zeros(max(lags, 0))
-    return np.array([sum(r[k:] @ r[:-k] for r in series) / total for k in range(1, lags + 1)])
 
 
 def _color(c):

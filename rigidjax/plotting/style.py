@@ -10,7 +10,7 @@ from ..io import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 # Okabe and Ito's palette, distinct for colour-blind readers; body axes 1, 2, 3 are the first three.
 AXES = ("#D55E00", "#009E73", "#0072B2")
@@ -56,12 +56,24 @@ def style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> "Figure":
-    """An empty figure of a size in inches, tied to no window."""
+def new_figure(width: float, height: float, title: str = "") -> "Figure":
+    """A figure of a size in inches, empty but for its title, tied to no window."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.05))
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.05))
+    if title:
+        figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    return figure
+
+
+def run_panels(count: int, title: str = "") -> "tuple[Figure, Sequence[SubFigure]]":
+    """A figure with a panel for each of some runs, three in a row."""
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure = new_figure(1.0 + 3.6 * max(columns, 2), 0.6 + 3.0 * rows, title)
+    parts = figure.subfigures(rows, columns, squeeze=False, wspace=0.02, hspace=0.04)
+    return figure, list(parts.ravel())
 
 
 def figure_legend(figure: "Figure", axes: "Sequence[Axes]", **options: Any) -> None:

@@ -25,7 +25,7 @@ def plot_motion(solution: Solution, title: str = "", body: int = 0) -> "Figure":
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
-        figure = new_figure(11.0, 6.2)
+        figure = new_figure(11.0, 6.2, title)
         grid = figure.add_gridspec(3, 2, width_ratios=(1.15, 1.0), height_ratios=(1.5, 1, 1))
         space: Any = figure.add_subplot(grid[:, 0], projection="3d")
         rates = figure.add_subplot(grid[0, 1])
@@ -42,8 +42,6 @@ def plot_motion(solution: Solution, title: str = "", body: int = 0) -> "Figure":
         for ax in (rates, energy):
             ax.tick_params(labelbottom=False)
             ax.set_xlabel("")
-        if title:
-            figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     return figure
 
 

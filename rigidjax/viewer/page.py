@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..bodies import FixedPointBody
 from ..checks import ArrayInput
-from ..io import replacing
+from ..io.files import write_text
 from ..state import State
 from .runs import Run, is_model, runs_of
 from .scene import scene_of
@@ -69,9 +70,7 @@ class View:
         **Returns:** the path.
         **Raises:** `FileExistsError` unless `force`; `OSError` for a path that cannot be written.
         """
-        with replacing(path, force) as temporary:
-            temporary.write_text(self.page, encoding="utf-8")
-        return pathlib.Path(path)
+        return write_text(path, self.page, force)
 
     def _repr_html_(self) -> str:
         return (
@@ -148,7 +147,8 @@ def view(
     runs: list[Run] = []
     for item, label in zip(items, names, strict=True):
         if is_model(item):
-            item = (item, _state_of(item, state), *(() if ts is None else (ts,)))
+            shown = _reference_state(item) if state is None else state
+            item = (item, shown, *(() if ts is None else (ts,)))
         runs += runs_of(item, label, frames, members, reactions)
     for name, values in (quantities or {}).items():
         runs[0].graphs[name, ""] = _quantity(name, values, items[0], runs[0])
@@ -162,13 +162,9 @@ def _numbered(items):
     ]
 
 
-def _state_of(model, state):
-    if state is not None:
-        return state
+def _reference_state(model):
     system = getattr(model, "system", model)
-    if not hasattr(system, "reference_state"):
-        return State()
-    return system.reference_state()
+    return State() if isinstance(system, FixedPointBody) else system.reference_state()
 
 
 def _quantity(name, values, item, run):

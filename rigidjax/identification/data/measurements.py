@@ -107,6 +107,12 @@ class Measurements(eqx.Module):
         parts = merge(series, noise, mask)
         return cls(parts.ts, parts.values, parts.noise, mask=parts.mask, name=name, inputs=inputs)
 
+    def counted(self, k: int) -> np.ndarray:
+        """Samples of the sensor number k, (T, *value_shape), NaN where they do not count."""
+        values = np.asarray(self.values[k])
+        used = _used(self.mask[k], (len(values), values[0].size))
+        return np.where(used.reshape(values.shape), values, np.nan)
+
 
 class Runs(eqx.Module):
     """Runs of different length side by side: padded in time, with weight zero for what is padded.
@@ -213,6 +219,12 @@ def _mask(sensor: Any, mask: Any, length: int) -> Any:
     return jnp.broadcast_to(mask[:, None] if mask.ndim == 1 else mask, shape)
 
 
+def _used(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Which numbers of samples count, (T, numbers): of an orientation all of a sample, or none."""
+    mask = np.asarray(mask)
+    return mask if mask.shape == shape else np.broadcast_to(mask.any(axis=1)[:, None], shape)
+
+
 def _samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
     argument = f"values of the sensor {sensor.name!r}"
     shape = (length, *sensor.value_shape)
@@ -220,9 +232,7 @@ def _samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
     if array.shape != shape:
         raise ValueError(f"The {argument} must have shape {shape}; got {array.shape}.")
     flat = array.reshape(length, -1)
-    used: Any = np.asarray(mask)
-    if used.shape != flat.shape:
-        used = np.broadcast_to(used.any(axis=1)[:, None], flat.shape)
+    used = _used(mask, flat.shape)
     valid = np.isfinite(flat)
     bad = np.flatnonzero((used & ~valid).any(axis=1))
     if bad.size:

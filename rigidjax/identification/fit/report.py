@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...io.files import replacing
+from ...io.files import write_text
 from ..statistics.digits import estimate_text, interval_text, std_text
 from .result import Fit
 
@@ -34,8 +34,7 @@ def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bo
             f"`report(path)` writes .md, .txt or .json; got {os.fspath(path)!r}. Change the ending."
         )
     text = json.dumps(as_record(fit), indent=2) + "\n" if suffix == ".json" else as_text(fit)
-    with replacing(path, force) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text, force)
     return text
 
 
@@ -56,20 +55,11 @@ def as_text(fit: Fit) -> str:
         "|---" * len(ESTIMATES) + "|",
     ]
     lines += [f"| {' | '.join(row)} |" for row in estimate_rows(fit)]
-    lines += ["", "Standard deviations assume independent residuals" + noise_text(fit), ""]
-    pairs = strongest_correlations(fit)
-    if pairs:
-        lines += [
-            "Strongest correlations: " + "; ".join(f"{a}, {b}: {c:+.5f}" for a, b, c in pairs)
-        ]
-        lines += [""]
+    lines += ["", noise_text(fit), ""]
+    if pairs := [f"{a}, {b}: {c:+.5f}" for a, b, c in strongest_correlations(fit)]:
+        lines += ["Strongest correlations: " + "; ".join(pairs), ""]
     lines += ["## What the data determine", ""]
-    lines += [f"- {message}" for message in fit.identifiability.messages]
-    if fit.identifiability.identifiable:
-        lines += [
-            "- Condition of the weighted Jacobian with columns of norm one: "
-            f"{fit.identifiability.condition:.3g}."
-        ]
+    lines += [f"- {message}" for message in verdict_texts(fit)]
     lines += ["", "## Residuals (root mean square, predicted minus measured)", ""]
     for sensor in fit.sensors:
         name, unit = sensor.name, fit.sensor_units[sensor.name]
@@ -215,12 +205,25 @@ def strongest_correlations(
     return out
 
 
+def verdict_texts(fit: Fit) -> list[str]:
+    """What the data determine, and how well."""
+    verdict = fit.identifiability
+    if not verdict.identifiable:
+        return list(verdict.messages)
+    return [
+        *verdict.messages,
+        f"Condition of the weighted Jacobian with columns of norm one: {verdict.condition:.3g}.",
+    ]
+
+
 def noise_text(fit: Fit) -> str:
-    """How a sentence on the standard deviations goes on: where the noise is from."""
-    if not fit.noise_is_known:
-        unit = fit.sensor_units[fit.sensors[0].name]
-        return f", with the noise estimated from them ({fit.noise:.4g} {unit})."
-    return f" with the noise that was given; chi square per degree of freedom {fit.chi_square:.4g}."
+    """What the standard deviations rest on: where the noise is from."""
+    text = "Standard deviations assume independent residuals"
+    if fit.noise_is_known:
+        given = "with the noise that was given; chi square per degree of freedom"
+        return f"{text} {given} {fit.chi_square:.4g}."
+    unit = fit.sensor_units[fit.sensors[0].name]
+    return f"{text}, with the noise estimated from them ({fit.noise:.4g} {unit})."
 
 
 def _plain(x):

@@ -53,12 +53,16 @@ def ljung_box(runs: Sequence[np.ndarray], lags: int | None = None) -> Whiteness 
     wanted = sum(m > 0 for m in pairs)
     if wanted < 1 or not total > 0:
         return None
-    statistic = 0.0
-    for k in range(1, wanted + 1):
-        correlation = sum(float(r[k:] @ r[:-k]) for r in series) / total
-        statistic += count * (count + 2) * correlation**2 / pairs[k - 1]
+    squares = correlations(series, wanted) ** 2 / pairs[:wanted]
+    statistic = count * (count + 2) * float(np.sum(squares))
     tail = float(special.chdtrc(wanted, statistic))
     return Whiteness(statistic, wanted, tail, count)
+
+
+def correlations(series: Sequence[np.ndarray], lags: int) -> np.ndarray:
+    """Correlations $r_k$ of `ljung_box`, (lags,), of residuals without gaps, (T,) each."""
+    total = float(sum(r @ r for r in series)) or 1.0
+    return np.array([sum(r[k:] @ r[:-k] for r in series) / total for k in range(1, lags + 1)])
 
 
 def successive_correlation(runs: Sequence[np.ndarray]) -> float:
