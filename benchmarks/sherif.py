@@ -7,6 +7,7 @@ coordinates; those of multipliers against Sherif's closed forms at the same unkn
 the largest multiplier of all forms.
 """
 
+import functools
 from typing import Any, get_args
 
 import _common as common
@@ -55,11 +56,20 @@ def largest_multiplier(system, states: rj.State, ts) -> float:
     return max(values)
 
 
-def measure(
-    case: str, system, state0, t1: float, form: Form, index: int, solver: str,
-    tolerance: float, truth: rj.State, scale: float,
-) -> dict[str, Any]:  # fmt: skip
+@functools.cache
+def reference(case: str) -> tuple[rj.State, float]:
+    """State at the end of a case, and the largest multiplier of all forms on the way."""
+    system, state0, t1 = cases()[case]
+    run = rj.simulate(
+        rj.NullSpace(system), state0, t1, ts=np.linspace(0.0, t1, 21), rtol=1e-13, atol=1e-13
+    )
+    truth = jax.tree.map(lambda leaf: leaf[-1:], run.states)
+    return truth, largest_multiplier(system, run.states, run.ts)
+
+
+def measure(case: str, form: Form, index: int, solver: str, tolerance: float) -> dict[str, Any]:
     """One row."""
+    (system, state0, t1), (truth, scale) = cases()[case], reference(case)
     model, closed = rj.EulerParameters(system, form, index), rj.EulerParameters(system, form)
     solution = rj.simulate(
         model, state0, t1, solver=SOLVERS[solver](), rtol=tolerance, atol=tolerance,
@@ -97,18 +107,10 @@ def measure(
 
 def rows_of(case: str, tolerance: float, forms=FORMS, solvers=tuple(SOLVERS), indices=(1, 2, 3)):
     """Rows of one case, one after the other."""
-    system, state0, t1 = cases()[case]
-    run = rj.simulate(
-        rj.NullSpace(system), state0, t1, ts=np.linspace(0.0, t1, 21), rtol=1e-13, atol=1e-13
-    )
-    scale = largest_multiplier(system, run.states, run.ts)
-    truth = jax.tree.map(lambda leaf: leaf[-1:], run.states)
     for solver in solvers:
         for form in forms:
             for index in indices:
-                row = measure(
-                    case, system, state0, t1, form, index, solver, tolerance, truth, scale
-                )
+                row = measure(case, form, index, solver, tolerance)
                 print({k: v for k, v in row.items() if not isinstance(v, list)}, flush=True)
                 yield row
 
