@@ -240,7 +240,7 @@ def killed_at_random(path, parameters, kills, seed, shard):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("kills", [1, 50])
 def test_workers_that_are_killed(tmp_path, file, kills, undisturbed):
     path = tmp_path / "s.zarr"
     killed_at_random(path, file, kills, seed=kills, shard=1 if kills > 1 else SHARD)

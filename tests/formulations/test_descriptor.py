@@ -41,7 +41,7 @@ def motion():
     return system, rj.consistent_state(system, guess, T)
 
 
-@pytest.mark.exhaustive("directors", "quaternion", "quaternion, half trace", "rotation vector")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rotation", ROTATIONS, ids=IDS)
 def test_all_indices_have_the_motion_of_index_0(rotation, motion):
     """Its rates and the postprocessed multipliers satisfy the equations of every index."""

@@ -21,7 +21,7 @@ def smallest(A):
     return np.linalg.svd(np.asarray(A), compute_uv=False)[-1]
 
 
-@pytest.mark.exhaustive("1", "2", "3")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("index", [1, 2, 3])
 def test_newton_matrix_is_regular(index):
     """Three of the twenty-three constraints of a planar four-bar in space say nothing new."""

@@ -84,7 +84,7 @@ def test_base_parameters_and_friction(halves):
     np.testing.assert_allclose(viscous, [8.05, 5.53, 1.97, 1.11, 1.86, 0.65], rtol=0.2)
 
 
-@pytest.mark.exhaustive("False", "True")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("nominal", [True, False])
 def test_consistent_arm_predicts_the_other_half_better(halves, nominal):
     train, test, prior = halves

@@ -25,7 +25,7 @@ def vector_of(experiment):
     return experiment.model.system.bodies[0].inertia
 
 
-@pytest.mark.exhaustive("2", "None")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("batch", [None, 2])
 def test_same_optimum(batch):
     """All runs, or two of three in each step: the loss falls, and the fit ends where it should."""

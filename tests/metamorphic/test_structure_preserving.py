@@ -101,38 +101,26 @@ def all_directors(system):
     return rj.Absolute(system, rj.Directors())
 
 
-slow = pytest.mark.exhaustive
 # Problem, formulation, solver, error of a step forth and back: round-off of symmetric schemes, the
 # error of accurate ones, `None` for those that dissipate.
-CASES = [
-    pytest.param(top, rj.NullSpace, solvers.EnergyMomentum(), 1e-12, id="energy-top"),
-    pytest.param(pendulum, rj.Absolute, solvers.EnergyMomentum(), 1e-11, id="energy-joints"),
-    *(
-        pytest.param(problem, make, solver, error, id=name, marks=slow)
-        for name, problem, make, solver, error in [
-            ("variational-joints", pendulum, rj.NullSpace, solvers.Variational(), 1e-11),
-            ("alpha-joints", pendulum, index3, solvers.GeneralizedAlpha(), None),
-            ("energy-directors", top, directors, solvers.EnergyMomentum(), 1e-12),
-            ("energy-all-directors", top, all_directors, solvers.EnergyMomentum(), 1e-12),
-            (
-                "energy-saddle",
-                top,
-                rj.NullSpace,
-                solvers.EnergyMomentum(form="saddle-point"),
-                1e-12,
-            ),
-            ("variational-top", top, rj.NullSpace, solvers.Variational(), 1e-12),
-            ("simo-wong", top, rj.NullSpace, solvers.SimoWong(), 1e-12),
-            ("simo-wong-energy", top, rj.NullSpace, solvers.SimoWong(conserve="energy"), 1e-12),
-            ("midpoint", top, rj.NullSpace, solvers.EnergyMidpoint(mean="angular-velocity"), 1e-12),
-            ("alpha-top", top, rj.NullSpace, solvers.GeneralizedAlpha(), None),
-            ("munthe-kaas", top, rj.NullSpace, solvers.MuntheKaas(), 1e-6),
-            ("energy-joints-directors", pendulum, all_directors, solvers.EnergyMomentum(), 1e-11),
-            # 9.0e-5 over all steps; 2.7e-6 and 8.4e-8 in a half and a quarter of them: order 5.
-            ("munthe-kaas-joints", pendulum, rj.NullSpace, solvers.MuntheKaas(), 2e-6),
-        ]
-    ),
-]
+CASES = {
+    "energy-top": (top, rj.NullSpace, solvers.EnergyMomentum(), 1e-12),
+    "energy-joints": (pendulum, rj.Absolute, solvers.EnergyMomentum(), 1e-11),
+    "variational-joints": (pendulum, rj.NullSpace, solvers.Variational(), 1e-11),
+    "alpha-joints": (pendulum, index3, solvers.GeneralizedAlpha(), None),
+    "energy-directors": (top, directors, solvers.EnergyMomentum(), 1e-12),
+    "energy-all-directors": (top, all_directors, solvers.EnergyMomentum(), 1e-12),
+    "energy-saddle": (top, rj.NullSpace, solvers.EnergyMomentum(form="saddle-point"), 1e-12),
+    "variational-top": (top, rj.NullSpace, solvers.Variational(), 1e-12),
+    "simo-wong": (top, rj.NullSpace, solvers.SimoWong(), 1e-12),
+    "simo-wong-energy": (top, rj.NullSpace, solvers.SimoWong(conserve="energy"), 1e-12),
+    "midpoint": (top, rj.NullSpace, solvers.EnergyMidpoint(mean="angular-velocity"), 1e-12),
+    "alpha-top": (top, rj.NullSpace, solvers.GeneralizedAlpha(), None),
+    "munthe-kaas": (top, rj.NullSpace, solvers.MuntheKaas(), 1e-6),
+    "energy-joints-directors": (pendulum, all_directors, solvers.EnergyMomentum(), 1e-11),
+    # 9.0e-5 over all steps; 2.7e-6 and 8.4e-8 in a half and a quarter of them: order 5.
+    "munthe-kaas-joints": (pendulum, rj.NullSpace, solvers.MuntheKaas(), 2e-6),
+}
 
 
 @eqx.filter_jit
@@ -160,7 +148,7 @@ def steps(problem, make, solver, units=Units()):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("problem", "make", "solver", "error"), CASES)
+@pytest.mark.parametrize(("problem", "make", "solver", "error"), CASES.values(), ids=CASES)
 def test_speed_units_and_time(problem, make, solver, error):
     model, start, (y, end, fine) = steps(problem, make, solver)
     assert np.all(fine)

@@ -48,8 +48,6 @@ JOINTS = {
         lambda a, b, p: rj.Prismatic(a, b, OTHER, Waves(0.1), p),
     ),
 }
-LONG = [f"{kind}-{form}" for kind in JOINTS for form in FORMULATIONS]
-LONG.remove("two-null space")
 
 
 def chain(kind):
@@ -123,7 +121,6 @@ def at_joints(system, state):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("kind", JOINTS)
-@pytest.mark.exhaustive(*LONG)
 def test_parent_and_child(kind, formulation):
     system = chain(kind)
     other = rj.System(system.bodies, [swapped(joint) for joint in system.joints], system.forces)

@@ -59,7 +59,7 @@ def test_all_formulations_reach_the_reference(build, formulation):
 
 
 # The smallest system and the largest one: each takes half a minute to compile.
-@pytest.mark.exhaustive("absolute, directors", "null space, quaternion")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formulation", ["null space, quaternion", "absolute, directors"])
 def test_implicit_solver_reaches_the_reference(formulation):
     problem = problems.two_bodies()

@@ -85,7 +85,7 @@ def test_reverse_mode(formulation, rotation, expected):
         assert cases.error(found[i], np.asarray(weights) @ expected[i]) < 1e-9
 
 
-@pytest.mark.exhaustive("0", "2")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
 def test_second_derivatives(formulation, rotation):
     """Finite and right at singular points: forward over reverse against differences."""

@@ -61,12 +61,7 @@ def references():
     )
 
 
-@pytest.mark.exhaustive(
-    "bricard-reduced",
-    "four-bar-reduced",
-    "four-bar-saddle-point",
-    "slider-crank, directors-reduced",
-)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "form"), [*((name, "reduced") for name in MODELS), ("four-bar", "saddle-point")]
 )
