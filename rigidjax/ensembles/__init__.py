@@ -9,6 +9,7 @@ from .designs import (
     uniform as uniform,
 )
 from .ensemble import ensemble as ensemble
+from .executors import WorkerError as WorkerError
 from .result import Ensemble as Ensemble
 from .statistics import (
     AbstractStatistic as AbstractStatistic,
@@ -17,4 +18,3 @@ from .statistics import (
     Quantiles as Quantiles,
 )
 from .store import Store as Store, StoreError as StoreError
-from .workers import WorkerError as WorkerError

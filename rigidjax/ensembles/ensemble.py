@@ -105,11 +105,11 @@ def ensemble(
     if lengths is not None and (store is not None or executor is not None):
         order = by_length(members, lengths, size)
     kept = _Kept(members.count, program, chosen, store)
-    begun = 0 if store is None else sum(_length(parts[k]) for k in store.done())
+    begun = 0 if store is None else store.num_done()
     sorted_members = members if order is None else members.chosen(order)
     work = lambda k, device: evaluate(program, sorted_members, parts[k], size, device)  # noqa: E731
     if executor is not None:
-        from .workers import submitted
+        from .executors import submitted
 
         finished: Iterator[Done] = submitted(executor, run, sorted_members, parts, numbers, size)
     else:
@@ -216,7 +216,3 @@ def _first(worker: tuple[int, int], num_shards: int) -> int:
     if not 0 <= number < count:
         raise ValueError(f"`worker=(i, n)` takes 0 <= i < n; got {worker}.")
     return number * num_shards // count
-
-
-def _length(part: slice) -> int:
-    return part.stop - part.start

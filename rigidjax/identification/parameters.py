@@ -16,7 +16,7 @@ from ..formulations import AbstractFormulation
 from ..state import State
 from .priors import AbstractPrior
 from .sensors import AbstractSensor
-from .start_state import StartChange
+from .start_state import StartChange, with_start
 from .transforms import AbstractTransform, Free
 
 
@@ -288,8 +288,11 @@ def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
 def started(parameters: Sequence[Parameter], experiment: Experiment) -> Experiment:
     """The experiment of one run with the `start` of every parameter in it.
 
-    **Errors:** `ValueError` for a start, or a prior, of another shape than the leaf.
+    **Errors:** `ValueError` for a start, or a prior, of another shape than the leaf, and as
+    `check_leaves`.
     """
+    experiment = with_start(experiment, parameters)
+    check_leaves(parameters, experiment)
     picked = [p.leaf(experiment) for p in parameters]
     leaves = [_given(p, leaf, leaf.shape) for p, leaf in zip(parameters, picked, strict=True)]
     return with_leaves(parameters, experiment, leaves)

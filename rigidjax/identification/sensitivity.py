@@ -17,11 +17,10 @@ from ..results import RESULTS, SimulationError
 from ..state import State
 from .checked_arguments import check_model, check_sensors, checked_parameters
 from .linearised_runs import Motion, Varied, observed
-from .parameters import Experiment, Parameter, check_leaves, components_of, started
+from .parameters import Experiment, Parameter, components_of, started
 from .priors import check_no_prior
 from .sensors import AbstractSensor, tracking
 from .simulation import Settings, Simulation, simulation_of
-from .start_state import with_start
 
 # A reverse sweep is taken to cost as much as so many forward directions.
 _REVERSE_COST = 4
@@ -110,9 +109,8 @@ def sensitivity(
     subs: Any = save_at(None, [end] if ts is None else ts, start, end, dtype).subs
     readers: Any = sensors or (Motion(),)
     experiment = Experiment(model, model.check_state(state0, start), readers)
-    experiment = with_start(experiment, parameters)
-    check_leaves(parameters, experiment)
-    varied = Varied(started(parameters, experiment), parameters)
+    experiment = started(parameters, experiment)
+    varied = Varied(experiment, parameters)
     table = components_of([(p, p.leaf(experiment).shape, "") for p in parameters])
     part = table.part(table.chosen)
     if mode is None:

@@ -110,9 +110,7 @@ def start_state(
     check_model("start_state", model)
     if not (positions or rates):
         raise ValueError("`start_state` needs `positions=True`, `rates=True` or both.")
-    system = model.system
-    if state0 is None:
-        state0 = State() if isinstance(system, FixedPointBody) else system.reference_state()
+    state0 = model.multibody.reference_state() if state0 is None else state0
     independent = independent_rates(model, model.check_state(state0))
     if not independent:
         raise ValueError(

@@ -1,6 +1,6 @@
 """What was measured in one run, and several runs side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -135,6 +135,16 @@ class Runs(eqx.Module):
     def num_samples(self) -> int:
         """Number of scalar residuals that count."""
         return int(sum(np.count_nonzero(np.asarray(w)) for w in self.weights))
+
+    def by_sensor(
+        self, residuals: Array
+    ) -> Iterator[tuple[AbstractSensor, np.ndarray, np.ndarray]]:
+        """Sensors with their weights and weighted residuals, (B, T, C), from all those (B, N)."""
+        begin = 0
+        for sensor, weights in zip(self.sensors, map(np.asarray, self.weights), strict=True):
+            end = begin + weights[0].size
+            yield sensor, weights, np.asarray(residuals)[:, begin:end].reshape(weights.shape)
+            begin = end
 
 
 def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:

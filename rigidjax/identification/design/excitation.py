@@ -148,7 +148,7 @@ def excitation_of(
         values=part.values,
         scale=scale[chosen],
         information=J.T @ J,
-        covariance=spectrum.covariance(1.0),
+        covariance=spectrum.covariance(),
         correlations=spectrum.correlations(),
         d_score=float(2 * np.sum(np.log(sizes))) if regular else -np.inf,
         a_score=float(np.sum(sizes**-2.0)) if regular else np.inf,

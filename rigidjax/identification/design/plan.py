@@ -17,10 +17,9 @@ from ...results import RESULTS
 from ...state import State
 from ..checked_arguments import check_model, check_sensors, checked_noise, checked_parameters
 from ..linearised_runs import Varied, linearised_run
-from ..parameters import Components, Experiment, Parameter, check_leaves, components_of, started
+from ..parameters import Components, Experiment, Parameter, components_of, started
 from ..sensors import tracking
 from ..simulation import Simulation
-from ..start_state import with_start
 
 
 class Plan(eqx.Module):
@@ -105,9 +104,7 @@ def make_plan(
     dtype = precision_of(model, state0)
     at = jnp.asarray(times_of_samples(ts, f"{entry}(ts=...)"), dtype)
     state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, at[0]))
-    experiment = with_start(Experiment(model, state0, sensors), parameters)
-    check_leaves(parameters, experiment)
-    experiment = started(parameters, experiment)
+    experiment = started(parameters, Experiment(model, state0, sensors))
     # An input may be a parameter too: from here on what the experiment holds counts.
     parameters = tuple(dataclasses.replace(p, start=None) for p in parameters)
     wrong = "positive, in {}, `inf` where nothing is read"

@@ -34,8 +34,8 @@ def make_fit(
     freedom = samples - chosen.size
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
     if not isinstance(search.loss, Squares):
-        used = np.concatenate([np.asarray(w).reshape(len(w), -1) for w in runs.weights], axis=1)
-        variance = search.loss.variance(np.asarray(last.residuals)[used > 0], chosen.size)
+        used = np.concatenate([r[w > 0] for _, w, r in runs.by_sensor(last.residuals)])
+        variance = search.loss.variance(used, chosen.size)
     else:
         variance = 1.0 if runs.noise_is_known else chi_square
     resolution = float(problem.simulation.resolution(runs.ts.dtype))
@@ -54,6 +54,9 @@ def make_fit(
             "does not explain these data, or this is a local minimum. Standard deviations are too "
             "small."
         )
+    noise = estimated
+    if not (noise or runs.noise_is_known):
+        noise = {runs.sensors[0].name: float(np.sqrt(chi_square))}
     models, states, sensors = [], [], []
     of_runs, found = jax.tree.map(np.asarray, (problem.runs, minimum.leaves))
     for b in range(problem.num_runs):
@@ -82,7 +85,7 @@ def make_fit(
         units=estimates.units,
         values=estimates.values,
         starts=first.components[chosen],
-        covariance=spectrum.covariance(variance),
+        covariance=spectrum.covariance(),
         correlations=spectrum.correlations(),
         residuals=_residuals(runs, last),
         ts=tuple(np.asarray(runs.ts)[b, :n] for b, n in enumerate(runs.lengths)),
@@ -90,7 +93,7 @@ def make_fit(
         num_residuals=samples,
         noise_is_known=runs.noise_is_known,
         noise=float(np.sqrt(variance)),
-        noise_by_sensor=estimated or _pooled_noise(runs, chi_square),
+        noise_by_sensor=noise,
         chi_square=chi_square,
         identifiability=verdict,
         result=result,
@@ -135,19 +138,11 @@ def _ending(minimum, offset, search, verdict):
     ]
 
 
-def _pooled_noise(runs, chi_square):
-    """The noise of a single sensor, where it was not given."""
-    return {} if runs.noise_is_known else {runs.sensors[0].name: float(np.sqrt(chi_square))}
-
-
 def _residuals(runs, evaluation):
     """Residuals of each run by sensor, in its unit; NaN where a sample has no weight."""
-    out, begin = [{} for _ in runs.lengths], 0
-    for sensor, weights in zip(runs.sensors, map(np.asarray, runs.weights), strict=True):
-        end = begin + weights[0].size
-        weighted = np.asarray(evaluation.residuals)[:, begin:end].reshape(weights.shape)
+    out = [{} for _ in runs.lengths]
+    for sensor, weights, weighted in runs.by_sensor(evaluation.residuals):
         plain = np.where(weights > 0, weighted / np.where(weights > 0, weights, 1.0), np.nan)
         for b, length in enumerate(runs.lengths):
             out[b][sensor.name] = plain[b, :length]
-        begin = end
     return tuple(out)

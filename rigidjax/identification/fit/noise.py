@@ -80,16 +80,13 @@ def _weighted(problem, runs):
 def _noise_of(runs: Runs, minimum: Minimum, loss: AbstractLoss, num_parameters: int) -> np.ndarray:
     """Size of the weighted residuals of each sensor, 1 if the weights are right."""
     share = num_parameters / max(runs.num_samples, 1)
-    out, begin = [], 0
-    for weights in map(np.asarray, runs.weights):
-        end = begin + weights[0].size
-        used = weights.reshape(len(weights), -1) > 0
-        r = np.asarray(minimum.last.residuals)[:, begin:end][used]
+    out = []
+    for _, weights, residuals in runs.by_sensor(minimum.last.residuals):
+        r = residuals[weights > 0]
         if isinstance(loss, Squares):
             out.append(np.sqrt(np.mean(r**2) / max(1 - share, 1e-9)))
         else:
             out.append(np.median(np.abs(r)) / _MEDIAN / np.sqrt(max(1 - share, 1e-9)))
-        begin = end
     return np.asarray(out)
 
 

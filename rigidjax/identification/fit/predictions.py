@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
-import diffrax
 import equinox as eqx
 import jax
 import numpy as np
@@ -13,6 +12,7 @@ from ..data.measurements import Measurements, stack_runs
 from ..linearised_runs import Motion, observed
 from ..parameters import Experiment
 from ..simulation import Settings, Simulation, simulation_of
+from .options import trials
 from .result import Fit
 
 
@@ -54,8 +54,7 @@ def fitted_runs(
             f"`predictions` and `fitted_runs` take the runs of the fit, {fit.run_names}; got "
             f"{runs.names}."
         )
-    how = simulation_of("fitted_runs", simulation, settings)
-    how = how.prepared(runs.ts.dtype, solver=diffrax.Dopri5())
+    how = trials(simulation_of("fitted_runs", simulation, settings), runs.ts.dtype)
     out = []
     for b, length in enumerate(runs.lengths):
         sensors: Any = (Motion(), *fit.sensors_by_run[b])

@@ -16,13 +16,7 @@ from .base import AbstractReading
 
 
 class AbstractJointSensor(AbstractReading):
-    """A sensor on one coordinate of a joint, given by its name.
-
-    **Arguments:**
-
-    - `joint`: a joint of the system, or its name; it may close a loop.
-    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
-    """
+    """A sensor on one coordinate of a joint; its arguments are those of `JointCoordinate`."""
 
     joint: str = eqx.field(static=True)
     component: int | None = eqx.field(static=True)

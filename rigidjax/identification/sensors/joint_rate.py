@@ -15,12 +15,7 @@ from .joint import AbstractJointSensor, joint_motion
 class JointRate(AbstractJointSensor):
     r"""The time derivative of a coordinate of a joint, rad/s or m/s, prescribed ones included.
 
-    **Arguments:**
-
-    - `joint`: a joint of the system, or its name; it may close a loop.
-    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
-
-    **Errors:** `ValueError` for an unknown joint, one without length or angle, a wrong component.
+    **Arguments, errors:** those of `JointCoordinate`.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("q_dot",)

@@ -21,12 +21,7 @@ class JointTorque(AbstractJointSensor):
       coordinate and rate. Springs and dampers on the joint (`TorsionSpring`, `Bushing`) are not
       part of it.
 
-    **Arguments:**
-
-    - `joint`: a joint of the system, or its name; it may close a loop.
-    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
-
-    **Errors:** `ValueError` for an unknown joint, a wrong component, a joint that has neither a
+    **Arguments, errors:** those of `JointCoordinate`; `ValueError` for a joint that has neither a
     motor on this coordinate nor a prescribed motion.
     """
 

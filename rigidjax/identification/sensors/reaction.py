@@ -56,10 +56,7 @@ class ReactionForce(AbstractReactionSensor):
 class ReactionMoment(AbstractReactionSensor):
     """The reaction moment of a joint on its child, (3,) N m, about the joint point of the child.
 
-    Space components; otherwise as `ReactionForce`.
-
-    **Arguments:** `joint`: a joint of the system, or its name; it may close a loop.
-    **Errors:** `ValueError` for an unknown joint.
+    Space components. **Arguments, errors:** those of `ReactionForce`.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("M1", "M2", "M3")

@@ -28,9 +28,9 @@ def directions(spectrum: Spectrum) -> np.ndarray:
     return np.where(np.abs(basis) > 1e-3, basis, 0.0)
 
 
-def seen(spectrum: Spectrum, of: Components, variance: float) -> np.ndarray:
+def seen(spectrum: Spectrum, of: Components) -> np.ndarray:
     """Which values are more than zero as far as the data tell, (p,): changes can relate to them."""
-    return np.abs(of.values) > np.sqrt(variance) * spectrum.scale
+    return np.abs(of.values) > np.sqrt(spectrum.variance) * spectrum.scale
 
 
 def change_of(
@@ -54,20 +54,17 @@ def is_common_scale(direction: np.ndarray, change: dict[str, float], has_value: 
     return len(change) > 1 and factor and bool(has_value[direction != 0].all())
 
 
-def describe(
-    spectrum: Spectrum, of: Components, variance: float
-) -> tuple[list[dict[str, float]], list[str]]:
+def describe(spectrum: Spectrum, of: Components) -> tuple[list[dict[str, float]], list[str]]:
     """All that is not determined, as changes by label and in words.
 
-    **Arguments:** `spectrum` of the fitted components, which `of` describes; `variance` of a
-    weighted residual.
+    **Arguments:** `spectrum` of the fitted components, which `of` describes.
     """
     changes, messages = [], []
-    rows, has_value = directions(spectrum), seen(spectrum, of, variance)
+    rows, has_value = directions(spectrum), seen(spectrum, of)
     for members in _families(rows):
         family = [change_of(rows[i], spectrum, of, has_value) for i in members]
         changes += family
-        messages += _text(family, rows[members], has_value, spectrum, of, variance)
+        messages += _text(family, rows[members], has_value, spectrum, of)
     return changes, messages
 
 
@@ -87,14 +84,14 @@ def _families(rows):
     return families
 
 
-def _text(family, rows, has_value, spectrum, of, variance):
+def _text(family, rows, has_value, spectrum, of):
     used = np.flatnonzero(np.any(rows != 0, axis=0))
     if len(used) == 1:
         return [f"{of.labels[used[0]]} is not determined: it changes no prediction."]
     if len(family) == 1 and is_common_scale(rows[0], family[0], has_value):
-        return _ratios_text(used, spectrum, of, variance)
+        return _ratios_text(used, spectrum, of)
     if len(used) - len(family) == 1:
-        sentence = _combination_text(used, rows, has_value, spectrum, of, variance)
+        sentence = _combination_text(used, rows, has_value, spectrum, of)
         if sentence:
             return [sentence]
     return [_together_text(change, has_value, of) for change in family]
@@ -113,7 +110,7 @@ def _together_text(change, has_value, of):
     )
 
 
-def _ratios_text(used, spectrum, of, variance):
+def _ratios_text(used, spectrum, of):
     """The ratios of parameters to one of them, with their standard deviations."""
     # Related to the last of the same parameter as the first: moments to a moment.
     base = [i for i in used if of.groups[i] == of.groups[used[0]]][-1]
@@ -122,7 +119,7 @@ def _ratios_text(used, spectrum, of, variance):
         if i != base:
             exponents = np.zeros(len(of.values))
             exponents[i], exponents[base] = 1.0, -1.0
-            parts.append(_monomial_text(exponents, spectrum, of, variance))
+            parts.append(_monomial_text(exponents, spectrum, of))
     names = listed([of.labels[i] for i in used])
     return [
         f"The data determine only the ratios of {names}: multiplying all of them by one factor "
@@ -131,7 +128,7 @@ def _ratios_text(used, spectrum, of, variance):
     ]
 
 
-def _combination_text(used, rows, has_value, spectrum, of, variance):
+def _combination_text(used, rows, has_value, spectrum, of):
     """The one combination that is left, if it has a name; else `""`."""
     # In units of the scale, what is orthogonal to all directions.
     _, _, vectors = np.linalg.svd(rows[:, used])
@@ -145,10 +142,10 @@ def _combination_text(used, rows, has_value, spectrum, of, variance):
     if len({of.units[i] for i in used}) == 1:
         signs = _whole(gradient, largest=1)
         if signs is not None:
-            text = _sum_text(signs, spectrum, of, variance)
+            text = _sum_text(signs, spectrum, of)
     exponents = _whole(gradient * of.values, largest=3) if has_value[used].all() else None
     if not text and exponents is not None:
-        text = _monomial_text(exponents, spectrum, of, variance)
+        text = _monomial_text(exponents, spectrum, of)
     if not text:
         return ""
     return f"{names} are not determined each, only one combination of them: {text}. Hold {hold}."
@@ -164,23 +161,23 @@ def _whole(coefficients, largest):
     return whole if close else None
 
 
-def _sum_text(signs, spectrum, of, variance):
+def _sum_text(signs, spectrum, of):
     used = np.flatnonzero(signs)
     name = of.labels[used[0]] + "".join(
         f" {'+' if signs[i] > 0 else '-'} {of.labels[i]}" for i in used[1:]
     )
     value, unit = float(signs @ of.values), of.units[used[0]]
-    std = spectrum.std_of(signs, variance)
+    std = spectrum.std_of(signs)
     known = f"{name} = {estimate_text(value, std)}{' ' * bool(unit)}{unit}"
     return f"{known} (standard deviation {std_text(std)})"
 
 
-def _monomial_text(exponents, spectrum, of, variance):
+def _monomial_text(exponents, spectrum, of):
     used = np.flatnonzero(exponents)
     value = float(np.prod(of.values[used] ** exponents[used]))
     gradient = np.zeros(len(of.values))
     gradient[used] = value * exponents[used] / of.values[used]
-    std = spectrum.std_of(gradient, variance)
+    std = spectrum.std_of(gradient)
 
     def factors(sign):
         chosen = [i for i in used if sign * exponents[i] > 0]

@@ -23,14 +23,16 @@ class Spectrum:
     $\Sigma_k \le \epsilon\,\Sigma_1$ are not determined at all. So a parameter is measured by what
     it does to the predictions: neither its unit nor its value matters, and it may be zero.
 
-    **Arguments:** `jacobian` (M, p); `tolerance`, $\epsilon$; `reach`, see `Components.reach`.
-    **Attributes:** `scale` (p,), `values` (p,), `vectors` (p, p) in columns, `rank`, `null`
-    (p, p - rank) an orthonormal basis of what is not determined, in units of `scale`.
+    **Arguments:** `jacobian` (M, p); `tolerance`, $\epsilon$; `reach`, see `Components.reach`;
+    `variance`, $\sigma^2$, of a weighted residual.
+    **Attributes:** `variance`; `scale` (p,), `values` (p,), `vectors` (p, p) in columns, `rank`,
+    `null` (p, p - rank) an orthonormal basis of what is not determined, in units of `scale`.
     **Source:** van der Sluis, Numerische Mathematik 14 (1969) 14: of all scalings of columns this
     one has the smallest condition, but for a factor of at most the root of p.
     """
 
-    def __init__(self, jacobian: np.ndarray, tolerance: float, reach: np.ndarray):
+    def __init__(self, jacobian: np.ndarray, tolerance: float, reach: np.ndarray, variance: float):
+        self.variance = variance
         idle = without_effect(jacobian, reach)
         jacobian = np.where(idle, 0.0, jacobian)
         size = np.linalg.norm(jacobian, axis=0)
@@ -59,7 +61,7 @@ class Spectrum:
         part = np.sqrt(np.sum(self.null**2, axis=1))
         return part > 1e-3 * part.max()
 
-    def std_of(self, combination: np.ndarray, variance: float) -> float:
+    def std_of(self, combination: np.ndarray) -> float:
         """Standard deviation of a linear combination (p,) of the parameters.
 
         Infinite if it is not determined.
@@ -68,17 +70,17 @@ class Spectrum:
         if np.linalg.norm(along[self.rank :]) > 1e-6 * np.linalg.norm(along):
             return float("inf")
         return float(
-            np.sqrt(variance) * np.linalg.norm(along[: self.rank] / self.values[: self.rank])
+            np.sqrt(self.variance) * np.linalg.norm(along[: self.rank] / self.values[: self.rank])
         )
 
-    def covariance(self, variance: float) -> np.ndarray:
-        """Covariance (p, p) of the parameters, `variance` that of a weighted residual.
+    def covariance(self) -> np.ndarray:
+        """Covariance (p, p) of the parameters.
 
         Parameters that are not determined have infinite variance, and infinite covariance with
         each other where they can only change together; no entry is NaN.
         """
         basis = self.vectors[:, : self.rank] / self.values[: self.rank]
-        covariance = variance * (basis @ basis.T)
+        covariance = self.variance * (basis @ basis.T)
         loose = self.undetermined()
         if loose.any():
             covariance[loose, :] = 0.0

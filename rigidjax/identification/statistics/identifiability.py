@@ -96,14 +96,14 @@ def judge(
     """
     reach, chosen = of.reach(starts), of.chosen
     part = of.part(chosen)
-    spectrum = Spectrum(jacobian[:, chosen], tolerance, reach[chosen])
-    undetermined, messages = describe(spectrum, part, variance)
+    spectrum = Spectrum(jacobian[:, chosen], tolerance, reach[chosen], variance)
+    undetermined, messages = describe(spectrum, part)
     if not messages:
-        messages = _held_texts(Spectrum(jacobian, tolerance, reach), of, variance)
-    std = np.sqrt(np.diag(spectrum.covariance(variance)))
+        messages = _held_texts(Spectrum(jacobian, tolerance, reach, variance), of)
+    std = np.sqrt(np.diag(spectrum.covariance()))
     weak = _weak_texts(part, std, reach[chosen])
     messages = [*messages, *weak] if undetermined else [*weak, *messages]
-    sharp = _sharp_combinations(part, spectrum, variance)
+    sharp = _sharp_combinations(part, spectrum)
     messages += [str(combination) for combination in sharp]
     if spectrum.rank == len(chosen):
         # Behind what is hardly determined: the worst news comes first.
@@ -129,23 +129,18 @@ def _weak_texts(of, std, reach):
     ):
         if not (np.isfinite(own) and own > _WEAK * size):
             continue
-        if 0 < _ZERO * possible < own:
-            messages.append(
-                f"{label} is hardly determined: {estimate_text(value, own)} with a standard "
-                f"deviation of {std_text(own)}."
-            )
-        else:
-            messages.append(
-                f"{label} cannot be told from zero: {estimate_text(value, own)} with a standard "
-                f"deviation of {std_text(own)}."
-            )
+        weak = 0 < _ZERO * possible < own
+        messages.append(
+            f"{label} {'is hardly determined' if weak else 'cannot be told from zero'}: "
+            f"{estimate_text(value, own)} with a standard deviation of {std_text(own)}."
+        )
     return messages
 
 
-def _held_texts(whole, of, variance):
+def _held_texts(whole, of):
     """What would not be determined without the values that are held fixed."""
     held = {label for label, f in zip(of.labels, of.fitted, strict=True) if not f}
-    has_value = seen(whole, of, variance)
+    has_value = seen(whole, of)
     idle, messages = [], []
     for row in directions(whole):
         change = change_of(row, whole, of, has_value)
@@ -177,9 +172,9 @@ def _rests_on_text(change, held, common):
     )
 
 
-def _sharp_combinations(of, spectrum, variance):
+def _sharp_combinations(of, spectrum):
     found = []
-    covariance = spectrum.covariance(variance)
+    covariance = spectrum.covariance()
     std = np.sqrt(np.diag(covariance))
     for i, j in itertools.combinations(range(len(of.labels)), 2):
         if of.units[i] != of.units[j] or not np.isfinite(std[[i, j]]).all():
@@ -190,7 +185,7 @@ def _sharp_combinations(of, spectrum, variance):
         gradient = np.zeros(len(of.labels))
         gradient[i], gradient[j] = 1.0, sign
         # Not from the covariance, where the difference of two large numbers would cancel.
-        combined = spectrum.std_of(gradient, variance)
+        combined = spectrum.std_of(gradient)
         if _SHARPER * combined > min(std[i], std[j]):
             continue
         found.append(

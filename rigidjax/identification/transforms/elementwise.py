@@ -18,11 +18,7 @@ _MARGIN = 1e-2
 
 
 class AbstractElementwise(AbstractNumbers):
-    """A transformation of some elements of an array; the others stay as they are.
-
-    **Attributes:** `which`, numbers of the elements (of the flattened array) that are fitted;
-    `None` for all.
-    """
+    """A transformation of the elements `which` of an array; the others stay as they are."""
 
     which: eqx.AbstractVar[Components]
 
@@ -44,7 +40,7 @@ class Free(AbstractElementwise):
     """Any real number; the coordinate is the number itself.
 
     **Arguments:** `which`, numbers of the elements (of the flattened array) that are fitted; `None`
-    for all. The others stay as they are.
+    for all.
     """
 
     which: Components = eqx.field(static=True, default=None)
@@ -66,7 +62,7 @@ class Free(AbstractElementwise):
 class Positive(AbstractElementwise):
     r"""A positive number $\theta = e^u$.
 
-    **Arguments:** `which`, numbers of the elements that are fitted; `None` for all.
+    **Arguments:** `which`, as of `Free`.
     """
 
     which: Components = eqx.field(static=True, default=None)
@@ -95,7 +91,7 @@ class Bounded(AbstractElementwise):
     beyond a bound comes back.
 
     **Arguments:** `lower` and `upper`, $a < b$, numbers or arrays in the shape of the parameter;
-    `which`, numbers of the elements that are fitted; `None` for all.
+    `which`, as of `Free`.
     """
 
     lower: Float[Array, "..."]
