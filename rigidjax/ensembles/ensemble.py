@@ -93,15 +93,15 @@ def ensemble(
     size = chunk_size(members, program, batch, len(lanes) * worker[1])
     # As one chunk, and before a store is made.
     order = None if lengths is None else by_length(members, lengths, members.count)
-    store = None
-    numbers: Any = range(-(-members.count // size))
+    store: Store | None = None
+    numbers: Any = None
     if out is not None:
         plan = plan_of(members, program, size, lengths)
         store = _opened(out, plan, members, program, resume, batch)
-        size, numbers = store.size, store.missing()
-        if worker != (0, 1):
-            numbers = store.claimed(_first(worker, store.num_shards))
+        size, first = store.size, _first(worker, store.num_shards)
+        numbers = store.missing() if worker == (0, 1) else store.claimed(first)
     parts = slices(members.count, size)
+    numbers = range(len(parts)) if numbers is None else numbers
     if lengths is not None and (store is not None or executor is not None):
         order = by_length(members, lengths, size)
     kept = _Kept(members.count, program, chosen, store)

@@ -11,8 +11,6 @@ import hashlib
 import json
 import os
 import pathlib
-import socket
-import threading
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -21,14 +19,13 @@ import jax
 import numpy as np
 
 from .chunks import Done
+from .leases import Lease, me
 from .members import Members
 from .program import Program, Status
 from .result import labelled
 
 _PROGRESS, _PLAN = "progress", "plan.json"
 _STATUS = {"result": "int32", "num_steps": "int32", "reached": "float64"}
-# Seconds between signs of life of a worker, and after which another takes what it has claimed.
-HEARTBEAT, STALE = 2.0, 30.0
 
 
 class StoreError(ValueError):
@@ -145,7 +142,7 @@ class Store:
     def _mark(self, number: int, failed: int) -> None:
         """Say that a shard is complete, by a file that is there whole or not at all."""
         temporary = self._progress / "done" / f".{number}.{uuid.uuid4().hex}"
-        temporary.write_text(json.dumps({"failed": failed, "worker": _me()}))
+        temporary.write_text(json.dumps({"failed": failed, "worker": me()}))
         os.replace(temporary, self._progress / "done" / str(number))
 
     def release(self, *numbers: int) -> None:
@@ -225,53 +222,6 @@ class Store:
             if not waiting:
                 return
             yield None
-
-
-class Lease:
-    """A file that says that a worker lives and has a shard; it is touched every few seconds."""
-
-    def __init__(self, path: pathlib.Path):
-        self._path, self._ended = path, threading.Event()
-        self._thread = threading.Thread(target=self._beat, daemon=True)
-
-    @classmethod
-    def taken(cls, path: pathlib.Path) -> "Lease | None":
-        """The lease, or `None` while another worker that lives has it."""
-        try:
-            # By the clock of the file system: those of hosts differ.
-            age = _now(path.parent) - path.stat().st_mtime
-        except FileNotFoundError:
-            age = None
-        if age is not None:
-            if age < STALE and not _is_dead(path):
-                return None
-            try:
-                # Of several that find it stale one succeeds.
-                os.rename(path, path.with_name(f".{path.name}.{uuid.uuid4().hex}"))
-            except FileNotFoundError:
-                return None
-        try:
-            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-        except FileExistsError:
-            return None
-        with os.fdopen(handle, "w") as file:
-            file.write(_me())
-        return cls(path)
-
-    def __enter__(self) -> "Lease":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._path.unlink(missing_ok=True)
-
-    def _beat(self) -> None:
-        while not self._ended.wait(HEARTBEAT):
-            if not self._path.exists():
-                return
-            os.utime(self._path)
 
 
 def plan_of(members: Members, program: Program, size: int, lengths: Any = None) -> dict[str, Any]:
@@ -364,34 +314,3 @@ def _array(group, plan, name, shape, dtype, dims, attributes):
         dimension_names=("member", *dims),
         attributes=attributes,
     )
-
-
-def _now(folder: pathlib.Path) -> float:
-    """The time of the file system."""
-    probe = folder / f".now.{uuid.uuid4().hex}"
-    probe.touch()
-    try:
-        return probe.stat().st_mtime
-    finally:
-        probe.unlink()
-
-
-def _me() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def _is_dead(lease: pathlib.Path) -> bool:
-    """Whether the process that wrote a lease is known to have ended: one of this host is."""
-    try:
-        host, _, process = lease.read_text().rpartition(":")
-    except FileNotFoundError:
-        return False
-    if host != socket.gethostname() or not process:
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False

@@ -11,7 +11,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.ensembles import Store, StoreError, ensemble
-from rigidjax.ensembles.store import Lease
+from rigidjax.ensembles.leases import Lease
 
 PARAMETERS = {"start": np.arange(12.0)}
 # Shards that are done when a worker dies at its second one, and those that are claimed. It claims

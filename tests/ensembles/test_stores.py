@@ -19,10 +19,10 @@ from ensembles import study
 import rigidjax as rj
 from rigidjax.ensembles import Store, StoreError
 from rigidjax.ensembles.chunks import Done
+from rigidjax.ensembles.leases import Lease
 from rigidjax.ensembles.members import Members
 from rigidjax.ensembles.processes import rank
 from rigidjax.ensembles.program import Program, Status
-from rigidjax.ensembles.store import Lease
 
 COUNT, SHARD = 200, 10
 PARAMETERS = {"start": np.arange(float(COUNT)), "shift": np.linspace(0.0, 1.0, COUNT)}
