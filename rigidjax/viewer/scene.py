@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..bodies import Mesh
 from ..io.mechanism import GROUND
@@ -91,15 +92,7 @@ def decoded(entry: Mapping[str, Any]) -> np.ndarray:
 
 def quaternion_of(axes: Any) -> list[float]:
     """The unit quaternion, scalar first, of a rotation matrix (3, 3) or of its columns."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.asarray(axes, float)
-    # The eigenvector of the largest eigenvalue, in the order x, y, z, scalar; regular everywhere.
-    lower = [
-        [xx - yy - zz, 0, 0, 0],
-        [yx + xy, yy - xx - zz, 0, 0],
-        [zx + xz, zy + yz, zz - xx - yy, 0],
-        [zy - yz, xz - zx, yx - xy, xx + yy + zz],
-    ]
-    return np.roll(np.linalg.eigh(np.array(lower))[1][:, 3], 1).tolist()
+    return Rotation.from_matrix(np.asarray(axes, float)).as_quat(scalar_first=True).tolist()
 
 
 def _run(run: Run, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int]) -> dict[str, Any]:

@@ -188,6 +188,8 @@ def test_errors():
         design(inputs=Parameter("start", rates_of, Free()))
     with pytest.raises(ValueError, match="input 'start' cannot be used: a bounded parameter must"):
         design(inputs=Parameter("start", rates_of, Bounded(-2.0, 2.0)))
+    with pytest.raises(ValueError, match="must start between .*; got .7. 7. 7."):
+        design(inputs=Parameter("start", rates_of, Bounded(-6.0, 6.0), start=[[7.0, 7.0, 7.0]]))
     known = Parameter("start", rates_of, Bounded(-6.0, 6.0), prior=GaussianPrior(1.0, 1.0))
     with pytest.raises(ValueError, match=r"experiment\(inputs=...\)` takes no priors; leave"):
         design(inputs=known)

@@ -104,8 +104,7 @@ class Measurements(eqx.Module):
         by the sensor's own samples.
         **Errors:** those of `Measurements`; `ValueError` for other numbers of times than samples.
         """
-        parts = merge(series, noise, mask)
-        return cls(parts.ts, parts.values, parts.noise, mask=parts.mask, name=name, inputs=inputs)
+        return cls(**merge(series, noise, mask), name=name, inputs=inputs)
 
     def counted(self, k: int) -> np.ndarray:
         """Samples of the sensor number k, (T, *value_shape), NaN where they do not count."""

@@ -1,7 +1,7 @@
 """Series with times of their own on one axis of time."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,51 +11,44 @@ from ...checks import check_increasing
 _SAME = 1e-9
 
 
-class Merged(NamedTuple):
-    """Arguments of `Measurements`: `ts` and, by sensor, `values`, `noise` and `mask`."""
-
-    ts: np.ndarray
-    values: dict[Any, np.ndarray]
-    noise: dict[Any, Any] | None
-    mask: dict[Any, np.ndarray]
-
-
 def merge(
     series: Mapping[Any, tuple[Any, Any]],
     noise: Mapping[Any, Any] | None,
     mask: Mapping[Any, Any] | None,
-) -> Merged:
-    """Put series of sensors on the union of their times, with gaps where one has no sample.
+) -> dict[str, Any]:
+    """Series of sensors on the union of their times, with gaps where one has no sample.
 
     **Arguments, errors:** as `Measurements.merged`.
+    **Returns:** `ts`, `values`, `noise` and `mask` of `Measurements`.
     """
     if not isinstance(series, Mapping) or not series:
         raise ValueError(
             "`Measurements.merged(series)` takes a dictionary such as {rj.Gyroscope(): (ts, "
             f"samples)}}; got {series!r}."
         )
+    no_noise = not noise
     noise, mask = dict(noise or {}), dict(mask or {})
     own = {sensor: _own_times(sensor, pair) for sensor, pair in series.items()}
     ts = np.unique(np.concatenate([times for times, _ in own.values()]))
     same = np.diff(ts, prepend=-np.inf) <= _SAME * (ts[-1] - ts[0])
     ts = ts[~same]
-    merged = Merged(ts, {}, {} if noise else None, {})
+    samples, stds, masks = {}, {}, {}
     for sensor, (times, values) in own.items():
         rows = np.searchsorted(ts, times, side="right") - 1
-        merged.values[sensor] = _spread(values, rows, len(ts), np.nan)
+        samples[sensor] = _spread(values, rows, len(ts), np.nan)
         there = np.asarray(mask.pop(sensor, np.ones(len(times), bool)))
-        merged.mask[sensor] = _spread(there, rows, len(ts), False)
+        masks[sensor] = _spread(there, rows, len(ts), False)
         given = noise.pop(sensor, None)
-        if merged.noise is not None and given is not None:
+        if given is not None:
             given = np.asarray(given, float)
-            merged.noise[sensor] = _spread(given, rows, len(ts), 1.0) if given.ndim == 2 else given
+            stds[sensor] = _spread(given, rows, len(ts), 1.0) if given.ndim == 2 else given
     for argument, rest in (("noise", noise), ("mask", mask)):
         if rest:
             names = [getattr(sensor, "name", sensor) for sensor in rest]
             raise ValueError(
                 f"`Measurements.merged({argument}=...)` names {names}, which have no values."
             )
-    return merged
+    return {"ts": ts, "values": samples, "noise": None if no_noise else stds, "mask": masks}
 
 
 def _own_times(sensor, pair):

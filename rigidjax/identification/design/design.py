@@ -11,7 +11,7 @@ from jaxtyping import ArrayLike
 from ...formulations import AbstractFormulation
 from ...state import State
 from ..checked_arguments import checked_parameters
-from ..parameters import Parameter, check_leaves
+from ..parameters import Parameter, started
 from ..priors import check_no_prior
 from ..simulation import Settings, Simulation, simulation_of
 from ..transforms import Bounded
@@ -109,7 +109,8 @@ def design_experiment(
       `rj.excitation`.
     - `inputs`: what is chosen, leaves of the model (coefficients of an `rj.FourierSeries`), the
       start state or the sensors (where they sit), each a `Parameter` with the transformation
-      `rj.identification.Bounded`. An input may be a parameter too, as unknown start rates are.
+      `rj.identification.Bounded`. An input may be a parameter too, as unknown start rates are. A
+      `start` replaces what the model holds.
     - `criterion`: `"D"`, `"A"` or `"E"`.
     - `interest`: names of parameters, or labels of components, that matter; `None` for all. The
       others are unknown too, and are eliminated (Schur complement).
@@ -136,7 +137,9 @@ def design_experiment(
         )
     how = simulation_of("design_experiment", simulation, settings)
     plan = make_plan("design_experiment", model, state0, ts, noise, parameters, how)
-    inputs = _checked_inputs(plan, inputs)
+    inputs = checked_parameters("design_experiment", inputs, "inputs")
+    plan = dataclasses.replace(plan, experiment=started(inputs, plan.experiment))
+    _check_inputs(plan, inputs)
     order, count = _order(plan, interest)
     before = excitation_of(plan, plan.experiment)
     scale = plan.scale()
@@ -164,10 +167,8 @@ def design_experiment(
     )
 
 
-def _checked_inputs(plan: Plan, inputs: Parameter | Sequence[Parameter]) -> tuple[Parameter, ...]:
-    inputs = checked_parameters("design_experiment", inputs, "inputs")
+def _check_inputs(plan: Plan, inputs: Sequence[Parameter]) -> None:
     check_no_prior("design_experiment(inputs=...)", inputs)
-    check_leaves(inputs, plan.experiment)
     for p in inputs:
         if not isinstance(p.transform, Bounded):
             raise ValueError(
@@ -182,7 +183,6 @@ def _checked_inputs(plan: Plan, inputs: Parameter | Sequence[Parameter]) -> tupl
             raise ValueError(
                 f"The start of the input {p.name!r} cannot be used: {error}."
             ) from error
-    return inputs
 
 
 def _notes(after: Excitation, tolerance: float) -> tuple[str, ...]:

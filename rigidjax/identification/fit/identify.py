@@ -108,30 +108,30 @@ def identify(
     if not known:
         runs = first_guess(runs, priors=bool(told))
     problem, notes = make_problem(model, runs, states, parameters, trials(how, runs.ts.dtype))
-    notes = [*notes, *told]
+    notes += told
     count = num_fitted(problem, runs)
     given, shot = problem, None
     if starts > 1:
         problem, note = best_start(problem, search, starts, start_spread, seed)
-        notes = [*notes, note]
+        notes.append(note)
     if segments > 1:
         shot = shoot(problem, runs, segments)
         problem, search = shot.problem, search.undivided()
     if isinstance(method, FirstOrder):
         problem, note = descend(problem, search.loss, method)
-        notes = [*notes, note]
+        notes.append(note)
     noise = {}
     if known:
         minimum = minimise(problem, search)
     else:
         problem, runs, minimum, settled = settle(problem, runs, search, count)
         noise = noise_of_sensors(runs)
-        notes = [*notes, noise_note(runs, noise, settled, model)]
+        notes.append(noise_note(runs, noise, settled, model))
     check_start(problem, runs, minimum.first)
     problem, minimum, told = tightened(problem, runs, search, minimum)
-    notes = [*notes, *told]
+    notes += told
     if shot is not None:
-        notes = [*notes, *shot.notes(bool(minimum.converged))]
+        notes += shot.notes(bool(minimum.converged))
     if problem is not given:
         minimum = started_from(given, minimum)
     fit = make_fit(problem, runs, minimum, notes, search, noise)

@@ -12,6 +12,7 @@ from ...checks import ArrayInput, vector_leaf
 from ...forces import Gravity
 from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns
+from ...kinematics import point_acceleration
 from ...rotations import so3
 from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf
 from .calibration import ONE, ZERO, reading
@@ -82,10 +83,12 @@ class Accelerometer(AbstractReading):
         point = self.point if frame is None else frame.on_body(self.point)
         point = point.astype(state.orientation.dtype)
         upwards = rates.linear[row] - gravity(model)
-        force = so3.rotate(so3.conjugate(state.orientation[row]), upwards)
-        omega = state.angular_velocity[row]
-        force = force + so3.cross(rates.angular[row], point)
-        force = force + so3.cross(omega, so3.cross(omega, point))
+        force = point_acceleration(
+            so3.rotate(so3.conjugate(state.orientation[row]), upwards),
+            state.angular_velocity[row],
+            rates.angular[row],
+            point,
+        )
         force = in_axes_of(frame, force)
         return reading(force, self.bias, self.scale, self.misalignment)
 
