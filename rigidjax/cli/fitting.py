@@ -54,26 +54,29 @@ def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") 
 
 def print_estimates(target: Console, found: Fit) -> None:
     """A table of all estimates with their intervals."""
-    table = Table(box=None, header_style="bold")
-    for heading in ESTIMATES:
-        aligned = "left" if heading in ("parameter", "unit") else "right"
-        table.add_column(heading, justify=aligned)
-    for row in estimate_rows(found):
-        table.add_row(*map(escape, row))
-    target.print(table)
+    _print_table(target, ESTIMATES, estimate_rows(found))
 
 
 def print_from_start(target: Console, found: Fit, unit: str, scale: float, shown: str) -> None:
     """A table of the estimates of one unit, scaled to another, and of what they started from."""
-    table = Table(box=None, header_style="bold")
-    for heading in ("parameter", "estimate", "std", "started from", "unit"):
-        table.add_column(heading, justify="left" if heading in ("parameter", "unit") else "right")
-    rows = zip(found.labels, found.values, found.starts, found.units, strict=True)
-    for label, value, start, own in rows:
+    rows = []
+    for label, value, start, own in zip(
+        found.labels, found.values, found.starts, found.units, strict=True
+    ):
         if own == unit:
             std = scale * found.std[label]
             text = estimate_text(scale * float(value), std)
-            table.add_row(label, text, std_text(std), f"{scale * start:.4g}", shown)
+            rows.append((label, text, std_text(std), f"{scale * start:.4g}", shown))
+    headings = ("parameter", "estimate", "std", "started from", "unit")
+    _print_table(target, headings, rows)
+
+
+def _print_table(target: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table = Table(box=None, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("parameter", "unit") else "right")
+    for row in rows:
+        table.add_row(*map(escape, row))
     target.print(table)
 
 

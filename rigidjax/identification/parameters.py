@@ -268,6 +268,21 @@ def with_leaves(
     )
 
 
+def leaves_at(
+    parameters: Sequence[Parameter], references: Sequence[Array], u: Float[Array, " k"]
+) -> list[Array]:
+    """The leaves at these coordinates of all parameters, one after the other.
+
+    **Arguments:** `references`, the leaves at the start; see `AbstractTransform`.
+    """
+    leaves = []
+    for p, reference in zip(parameters, references, strict=True):
+        count = len(p.transform.fitted(reference.shape))
+        leaves.append(p.transform.leaf(u[:count], reference))
+        u = u[count:]
+    return leaves
+
+
 def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
     """What a parameter starts from: its `start`, in one of these shapes, or the leaf.
 

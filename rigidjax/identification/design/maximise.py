@@ -7,7 +7,7 @@ import optimistix as optx
 from jaxtyping import Array, Bool, Float, Int
 
 from ...results import RESULTS
-from ..parameters import Experiment, Parameter, with_leaves
+from ..parameters import Experiment, Parameter, leaves_at, with_leaves
 from .criteria import CRITERIA, information_factor
 from .plan import Plan
 
@@ -30,11 +30,7 @@ class Designer(eqx.Module):
 
     def experiment(self, u: Float[Array, " q"]) -> Experiment:
         """The experiment with the inputs in it."""
-        leaves = []
-        for p, reference in zip(self.inputs, self.references, strict=True):
-            size = len(p.transform.fitted(reference.shape))
-            leaves.append(p.transform.leaf(u[:size], reference))
-            u = u[size:]
+        leaves = leaves_at(self.inputs, self.references, u)
         return with_leaves(self.inputs, self.plan.experiment, leaves)
 
     def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:

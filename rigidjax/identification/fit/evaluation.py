@@ -89,16 +89,12 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
 
     def one(own, run):
         experiment = problem.experiment(problem.leaves(shared, own, run), run)
-        all_of_them, *parts = (
-            Varied(experiment, parameters)
-            for parameters in (
-                problem.parameters, problem.shared_parameters, problem.own_parameters
-            )
-        )  # fmt: skip
+        parts = problem.varied(experiment)
         values = [part.values() for part in parts]
         identity = jnp.eye(sum(v.size for v in values), dtype=own.dtype)
+        varied = Varied(experiment, problem.parameters)
         found = linearised_run(
-            all_of_them, identity, run.ts, problem.simulation, run.weights, run.values
+            varied, identity, run.ts, problem.simulation, run.weights, run.values
         )
         okay = found.rest == RESULTS.successful
         priors = [part.prior() for part in parts]

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import optax
 
 from ...adjoint import AnyMode
-from ..priors import prior_rows
 from .losses import AbstractLoss
 from .problem import Problem
 
@@ -104,13 +103,12 @@ def _descended(problem, loss, how, batch):
 def _prior_of(problem: Problem, shared: Any, own: Any):
     """Half the sum of squares of all priors, of all runs."""
 
-    def squares(parameters, leaves):
-        return jnp.sum(prior_rows(parameters, leaves, shared.dtype)[0] ** 2)
+    def squares(own, run):
+        experiment = problem.experiment(problem.leaves(shared, own, run), run)
+        return [jnp.sum(part.prior()[0] ** 2) for part in problem.varied(experiment)]
 
-    leaves, count = problem.all_leaves(shared, own), len(problem.shared)
-    of_all = squares(problem.shared_parameters, [leaf[0] for leaf in leaves[:count]])
-    of_runs = jax.vmap(lambda *own: squares(problem.own_parameters, own))
-    return 0.5 * (of_all + (jnp.sum(of_runs(*leaves[count:])) if leaves[count:] else 0.0))
+    of_all, of_runs = jax.vmap(squares)(own, problem.runs)
+    return 0.5 * (of_all[0] + jnp.sum(of_runs))
 
 
 def _loss_of(problem: Problem, loss: AbstractLoss, shared: Any, own: Any, run: Any):

@@ -13,13 +13,14 @@ from ...results import RESULTS
 from ...state import State
 from ..data.inputs import Table, check_cover, make_tables, with_tables
 from ..data.measurements import Runs
-from ..linearised_runs import observed, residuals_of, weighted
+from ..linearised_runs import Varied, observed, residuals_of, weighted
 from ..parameters import (
     Components,
     Experiment,
     Parameter,
     check_leaves,
     components_of,
+    leaves_at,
     start_leaf,
     with_leaves,
 )
@@ -73,14 +74,14 @@ class Problem(eqx.Module):
         """Number of runs."""
         return self.runs.ts.shape[0]
 
-    def _parts(self, own: Sequence[Array]) -> tuple[Any, Any]:
+    def _parts(self) -> tuple[Any, Any]:
         """Pairs of the parameters and their start values, the shared ones and those of runs."""
         of_all = zip(self.shared_parameters, self.shared, strict=True)
-        return list(of_all), list(zip(self.own_parameters, own, strict=True))
+        return list(of_all), list(zip(self.own_parameters, self.runs.own, strict=True))
 
     def start(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
         """Start coordinates: shared, and of each run."""
-        of_all, of_run = self._parts(self.runs.own)
+        of_all, of_run = self._parts()
         dtype = jnp.result_type(self.runs.ts)
         shared = [p.transform.coordinates(leaf) for p, leaf in of_all]
         own = [jax.vmap(p.transform.coordinates)(leaf) for p, leaf in of_run]
@@ -91,7 +92,7 @@ class Problem(eqx.Module):
 
     def spread(self) -> tuple[Float[Array, " S"], Float[Array, " P"]]:
         """`AbstractTransform.spread` of every coordinate: shared, and of one run."""
-        dtype, (of_all, of_run) = jnp.result_type(self.runs.ts), self._parts(self.runs.own)
+        dtype, (of_all, of_run) = jnp.result_type(self.runs.ts), self._parts()
 
         def joined(part, skip):
             counts = [len(p.transform.fitted(x.shape[skip:])) for p, x in part]
@@ -103,19 +104,20 @@ class Problem(eqx.Module):
 
     def leaves(self, shared: Float[Array, " S"], own: Float[Array, " P"], run: Run) -> list[Array]:
         """Leaves of all parameters in one run, in the order of `parameters`."""
-        out = []
-        for part, u in zip(self._parts(run.own), (shared, own), strict=True):
-            for parameter, reference in part:
-                count = len(parameter.transform.fitted(reference.shape))
-                out.append(parameter.transform.leaf(u[:count], reference))
-                u = u[count:]
-        return out
+        return [
+            *leaves_at(self.shared_parameters, self.shared, shared),
+            *leaves_at(self.own_parameters, run.own, own),
+        ]
 
     def experiment(self, leaves: Sequence[Array], run: Run) -> Experiment:
         """The experiment of one run with these leaves in it."""
         model = with_tables(self.model, run.inputs)
         experiment = Experiment(model, run.state0, self.sensors, self.displacement)
         return with_leaves(self.parameters, experiment, leaves)
+
+    def varied(self, experiment: Experiment) -> tuple[Varied, Varied]:
+        """The experiment of one run as a function of shared parameters, and of its own."""
+        return Varied(experiment, self.shared_parameters), Varied(experiment, self.own_parameters)
 
     def residuals(
         self, leaves: Sequence[Array], run: Run
@@ -165,14 +167,9 @@ class Problem(eqx.Module):
 
     def components(self, names: Sequence[str]) -> Components:
         """All components, shared ones, then run by run; `names` of the runs."""
-        shared = [
-            (p, x.shape, "") for p, x in zip(self.shared_parameters, self.shared, strict=True)
-        ]
-        own = [
-            (p, x.shape[1:], f"[{name}]")
-            for name in names
-            for p, x in zip(self.own_parameters, self.runs.own, strict=True)
-        ]
+        of_all, of_run = self._parts()
+        shared = [(p, x.shape, "") for p, x in of_all]
+        own = [(p, x.shape[1:], f"[{name}]") for name in names for p, x in of_run]
         return components_of([*shared, *own])
 
 

@@ -147,9 +147,8 @@ def linearise(segments: Segments, at: Unknowns) -> LinearSegments:
         of_all, of_own = problem.chain(at.shared, own, run)
         chain = jax.scipy.linalg.block_diag(of_all, of_own)
         segment = functools.partial(_segment, problem.simulation, varied, chain)
-        shared = Varied(experiment, problem.shared_parameters).prior()
-        own = Varied(experiment, problem.own_parameters).prior()
-        prior = shared[0], shared[1] @ of_all, own[0], own[1] @ of_own
+        (r, by_shared), (r_own, by_own) = (part.prior() for part in problem.varied(experiment))
+        prior = r, by_shared @ of_all, r_own, by_own @ of_own
         return jax.vmap(segment)(change, first, cut, bases, directions), prior
 
     found, prior = jax.vmap(of_run)(

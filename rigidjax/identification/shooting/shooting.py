@@ -21,7 +21,6 @@ import numpy as np
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
 from ..fit.problem import Problem
-from ..linearised_runs import Varied
 from ..nearby_states import independent_rates
 from .block_elimination import solve
 from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
@@ -198,8 +197,7 @@ def started_from(problem: Problem, minimum: Minimum) -> Minimum:
 
     def components(own, run):
         experiment = problem.experiment(problem.leaves(shared, own, run), run)
-        parts = problem.shared_parameters, problem.own_parameters
-        return tuple(Varied(experiment, part).values() for part in parts)
+        return tuple(part.values() for part in problem.varied(experiment))
 
     first, second = jax.vmap(components)(own, problem.runs)
     return eqx.tree_at(lambda m: (m.first.shared, m.first.own), minimum, (first[0], second))
