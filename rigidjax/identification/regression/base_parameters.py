@@ -82,7 +82,8 @@ def base_parameters(
         raise ValueError("`base_parameters(matrix=...)` is zero: no parameter acts on anything.")
     # Units set the ratio of columns, not `tolerance`: masses of micrometres are 1e-12 of moments.
     acts = size > _IDLE * size.max()
-    unit = triangle(matrix[:, acts] / size[acts])
+    # Columns of the same lengths and angles.
+    unit = np.asarray(np.linalg.qr(matrix[:, acts] / size[acts], mode="r"))
     independent = _independent(unit, tolerance)
     rest = np.setdiff1d(np.arange(unit.shape[1]), independent)
     active = np.flatnonzero(acts)
@@ -99,11 +100,6 @@ def base_parameters(
         idle=tuple(label for label, a in zip(labels, acts, strict=True) if not a),
         singular_values=np.linalg.svd(unit, compute_uv=False),
     )
-
-
-def triangle(matrix: np.ndarray) -> np.ndarray:
-    """The triangular factor of a QR decomposition: columns of the same lengths and angles."""
-    return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
 def solved(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from ...bodies import MassProperties
 from ...forces.base import body_index
 from ...system import System
 from ..statistics.digits import estimate_text, std_text
-from .base_parameters import base_parameters, solved, triangle
+from .base_parameters import base_parameters, solved
 from .regression import JointData, Regression
 from .regressor import with_inertial_parameters
 
@@ -116,10 +116,11 @@ def consistent_regression(
         )
     data = regression.data
     start = _prior_parameters(regression, {} if prior is None else prior)
-    barrier = _Barrier(start, data.positive, _names(data))
+    barrier = _Barrier(start, data.positive, [body.name for body in data.system.bodies])
     W = (data.matrix / regression.noise[:, None]).reshape(-1, len(start))
     # Compressed to p rows; what the last row would add to the cost is constant.
-    factor = triangle(np.column_stack([W, (data.torques / regression.noise).ravel()]))
+    stacked = np.column_stack([W, (data.torques / regression.noise).ravel()])
+    factor = np.asarray(np.linalg.qr(stacked, mode="r"))
     A, b = factor[: len(start), :-1], factor[: len(start), -1]
     free = ~data.positive & (np.arange(len(start)) >= 10 * data.system.num_bodies)
     _check_free(A, free, data.labels)
@@ -139,18 +140,13 @@ def consistent_regression(
     )
 
 
-def _names(data):
-    return [body.name for body in data.system.bodies]
-
-
 def _prior_parameters(regression: Regression, prior: Mapping[str, MassProperties]) -> np.ndarray:
-    data = regression.data
-    names = _names(data)
+    data, bodies = regression.data, regression.data.system.bodies
     for name in prior:
-        body_index(data.system.bodies, name)
+        body_index(bodies, name)
     values = np.zeros(len(data.labels))
-    for i, body in enumerate(data.system.bodies):
-        of = prior.get(names[i], body.mass_properties)
+    for i, body in enumerate(bodies):
+        of = prior.get(body.name, body.mass_properties)
         values[10 * i : 10 * i + 10] = of.parameters()
     return np.where(data.positive, _sizes(regression), values)
 
