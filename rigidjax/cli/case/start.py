@@ -19,7 +19,7 @@ from ...identification import (
     Measurements,
     Parameter,
 )
-from ...identification.sensors.joint import measured_coordinate, num_coordinates
+from ...identification.sensors.joint import num_coordinates
 from ...identification.start_state import StartOf
 from ...projection import jointed_state
 from ...state import State
@@ -113,8 +113,7 @@ def _of_joints(formulation, run) -> list[tuple[Any, int, Any, int]]:
     for k, outer in enumerate(run.sensors):
         sensor = outer.sensor if isinstance(outer, Delayed) else outer
         if isinstance(sensor, JointCoordinate | JointRate):
-            kind = type(sensor).__name__
-            joint, part = measured_coordinate(formulation, sensor.joint, sensor.component, kind)
+            joint, part = sensor.coordinate(formulation)
             if num_coordinates(joint) == joint.num_rates:
                 out.append((sensor, k, joint, part))
     return out

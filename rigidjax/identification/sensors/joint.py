@@ -35,8 +35,29 @@ class AbstractJointSensor(AbstractReading):
         return of if self.component is None else f"{of} [{self.component}]"
 
     def coordinate(self, model: AbstractFormulation) -> tuple[AbstractJoint, int]:
-        """The joint and the number of its coordinate; see `measured_coordinate`."""
-        return measured_coordinate(model, self.joint, self.component, type(self).__name__)
+        """The joint and the number of its coordinate.
+
+        **Errors:** `ValueError` for an unknown name (with the nearest one), a joint without length
+        or angle, a component that is missing or that there is not.
+        """
+        sensor = type(self).__name__
+        system = jointed_system(model, sensor)
+        joint = system.joints[system.joint_index(self.joint)]
+        of = f"the {type(joint).__name__} {self.joint!r}"
+        if joint.num_translations == 0 and not joint.has_angle:
+            raise ValueError(f"`{sensor}` measures a length or an angle; {of} has none.")
+        count = num_coordinates(joint)
+        if self.component is None and count > 1:
+            raise ValueError(
+                f"`{sensor}(component=...)` is needed: {of} has {count} coordinates, numbered from "
+                "0, lengths before angles."
+            )
+        if self.component is not None and self.component >= count:
+            raise ValueError(
+                f"`{sensor}(component=...)` must be below {count}, the number of coordinates of "
+                f"{of}; got {self.component}."
+            )
+        return joint, self.component or 0
 
     def check(self, model: AbstractFormulation) -> None:
         self.coordinate(model)
@@ -53,33 +74,6 @@ def jointed_system(model: AbstractFormulation, sensor: str) -> System:
     if not has_joints(system):
         raise ValueError(f"`{sensor}` measures a joint; this model has no joints.")
     return system
-
-
-def measured_coordinate(
-    model: AbstractFormulation, name: str, component: int | None, sensor: str
-) -> tuple[AbstractJoint, int]:
-    """The joint called `name` and the number of its coordinate.
-
-    **Errors:** `ValueError` for an unknown name (with the nearest one), a joint without length or
-    angle, a component that is missing or that there is not.
-    """
-    system = jointed_system(model, sensor)
-    joint = system.joints[system.joint_index(name)]
-    of = f"the {type(joint).__name__} {name!r}"
-    if joint.num_translations == 0 and not joint.has_angle:
-        raise ValueError(f"`{sensor}` measures a length or an angle; {of} has none.")
-    count = num_coordinates(joint)
-    if component is None and count > 1:
-        raise ValueError(
-            f"`{sensor}(component=...)` is needed: {of} has {count} coordinates, numbered from 0, "
-            "lengths before angles."
-        )
-    if component is not None and component >= count:
-        raise ValueError(
-            f"`{sensor}(component=...)` must be below {count}, the number of coordinates of {of}; "
-            f"got {component}."
-        )
-    return joint, component or 0
 
 
 def num_coordinates(joint: AbstractJoint) -> int:
