@@ -39,7 +39,8 @@ class Program:
 
     def __init__(self, run: Callable[[Any], Any], members: Members):
         # Traced anew, so that runs inside see that failures are to be kept.
-        self._run = getattr(run, "__wrapped__", run) if _is_jitted(run) else run
+        is_jitted = isinstance(run, type(jax.jit(lambda: None)))
+        self._run = getattr(run, "__wrapped__", run) if is_jitted else run
         self._members = members
         one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in members.leaves]
         try:
@@ -105,10 +106,6 @@ def _programs(program: ClosedJaxpr) -> Iterator[ClosedJaxpr]:
                 if isinstance(hidden, ClosedJaxpr):
                     yield from _programs(hidden)
             waiting += jaxprs_in_params(equation.params)
-
-
-def _is_jitted(run: Any) -> bool:
-    return isinstance(run, type(jax.jit(lambda: None)))
 
 
 def _trajectory(x: Any) -> Any:

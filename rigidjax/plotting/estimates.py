@@ -30,7 +30,7 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
     with style():
         figure = new_figure(6.4, 1.0 + 0.26 * count)
         ax = figure.subplots()
-        intervals = fit.confidence_intervals(level)
+        beside, intervals = ax.get_yaxis_transform(), fit.confidence_intervals(level)
         widest = 0.0
         for row, (label, value) in enumerate(fit.estimates.items()):
             half = intervals[label][1] - value
@@ -41,7 +41,7 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
             percent = 100 * half / abs(value)
             widest = max(widest, percent)
             ax.errorbar(0, row, xerr=percent, fmt="o", color=PALETTE[0], ms=4, capsize=3, lw=1.3)
-            ax.text(1.01, row, f"± {percent:.2g} %", va="center", transform=_beside(ax), fontsize=8)
+            ax.text(1.01, row, f"± {percent:.2g} %", va="center", transform=beside, fontsize=8)
         ax.axvline(0.0, color=GREY, lw=0.7)
         ax.set_yticks(range(count), list(fit.labels))
         ax.set_ylim(count - 0.5, -0.5)
@@ -53,10 +53,6 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
             ax.set_xlabel("relative to the estimate (%)")
         ax.set_title(f"{100 * level:g} % confidence intervals")
     return figure
-
-
-def _beside(ax):
-    return ax.get_yaxis_transform()
 
 
 def plot_correlations(fit: Fit) -> "Figure":

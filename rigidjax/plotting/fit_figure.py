@@ -84,8 +84,9 @@ def _draw_moments(
         spread = np.maximum(spread, 1.15 * (np.abs(values - centre) + deviations))
     ax.set_xlim(centre[0] - spread[0], centre[0] + spread[0])
     ax.set_ylim(centre[1] - spread[1], centre[1] + spread[1])
-    third = _third_moment(fit, moments)
-    if third is not None:
+    if moments == ("I1", "I2"):
+        system: Any = fit.model.system
+        third = 1e3 * float(system.inertia[2])
         x = np.array(ax.get_xlim())
         ax.fill_between(x, x - third, ax.get_ylim()[0], color="#DDDDDD", lw=0, zorder=0)
         ax.plot(x, x - third, color=GREY, lw=1.0, label="flat body; none beyond")
@@ -94,11 +95,3 @@ def _draw_moments(
     correlation = fit.correlation(*moments)
     ax.set_title(f"Moments of inertia, correlation {correlation:.4f}")
     ax.legend(loc="upper left")
-
-
-def _third_moment(fit: Fit, moments: tuple[str, str]) -> float | None:
-    """The remaining moment in g m^2, if the first label is I1 and the second I2."""
-    system: Any = fit.model.system
-    if moments != ("I1", "I2"):
-        return None
-    return 1e3 * float(system.inertia[2])

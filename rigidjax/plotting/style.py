@@ -96,7 +96,9 @@ def save_figure(
     """
     target = pathlib.Path(path)
     with style(), replacing(target, force) as temporary:
-        figure.savefig(temporary, format=figure_format(target), metadata=_metadata(target))
+        # No date in vector formats, so that the same figure is the same file.
+        metadata: Any = {"CreationDate": None} if target.suffix == ".pdf" else None
+        figure.savefig(temporary, format=figure_format(target), metadata=metadata)
     return target
 
 
@@ -114,8 +116,3 @@ def figure_format(path: str | os.PathLike[str]) -> str:
             f"Figures cannot be written as .{ending}; take one of {', '.join(sorted(known))}."
         )
     return ending
-
-
-def _metadata(path: pathlib.Path) -> dict[str, Any] | None:
-    # No date in vector formats, so that the same figure is the same file.
-    return {"CreationDate": None} if path.suffix == ".pdf" else None

@@ -94,15 +94,11 @@ def _names(found: Any) -> list[str]:
         return [_name(item) for item in found]
     if not isinstance(found, eqx.Module):
         return []
-    fields = [f.name for f in dataclasses.fields(found)]
-    return [name for name in fields if _has_arrays(getattr(found, name))]
+    parts = {f.name: jax.tree.leaves(getattr(found, f.name)) for f in dataclasses.fields(found)}
+    return [name for name, leaves in parts.items() if any(map(eqx.is_inexact_array, leaves))]
 
 
 def _name(item: Any) -> str:
     """The name of a body, joint or sensor; of a force its type."""
     name = getattr(item, "name", None)
     return name if isinstance(name, str) else type(item).__name__
-
-
-def _has_arrays(value):
-    return any(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(value))

@@ -92,7 +92,8 @@ def shoot(problem: Problem, runs: Runs, segments: int) -> Shot:
     at, found = _join(fit, at, found, noise, size)
     fit.check_angles(found)
     gap = float(np.abs(found.gaps / size).max())
-    return Shot(_with_leaves(problem, at), segments, gap, fit.iterations, fit.failures)
+    leaves = problem.all_leaves(jnp.asarray(at.shared), jnp.asarray(at.own))
+    return Shot(problem.starting(leaves), segments, gap, fit.iterations, fit.failures)
 
 
 def _sizes(fit: SegmentFit) -> np.ndarray:
@@ -184,11 +185,6 @@ def _column_sizes(at: Unknowns, data, gaps, prior, before):
     if before is None:
         return sizes
     return [np.maximum(a, b) for a, b in zip(sizes, before, strict=True)]
-
-
-def _with_leaves(problem: Problem, at: Unknowns) -> Problem:
-    """The problem that starts from these coordinates."""
-    return problem.starting(problem.all_leaves(jnp.asarray(at.shared), jnp.asarray(at.own)))
 
 
 def started_from(problem: Problem, minimum: Minimum) -> Minimum:
