@@ -345,7 +345,8 @@ class Lanes:
             return self.compare(old, "!=", a, np.zeros((), old)[()])
         if old == np.bool_:
             if new.kind == "f":
-                return build.uitofp(a, to)
+                # LLVM generates code for a conversion slowly, and for all that is before it.
+                return self.select(new, a, new.type(1), new.type(0))
             return build.zext(a, to)
         if old.kind == "f" and new.kind == "f":
             return build.fpext(a, to) if new.itemsize > old.itemsize else build.fptrunc(a, to)

@@ -8,16 +8,16 @@ import llvmlite.binding as llvm
 from . import disk
 
 _LOCK = threading.Lock()
-# Lines of a module from which on it gets few of LLVM's passes (of 29,000 lines 0.1 s in the place
-# of 0.5, and the same time of a run), and from which on code is generated fast too (of 130,000
-# lines 0.6 s in the place of 3.8, and 2.5 times the time of a run); what is made for a batch runs
-# for longer, so that it pays for more lines.
-MIDDLE, LONG, LONG_BATCH = 25_000, 75_000, 200_000
-# Those few, and those for the longest.
-_FEW = "instruction_combine", "simplify_cfg"
-_SOME = "sroa", *_FEW, "mem_copy_opt", "dead_store_elimination", "instruction_combine"
+# Lines of a module from which on its code is generated fast rather than well (of 130,000 lines
+# 0.6 s in the place of 3.8, and 2.5 times the time of a run); what is made for a batch runs for
+# longer, so that it pays for more lines.
+LONG, LONG_BATCH = 75_000, 200_000
+# LLVM's passes before code is generated. Those of its level 2 take up to 15 times as long, and no
+# kernel runs faster with them: few numbers are in memory, no operation is done twice. Before code
+# that is generated fast, to combine instructions takes as long as to generate it.
+_PASSES, _FAST_PASSES = ("sroa", "instruction_combine", "simplify_cfg"), ("simplify_cfg",)
 # Part of the name of code on disk: to be changed with what `Code` does.
-_PASSES = "3"
+_VERSION = "4"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
@@ -59,14 +59,13 @@ def _target_machine(level: int):
 class Code:
     """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`).
 
-    Long modules get few optimisations: those of LLVM take times that grow faster than the length;
-    `fast` leaves out most of them, and what makes good code (see `is_long`).
+    `fast` leaves out what makes good code (see `is_long`).
     """
 
     def __init__(self, text: str, fast: bool = False):
         self.text, self._is_fast = text, fast
-        self._passes = _FEW if fast else _SOME if text.count("\n") > MIDDLE else ()
-        self.name = disk.digest(text, _version(), *processor(), _PASSES, *self._passes)
+        self._passes = _FAST_PASSES if fast else _PASSES
+        self.name = disk.digest(text, _version(), *processor(), _VERSION, *self._passes)
         machine_code = disk.read(self.name)
         # LLVM's passes share state of the process.
         with _LOCK:
@@ -107,18 +106,13 @@ def _version():
 
 
 def _passed(text, machine, names):
-    """A module after these of LLVM's passes; if none is named, after those that make good code."""
+    """A module after these of LLVM's passes."""
     module = llvm.parse_assembly(text)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    passes = builder.getModulePassManager()
-    if names:
-        passes = llvm.create_new_module_pass_manager()
-        for name in names:
-            getattr(passes, f"add_{name}_pass")()
-    passes.run(module, builder)
+    passes = llvm.create_new_module_pass_manager()
+    for name in names:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
     return module
 
 
@@ -130,8 +124,7 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
     """
     if architecture not in GPUS:
         raise ValueError(f"`architecture` must be one of {', '.join(GPUS)}; got {architecture!r}.")
-    names = _SOME if text.count("\n") > MIDDLE else ()
-    name = disk.digest(text, _version(), architecture, _PASSES, *names)
+    name = disk.digest(text, _version(), architecture, _VERSION, *_PASSES)
     kept = disk.read(name)
     if kept is not None:
         return kept.decode()
@@ -140,6 +133,6 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
         llvm.initialize_all_asmprinters()
         target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
         machine = target.create_target_machine(cpu=architecture, opt=3)
-        made = machine.emit_assembly(_passed(text, machine, names))
+        made = machine.emit_assembly(_passed(text, machine, _PASSES))
     disk.write(name, made.encode())
     return made
