@@ -17,7 +17,9 @@ import jax
 import jax.core
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_context
 from jax.custom_batching import custom_vmap
+from jax.extend.core import get_opaque_trace_state
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from .meshes import as_one
@@ -35,7 +37,14 @@ def is_traced(value: Any) -> bool:
 
 def is_tracing() -> bool:
     """Whether what is computed from known arrays is traced: inside of `jax.jit` and its kin."""
-    return is_traced(jax.lax.add(0.0, 0.0))
+    return not is_eager() and is_traced(jax.lax.add(0.0, 0.0))
+
+
+def is_eager() -> bool:
+    """Whether no transformation of JAX is under way."""
+    with eval_context():
+        outside = get_opaque_trace_state()
+    return get_opaque_trace_state() == outside
 
 
 def check(value: ArrayInput, valid: Callable[[Any], Any], message: str) -> Any:
@@ -215,7 +224,10 @@ def is_finite(argument: str) -> Rule:
 
 def as_leaf(value: Any) -> Array:
     """A checked value as the JAX array that is stored in a module."""
-    return jnp.asarray(value)
+    if is_traced(value) or not is_eager():
+        return jnp.asarray(value)
+    # `jnp.asarray` of what is on the host compiles a program for each shape.
+    return value if isinstance(value, jax.Array) else jax.device_put(np.array(value))
 
 
 def finite_leaf(value: ArrayInput, argument: str, *shapes: tuple[int, ...]) -> Array:

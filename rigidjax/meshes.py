@@ -16,11 +16,13 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 def as_one(function: Callable[..., Any], *args: Any) -> Any:
     """`function(*args)`, pytrees; on a mesh as one operation whose inside knows of no mesh."""
-    arrays, static = eqx.partition(args, eqx.is_array)
-    leaves, tree = jax.tree.flatten(arrays)
+    leaves = filter(eqx.is_array, jax.tree.leaves(args))
     if all(jax.typeof(x).sharding.mesh.empty for x in leaves):
         return function(*args)
     from .native import native_call
+
+    arrays, static = eqx.partition(args, eqx.is_array)
+    leaves, tree = jax.tree.flatten(arrays)
 
     def flat(*leaves):
         nonlocal out_tree, out_static

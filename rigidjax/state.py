@@ -1,14 +1,18 @@
 """The physical, parametrization-free state of a system of rigid bodies."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from .checks import ArrayInput
+from .checks import ArrayInput, as_leaf, float_array
 
 
-def _rows(name: str, value: ArrayInput, width: int) -> Float[Array, "L width"]:
-    value = jnp.asarray(value)
+def _rows(name: str, value: Any, width: int) -> Any:
+    value = value if isinstance(value, jax.Array) else float_array(value, f"State({name}=...)")
     value = value if jnp.issubdtype(value.dtype, jnp.floating) else value.astype(float)
     if value.ndim == 1:
         value = value[None]
@@ -66,13 +70,11 @@ class State(eqx.Module):
             )
         num_bodies = next(iter(counts.values()), 1)
         dtype = jnp.result_type(*given.values()) if given else jnp.result_type(float)
-        zeros = jnp.zeros((num_bodies, 3), dtype)
-        self.position = given.get("position", zeros)
-        self.orientation = given.get(
-            "orientation", jnp.zeros((num_bodies, 4), dtype).at[:, 0].set(1)
-        )
-        self.velocity = given.get("velocity", zeros)
-        self.angular_velocity = given.get("angular_velocity", zeros)
+        zeros, identity = np.zeros((num_bodies, 3), dtype), np.eye(1, 4, dtype=dtype)
+        self.position = as_leaf(given.get("position", zeros))
+        self.orientation = as_leaf(given.get("orientation", identity.repeat(num_bodies, 0)))
+        self.velocity = as_leaf(given.get("velocity", zeros))
+        self.angular_velocity = as_leaf(given.get("angular_velocity", zeros))
 
     def normalized(self) -> "State":
         """The same state with quaternions of unit length."""

@@ -2,7 +2,7 @@
 
 import functools
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jax.core import eval_context
 
@@ -52,4 +52,4 @@ _ONE_BODY = find_topology(["body"], ())
 def _at_rest(dtype):
     """One, a vector of zeros, and the quaternion of no rotation: never a part of a trace."""
     with eval_context():
-        return tuple(jnp.asarray(x, dtype) for x in (1.0, np.zeros(3), np.eye(4)[0]))
+        return tuple(jax.device_put(np.asarray(x, dtype)) for x in (1.0, np.zeros(3), np.eye(4)[0]))
