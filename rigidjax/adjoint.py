@@ -50,6 +50,7 @@ class AnyMode(diffrax.AbstractAdjoint):
                 )
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
         most = LARGE_IMPLICIT if implicit else LARGE
+        solve.asked = self.backend
         solve.backend = chosen(self.backend, solve.jaxpr, most)
         state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
         return state, {**stats, "backend": solve.backend}

@@ -28,14 +28,20 @@ def take(values: Rows, rows: Sequence[int] | np.ndarray) -> Rows:
 
 def _taken(values, rows):
     rows = np.asarray(rows, int)
+    rows = np.where(rows < 0, rows + len(values), rows)
     if rows.size == 0:
         return values[:0]
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1
     runs = np.split(rows, breaks)
     if len(runs) > _RUNS:
-        return values[rows]
+        return _rows(values, rows)
     parts = [values[run[0] : run[-1] + 1] for run in runs]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+
+
+def _rows(values, rows):
+    """`values[rows]` of rows that exist, none of them counted from the end."""
+    return values.at[rows].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def stacked(values: Sequence[Any]) -> Array:
@@ -98,6 +104,6 @@ def _laid_out(values: Array, rows: np.ndarray) -> Array:
         return jnp.zeros((n, *values.shape[1:]), values.dtype)
 
     if len(runs) > _PIECES:
-        return jnp.concatenate([values, zeros(1)])[rows]
+        return _rows(jnp.concatenate([values, zeros(1)]), np.where(given, rows, len(values)))
     parts = [zeros(len(r)) if r[0] < 0 else values[r[0] : r[-1] + 1] for r in runs]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)

@@ -1,6 +1,7 @@
 """A solve of diffrax, traced: its values, tangents and cotangents as programs or kernels."""
 
 import functools
+import sys
 from typing import Any
 
 import diffrax
@@ -12,7 +13,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from . import refilled
 from .evaluations import explicit_evaluations
-from .native.backend import Backend
+from .native.backend import Backend, chosen
 from .results import failures_kept
 from .reverse import cotangents as reverse_cotangents, is_supported
 from .solvers import unrolled
@@ -75,6 +76,7 @@ class TracedSolve:
         self.inexact = inexact
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
+        self.asked = "auto"
         self.backend = Backend("xla")
         self.kernels: dict[Any, Any] = {}
         self.jaxpr: Any = None
@@ -195,16 +197,18 @@ class TracedSolve:
 
         **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr;
         `linear`, number of the last inputs in which it is linear.
+        **Raises:** `ValueError` and `NoRule` if a kernel was asked for and is not to be had.
         """
-        from .native import native_call, why_not
+        from .native import native_call
 
         if name not in self.kernels:
             closed = program()
-            self.kernels[name] = closed, not why_not(closed)
+            self.kernels[name] = closed, chosen(self.asked, closed, sys.maxsize) == "native"
         closed, possible = self.kernels[name]
         if not possible:
             return jaxpr_as_fun(closed)(*inputs)
-        return native_call(closed, list(inputs), strict=False, linear=linear)
+        strict = self.asked == "native"
+        return native_call(closed, list(inputs), strict=strict, linear=linear)
 
     def all_tangents(self, inputs, given):
         """Outputs' tangents for tangents of the primals marked in `given`, as one program."""

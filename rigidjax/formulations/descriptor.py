@@ -20,8 +20,8 @@ from jaxtyping import Array, Float
 from ..joints.base import replaced
 from ..linalg import block_diagonal
 from ..rotations.so3 import cross, skew
-from ..system.inverses import constrained_inverses
 from ..system.mechanics import Twists
+from ..system.pseudo_inverses import constrained_inverses
 from .compiled import compiled
 from .redundancy import idle_projector
 

@@ -20,7 +20,7 @@ from ..system.attachment import Placements, Poses
 from ..system.bias_accelerations import bias_accelerations
 from ..system.constraints import factor_loops, loop_gradient
 from ..system.dynamics import consistent_rates, moving_bodies
-from ..system.inverses import pseudo_inverse, solve
+from ..system.inverses import solve
 from ..system.mechanics import SystemMechanics
 from ..system.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
 from .base import AbstractFormulation
@@ -115,7 +115,7 @@ class AbstractMinimalRates(AbstractFormulation):
         at = self.placed(t, y)
         loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
         scaled = loops.scale * tau
-        carried = pseudo_inverse(loops.matrix) @ (loops.matrix @ scaled)
+        carried = loops.inverse() @ (loops.matrix @ scaled)
         return (scaled - carried) / loops.scale
 
     @compiled

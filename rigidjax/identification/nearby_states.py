@@ -16,8 +16,8 @@ from ..state import State
 from ..system import System, has_joints
 from ..system.attachment import Poses
 from ..system.constraints import LoopGradient, loop_gradient, pose_correction
-from ..system.inverses import pseudo_inverse
 from ..system.mechanics import SystemMechanics, Twists
+from ..system.pseudo_inverses import pseudo_inverse
 from ..system.trees import spread, tree_rates, tree_twists
 
 # Runge-Kutta steps of a displacement: a hinge turned by 1 rad is then off by 1e-7 rad.

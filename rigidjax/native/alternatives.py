@@ -9,23 +9,27 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import numpy as np
-from jax.core import ShapedArray
-from jax.extend.core import Primitive
-from jax.interpreters import mlir
 
-# Whether the program is a kernel: known when it is emitted or lowered.
-in_kernel_p = Primitive("in_kernel")
-in_kernel_p.def_impl(lambda: np.False_)
-in_kernel_p.def_abstract_eval(lambda: ShapedArray((), np.bool_))
-mlir.register_lowering(
-    in_kernel_p, mlir.lower_fun(lambda: jax.numpy.zeros((), bool), multiple_results=False)
-)
+# What kernels are called among the platforms that a program has branches for.
+KERNEL = "native kernel"
 
 
 def alternatives(in_kernels: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """The result of one of two functions that give the same, to round-off.
 
-    **Arguments:** `in_kernels`, the one that native kernels are made of; `otherwise`, XLA's.
+    **Arguments:** `in_kernels`, the one that native kernels are made of; `otherwise`, XLA's, which
+    compiles no other.
     """
-    return jax.lax.cond(in_kernel_p.bind(), in_kernels, otherwise)
+    return jax.lax.platform_dependent(**{KERNEL: in_kernels}, default=otherwise)
+
+
+def kernel_branch(platforms: tuple[tuple[str, ...] | None, ...]) -> int | None:
+    """Which of the branches for several platforms a kernel takes: its own, or that for the CPU.
+
+    **Returns:** its index, or `None` if there is none.
+    """
+    for name in (KERNEL, "cpu"):
+        for k, names in enumerate(platforms):
+            if name in (names or ()):
+                return k
+    return platforms.index(None) if None in platforms else None

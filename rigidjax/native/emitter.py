@@ -18,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from llvmlite import ir
 
 from . import nests
+from .alternatives import kernel_branch
 from .expansions import EXPANSIONS
 from .functions import Functions
 from .lanes import I64, POINTER, Lanes, is_known
@@ -157,7 +158,10 @@ def _place(equation) -> str:
 
 
 def inner_jaxprs(equation) -> list[Jaxpr]:
-    """The programs inside an equation."""
+    """The programs inside an equation; of those for several platforms the one that kernels take."""
+    branch = kernel_branch(equation.params.get("branches_platforms", ()))
+    if branch is not None:
+        return [equation.params["branches"][branch].jaxpr]
     out = []
     for param in equation.params.values():
         for one in param if isinstance(param, tuple | list) else [param]:
@@ -328,7 +332,9 @@ class Emitter:
         table.global_constant, table.linkage, table.align = True, "internal", 16
         table.initializer = ir.Constant(kind, bytearray(stored.tobytes()))
         pointer = table.ptrtoint(I64).inttoptr(POINTER)
-        buffer = Buffer(pointer, array.dtype, array.size, shared=True, own=False)
+        buffer = Buffer(
+            pointer, array.dtype, array.size, shared=True, own=False, values=array.ravel()
+        )
         return View(buffer, array.shape, row_major(array.shape))
 
     def registers(self, x: Any) -> np.ndarray:
@@ -378,6 +384,12 @@ class Emitter:
             out = np.empty(math.prod(shape), object)
             out[:] = list(map(function, *(a.ravel().tolist() for a in spread)))
             return out.reshape(shape)
+        if np.dtype(dtype).kind in "iub":
+            # Places of a gather or a scatter, say.
+            known = [a.known() if isinstance(a, View) else a for a in arrays]
+            if all(a is not None and self.are_known(a) for a in known):
+                numbers = np.vectorize(function, otypes=[object])(*known)
+                return self.table(np.asarray(numbers.tolist(), dtype))
         # Types of the arguments where they are not that of the result.
         kinds = [dtype] * len(arrays) if kinds is None else kinds
         out = self.memory.allocate(shape, dtype)

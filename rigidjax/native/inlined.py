@@ -5,7 +5,7 @@ from typing import Any
 
 from jax.extend.core import ClosedJaxpr, Literal, Var
 
-from .alternatives import in_kernel_p
+from .alternatives import kernel_branch
 from .emitter import REGISTERS
 
 # Calls of programs that take the place of the call.
@@ -27,8 +27,6 @@ class Inlined:
         self.rewritten = rewritten
         self.equations: list[Any] = []
         self.constants: dict[Any, Any] = {}
-        # Variables that say that this is a kernel.
-        self.true: set[Any] = set()
         self.known = set(known)
         arguments = closed.jaxpr.invars
         self.results = self._run(closed.jaxpr, closed.consts, arguments)
@@ -59,12 +57,6 @@ class Inlined:
                 small = all(getattr(v.aval, "size", REGISTERS + 1) <= REGISTERS for v in out)
                 if small and all(map(self._is_known, args)):
                     self.known.update(out)
-                if equation.primitive is in_kernel_p or (
-                    equation.primitive.name == "convert_element_type"
-                    and not isinstance(args[0], Literal)
-                    and args[0] in self.true
-                ):
-                    self.true.update(out)
             env.update(zip(equation.outvars, out, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
@@ -87,8 +79,9 @@ class Inlined:
         name = equation.primitive.name
         if name in _CALLS:
             return equation.params[_CALLS[name]], args
-        if name == "cond" and not isinstance(args[0], Literal) and args[0] in self.true:
-            return equation.params["branches"][1], args[1:]
+        branch = kernel_branch(equation.params.get("branches_platforms", ()))
+        if branch is not None:
+            return equation.params["branches"][branch], args[1:]
         return None
 
 

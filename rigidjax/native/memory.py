@@ -22,7 +22,7 @@ class Buffer:
 
     **Arguments:** `pointer`; `dtype`; `size`, numbers; `shared`, one number for all lanes; `own`,
     whether the kernel may write it; `users`, variables bound to it; `pinned`, kept although nobody
-    is bound to it (a loop's variable, say).
+    is bound to it (a loop's variable, say); `values` (size,) if they are known at emission.
     """
 
     pointer: Any
@@ -32,6 +32,7 @@ class Buffer:
     own: bool = True
     users: int = 0
     pinned: int = 0
+    values: np.ndarray | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,6 +61,16 @@ class View:
             and self.size == self.buffer.size
             and self.strides == row_major(self.shape)
         )
+
+    def known(self) -> np.ndarray | None:
+        """The numbers of the array, objects, if they are known at emission."""
+        if self.buffer.values is None or not is_known(self.offset):
+            return None
+        places = np.indices(self.shape).reshape(self.ndim, self.size)
+        values = self.buffer.values[self.offset + np.array(self.strides, int) @ places]
+        out = np.empty(self.size, object)
+        out[:] = list(values)
+        return out.reshape(self.shape)
 
     def reshaped(self, shape: tuple[int, ...]) -> "View | None":
         """The same numbers in another shape, if that needs no copy."""

@@ -19,9 +19,11 @@ from ..sums import short_sum
 from .articulated import nearest
 from .attachment import Poses
 from .elimination import Factors, invert
-from .inverses import constrained_inverses, solve
+from .inverses import solve
 from .joint_gradients import JointGradients, joint_gradients
+from .loop_blocks import loop_blocks
 from .mechanics import SystemMechanics, Twists
+from .pseudo_inverses import CUTOFF, Blocks, constrained_inverses, pseudo_inverse
 from .trees import (
     Screws,
     centres,
@@ -166,6 +168,11 @@ class LoopGradient(eqx.Module):
     matrix: Float[Array, "m f"]
     units: Float[Array, " m"]  # $u$, of the constraints
     scale: Float[Array, " f"]  # $s$, of the minimal velocities
+    blocks: Blocks | None = eqx.field(static=True)  # outside of which `matrix` is zero
+
+    def inverse(self, cutoff: float = CUTOFF) -> Float[Array, "f m"]:
+        """The pseudo-inverse of `matrix`."""
+        return pseudo_inverse(self.matrix, cutoff, self.blocks)
 
 
 def loop_gradient(mechanics: SystemMechanics, t, poses: Poses, places) -> LoopGradient:
@@ -175,7 +182,7 @@ def loop_gradient(mechanics: SystemMechanics, t, poses: Poses, places) -> LoopGr
     _, units = mechanics.split(mechanics.units)
     scale = rate_lengths(mechanics)
     J = loop_jacobian(mechanics, t, places, moving)
-    return LoopGradient(moving, J * scale / units[:, None], units, scale)
+    return LoopGradient(moving, J * scale / units[:, None], units, scale, loop_blocks(mechanics))
 
 
 @eqx.filter_jit
@@ -183,7 +190,7 @@ def factor_loops(mechanics: SystemMechanics, t, poses: Poses, places, inertias=N
     """Factored mass matrix of the trees, and the constraints of the loops, in a pose."""
     of = loop_gradient(mechanics, t, poses, places)
     H, scale = mass_matrix(mechanics, poses, of.moving, inertias), of.scale[:, None]
-    inverse, free = constrained_inverses(of.matrix, scale * H * of.scale)
+    inverse, free = constrained_inverses(of.matrix, scale * H * of.scale, of.blocks)
     return Loops(of.moving, H, scale * inverse / of.units, scale * free * of.scale)
 
 

@@ -13,8 +13,9 @@ from ..rotations.matrix import to_space
 from .attachment import Poses
 from .bias_accelerations import joint_bias
 from .constraints import loop_gradient, tree_constraints
-from .inverses import inverse_root, pseudo_inverse
+from .inverses import inverse_root
 from .mechanics import SystemMechanics, Twists
+from .pseudo_inverses import CUTOFF
 from .trees import first_rate, generalised_forces, tree_rates
 
 
@@ -91,7 +92,7 @@ def balancing_multipliers(
     G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]
     loops = loop_gradient(mechanics, t, poses, places)
     forces = loops.scale * generalised_forces(mechanics, poses, loops.moving, balance)
-    of_loops = (pseudo_inverse(loops.matrix).T @ forces) / loops.units
+    of_loops = (loops.inverse().T @ forces) / loops.units
     lam = jnp.concatenate([of_trees(balance - jnp.tensordot(of_loops, G, 1)), of_loops])
     return lam - idle_multipliers(mechanics, t, poses, places, mechanics.units) @ lam
 
@@ -106,7 +107,7 @@ def _tree_multipliers(mechanics: SystemMechanics, t, places):
 
 
 def idle_multipliers(
-    mechanics: SystemMechanics, t, poses: Poses, places, weights: Float[Array, " m"], cutoff=2e-5
+    mechanics: SystemMechanics, t, poses: Poses, places, weights: Float[Array, " m"], cutoff=CUTOFF
 ) -> Float[Array, "m m"]:
     r"""The projection of multipliers onto those that do nothing, $G^T\lambda = 0$.
 
@@ -115,7 +116,7 @@ def idle_multipliers(
     """
     loops = loop_gradient(mechanics, t, poses, places)
     unit = jnp.eye(len(loops.units), dtype=loops.units.dtype)
-    idle = unit - loops.matrix @ pseudo_inverse(loops.matrix, cutoff)
+    idle = unit - loops.matrix @ loops.inverse(cutoff)
     idle = jnp.where(jnp.trace(idle) < 0.5, 0.0, idle)
     # What the loops can carry without moving anything, and all joints with them.
     G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]

@@ -153,3 +153,46 @@ def test_alternatives():
     ):
         np.testing.assert_allclose(transform(kernel), expected, rtol=1e-15)
         np.testing.assert_allclose(transform(function), 2.0 * expected, rtol=1e-15)
+
+
+PLACES = np.arange(300) * 7 % 130 - 5
+VALUES = jnp.asarray(np.cos(np.arange(900.0)).reshape(300, 3))
+
+
+def summed(values):
+    """Rows added to known places, some of them outside; others written and read there."""
+    added = jnp.zeros((120, 3)).at[PLACES].add(values)
+    written = jnp.ones((310, 3)).at[jnp.arange(300) + 5].set(values, mode="drop")
+    return added, written[np.arange(280)[::-1] + 20] * 2.0
+
+
+def summed_in_a_loop(values):
+    """The same in a loop that lanes leave at different times."""
+
+    def turn(carry):
+        k, x = carry
+        return k + 1, x.at[PLACES % 120].add(0.1 * values)
+
+    start = 0, jnp.zeros((120, 3))
+    return jax.lax.while_loop(lambda c: c[0] < 3 + (values[0, 0] > 0), turn, start)
+
+
+@pytest.mark.parametrize("function", [summed, summed_in_a_loop])
+def test_many_known_places(function):
+    kernel = native.jit(function)
+    assert kernel.why_not(VALUES) == []
+    batch = jnp.stack([VALUES, -VALUES, 2.0 * VALUES])
+    for actual, expected in (
+        (kernel(VALUES), function(VALUES)),
+        (jax.jit(jax.vmap(kernel))(batch), jax.vmap(function)(batch)),
+    ):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14), actual, expected)
+
+
+def test_code_does_not_grow_with_many_known_places():
+    def size(count):
+        places = np.arange(count) * 7 % 50
+        closed = jax.make_jaxpr(lambda x: jnp.zeros((50, 3)).at[places].add(x))
+        return Kernel(closed(jnp.ones((count, 3))), Signature((False,), False)).text.count("\n")
+
+    assert size(600) == size(300)

@@ -10,7 +10,9 @@ import pytest
 from formulations.cases import error, round_off
 
 import rigidjax as rj
-from rigidjax.system.constraints import _DENSE_LIMIT as DENSE_TREES, flat
+from rigidjax.system.constraints import _DENSE_LIMIT as DENSE_TREES, flat, loop_gradient
+from rigidjax.system.loop_blocks import loop_blocks
+from rigidjax.system.mechanics import SystemMechanics
 
 FAST = {"xla_backend_optimization_level": 0}
 ZERO = jnp.zeros(())
@@ -164,3 +166,56 @@ def test_driven_hinge_in_a_simulation():
     p = np.asarray(solution.states.orientation)[:, 0]
     wanted = 0.7 * np.sin(3.0 * np.asarray(times))
     assert error(2.0 * np.arctan2(p[:, 3], p[:, 0]), wanted) < 1e-8
+
+
+def _rings(count, connected):
+    """Rings of five bodies, each on the ground or on the one before, and a pendulum."""
+    bodies, joints = [], []
+    angles = 0.1 + np.arange(6) * np.pi / 3
+    for r in range(count):
+        points = np.stack([3.0 * r + np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+        names = [f"{r} {k}" for k in range(5)]
+        for k, name in enumerate(names):
+            middle = 0.5 * (points[k] + points[k + 1])
+            bodies.append(rj.Body(name, 1.0, (0.1, 0.12, 0.2), position=middle))
+        base = "0 2" if connected and r else "ground"
+        for k, (first, second) in enumerate(itertools.pairwise([base, *names, base])):
+            if k == 1:
+                joint = rj.Universal(first, second, points[k], (0, 0, 1.0), (0, 1.0, 0))
+            else:
+                joint = rj.Revolute(first, second, points[k], (0, 0, 1.0))
+            joints.append(joint)
+    bodies.append(rj.Body("pendulum", 1.0, (0.1, 0.1, 0.1), position=(0, 0, -3.0)))
+    joints.append(rj.Revolute("ground", "pendulum", (0, 0, -2.0), (0, 1.0, 0)))
+    return bodies, joints
+
+
+@pytest.mark.parametrize("connected", [False, True])
+def test_loops_that_share_no_joint_are_independent(connected):
+    """Each has its own rows and columns of the gradient, which is zero outside of them."""
+    system = rj.System(*_rings(3, connected), [rj.Gravity((0, -9.81, 0))])
+    mechanics = SystemMechanics(system)
+    reference = mechanics.reference
+    poses = mechanics.poses(reference.positions, reference.rotations, jnp.zeros(0))
+    loops = loop_gradient(mechanics, jnp.zeros(()), poses, mechanics.place(poses))
+    assert [(len(rows), len(columns)) for rows, columns in loops.blocks.parts] == [(5, 6)] * 3
+    outside = np.ones(loops.matrix.shape, bool)
+    for rows, columns in loops.blocks.parts:
+        outside[np.ix_(rows, columns)] = False
+        assert np.linalg.matrix_rank(loops.matrix[np.ix_(rows, columns)], tol=1e-9) == 3
+    assert np.abs(loops.matrix[outside]).max() < 1e-15
+    # Hexagons of three freedoms, and the pendulum.
+    assert system.num_dof == 10
+
+
+def test_what_couples_loops_makes_them_one():
+    bodies, joints = _rings(2, False)
+    joints.append(rj.Coupling(joints[0], joints[6], 1.0))
+    mechanics = SystemMechanics(rj.System(bodies, joints))
+    blocks = loop_blocks(mechanics)
+    assert [(len(rows), len(columns)) for rows, columns in blocks.parts] == [(11, 12)]
+    joints[-1] = rj.Constraint(
+        lambda t, poses: poses["0 4"][0][0] - poses["pendulum"][0][0], ("0 4", "pendulum")
+    )
+    blocks = loop_blocks(SystemMechanics(rj.System(bodies, joints)))
+    assert sorted((len(rows), len(columns)) for rows, columns in blocks.parts) == [(5, 6), (6, 7)]

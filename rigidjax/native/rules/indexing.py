@@ -15,6 +15,10 @@ from ..lanes import is_known
 from ..memory import View
 from .structure import taken
 
+# Parts of an array from which on a scatter to known places is a loop: LLVM takes longer than in
+# proportion for long programs of reads and writes (23 s for the forces of 196 springs).
+_MANY = 32
+
 
 def _shape(equation):
     return tuple(equation.outvars[0].aval.shape)
@@ -263,11 +267,12 @@ class _Window:
     """
 
     def __init__(self, em, equation, indices, shape, sizes, axes, batching):
-        self.em, self.indices = em, indices
+        known = indices.known() if isinstance(indices, View) else None
+        self.em, self.indices = em, indices if known is None else known
         self.dtype = np.dtype(equation.invars[1].aval.dtype)
         self.highest = [n - size for n, size in zip(shape, sizes, strict=True)]
         self.axes, self.batching = axes, batching
-        self.is_known = _all_known(indices)
+        self.is_known = _all_known(self.indices)
 
     def in_memory(self):
         """Make the indices readable at places that are known at run time only."""
@@ -333,7 +338,9 @@ def _scatter(em, equation, x, indices, updates):
     batching = (d.operand_batching_dims, d.scatter_indices_batching_dims)
     axes = d.scatter_dims_to_operand_dims
     window = _Window(em, equation, indices, x.shape, extent, axes, batching)
-    in_memory = isinstance(x, View) or not window.is_known
+    places = math.prod(updates.shape[k] for k in scatter_axes)
+    many = isinstance(updates, View) and places > _MANY
+    in_memory = isinstance(x, View) or not window.is_known or many
     out: Any = x
     out = writable(em, x, dtype) if in_memory else out.copy()
     mask = em.mask if out is x else None
@@ -367,19 +374,33 @@ def _scattered_windows(em, equation, window, out, updates, axes, combine, mask):
     own = p["dimension_numbers"].update_window_dims
     others = [k for k in range(updates.ndim) if k not in own]
     clip = p["mode"] == GatherScatterMode.CLIP
-    for place in np.ndindex(*(updates.shape[k] for k in others)):
-        start, inside = window.at(place, not clip)
-        if not inside:
-            continue
-        offset = sum(int(i) * stride for i, stride in zip(start, out.strides, strict=True))
-        shape, strides = tuple(updates.shape[k] for k in own), tuple(out.strides[k] for k in axes)
-        target = View(out.buffer, shape, strides, out.offset + offset)
-        part = updates
-        for axis, index in sorted(zip(others, place, strict=True), reverse=True):
-            part = taken(em, part, axis, index)
+    shape, strides = tuple(updates.shape[k] for k in own), tuple(out.strides[k] for k in axes)
+
+    def put(target, part):
         if combine is not None:
             part = em.map(lambda a, b: combine(dtype, a, b), dtype, target, part)
         em.copied(part, dtype, into=target, mask=mask)
+
+    changed = []
+    for place in np.ndindex(*(updates.shape[k] for k in others)):
+        start, inside = window.at(place, not clip)
+        if inside:
+            offset = sum(int(i) * stride for i, stride in zip(start, out.strides, strict=True))
+            changed.append((out.offset + offset, place))
+    if isinstance(updates, View) and is_known(updates.offset) and len(changed) > _MANY:
+        along = np.array([updates.strides[k] for k in others])
+        places = [(to, updates.offset + along @ place) for to, place in changed]
+        table = em.table(np.array(places, np.int64))
+        with em.loop(len(places)) as k:
+            to, at = (em.memory.number(table, (k, j)) for j in range(2))
+            part = View(updates.buffer, shape, tuple(updates.strides[k] for k in own), at)
+            put(View(out.buffer, shape, strides, to), part)
+    else:
+        for to, place in changed:
+            part = updates
+            for axis, index in sorted(zip(others, place, strict=True), reverse=True):
+                part = taken(em, part, axis, index)
+            put(View(out.buffer, shape, strides, to), part)
     return out if out.size > em.largest else em.settled(out)
 
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..alternatives import kernel_branch
 from ..emitter import Emitter, NoRule, rule
 from ..expansions import expansion
 
@@ -136,15 +137,10 @@ def _log1p(x, **_):
     return jnp.where(rest == 0, x, jnp.log(u) * (x / jnp.where(rest == 0, 1.0, rest)))
 
 
-@rule("in_kernel")
-def _in_kernel(em, equation):
-    return em.constant(np.True_)
-
-
 @rule("platform_index")
 def _platform_index(em, equation):
-    """Which of the programs for several platforms: the one for the CPU."""
-    for k, names in enumerate(equation.params["platforms"]):
-        if names is None or "cpu" in names:
-            return em.constant(np.int32(k))
-    raise NoRule("`platform_index` without a program for the CPU")
+    """Which of the programs for several platforms."""
+    branch = kernel_branch(equation.params["platforms"])
+    if branch is None:
+        raise NoRule("`platform_index` without a program for the CPU")
+    return em.constant(np.int32(branch))

@@ -7,7 +7,7 @@ import pytest
 from formulations.cases import error, round_off
 
 import rigidjax as rj
-from rigidjax.system.inverses import constrained_inverses, pseudo_inverse
+from rigidjax.system.pseudo_inverses import Blocks, constrained_inverses, pseudo_inverse
 
 CASES = {"wide": (3, 5, 3), "tall": (5, 3, 3), "square": (4, 4, 4), "redundant": (5, 4, 2)}
 
@@ -129,3 +129,37 @@ def test_more_constraints_than_a_kernel_sorts(rng):
     J = jnp.asarray(rng.normal(size=(66, 68)))
     found = rj.native.jit(pseudo_inverse)(J)
     np.testing.assert_allclose(found, np.linalg.pinv(J), atol=1e-10)
+
+
+def test_blocks_are_decomposed_by_themselves(rng):
+    """Two loops of one shape, a redundant one, columns and rows of none: as the whole matrix."""
+    small, redundant = factors("wide", rng), factors("redundant", rng)
+    parts = [small[0] @ small[1], -2.0 * small[0] @ small[1], redundant[0] @ redundant[1]]
+    places = [((0, 4, 5), (2, 3, 4, 7, 9)), ((1, 2, 3), (0, 1, 5, 6, 8))]
+    places.append((range(6, 11), range(11, 15)))
+    blocks = Blocks.of((*places, ((11,), ())))
+    assert len(blocks.parts) == 3 and len(blocks.stacks()) == 2
+    J = jnp.zeros((12, 16))
+    for (rows, columns), part in zip(places, parts, strict=True):
+        J = J.at[np.ix_(rows, columns)].set(part)
+    along = jnp.asarray(rng.normal(size=J.shape)) * (J != 0)
+    root = rng.normal(size=(16, 16))
+    H = jnp.asarray(root @ root.T + np.eye(16))
+
+    def all_of(blocks):
+        def function(J, H):
+            return *constrained_inverses(J, H, blocks), pseudo_inverse(J, 1e-6, blocks)
+
+        return lambda J, H: jax.jvp(function, (J, H), (along, jnp.ones_like(H)))
+
+    whole = jax.jit(all_of(None))(J, H)
+    batch = jax.vmap(all_of(blocks))(jnp.stack([J, J]), jnp.stack([H, H]))
+    kernel = rj.native.jit(all_of(blocks))
+    assert kernel.why_not(J, H) == []
+    for found in (jax.jit(all_of(blocks))(J, H), jax.tree.map(lambda x: x[1], batch), kernel(J, H)):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-9), found, whole)
+
+
+def test_blocks_with_a_common_column_are_one():
+    touched = [((0,), (0, 1)), ((1,), (4,)), ((2,), (2, 3)), ((3,), (1, 2))]
+    assert Blocks.of(touched).parts == (((1,), (4,)), ((0, 2, 3), (0, 1, 2, 3)))
