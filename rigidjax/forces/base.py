@@ -1,7 +1,6 @@
 """What every applied force provides."""
 
 import abc
-import difflib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.body import Body
-from ..checks import vector_leaf
+from ..checks import did_you_mean, vector_leaf
 from ..gather_scatter import each, take
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
@@ -229,8 +228,7 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
     """Index of the body called `name`; `ValueError` with the nearest name if there is none."""
     names = [body.name for body in bodies]
     if name not in names:
-        near = difflib.get_close_matches(str(name), names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" The bodies are {names}."
+        hint = did_you_mean(name, names, f" The bodies are {names}.")
         raise ValueError(f"There is no body called {name!r}.{hint}")
     return names.index(name)
 

@@ -1,6 +1,5 @@
 """Systems of rigid bodies and the forces on them."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from jaxtyping import Array, Float
 from ..bodies.body import Body
 from ..bodies.euler_equations import symmetric_components
 from ..bodies.frame import Frame
-from ..checks import check, checked_with_derivatives, doubled, is_traced
+from ..checks import check, checked_with_derivatives, did_you_mean, doubled, is_traced
 from ..forces.base import AbstractForce, Kinematics, body_index
 from ..forces.joint_damping import JointDamping
 from ..gather_scatter import stacked
@@ -282,8 +281,7 @@ class System(eqx.Module):
                 return body_index(self.bodies, frame.body), frame
         names = [*(body.name for body in self.bodies), *(frame.name for frame in self.frames)]
         if self.frames and name not in names:
-            near = difflib.get_close_matches(str(name), names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" There are {names}."
+            hint = did_you_mean(name, names, f" There are {names}.")
             raise ValueError(f"There is no body or frame called {name!r}.{hint}")
         return body_index(self.bodies, name), None
 
@@ -291,8 +289,7 @@ class System(eqx.Module):
         """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
         names = [joint.name for joint in self.joints]
         if name not in names:
-            near = difflib.get_close_matches(str(name), names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" The joints are {names}."
+            hint = did_you_mean(name, names, f" The joints are {names}.")
             raise ValueError(f"There is no joint called {name!r}.{hint}")
         return names.index(name)
 
