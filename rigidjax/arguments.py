@@ -119,14 +119,8 @@ def check_signals(model, solver, controller, t0, t1, event):
                 "end where it moves its samples. Take an adaptive step size, or `delay=None`."
             )
         # An event may end the run before the table.
-        known = event is None and not is_traced((signal.ts, signal.delay, t0, t1))
-        if known and signal.is_left(float(t0), float(t1)):
-            first, last = (float(t) for t in signal.span())
-            raise ValueError(
-                f"`simulate` from {float(t0):g} to {float(t1):g} s goes beyond the table of "
-                f"{signal.label}, from {first:g} to {last:g} s (delay included). Give it more "
-                'samples, or `extrapolation="constant"` or `"zero"`.'
-            )
+        if event is None and not is_traced((signal.ts, signal.delay, t0, t1)):
+            signal.check_reach("`simulate`", float(t0), float(t1))
 
 
 def _step(dt, dtype):

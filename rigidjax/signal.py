@@ -129,6 +129,16 @@ class Signal(eqx.Module):
         late = t1 - last > allowed * (abs(last) + abs(t1))
         return (self.extrapolation == "error") & (early | late)
 
+    def check_reach(self, run: str, t0: float, t1: float) -> None:
+        """Raise `ValueError` for a `run` that goes beyond a table that must not be left."""
+        if self.is_left(t0, t1):
+            first, last = (float(t) for t in self.span())
+            raise ValueError(
+                f"{run} from {t0:g} to {t1:g} s goes beyond the table of {self.label}, from "
+                f"{first:g} to {last:g} s (delay included). Give it more samples, or "
+                '`extrapolation="constant"` or `"zero"`.'
+            )
+
     def place(self, t: ArrayLike) -> Place:
         """Where a time is in the table, by bisection."""
         low = jnp.zeros(jnp.shape(t), int)

@@ -83,7 +83,10 @@ class LogDetPrior(AbstractPrior):
                 "`LogDetPrior(value=...)` must be the inertia of a body that is not flat; got the "
                 f"principal Euler values {moments} kg m^2. Give it some thickness."
             )
-        _check_positive("LogDetPrior(weight=...)", weight)
+        if not (np.isfinite(weight) and weight > 0):
+            raise ValueError(
+                f"`LogDetPrior(weight=...)` must be positive and finite; got {weight}."
+            )
         self.value = jnp.asarray(0.5 * (value + value.T))
         self.weight = jnp.asarray(weight)
 
@@ -233,8 +236,3 @@ def prior_notes(parameters: Sequence["Parameter"]) -> list[str]:
         f"{'; '.join(found)}. Estimates, standard deviations and the verdict are those of data and "
         "priors together."
     ]
-
-
-def _check_positive(argument, number):
-    if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"`{argument}` must be positive and finite; got {number}.")

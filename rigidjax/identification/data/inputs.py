@@ -83,6 +83,13 @@ def _called(model, name):
     return found[0]
 
 
+def padded(array: Any, length: int, mode: Any = "edge", **options: Any) -> np.ndarray:
+    """An array with so many rows, the further ones as `numpy.pad` makes them."""
+    array = np.asarray(array)
+    width = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
+    return np.pad(array, width, mode, **options)
+
+
 def _stacked(signal, pairs):
     length, tables = max(len(ts) for ts, _ in pairs), []
     for ts, values in pairs:
@@ -92,17 +99,11 @@ def _stacked(signal, pairs):
                 f"{('K', *signal.values.shape[1:])}, as in the model; got {values.shape}."
             )
         own = Signal(ts, values, signal.interpolation)
-        more = length - len(ts)
-
-        def padded(array, more=more, **how):
-            width = [(0, more)] + [(0, 0)] * (np.ndim(array) - 1)
-            return None if array is None else np.pad(np.asarray(array), width, **how)
-
         tables.append(
             (
-                padded(own.ts, constant_values=np.inf),
-                padded(own.values, mode="edge"),
-                padded(own.slopes, mode="edge"),
+                padded(own.ts, length, "constant", constant_values=np.inf),
+                padded(own.values, length),
+                None if own.slopes is None else padded(own.slopes, length),
             )
         )
     dtype = signal.values.dtype
@@ -149,13 +150,8 @@ def check_cover(
     marks = signals_of(marked.model)
     for experiment, (begin, end), run in zip(experiments, spans, names, strict=True):
         for signal, mark in zip(signals_of(experiment.model), marks, strict=True):
+            signal.check_reach(f"The run {run}", begin, end)
             first, last = (float(t) for t in signal.span())
-            if signal.is_left(begin, end):
-                raise ValueError(
-                    f"The run {run}, from {begin:g} to {end:g} s, goes beyond the table of "
-                    f"{signal.label}, from {first:g} to {last:g} s (delay included). Give it more "
-                    'samples, or `extrapolation="constant"` or `"zero"`.'
-                )
             room = min(begin - first, last - end)
             moves = mark.delay is not None and mark.delay in fitted
             if moves and signal.extrapolation == "error" and room <= _ROOM * (end - begin):

@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from ...checks import as_leaf, float_array, times_of_samples
 from ..checked_arguments import check_sensors, checked_noise
 from ..sensors import AbstractSensor
-from .inputs import checked_inputs
+from .inputs import checked_inputs, padded
 from .merging import merge
 
 
@@ -176,11 +176,6 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
         )
     length = max(len(run.ts) for run in runs)
 
-    def padded(array: Any, mode: Any) -> np.ndarray:
-        array = np.asarray(array)
-        width = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
-        return np.pad(array, width, mode)
-
     # Stacked on the host: operations on arrays of JAX are compiled one by one.
     def stacked(arrays: Any) -> Array:
         return jnp.asarray(np.stack(arrays))
@@ -194,9 +189,9 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     ]
     each = range(len(first.sensors))
     return Runs(
-        ts=stacked([padded(run.ts, "edge") for run in runs]),
-        values=tuple(stacked([padded(run.values[k], "edge") for run in runs]) for k in each),
-        weights=tuple(stacked([padded(w[k], "constant") for w in weights]) for k in each),
+        ts=stacked([padded(run.ts, length) for run in runs]),
+        values=tuple(stacked([padded(run.values[k], length) for run in runs]) for k in each),
+        weights=tuple(stacked([padded(w[k], length, "constant") for w in weights]) for k in each),
         inputs=tuple(run.inputs for run in runs),
         sensors=first.sensors,
         lengths=tuple(len(run.ts) for run in runs),
