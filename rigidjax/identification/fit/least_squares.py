@@ -88,6 +88,10 @@ class Search(eqx.Module):
         """The same with the whole horizon at once."""
         return dataclasses.replace(self, horizons=jnp.ones_like(self.horizons[:1]))
 
+    def repeated(self) -> "Search":
+        """The same with the whole horizon in every stage, for which the same program serves."""
+        return dataclasses.replace(self, horizons=jnp.ones_like(self.horizons))
+
 
 class Iteration(NamedTuple):
     """What is told of a minimisation while it runs: the horizon, the number in it, the cost."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from ..data.measurements import Runs
@@ -60,7 +59,7 @@ def settle(
     """
     minimum = minimise(problem, search)
     first = minimum.first
-    again = eqx.tree_at(lambda s: s.horizons, search, jnp.ones_like(search.horizons))
+    again = search.repeated()
     for _ in range(_MAX_ROUNDS):
         noise = _noise_of(runs, minimum, search.loss, num_parameters)
         if not bool(minimum.converged) or not np.all(noise > 0):

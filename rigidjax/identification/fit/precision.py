@@ -52,7 +52,7 @@ def tightened(
     if problem.simulation.dt is not None:
         return problem, minimum, notes
     least = 10 * float(jnp.finfo(runs.ts.dtype).eps)
-    again = eqx.tree_at(lambda s: s.horizons, search, jnp.ones_like(search.horizons))
+    again = search.repeated()
     for _ in range(_ROUNDS):
         offset = float(minimum.offset(least_scatter(problem, runs)))
         how = problem.simulation
@@ -79,14 +79,12 @@ def tightened(
             f"ended {offset:.2g} standard errors from the optimum, stuck on errors of the "
             "integration, as forces that are not smooth in time make them."
         )
-        joined = [
-            jnp.concatenate([getattr(minimum, name), getattr(found, name)])
-            for name in ("iterations", "cost")
-        ]
-        minimum = eqx.tree_at(
-            lambda m: (m.first, m.iterations, m.cost, m.failures),
+        minimum = dataclasses.replace(
             found,
-            (minimum.first, *joined, minimum.failures + found.failures),
+            first=minimum.first,
+            iterations=jnp.concatenate([minimum.iterations, found.iterations]),
+            cost=jnp.concatenate([minimum.cost, found.cost]),
+            failures=minimum.failures + found.failures,
         )
         problem = tighter
     return problem, minimum, notes
