@@ -240,8 +240,8 @@ def _gather(em, equation, x, indices):
     source = em.in_memory(x, dtype)
     out = em.memory.allocate(shape, dtype)
     if window.is_known and is_known(source.offset):
-        places, all_inside = window.positions([shape[k] for k in batch_axes], source)
-        if all_inside:
+        places, inside = window.positions([shape[k] for k in batch_axes], source)
+        if inside.all():
             table = em.table(places)
             parts = tuple(shape[k] for k in d.offset_dims)
             steps = [tuple(out.strides[k] for k in axes) for axes in (batch_axes, d.offset_dims)]
@@ -279,15 +279,15 @@ class _Window:
         self.indices = self.em.in_memory(self.indices, self.dtype)
 
     def positions(self, shape, source):
-        """Where known parts begin in the memory of an array, and whether all were inside of it."""
-        out, all_inside = np.empty(shape, np.int64), True
-        for place in np.ndindex(*shape):
-            start, inside = self.at(place, True)
-            all_inside &= bool(inside)
-            out[place] = source.offset + sum(
-                int(i) * stride for i, stride in zip(start, source.strides, strict=True)
-            )
-        return out, all_inside
+        """Where known parts begin in the memory of an array, and which of them were inside of it
+        without being moved."""
+        asked = np.array(np.asarray(self.indices).tolist(), np.int64).reshape(*shape, len(self.axes))
+        start = np.zeros((*shape, len(self.highest)), np.int64)
+        start[..., self.axes] = np.clip(asked, 0, np.array(self.highest)[list(self.axes)])
+        inside = np.all(start[..., self.axes] == asked, axis=-1)
+        for axis, own in zip(*self.batching, strict=True):
+            start[..., axis] = np.indices(shape)[own]
+        return source.offset + start @ np.array(source.strides, np.int64), inside
 
     def at(self, place, checked):
         """The part's start, moved inside, and whether it was there (if `checked`)."""
@@ -381,26 +381,22 @@ def _scattered_windows(em, equation, window, out, updates, axes, combine, mask):
             part = em.map(lambda a, b: combine(dtype, a, b), dtype, target, part)
         em.copied(part, dtype, into=target, mask=mask)
 
-    changed = []
-    for place in np.ndindex(*(updates.shape[k] for k in others)):
-        start, inside = window.at(place, not clip)
-        if inside:
-            offset = sum(int(i) * stride for i, stride in zip(start, out.strides, strict=True))
-            changed.append((out.offset + offset, place))
+    targets, inside = window.positions([updates.shape[k] for k in others], out)
+    changed = np.argwhere(inside | clip)
     if isinstance(updates, View) and is_known(updates.offset) and len(changed) > _MANY:
-        along = np.array([updates.strides[k] for k in others])
-        places = [(to, updates.offset + along @ place) for to, place in changed]
-        table = em.table(np.array(places, np.int64))
-        with em.loop(len(places)) as k:
+        along = np.array([updates.strides[k] for k in others], int)
+        sources = updates.offset + changed @ along
+        table = em.table(np.stack([targets[tuple(changed.T)], sources], axis=1))
+        with em.loop(len(changed)) as k:
             to, at = (em.memory.number(table, (k, j)) for j in range(2))
             part = View(updates.buffer, shape, tuple(updates.strides[k] for k in own), at)
             put(View(out.buffer, shape, strides, to), part)
     else:
-        for to, place in changed:
+        for place in map(tuple, changed.tolist()):
             part = updates
             for axis, index in sorted(zip(others, place, strict=True), reverse=True):
                 part = taken(em, part, axis, index)
-            put(View(out.buffer, shape, strides, to), part)
+            put(View(out.buffer, shape, strides, int(targets[place])), part)
     return out if out.size > em.largest else em.settled(out)
 
 
