@@ -58,12 +58,12 @@ def test_one_program_as_part_of_a_run_and_beside_it(monkeypatch):
 
 def test_gradients_through_the_preparation():
     """Of a run by a mass and by the geometry: those of XLA."""
-    problem = rj.problems.chain(2)
+    problem = rj.problems.four_bar()
 
     def end(backend):
         def run(mass, point):
             system = eqx.tree_at(
-                lambda s: (s.bodies[1].mass, s.joints[1].point), problem.system, (mass, point)
+                lambda s: (s.bodies[1].mass, s.joints[2].point), problem.system, (mass, point)
             )
             sol = rj.simulate(
                 rj.NullSpace(system), problem.state0, 0.05, dt=0.01, backend=backend, throw=False
@@ -72,7 +72,7 @@ def test_gradients_through_the_preparation():
 
         return jax.jit(jax.grad(run, argnums=(0, 1)))
 
-    joint = problem.system.joints[1]
+    joint = problem.system.joints[2]
     args = jnp.asarray(problem.system.bodies[1].mass), jnp.asarray(joint.point)
     for a, b in zip(end("native")(*args), end("xla")(*args), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
