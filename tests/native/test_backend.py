@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from rule_cases import equations
 
 import rigidjax as rj
@@ -76,3 +77,35 @@ def test_gradients_through_the_preparation():
     args = jnp.asarray(problem.system.bodies[1].mass), jnp.asarray(joint.point)
     for a, b in zip(end("native")(*args), end("xla")(*args), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@jax.custom_jvp
+def _sine(x):
+    return jnp.sin(x)
+
+
+@_sine.defjvp
+def _sine_jvp(primals, tangents):
+    slope = jax.pure_callback(np.cos, primals[0], primals[0], vmap_method="expand_dims")
+    return _sine(primals[0]), slope * tangents[0]
+
+
+def test_a_derivative_that_cannot_be_a_kernel():
+    """By XLA, or an error if a kernel was asked for; the run itself is one in both cases."""
+    body = rj.FixedPointBody((1.0, 2.0, 3.0), moment=lambda t, R, omega: -_sine(omega))
+    model = rj.NullSpace(body)
+    state = rj.State(orientation=[[1.0, 0, 0, 0]], angular_velocity=[[0.0, 0, 0]])
+
+    def end(backend):
+        def run(speed):
+            start = eqx.tree_at(lambda s: s.angular_velocity, state, speed * jnp.ones((1, 3)))
+            sol = rj.simulate(model, start, 0.1, dt=0.05, backend=backend)
+            assert sol.stats["backend"] == ("xla" if backend == "xla" else "native")
+            return sol.ys[-1]
+
+        return lambda: jax.jvp(run, (1.0,), (1.0,))
+
+    for a, b in zip(end("auto")(), end("xla")(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    with pytest.raises(ValueError, match="pure_callback"):
+        end("native")()
