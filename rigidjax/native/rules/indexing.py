@@ -281,7 +281,8 @@ class _Window:
     def positions(self, shape, source):
         """Where known parts begin in the memory of an array, and which of them were inside of it
         without being moved."""
-        asked = np.array(np.asarray(self.indices).tolist(), np.int64).reshape(*shape, len(self.axes))
+        asked = np.array(np.asarray(self.indices).tolist(), np.int64)
+        asked = asked.reshape(*shape, len(self.axes))
         start = np.zeros((*shape, len(self.highest)), np.int64)
         start[..., self.axes] = np.clip(asked, 0, np.array(self.highest)[list(self.axes)])
         inside = np.all(start[..., self.axes] == asked, axis=-1)
