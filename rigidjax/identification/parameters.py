@@ -247,7 +247,8 @@ def components_of(entries: Iterable[tuple[Parameter, tuple[int, ...], str]]) -> 
         units += p.component_units(shape)
         groups += [number] * len(names)
         sizes += [p.size] * len(names)
-        fitted += [i in p.transform.fitted(shape) for i in range(len(names))]
+        of_leaf = p.transform.fitted(shape)
+        fitted += [i in of_leaf for i in range(len(names))]
     numbers, large, chosen = np.array(groups, int), np.array(sizes, float), np.array(fitted, bool)
     return Components(tuple(labels), tuple(units), numbers, large, chosen)
 
