@@ -1,6 +1,7 @@
 """The entry point: a formulation, a state and an end time in, a `Solution` out."""
 
 import contextlib
+import functools
 from typing import Any
 
 import diffrax
@@ -44,7 +45,7 @@ from .evaluations import (
 from .formulations import AbstractAbsolute, AbstractFormulation
 from .joints.base import replaced
 from .meshes import as_one
-from .native.backend import NAMES, Backend, by_kernel, checked_name
+from .native.backend import NAMES, Backend, as_kernel, by_kernel, checked_name
 from .projection import AbstractProjection
 from .results import RESULTS, SimulationError, failures_kept, note_run
 from .sample_times import checked_before
@@ -199,30 +200,56 @@ def _solve(
     model, state0, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
     meter, max_steps, args, number, invalid,
 ):  # fmt: skip
+    model = separated(model, t0, t1)
+    kernels = isinstance(adjoint, AnyMode) and adjoint.backend != "xla"
+    model, y0, term = (by_kernel if kernels else _called)(_begun, model, state0, t0)
+    # Joints that are closed at all times between steps would be written out for each of them.
+    many = has_joints(model.system) and getattr(saveat.subs, "ts", None) is not None
+    integrated = functools.partial(as_kernel, _is_native) if kernels and not many else _called
+    return integrated(
+        _ended, model, y0, term, t0, t1, dt0, saveat, controller, solver, projection, adjoint,
+        event, meter, max_steps, args, number, invalid,
+    )  # fmt: skip
+
+
+def _called(function, *args):
+    return function(*args)
+
+
+def _is_native(results):
+    return results[0].stats["backend"] == "native"
+
+
+def _begun(model, state0, t0):
+    """The model with what it prepares, its unknowns at a checked state, its term if it has one."""
+    # Steps see the pieces of signals, what would be prepared the whole of them.
+    model = model if signals_of(model) else model.prepared()
+    state0 = state0.normalized()
+    y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+    # Consistent by what is checked before.
+    implicit = isinstance(model, AbstractAbsolute) and model.index > 0
+    return model, y0, dae_term(model, state0, t0, check_start=False) if implicit else None
+
+
+def _ended(
+    model, y0, term, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
+    meter, max_steps, args, number, invalid,
+):  # fmt: skip
+    """What a run saved, how it ended, and whether that is as it should be."""
     asked = saveat
     structured = isinstance(solver, AbstractStructureSolver)
     counts_itself = structured or isinstance(solver, AbstractDAESolver)
     failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
-    model = separated(model, t0, t1)
-    # Steps see the pieces of signals, what would be prepared the whole of them.
-    kernels = isinstance(adjoint, AnyMode) and adjoint.backend != "xla"
-    made = by_kernel if kernels else lambda function, *args: function(*args)
-    if not signals_of(model):
-        model = made(lambda model: model.prepared(), model)
     controller = _ending_at_knots(controller, model)
     if counts_itself:
         solver, controller = CountingSolver(solver), CountingController(controller)
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
     solver = _wrapped(_pinned(solver, model, controller), model, projection)
-    state0 = state0.normalized()
-    y0 = made(_unknowns, model, state0, t0)
     count = (lambda field: field) if number is None else lambda field: Counted(field, number)
     if structured:
         terms = ModelTerm(model)
-    elif isinstance(model, AbstractAbsolute) and model.index > 0:
-        # Consistent by what is checked above.
-        terms = made(_dae_term, model, state0, t0)
-        terms = eqx.tree_at(lambda term: term.vector_field, terms, replace_fn=count)
+    elif term is not None:
+        terms = eqx.tree_at(lambda term: term.vector_field, term, replace_fn=count)
     else:
         terms = diffrax.ODETerm(count(model.vector_field))
     if isinstance(adjoint, diffrax.ForwardMode) and not structured and not counts_itself:
@@ -300,15 +327,6 @@ def _solve(
         solution.solver_state, controller_state,
     )  # fmt: skip
     return solution, okay
-
-
-def _unknowns(model, state0, t0):
-    """Unknowns of a checked state."""
-    return model.chart(state0, t0) if model.recharting else model.start(state0, t0)
-
-
-def _dae_term(model, state0, t0):
-    return dae_term(model, state0, t0, check_start=False)
 
 
 def _with_backend(adjoint, backend):

@@ -5,6 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 
 NAMES = ("auto", "native", "xla")
@@ -82,12 +83,10 @@ def by_kernel(function: Callable[..., Any], *args: Any) -> Any:
     For what runs once beside a long run: compilation is fast. The function must not close over
     arrays. What it passes on as it is is left alone.
     """
-    from .function import program, pruned
+    from .function import pruned
     from .primitive import native_call
 
-    arrays, static = eqx.partition(args, eqx.is_array)
-    leaves, structure = jax.tree.flatten(arrays)
-    closed, whole = program(function, leaves, structure, static, eqx.is_array)
+    closed, leaves, whole = _traced(function, args)
     inner = closed.jaxpr
     given = dict(zip(inner.invars, leaves, strict=True))
     passed = [given.get(var) if isinstance(var, Var) else None for var in inner.outvars]
@@ -100,3 +99,28 @@ def by_kernel(function: Callable[..., Any], *args: Any) -> Any:
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))
     return whole([next(results) if x is None else x for x in passed])
+
+
+def as_kernel(possible: Callable[..., bool], function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)` of pytrees, as one kernel if `possible(results)` as they are traced.
+
+    For what stands around a solve, so that XLA has nothing to compile: derivatives and batches are
+    those of the solve inside. What closes over traced arrays is no kernel.
+    """
+    from .primitive import native_call
+
+    closed, leaves, whole = _traced(function, args)
+    closes = any(isinstance(const, Tracer) for const in closed.consts)
+    if not closes and possible(whole(closed.jaxpr.outvars)):
+        return whole(native_call(closed, leaves, strict=False, alone=True))
+    return whole(jaxpr_as_fun(closed)(*leaves))
+
+
+def _traced(function, args):
+    """The program of a function, its arguments, and what makes its results of the program's."""
+    from .function import program
+
+    arrays, static = eqx.partition(args, eqx.is_array)
+    leaves, structure = jax.tree.flatten(arrays)
+    closed, whole = program(function, leaves, structure, static, eqx.is_array)
+    return closed, leaves, whole

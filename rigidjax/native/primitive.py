@@ -28,6 +28,7 @@ class Mode(NamedTuple):
     strict: bool
     by_xla: bool
     once: bool
+    alone: bool
 
 
 native_call_p = Primitive("native_call")
@@ -41,6 +42,7 @@ def native_call(
     linear: int = 0,
     by_xla: bool = False,
     once: bool = False,
+    alone: bool = False,
 ) -> list[Any]:
     """Results of a program by a kernel.
 
@@ -48,12 +50,13 @@ def native_call(
     `strict`, whether a form of a primitive that kernels do not know raises (`NoRule`) or the whole
     program is left to XLA; `linear`, number of the last arguments in which the program is linear;
     `by_xla`, whether it is left to XLA in any case; `once`, whether it is run so seldom that a
-    short time of compilation matters more than that of a run.
+    short time of compilation matters more than that of a run; `alone`, whether derivatives and
+    batches are those of the calls inside, not of this one.
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
         *alike(args), closed=closed, batched=batched, size=None, linear=linear,
-        mode=Mode(strict, by_xla, once),
+        mode=Mode(strict, by_xla, once, alone),
     )  # fmt: skip
 
 
@@ -106,6 +109,9 @@ for _platform, _kernel_of in ("cpu", kernel), ("cuda", launched):
 
 def _batch(args, axes, *, closed, batched, size, linear, mode):
     """One more batch axis: joined with the one that is there."""
+    if mode.alone:
+        out = jax.vmap(jaxpr_as_fun(closed), in_axes=axes)(*args)
+        return out, [0] * len(out)
     params: dict[str, Any] = dict(closed=closed, linear=linear, mode=mode)
     extent = next(x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None)
     out_args, out_batched = [], []
@@ -130,12 +136,18 @@ batching.primitive_batchers[native_call_p] = _batch
 
 
 def _jvp(primals, tangents, *, closed, batched, size, linear, mode):
-    out = native_call_p.bind(
-        *primals, closed=closed, batched=batched, size=size, linear=linear, mode=mode
-    )
     given = tuple(type(t) is not ad.Zero for t in tangents)
     moving = [t for t in tangents if type(t) is not ad.Zero]
     moves = _moving(closed, given)
+    if mode.alone:
+        function = _of_moved(jaxpr_as_fun(closed), primals, given)
+        moved = [x for x, g in zip(primals, given, strict=True) if g]
+        out, rates = jax.jvp(function, moved, moving)
+        rates = (x for x, kept in zip(rates, moves, strict=True) if kept)
+        return out, _rates_of(out, rates, moves)
+    out = native_call_p.bind(
+        *primals, closed=closed, batched=batched, size=size, linear=linear, mode=mode
+    )
     rates = iter(
         native_call_p.bind(
             *primals,
@@ -147,10 +159,25 @@ def _jvp(primals, tangents, *, closed, batched, size, linear, mode):
             mode=mode,
         )
     )
-    return out, [
+    return out, _rates_of(out, rates, moves)
+
+
+def _rates_of(out, rates, moves):
+    """Rates of the results that move, no rates of the others."""
+    return [
         next(rates) if moved else ad.Zero(jax.typeof(x).to_tangent_aval())
         for x, moved in zip(out, moves, strict=True)
     ]
+
+
+def _of_moved(function, primals, given):
+    """A function of the arguments marked in `given` alone."""
+
+    def of_moved(*values):
+        values = iter(values)
+        return function(*(next(values) if g else x for x, g in zip(primals, given, strict=True)))
+
+    return of_moved
 
 
 ad.primitive_jvps[native_call_p] = _jvp
@@ -241,15 +268,13 @@ def _tangent_program(closed, given):
     moved, moves = np.flatnonzero(given), _moving(closed, given)
 
     def tangent(*inputs):
-        primals, moving = list(inputs[: len(given)]), list(inputs[len(given) :])
+        primals, moving = inputs[: len(given)], list(inputs[len(given) :])
+        of_moved = _of_moved(function, primals, given)
 
-        def of_moved(*values):
-            full = list(primals)
-            for k, value in zip(moved, values, strict=True):
-                full[k] = value
-            return [x for x, kept in zip(function(*full), moves, strict=True) if kept]
+        def kept(*values):
+            return [x for x, is_kept in zip(of_moved(*values), moves, strict=True) if is_kept]
 
-        return jax.jvp(of_moved, [primals[k] for k in moved], moving)[1]
+        return jax.jvp(kept, [primals[k] for k in moved], moving)[1]
 
     avals = [*closed.in_avals, *(closed.in_avals[k] for k in moved)]
     return jax.make_jaxpr(tangent)(*_shapes(avals))
