@@ -55,7 +55,7 @@ def stacked(values: Sequence[Any]) -> Array:
     for k in {*range(len(values))}.difference(traced):
         rows[k] = values[k]
     with eval_context():  # never a part of a trace
-        known = jnp.asarray(rows)
+        known = jax.device_put(rows)  # `jnp.asarray` compiles a program for each shape
     if not traced:
         return known
     return known.at[np.array(traced)].set(jnp.stack([values[k] for k in traced]))
