@@ -8,16 +8,18 @@ import llvmlite.binding as llvm
 from . import disk
 
 _LOCK = threading.Lock()
-# Lines of a module from which on its code is generated fast rather than well (of 130,000 lines
-# 0.6 s in the place of 3.8, and 2.5 times the time of a run); what is made for a batch runs for
-# longer, so that it pays for more lines.
+# Lines of a module up to which it gets LLVM's level 1, without which loops over tables take up to
+# five times as long to run (`Odex`); level 2 takes longer and makes no faster code.
+SHORT = 25_000
+# Lines from which on code is generated fast rather than well (of 130,000 lines 0.6 s in the place
+# of 3.8, and 2.5 times the time of a run); what is made for a batch runs for longer, so that it
+# pays for more lines.
 LONG, LONG_BATCH = 75_000, 200_000
-# LLVM's passes before code is generated. Those of its level 2 take up to 15 times as long, and no
-# kernel runs faster with them: few numbers are in memory, no operation is done twice. Before code
-# that is generated fast, to combine instructions takes as long as to generate it.
+# The passes of longer modules: those of level 1 take times that grow faster than the length. Before
+# code that is generated fast, to combine instructions takes as long as to generate it.
 _PASSES, _FAST_PASSES = ("sroa", "instruction_combine", "simplify_cfg"), ("simplify_cfg",)
 # Part of the name of code on disk: to be changed with what `Code` does.
-_VERSION = "4"
+_VERSION = "5"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
@@ -64,7 +66,7 @@ class Code:
 
     def __init__(self, text: str, fast: bool = False):
         self.text, self._is_fast = text, fast
-        self._passes = _FAST_PASSES if fast else _PASSES
+        self._passes = _FAST_PASSES if fast else _passes(text)
         self.name = disk.digest(text, _version(), *processor(), _VERSION, *self._passes)
         machine_code = disk.read(self.name)
         # LLVM's passes share state of the process.
@@ -105,14 +107,22 @@ def _version():
     return ".".join(map(str, llvm.llvm_version_info))
 
 
+def _passes(text):
+    """LLVM's passes for good code of a module; none for those of level 1."""
+    return _PASSES if text.count("\n") > SHORT else ()
+
+
 def _passed(text, machine, names):
-    """A module after these of LLVM's passes."""
+    """A module after these of LLVM's passes, or after those of level 1."""
     module = llvm.parse_assembly(text)
     module.verify()
-    passes = llvm.create_new_module_pass_manager()
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = llvm.create_new_module_pass_manager() if names else builder.getModulePassManager()
     for name in names:
         getattr(passes, f"add_{name}_pass")()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    passes.run(module, builder)
     return module
 
 
@@ -124,7 +134,8 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
     """
     if architecture not in GPUS:
         raise ValueError(f"`architecture` must be one of {', '.join(GPUS)}; got {architecture!r}.")
-    name = disk.digest(text, _version(), architecture, _VERSION, *_PASSES)
+    passes = _passes(text)
+    name = disk.digest(text, _version(), architecture, _VERSION, *passes)
     kept = disk.read(name)
     if kept is not None:
         return kept.decode()
@@ -133,6 +144,6 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
         llvm.initialize_all_asmprinters()
         target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
         machine = target.create_target_machine(cpu=architecture, opt=3)
-        made = machine.emit_assembly(_passed(text, machine, _PASSES))
+        made = machine.emit_assembly(_passed(text, machine, passes))
     disk.write(name, made.encode())
     return made
