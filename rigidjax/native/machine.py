@@ -17,9 +17,13 @@ SHORT = 25_000
 LONG, LONG_BATCH = 75_000, 200_000
 # The passes of longer modules: those of level 1 take times that grow faster than the length. Before
 # code that is generated fast, to combine instructions takes as long as to generate it.
-_PASSES, _FAST_PASSES = ("sroa", "instruction_combine", "simplify_cfg"), ("simplify_cfg",)
+_PASSES = (
+    "sroa", "instruction_combine", "simplify_cfg", "mem_copy_opt", "dead_store_elimination",
+    "instruction_combine",
+)  # fmt: skip
+_FAST_PASSES = ("simplify_cfg",)
 # Part of the name of code on disk: to be changed with what `Code` does.
-_VERSION = "5"
+_VERSION = "6"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
