@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
-from ..forces.base import vector_leaf
+from ..checks import ArrayInput, vector_leaf
 from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import skew

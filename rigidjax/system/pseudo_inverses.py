@@ -116,7 +116,10 @@ def pseudo_inverse(
     """
     if not A.size:
         return A.T
-    in_kernels = lambda A: _orthogonal_decomposition(A, cutoff)[0]  # noqa: E731
+
+    def in_kernels(A):
+        return _orthogonal_decomposition(A, cutoff)[0]
+
     if blocks is None:
         return alternatives(lambda: in_kernels(A), lambda: _at_cutoff(cutoff)(A))
     P = jnp.zeros_like(A.T)
