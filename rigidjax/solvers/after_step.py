@@ -2,64 +2,77 @@
 
 import abc
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optimistix as optx
+from jaxtyping import Array, PyTree
 
+from ..annotations import (
+    DenseInfo,
+    InterpolationClass,
+    Jump,
+    Number,
+    Past,
+    Repeated,
+    Stepped,
+    Time,
+    Y,
+)
 from ..formulations import AbstractFormulation
 from ..projection.base import AbstractProjection
+from .base import AbstractRepeatable
 from .dense import AbstractDenseOutput
 
 
-class AbstractDelegating(diffrax.AbstractWrappedSolver):
+class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractRepeatable):
     """Wraps a solver and changes its steps, but not what it is."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
 
     @property
-    def term_structure(self) -> Any:
+    def inner(self) -> AbstractRepeatable:
+        """The wrapped solver as one that can repeat its steps."""
+        return cast(AbstractRepeatable, self.solver)
+
+    @property
+    def term_structure(self) -> PyTree[type[diffrax.AbstractTerm]]:
         """Structure of the terms, as the wrapped solver."""
         return self.solver.term_structure
 
     @property
-    def term_compatible_contr_kwargs(self) -> Any:
-        """As the wrapped solver."""
+    def term_compatible_contr_kwargs(self) -> PyTree:
         return self.solver.term_compatible_contr_kwargs
 
     @property
-    def scan_kind(self) -> Any:
+    def scan_kind(self) -> str | None:
         """As the wrapped solver (diffrax sets it to choose a mode of differentiation)."""
-        inner: Any = self.solver
-        return inner.scan_kind
+        return self.solver.scan_kind  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
-    def root_finder(self) -> Any:
-        """As the wrapped solver."""
-        inner: Any = self.solver
-        return inner.root_finder
+    def root_finder(self) -> optx.AbstractRootFinder:
+        return self.solver.root_finder  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
-    def root_find_max_steps(self) -> Any:
-        """As the wrapped solver."""
-        inner: Any = self.solver
-        return inner.root_find_max_steps
+    def root_find_max_steps(self) -> int:
+        return self.solver.root_find_max_steps  # pyright: ignore[reportAttributeAccessIssue]
 
-    def order(self, terms: Any) -> int | None:
+    def order(self, terms) -> int | None:
         """Order of the wrapped solver."""
         return self.solver.order(terms)
 
-    def strong_order(self, terms: Any) -> Any:
+    def strong_order(self, terms) -> Number | None:
         """Strong order of the wrapped solver."""
         return self.solver.strong_order(terms)
 
-    def error_order(self, terms: Any) -> Any:
+    def error_order(self, terms) -> Number | None:
         """Order of the error estimate of the wrapped solver."""
         return self.solver.error_order(terms)
 
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+    def func(self, terms, t0, y0, args) -> Y:
         """Vector field at a point."""
         return self.solver.func(terms, t0, y0, args)
 
@@ -76,36 +89,29 @@ class AbstractAfterStep(AbstractDelegating):
     always: eqx.AbstractClassVar[bool]  # whether every step's end is replaced
 
     @abc.abstractmethod
-    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
+    def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:
         """The replaced end of a step that ended at `t` with `y`, and its dense information."""
 
     @abc.abstractmethod
-    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
+    def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
         """The replaced unknowns, whether they are new (`True` or an array), and the outcome."""
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
+    def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
         """State of the wrapped solver, and whether the unknowns were replaced."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
-    def past(self, solver_state: Any) -> tuple[Any, Any]:
-        """As the wrapped solver."""
-        inner: Any = self.solver
-        return inner.past(solver_state[0])
+    def past(self, solver_state) -> Past:
+        return self.inner.past(solver_state[0])
 
-    def found(self, before: Any, after: Any) -> Any:
+    def found(self, before, after) -> PyTree[Array]:
         """As the wrapped solver; and whether the unknowns were replaced before the step."""
-        inner: Any = self.solver
-        return inner.found(before[0], after[0]), before[1]
+        return self.inner.found(before[0], after[0]), before[1]
 
-    def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
         """Step of the wrapped solver of which everything is known, its end replaced."""
-        inner: Any = self.solver
         found, replaced = found
         jump = True if self.always else made_jump | replaced
-        y1, dense_info, past = inner.repeated(terms, t0, t1, y0, args, past, found, jump)
+        y1, dense_info, past = self.inner.repeated(terms, t0, t1, y0, args, past, found, jump)
         return *self.finish(t1, y1, dense_info), past
 
     def replaced_step(self, terms, t0, t1, y0, args, solver_state, made_jump):
@@ -136,25 +142,23 @@ class Projected(AbstractAfterStep):
     always: ClassVar[bool] = True
 
     @property
-    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver with the change of the end blended in."""
         return _Blend(self.solver.interpolation_cls)
 
-    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
+    def after(self, t, y) -> tuple[Y, Jump, diffrax.RESULTS]:
         """The projected unknowns."""
-        y, result = self.projection(self.model, t, y)
+        y, result = self.projection(self.model, jnp.asarray(t), y)
         return y, True, result
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
         """One step and its projection."""
         y1, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, solver_state, made_jump
         )
         return new_y1, error, _with_change(dense_info, y1, new_y1), state, result
 
-    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
+    def finish(self, t, y, dense_info) -> tuple[Y, DenseInfo]:
         """The projected end, and the change that dense output blends in."""
         new_y, _, _ = self.after(t, y)
         return new_y, _with_change(dense_info, y, new_y)
@@ -174,25 +178,23 @@ class Recharted(AbstractAfterStep):
     always: ClassVar[bool] = False
 
     @property
-    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver."""
         return self.solver.interpolation_cls
 
-    def after(self, t: Any, y: Any) -> tuple[Any, Any, diffrax.RESULTS]:
+    def after(self, t, y) -> tuple[Y, Jump, diffrax.RESULTS]:
         """The unknowns in new charts, if any came close to a singularity."""
-        y, moved = self.model.rechart(t, y)
+        y, moved = self.model.rechart(jnp.asarray(t), y)
         return y, moved, diffrax.RESULTS.successful
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
         """One step, and a change of chart if it is due."""
         _, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, solver_state, made_jump
         )
         return new_y1, error, dense_info, state, result
 
-    def finish(self, t: Any, y: Any, dense_info: Any) -> tuple[Any, Any]:
+    def finish(self, t, y, dense_info) -> tuple[Y, DenseInfo]:
         """The end in its new charts; dense output stays in the old ones."""
         return self.after(t, y)[0], dense_info
 
@@ -206,21 +208,23 @@ def _with_change(dense_info, y, new_y):
 class _Blend:
     """Makes `BlendedInterpolation` of an interpolation class; compares by that class."""
 
-    inner: Any
+    inner: InterpolationClass
 
-    def __call__(self, *, t0: Any, t1: Any, dense_info: Any, change: Any) -> "BlendedInterpolation":
+    def __call__(
+        self, *, t0: Time, t1: Time, dense_info: DenseInfo, change: Y
+    ) -> "BlendedInterpolation":
         return BlendedInterpolation(t0, t1, self.inner(t0=t0, t1=t1, **dense_info), change)
 
 
 class BlendedInterpolation(AbstractDenseOutput):
     r"""Dense output plus $s^2 (3 - 2 s)$ times the change of the step's end, $s$ from 0 to 1."""
 
-    t0: Any
-    t1: Any
+    t0: Time
+    t1: Time
     inner: diffrax.AbstractLocalInterpolation
-    change: Any
+    change: Y
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         s = self.part(t)
         weight = s * s * (3.0 - 2.0 * s)

@@ -1,56 +1,37 @@
 """What the solvers of differential-algebraic equations have in common."""
 
 import abc
-from typing import Any
 
 import diffrax
 import equinox as eqx
+from jaxtyping import Array, PyTree
 
+from ..annotations import Args, Count, Jump, Norm, Number, Past, Repeated, Terms, Time, Y
 from .equations import equations, index_of
+from .newton import SimplifiedNewton
 from .proposed import ProposedStepController
 from .terms import AbstractDAETerm, check_unknowns, flattened, unwrapped
 
 
-class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver):
-    """A solver that knows what a good step-size controller for it is, and which terms it takes.
-
-    **Attributes:** `max_index`, the largest differentiation index of an unknown; 0 for ordinary
-    differential equations alone.
-    """
-
-    max_index: eqx.AbstractClassVar[int]
+class AbstractRepeatable(eqx.Module):
+    """A solver that can make a step again, for the discrete adjoint (`rigidjax.reverse`)."""
 
     @abc.abstractmethod
-    def controller(self, rtol: Any, atol: Any, norm: Any) -> diffrax.AbstractStepSizeController:
-        """The step-size controller to use with this solver."""
-
-    def evaluations(self, solver_state: Any) -> Any:
-        """Evaluations of the equations in the last attempted step, Jacobian columns apart."""
-        return solver_state.evaluations
-
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
-        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
-        y, unravel = flattened(y0)
-        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
-
-    # A step again, for the discrete adjoint (`rigidjax.reverse`).
-
-    @abc.abstractmethod
-    def past(self, solver_state: Any) -> tuple[Any, Any]:
+    def past(self, solver_state: PyTree) -> Past:
         """What of the solver's state the next step depends on.
 
         Unknowns of earlier steps, and their lengths; `None`, `None` for a one-step method.
         """
 
     @abc.abstractmethod
-    def found(self, before: Any, after: Any) -> Any:
+    def found(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
         """What a step had to find out, from the solver's states before and after it."""
 
     @abc.abstractmethod
     def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args, past: Past, found: PyTree[Array],
+        made_jump: Jump,
+    ) -> Repeated:  # fmt: skip
         """An accepted step of which everything that was iterated or chosen is known.
 
         Its derivatives are those of `step`.
@@ -58,19 +39,47 @@ class AbstractDAESolver(diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptive
         """
 
 
+class AbstractDAESolver(
+    diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver, AbstractRepeatable
+):
+    """A solver that knows what a good step-size controller for it is, and which terms it takes.
+
+    **Attributes:** `max_index`, the largest differentiation index of an unknown; 0 for ordinary
+    differential equations alone.
+    """
+
+    max_index: eqx.AbstractClassVar[int]
+    root_finder: eqx.AbstractVar[SimplifiedNewton]
+
+    @abc.abstractmethod
+    def controller(
+        self, rtol: Number, atol: Number, norm: Norm
+    ) -> diffrax.AbstractStepSizeController:
+        """The step-size controller to use with this solver."""
+
+    def evaluations(self, solver_state: PyTree) -> Count:
+        """Evaluations of the equations in the last attempted step, Jacobian columns apart."""
+        return solver_state.evaluations
+
+    def func(self, terms, t0, y0, args) -> Y:
+        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
+        y, unravel = flattened(y0)
+        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
+
+
 class AbstractProposingSolver(AbstractDAESolver):
     """A method of variable order that proposes its own steps."""
 
-    def error_order(self, terms: Any) -> int:
+    def error_order(self, terms) -> int:
         """1: the step that the method proposes is inversely proportional to what it returns."""
         return 1
 
-    def controller(self, rtol: Any, atol: Any, norm: Any) -> ProposedStepController:
+    def controller(self, rtol, atol, norm) -> ProposedStepController:
         """The steps that the method proposes."""
         return ProposedStepController(rtol=rtol, atol=atol, norm=norm)
 
 
-def check_problem(solver: AbstractDAESolver, terms: Any, y0: Any) -> None:
+def check_problem(solver: AbstractDAESolver, terms: Terms, y0: Y) -> None:
     """Raise for a problem that is not for this solver.
 
     **Raises:** `TypeError` for terms and unknowns of another kind, `ValueError` for an index that

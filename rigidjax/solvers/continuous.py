@@ -10,14 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
+from jaxtyping import Array, Float
 from numpy.polynomial import Legendre
 
+from ..annotations import Time, Y
 from .dense import AbstractDenseOutput
 from .unrolled import Unrolled
 
 
 @functools.singledispatch
-def continuous(solver: Any) -> Any:
+def continuous(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     """The solver whose values between steps have errors like those of its steps.
 
     The steps are the same. Most solvers are like that already and come back as they are.
@@ -35,7 +37,7 @@ class _Weighted:
 
     weights: np.ndarray
 
-    def __call__(self, *, t0: Any, t1: Any, y0: Any, y1: Any, k: Any) -> "WeightedInterpolation":
+    def __call__(self, *, t0: Time, t1: Time, y0: Y, y1: Y, k: Y) -> "WeightedInterpolation":
         return WeightedInterpolation(t0, t1, y0, k, self.weights)
 
 
@@ -45,13 +47,13 @@ class WeightedInterpolation(AbstractDenseOutput):
     `k`: increments, step length times rate, of the s stages.
     """
 
-    t0: Any
-    t1: Any
-    y0: Any
-    k: Any
-    weights: Any
+    t0: Time
+    t1: Time
+    y0: Y
+    k: Y
+    weights: Float[Array, "d s"] | np.ndarray
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         theta = self.part(t)
         b = jnp.zeros_like(theta)
@@ -70,9 +72,9 @@ def _extended() -> tuple[diffrax.ButcherTableau, _Weighted]:
     Lobatto's quadrature, are interpolated and integrated: an error of order 8. What that misses the
     end by is blended in.
     """
-    old: Any = diffrax.Dopri8.tableau
+    old = diffrax.Dopri8.tableau
     interpolation: Any = diffrax.Dopri8.interpolation_cls
-    roots: Any = Legendre.basis(6).deriv().roots()
+    roots: np.ndarray = np.asarray(Legendre.basis(6).deriv().roots())
     inner = 0.5 * (1.0 + roots)
     s, m = len(old.c) + 1, len(inner)
     rows = [node * np.polyval(interpolation.eval_coeffs.T, node) for node in inner]
@@ -100,8 +102,8 @@ def _of_stages() -> _Weighted:
     with their rates. What is free makes the defects in those of order 5 small.
     **Source:** Hairer-Norsett-Wanner I, II.2 (order conditions), II.6 (continuous methods).
     """
-    tableau: Any = diffrax.Kvaerno5.tableau
-    A = np.diag(tableau.a_diagonal)
+    tableau = diffrax.Kvaerno5.tableau
+    A = np.diag(np.asarray(tableau.a_diagonal))
     for i, row in enumerate(tableau.a_lower):
         A[i + 1, : i + 1] = row
     s, degree = len(A), 4
@@ -150,7 +152,7 @@ class ContinuousDopri8(diffrax.AbstractERK):
     tableau: ClassVar[diffrax.ButcherTableau] = _EXTENDED
     interpolation_cls: ClassVar[Callable[..., WeightedInterpolation]] = _DOPRI8
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """8."""
         return 8
 
@@ -166,7 +168,7 @@ class ContinuousKvaerno5(diffrax.AbstractESDIRK):
     root_finder: optx.AbstractRootFinder = dataclasses.field(kw_only=True)
     root_find_max_steps: int = dataclasses.field(kw_only=True)
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """5."""
         return 5
 
@@ -191,4 +193,4 @@ def _kvaerno5(solver: diffrax.Kvaerno5) -> ContinuousKvaerno5:
 
 @continuous.register
 def _unrolled(solver: Unrolled) -> Unrolled:
-    return Unrolled(continuous(solver.solver))
+    return Unrolled(continuous(solver.solver))  # pyright: ignore[reportArgumentType]

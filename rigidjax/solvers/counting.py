@@ -5,11 +5,11 @@ solver hands the count of each attempt to the controller, next to its error esti
 to the host for every evaluation costs 0.2 ms, more than ten steps.)
 """
 
-from typing import Any
-
 import diffrax
 import jax.numpy as jnp
+from jaxtyping import Array, PyTree
 
+from ..annotations import Adapted, InterpolationClass, Past, Repeated, Stepped, Time
 from .after_step import AbstractDelegating
 from .base import AbstractDAESolver
 from .structure.base import AbstractStructureSolver
@@ -21,36 +21,22 @@ class CountingSolver(AbstractDelegating):
     solver: AbstractDAESolver | AbstractStructureSolver
 
     @property
-    def _dae(self) -> Any:
-        return self.solver
-
-    @property
-    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As the wrapped solver."""
+    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.solver.interpolation_cls
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
-        """As the wrapped solver."""
+    def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
         return self.solver.init(terms, t0, t1, y0, args)
 
-    def past(self, solver_state: Any) -> tuple[Any, Any]:
-        """As the wrapped solver."""
-        return self._dae.past(solver_state)
+    def past(self, solver_state) -> Past:
+        return self.inner.past(solver_state)
 
-    def found(self, before: Any, after: Any) -> Any:
-        """As the wrapped solver."""
-        return self._dae.found(before, after)
+    def found(self, before, after) -> PyTree[Array]:
+        return self.inner.found(before, after)
 
-    def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
-        """As the wrapped solver."""
-        return self._dae.repeated(terms, t0, t1, y0, args, past, found, made_jump)
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+        return self.inner.repeated(terms, t0, t1, y0, args, past, found, made_jump)
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
         """A step, with its evaluations next to the error."""
         y1, error, dense_info, state, result = self.solver.step(
             terms, t0, t1, y0, args, solver_state, made_jump
@@ -66,27 +52,20 @@ class CountingController(diffrax.AbstractStepSizeController):
 
     controller: diffrax.AbstractStepSizeController
 
-    def wrap(self, direction: Any) -> "CountingController":
-        """As the wrapped controller."""
+    def wrap(self, direction) -> "CountingController":
         return CountingController(self.controller.wrap(direction))
 
-    def init(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, dt0: Any, args: Any, func: Any,
-        error_order: Any,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        """As the wrapped controller."""
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, PyTree]:
         t, state = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
         return t, (state, jnp.array(0))
 
     def adapt_step_size(
-        self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any,
-        error_order: Any, controller_state: Any,
-    ) -> tuple[Any, Any, Any, Any, Any, diffrax.RESULTS]:  # fmt: skip
-        """As the wrapped controller."""
+        self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
+    ) -> Adapted[PyTree]:
+        assert y_error is not None
         error, count = y_error
         inner, total = controller_state
-        *out, inner, result = self.controller.adapt_step_size(
+        keep, t, t_next, jump, inner, result = self.controller.adapt_step_size(
             t0, t1, y0, y1_candidate, args, error, error_order, inner
         )
-        keep, t, t_next, jump = out
         return keep, t, t_next, jump, (inner, total + count.astype(total.dtype)), result

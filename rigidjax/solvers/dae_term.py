@@ -1,10 +1,9 @@
 """The differential-algebraic equations of a formulation as a term."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 
+from ..annotations import Time
 from ..formulations import AbstractAbsolute
 from ..formulations.descriptor import Descriptor
 from ..formulations.reduced_equations import ReducedEquations
@@ -14,7 +13,7 @@ from .terms import MassMatrixTerm
 
 
 def dae_term(
-    model: AbstractAbsolute, state: State | None = None, t: Any = 0.0, check_start: bool = True
+    model: AbstractAbsolute, state: State | None = None, t: Time = 0.0, check_start: bool = True
 ) -> MassMatrixTerm:
     """The term of a formulation with multipliers among its unknowns, for `diffrax.diffeqsolve`.
 
@@ -40,7 +39,8 @@ def dae_term(
     # q' = v, unless multipliers correct it.
     n = 0 if model.stabilized else model.layout.num_positions
     rates = tuple((i, n + i) for i in range(n))
-    return MassMatrixTerm(right, mass, model.indices, None, names, check_start, rates)
+    # pyright takes `index`, which the base class names, for the first field.
+    return MassMatrixTerm(right, mass, model.indices, None, names, check_start, rates)  # pyright: ignore[reportArgumentType]
 
 
 class _RightHandSide(eqx.Module):

@@ -1,7 +1,6 @@
 """What all dense outputs of a step have in common."""
 
 import abc
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -9,24 +8,26 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Time, Y
+
 
 class AbstractDenseOutput(diffrax.AbstractLocalInterpolation):
     """The unknowns at any time of a step from `t0` to `t1`."""
 
-    t0: eqx.AbstractVar[Any]
-    t1: eqx.AbstractVar[Any]
+    t0: eqx.AbstractVar[Time]
+    t1: eqx.AbstractVar[Time]
 
     @abc.abstractmethod
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`, s."""
 
-    def evaluate(self, t0: Any, t1: Any | None = None, left: bool = True) -> Any:
+    def evaluate(self, t0: Time, t1: Time | None = None, left: bool = True) -> Y:
         """Unknowns at `t0`, or their increment from `t0` to `t1`."""
         if t1 is None:
             return self.at(t0)
         return jax.tree.map(lambda a, b: b - a, self.at(t0), self.at(t1))
 
-    def part(self, t: Any) -> Float[Array, ""]:
+    def part(self, t: Time) -> Float[Array, ""]:
         """Part of the step until `t`, 0 to 1; 1 for a step of no length."""
         span = self.t1 - self.t0
         return jnp.where(span == 0, 1.0, (t - self.t0) / jnp.where(span == 0, 1.0, span))

@@ -2,17 +2,22 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, PyTree
 
+from ..annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
 from ..native.alternatives import alternatives
 from ..sums import small_product
 from .rate_elimination import Pairs
-from .terms import ImplicitTerm, MassMatrixTerm, flattened, unwrapped
+from .terms import ImplicitTerm, Index, MassMatrixTerm, flattened, unwrapped
+
+Point = PyTree[Array]
 
 
 class AbstractEquations(eqx.Module):
@@ -31,23 +36,23 @@ class AbstractEquations(eqx.Module):
         return ()
 
     @abc.abstractmethod
-    def residual(self, t: Any, y: Any, rate: Any) -> Any:
+    def residual(self, t: Time, y: Vector, rate: Vector) -> Vector:
         r"""$F(t, y, \dot y)$, shape (n,)."""
 
     @abc.abstractmethod
-    def evaluate(self, t: Any, y: Any) -> Any:
+    def evaluate(self, t: Time, y: Vector) -> Point:
         """The point $(t, y)$."""
 
     @abc.abstractmethod
-    def at(self, point: Any, t: Any, y: Any, rate: Any) -> Any:
+    def at(self, point: Point, t: Time, y: Vector, rate: Vector) -> Vector:
         """The residual at a point."""
 
     @abc.abstractmethod
-    def linearize(self, t: Any, y: Any, rate: Any) -> tuple[Any, Any, Any]:
+    def linearize(self, t: Time, y: Vector, rate: Vector) -> tuple[Point, Matrix, Matrix]:
         """The point, $M$ and $K$, both (n, n)."""
 
     @abc.abstractmethod
-    def start_rate(self, t: Any, y: Any) -> Any:
+    def start_rate(self, t: Time, y: Vector) -> Vector:
         r"""$\dot y$ at the start, shape (n,), of least norm where the equations leave it open."""
 
 
@@ -80,7 +85,7 @@ class ConstantMass(AbstractEquations):
 
     f: Callable
     jacobian: Callable | None
-    M: Any
+    M: Matrix
     rates: Pairs = eqx.field(static=True, default=())  # pyright: ignore
     is_singular: ClassVar[bool] = True
 
@@ -161,7 +166,7 @@ class Implicit(AbstractEquations):
         return self.rate(t, y)
 
 
-def equations(terms: Any, t: Any, y: Any, args: Any) -> AbstractEquations:
+def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
     """The equations of a term, on flattened unknowns.
 
     What the functions of a term close over becomes part of the result, so that derivatives with
@@ -179,7 +184,7 @@ def equations(terms: Any, t: Any, y: Any, args: Any) -> AbstractEquations:
 
         return eqx.filter_closure_convert(call, t, vector)
 
-    def matrix(function, name, factor=1):
+    def matrix(function, name, factor: int | Array = 1):
         def call(t, y):
             value = jnp.asarray(function(direction * t, unravel(y), args), dtype)
             if value.shape != (n, n):
@@ -227,7 +232,7 @@ class _Turned(eqx.Module):
     """A rate of change with respect to time that runs forwards or backwards."""
 
     function: Callable
-    direction: Any
+    direction: Array
 
     def __call__(self, t, y):
         return self.direction * self.function(t, y)
@@ -244,7 +249,7 @@ def _value_and_jacobian(f, jacobian, t, y):
     return value, columns(through, y)
 
 
-def columns(linear: Callable, y: Any) -> Any:
+def columns(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m n"]:
     """The matrix, (m, n), of a linear map of vectors like `y`, (n,)."""
     unit = jnp.eye(y.size, dtype=y.dtype)
     # In kernels one after another: side by side they would be n times the code.
@@ -257,12 +262,12 @@ def _least_norm_rate(M, f):
     return jnp.linalg.pinv(M) @ f
 
 
-def frozen(tree: Any) -> Any:
+def frozen(tree: T) -> T:
     """A tree of which no derivative is taken."""
     return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)
 
 
-def length(t0: Any, t1: Any, dtype: Any) -> Any:
+def length(t0: Time, t1: Time, dtype: DTypeLike) -> Scalar:
     """Length of a step; 1 if it has none, as for a trajectory that waits for others of a batch.
 
     What is computed then is thrown away, but has to be finite for the sake of derivatives.
@@ -271,7 +276,7 @@ def length(t0: Any, t1: Any, dtype: Any) -> Any:
     return jnp.where(h > 0, h, 1.0).astype(dtype)
 
 
-def scaling(exponents: tuple[int, ...] | None, h: Any) -> Any:
+def scaling(exponents: Index, h: Scalar) -> Vector | float:
     r"""Factors $h^{i-1}$ of the errors of unknowns of index $i > 1$, shape (n,); 1 for none.
 
     **Source:** Hairer-Wanner II, VII.4, p. 484 ff.; the code RADAU5.
@@ -282,6 +287,6 @@ def scaling(exponents: tuple[int, ...] | None, h: Any) -> Any:
     return powers[jnp.asarray(exponents)]
 
 
-def index_of(terms: Any) -> tuple[int, ...] | None:
+def index_of(terms: Terms) -> Index:
     """Index of each unknown, `None` if none is above 1."""
     return getattr(unwrapped(terms)[0], "index", None)

@@ -1,13 +1,14 @@
 """Derivatives of the solution of nonlinear equations."""
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
+from jaxtyping import Array
 
+from ..annotations import Flag, Matrix, Vector
 from .linear import Inverse, factored, solution
 from .rate_elimination import Pairs, stage_solution
 
@@ -24,10 +25,10 @@ class AbstractImplicitStep(eqx.Module):
         return ()
 
     @abc.abstractmethod
-    def residual(self, Z: Any) -> Any:
+    def residual(self, Z: Array) -> Array:
         """What is zero at the solution, of the shape of `Z`."""
 
-    def linearized(self, Z: Any) -> tuple[Any, Any]:
+    def linearized(self, Z: Array) -> tuple[Vector, Matrix]:
         """The residual, flattened, and its derivative."""
 
         def flat(z):
@@ -37,7 +38,7 @@ class AbstractImplicitStep(eqx.Module):
         J, r = jax.jacfwd(flat, has_aux=True)(Z.ravel())
         return r, J
 
-    def jacobian(self, Z: Any) -> Any:
+    def jacobian(self, Z: Array) -> Matrix:
         """Derivative of the residual by `Z`, both flattened."""
         return self.linearized(Z)[1]
 
@@ -47,8 +48,9 @@ _INVERSE = Inverse()
 
 @eqx.filter_custom_jvp
 def solved(
-    step: AbstractImplicitStep, Z: Any, okay: Any, linear_solver: lx.AbstractLinearSolver = _INVERSE
-) -> Any:
+    step: AbstractImplicitStep, Z: Array, okay: bool | Flag,
+    linear_solver: lx.AbstractLinearSolver = _INVERSE,
+) -> Array:  # fmt: skip
     """The solution `Z` of the equations of a step, with the derivatives of the solution.
 
     Those of the iteration that found it are of no interest: `Z` itself counts as a constant. The

@@ -10,16 +10,32 @@ of one step and start of the next one make of it. Other ends of steps keep their
 sample before.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
 
+from ..annotations import (
+    Adapted,
+    Count,
+    InterpolationClass,
+    Number,
+    Past,
+    Repeated,
+    Scalar,
+    Stepped,
+    T,
+    Terms,
+    Time,
+    Vector,
+)
 from ..signal import Signal, signals_of, with_signals
 from .after_step import AbstractDelegating
 from .base import AbstractDAESolver
+from .step_results import RESULTS
 
 # Of equal samples with delays of their own each one is the end of a step: so many units of
 # round-off apart.
@@ -31,10 +47,10 @@ _AT_END = 1e-6
 
 # What `Pinned` returns for a run that leaves a table, or steps across a jump: diffrax has no
 # result of such a meaning, and none of its solvers returns this one.
-NOT_PINNED: Any = diffrax.RESULTS.conlim
+NOT_PINNED = RESULTS.conlim
 
 
-def separated(model: Any, t0: Any, t1: Any) -> Any:
+def separated(model: T, t0: Time, t1: Time) -> T:
     """The model with delays that differ by more than round-off.
 
     Two jumps at one time, of which each moves with a delay of its own, are two ends of steps.
@@ -57,15 +73,15 @@ def separated(model: Any, t0: Any, t1: Any) -> Any:
 class Knots(eqx.Module):
     """Times of the samples of a signal, without what it is there."""
 
-    ts: Any
-    delay: Any
+    ts: Float[Array, " K"]
+    delay: Scalar | None
 
     @property
-    def times(self) -> Any:
+    def times(self) -> Float[Array, " K"]:
         """Times of all samples, (K,) s."""
         return self.ts if self.delay is None else self.ts + self.delay
 
-    def at(self, index: Any) -> Any:
+    def at(self, index: Count) -> Scalar:
         """The time of a sample, s; infinite behind the last one."""
         last = len(self.ts) - 1
         ts = jax.lax.stop_gradient(self.ts)
@@ -87,18 +103,15 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
     knots: tuple[Knots, ...]
 
     @property
-    def rtol(self) -> Any:
-        """As the other controller."""
+    def rtol(self) -> Number:
         return self.controller.rtol
 
     @property
-    def atol(self) -> Any:
-        """As the other controller."""
+    def atol(self) -> Number:
         return self.controller.atol
 
     @property
-    def norm(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As the other controller."""
+    def norm(self) -> Callable[[PyTree], Number]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.controller.norm
 
     @property
@@ -106,14 +119,11 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         """How many signals have a delay."""
         return sum(k.delay is not None for k in self.knots)
 
-    def wrap(self, direction: Any) -> "KnotController":
+    def wrap(self, direction) -> "KnotController":
         """Forward in time alone, as `simulate` runs."""
         return eqx.tree_at(lambda c: c.controller, self, self.controller.wrap(direction))
 
-    def init(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, dt0: Any, args: Any, func: Any,
-        error_order: Any,
-    ) -> tuple[Any, Any]:  # fmt: skip
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, PyTree]:
         """First step of the other controller, cut."""
         end, inner = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
         passed = tuple(jnp.sum(k.times <= t0) for k in self.knots)
@@ -122,9 +132,8 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         return end, (inner, passed, length, cut)
 
     def adapt_step_size(
-        self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any,
-        error_order: Any, controller_state: Any,
-    ) -> tuple[Any, Any, Any, Any, Any, diffrax.RESULTS]:  # fmt: skip
+        self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
+    ) -> Adapted[PyTree]:
         """As the other controller, cut."""
         inner, passed, planned, cut = controller_state
         keep, start, end, jump, new, result = self.controller.adapt_step_size(
@@ -137,7 +146,7 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         end, cut = self._cut(start, length, passed)
         return keep, start, end, jump, (inner, passed, length, cut), result
 
-    def motion(self, controller_state: Any, before: Any) -> Any:
+    def motion(self, controller_state: PyTree, before: Vector) -> Vector:
         """How the planned end of a step moves with the delays, from how its start does.
 
         **Arguments:** `before`, a vector whose last entries are those of the delays.
@@ -161,20 +170,20 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         return end, cut
 
 
-def knots_of(controller: Any) -> KnotController | None:
+def knots_of(controller: PyTree) -> KnotController | None:
     """The `KnotController` among nested controllers, `None` without one."""
     while controller is not None and type(controller) is not KnotController:
         controller = getattr(controller, "controller", None)
     return controller
 
 
-def delays_of(controller: Any) -> list[Any]:
+def delays_of(controller: PyTree) -> list[Scalar]:
     """What `KnotController.motion` refers to, in a tree like nested controllers."""
     found = knots_of(controller)
     return [] if found is None else [k.delay for k in found.knots if k.delay is not None]
 
 
-def pinned(terms: Any, t: Any, only_jumps: bool = False) -> Any:
+def pinned(terms: Terms, t: Time, only_jumps: bool = False) -> Terms:
     """The terms with each signal replaced by what it is from `t` until its next sample."""
 
     def piece(signal: Signal):
@@ -195,36 +204,25 @@ class Pinned(AbstractDelegating):
     fixed: bool = eqx.field(static=True)
 
     @property
-    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As the wrapped solver."""
+    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.solver.interpolation_cls
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
-        """As the wrapped solver."""
+    def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
         return self.solver.init(terms, t0, t1, y0, args)
 
-    def past(self, solver_state: Any) -> tuple[Any, Any]:
-        """As the wrapped solver."""
-        inner: Any = self.solver
-        return inner.past(solver_state)
+    def past(self, solver_state) -> Past:
+        return self.inner.past(solver_state)
 
-    def found(self, before: Any, after: Any) -> Any:
-        """As the wrapped solver."""
-        inner: Any = self.solver
-        return inner.found(before, after)
+    def found(self, before, after) -> PyTree[Array]:
+        return self.inner.found(before, after)
 
-    def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
-        """As the wrapped solver."""
-        inner: Any = self.solver
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
         jump = self._jump(terms, t0, t1, made_jump)
-        return inner.repeated(self.terms_of(terms, t0, t1), t0, t1, y0, args, past, found, jump)
+        return self.inner.repeated(
+            self.terms_of(terms, t0, t1), t0, t1, y0, args, past, found, jump
+        )
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
         """One step with polynomials for signals."""
         jump = self._jump(terms, t0, t1, made_jump)
         y1, error, dense_info, state, result = self.solver.step(
@@ -237,11 +235,11 @@ class Pinned(AbstractDelegating):
                 margin = _AT_END * (t1 - t0)
                 inside = signal.place(t0 + margin).passed != signal.place(t1 - margin).passed
                 bad = bad | inside
-        failed: Any = diffrax.RESULTS.where(bad, NOT_PINNED, result)
-        result = diffrax.RESULTS.where(diffrax.is_successful(result), failed, result)
+        failed = RESULTS.where(bad, NOT_PINNED, result)
+        result = RESULTS.where(diffrax.is_successful(result), failed, result)
         return y1, error, dense_info, state, result
 
-    def terms_of(self, terms: Any, t0: Any, t1: Any) -> Any:
+    def terms_of(self, terms: Terms, t0: Time, t1: Time) -> Terms:
         """The terms of a step."""
         # Ends of fixed steps meet samples up to round-off, on either side of them.
         return pinned(terms, 0.5 * (t0 + t1) if self.fixed else t0, only_jumps=self.fixed)

@@ -8,10 +8,14 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Num
+from jax.typing import DTypeLike
+from jaxtyping import Array, Num, PyTree
 
+from ..annotations import Matrix, Scalar
 from ..linalg import inverse as inverse_of, one_by_one
 from .rate_elimination import CondensedInverse, Pairs
+
+State = tuple[Matrix, eqxi.Static]  # inverse, structures of unknowns and of right-hand sides
 
 
 class Inverse(lx.AbstractLinearSolver):
@@ -26,7 +30,7 @@ class Inverse(lx.AbstractLinearSolver):
     **Raises:** `ValueError` for an operator that is not square.
     """
 
-    def init(self, operator: lx.AbstractLinearOperator, options: dict[str, Any]) -> Any:
+    def init(self, operator: lx.AbstractLinearOperator, options: dict[str, Any]) -> State:
         """The inverse."""
         if operator.in_size() != operator.out_size():
             raise ValueError(
@@ -37,20 +41,20 @@ class Inverse(lx.AbstractLinearSolver):
         return inverse_of(operator.as_matrix()), eqxi.Static(structures)
 
     def compute(
-        self, state: Any, vector: Any, options: dict[str, Any]
-    ) -> tuple[Any, lx.RESULTS, dict[str, Any]]:
+        self, state: State, vector: PyTree[Array], options: dict[str, Any]
+    ) -> tuple[PyTree[Array], lx.RESULTS, dict[str, Any]]:
         """A product with it."""
         inverse, structures = state
         value = inverse @ ravel_pytree(vector)[0]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structures.value[0])
         return ravel_pytree(zeros)[1](value), lx.RESULTS.successful, {}
 
-    def transpose(self, state: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def transpose(self, state: State, options: dict[str, Any]) -> tuple[State, dict[str, Any]]:
         """The transposed inverse."""
         inverse, structures = state
         return (inverse.T, eqxi.Static(structures.value[::-1])), {}
 
-    def conj(self, state: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def conj(self, state: State, options: dict[str, Any]) -> tuple[State, dict[str, Any]]:
         """The conjugate of the inverse."""
         inverse, structures = state
         return (jnp.conj(inverse), structures), {}
@@ -66,8 +70,8 @@ class Factored(NamedTuple):
     **Attributes:** `matrix`, `None` with `Inverse`, which does not need it; `state`.
     """
 
-    matrix: Any
-    state: Any
+    matrix: Matrix | None
+    state: PyTree[Array]
 
 
 def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> Factored:
@@ -80,7 +84,9 @@ def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"], rates: Pairs
     return Factored(A, _factors(solver, jax.lax.stop_gradient(A)))
 
 
-def unfactored(solver: lx.AbstractLinearSolver, n: int, dtype: Any, rates: Pairs = ()) -> Factored:
+def unfactored(
+    solver: lx.AbstractLinearSolver, n: int, dtype: DTypeLike, rates: Pairs = ()
+) -> Factored:
     """Zeros of the structure of `factored`."""
     shapes = jax.eval_shape(
         lambda A: factored(solver, A, rates), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
@@ -100,11 +106,14 @@ def solution(
         eqx.filter_eval_shape(_init, solver, system.matrix), lambda x: _is_shape(x)
     )
     state = eqx.combine(system.state, static)
+    assert system.matrix is not None
     operator = lx.MatrixLinearOperator(system.matrix)
     return lx.linear_solve(operator, b, solver, state=state, throw=False).value
 
 
-def inverse_size(solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: Any) -> Any:
+def inverse_size(
+    solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: DTypeLike
+) -> Scalar:
     """How large the inverse is, at least: its largest entry, or that of one product with it."""
     if isinstance(solver, Inverse):
         state = system.state
@@ -113,7 +122,7 @@ def inverse_size(solver: lx.AbstractLinearSolver, system: Factored, n: int, dtyp
     return jnp.max(jnp.abs(solution(solver, system, jnp.ones(n, dtype))), initial=0.0)
 
 
-def check_linear_solver(owner: str, solver: Any) -> None:
+def check_linear_solver(owner: str, solver: object) -> None:
     """Raise for what does not solve systems with any square matrix.
 
     **Raises:** `TypeError`, `ValueError`.

@@ -8,10 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optimistix as optx
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
+from ..annotations import Count, Flag, Norm, Number, Scalar, Vector, Y
 from .equations import scaling
-from .terms import flattened
+from .terms import Index, flattened
 
 # Increments of round-off: the iteration was this fast, and then is no longer faster than that; they
 # may have this part of the error of a step. Where the tolerance is close to what the conditioning
@@ -34,19 +35,19 @@ class SimplifiedNewton(eqx.Module):
     **Source:** Hairer-Wanner II, IV.8 (8.10), (8.11).
     """
 
-    rtol: Any
-    atol: Any
-    norm: Callable[[Any], Any] = optx.rms_norm
+    rtol: Number
+    atol: Number
+    norm: Norm = optx.rms_norm
     kappa: float | None = None
     max_steps: int = eqx.field(static=True, default=8)
     reuse: float = 1e-3
 
-    def scale(self, y: Any, exponents: tuple[int, ...] | None, h: Any) -> Float[Array, " n"]:
+    def scale(self, y: Y, exponents: Index, h: Scalar) -> Vector:
         """Error of each unknown that counts as 1, flattened."""
         tree = jax.tree.map(lambda y: self.atol + self.rtol * jnp.abs(y), y)
         return flattened(tree)[0] / scaling(exponents, h)
 
-    def tolerance(self, y: Any, scale: Float[Array, " n"]) -> Float[Array, ""]:
+    def tolerance(self, y: Y, scale: Vector) -> Scalar:
         """End of the iteration, never below round-off."""
         kappa = self.kappa
         if kappa is None:
@@ -57,7 +58,7 @@ class SimplifiedNewton(eqx.Module):
         return jnp.maximum(kappa, floor).astype(y.dtype)
 
 
-def default_newton() -> Any:
+def default_newton() -> SimplifiedNewton:
     """A `SimplifiedNewton` that takes its tolerances from the step-size controller."""
     make: Any = diffrax.with_stepsize_controller_tols(SimplifiedNewton)  # pyright: ignore
     return make()
@@ -71,16 +72,17 @@ class NewtonSolution(NamedTuple):
     of iterations.
     """
 
-    Z: Any
-    converged: Any
-    theta: Any
-    eta: Any
-    count: Any
+    Z: Array
+    converged: Flag
+    theta: Scalar
+    eta: Scalar
+    count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def iterate(
-    residual: Any, solve: Any, Z: Any, eta: Any, tolerance: Any, norm: Any, limit: int
-) -> NewtonSolution:
+    residual: Callable[[Array], Array], solve: Callable[[Array], Array], Z: Array, eta: Scalar,
+    tolerance: Scalar, norm: Norm, limit: int,
+) -> NewtonSolution:  # fmt: skip
     r"""Simplified Newton iterations.
 
     **Arguments:** `residual`, a function of `Z`; `solve`, that of a fixed Newton matrix, a function

@@ -1,21 +1,23 @@
 """Step-size control for stiff solvers."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import diffrax
 import jax
 import jax.numpy as jnp
 import optimistix as optx
 
+from ..annotations import Adapted, Args, Flag, Norm, Number, Scalar, Terms, Time, Y
+
 
 class PredictiveState(NamedTuple):
     """Length and error of the last accepted step, and whether the last attempt was rejected."""
 
-    h: Any
-    error: Any
-    first: Any
-    rejected: Any
+    h: Scalar
+    error: Scalar
+    first: Flag
+    rejected: Flag
 
 
 class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
@@ -31,40 +33,37 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
     **Source:** Hairer-Wanner II, IV.8 (8.25), and "numerical experience" there.
     """
 
-    rtol: Any
-    atol: Any
-    norm: Callable[[Any], Any] = optx.rms_norm
+    rtol: Number
+    atol: Number
+    norm: Norm = optx.rms_norm
     safety: float = 0.8
     factormin: float = 0.2
     factormax: float = 8.0
     keep: float = 1.2
 
-    def wrap(self, direction: Any) -> "PredictiveController":
+    def wrap(self, direction) -> "PredictiveController":
         """Works in either direction of time."""
         return self
 
-    def init(
-        self,
-        terms: Any,
-        t0: Any,
-        t1: Any,
-        y0: Any,
-        dt0: Any,
-        args: Any,
-        func: Any,
-        error_order: Any,
-    ) -> tuple[Any, PredictiveState]:
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, PredictiveState]:
         """First step, from the size of the rates if it is not given."""
         if dt0 is None:
-            dt0 = first_step(self, terms, t0, t1, y0, args, func, error_order)
+            dt0 = first_step(self, terms, t0, t1, y0, args, func, error_order)  # pyright: ignore[reportArgumentType]
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         one, yes = jnp.ones((), dtype), jnp.array(True)
         return t0 + dt0, PredictiveState(one, one, yes, ~yes)
 
     def adapt_step_size(
-        self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any,
-        error_order: Any, controller_state: Any,
-    ) -> tuple[Any, Any, Any, Any, Any, diffrax.RESULTS]:  # fmt: skip
+        self,
+        t0,
+        t1,
+        y0,
+        y1_candidate,
+        args,
+        y_error,
+        error_order,
+        controller_state: PredictiveState,
+    ) -> Adapted[PredictiveState]:
         """Whether the step is accepted, and the ends of the next one."""
         if y_error is None:
             raise ValueError(
@@ -82,7 +81,7 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
         error = self.norm(jax.tree.map(scaled, y0, y1_candidate, y_error))
         error = jax.lax.stop_gradient(error).astype(last.error.dtype)
         keep = error < 1
-        length = jax.lax.stop_gradient(h).astype(error.dtype)
+        length = jnp.asarray(jax.lax.stop_gradient(h), error.dtype)
         power = 1.0 / error_order
         bounded = jnp.maximum(error, 1e-10)
         factor = self.safety * bounded ** (-power)
@@ -101,13 +100,14 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
         )
         # Of one length exactly where nothing changes, whatever the rounding of `t1 - t0`.
         start = jnp.where(keep, t1, t0)
-        factor = jax.lax.stop_gradient(factor).astype(h.dtype)
+        factor = jax.lax.stop_gradient(factor).astype(jnp.result_type(h))
         return keep, start, start + h * factor, False, state, diffrax.RESULTS.successful
 
 
 def first_step(
-    controller: Any, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, func: Any, error_order: Any
-) -> Any:
+    controller: diffrax.AbstractAdaptiveStepSizeController, terms: Terms, t0: Time, t1: Time, y0: Y,
+    args: Args, func: Callable[..., Y], error_order: Number,
+) -> Scalar:  # fmt: skip
     """First step: a Taylor step of order 1 with an error of 0.01, at the most all of it.
 
     **Source:** Hairer-Norsett-Wanner I, II.4, p. 169.
@@ -127,7 +127,7 @@ def first_step(
     small = (d0 < 1e-5) | (d1 < 1e-5)
     h0 = jnp.where(small, 1e-6, 0.01 * d0 / jnp.where(small, 1.0, d1))
     h0 = jnp.minimum(h0, t1 - t0)
-    f1 = func(terms, t0 + h0.astype(t0.dtype), moved(h0), args)
+    f1 = func(terms, t0 + h0.astype(jnp.result_type(t0)), moved(h0), args)
     d2 = size(jax.tree.map(lambda a, b: b - a, f0, f1)) / h0
     large = jnp.maximum(d1, d2)
     flat = ~(large > 1e-15)
@@ -137,4 +137,4 @@ def first_step(
         (0.01 / jnp.where(flat, 1.0, large)) ** (1 / error_order),
     )
     h = jnp.minimum(jnp.minimum(100 * h0, h1), t1 - t0)
-    return jax.lax.stop_gradient(jnp.where(jnp.isfinite(h), h, 1e-6)).astype(t0.dtype)
+    return jax.lax.stop_gradient(jnp.where(jnp.isfinite(h), h, 1e-6)).astype(jnp.result_type(t0))

@@ -1,19 +1,17 @@
 """Step-size control for methods that choose their own steps."""
 
-from collections.abc import Callable
-from typing import Any
-
 import diffrax
 import jax
 import jax.numpy as jnp
 import optimistix as optx
 
+from ..annotations import Adapted, Flag, Norm, Number, Scalar, Time, Vector
 from .predictive import first_step
 
 _SAFETY = 0.9
 
 
-def proposal(scale: Any, accept: Any, factor: Any) -> Any:
+def proposal(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
     r"""An error estimate that tells the controller the step that the method wants.
 
     Methods of variable order know it best, but diffrax leaves it to the controller, and hands it
@@ -34,34 +32,23 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
     **Arguments:** `rtol`, `atol`, `norm`: the tolerances of the method.
     """
 
-    rtol: Any
-    atol: Any
-    norm: Callable[[Any], Any] = optx.rms_norm
+    rtol: Number
+    atol: Number
+    norm: Norm = optx.rms_norm
 
-    def wrap(self, direction: Any) -> "ProposedStepController":
+    def wrap(self, direction) -> "ProposedStepController":
         """Works in either direction of time."""
         return self
 
-    def init(
-        self,
-        terms: Any,
-        t0: Any,
-        t1: Any,
-        y0: Any,
-        dt0: Any,
-        args: Any,
-        func: Any,
-        error_order: Any,
-    ) -> tuple[Any, Any]:
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, Flag]:
         """First step, for a method of order 1, from the size of the rates if it is not given."""
         if dt0 is None:
             dt0 = first_step(self, terms, t0, t1, y0, args, func, 2)
         return t0 + dt0, jnp.array(False)
 
     def adapt_step_size(
-        self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any,
-        error_order: Any, controller_state: Any,
-    ) -> tuple[Any, Any, Any, Any, Any, diffrax.RESULTS]:  # fmt: skip
+        self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state: Flag
+    ) -> Adapted[Flag]:
         """Whether the step is accepted, and the ends of the next one."""
 
         def scaled(y0, error):
@@ -77,6 +64,6 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
         failed = ~keep & (controller_state | ~jnp.isfinite(size))
         factor = jnp.where(failed, 0.25, factor)
         factor = jnp.where(jnp.abs(factor - 1.0) < 1e-6, 1.0, factor)
-        factor = jax.lax.stop_gradient(factor).astype(h.dtype)
+        factor = jax.lax.stop_gradient(factor).astype(jnp.result_type(h))
         start = jnp.where(keep, t1, t0)
         return keep, start, start + h * factor, False, ~keep, diffrax.RESULTS.successful

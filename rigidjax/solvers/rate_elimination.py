@@ -5,7 +5,7 @@ unknowns, such a row has two entries. Elimination of these rows leaves a matrix 
 of the rows, whose inverse costs an eighth or less.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num
 
+from ..checks import ArrayInput
 from ..linalg import inverse
 
 Pairs = tuple[tuple[int, int], ...]
@@ -26,7 +27,7 @@ class Plan(NamedTuple):
     rest: np.ndarray
 
 
-def checked_rates(rates: Any) -> Pairs:
+def checked_rates(rates: ArrayInput | None) -> Pairs:
     r"""Pairs (i, j) of the equations $\dot y_i = y_j$ as tuples of integers.
 
     **Raises:** `ValueError` if they are no pairs, name an i twice or go round in a circle.

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..annotations import T, Terms, Time, Vector, Y
+from .base import AbstractDAESolver
 from .equations import AbstractEquations, Implicit, frozen, index_of
 from .terms import flattened, unwrapped
 
@@ -22,7 +24,9 @@ _FINENESS, _LIMIT = 100, 3200
 _RATE_ITERATIONS = 3
 
 
-def checked_start(solver: Any, terms: Any, t: Any, y0: Any, eqs: Any, state: Any) -> Any:
+def checked_start(
+    solver: AbstractDAESolver, terms: Terms, t: Time, y0: Y, eqs: AbstractEquations, state: T
+) -> T:
     r"""The first state of a solver; an error where the unknowns violate an algebraic equation.
 
     Algebraic equations are what is left of $F(t, y, \dot y) = 0$ whatever $\dot y$ is. At index 3
@@ -52,7 +56,7 @@ def checked_start(solver: Any, terms: Any, t: Any, y0: Any, eqs: Any, state: Any
     row = jnp.argmax(jnp.where(shown, residual, -1.0))
     code = _code(residual[row]) + (2 * _LIMIT + 1) * (row + y.size * level)
     code = jnp.where(bad, code, 0)
-    messages: Any = _Messages(type(solver).__name__, names, y.size)
+    messages = _Messages(type(solver).__name__, names, y.size)
     state = eqx.branched_error_if(state, bad, code, messages)
     return _with_rates(state, eqs, t, y) if eqs.rates else state
 
@@ -78,7 +82,7 @@ def _code(residual):
     return jnp.clip(code, -_LIMIT, _LIMIT) + _LIMIT
 
 
-def _violations(eqs: AbstractEquations, t: Any, y: Any, levels: int) -> list[tuple[Any, Any]]:
+def _violations(eqs: AbstractEquations, t, y, levels: int) -> list[tuple[Vector, Vector]]:
     """Residuals of the equations and least changes of the unknowns, both (n,), level by level."""
     rate = eqs.start_rate(t, y)
     if isinstance(eqs, Implicit):
@@ -115,7 +119,7 @@ def _left_null_space(M):
     return jnp.where(keep, 0.0, U), inverse
 
 
-class _Messages(Sequence):
+class _Messages(Sequence[str]):
     """A message for every equation, level and size of the residual, written when it is wanted."""
 
     def __init__(self, solver: str, names: tuple[str, ...] | None, size: int):

@@ -5,10 +5,12 @@ from typing import Any
 import diffrax
 import jax.numpy as jnp
 
+from ..annotations import Flag, Matrix, Scalar, Time, Vector
+
 RESULTS: Any = diffrax.RESULTS
 
 
-def newton_result(okay: Any, K: Any, size: Any) -> Any:
+def newton_result(okay: Flag, K: Scalar | Matrix, size: Scalar) -> diffrax.RESULTS:
     """Result of a Newton iteration.
 
     **Arguments:** `okay`, whether it converged; `K`, the Jacobian or its largest entry; `size`, of
@@ -23,7 +25,9 @@ def newton_result(okay: Any, K: Any, size: Any) -> Any:
     return RESULTS.where(okay, RESULTS.successful, failure)
 
 
-def ended(t0: Any, t1: Any, size: Any, error: Any, result: Any) -> tuple[Any, Any]:
+def ended(
+    t0: Time, t1: Time, size: Scalar, error: Vector, result: diffrax.RESULTS
+) -> tuple[Vector, diffrax.RESULTS]:
     """Error estimate and result of a step, such that no run goes on at steps of round-off.
 
     Controllers reject a step with a large error and make a shorter one, for ever. A step so short

@@ -1,7 +1,6 @@
 """Terms of differential-algebraic equations, for diffrax."""
 
 from collections.abc import Callable
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -9,8 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
+from ..annotations import Args, Terms, Time, Vector, Y
+from ..checks import ArrayInput
 from .rate_elimination import checked_rates
+
+# Differentiation index of each unknown; `None` if none is above 1.
+Index = tuple[int, ...] | None
 
 
 class AbstractDAETerm(diffrax.AbstractTerm):
@@ -20,13 +26,13 @@ class AbstractDAETerm(diffrax.AbstractTerm):
     order of the flattened unknowns; `None` if none is above 1.
     """
 
-    index: eqx.AbstractVar[tuple[int, ...] | None]
+    index: eqx.AbstractVar[Index]
 
-    def contr(self, t0: Any, t1: Any, **kwargs: Any) -> Any:
+    def contr(self, t0, t1, **kwargs) -> Time:
         """Length of the interval."""
         return t1 - t0
 
-    def prod(self, vf: Any, control: Any) -> Any:
+    def prod(self, vf, control) -> Y:
         """Product of a value and a length of time."""
         return jax.tree.map(lambda v: control * v, vf)
 
@@ -57,23 +63,23 @@ class MassMatrixTerm(AbstractDAETerm):
     **Source:** Hairer-Wanner II, VI.1 and VII.1 (error scaling: the code RADAU5).
     """
 
-    vector_field: Callable[[Any, Any, Any], Any]
-    mass: Any
-    index: tuple[int, ...] | None = eqx.field(
+    vector_field: Callable[..., Y]
+    mass: ArrayLike | Callable[..., ArrayLike]
+    index: Index = eqx.field(
         static=True, default=None, converter=lambda index: checked_index(index)
     )
-    jacobian: Callable[[Any, Any, Any], Any] | None = None
+    jacobian: Callable[..., ArrayLike] | None = None
     names: tuple[str, ...] | None = eqx.field(static=True, default=None)
     check_start: bool = eqx.field(static=True, default=True)
     rates: tuple[tuple[int, int], ...] = eqx.field(
         static=True, default=(), converter=lambda rates: checked_rates(rates)
     )
 
-    def vf(self, t: Any, y: Any, args: Any) -> Any:
+    def vf(self, t, y, args) -> Y:
         """The right-hand side $f$."""
         return self.vector_field(t, y, args)
 
-    def mass_matrix(self, t: Any, y: Any, args: Any) -> Any:
+    def mass_matrix(self, t: Time, y: Y, args: Args) -> ArrayLike:
         """The matrix $M$, shape (n, n)."""
         return self.mass(t, y, args) if callable(self.mass) else jnp.asarray(self.mass)
 
@@ -94,22 +100,22 @@ class ImplicitTerm(AbstractDAETerm):
     **Source:** Brenan-Campbell-Petzold (1.1).
     """
 
-    residual: Callable[[Any, Any, Any, Any], Any]
-    index: tuple[int, ...] | None = eqx.field(
+    residual: Callable[..., Y]
+    index: Index = eqx.field(
         static=True, default=None, converter=lambda index: checked_index(index)
     )
-    rate: Callable[[Any, Any, Any], Any] | None = None
+    rate: Callable[..., Y] | None = None
     names: tuple[str, ...] | None = eqx.field(static=True, default=None)
     check_start: bool = eqx.field(static=True, default=True)
 
-    def vf(self, t: Any, y: Any, args: Any) -> Any:
+    def vf(self, t, y, args) -> Y:
         """The rate $\\dot y$ at the start, zero if unknown."""
         if self.rate is None:
             return jax.tree.map(jnp.zeros_like, y)
         return self.rate(t, y, args)
 
 
-def checked_index(index: Any) -> tuple[int, ...] | None:
+def checked_index(index: ArrayInput | None) -> Index:
     """The index of each unknown as a tuple of integers."""
     if index is None:
         return None
@@ -119,7 +125,7 @@ def checked_index(index: Any) -> tuple[int, ...] | None:
     return None if max(index, default=0) < 2 else index
 
 
-def unwrapped(terms: Any) -> tuple[Any, Any]:
+def unwrapped(terms: Terms) -> tuple[Terms, int | Array]:
     """The term inside diffrax's wrapper, and the direction of time (1 or -1).
 
     diffrax wraps a term to let time run backwards; the wrapper has no public name.
@@ -129,7 +135,7 @@ def unwrapped(terms: Any) -> tuple[Any, Any]:
     return terms, 1
 
 
-def check_unknowns(y: Any, solver: str) -> None:
+def check_unknowns(y: Y, solver: str) -> None:
     """Raise for unknowns that are not real."""
     for leaf in jax.tree.leaves(y):
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
@@ -139,7 +145,7 @@ def check_unknowns(y: Any, solver: str) -> None:
             )
 
 
-def flattened(y: Any) -> tuple[Any, Callable[[Any], Any]]:
+def flattened(y: Y) -> tuple[Vector, Callable[[Vector], Y]]:
     """The unknowns as one vector, and the way back."""
     if isinstance(y, jax.Array) and y.ndim == 1:
         return y, lambda y: y

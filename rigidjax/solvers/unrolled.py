@@ -1,7 +1,6 @@
 """Explicit Runge-Kutta methods with their stages written out, or in a loop of few operations."""
 
 import math
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -9,7 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, PyTree
 
+from ..annotations import Args, InterpolationClass, Number, Stepped, Terms, Time, Y
 from ..signal import with_signals
 from .after_step import AbstractDelegating
 from .terms import unwrapped
@@ -44,57 +45,47 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         return tableau
 
     @property
-    def scan_kind(self) -> Any:
+    def scan_kind(self) -> str | None:
         """The wrapped solver's, where diffrax looks for it; not used."""
         return self.solver.scan_kind
 
     @property
-    def term_structure(self) -> Any:
+    def term_structure(self) -> type[diffrax.AbstractTerm]:
         """Structure of the terms."""
         return diffrax.AbstractTerm
 
     @property
-    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver."""
         return self.solver.interpolation_cls
 
     @property
-    def term_compatible_contr_kwargs(self) -> Any:
-        """As the wrapped solver."""
+    def term_compatible_contr_kwargs(self) -> PyTree:
         return self.solver.term_compatible_contr_kwargs
 
-    def order(self, terms: Any) -> int | None:
+    def order(self, terms) -> int | None:
         """Order of the wrapped solver."""
         return self.solver.order(terms)
 
-    def strong_order(self, terms: Any) -> Any:
+    def strong_order(self, terms) -> Number | None:
         """Strong order of the wrapped solver."""
         return self.solver.strong_order(terms)
 
-    def error_order(self, terms: Any) -> Any:
+    def error_order(self, terms) -> Number | None:
         """Order of the error estimate of the wrapped solver."""
         return self.solver.error_order(terms)
 
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+    def func(self, terms, t0, y0, args) -> Y:
         """Vector field at a point."""
         return terms.vf(t0, y0, args)
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
+    def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
         """First-same-as-last methods carry the last evaluation along; there is none yet."""
         if not self.tableau.fsal:
             return None
         return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 
-    def step(
-        self,
-        terms: Any,
-        t0: Any,
-        t1: Any,
-        y0: Any,
-        args: Any,
-        solver_state: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
         """One step from `t0` to `t1`."""
         tableau = self.tableau
         dt = t1 - t0
@@ -131,23 +122,17 @@ class StageLoop(Unrolled):
     as the stages do. Arguments and results as of `Unrolled`.
     """
 
-    def step(
-        self,
-        terms: Any,
-        t0: Any,
-        t1: Any,
-        y0: Any,
-        args: Any,
-        solver_state: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
         """One step from `t0` to `t1`."""
         tableau, (start, tree) = self.tableau, ravel_pytree(y0)
-        dt, count = (t1 - t0).astype(start.dtype), len(tableau.c) + 1
+        dt, count = jnp.asarray(t1 - t0, start.dtype), len(tableau.c) + 1
         weights = np.zeros((count, count))
         for i, row in enumerate(tableau.a_lower):
             weights[i + 1, : len(row)] = row
-        weights, nodes = jnp.asarray(weights, start.dtype), jnp.asarray(tableau.c, t0.dtype)
+        weights, nodes = (
+            jnp.asarray(weights, start.dtype),
+            jnp.asarray(tableau.c, jnp.result_type(t0)),
+        )
         first = self._first_rate(terms, t0, y0, args, solver_state, made_jump)
 
         def stage(i, rates):
@@ -169,7 +154,7 @@ class StageLoop(Unrolled):
         return y1, error, dense, state, diffrax.RESULTS.successful
 
 
-def rate(terms: Any, t: Any, y: Any, args: Any) -> Any:
+def rate(terms: Terms, t: Time, y: Y, args: Args) -> Y:
     """The vector field of a term as a rate in the direction of integration."""
     _, direction = unwrapped(terms)
     field = terms.vf(t, y, args)
@@ -186,12 +171,12 @@ MAX_STAGES, MAX_NUMBERS = 7, 600
 _MOST_OF_KERNEL = 8_000
 
 
-def is_small(terms: Any, t: Any, y: Any, args: Any) -> bool:
+def is_small(terms: Terms, t: Time, y: Y, args: Args) -> bool:
     """Whether the vector field computes so few numbers that XLA gains by written-out stages."""
     return field_numbers(terms, t, y, args) <= MAX_NUMBERS
 
 
-def field_numbers(terms: Any, t: Any, y: Any, args: Any) -> int:
+def field_numbers(terms: Terms, t: Time, y: Y, args: Args) -> int:
     """Numbers that the vector field computes."""
     # A step finds the pieces of signals once.
     terms = with_signals(terms, lambda signal: signal.piece(t))
@@ -251,16 +236,15 @@ def forward_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
 
     diffrax does that itself, but for solvers inside of more than one wrapper.
     """
-    inner: Any = solver
     # diffrax takes a `HalfSolver` for an instance of the class of the solver inside.
-    if isinstance(inner, AbstractDelegating | diffrax.AbstractWrappedSolver):
-        return eqx.tree_at(lambda s: s.solver, inner, forward_stages(inner.solver))
-    if isinstance(inner, diffrax.AbstractERK) and inner.scan_kind is None:
-        return eqx.tree_at(lambda s: s.scan_kind, inner, "lax", is_leaf=lambda x: x is None)
+    if isinstance(solver, diffrax.AbstractWrappedSolver):
+        return eqx.tree_at(lambda s: s.solver, solver, forward_stages(solver.solver))
+    if isinstance(solver, diffrax.AbstractERK) and solver.scan_kind is None:
+        return eqx.tree_at(lambda s: s.scan_kind, solver, "lax", is_leaf=lambda x: x is None)
     return solver
 
 
-def _combine(y: Any, dt: Any, weights: np.ndarray, fs: list[Any]) -> Any:
+def _combine(y: Y, dt: Time, weights: np.ndarray, fs: list[Y]) -> Y:
     """`y + dt * sum(weights * fs)`, leaf by leaf, without the zeros among the weights."""
     used = [(float(w), f) for w, f in zip(weights, fs, strict=True) if w != 0]
 

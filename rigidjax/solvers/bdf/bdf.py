@@ -8,10 +8,12 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
+from ...annotations import Count, Flag, Past, Repeated, Scalar, Stepped, Vector
 from ..base import AbstractProposingSolver, check_problem
 from ..equations import equations, frozen, index_of, length
 from ..implicit import solved
 from ..linear import (
+    Factored,
     Inverse,
     check_linear_solver,
     factored,
@@ -25,12 +27,7 @@ from ..start import checked_start
 from ..step_results import ended, newton_result
 from ..terms import flattened
 from .formulas import MAX_ORDER
-from .history import (
-    DifferenceState,
-    correction,
-    restarted,
-    updated,
-)
+from .history import DifferenceState, correction, restarted, updated
 from .interpolation import DifferenceInterpolation
 from .order import choose, errors, retry_factor
 
@@ -56,20 +53,20 @@ class BDFState(NamedTuple):
     """
 
     past: DifferenceState
-    order: Any
-    rising: Any
-    last_order: Any
-    h: Any
-    cj: Any
-    equal: Any
-    factors: Any
-    cj_factors: Any
-    largest: Any
-    eta: Any
-    evaluations: Any
+    order: Count
+    rising: Flag
+    last_order: Count
+    h: Scalar
+    cj: Scalar
+    equal: Count
+    factors: Factored
+    cj_factors: Scalar
+    largest: Scalar
+    eta: Scalar
+    evaluations: Count
 
 
-def _newton() -> Any:
+def _newton() -> SimplifiedNewton:
     # Tighter tolerances take more iterations than they save steps, by 1.2 to 1.5 times at 0.01;
     # at 0.3 steps are lost.
     make: Any = diffrax.with_stepsize_controller_tols(SimplifiedNewton)  # pyright: ignore
@@ -97,7 +94,7 @@ class BDF(AbstractProposingSolver):
     ODE suite, 2.
     """
 
-    root_finder: Any = eqx.field(default_factory=_newton)
+    root_finder: SimplifiedNewton = eqx.field(default_factory=_newton)
     root_find_max_steps: int = eqx.field(static=True, default=5)
 
     linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
@@ -113,11 +110,11 @@ class BDF(AbstractProposingSolver):
             raise ValueError(f"`BDF(max_order=...)` must be 1 to 5; got {self.max_order!r}.")
         check_linear_solver("BDF", self.linear_solver)
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """The largest order."""
         return self.max_order
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> BDFState:
+    def init(self, terms, t0, t1, y0, args) -> BDFState:
         """The start with order 1."""
         check_problem(self, terms, y0)
         y, _ = flattened(y0)
@@ -126,14 +123,11 @@ class BDF(AbstractProposingSolver):
         state = _fresh(restarted(eqs, t0, h, y, index_of(terms)), y, self.linear_solver, eqs.rates)
         return checked_start(self, terms, t0, y0, eqs, state)
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state: BDFState, made_jump) -> Stepped[BDFState]:
         """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
-        state: BDFState = solver_state
-        h = length(t0, t1, y.dtype)
+        state, h = solver_state, length(t0, t1, y.dtype)
         past = _begun(eqs, t0, h, y, state.past, made_jump, index_of(terms))
         if isinstance(made_jump, bool):
             state = state._replace(past=past)
@@ -186,28 +180,25 @@ class BDF(AbstractProposingSolver):
         )  # fmt: skip
         return y1, unravel(error), dense, state, result
 
-    def past(self, solver_state: BDFState) -> tuple[Any, Any]:
+    def past(self, solver_state: BDFState) -> Past:
         """The differences, and sums of steps."""
         return solver_state.past.phi, solver_state.past.psi
 
-    def found(self, before: BDFState, after: BDFState) -> Any:
+    def found(self, before: BDFState, after: BDFState) -> tuple[Vector, Count]:
         """Correction and order."""
         return after.past.phi[after.last_order + 1], after.last_order
 
-    def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
         """A step of known order and correction."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         h = length(t0, t1, y.dtype)
         E, k = found
-        past = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump, index_of(terms))
-        y1, dense, past = _concluded(
-            *correction(eqs, t1, h, past, k), E, True, k, unravel, self.linear_solver
+        begun = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump, index_of(terms))
+        y1, dense, last = _concluded(
+            *correction(eqs, t1, h, begun, k), E, True, k, unravel, self.linear_solver
         )
-        return y1, dense, (past.phi, past.psi)
+        return y1, dense, (last.phi, last.psi)
 
 
 def _share(index, rates, finder, dtype):

@@ -1,16 +1,23 @@
 """The past of a multistep method: modified divided differences on unequal steps."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ...annotations import Count, Matrix, Scalar, Time, Vector
 from ...linalg import inverse as inverse_of
 from ..equations import AbstractEquations
 from ..implicit import AbstractImplicitStep
+from ..rate_elimination import Pairs
+from ..terms import Index
 from .formulas import LEADING, MAX_ORDER
 
 ROWS = MAX_ORDER + 2
+# The past: modified divided differences, and sums of steps.
+Differences = Float[Array, "7 n"]
+Sums = Float[Array, "6"]
 
 
 class Coefficients(NamedTuple):
@@ -21,14 +28,14 @@ class Coefficients(NamedTuple):
     differences in the predicted rate; `sigma`, of their errors.
     """
 
-    psi: Any
-    alpha: Any
-    beta: Any
-    gamma: Any
-    sigma: Any
+    psi: Sums
+    alpha: Float[Array, "7"]
+    beta: Float[Array, "7"]
+    gamma: Float[Array, "7"]
+    sigma: Float[Array, "7"]
 
 
-def coefficients(psi: Any, h: Any) -> Coefficients:
+def coefficients(psi: Sums, h: Scalar) -> Coefficients:
     """Coefficients of a step of length `h` after steps with the sums `psi`, (6,).
 
     **Source:** Brenan-Campbell-Petzold 5.2.1 (5.2.5), (5.2.9).
@@ -45,7 +52,7 @@ def coefficients(psi: Any, h: Any) -> Coefficients:
     return Coefficients(new[: ROWS - 1], alpha, jnp.stack(beta), jnp.stack(gamma), jnp.stack(sigma))
 
 
-def predicted(phi: Any, c: Coefficients, order: Any) -> tuple[Any, Any, Any]:
+def predicted(phi: Differences, c: Coefficients, order: Count) -> tuple[Array, Array, Array]:
     """Differences for the new step, (7, n), and prediction of unknowns and rates, (n,).
 
     **Source:** Brenan-Campbell-Petzold (5.2.8).
@@ -56,7 +63,7 @@ def predicted(phi: Any, c: Coefficients, order: Any) -> tuple[Any, Any, Any]:
     return phi, jnp.sum(kept, axis=0), c.gamma @ kept
 
 
-def updated(phi: Any, E: Any, order: Any) -> Any:
+def updated(phi: Differences, E: Vector, order: Count) -> Differences:
     """Differences at the end of a step, from those for it and its correction `E`, (n,).
 
     **Source:** Brenan-Campbell-Petzold 5.2.3.
@@ -75,26 +82,26 @@ class Correction(AbstractImplicitStep):
     """
 
     equations: AbstractEquations
-    t: Any
-    y: Any
-    rate: Any
-    cj: Any
+    t: Time
+    y: Vector
+    rate: Vector
+    cj: Scalar
 
     @property
-    def rates(self) -> Any:
+    def rates(self) -> Pairs:
         return self.equations.rates
 
-    def residual(self, Z: Any) -> Any:
+    def residual(self, Z: Vector) -> Vector:
         return self.equations.residual(self.t, self.y + Z, self.rate + self.cj * Z)
 
-    def jacobian(self, Z: Any) -> Any:
+    def jacobian(self, Z: Vector) -> Matrix:
         _, M, K = self.equations.linearize(self.t, self.y + Z, self.rate + self.cj * Z)
         return self.cj * M + K
 
 
 def correction(
-    equations: AbstractEquations, t1: Any, h: Any, past: "DifferenceState", order: Any
-) -> tuple[Correction, Any, Coefficients]:
+    equations: AbstractEquations, t1: Time, h: Scalar, past: "DifferenceState", order: Count
+) -> tuple[Correction, Differences, Coefficients]:
     """The equations of a step of length `h` to `t1`, and differences and coefficients for it."""
     c = coefficients(past.psi, h)
     cj = jnp.asarray(LEADING, h.dtype)[order] / h
@@ -102,7 +109,7 @@ def correction(
     return Correction(equations, t1, y, rate, cj), phi, c
 
 
-def start(equations: AbstractEquations, t0: Any, h: Any, y: Any, index: Any) -> Any:
+def start(equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: Index) -> Vector:
     r"""Rate $\dot y$ at the start, (n,), by a short linearly implicit step of Euler's method.
 
     For an ordinary differential equation it is $f$. For others also the unknowns without a rate of
@@ -113,7 +120,7 @@ def start(equations: AbstractEquations, t0: Any, h: Any, y: Any, index: Any) -> 
     if not equations.is_singular:
         return equations.start_rate(t0, y)
     short = 0.01 * h if index is None else h
-    t = t0 + short.astype(t0.dtype)
+    t = t0 + short.astype(jnp.result_type(t0))
     rate = jnp.zeros_like(y)
     _, M, K = equations.linearize(t, y, rate)
     found = -inverse_of(M / short + K) @ equations.residual(t, y, rate) / short
@@ -124,10 +131,10 @@ def start(equations: AbstractEquations, t0: Any, h: Any, y: Any, index: Any) -> 
 class DifferenceState(eqx.Module):
     """Differences `phi`, (7, n), and sums of steps `psi`, (6,), at the end of a step."""
 
-    phi: Any
-    psi: Any
+    phi: Differences
+    psi: Sums
 
-    def shifted(self, y: Any) -> "DifferenceState":
+    def shifted(self, y: Vector) -> "DifferenceState":
         """The same with the last unknowns replaced by `y`, say projected ones.
 
         The last value has weight 1 in each of the modified differences.
@@ -135,7 +142,9 @@ class DifferenceState(eqx.Module):
         return DifferenceState(self.phi + (y - self.phi[0]), self.psi)
 
 
-def restarted(equations: AbstractEquations, t0: Any, h: Any, y: Any, index: Any) -> DifferenceState:
+def restarted(
+    equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: Index
+) -> DifferenceState:
     """Differences of order 1 for a step of length `h`; `index` of the unknowns, see `index_of`."""
     phi = jnp.zeros((ROWS, y.size), y.dtype)
     phi = phi.at[0].set(y).at[1].set(h * start(equations, t0, h, y, index))

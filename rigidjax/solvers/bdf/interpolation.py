@@ -1,10 +1,10 @@
 """Dense output of the BDF methods."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
 
+from ...annotations import Time, Y
 from ..dense import AbstractDenseOutput
 
 
@@ -16,14 +16,14 @@ class DifferenceInterpolation(AbstractDenseOutput):
     **Source:** Brenan-Campbell-Petzold 5.2.4.
     """
 
-    t0: Any
-    t1: Any
-    phi: Any
-    psi: Any
+    t0: Time
+    t1: Time
+    phi: PyTree[Float[Array, "7 ..."]]
+    psi: Float[Array, "6"]
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
-        back = (t - self.t1).astype(self.psi.dtype)
+        back = jnp.asarray(t - self.t1, self.psi.dtype)
         weights = [jnp.ones_like(back)]
         offset = back
         for psi in self.psi[: len(jax.tree.leaves(self.phi)[0]) - 1]:

@@ -1,11 +1,12 @@
 """Choice of order and step of the BDF methods."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from ...annotations import Count, Flag, Norm, Scalar, Vector
 from .formulas import ERROR, LEADING, MAX_ORDER
-from .history import ROWS
+from .history import ROWS, Coefficients, Differences
 
 # Of a step's error that the next one aims at; with 2, as in DASSL, a tenth of the steps fail on
 # van der Pol's equation.
@@ -20,12 +21,14 @@ class Errors(NamedTuple):
     `terms`, Taylor's, of order k - 1, k, k + 1 (infinite where there is none) and `estimates`, of
     the errors of steps of these orders."""
 
-    size: Any
-    terms: tuple[Any, Any, Any]
-    estimates: tuple[Any, Any, Any]
+    size: Scalar
+    terms: tuple[Scalar, Scalar, Scalar]
+    estimates: tuple[Scalar, Scalar, Scalar]
 
 
-def errors(phi: Any, E: Any, last: Any, c: Any, order: Any, norm: Any) -> Errors:
+def errors(
+    phi: Differences, E: Vector, last: Flag, c: Coefficients, order: Count, norm: Norm
+) -> Errors:
     """Error estimates at the orders next to that of the step.
 
     **Arguments:** `phi`, differences for the step, (7, n); `E`, correction, (n,); `last`, whether
@@ -54,12 +57,12 @@ def errors(phi: Any, E: Any, last: Any, c: Any, order: Any, norm: Any) -> Errors
 class Choice(NamedTuple):
     """The next order, the factor of the step, and whether the start phase goes on."""
 
-    order: Any
-    factor: Any
-    rising: Any
+    order: Count
+    factor: Scalar
+    rising: Flag
 
 
-def choose(e: Errors, order: Any, rising: Any, max_order: int) -> Choice:
+def choose(e: Errors, order: Count, rising: Flag, max_order: int) -> Choice:
     """Order and step after an accepted step.
 
     While the order has never fallen, both rise with every step.
@@ -81,7 +84,7 @@ def choose(e: Errors, order: Any, rising: Any, max_order: int) -> Choice:
     return Choice(order, jnp.where(rising, 2.0, factor), rising)
 
 
-def retry_factor(e: Errors, order: Any) -> Any:
+def retry_factor(e: Errors, order: Count) -> Scalar:
     """Factor of the step after one with too large an error."""
     falls = e.terms[0] <= e.terms[1]
     estimate = jnp.where(falls, e.estimates[0], e.estimates[1])

@@ -1,10 +1,10 @@
 """Dense output of extrapolation methods."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
 
+from ...annotations import Time, Y
 from ..dense import AbstractDenseOutput
 
 
@@ -18,13 +18,13 @@ class ChordInterpolation(AbstractDenseOutput):
     axis.
     """
 
-    t0: Any
-    t1: Any
-    y0: Any
-    change: Any
-    q: Any
+    t0: Time
+    t1: Time
+    y0: Y
+    change: Y
+    q: PyTree[Float[Array, "q ..."]]
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         s = self.part(t)
 

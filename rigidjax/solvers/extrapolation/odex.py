@@ -1,12 +1,12 @@
 """Gragg-Bulirsch-Stoer extrapolation."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...annotations import Repeated, Stepped
 from ..base import check_problem
 from ..equations import Explicit, equations, frozen, length
 from ..terms import flattened
@@ -34,18 +34,18 @@ class Odex(AbstractExtrapolation):
 
     max_index: ClassVar[int] = 0
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """The largest order."""
         return 2 * (len(_NUMBERS) - 1)
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> ExtrapolationState:
+    def init(self, terms, t0, t1, y0, args) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
         return first_state(self.root_finder, len(_NUMBERS))
 
     def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
+    ) -> Stepped[ExtrapolationState]:
         """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
@@ -66,10 +66,7 @@ class Odex(AbstractExtrapolation):
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
-    def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
         """A step of a known number of columns."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)

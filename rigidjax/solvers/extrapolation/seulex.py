@@ -1,14 +1,14 @@
 """Extrapolation of the linearly implicit Euler method."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
 import numpy as np
 
+from ...annotations import Repeated, Stepped
 from ..base import check_problem
 from ..equations import ConstantMass, Explicit, equations, frozen, length
 from ..linear import Inverse, check_linear_solver, factored, solution, unfactored
@@ -47,11 +47,11 @@ class Seulex(AbstractExtrapolation):
     def __check_init__(self):
         check_linear_solver("Seulex", self.linear_solver)
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """The largest order."""
         return len(_NUMBERS) - 1
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> ExtrapolationState:
+    def init(self, terms, t0, t1, y0, args) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
         eqs = equations(terms, t0, y0, args)
@@ -64,8 +64,8 @@ class Seulex(AbstractExtrapolation):
         return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
+    ) -> Stepped[ExtrapolationState]:
         """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
@@ -85,10 +85,7 @@ class Seulex(AbstractExtrapolation):
         y1, dense = y + change, _dense(start, substep, y, change, e.columns, unravel)
         return unravel(y1), unravel(error), dense, state, result
 
-    def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
         """A step of a known number of columns."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)

@@ -2,11 +2,14 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from ...annotations import Count, Flag, Norm, Scalar, Vector
 
 
 class Sequence(NamedTuple):
@@ -21,6 +24,11 @@ class Sequence(NamedTuple):
     costs: tuple[float, ...]
 
 
+# What a column has after a substep: of what it had, its number, how many there are, whether it is
+# the first.
+Substep = Callable[[PyTree[Array], Count, Count, Flag], PyTree[Array]]
+
+
 class Extrapolation(NamedTuple):
     """Result of a step.
 
@@ -29,21 +37,21 @@ class Extrapolation(NamedTuple):
     those that were not computed: 0), (K,); `accepted`; `count` of evaluations.
     """
 
-    value: Any
-    columns: Any
-    error: Any
-    factors: Any
-    accepted: Any
-    count: Any
+    value: Float[Array, "q n"]
+    columns: Count
+    error: Scalar
+    factors: Float[Array, " K"]
+    accepted: Flag
+    count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def extrapolate(
     sequence: Sequence,
-    target: Any,
-    start: Any,
-    substep: Callable[[Any, Any, Any, Any], Any],
-    quantities: Callable[[Any], Any],
-    norm: Callable[[Any], Any],
+    target: Count,
+    start: PyTree[Array],
+    substep: Substep,
+    quantities: Callable[[PyTree[Array]], Float[Array, "q n"]],
+    norm: Norm,
 ) -> Extrapolation:
     r"""Columns of the extrapolation table, until one is accurate enough or there is no hope.
 
@@ -118,7 +126,7 @@ def _plan(sequence):
     return jax.tree.map(jnp.asarray, plan)
 
 
-def lagrange_at_zero(numbers: Any, power: int) -> np.ndarray:
+def lagrange_at_zero(numbers: tuple[int, ...] | np.ndarray, power: int) -> np.ndarray:
     r"""Weights of columns' values in the extrapolated one.
 
     They are the Lagrange polynomials of the nodes $n_j^{-p}$ at zero.
@@ -149,11 +157,11 @@ def end_weights(sequence: Sequence) -> np.ndarray:
 def combined(
     sequence: Sequence,
     weights: np.ndarray,
-    columns: Any,
-    start: Any,
-    substep: Callable[[Any, Any, Any, Any], Any],
-    quantity: Callable[[Any], Any],
-) -> Any:
+    columns: Count,
+    start: PyTree[Array],
+    substep: Substep,
+    quantity: Callable[[PyTree[Array]], Vector],
+) -> Float[Array, "q n"]:
     """Sums over all substeps of a known number of columns, (q, n).
 
     With `end_weights` and a value it is what `extrapolate` finds, for half of the operations of a
@@ -181,7 +189,7 @@ def combined(
     return jax.lax.scan(body, (start, total), plan)[0][1]
 
 
-def choose(sequence: Sequence, e: Extrapolation, target: Any) -> tuple[Any, Any]:
+def choose(sequence: Sequence, e: Extrapolation, target: Count) -> tuple[Count, Scalar]:
     """The next target column, and the factor of the step.
 
     **Source:** Hairer-Norsett-Wanner I, II.9 (9.26) to (9.29); the code ODEX.

@@ -1,31 +1,35 @@
 """Values within a step that are as accurate as its end."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
+import lineax as lx
+from jax.typing import DTypeLike
+from jaxtyping import Array
 
+from ...annotations import Count, Flag, Norm, Scalar
 from ..implicit import solved
 from ..newton import iterate
-from .stages import Stages, combined, increments
+from .stages import Factors, Staged, Stages, combined, increments
 from .tableau import lagrange_basis, radau_tableau
 
 
 class Between(NamedTuple):
     """Stages of the method of 2 s - 1 stages, (2 s - 1, n), and whether they were found."""
 
-    Z: Any
-    found: Any
+    Z: Staged
+    found: Flag
 
 
-def nothing_between(stages: int, n: int, dtype: Any) -> Between:
+def nothing_between(stages: int, n: int, dtype: DTypeLike) -> Between:
     """Of the shape of what `refined` finds after a step of so many stages with n unknowns."""
     return Between(jnp.zeros((2 * stages - 1, n), dtype), jnp.array(False))
 
 
 def refined(
-    step: Stages, Z: Any, systems: Any, eta: Any, tolerance: Any, stage_norm: Any, limit: int,
-    linear_solver: Any,
-) -> tuple[Between, Any]:  # fmt: skip
+    step: Stages, Z: Staged, systems: Factors, eta: Scalar, tolerance: Scalar,
+    stage_norm: Norm, limit: int, linear_solver: lx.AbstractLinearSolver,
+) -> tuple[Between, Count]:  # fmt: skip
     """The collocation polynomial of degree 2 s - 1 over a step that has been solved.
 
     Its error is of order 2 s (local), as that of the end of the step, where the polynomial of the
@@ -44,7 +48,9 @@ def refined(
     return Between(jnp.where(okay, outcome.Z, 0.0), okay), fine.stages * outcome.count
 
 
-def joined(step: Stages, Z: Any, between: Between, linear_solver: Any) -> Any:
+def joined(
+    step: Stages, Z: Staged, between: Between, linear_solver: lx.AbstractLinearSolver
+) -> Array:
     """Increments of dense output, from the stages `Z` of a step to its end.
 
     What the finer polynomial misses the end by, an error of the step, is blended in. Where it was

@@ -1,10 +1,10 @@
 """Dense output of the Radau methods."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
 
+from ...annotations import Time, Y
 from ..dense import AbstractDenseOutput
 from .tableau import lagrange_basis, radau_tableau
 
@@ -17,12 +17,12 @@ class CollocationInterpolation(AbstractDenseOutput):
     **Source:** Hairer-Wanner II, IV.8, "continuous output".
     """
 
-    t0: Any
-    t1: Any
-    y0: Any
-    z: Any
+    t0: Time
+    t1: Time
+    y0: Y
+    z: PyTree[Float[Array, "s ..."]]
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         theta = self.part(t)
         stages = len(jax.tree.leaves(self.z)[0])

@@ -1,7 +1,7 @@
 """Radau IIA methods."""
 
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -9,19 +9,20 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
+from ...annotations import Count, Flag, Matrix, Repeated, Scalar, Stepped, Vector
 from ..base import AbstractDAESolver, check_problem
 from ..continuous import continuous
 from ..equations import equations, frozen, index_of, length, scaling
 from ..implicit import solved
 from ..linear import Inverse, check_linear_solver, inverse_size, solution
-from ..newton import NewtonSolution, default_newton, iterate
+from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
 from ..predictive import PredictiveController
 from ..start import checked_start
 from ..step_results import ended, newton_result
 from ..terms import flattened
 from .between import Between, joined, nothing_between, refined
 from .interpolation import CollocationInterpolation
-from .stages import Factors, Stages, combined, extrapolated, factors, increments, no_factors
+from .stages import Factors, Staged, Stages, combined, extrapolated, factors, increments, no_factors
 from .tableau import Tableau, radau_tableau
 
 
@@ -34,17 +35,17 @@ class RadauState(NamedTuple):
     $\dot y$ at its end; `eta`, of its iteration; `evaluations`, of the last attempt.
     """
 
-    M: Any
-    K: Any
+    M: Matrix
+    K: Matrix
     factors: tuple[Factors, ...]
-    h_factors: Any
-    stale: Any
-    Z: Any
+    h_factors: Scalar
+    stale: Flag
+    Z: Staged
     between: Between | None
-    h: Any
-    rate: Any
-    eta: Any
-    evaluations: Any
+    h: Scalar
+    rate: Vector
+    eta: Scalar
+    evaluations: Count
 
 
 class AbstractRadau(AbstractDAESolver):
@@ -72,7 +73,7 @@ class AbstractRadau(AbstractDAESolver):
     """
 
     stages: eqx.AbstractClassVar[int]
-    root_finder: Any = eqx.field(default_factory=default_newton)
+    root_finder: SimplifiedNewton = eqx.field(default_factory=default_newton)
     root_find_max_steps: int = eqx.field(static=True, default=8)
     linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
     refined: bool = eqx.field(static=True, default=False)
@@ -90,19 +91,19 @@ class AbstractRadau(AbstractDAESolver):
         counts = (self.stages, 2 * self.stages - 1) if self.refined else (self.stages,)
         return tuple(map(radau_tableau, counts))
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """Order of the method."""
         return 2 * self.stages - 1
 
-    def error_order(self, terms: Any) -> int:
+    def error_order(self, terms) -> int:
         """Order of the error estimate."""
         return self.stages + 1
 
-    def controller(self, rtol: Any, atol: Any, norm: Any) -> PredictiveController:
+    def controller(self, rtol, atol, norm) -> PredictiveController:
         """Gustafsson's predictive control."""
         return PredictiveController(rtol=rtol, atol=atol, norm=norm)
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> RadauState:
+    def init(self, terms, t0, t1, y0, args) -> RadauState:
         """Nothing is known yet."""
         check_problem(self, terms, y0)
         y, _ = flattened(y0)
@@ -123,8 +124,8 @@ class AbstractRadau(AbstractDAESolver):
         return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        self, terms, t0, t1, y0, args, solver_state: RadauState, made_jump
+    ) -> Stepped[RadauState]:
         """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
@@ -185,14 +186,11 @@ class AbstractRadau(AbstractDAESolver):
         """None: a one-step method."""
         return None, None
 
-    def found(self, before: RadauState, after: RadauState) -> Any:
+    def found(self, before: RadauState, after: RadauState) -> tuple[Staged, Between | None]:
         """The stages, and those of dense output."""
         return after.Z, after.between
 
-    def repeated(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, past: Any, found: Any,
-        made_jump: Any,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
         """A step of known stages."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)

@@ -1,12 +1,15 @@
 """The stage equations of a Radau method and what solves them."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
+from jax.typing import ArrayLike, DTypeLike
+from jaxtyping import Array, Float
 
+from ...annotations import Matrix, Scalar, Time, Vector
 from ...native.alternatives import alternatives
 from ...sums import short_sum
 from ..equations import AbstractEquations, length
@@ -19,6 +22,8 @@ from .tableau import Tableau, lagrange_basis, radau_tableau
 # together and apart: HIRES (8) 1.77 and 2.17 ms, Example C (23) 104.1 and 99.4, Andrews (27) 33.5
 # and 33.1.
 _LARGEST_FULL = 16
+# Values at the stages, a row for each.
+Staged = Float[Array, "s n"]
 
 
 class Stages(AbstractImplicitStep):
@@ -29,9 +34,9 @@ class Stages(AbstractImplicitStep):
     """
 
     equations: AbstractEquations
-    t0: Any
-    t1: Any
-    y0: Any
+    t0: Time
+    t1: Time
+    y0: Vector
     stages: int = eqx.field(static=True)
 
     @property
@@ -39,25 +44,25 @@ class Stages(AbstractImplicitStep):
         """Coefficients of the method."""
         return radau_tableau(self.stages)
 
-    def points(self, Z: Any) -> tuple[Any, Any, Any]:
+    def points(self, Z: Staged) -> tuple[Array, Array, Array]:
         """Times, unknowns and rates of the stages."""
         h = length(self.t0, self.t1, Z.dtype)
-        c = jnp.asarray(self.tableau.c, self.t0.dtype)
+        c = jnp.asarray(self.tableau.c, jnp.result_type(self.t0))
         ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
         return ts, self.y0 + Z, combined(self.tableau.A_inverse, Z) / h
 
     @property
-    def rates(self) -> Any:
+    def rates(self) -> Pairs:
         return self.equations.rates
 
-    def residual(self, Z: Any) -> Any:
+    def residual(self, Z: Staged) -> Staged:
         points = self.points(Z)
         return alternatives(
             lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
             lambda: jax.vmap(self.equations.residual)(*points),
         )
 
-    def jacobian(self, Z: Any) -> Any:
+    def jacobian(self, Z: Staged) -> Matrix:
         h = length(self.t0, self.t1, Z.dtype)
         _, M, K = jax.vmap(self.equations.linearize)(*self.points(Z))
         s, n = Z.shape
@@ -76,13 +81,14 @@ class Factors(NamedTuple):
     """
 
     real: Factored
-    pairs: Any
-    full: Any
+    pairs: list[Factored] | list[Matrix] | None
+    full: Matrix | None
 
 
 def factors(
-    solver: lx.AbstractLinearSolver, M: Any, K: Any, h: Any, tableau: Tableau, rates: Pairs = ()
-) -> Factors:
+    solver: lx.AbstractLinearSolver, M: Matrix, K: Matrix, h: Scalar, tableau: Tableau,
+    rates: Pairs = (),
+) -> Factors:  # fmt: skip
     r"""The Newton matrix as one real and (s - 1)/2 complex systems of n unknowns.
 
     **Arguments:** `rates`, pairs (i, j): rows i of M and K have no entries but (i, i) and (i, j).
@@ -100,7 +106,7 @@ def factors(
 
 
 def no_factors(
-    solver: lx.AbstractLinearSolver, n: int, dtype: Any, tableau: Tableau, rates: Pairs = ()
+    solver: lx.AbstractLinearSolver, n: int, dtype: DTypeLike, tableau: Tableau, rates: Pairs = ()
 ) -> Factors:
     """Zeros of the structure of `factors`."""
     square, h = jax.ShapeDtypeStruct((n, n), dtype), jax.ShapeDtypeStruct((), dtype)
@@ -110,13 +116,15 @@ def no_factors(
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
-def increments(solver: lx.AbstractLinearSolver, systems: Factors, R: Any, tableau: Tableau) -> Any:
+def increments(
+    solver: lx.AbstractLinearSolver, systems: Factors, R: Staged, tableau: Tableau
+) -> Staged:
     """Solution of the Newton equations, (s, n), for right-hand sides (s, n)."""
     if systems.full is not None:
         return (systems.full @ R.ravel()).reshape(R.shape)
     W = combined(tableau.T_inverse, R)
     rows = [solution(solver, systems.real, W[0])]
-    for k, system in enumerate(systems.pairs):
+    for k, system in enumerate(systems.pairs or []):
         # With the columns Re v, Im v of T, the coefficient of v is (w_i - i w_j) / 2.
         a, b = W[1 + 2 * k], W[2 + 2 * k]
         if not isinstance(system, Factored):
@@ -127,7 +135,7 @@ def increments(solver: lx.AbstractLinearSolver, systems: Factors, R: Any, tablea
     return combined(tableau.T, jnp.stack(rows))
 
 
-def combined(weights: Any, Z: Any) -> Any:
+def combined(weights: ArrayLike, Z: Staged) -> Array:
     """Combinations of stages, (m, n) for (s, n): by `weights`, (m, s), or one, (n,), by (s,)."""
     weights = jnp.asarray(weights, Z.dtype)
     return short_sum(weights[..., None], Z, axis=weights.ndim - 1)
@@ -156,7 +164,7 @@ def _full_inverse(real, pairs, tableau):
     return jnp.reshape(full, (s * n, s * n))
 
 
-def extrapolated(Z: Any, ratio: Any, tableau: Tableau) -> Any:
+def extrapolated(Z: Staged, ratio: Scalar, tableau: Tableau) -> Staged:
     r"""Increments that the last step's collocation polynomial predicts for the next one.
 
     **Arguments:** `Z`, of the last step, (s, n); `ratio` of the lengths of next and last step.

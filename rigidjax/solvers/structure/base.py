@@ -1,13 +1,15 @@
 """What the structure-preserving integrators have in common."""
 
 import abc
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
+from ...annotations import Count, Time, Y
 from ...formulations import AbstractAbsolute, AbstractFormulation
 
 
@@ -22,17 +24,17 @@ class ModelTerm(diffrax.AbstractTerm):
 
     model: AbstractFormulation
 
-    def vf(self, t: Any, y: Any, args: Any) -> Any:
+    def vf(self, t, y, args) -> Y:
         """The vector field of the model, where it has one; zero for equations of index 1 to 3."""
         if isinstance(self.model, AbstractAbsolute) and self.model.index > 0:
             return jax.tree.map(jnp.zeros_like, y)
-        return self.model.vector_field(t, y, args)
+        return self.model.vector_field(jnp.asarray(t), y, args)
 
-    def contr(self, t0: Any, t1: Any, **kwargs: Any) -> Any:
+    def contr(self, t0, t1, **kwargs) -> Time:
         """The length of the step."""
         return t1 - t0
 
-    def prod(self, vf: Any, control: Any) -> Any:
+    def prod(self, vf, control) -> Y:
         """Their product."""
         return jax.tree.map(lambda f: control * f, vf)
 
@@ -62,5 +64,5 @@ class AbstractStructureSolver(diffrax.AbstractSolver):
         """
 
     @abc.abstractmethod
-    def evaluations(self, solver_state: Any) -> Any:
+    def evaluations(self, solver_state: PyTree) -> Count:
         """Evaluations of the forces in the last attempted step, Jacobian columns apart."""

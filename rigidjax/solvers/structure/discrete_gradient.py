@@ -9,13 +9,13 @@ by the length of the step. So it is not the difference of their values there but
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
@@ -52,8 +52,8 @@ def defect(
 def correction(
     mechanics: SystemMechanics,
     group: ForceGroup,
-    t: Any,
-    h: Any,
+    t: Scalar,
+    h: Scalar,
     poses: Sequence[Kinematics],
     chords: Float[Array, " L"],
 ) -> Float[Array, "L 6"]:

@@ -1,6 +1,6 @@
 """Geradin and Rixen's mid-point scheme for tops."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ import numpy as np
 from jax.core import eval_context
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar, T, Vector
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...checks import check, is_traced
 from ...forces.base import Kinematics
@@ -104,7 +105,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
             with eval_context():  # also where a function under trace closes over it
                 check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
 
-    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+    def checked(self, model: AbstractFormulation, value: T) -> T:
         inertia = _inertia(model)
         if not self._needs_symmetry or not is_traced(inertia):
             return value
@@ -127,9 +128,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
     def advance(self, model, t0, t1, y0, memory):
         return self.advance_body(model, t0, t1, y0, memory)
 
-    def step_of_body(
-        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
-    ) -> AbstractMotionStep:
+    def step_of_body(self, model, t0, h, start) -> AbstractMotionStep:
         mechanics = model.mechanics
         arm = _arm(mechanics) if mechanics.groups else None
         return TopStep(
@@ -138,7 +137,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
         )  # fmt: skip
 
     def reaction(
-        self, model: AbstractFormulation, t0: Any, y0: Any, t1: Any, y1: Any
+        self, model: AbstractFormulation, t0: Scalar, y0: Vector, t1: Scalar, y1: Vector
     ) -> Float[Array, "3"]:
         r"""Reaction $\lambda_{n+1/2}$ on the body in the step from `y0` to `y1`, shape (3,), N.
 
@@ -192,11 +191,12 @@ class TopStep(AbstractMotionStep):
             r = 0.5 * (after - before)
         else:
             r = angular_momentum(inertia, turn.omega) - before
-        start: Any = self.start
-        position = None if V is None else start.position + 0.5 * h * V
+        start, position = self.start, None
+        if start.position is not None and V is not None:
+            position = start.position + 0.5 * h * V
         force, moment = _loads(self.mechanics, turn, position, V)
         if V is not None:
-            assert self.arm is not None
+            assert self.arm is not None and start.velocity is not None
             # The reaction, (309), at -X from the centre of mass.
             reaction = self.mechanics.masses[0] * (2.0 / h) * (V - start.velocity)
             r = r + 0.5 * h * cross(self.arm, to_body(turn.matrix, reaction - force))
@@ -226,7 +226,9 @@ class TopStep(AbstractMotionStep):
         return turn, None if self.arm is None else to_space(turn.matrix, cross(mean, self.arm))
 
 
-def _loads(mechanics: SystemMechanics, turn: Turn, position: Any, velocity: Any) -> Any:
+def _loads(
+    mechanics: SystemMechanics, turn: Turn, position: Array | None, velocity: Array | None
+) -> list[Float[Array, "3"]]:
     """Force, space components, and moment in the middle of a step; the centre of mass rests in the
     origin where there is no position."""
     rest = jnp.zeros_like(turn.omega)
@@ -255,7 +257,7 @@ def _difference(moments):
 
 def _check_top(model: AbstractFormulation) -> None:
     """Raise for a system with joints that is not a top on a ball joint."""
-    system: Any = model.system
+    system = model.multibody
     joint = system.joints[0]
     one = len(system.bodies) == 1 and len(system.joints) == 1
     if not one or not isinstance(joint, Spherical) or "ground" not in (joint.parent, joint.child):
@@ -272,7 +274,7 @@ def _check_top(model: AbstractFormulation) -> None:
         )
 
 
-def _inertia(model: AbstractFormulation) -> Any:
+def _inertia(model: AbstractFormulation) -> Array | np.ndarray:
     """That of the body, known if the model is."""
     built = model.gathered().built
     if built is None:

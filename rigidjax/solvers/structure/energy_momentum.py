@@ -1,10 +1,11 @@
 """Energy-momentum schemes in quaternions and directors."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 
+from ...bodies import FixedPointBody
 from ...formulations import Absolute, AbstractFormulation
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
@@ -13,7 +14,6 @@ from .equations import AbstractMotionStep
 from .fixed_point import DirectorTurn, TrapezoidalTurn
 from .increments import Map, cayley, conformal
 from .model_checks import check_form, check_free_bodies
-from .motion import Motion
 from .null_space_step import NullSpaceStep
 from .one_step import AbstractSystemStepSolver
 from .saddle_point import SaddlePointStep
@@ -103,10 +103,9 @@ class EnergyMomentum(AbstractSystemStepSolver):
             free=self._map(model), published=self.form == "saddle-point",
         )  # fmt: skip
 
-    def step_of_body(
-        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
-    ) -> AbstractMotionStep:
-        body: Any = model.system
+    def step_of_body(self, model, t0, h, start) -> AbstractMotionStep:
+        body = model.system
+        assert isinstance(body, FixedPointBody)
         if self.form != "reduced":
             step = SaddlePointStep(body, jnp.asarray(t0), h, start.coordinates, start.omega)
             return step if self.form == "saddle-point" else NullSpaceStep(step)

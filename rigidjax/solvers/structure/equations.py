@@ -1,11 +1,11 @@
 """The equations of one step."""
 
 import abc
-from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Vector
 from ...linalg import inverse
 from ...rotations.so3 import cross, dot
 from ..implicit import AbstractImplicitStep
@@ -19,7 +19,7 @@ class AbstractStepEquations(AbstractImplicitStep):
     """
 
     @abc.abstractmethod
-    def measures(self) -> Any:
+    def measures(self) -> Array:
         """What the unknowns are measured by, of their shape (or flattened).
 
         An unknown of this size moves a body through a radian or through the size of the system, so
@@ -35,7 +35,7 @@ class AbstractStepEquations(AbstractImplicitStep):
         eps = jnp.finfo(largest.dtype).eps
         return jnp.maximum(eps**0.625 * largest, eps)
 
-    def newton_increment(self, Z: Any) -> Any:
+    def newton_increment(self, Z: Array) -> Array:
         """What a Newton step adds to `Z`."""
         r, J = self.linearized(Z)
         if Z.size == 3:
@@ -47,11 +47,11 @@ class AbstractMotionStep(AbstractStepEquations):
     """A step of one body from a motion to a motion."""
 
     @abc.abstractmethod
-    def guess(self) -> Any:
+    def guess(self) -> Vector:
         """Where Newton's method starts."""
 
     @abc.abstractmethod
-    def end(self, Z: Any) -> Motion:
+    def end(self, Z: Vector) -> Motion:
         """The motion at the end."""
 
 

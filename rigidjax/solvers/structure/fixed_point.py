@@ -7,7 +7,7 @@ linear), which a moment along the motion makes up for.
 """
 
 import abc
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -240,7 +240,7 @@ class VariationalTurn(AbstractMeanRateStep):
         m = m if after is None else m + 0.5 * self.h * after
         return Motion(turn.last, solve_inertia(inertia, m))
 
-    def _moments(self, turn: Turn) -> tuple[Any, Any]:
+    def _moments(self, turn: Turn) -> tuple[Array, Array] | tuple[None, None]:
         """Moments that act for half a step at either end, see `split_moment`."""
         body = self.body
         if body.is_free:

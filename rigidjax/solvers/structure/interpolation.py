@@ -1,11 +1,11 @@
 """Dense output of schemes whose invariants hold at their steps."""
 
-from typing import Any
-
 import diffrax
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ...annotations import Time, Vector, Y
 from ..dense import AbstractDenseOutput
 
 # Part of a step by which a time may miss its end, from round-off of the sum of all steps.
@@ -19,13 +19,13 @@ class StepInterpolation(AbstractDenseOutput):
     end is taken for it: so multiples of the step length give states with exact invariants.
     """
 
-    t0: Any
-    t1: Any
-    y0: Any
-    y1: Any
-    k: Any
+    t0: Time
+    t1: Time
+    y0: Vector
+    y1: Vector
+    k: Float[Array, "2 n"]
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         cubic = diffrax.ThirdOrderHermitePolynomialInterpolation.from_k(
             t0=self.t0, t1=self.t1, y0=self.y0, y1=self.y1, k=self.k

@@ -1,14 +1,15 @@
 """What the schemes for bodies without joints ask of a model."""
 
-from typing import Any
-
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
 from ...system import has_joints
+from .base import AbstractStructureSolver
 
 
-def check_form(solver: Any, model: AbstractFormulation, rotations: tuple[type, ...]) -> None:
+def check_form(
+    solver: AbstractStructureSolver, model: AbstractFormulation, rotations: tuple[type, ...]
+) -> None:
     """Raise for a formulation or a rotation that a scheme is not defined on."""
     name = f"`{type(solver).__name__}`"
     wanted = " or ".join(f"`rj.{kind.__name__}()`" for kind in rotations)
@@ -42,7 +43,7 @@ def check_form(solver: Any, model: AbstractFormulation, rotations: tuple[type, .
 
 
 def check_free_bodies(
-    solver: Any,
+    solver: AbstractStructureSolver,
     model: AbstractFormulation,
     rotations: tuple[type, ...] = (Quaternion, Directors),
 ) -> None:

@@ -1,11 +1,12 @@
 """The motion of one body at one time, and how rotations are updated."""
 
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Vector
 from ...formulations import Absolute, AbstractFormulation
 from ...rotations.base import AbstractRotation
 from ...rotations.directors import Directors
@@ -30,7 +31,7 @@ class Motion(NamedTuple):
     velocity: Float[Array, "3"] | None = None
 
 
-def motion_of(model: AbstractFormulation, y: Any) -> Motion:
+def motion_of(model: AbstractFormulation, y: Vector) -> Motion:
     """The motion of the one body that unknowns of `NullSpace` or `Absolute` describe."""
     layout = model.layout
     ((x, a), (v, omega)), rates = (layout.poses(y), layout.twists(y)), None
@@ -40,7 +41,7 @@ def motion_of(model: AbstractFormulation, y: Any) -> Motion:
     return Motion(a, omega, rates, x, v) if layout.translates else Motion(a, omega, rates)
 
 
-def unknowns_of(model: AbstractFormulation, motion: Motion) -> Any:
+def unknowns_of(model: AbstractFormulation, motion: Motion) -> Vector:
     """The unknowns of a motion."""
     rates = motion.omega
     if isinstance(model, Absolute):

@@ -1,6 +1,6 @@
 """Newton's method for the equations of one step."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +14,12 @@ class Root(NamedTuple):
     """`Z`, solution with the derivatives of the solution; `okay`, whether it is one; number of
     `iterations`."""
 
-    Z: Any
+    Z: Array
     okay: Bool[Array, ""]
     iterations: Int[Array, ""]
 
 
-def find_root(step: AbstractStepEquations, Z: Any, limit: int) -> Root:
+def find_root(step: AbstractStepEquations, Z: Array, limit: int) -> Root:
     r"""Newton iterations from `Z` to round-off, with a Jacobian for each.
 
     Increments are measured by `step.measures`. The iteration ends when one is below

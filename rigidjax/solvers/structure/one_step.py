@@ -1,14 +1,14 @@
 """What the one-step schemes have in common: as solvers of diffrax."""
 
 import abc
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ...annotations import Count, Flag, InterpolationClass, Scalar, Stepped, T, Vector, Y
 from ...formulations import AbstractFormulation
 from ...system import has_joints
 from ..step_results import RESULTS
@@ -29,10 +29,10 @@ class Memory(eqx.Module):
     have those nearest to them), and `multipliers`, the next guess.
     """
 
-    count: Any
-    valid: Any
-    twists: Any = None
-    multipliers: Any = None
+    count: Count
+    valid: Flag
+    twists: Float[Array, "L 6"] | None = None
+    multipliers: Vector | None = None
 
 
 class AbstractOneStepSolver(AbstractStructureSolver):
@@ -51,61 +51,61 @@ class AbstractOneStepSolver(AbstractStructureSolver):
     max_iterations: eqx.AbstractVar[int]
 
     is_adaptive: ClassVar[bool] = False
-    interpolation_cls: ClassVar[Callable[..., Any]] = StepInterpolation
+    interpolation_cls: ClassVar[InterpolationClass] = StepInterpolation
 
     @abc.abstractmethod
     def step_of_body(
-        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
+        self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: Motion
     ) -> AbstractMotionStep:
         """The equations of a step of the one body that the model has."""
 
     @abc.abstractmethod
-    def first_memory(self, model: AbstractFormulation, t0: Any, y0: Any, memory: Memory) -> Memory:
+    def first_memory(
+        self, model: AbstractFormulation, t0: Scalar, y0: Vector, memory: Memory
+    ) -> Memory:
         """`memory`, completed by what the first step needs."""
 
     @abc.abstractmethod
     def advance(
-        self, model: AbstractFormulation, t0: Any, t1: Any, y0: Any, memory: Memory
-    ) -> tuple[Any, Any, Memory, Root]:
+        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: Memory
+    ) -> tuple[Vector, Array | None, Memory, Root]:
         """Unknowns at the end of a step, increments over the step at its ends (`None` for the true
         rates), memory, root."""
 
     def advance_body(
-        self, model: AbstractFormulation, t0: Any, t1: Any, y0: Any, memory: Memory
-    ) -> tuple[Any, Any, Memory, Root]:
+        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: Memory
+    ) -> tuple[Vector, Array | None, Memory, Root]:
         """`advance` of the one body that the model has."""
         equations = self.step_of_body(model, t0, t1 - t0, motion_of(model, y0))
         root = find_root(equations, equations.guess(), self.max_iterations)
         y1 = unknowns_of_motion(model, equations.end(root.Z))
         return y1, None, Memory(root.iterations, memory.valid), root
 
-    def checked(self, model: AbstractFormulation, value: Any) -> Any:
+    def checked(self, model: AbstractFormulation, value: T) -> T:
         """`value`, with a check of those numbers of the model that are not known before."""
         return value
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """Order of the scheme."""
         return 2
 
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+    def func(self, terms, t0, y0, args) -> Y:
         """The vector field of the model."""
         return terms.vf(t0, y0, args)
 
-    def evaluations(self, solver_state: Memory) -> Any:
+    def evaluations(self, solver_state: Memory) -> Count:
         """Newton iterations of the last step."""
         return solver_state.count
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Memory:
+    def init(self, terms, t0, t1, y0, args) -> Memory:
         """No step has been made; raises for a model that the scheme is not defined on."""
         term, direction = unwrapped(terms)
-        model: Any = term.model
+        model: AbstractFormulation = term.model
         self.check_model(model)
         memory = Memory(jnp.array(0), self.checked(model, jnp.array(True)))
-        return self.first_memory(model, direction * t0, y0, memory)
+        return self.first_memory(model, direction * jnp.asarray(t0), y0, memory)
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Memory, made_jump: Any
-    ) -> tuple[Any, Any, Any, Memory, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state: Memory, made_jump) -> Stepped[Memory]:
         """One step from `t0` to `t1`."""
         term, direction = unwrapped(terms)
         t0, t1 = (jnp.asarray(direction * t, y0.dtype) for t in (t0, t1))
@@ -123,7 +123,7 @@ class AbstractSystemStepSolver(AbstractOneStepSolver):
 
     @abc.abstractmethod
     def step_of_system(
-        self, model: AbstractFormulation, t0: Any, h: Any, start: Phase, multipliers: Any
+        self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: Phase, multipliers: Vector
     ) -> tuple[Phase, Root]:
         """A step of a system: its end, and the root, increments and multipliers.
 
@@ -141,7 +141,7 @@ class AbstractSystemStepSolver(AbstractOneStepSolver):
         if not model.multibody.translates:
             return self.advance_body(model, t0, t1, y0, memory)
         h, start = t1 - t0, phase_of(model, t0, y0)
-        if memory.twists is None:
+        if memory.twists is None or memory.multipliers is None:
             end, root = self.step_of_system(model, t0, h, start, jnp.zeros(0, y0.dtype))
             return unknowns_of(model, t1, end), None, Memory(root.iterations, memory.valid), root
         start = eqx.tree_at(lambda phase: phase.twists, start, memory.twists)

@@ -1,13 +1,12 @@
 """Poses and twists of all bodies, from the unknowns of a formulation and back."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...rotations import Directors
 from ...rotations.euler_map import euler_map
@@ -40,7 +39,7 @@ class Phase(eqx.Module):
         return mechanics.poses(self.positions, rotations, self.angles)
 
 
-def phase_of(model: AbstractFormulation, t: Any, y: Float[Array, " N"]) -> Phase:
+def phase_of(model: AbstractFormulation, t: Scalar, y: Float[Array, " N"]) -> Phase:
     """What the unknowns say."""
     x, a = model.layout.poses(y)
     _, _, twists = model.motion(t, y)
@@ -53,7 +52,7 @@ def phase_of(model: AbstractFormulation, t: Any, y: Float[Array, " N"]) -> Phase
     return Phase(x, quaternions, both, model.layout.angles(y), rates)
 
 
-def unknowns_of(model: AbstractFormulation, t: Any, phase: Phase) -> Float[Array, " N"]:
+def unknowns_of(model: AbstractFormulation, t: Scalar, phase: Phase) -> Float[Array, " N"]:
     """The unknowns of a phase; minimal velocities are those next to its twists."""
     mechanics, layout = model.mechanics, model.layout
     a = phase.quaternions

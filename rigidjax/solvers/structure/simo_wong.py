@@ -1,15 +1,15 @@
 """Simo and Wong's momentum-conserving algorithm."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 
+from ...bodies import FixedPointBody
 from ...formulations import AbstractFormulation
 from .equations import AbstractMotionStep
 from .fixed_point import TrapezoidalTurn
 from .increments import exponential
 from .model_checks import check_free_bodies
-from .motion import Motion
 from .one_step import AbstractSystemStepSolver
 from .trapezoidal_step import trapezoidal_step
 
@@ -51,9 +51,7 @@ class SimoWong(AbstractSystemStepSolver):
             free=exponential, conserves=self.conserve == "energy",
         )  # fmt: skip
 
-    def step_of_body(
-        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
-    ) -> AbstractMotionStep:
-        body: Any = model.system
+    def step_of_body(self, model, t0, h, start) -> AbstractMotionStep:
+        assert isinstance(model.system, FixedPointBody)
         conserves = self.conserve == "energy"
-        return TrapezoidalTurn(body, model.rotation, t0, h, start, exponential, conserves)
+        return TrapezoidalTurn(model.system, model.rotation, t0, h, start, exponential, conserves)

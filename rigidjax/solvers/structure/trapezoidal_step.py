@@ -1,13 +1,12 @@
 r"""The step of systems that moves bodies with the means of their twists."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar, Vector
 from ...formulations import AbstractFormulation
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import cross, to_body, to_space
@@ -24,10 +23,10 @@ from .sizes import extents
 
 def trapezoidal_step(
     model: AbstractFormulation,
-    t0: Any,
-    h: Any,
+    t0: Scalar,
+    h: Scalar,
     start: Phase,
-    multipliers: Any,
+    multipliers: Vector,
     limit: int,
     *,
     free: Map,

@@ -1,16 +1,14 @@
 """The variational integrator in quaternions."""
 
-from typing import Any
-
 import equinox as eqx
 
+from ...bodies import FixedPointBody
 from ...formulations import AbstractFormulation
 from ...rotations.quaternion import Quaternion
 from ...system import has_joints
 from .equations import AbstractMotionStep
 from .fixed_point import VariationalTurn
 from .model_checks import check_form, check_free_bodies
-from .motion import Motion
 from .one_step import AbstractSystemStepSolver
 from .variational_step import variational_step
 
@@ -50,8 +48,6 @@ class Variational(AbstractSystemStepSolver):
     def step_of_system(self, model, t0, h, start, multipliers):
         return variational_step(model, t0, h, start, multipliers, self.max_iterations)
 
-    def step_of_body(
-        self, model: AbstractFormulation, t0: Any, h: Any, start: Motion
-    ) -> AbstractMotionStep:
-        body: Any = model.system
-        return VariationalTurn(body, model.rotation, t0, h, start)
+    def step_of_body(self, model, t0, h, start) -> AbstractMotionStep:
+        assert isinstance(model.system, FixedPointBody)
+        return VariationalTurn(model.system, model.rotation, t0, h, start)

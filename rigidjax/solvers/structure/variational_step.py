@@ -1,12 +1,11 @@
 r"""The variational step of systems."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar, Vector
 from ...formulations import AbstractFormulation
 from ...system.attachment import Poses
 from ...system.mechanics import SystemMechanics
@@ -20,7 +19,7 @@ from .sizes import extents
 
 
 def variational_step(
-    model: AbstractFormulation, t0: Any, h: Any, start: Phase, multipliers: Any, limit: int
+    model: AbstractFormulation, t0: Scalar, h: Scalar, start: Phase, multipliers: Vector, limit: int
 ) -> tuple[Phase, Root]:
     r"""One step of a discrete Lagrangian, with all constraints on positions and on velocities.
 

@@ -1,10 +1,12 @@
 """The equations of a step of the generalised-alpha method, and their Newton iteration."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ....annotations import Count, Flag, Scalar, Vector
 from ....linalg import inverse
 from ...equations import frozen
 from ...implicit import AbstractImplicitStep
@@ -53,13 +55,13 @@ class AlphaStep(AbstractImplicitStep):
 
     dynamics: Dynamics
     chart: Chart
-    angles: Any
-    t1: Any
-    h: Any
-    shift: Any
-    twist: Any
-    rate: Any
-    idle: Any
+    angles: Float[Array, " A"]
+    t1: Scalar
+    h: Scalar
+    shift: Float[Array, "L k"]
+    twist: Float[Array, "L k"]
+    rate: Float[Array, "L k"]
+    idle: Float[Array, "m m"] | None
     c: Coefficients
 
     @property
@@ -95,7 +97,7 @@ class AlphaStep(AbstractImplicitStep):
         return jnp.concatenate([balance, gap])
 
 
-def newton(step: AlphaStep, start: Any) -> tuple[Any, Any, Any]:
+def newton(step: AlphaStep, start: Vector) -> tuple[Vector, Flag, Count]:
     """Newton's method to round-off; the Jacobian is kept while it serves.
 
     **Returns:** the solution, whether it is one, and the number of iterations.

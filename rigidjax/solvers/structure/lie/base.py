@@ -1,9 +1,9 @@
 """What the explicit Lie-group methods have in common."""
 
-from typing import Any
-
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ....annotations import Flag, Vector, Y
 from ....formulations import Absolute, AbstractFormulation, NullSpace
 from ....rotations.quaternion import Quaternion
 from ...terms import unwrapped
@@ -43,21 +43,21 @@ class AbstractGroupSolver(AbstractStructureSolver):
                 "Runge-Kutta method of diffrax for this parametrization."
             )
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Any:
+    def init(self, terms, t0, t1, y0, args) -> Vector:
         """Nothing was rounded yet."""
         self.check_model(unwrapped(terms)[0].model)
         return jnp.zeros_like(y0)
 
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+    def func(self, terms, t0, y0, args) -> Y:
         """Vector field at a point."""
         return terms.vf(t0, y0, args)
 
 
-def chart_of(model: NullSpace, y: Any) -> Chart:
+def chart_of(model: NullSpace, y: Vector) -> Chart:
     """The chart at the unknowns `y`; with joints, rotations are turned by body rates."""
     return Chart(y, model.layout, model.rates)
 
 
-def is_inside(turns: Any) -> Any:
+def is_inside(turns: Float[Array, "... 3"]) -> Flag:
     """Whether all rotation vectors are inside the chart."""
     return jnp.all(jnp.sum(turns * turns, axis=-1) < _LIMIT)

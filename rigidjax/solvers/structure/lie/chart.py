@@ -4,12 +4,13 @@ Every unit quaternion moves on its group, $p = p_0 \exp(\psi)$; everything else 
 velocities, angles of joints) is a vector space.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ....annotations import Vector
 from ....formulations import AbstractFormulation
 from ....formulations.layout import Layout
 from ....gather_scatter import each
@@ -34,9 +35,9 @@ class Increment(NamedTuple):
     rad; `rest`, of the other unknowns, (V,).
     """
 
-    shift: Any
-    turn: Any
-    rest: Any
+    shift: Float[Array, "L k"]
+    turn: Float[Array, "L 3"]
+    rest: Float[Array, " V"]
 
 
 class Chart(eqx.Module):
@@ -121,7 +122,7 @@ class Chart(eqx.Module):
         return self.layout.join_all(u.shift, p_dot, u.rest, u.rest[:0])
 
 
-def velocity(model: AbstractFormulation, y: Float[Array, " N"], rate: Any, rates: Rates):
+def velocity(model: AbstractFormulation, y: Float[Array, " N"], rate: Vector, rates: Rates):
     """The rates of unknowns as a velocity in the algebra."""
     layout = model.layout
     shift, p_dot = layout.poses(rate)

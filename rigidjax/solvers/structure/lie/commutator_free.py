@@ -1,10 +1,13 @@
 """Commutator-free Lie-group methods."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import diffrax
 import jax.numpy as jnp
 
+from ....annotations import Count, InterpolationClass, Stepped, Vector
+from ....formulations import NullSpace
+from ...step_results import RESULTS
 from ...terms import unwrapped
 from ...unrolled import rate
 from .base import AbstractGroupSolver, chart_of, is_inside
@@ -12,7 +15,6 @@ from .chart import Chart, velocity
 from .interpolation import InChart
 from .tableau import weighted
 
-RESULTS: Any = diffrax.RESULTS
 _INTERPOLATION = InChart(diffrax.ThirdOrderHermitePolynomialInterpolation)
 
 # Exponents of the two factors of a step, the one that acts first above.
@@ -36,21 +38,19 @@ class CommutatorFree4(AbstractGroupSolver):
 
     is_adaptive: ClassVar[bool] = False
     failure: ClassVar[str] = "chart_left"
-    interpolation_cls: ClassVar[Any] = _INTERPOLATION
+    interpolation_cls: ClassVar[InterpolationClass] = _INTERPOLATION
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """4."""
         return 4
 
-    def evaluations(self, solver_state: Any) -> Any:
+    def evaluations(self, solver_state) -> Count:
         """4."""
         return jnp.asarray(4)
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> Stepped[Vector]:
         """One step from `t0` to `t1`."""
-        model: Any = unwrapped(terms)[0].model
+        model: NullSpace = unwrapped(terms)[0].model
         chart, h = chart_of(model, y0), t1 - t0
 
         def field(t, y):

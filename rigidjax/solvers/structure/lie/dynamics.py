@@ -1,6 +1,6 @@
 r"""Bodies on the group: $M \dot w = f - G^T \lambda$, $g(q, t) = 0$, in poses and twists alone."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,9 +23,9 @@ class Pose(NamedTuple):
     of the joints whose turns matter, rad: their whole turns are those of the coordinates.
     """
 
-    x: Any
-    p: Any
-    angles: Any
+    x: Float[Array, "L 3"]
+    p: Float[Array, "L 4"]
+    angles: Float[Array, " A"]
 
 
 class Dynamics(eqx.Module):

@@ -1,12 +1,13 @@
 """The generalised-alpha method on Lie groups."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ....annotations import Count, InterpolationClass, Scalar, Stepped, Vector, Y
 from ....bodies.euler_equations import angular_momentum
 from ....formulations import Absolute, AbstractFormulation, NullSpace
 from ....gather_scatter import each
@@ -14,6 +15,7 @@ from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import cross, dot
 from ....system import has_joints
 from ...implicit import solved
+from ...step_results import RESULTS
 from ...terms import unwrapped
 from ..base import AbstractStructureSolver
 from .alpha_step import AlphaStep, Coefficients, coefficients, newton
@@ -22,8 +24,6 @@ from .chart import Chart
 from .dynamics import Dynamics, Pose
 from .interpolation import PoseInterpolation
 from .unknowns import Unknowns
-
-RESULTS: Any = diffrax.RESULTS
 
 
 class AlphaState(NamedTuple):
@@ -34,12 +34,12 @@ class AlphaState(NamedTuple):
     what rounding took from positions and quaternions, (N,); `evaluations`.
     """
 
-    pseudo: Any
-    rate: Any
-    extra: Any
-    h: Any
-    low: Any
-    evaluations: Any
+    pseudo: Float[Array, "L k"]
+    rate: Float[Array, "L k"]
+    extra: Float[Array, "L k"]
+    h: Scalar
+    low: Vector
+    evaluations: Count
 
 
 class GeneralizedAlpha(AbstractStructureSolver):
@@ -75,7 +75,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
 
     is_adaptive: ClassVar[bool] = False
     forces_may_jump: ClassVar[bool] = False
-    interpolation_cls: ClassVar[Any] = PoseInterpolation
+    interpolation_cls: ClassVar[InterpolationClass] = PoseInterpolation
 
     def __check_init__(self):
         radius = self.spectral_radius
@@ -118,19 +118,19 @@ class GeneralizedAlpha(AbstractStructureSolver):
             "`rj.solvers.MuntheKaas()`."
         )
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """2."""
         return 2
 
-    def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
+    def func(self, terms, t0, y0, args) -> Y:
         """Vector field at a point, where the model has one."""
         return terms.vf(t0, y0, args)
 
-    def evaluations(self, solver_state: AlphaState) -> Any:
+    def evaluations(self, solver_state: AlphaState) -> Count:
         """Iterations of the last step."""
         return solver_state.evaluations
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> AlphaState:
+    def init(self, terms, t0, t1, y0, args) -> AlphaState:
         """Consistent accelerations, and the starting values of second order."""
         term, direction = unwrapped(terms)
         self.check_model(term.model)
@@ -153,8 +153,8 @@ class GeneralizedAlpha(AbstractStructureSolver):
         return AlphaState(rate + lead, rate, extra, h, jnp.zeros_like(y0), jnp.array(0))
 
     def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+        self, terms, t0, t1, y0, args, solver_state: AlphaState, made_jump
+    ) -> Stepped[AlphaState]:
         """One step from `t0` to `t1`."""
         term, direction = unwrapped(terms)
         unknowns, (t0, t1) = Unknowns(term.model), _times(direction, t0, t1)

@@ -1,35 +1,39 @@
 """Dense output on the group: that of a Runge-Kutta method, in the chart of its step."""
 
 import dataclasses
-from typing import Any
 
 import diffrax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ....annotations import DenseInfo, InterpolationClass, Scalar, Time, Vector, Y
 from ...dense import AbstractDenseOutput
 from .chart import Chart
 from .dynamics import Pose
+from .unknowns import Unknowns
 
 
 @dataclasses.dataclass(frozen=True)
 class InChart:
     """Makes a `ChartInterpolation` of an interpolation class; compares by that class."""
 
-    inner: Any
+    inner: InterpolationClass
 
-    def __call__(self, *, t0: Any, t1: Any, chart: Chart, inner: Any) -> "ChartInterpolation":
+    def __call__(
+        self, *, t0: Time, t1: Time, chart: Chart, inner: DenseInfo
+    ) -> "ChartInterpolation":
         return ChartInterpolation(t0, t1, chart, self.inner(t0=t0, t1=t1, **inner))
 
 
 class ChartInterpolation(AbstractDenseOutput):
     """Dense output of the coordinates in a chart, as unknowns: quaternions stay of unit length."""
 
-    t0: Any
-    t1: Any
+    t0: Time
+    t1: Time
     chart: Chart
     inner: diffrax.AbstractLocalInterpolation
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         return self.chart.point(self.inner.evaluate(t))
 
@@ -41,17 +45,17 @@ class PoseInterpolation(AbstractDenseOutput):
     run backwards.
     """
 
-    t0: Any
-    t1: Any
-    y0: Any
-    y1: Any
-    h: Any
-    w: Any
-    w_rate: Any
-    end: Any
-    unknowns: Any
+    t0: Time
+    t1: Time
+    y0: Vector
+    y1: Vector
+    h: Scalar
+    w: Float[Array, "L k"]
+    w_rate: Float[Array, "L k"]
+    end: Float[Array, "L k"]
+    unknowns: Unknowns
 
-    def at(self, t: Any) -> Any:
+    def at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         unknowns, layout = self.unknowns, self.unknowns.model.layout
         chart, h = Chart(self.y0, layout, "body"), self.h

@@ -1,23 +1,22 @@
 """Runge-Kutta-Munthe-Kaas methods."""
 
 import dataclasses
-from typing import Any
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ....annotations import Count, InterpolationClass, Stepped, Vector
+from ....formulations import NullSpace
 from ...continuous import continuous
-from ...step_results import ended
+from ...step_results import RESULTS, ended
 from ...terms import unwrapped
 from ...unrolled import MAX_STAGES, is_small, rate
 from .base import AbstractGroupSolver, chart_of, is_inside
 from .chart import velocity
 from .interpolation import InChart
 from .tableau import stacked, stages, tableau_of, weighted
-
-RESULTS: Any = diffrax.RESULTS
 
 
 class MuntheKaas(AbstractGroupSolver):
@@ -46,7 +45,7 @@ class MuntheKaas(AbstractGroupSolver):
     **Source:** Munthe-Kaas (1999); Terze (B.1), with $\mathrm{dexp}^{-1}$ for the printed `dexp`.
     """
 
-    solver: Any = eqx.field(default_factory=diffrax.Dopri5)
+    solver: diffrax.AbstractSolver = eqx.field(default_factory=diffrax.Dopri5)
     truncated: int | None = eqx.field(static=True, default=None)
 
     failure = "chart_left"
@@ -67,24 +66,22 @@ class MuntheKaas(AbstractGroupSolver):
         return tableau_of(self.solver).error is not None
 
     @property
-    def interpolation_cls(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the Runge-Kutta method, in the chart of the step."""
         return InChart(self.solver.interpolation_cls)
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int | None:
         """Order of the Runge-Kutta method, or what the truncation leaves of it."""
         order = self.solver.order(terms)
-        return order if self.truncated is None else min(order, self.truncated + 2)
+        return order if order is None or self.truncated is None else min(order, self.truncated + 2)
 
-    def evaluations(self, solver_state: Any) -> Any:
+    def evaluations(self, solver_state) -> Count:
         """The number of stages."""
         return jnp.asarray(len(tableau_of(self.solver).c))
 
-    def step(
-        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Any, made_jump: Any
-    ) -> tuple[Any, Any, Any, Any, diffrax.RESULTS]:
+    def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> Stepped[Vector]:
         """One step from `t0` to `t1`."""
-        model: Any = unwrapped(terms)[0].model
+        model: NullSpace = unwrapped(terms)[0].model
         tableau, chart = tableau_of(self.solver), chart_of(model, y0)
         zero, h = chart.zero, t1 - t0
 
@@ -109,7 +106,7 @@ class MuntheKaas(AbstractGroupSolver):
             error, result = ended(t0, t1, size, error, result)
         inner = dict(y0=zero, y1=u1)
         if type(self.solver) is not diffrax.Euler:
-            inner["k"] = jax.tree.map(lambda k: h.astype(k.dtype) * k, stacked(rates))
+            inner["k"] = jax.tree.map(lambda k: jnp.asarray(h, k.dtype) * k, stacked(rates))
         return y1, error, dict(chart=chart, inner=inner), low, result
 
 

@@ -1,12 +1,15 @@
 """Explicit Runge-Kutta tableaux, and their stages."""
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
 
 import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
+
+from ....annotations import Time, Y
 
 _RK4 = diffrax.ButcherTableau(
     c=np.array([0.5, 0.5, 1.0, 1.0]),
@@ -36,7 +39,7 @@ class RK4(diffrax.AbstractERK):
         diffrax.ThirdOrderHermitePolynomialInterpolation.from_k
     )
 
-    def order(self, terms: Any) -> int:
+    def order(self, terms) -> int:
         """4."""
         return 4
 
@@ -61,7 +64,7 @@ def tableau_of(solver: diffrax.AbstractSolver) -> Tableau:
     """
     if type(solver) is diffrax.Euler:
         return Tableau(np.zeros((1, 1)), np.ones(1), np.zeros(1), None)
-    tableau: Any = getattr(type(solver), "tableau", None)
+    tableau = getattr(type(solver), "tableau", None)
     if not isinstance(solver, diffrax.AbstractERK) or not isinstance(
         tableau, diffrax.ButcherTableau
     ):
@@ -78,8 +81,9 @@ def tableau_of(solver: diffrax.AbstractSolver) -> Tableau:
 
 
 def stages(
-    field: Callable[[Any, Any], Any], tableau: Tableau, t0: Any, t1: Any, zero: Any, in_line: bool
-) -> tuple[Any, Any]:
+    field: Callable[[Time, Y], tuple[Y, PyTree[Array]]], tableau: Tableau, t0: Time, t1: Time,
+    zero: Y, in_line: bool,
+) -> tuple[Y | list[Y], PyTree[Array]]:  # fmt: skip
     """All stages of a step from `zero`.
 
     **Arguments:** `field(t, u)`, a pytree like `zero`, and anything else that is to be collected;
@@ -110,11 +114,13 @@ def stages(
     return jax.lax.scan(turn, rates, inputs)
 
 
-def weighted(h: Any, weights: Any, rates: Any, zero: Any = None) -> Any:
+def weighted(
+    h: Time, weights: Sequence[float] | np.ndarray, rates: Y | list[Y], zero: Y = None
+) -> Y:
     """`h` times the weighted sum of rates, stacked or a list (without the zeros among weights)."""
     if not isinstance(rates, list):
-        weights = h * jnp.asarray(weights, jnp.result_type(h))
-        return jax.tree.map(lambda k: jnp.tensordot(weights.astype(k.dtype), k, axes=1), rates)
+        w = jnp.asarray(h * jnp.asarray(weights, jnp.result_type(h)))
+        return jax.tree.map(lambda k: jnp.tensordot(w.astype(k.dtype), k, axes=1), rates)
     used = [(float(w), rate) for w, rate in zip(weights, rates, strict=True) if w != 0]
     if not used:
         return zero
@@ -125,7 +131,7 @@ def weighted(h: Any, weights: Any, rates: Any, zero: Any = None) -> Any:
     return jax.tree.map(leaf, *(rate for _, rate in used))
 
 
-def stacked(rates: Any) -> Any:
+def stacked(rates: Y | list[Y]) -> Y:
     """Rates in a list, stacked."""
     if not isinstance(rates, list):
         return rates

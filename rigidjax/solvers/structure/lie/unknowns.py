@@ -1,12 +1,10 @@
 """Poses, twists and multipliers among the unknowns of a formulation."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....formulations import Absolute
+from ....formulations import Absolute, AbstractFormulation
 from ....gather_scatter import each
 from ....rotations.quaternion import Quaternion
 from .dynamics import Pose
@@ -20,7 +18,7 @@ class Unknowns(eqx.Module):
     **Arguments:** `model`, `Absolute(index=3)`, or `NullSpace` of bodies without joints.
     """
 
-    model: Any
+    model: AbstractFormulation
 
     @property
     def is_absolute(self) -> bool:
