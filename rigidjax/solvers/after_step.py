@@ -40,7 +40,6 @@ class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractRepeatable):
 
     @property
     def term_structure(self) -> PyTree[type[diffrax.AbstractTerm]]:
-        """Structure of the terms, as the wrapped solver."""
         return self.solver.term_structure
 
     @property
@@ -61,19 +60,15 @@ class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractRepeatable):
         return self.solver.root_find_max_steps  # pyright: ignore[reportAttributeAccessIssue]
 
     def order(self, terms) -> int | None:
-        """Order of the wrapped solver."""
         return self.solver.order(terms)
 
     def strong_order(self, terms) -> Number | None:
-        """Strong order of the wrapped solver."""
         return self.solver.strong_order(terms)
 
     def error_order(self, terms) -> Number | None:
-        """Order of the error estimate of the wrapped solver."""
         return self.solver.error_order(terms)
 
     def func(self, terms, t0, y0, args) -> Y:
-        """Vector field at a point."""
         return self.solver.func(terms, t0, y0, args)
 
 
@@ -179,7 +174,6 @@ class Recharted(AbstractAfterStep):
 
     @property
     def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Dense output of the wrapped solver."""
         return self.solver.interpolation_cls
 
     def after(self, t, y) -> tuple[Y, Jump, diffrax.RESULTS]:

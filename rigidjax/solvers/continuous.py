@@ -153,7 +153,6 @@ class ContinuousDopri8(diffrax.AbstractERK):
     interpolation_cls: ClassVar[Callable[..., WeightedInterpolation]] = _DOPRI8
 
     def order(self, terms) -> int:
-        """8."""
         return 8
 
 
@@ -169,7 +168,6 @@ class ContinuousKvaerno5(diffrax.AbstractESDIRK):
     root_find_max_steps: int = dataclasses.field(kw_only=True)
 
     def order(self, terms) -> int:
-        """5."""
         return 5
 
 

@@ -8,7 +8,6 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
@@ -267,7 +266,7 @@ def frozen(tree: T) -> T:
     return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)
 
 
-def length(t0: Time, t1: Time, dtype: DTypeLike) -> Scalar:
+def length(t0: Time, t1: Time, dtype: jnp.dtype) -> Scalar:
     """Length of a step; 1 if it has none, as for a trajectory that waits for others of a batch.
 
     What is computed then is thrown away, but has to be finite for the sake of derivatives.

@@ -1,6 +1,6 @@
 """Linear systems of the implicit solvers, by any solver of lineax."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import equinox.internal as eqxi
@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 from jax.flatten_util import ravel_pytree
-from jax.typing import DTypeLike
 from jaxtyping import Array, Num, PyTree
 
 from ..annotations import Matrix, Scalar
@@ -30,7 +29,7 @@ class Inverse(lx.AbstractLinearSolver):
     **Raises:** `ValueError` for an operator that is not square.
     """
 
-    def init(self, operator: lx.AbstractLinearOperator, options: dict[str, Any]) -> State:
+    def init(self, operator, options) -> State:
         """The inverse."""
         if operator.in_size() != operator.out_size():
             raise ValueError(
@@ -40,21 +39,19 @@ class Inverse(lx.AbstractLinearSolver):
         structures = operator.in_structure(), operator.out_structure()
         return inverse_of(operator.as_matrix()), eqxi.Static(structures)
 
-    def compute(
-        self, state: State, vector: PyTree[Array], options: dict[str, Any]
-    ) -> tuple[PyTree[Array], lx.RESULTS, dict[str, Any]]:
+    def compute(self, state: State, vector, options) -> tuple[PyTree[Array], lx.RESULTS, dict]:
         """A product with it."""
         inverse, structures = state
         value = inverse @ ravel_pytree(vector)[0]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structures.value[0])
         return ravel_pytree(zeros)[1](value), lx.RESULTS.successful, {}
 
-    def transpose(self, state: State, options: dict[str, Any]) -> tuple[State, dict[str, Any]]:
+    def transpose(self, state: State, options) -> tuple[State, dict]:
         """The transposed inverse."""
         inverse, structures = state
         return (inverse.T, eqxi.Static(structures.value[::-1])), {}
 
-    def conj(self, state: State, options: dict[str, Any]) -> tuple[State, dict[str, Any]]:
+    def conj(self, state: State, options) -> tuple[State, dict]:
         """The conjugate of the inverse."""
         inverse, structures = state
         return (jnp.conj(inverse), structures), {}
@@ -85,7 +82,7 @@ def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"], rates: Pairs
 
 
 def unfactored(
-    solver: lx.AbstractLinearSolver, n: int, dtype: DTypeLike, rates: Pairs = ()
+    solver: lx.AbstractLinearSolver, n: int, dtype: jnp.dtype, rates: Pairs = ()
 ) -> Factored:
     """Zeros of the structure of `factored`."""
     shapes = jax.eval_shape(
@@ -112,7 +109,7 @@ def solution(
 
 
 def inverse_size(
-    solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: DTypeLike
+    solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: jnp.dtype
 ) -> Scalar:
     """How large the inverse is, at least: its largest entry, or that of one product with it."""
     if isinstance(solver, Inverse):

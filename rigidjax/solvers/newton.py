@@ -58,10 +58,10 @@ class SimplifiedNewton(eqx.Module):
         return jnp.maximum(kappa, floor).astype(y.dtype)
 
 
-def default_newton() -> SimplifiedNewton:
+def default_newton(kappa: float | None = None) -> SimplifiedNewton:
     """A `SimplifiedNewton` that takes its tolerances from the step-size controller."""
     make: Any = diffrax.with_stepsize_controller_tols(SimplifiedNewton)  # pyright: ignore
-    return make()
+    return make(kappa=kappa)
 
 
 class NewtonSolution(NamedTuple):

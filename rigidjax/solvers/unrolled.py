@@ -51,12 +51,10 @@ class Unrolled(diffrax.AbstractWrappedSolver):
 
     @property
     def term_structure(self) -> type[diffrax.AbstractTerm]:
-        """Structure of the terms."""
         return diffrax.AbstractTerm
 
     @property
     def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Dense output of the wrapped solver."""
         return self.solver.interpolation_cls
 
     @property
@@ -64,19 +62,15 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         return self.solver.term_compatible_contr_kwargs
 
     def order(self, terms) -> int | None:
-        """Order of the wrapped solver."""
         return self.solver.order(terms)
 
     def strong_order(self, terms) -> Number | None:
-        """Strong order of the wrapped solver."""
         return self.solver.strong_order(terms)
 
     def error_order(self, terms) -> Number | None:
-        """Order of the error estimate of the wrapped solver."""
         return self.solver.error_order(terms)
 
     def func(self, terms, t0, y0, args) -> Y:
-        """Vector field at a point."""
         return terms.vf(t0, y0, args)
 
     def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
@@ -86,7 +80,6 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
-        """One step from `t0` to `t1`."""
         tableau = self.tableau
         dt = t1 - t0
         last = len(tableau.c) - 1
@@ -123,7 +116,6 @@ class StageLoop(Unrolled):
     """
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
-        """One step from `t0` to `t1`."""
         tableau, (start, tree) = self.tableau, ravel_pytree(y0)
         dt, count = jnp.asarray(t1 - t0, start.dtype), len(tableau.c) + 1
         weights = np.zeros((count, count))

@@ -1,6 +1,6 @@
 """Backward differentiation formulas."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -21,7 +21,7 @@ from ..linear import (
     solution,
     unfactored,
 )
-from ..newton import NewtonSolution, SimplifiedNewton, iterate
+from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
 from ..proposed import proposal
 from ..start import checked_start
 from ..step_results import ended, newton_result
@@ -69,8 +69,7 @@ class BDFState(NamedTuple):
 def _newton() -> SimplifiedNewton:
     # Tighter tolerances take more iterations than they save steps, by 1.2 to 1.5 times at 0.01;
     # at 0.3 steps are lost.
-    make: Any = diffrax.with_stepsize_controller_tols(SimplifiedNewton)  # pyright: ignore
-    return make(kappa=0.1)
+    return default_newton(kappa=0.1)
 
 
 class BDF(AbstractProposingSolver):
@@ -124,7 +123,6 @@ class BDF(AbstractProposingSolver):
         return checked_start(self, terms, t0, y0, eqs, state)
 
     def step(self, terms, t0, t1, y0, args, solver_state: BDFState, made_jump) -> Stepped[BDFState]:
-        """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         state, h = solver_state, length(t0, t1, y.dtype)

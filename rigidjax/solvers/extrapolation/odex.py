@@ -46,7 +46,6 @@ class Odex(AbstractExtrapolation):
     def step(
         self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
     ) -> Stepped[ExtrapolationState]:
-        """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         assert isinstance(eqs, Explicit)

@@ -66,7 +66,6 @@ class Seulex(AbstractExtrapolation):
     def step(
         self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
     ) -> Stepped[ExtrapolationState]:
-        """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         h = length(t0, t1, y.dtype)

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import lineax as lx
-from jax.typing import DTypeLike
-from jaxtyping import Array
 
 from ...annotations import Count, Flag, Norm, Scalar
 from ..implicit import solved
@@ -21,7 +19,7 @@ class Between(NamedTuple):
     found: Flag
 
 
-def nothing_between(stages: int, n: int, dtype: DTypeLike) -> Between:
+def nothing_between(stages: int, n: int, dtype: jnp.dtype) -> Between:
     """Of the shape of what `refined` finds after a step of so many stages with n unknowns."""
     return Between(jnp.zeros((2 * stages - 1, n), dtype), jnp.array(False))
 
@@ -50,7 +48,7 @@ def refined(
 
 def joined(
     step: Stages, Z: Staged, between: Between, linear_solver: lx.AbstractLinearSolver
-) -> Array:
+) -> Staged:
     """Increments of dense output, from the stages `Z` of a step to its end.
 
     What the finer polynomial misses the end by, an error of the step, is blended in. Where it was

@@ -126,7 +126,6 @@ class AbstractRadau(AbstractDAESolver):
     def step(
         self, terms, t0, t1, y0, args, solver_state: RadauState, made_jump
     ) -> Stepped[RadauState]:
-        """One step from `t0` to `t1`."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
         fixed, state = frozen((step, solver_state))

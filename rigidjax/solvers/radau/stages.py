@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from ...annotations import Matrix, Scalar, Time, Vector
@@ -106,7 +106,7 @@ def factors(
 
 
 def no_factors(
-    solver: lx.AbstractLinearSolver, n: int, dtype: DTypeLike, tableau: Tableau, rates: Pairs = ()
+    solver: lx.AbstractLinearSolver, n: int, dtype: jnp.dtype, tableau: Tableau, rates: Pairs = ()
 ) -> Factors:
     """Zeros of the structure of `factors`."""
     square, h = jax.ShapeDtypeStruct((n, n), dtype), jax.ShapeDtypeStruct((), dtype)

@@ -106,7 +106,6 @@ class AbstractOneStepSolver(AbstractStructureSolver):
         return self.first_memory(model, direction * jnp.asarray(t0), y0, memory)
 
     def step(self, terms, t0, t1, y0, args, solver_state: Memory, made_jump) -> Stepped[Memory]:
-        """One step from `t0` to `t1`."""
         term, direction = unwrapped(terms)
         t0, t1 = (jnp.asarray(direction * t, y0.dtype) for t in (t0, t1))
         y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)

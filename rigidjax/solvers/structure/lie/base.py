@@ -49,7 +49,6 @@ class AbstractGroupSolver(AbstractStructureSolver):
         return jnp.zeros_like(y0)
 
     def func(self, terms, t0, y0, args) -> Y:
-        """Vector field at a point."""
         return terms.vf(t0, y0, args)
 
 

@@ -41,15 +41,12 @@ class CommutatorFree4(AbstractGroupSolver):
     interpolation_cls: ClassVar[InterpolationClass] = _INTERPOLATION
 
     def order(self, terms) -> int:
-        """4."""
         return 4
 
     def evaluations(self, solver_state) -> Count:
-        """4."""
         return jnp.asarray(4)
 
     def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> Stepped[Vector]:
-        """One step from `t0` to `t1`."""
         model: NullSpace = unwrapped(terms)[0].model
         chart, h = chart_of(model, y0), t1 - t0
 

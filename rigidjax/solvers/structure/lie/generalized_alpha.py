@@ -119,7 +119,6 @@ class GeneralizedAlpha(AbstractStructureSolver):
         )
 
     def order(self, terms) -> int:
-        """2."""
         return 2
 
     def func(self, terms, t0, y0, args) -> Y:
@@ -155,7 +154,6 @@ class GeneralizedAlpha(AbstractStructureSolver):
     def step(
         self, terms, t0, t1, y0, args, solver_state: AlphaState, made_jump
     ) -> Stepped[AlphaState]:
-        """One step from `t0` to `t1`."""
         term, direction = unwrapped(terms)
         unknowns, (t0, t1) = Unknowns(term.model), _times(direction, t0, t1)
         dynamics, c = Dynamics(unknowns.model.mechanics), coefficients(self.spectral_radius)

@@ -80,7 +80,6 @@ class MuntheKaas(AbstractGroupSolver):
         return jnp.asarray(len(tableau_of(self.solver).c))
 
     def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> Stepped[Vector]:
-        """One step from `t0` to `t1`."""
         model: NullSpace = unwrapped(terms)[0].model
         tableau, chart = tableau_of(self.solver), chart_of(model, y0)
         zero, h = chart.zero, t1 - t0

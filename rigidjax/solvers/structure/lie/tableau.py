@@ -40,7 +40,6 @@ class RK4(diffrax.AbstractERK):
     )
 
     def order(self, terms) -> int:
-        """4."""
         return 4
 
 
