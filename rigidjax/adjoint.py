@@ -1,13 +1,12 @@
 """A diffrax adjoint that serves forward and reverse mode, of any order."""
 
-from typing import Any
-
 import diffrax
 import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
+from jaxtyping import PyTree
 
 from .evaluations import base_solver
 from .native.backend import LARGE, LARGE_IMPLICIT, checked_name, chosen
@@ -36,7 +35,7 @@ class AnyMode(diffrax.AbstractAdjoint):
     checkpoints: int | None = None
     backend: str = eqx.field(static=True, default="auto", converter=checked_name)
 
-    def loop(self, **kwargs: Any) -> Any:
+    def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
         """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
         solve, inputs = traced_solve(kwargs, self.checkpoints)
         if solve.closes_over_tracers():

@@ -1,7 +1,6 @@
 """Arguments of `simulate`: checked, and made into what diffrax takes."""
 
 import functools
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -57,8 +56,8 @@ def save_at(saveat, ts, t0, t1, dtype):
                 "`simulate(saveat=...)` takes one set of times, not `SaveAt(subs=...)`; for "
                 "several use `diffrax.diffeqsolve` with `model.vector_field`."
             )
-        subs: Any = saveat.subs
-        if only_dense or subs.ts is None:
+        subs = saveat.subs
+        if subs is None or subs.ts is None:
             return saveat
         ts = sample_times(subs.ts, t0, t1, dtype, "simulate(saveat=SaveAt(ts=...))")
         return eqx.tree_at(lambda s: s.subs.ts, saveat, ts)

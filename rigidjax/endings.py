@@ -1,13 +1,15 @@
 """What a run saved, and how it ended: results by name, singularities, failures."""
 
-from typing import Any
+from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
+from .annotations import Flag
 from .checks import checked_with_derivatives
 from .formulations.charts import split_chart
 from .meshes import as_one
@@ -51,7 +53,7 @@ def project_saved(solver, ts, ys, t0, y0):
 class OfProjected(eqx.Module):
     """A function of what is saved that gets projected unknowns, as those of steps are."""
 
-    function: Any
+    function: Callable[..., PyTree]
     solver: Projected
 
     def __call__(self, t, y, args):
@@ -74,8 +76,8 @@ def with_singularity(model, event):
 
     crossings = [crossing(i) for i in range(model.layout.num_rotations)]
     none = [None] * len(crossings)
-    conditions: Any = {"singular": {"near": near, "crossings": crossings}}
-    directions: Any = {"singular": {"near": None, "crossings": none}}
+    conditions: dict[str, PyTree] = {"singular": {"near": near, "crossings": crossings}}
+    directions: dict[str, PyTree] = {"singular": {"near": None, "crossings": none}}
     if event is None:
         return diffrax.Event(conditions)
     conditions["user"], directions["user"] = event.cond_fn, event.direction
@@ -102,7 +104,7 @@ def result_of_signals(result, model, t0, t1):
     return RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
 
 
-def spoiled_if_failed(solution: Solution, okay: Any) -> Solution:
+def spoiled_if_failed(solution: Solution, okay: Flag) -> Solution:
     """NaN in the place of what a failed run saved, and of its derivatives; its times stay."""
     factor = jnp.where(okay, 1.0, jnp.nan)
     parts = lambda s: (s.ys, s.interpolation)  # noqa: E731
@@ -116,7 +118,7 @@ def spoiled_if_failed(solution: Solution, okay: Any) -> Solution:
     )
 
 
-def thrown(solution: Solution, okay: Any, traced: bool) -> Solution:
+def thrown(solution: Solution, okay: Flag, traced: bool) -> Solution:
     """The solution; `SimulationError` for one that failed, when it is computed if it is traced."""
     result = solution.result
     if traced:

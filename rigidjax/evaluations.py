@@ -1,13 +1,14 @@
 """Counting the evaluations of the vector field."""
 
 import itertools
-from typing import Any
+from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
 import jax
 import numpy as np
 
+from .annotations import Args, Time, Y
 from .solvers.after_step import AbstractAfterStep, Projected, Recharted
 from .solvers.knots import Pinned
 from .solvers.unrolled import StageLoop, Unrolled
@@ -56,10 +57,10 @@ def _is_fresh(solver):
 class Counted(eqx.Module):
     """A vector field that counts its evaluations, Jacobian columns apart, on the host."""
 
-    vector_field: Any
-    number: Any
+    vector_field: Callable[..., Y]
+    number: np.ndarray
 
-    def __call__(self, t: Any, y: Any, args: Any) -> Any:
+    def __call__(self, t: Time, y: Y, args: Args) -> Y:
         return _counted(self.vector_field, self.number, t, y, args)
 
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer, eval_context
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 Rows = TypeVar("Rows")
@@ -44,7 +45,7 @@ def _rows(values, rows):
     return values.at[rows].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def stacked(values: Sequence[Any]) -> Array:
+def stacked(values: Sequence[ArrayLike]) -> Array:
     """Arrays or numbers of one shape and dtype as rows of one array; those that are known are
     copied on the host, which costs no operation."""
     traced = [k for k, value in enumerate(values) if isinstance(value, Tracer)]

@@ -6,19 +6,18 @@ at once on two cores wait for ever. Derivatives are products of matrices.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
-from jaxtyping import Array, Num
+from jaxtyping import Array, Num, PyTree
 
 from .native.expansions import EXPANSIONS
 
 
-def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
+def one_by_one(function: Callable[..., PyTree[Array]]) -> Callable[..., PyTree[Array]]:
     """The function, applied to one matrix after another in batches on the CPU."""
     mapped = custom_vmap(function)
 
@@ -40,8 +39,8 @@ def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_kernel(
-    name: str, lapack: Callable[..., Any], loop: Callable[..., Any]
-) -> Callable[..., Any]:
+    name: str, lapack: Callable[..., PyTree[Array]], loop: Callable[..., PyTree[Array]]
+) -> Callable[..., PyTree[Array]]:
     """An operation on a matrix by LAPACK, that native kernels know by its name.
 
     **Arguments:** `name`, of the operation in a jaxpr; `lapack`; `loop`, what a kernel is made of

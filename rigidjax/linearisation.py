@@ -1,12 +1,13 @@
 """Equilibria, and small motions about them on the motions that joints and loops allow."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import NDArray
 
 from .checks import ArrayInput, is_traced
 from .formulations import AbstractMinimalRates, Charted
@@ -19,6 +20,8 @@ from .system.constraints import loop_gradient
 _STEPS, _HALVINGS, _LONGEST = 60, 30, 0.5
 # Singular values of the gradient of the loops below this part of the largest one count as zero.
 _CUTOFF = 1e-8
+
+Complex = NDArray[np.complexfloating]
 
 
 class Linearisation(eqx.Module):
@@ -38,25 +41,25 @@ class Linearisation(eqx.Module):
     labels: tuple[str, ...] = eqx.field(static=True)
 
     @property
-    def eigenvalues(self) -> Any:
+    def eigenvalues(self) -> Complex:
         """Eigenvalues of `matrix`, (2 r,), 1/s, by size of imaginary part, then by real part."""
         return self._sorted()[0]
 
     @property
-    def modes(self) -> Any:
+    def modes(self) -> np.ndarray:
         r"""Shapes of the modes in the minimal velocities, (f, 2 r), one for each eigenvalue."""
         vectors = self._sorted()[1]
         shapes = np.asarray(self.directions) @ vectors[: len(vectors) // 2]
         return shapes / np.linalg.norm(shapes, axis=0)
 
     @property
-    def frequencies(self) -> Any:
+    def frequencies(self) -> np.ndarray:
         """Frequencies of the modes that oscillate, rad/s, rising."""
         values = self.eigenvalues
         return values.imag[values.imag > 0]
 
     @property
-    def damping_ratios(self) -> Any:
+    def damping_ratios(self) -> np.ndarray:
         """Damping of the modes of `frequencies`, as a part of critical damping."""
         values = self.eigenvalues
         values = values[values.imag > 0]
@@ -65,11 +68,11 @@ class Linearisation(eqx.Module):
     @property
     def is_stable(self) -> bool:
         """Whether no mode grows, up to round-off."""
-        values: Any = self.eigenvalues
+        values = self.eigenvalues
         return bool(np.all(values.real <= 1e-7 * max(1.0, np.max(np.abs(values), initial=0.0))))
 
-    def _sorted(self) -> tuple[Any, Any]:
-        values: Any
+    def _sorted(self) -> tuple[Complex, Complex]:
+        values: Complex
         values, vectors = np.linalg.eig(np.asarray(self.matrix))
         order = np.lexsort((values.real, np.round(np.abs(values.imag), 12)))
         return values[order], vectors[:, order]

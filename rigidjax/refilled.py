@@ -7,12 +7,13 @@ takes a hundred times longer than the rest keeps one lane, not all members, busy
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
+from jaxtyping import Array, Bool, Int
 
 from .native.emitter import cost
 
@@ -30,7 +31,7 @@ _ASIDE, _WASTE = 4, 16
 _ANY, _SAME = "unvmap_any", "nonbatchable"
 
 
-def evaluate(closed: ClosedJaxpr, args: list[Any]) -> list[Any]:
+def evaluate(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
     """Results of a program; batches of its outermost loops are refilled as members finish.
 
     Values are those of `jax.vmap` of the program, to round-off. Not to be differentiated.
@@ -52,7 +53,7 @@ def evaluate(closed: ClosedJaxpr, args: list[Any]) -> list[Any]:
     return _run(closed, args, equation)
 
 
-def _alone(closed: ClosedJaxpr, args: list[Any]) -> list[Any]:
+def _alone(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
     """The condition or the body of a loop, where each member says for itself whether it goes on."""
     asked = {out for out in closed.jaxpr.outvars if not isinstance(out, Literal)}
     for eqn in reversed(closed.jaxpr.eqns):
@@ -70,7 +71,7 @@ def _alone(closed: ClosedJaxpr, args: list[Any]) -> list[Any]:
 def _run(closed, args, equation):
     """Results of a program, of whose equations some are computed by `equation`."""
     jaxpr = closed.jaxpr
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env: dict[Var, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env |= dict(zip(jaxpr.invars, args, strict=True))
 
     def read(atom):
@@ -93,24 +94,24 @@ def _bound(eqn, args):
 class _Loop(NamedTuple):
     """A loop of one member: its equation, and the constants of its condition and of both."""
 
-    eqn: Any
+    eqn: JaxprEqn
     first: int
     second: int
 
     @classmethod
-    def of(cls, eqn: Any) -> "_Loop":
+    def of(cls, eqn: JaxprEqn) -> "_Loop":
         first = eqn.params["cond_nconsts"]
         return cls(eqn, first, first + eqn.params["body_nconsts"])
 
-    def running(self, consts: list[Any], carry: list[Any]) -> Any:
+    def running(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
         """The condition: of a member that is a batch itself, one for each part of it."""
         return _alone(self.eqn.params["cond_jaxpr"], [*consts[: self.first], *carry])[0]
 
-    def goes_on(self, consts: list[Any], carry: list[Any]) -> Any:
+    def goes_on(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
         """Whether there is another turn."""
         return jnp.any(self.running(consts, carry))
 
-    def turn(self, consts: list[Any], carry: list[Any]) -> list[Any]:
+    def turn(self, consts: list[Array], carry: list[Array]) -> list[Array]:
         """What is carried after one more turn."""
         after = _alone(self.eqn.params["body_jaxpr"], [*consts[self.first :], *carry])
         running = self.running(consts, carry)
@@ -118,7 +119,7 @@ class _Loop(NamedTuple):
             return after
         return [_chosen(running, new, x) for new, x in zip(after, carry, strict=True)]
 
-    def each(self, wanted: list[bool]) -> Callable[..., list[Any]]:
+    def each(self, wanted: list[bool]) -> Callable[..., list[Array]]:
         """The loop as a function of its operands; batches of it are refilled."""
 
         def alone(*args):
@@ -148,10 +149,10 @@ def _by_lanes(alone, loop, wanted):
 class _Lanes(NamedTuple):
     """Members at work: their numbers, whether they go on, their own constants, what they carry."""
 
-    numbers: Any
-    alive: Any
-    consts: list[Any]
-    carry: list[Any]
+    numbers: Int[Array, " L"] | None
+    alive: Bool[Array, " L"]
+    consts: list[Array]
+    carry: list[Array]
 
 
 class _Batch:

@@ -10,6 +10,8 @@ import jax
 import jax.extend
 import jax.numpy as jnp
 
+from .annotations import Count, Scalar
+
 # In a run diffrax knows its own results only. This one, of an iterative linear solver that is of no
 # use here, stands for `RESULTS.joints_open` there.
 JOINTS_OPEN: Any = diffrax.RESULTS.stagnation
@@ -61,9 +63,9 @@ failures_kept = jax.make_user_context(False)
 class Noted(NamedTuple):
     """How a run ended: its failure or `successful`, its steps, the last time that it came to, s."""
 
-    failure: Any
-    num_steps: Any
-    reached: Any
+    failure: RESULTS
+    num_steps: Count
+    reached: Scalar
 
     @classmethod
     def of(cls, solution: Any) -> "Noted":

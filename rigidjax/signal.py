@@ -1,14 +1,15 @@
 """A measured function of time: a table of samples, and how it goes on between them."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
+from .annotations import Count, Flag, Jump, T, Time
 from .checks import ArrayInput, as_leaf, finite_leaf, is_traced, times_of_samples
 
 Interpolation = Literal["linear", "hold", "cubic"]
@@ -26,8 +27,8 @@ class Place(NamedTuple):
     """
 
     passed: Int[Array, ""]
-    before: Any
-    after: Any
+    before: Flag
+    after: Flag
     knot: Float[Array, ""]
 
 
@@ -109,20 +110,20 @@ class Signal(eqx.Module):
         """Whether the function itself is discontinuous at samples."""
         return self.interpolation == "hold" or self.extrapolation == "zero"
 
-    def knot(self, index: Any) -> Float[Array, ""]:
+    def knot(self, index: Count) -> Float[Array, ""]:
         """Time at which a sample acts, delay included; infinite behind the last one."""
         last = len(self.ts) - 1
         ts = jax.lax.stop_gradient(self.ts)
         t = jnp.where(index > last, jnp.inf, ts[jnp.clip(index, 0, last)])
         return t if self.delay is None else t + self.delay
 
-    def span(self) -> tuple[Any, Any]:
+    def span(self) -> tuple[Time, Time]:
         """First and last time of the table, delay included, s."""
         xp = jnp if is_traced(self) else np
         ts, delay = xp.asarray(self.ts), 0.0 if self.delay is None else xp.asarray(self.delay)
         return ts[0] + delay, xp.max(xp.where(xp.isfinite(ts), ts, ts[0])) + delay
 
-    def is_left(self, t0: Any, t1: Any) -> Any:
+    def is_left(self, t0: Time, t1: Time) -> Jump | np.bool_:
         """Whether a run from `t0` to `t1` goes beyond a table that must not be left."""
         (first, last), allowed = self.span(), _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
         early = first - t0 > allowed * (abs(first) + abs(t0))
@@ -151,7 +152,7 @@ class Signal(eqx.Module):
         after = ~jnp.isfinite(self.knot(low))
         return Place(low, low == 0, after, self.knot(jnp.maximum(low - 1, 0)))
 
-    def left(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool) -> Any:
+    def left(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool) -> Flag:
         """The same of a step, which may go across no sample; by those that are near."""
         if self.extrapolation != "error":
             return jnp.array(False)
@@ -186,7 +187,7 @@ class Signal(eqx.Module):
         scaled = [self.gain * first + self.bias, *(self.gain * c for c in higher)]
         return Piece(self.knot(k), tuple(scaled))
 
-    def _polynomial(self, k: Any) -> list[Array]:
+    def _polynomial(self, k: Count) -> list[Array]:
         ts = jax.lax.stop_gradient(self.ts)
         h, v0, v1 = ts[k + 1] - ts[k], self.values[k], self.values[k + 1]
         h = jnp.where(jnp.isfinite(h), h, 1.0)
@@ -214,19 +215,19 @@ class Piece(eqx.Module):
         return total
 
 
-def signals_of(tree: Any) -> list[Signal]:
+def signals_of(tree: PyTree) -> list[Signal]:
     """All signals in a pytree, in its order."""
     return [leaf for leaf in jax.tree.leaves(tree, is_leaf=_is_signal) if _is_signal(leaf)]
 
 
-def with_signals(tree: Any, replace: Callable[[Signal], Any]) -> Any:
+def with_signals(tree: T, replace: Callable[[Signal], PyTree]) -> T:
     """The pytree with something else in the place of each signal."""
     return jax.tree.map(
         lambda leaf: replace(leaf) if _is_signal(leaf) else leaf, tree, is_leaf=_is_signal
     )
 
 
-def check_motion_signals(kind: str, motion: Any) -> None:
+def check_motion_signals(kind: str, motion: PyTree) -> None:
     """Raise `ValueError` for a prescribed motion by a signal that has no rates, or not always."""
     for signal in signals_of(motion):
         if signal.interpolation != "cubic" or signal.extrapolation != "error":
@@ -237,11 +238,11 @@ def check_motion_signals(kind: str, motion: Any) -> None:
             )
 
 
-def _is_signal(leaf: Any) -> bool:
+def _is_signal(leaf: object) -> bool:
     return isinstance(leaf, Signal)
 
 
-def _number(value: Any, argument: str, *shapes: tuple[int, ...]) -> Array:
+def _number(value: ArrayInput, argument: str, *shapes: tuple[int, ...]) -> Array:
     return finite_leaf(value, f"Signal({argument}=...)", *(shapes or ((),)))
 
 

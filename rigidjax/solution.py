@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import diffrax
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from .formulations import AbstractFormulation
 from .formulations.charts import split_chart
@@ -34,14 +35,14 @@ class Solution(eqx.Module):
     """
 
     model: AbstractFormulation
-    ts: Any
-    ys: Any
-    stats: dict[str, Any]
+    ts: PyTree[Float[Array, " T"]]
+    ys: PyTree[Float[Array, "T ..."]]
+    stats: dict[str, PyTree]
     result: RESULTS
-    event_mask: Any
-    interpolation: Any
-    solver_state: Any
-    controller_state: Any
+    event_mask: PyTree
+    interpolation: diffrax.DenseInterpolation | None
+    solver_state: PyTree
+    controller_state: PyTree
 
     @property
     def states(self) -> State:
@@ -112,8 +113,7 @@ class Solution(eqx.Module):
         if not np.max(known, initial=0.0) > closed_gap(gaps.dtype):
             return ()
         where = np.unravel_index(np.argmax(known), known.shape)
-        system: Any = self.model.system
-        joint = system.closing_names[where[-1]]
+        joint = self.model.multibody.closing_names[where[-1]]
         run = f" of run {', '.join(map(str, where[:-2]))}" if gaps.ndim > 2 else ""
         return (
             f"The joint {joint!r} is open by {known[where]:.3g} (of the size of the mechanism, or "

@@ -2,14 +2,14 @@
 
 import functools
 import sys
-from typing import Any
+from collections.abc import Hashable
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
-from jax.extend.core import jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from . import refilled
 from .evaluations import explicit_evaluations
@@ -78,8 +78,8 @@ class TracedSolve:
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
         self.asked = "auto"
         self.backend = Backend("xla")
-        self.kernels: dict[Any, Any] = {}
-        self.jaxpr: Any = None
+        self.kernels: dict[Hashable, tuple[ClosedJaxpr, bool]] = {}
+        self.jaxpr: ClosedJaxpr
         self.out_inexact = ()
         self.out_treedef = None
         self.out_static = None

@@ -1,9 +1,8 @@
 """Absolute coordinates: redundant positions and velocities."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
@@ -49,7 +48,7 @@ class Absolute(AbstractAbsolute):
     index: int = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
     stabilized: bool = eqx.field(static=True)
-    baumgarte: tuple[Any, Any] | None
+    baumgarte: tuple[ArrayLike, ArrayLike] | None
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class Absolute(AbstractAbsolute):
         index: int = 0,
         recharting: bool = True,
         stabilized: bool = False,
-        baumgarte: tuple[Any, Any] | None = None,
+        baumgarte: tuple[ArrayLike, ArrayLike] | None = None,
     ):
         if index not in (0, 1, 2, 3):
             raise ValueError(

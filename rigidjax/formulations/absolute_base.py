@@ -2,14 +2,16 @@
 
 import abc
 import functools
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from ..annotations import Args
 from ..gather_scatter import each
 from ..system import has_joints
 from ..system.constraints import project_twists
@@ -37,7 +39,7 @@ class AbstractAbsolute(AbstractFormulation):
 
     index: eqx.AbstractVar[int]
     stabilized: eqx.AbstractVar[bool]
-    baumgarte: eqx.AbstractVar[tuple[Any, Any] | None]
+    baumgarte: eqx.AbstractVar[tuple[ArrayLike, ArrayLike] | None]
     needs_all_mass: ClassVar[bool] = True
 
     @property
@@ -87,7 +89,7 @@ class AbstractAbsolute(AbstractFormulation):
             *(max(self.index, 2),) * self.num_algebraic,
         )
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         if self.index != 0:
             raise ValueError(
                 f"`{type(self).__name__}(index={self.index})` is a differential-algebraic "

@@ -1,26 +1,19 @@
 """What every way to write the equations of motion provides."""
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Args
 from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
 from ..rotations.so3 import cross, multiply
 from ..state import State
 from ..system import has_joints
 from ..system.dynamics import eliminates
-from .charts import (
-    Charted,
-    Unknowns,
-    chart_limit,
-    move_chart,
-    needs_no_reference,
-    split_chart,
-)
+from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
 from .compiled import compiled
 from .coordinates import AbstractCoordinates
 from .joint_checks import check_joints
@@ -45,7 +38,7 @@ class AbstractFormulation(AbstractCoordinates):
         return id(self)
 
     @abc.abstractmethod
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         r"""Right-hand side $\dot y$."""
 
     @abc.abstractmethod

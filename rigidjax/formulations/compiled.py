@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..checks import is_traced
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+_Method = TypeVar("_Method", bound=Callable[..., object])
 
 
 def compiled(method: _Method) -> _Method:

@@ -1,11 +1,12 @@
 """Hamilton's equations in quaternions and their momenta."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Args
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..rotations import so3
@@ -107,7 +108,7 @@ class Hamiltonian(AbstractFormulation):
         values, _ = split_chart(y)
         return self.layout.poses(values)[1], self.layout.twists(values)[1]
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         model = self.ready()
         mechanics, layout, kinematics = model.mechanics, self.layout, model.kinematics(t, y)
         wrenches = mechanics.applied(t, kinematics)

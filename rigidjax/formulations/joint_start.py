@@ -1,10 +1,11 @@
 """Runs that start from the coordinates and rates of joints."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Args
 from ..checks import ArrayInput, as_leaf, finite, float_array
 from ..joints.base import replaced
 from ..rotations.base import AbstractRotation
@@ -103,7 +104,7 @@ class JointStart(AbstractFormulation):
     def accelerations(self, t, y):
         return self.model.accelerations(t, y)
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         return self.model.vector_field(t, y, args)
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:

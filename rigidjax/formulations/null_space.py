@@ -1,12 +1,13 @@
 """Null-space coordinates: redundant positions, minimal velocities."""
 
 import abc
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from ..annotations import Args
 from ..bodies.fixed_point import FixedPointBody
 from ..gather_scatter import each
 from ..joints.base import replaced
@@ -48,7 +49,7 @@ class AbstractNullSpace(AbstractMinimalRates):
         at = self.at(t, y)
         return at.poses, at.places, tree_twists(at.mechanics, at.t, at.poses, at.places, at.nu)
 
-    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Any = None) -> Unknowns:
+    def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         return self._field(t, y)
 
     @compiled

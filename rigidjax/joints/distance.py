@@ -8,14 +8,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check, vector_leaf
 from ..rotations.so3 import dot
-from .base import (
-    AbstractJoint,
-    Relative,
-    Vector,
-    aligned,
-    check_names,
-    no_twist,
-)
+from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist
 
 
 class Distance(AbstractJoint):

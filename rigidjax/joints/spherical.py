@@ -8,15 +8,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, vector_leaf
 from ..rotations.so3 import exp, log
-from .base import (
-    AbstractJoint,
-    Relative,
-    Vector,
-    aligned,
-    check_names,
-    no_twist,
-    turned,
-)
+from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist, turned
 
 
 class Spherical(AbstractJoint):

@@ -6,15 +6,7 @@ from typing import NamedTuple
 from ..bodies import Body
 from ..checks import did_you_mean
 from ..forces import AbstractForce, Gravity, Spring, TorsionSpring
-from ..joints import (
-    AbstractJoint,
-    Cylindrical,
-    Distance,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Universal,
-)
+from ..joints import AbstractJoint, Cylindrical, Distance, Prismatic, Revolute, Spherical, Universal
 from ..system import System
 from .problem import Problem
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -93,7 +92,7 @@ class _Held(eqx.Module):
         return self.coordinate + self.rate * t
 
 
-def _driven(system: System, given: Mapping[str, Any]) -> State:
+def _driven(system: System, given: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> State:
     """As `jointed_state`: joints are given motions, under which the others are closed."""
     for name in given:
         joint = system.joints[system.joint_index(name)]

@@ -1,18 +1,20 @@
 """Discrete adjoints: reverse mode that walks backwards over the recorded steps of a run."""
 
-from typing import Any
+from jaxtyping import Array, Float
 
+from ..annotations import Y
 from . import explicit, steps
+from .boundaries import Tree
 
 
-def is_supported(kwargs: dict[str, Any]) -> bool:
+def is_supported(kwargs: Tree) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
     return explicit.is_supported(kwargs) or steps.is_supported(kwargs)
 
 
 def cotangents(
-    kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, wanted: dict[str, Any], batched: bool
-) -> dict[str, Any]:
+    kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree, batched: bool
+) -> Tree:
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `ct_ts`, `ct_ys`, as `save_state.ts` and

@@ -1,14 +1,20 @@
 """How the boundaries of the steps move, backwards."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import diffrax
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
+from ..annotations import Scalar, Vector
 from ..solvers.knots import delays_of
 
+# The arguments of `AbstractAdjoint.loop` by name, or something for each of their leaves.
+Tree = dict[str, PyTree]
 
-def do_move(wanted: dict[str, Any]) -> bool:
+
+def do_move(wanted: Tree) -> bool:
     """Whether cotangents of times are wanted.
 
     Those of the start, the first step, the end, of what is saved, or of delays of signals.
@@ -26,14 +32,14 @@ class Boundaries(NamedTuple):
     `record.Record.motions`); `later`, of the boundary behind the step in hand.
     """
 
-    sources: Any
-    later: Any
+    sources: Vector
+    later: Scalar
 
-    def before(self, motion: Any, bar_start: Any, bar_end: Any) -> "Boundaries":
+    def before(self, motion: Vector, bar_start: Scalar, bar_end: Scalar) -> "Boundaries":
         """With the cotangents of the start and the end of a step, whose end moves by `motion`."""
         return Boundaries(self.sources + (bar_end + self.later) * motion, bar_start)
 
-    def collected(self, out: dict[str, Any]) -> dict[str, Any]:
+    def collected(self, out: Tree) -> Tree:
         """The cotangents `out` of the arguments with those of their times."""
         start, planned, end, *delays = self.sources
         if delays:
@@ -45,6 +51,6 @@ class Boundaries(NamedTuple):
         return {**out, "t1": end, "init_state": state}
 
 
-def behind(end: Any, controller: Any) -> Boundaries:
+def behind(end: Scalar, controller: diffrax.AbstractStepSizeController) -> Boundaries:
     """Behind the last step, with the cotangent of its end."""
     return Boundaries(jnp.zeros(3 + len(delays_of(controller)), end.dtype), end)

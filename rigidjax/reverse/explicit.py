@@ -25,7 +25,6 @@ alone the gradient of the heavy top took 13 ms instead of 24 ms, of a run of 2.6
 """
 
 import math
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -34,16 +33,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
 
+from ..annotations import Y
 from ..solvers.after_step import AbstractAfterStep, Projected, Recharted
 from ..solvers.knots import KnotController, Pinned
 from ..solvers.terms import unwrapped
 from ..solvers.unrolled import StageLoop, Unrolled, is_small, rate
-from .boundaries import behind, do_move
+from .boundaries import Tree, behind, do_move
 from .record import is_recordable, put, recorded, take
 
 
-def is_supported(kwargs: dict[str, Any]) -> bool:
+def is_supported(kwargs: Tree) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
     controller = kwargs["stepsize_controller"]
     if type(controller) is KnotController:
@@ -57,31 +58,31 @@ def is_supported(kwargs: dict[str, Any]) -> bool:
     )
 
 
-def _tableau(solver: Any) -> diffrax.ButcherTableau | None:
+def _tableau(solver: diffrax.AbstractSolver) -> diffrax.ButcherTableau | None:
     if type(solver) in (Projected, Recharted, Pinned, Unrolled, StageLoop):
-        return _tableau(solver.solver)
+        return _tableau(solver.solver)  # pyright: ignore[reportAttributeAccessIssue]
     if not issubclass(type(solver), diffrax.AbstractERK):
         return None
-    tableau = type(solver).tableau
+    tableau = type(solver).tableau  # pyright: ignore[reportAttributeAccessIssue]
     return tableau if isinstance(tableau, diffrax.ButcherTableau) else None
 
 
-def _is_written_out(solver: Any) -> bool:
+def _is_written_out(solver: diffrax.AbstractSolver) -> bool:
     """Whether stages are."""
     while type(solver) in (Projected, Recharted, Pinned):
-        solver = solver.solver
+        solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return type(solver) is Unrolled
 
 
-def _pinned(solver: Any) -> Pinned | None:
+def _pinned(solver: diffrax.AbstractSolver) -> Pinned | None:
     while type(solver) in (Projected, Recharted):
-        solver = solver.solver
+        solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return solver if type(solver) is Pinned else None
 
 
 def cotangents(
-    kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, wanted: dict[str, Any], batched: bool
-) -> dict[str, Any]:
+    kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree, batched: bool
+) -> Tree:
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
     Arguments and result as in `rigidjax.reverse.cotangents`.
@@ -112,7 +113,8 @@ class _Run:
         self.phi, self.phi_static = eqx.partition(solver, eqx.is_inexact_array)
         self.saved_ts = kwargs["saveat"].subs.ts
         self.pinned = _pinned(solver)
-        tableau: Any = _tableau(solver)
+        tableau = _tableau(solver)
+        assert tableau is not None
         s = len(tableau.c) + 1
         A, b = np.zeros((s, s)), np.asarray(tableau.b_sol)
         for i, row in enumerate(tableau.a_lower):

@@ -1,34 +1,37 @@
 """The steps of a run, recorded for the discrete adjoint."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import diffrax
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
 
+from ..annotations import Count, Scalar, T
 from ..solvers.counting import CountingController
 from ..solvers.knots import delays_of, knots_of
+from .boundaries import Tree
 
 
 class Record(NamedTuple):
     """What is kept of a run; all trajectories of a batch share its indices."""
 
-    boundaries: Any  # of the steps; a step of length zero is none
-    count: Any  # number of steps, the longest of a batch
-    start: Any  # first boundary
-    end: Any  # last boundary
-    motions: (
-        Any  # derivatives of the boundaries by start, planned end of the first step, end, delays
-    )
-    states: Any  # at the start of every segment
+    boundaries: Float[Array, " N"]  # of the steps; a step of length zero is none
+    # Number of steps, the longest of a batch.
+    count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
+    start: Scalar  # first boundary
+    end: Scalar  # last boundary
+    # Derivatives of the boundaries by start, planned end of the first step, end, delays.
+    motions: Float[Array, "N 3+D"] | None
+    states: PyTree[Array]  # at the start of every segment
 
 
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
-def is_recordable(kwargs: dict[str, Any]) -> bool:
+def is_recordable(kwargs: Tree) -> bool:
     """Whether `recorded` makes the run of these arguments, and all of what it saves."""
     saveat, subs = kwargs["saveat"], kwargs["saveat"].subs
     return (
@@ -43,7 +46,7 @@ def is_recordable(kwargs: dict[str, Any]) -> bool:
 
 
 def recorded(
-    kwargs: dict[str, Any], segment: int, state_of: Callable[[Any, Any], Any], moves: bool
+    kwargs: Tree, segment: int, state_of: Callable[[PyTree, PyTree], PyTree], moves: bool
 ) -> Record:
     """The run again, with its step boundaries and every `segment`-th state.
 
@@ -134,7 +137,7 @@ def recorded(
     return Record(boundaries, count, init.tprev, run["t"], motions, states)
 
 
-def table(rows: int, first: Any) -> Any:
+def table(rows: int, first: T) -> T:
     """Tables with `first`, leaf by leaf, in the first row. The others are not filled in.
 
     To fill in as many rows as a run may have steps would take a kernel longer than a short run.
@@ -147,7 +150,7 @@ def table(rows: int, first: Any) -> Any:
     return jax.tree.map(leaf, first)
 
 
-def put(buffers: Any, i: Any, tree: Any) -> Any:
+def put(buffers: T, i: int | Count, tree: PyTree[Array]) -> T:
     """`buffer.at[i].set(x)`, leaf by leaf, for an index within bounds.
 
     The check of the bounds makes it a scatter otherwise.
@@ -157,7 +160,7 @@ def put(buffers: Any, i: Any, tree: Any) -> Any:
     )
 
 
-def take(buffers: Any, i: Any) -> Any:
+def take(buffers: T, i: Count) -> T:
     """`buffer[i]`, leaf by leaf, for an index within bounds."""
     return jax.tree.map(
         lambda buffer: jax.lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False), buffers

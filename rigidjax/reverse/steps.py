@@ -15,21 +15,22 @@ Trajectories of a batch walk together as in `explicit`.
 """
 
 import math
-from typing import Any
 
 import diffrax
 import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ..annotations import Y
 from ..solvers.after_step import Projected, Recharted
 from ..solvers.base import AbstractDAESolver
 from ..solvers.counting import CountingController, CountingSolver
 from ..solvers.knots import KnotController, Pinned
 from ..solvers.predictive import PredictiveController
 from ..solvers.proposed import ProposedStepController
-from .boundaries import Boundaries, behind, do_move
+from .boundaries import Boundaries, Tree, behind, do_move
 from .record import Record, is_recordable, put, recorded, take
 
 # Bytes of a record of all steps. To fill it with zeros takes 0.4 ms.
@@ -43,7 +44,7 @@ _CONTROLLERS = (
 )
 
 
-def is_supported(kwargs: dict[str, Any]) -> bool:
+def is_supported(kwargs: Tree) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
     while type(solver) in (Projected, Recharted, Pinned, CountingSolver):
@@ -58,8 +59,8 @@ def is_supported(kwargs: dict[str, Any]) -> bool:
 
 
 def cotangents(
-    kwargs: dict[str, Any], ct_ts: Any, ct_ys: Any, wanted: dict[str, Any], batched: bool
-) -> dict[str, Any]:
+    kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree, batched: bool
+) -> Tree:
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
     The state of the controller, which may be saved as well, has no derivatives. Arguments and
@@ -163,7 +164,7 @@ class _Run:
         val = (record.count - 1) // self.segment, carry
         return jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)[1]
 
-    def end(self, record: Record, ct_ts, ct_ys) -> dict[str, Any]:
+    def end(self, record: Record, ct_ts, ct_ys) -> Tree:
         """Cotangents behind the last step."""
         (y, values), lengths = jax.tree.map(jnp.zeros_like, self.start_of(self.state))
         t = jnp.zeros_like(record.end)

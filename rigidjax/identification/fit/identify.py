@@ -19,15 +19,7 @@ from .least_squares import minimise
 from .losses import AbstractLoss, Squares
 from .multi_start import best_start
 from .noise import first_guess, noise_note, noise_of_sensors, settle
-from .options import (
-    Method,
-    check_start,
-    check_starts,
-    num_fitted,
-    prepare,
-    search_of,
-    trials,
-)
+from .options import Method, check_start, check_starts, num_fitted, prepare, search_of, trials
 from .precision import tightened
 from .problem import make_problem
 from .result import Fit, IdentificationError

@@ -6,14 +6,7 @@ import itertools
 import numpy as np
 
 from ..parameters import Components
-from .ambiguity import (
-    change_of,
-    describe,
-    directions,
-    is_common_scale,
-    listed,
-    seen,
-)
+from .ambiguity import change_of, describe, directions, is_common_scale, listed, seen
 from .covariance import Spectrum
 from .digits import estimate_text, std_text
 
