@@ -83,7 +83,7 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
     if not is_traced((rtol, atol)) and rtol < floor and atol < floor:
         raise ValueError(
             f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
-            f"reaches. Give `simulate` at least {floor:.1g}"
+            f"reaches. Give `simulate` at least {floor:.2g}"
             + (
                 ", or use double precision: `jax.config.update('jax_enable_x64', True)`."
                 if dtype == jnp.float32

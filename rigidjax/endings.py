@@ -18,6 +18,7 @@ from .signal import signals_of
 from .solution import Solution
 from .solvers import Projected
 from .solvers.knots import NOT_PINNED
+from .solvers.structure.base import AbstractStructureSolver
 
 # A run without re-charting ends this close to a singularity, in rad.
 _SINGULAR_ANGLE = 1e-3
@@ -26,12 +27,6 @@ _SINGULAR_ANGLE = 1e-3
 def is_okay(result):
     """Whether a run reached its end or an event."""
     return (result == RESULTS.successful) | (result == RESULTS.event_occurred)
-
-
-def is_finite(solution, ys):
-    """Whether everything that was saved is finite (what was not reached is padded)."""
-    values, _ = split_chart(ys)
-    return jnp.all(jnp.isfinite(values) | ~jnp.isfinite(solution.ts)[:, None])
 
 
 def project_saved(solver, ts, ys, t0, y0):
@@ -95,13 +90,43 @@ def cut_at_crossing(model, y0, ts, ys):
     return jnp.where(crossed, jnp.inf, ts), jnp.where(crossed[:, None], jnp.inf, ys)
 
 
-def result_of_signals(result, model, t0, t1):
-    """What steps that cannot be pinned say, by its name."""
+def named_result(result, solver, model, t0, t1):
+    """How a run ended, by the package's names."""
+    result = RESULTS.promote(result)
+    if isinstance(solver, AbstractStructureSolver):
+        failure: Any = getattr(RESULTS, solver.failure)
+        result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     left = [jnp.asarray(signal.is_left(t0, t1)) for signal in signals_of(model)]
-    if not left:
-        return result
-    name = RESULTS.where(jnp.any(jnp.stack(left)), RESULTS.signal_ended, RESULTS.jump_within_step)
-    return RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
+    if left:
+        ended = jnp.any(jnp.stack(left))
+        name = RESULTS.where(ended, RESULTS.signal_ended, RESULTS.jump_within_step)
+        result = RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
+    # In a run, as `JOINTS_OPEN`.
+    return RESULTS.where(result == RESULTS.stagnation, RESULTS.joints_open, result)
+
+
+def singular_result(result, mask):
+    """The result of a run that watches singularities, and the mask of the user's events."""
+    singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
+    result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
+    return result, mask.get("user")
+
+
+def nonfinite_result(result, ts, ys):
+    """The result of a run that says it is fine, if all that it saved is finite."""
+    values, _ = split_chart(ys)  # What was not reached is padded.
+    finite = jnp.all(jnp.isfinite(values) | ~jnp.isfinite(ts)[:, None])
+    return RESULTS.where(finite | ~is_okay(result), result, RESULTS.nonfinite_state)
+
+
+def of_invalid(invalid, result, ts, ys):
+    """Result, times and what was saved; of a run that got what is not admissible, no numbers."""
+    ts, ys = jax.tree.map(
+        lambda x: jnp.where(invalid, jnp.asarray(jnp.inf, x.dtype), x)
+        if eqx.is_inexact_array(x) else x,
+        (ts, ys),
+    )  # fmt: skip
+    return RESULTS.where(invalid, RESULTS.invalid_input, result), ts, ys
 
 
 def spoiled_if_failed(solution: Solution, okay: Flag) -> Solution:

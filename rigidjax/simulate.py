@@ -1,7 +1,6 @@
 """The entry point: a formulation, a state and an end time in, a `Solution` out."""
 
 import contextlib
-import functools
 from typing import Any
 
 import diffrax
@@ -25,40 +24,18 @@ from .arguments import (
     with_tolerances,
 )
 from .checks import is_traced, is_tracing, noted_faults, precision_of
-from .endings import (
-    OfProjected,
-    cut_at_crossing,
-    is_finite,
-    is_okay,
-    project_saved,
-    result_of_signals,
-    spoiled_if_failed,
-    thrown,
-    with_singularity,
-)
-from .evaluations import (
-    Counted,
-    explicit_evaluations,
-    finish_count,
-    start_count,
-)
-from .formulations import AbstractAbsolute, AbstractFormulation
+from .endings import spoiled_if_failed, thrown
+from .evaluations import explicit_evaluations, finish_count, start_count
+from .formulations import AbstractFormulation
+from .integration import Run, counts_itself, integrated
 from .joints.base import replaced
 from .meshes import as_one
-from .native.backend import NAMES, Backend, as_kernel, by_kernel, checked_name
+from .native.backend import NAMES, checked_name
 from .projection import AbstractProjection
 from .results import RESULTS, SimulationError, failures_kept, note_run
-from .sample_times import checked_before
 from .signal import signals_of
 from .solution import Solution
-from .solvers import Projected, Recharted, dae_term
-from .solvers.base import AbstractDAESolver
-from .solvers.counting import CountingController, CountingSolver
-from .solvers.knots import KnotController, Knots, Pinned, knots_of, separated
-from .solvers.structure.base import AbstractStructureSolver, ModelTerm
-from .solvers.unrolled import forward_stages, is_small, unrolled
 from .state import State
-from .system import has_joints
 
 
 def simulate(
@@ -136,44 +113,38 @@ def simulate(
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
     dtype = precision_of(model, state0)
     with contextlib.nullcontext([]) if throw else noted_faults() as of_times:
-        t0, t1 = times(t0, t1, dtype)
-        saveat = save_at(saveat, ts, t0, t1, dtype)
+        start, end = times(t0, t1, dtype)
+        saved = save_at(saveat, ts, start, end, dtype)
         controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
     with contextlib.nullcontext([]) if throw else noted_faults() as of_state:
-        state0 = model.check_state(state0, t0)
-    check_signals(model, method, controller, t0, t1, event)
+        state0 = model.check_state(state0, start)
+    check_signals(model, method, controller, start, end, event)
     method = with_tolerances(method, controller, rtol, atol)
-    method = accurate_between(method, saveat, event)
+    method = accurate_between(method, saved, event)
     projected = after_step(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _with_backend(adjoint, checked_name(backend))
     max_steps += sum(len(signal.ts) for signal in signals_of(model))
-    known = (model, state0, t0, t1, dt0, saveat, controller, method, args)
+    known = (model, state0, start, end, dt0, saved, controller, method, args)
     traced = is_traced(known) or is_tracing()
-    # A host counter needs a run of its own: under a transformation nobody reads it.
-    counts_itself = isinstance(method, AbstractDAESolver | AbstractStructureSolver)
-    count = explicit_evaluations(method) is None and not counts_itself and not traced
-    number = start_count() if count else None
     invalid = _any([*of_times, *of_state, *_nan_leaves(model)])
     # Adaptive steps of what is not finite are rejected for ever. Fixed ones end; there all lanes of
     # a batch keep one and the same time, which is faster.
     adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
     stopped = invalid if adaptive else _any(of_times)
     if stopped is not None:
-        t0, t1, dt0, saveat = _no_time(stopped, t0, t1, dt0, saveat)
-    run = model.gathered()
-
-    def solve(saveat, number):
-        solution, okay = as_one(
-            _solve, run, state0, t0, t1, dt0, saveat, controller, method, projected, adjoint, event,
-            progress, max_steps, args, number, invalid,
-        )  # fmt: skip
-        return replaced(solution, model=model), okay
-
-    solution, okay = solve(saveat, number)
-    if number is not None:
-        stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(number))}
+        start, end, dt0, saved = _no_time(stopped, start, end, dt0, saved)
+    # A host counter needs a run of its own: under a transformation nobody reads it.
+    count = explicit_evaluations(method) is None and not counts_itself(method) and not traced
+    run = Run(
+        model.gathered(), state0, start, end, dt0, saved, controller, method, projected, adjoint,
+        event, progress, max_steps, args, start_count() if count else None, invalid,
+    )  # fmt: skip
+    solution, okay = as_one(integrated, run)
+    solution = replaced(solution, model=model)
+    if run.number is not None:
+        stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
     if solution.ts is not None:
         note_run(solution)
@@ -183,7 +154,8 @@ def simulate(
         return solution
     if not traced and not np.asarray(okay).all() and np.all(solution.result == RESULTS.joints_open):
         # What was saved may end long before the end.
-        opening = solve(_SAVE_END, None)[0].warnings
+        opened, _ = as_one(integrated, run._replace(saveat=_SAVE_END, number=None))
+        opening = replaced(opened, model=model).warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
     return thrown(solution, okay, traced)
 
@@ -192,141 +164,6 @@ def simulate(
 _ANY_MODE = {name: AnyMode(backend=name) for name in NAMES}
 _NO_METER = diffrax.NoProgressMeter()
 _SAVE_END = diffrax.SaveAt(t1=True)
-_SAVE_Y = diffrax.SubSaveAt(t1=True).fn
-
-
-@eqx.filter_jit
-def _solve(
-    model, state0, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
-    meter, max_steps, args, number, invalid,
-):  # fmt: skip
-    model = separated(model, t0, t1)
-    kernels = isinstance(adjoint, AnyMode) and adjoint.backend != "xla"
-    model, y0, term = (by_kernel if kernels else _called)(_begun, model, state0, t0)
-    # Joints that are closed at all times between steps would be written out for each of them.
-    many = has_joints(model.system) and getattr(saveat.subs, "ts", None) is not None
-    integrated = functools.partial(as_kernel, _is_native) if kernels and not many else _called
-    return integrated(
-        _ended, model, y0, term, t0, t1, dt0, saveat, controller, solver, projection, adjoint,
-        event, meter, max_steps, args, number, invalid,
-    )  # fmt: skip
-
-
-def _called(function, *args):
-    return function(*args)
-
-
-def _is_native(results):
-    return results[0].stats["backend"] == "native"
-
-
-def _begun(model, state0, t0):
-    """The model with what it prepares, its unknowns at a checked state, its term if it has one."""
-    # Steps see the pieces of signals, what would be prepared the whole of them.
-    model = model if signals_of(model) else model.prepared()
-    state0 = state0.normalized()
-    y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
-    # Consistent by what is checked before.
-    implicit = isinstance(model, AbstractAbsolute) and model.index > 0
-    return model, y0, dae_term(model, state0, t0, check_start=False) if implicit else None
-
-
-def _ended(
-    model, y0, term, t0, t1, dt0, saveat, controller, solver, projection, adjoint, event,
-    meter, max_steps, args, number, invalid,
-):  # fmt: skip
-    """What a run saved, how it ended, and whether that is as it should be."""
-    asked = saveat
-    structured = isinstance(solver, AbstractStructureSolver)
-    counts_itself = structured or isinstance(solver, AbstractDAESolver)
-    failure: Any = getattr(RESULTS, solver.failure if structured else "nonlinear_divergence")
-    controller = _ending_at_knots(controller, model)
-    if counts_itself:
-        solver, controller = CountingSolver(solver), CountingController(controller)
-        saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
-    solver = _wrapped(_pinned(solver, model, controller), model, projection)
-    count = (lambda field: field) if number is None else lambda field: Counted(field, number)
-    if structured:
-        terms = ModelTerm(model)
-    elif term is not None:
-        terms = eqx.tree_at(lambda term: term.vector_field, term, replace_fn=count)
-    else:
-        terms = diffrax.ODETerm(count(model.vector_field))
-    if isinstance(adjoint, diffrax.ForwardMode) and not structured and not counts_itself:
-        # As `AnyMode` does where it differentiates.
-        form = unrolled if is_small(terms, t0, y0, args) else forward_stages
-        solver = form(solver)
-    minimal = model.rotation.num_constraints == 0
-    watch = minimal and not model.recharting and model.layout.num_rotations > 0
-    projected: Any = solver.solver if isinstance(solver, Recharted) else solver
-    subs: Any = saveat.subs
-    # Without `subs` for dense output alone.
-    between = isinstance(projected, Projected) and getattr(subs, "ts", None) is not None
-    plain = getattr(subs, "fn", None) is _SAVE_Y
-    if between and not plain:
-        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, OfProjected(subs.fn, projected))
-    solution = checked_before()(diffrax.diffeqsolve)(
-        terms,
-        solver,
-        t0,
-        t1,
-        dt0,
-        y0,
-        args,
-        saveat=saveat,
-        stepsize_controller=controller,
-        adjoint=adjoint,
-        event=with_singularity(model, event) if watch else event,
-        max_steps=max_steps,
-        throw=False,
-        progress_meter=meter,
-    )
-    ts, ys = solution.ts, solution.ys
-    if between and plain:
-        ys = project_saved(projected, solution.ts, ys, t0, y0)
-    result = RESULTS.promote(solution.result)
-    result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
-    result = result_of_signals(result, model, t0, t1)
-    # In a run, as `JOINTS_OPEN`.
-    result = RESULTS.where(result == RESULTS.stagnation, RESULTS.joints_open, result)
-    mask: Any = solution.event_mask
-    if watch:
-        singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
-        result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
-        mask = mask.get("user")
-    saved = ys is not None and plain
-    if watch and saved:
-        ts, ys = cut_at_crossing(model, y0, ts, ys)
-    if saved:
-        result = RESULTS.where(
-            is_finite(solution, ys) | ~is_okay(result), result, RESULTS.nonfinite_state
-        )
-    stats = {
-        key: solution.stats[key]
-        for key in ("num_steps", "num_accepted_steps", "num_rejected_steps")
-    }
-    per_step = explicit_evaluations(solver)
-    controller_state: Any = solution.controller_state
-    if counts_itself:
-        controller_state, stats["num_rhs"] = controller_state
-        controller_state = controller_state if asked.controller_state else None
-    if per_step is not None:
-        stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
-    stats["backend"] = solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
-    if invalid is not None:
-        result = RESULTS.where(invalid, RESULTS.invalid_input, result)
-        ts, ys = jax.tree.map(
-            lambda x: jnp.where(invalid, jnp.asarray(jnp.inf, x.dtype), x)
-            if eqx.is_inexact_array(x) else x,
-            (ts, ys),
-        )  # fmt: skip
-    okay = is_okay(result)
-    later: Any = None  # The model: what is handed through a compiled function costs time.
-    solution = Solution(
-        later, ts, ys, stats, result, mask, solution.interpolation,
-        solution.solver_state, controller_state,
-    )  # fmt: skip
-    return solution, okay
 
 
 def _with_backend(adjoint, backend):
@@ -365,29 +202,3 @@ def _no_time(invalid, t0, t1, dt0, saveat):
         ts = jnp.where(invalid, start, subs.ts)
         saveat = eqx.tree_at(lambda s: s.subs.ts, saveat, ts)
     return start, t1, dt0, saveat
-
-
-def _wrapped(solver, model, projection):
-    """The solver with what follows each of its steps."""
-    constrained = model.rotation.num_constraints > 0 or has_joints(model.system)
-    if projection is not None and constrained:
-        solver = Projected(solver, model, projection)
-    return Recharted(solver, model) if model.recharting else solver
-
-
-def _ending_at_knots(controller, model):
-    """The controller, one that chooses its steps ending them at the samples of signals."""
-    signals = signals_of(model)
-    if not signals or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
-        return controller
-    knots = tuple(Knots(s.ts, s.delay) for s in signals)
-    return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
-
-
-def _pinned(solver, model, controller):
-    """The solver, each of its steps with the polynomials that signals are within it."""
-    signals = signals_of(model)
-    if not signals:
-        return solver
-    jumps = any(signal.jumps for signal in signals)
-    return Pinned(solver, jumps, fixed=knots_of(controller) is None)

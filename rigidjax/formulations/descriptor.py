@@ -21,7 +21,7 @@ from ..joints.base import replaced
 from ..linalg import block_diagonal
 from ..rotations.so3 import cross, skew
 from ..system.mechanics import Twists
-from ..system.pseudo_inverses import constrained_inverses
+from ..system.pseudo_inverses import ConstrainedEquations
 from .compiled import compiled
 from .redundancy import idle_projector
 
@@ -152,11 +152,10 @@ class Descriptor(eqx.Module):
         G, M, f = self.jacobian(t, q, angles), self.mass_matrix(q), self.force(t, q, v, y0)
         # Without units: rows and columns of the same size.
         scale, units = self._lengths(q), self.units
-        found, free = constrained_inverses(G * scale / units[:, None], scale[:, None] * M * scale)
-        found, free = scale[:, None] * found / units, scale[:, None] * free * scale
-        start = -found @ self.constraint_bias(t, q, v, angles)
-        v_dot = start + free @ (f - M @ start)
-        lam = found.T @ (f - M @ v_dot)
+        equations = ConstrainedEquations(G * scale / units[:, None], scale[:, None] * M * scale)
+        bias = self.constraint_bias(t, q, v, angles)
+        v_dot, lam = equations.solve(scale * f, -bias / units)
+        v_dot, lam = scale * v_dot, lam / units
         if self.model.has_loops:
             lam = lam - idle_projector(self, t, y0) @ lam
         return v_dot, lam

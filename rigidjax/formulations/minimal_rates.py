@@ -135,7 +135,8 @@ class AbstractMinimalRates(AbstractFormulation):
         forces = self._of_rates(forces, "forward_dynamics(forces=...)")
         if self.multibody.closes:
             at = self.placed(t, y)
-            return rates_dot + factor_loops(at.mechanics, at.t, at.poses, at.places).free @ forces
+            loops = factor_loops(at.mechanics, at.t, at.poses, at.places)
+            return rates_dot + loops.response(forces)
         return rates_dot + solve(self.mass_matrix(t, y), forces)
 
     def _of_rates(self, values: ArrayInput, argument: str) -> Float[Array, " f"]:
@@ -238,7 +239,7 @@ class AbstractMinimalRates(AbstractFormulation):
         f = self.jacobian(t, y, body, point).T @ jnp.concatenate(p)
         if self.multibody.closes:
             at = self.placed(t, y)
-            change = factor_loops(at.mechanics, at.t, at.poses, at.places).free @ f
+            change = factor_loops(at.mechanics, at.t, at.poses, at.places).response(f)
         else:
             change = solve(self.mass_matrix(t, y), f)
         values, _ = split_chart(y)

@@ -45,4 +45,5 @@ def relative(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 
 
 def cross(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
     r"""The cross product $u \times v$."""
-    return jnp.roll(u, -1) * jnp.roll(v, -2) - jnp.roll(u, -2) * jnp.roll(v, -1)
+    u, v = jnp.concatenate([u, u]), jnp.concatenate([v, v])
+    return u[1:4] * v[2:5] - u[2:5] * v[1:4]

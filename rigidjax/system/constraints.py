@@ -23,7 +23,7 @@ from .inverses import solve
 from .joint_gradients import JointGradients, joint_gradients
 from .loop_blocks import loop_blocks
 from .mechanics import SystemMechanics, Twists
-from .pseudo_inverses import CUTOFF, Blocks, constrained_inverses, pseudo_inverse
+from .pseudo_inverses import CUTOFF, Blocks, ConstrainedEquations, pseudo_inverse
 from .trees import (
     Screws,
     centres,
@@ -146,18 +146,22 @@ class Loops(eqx.Module):
     """
 
     moving: Screws
-    H: Float[Array, "f f"]  # mass matrix
-    particular: Float[Array, "f m"]  # $J^+$
-    free: Float[Array, "f f"]  # inverse mass matrix of the motions that keep the loops closed
+    equations: ConstrainedEquations  # without units
+    units: Float[Array, " m"]  # of the constraints
+    scale: Float[Array, " f"]  # of the minimal velocities
 
     def rates(self, residual: Float[Array, " m"], forces: Float[Array, " f"]) -> Float[Array, " f"]:
         r"""$\dot\nu$ with $J\dot\nu = -$`residual` under generalised forces."""
-        start = -self.particular @ residual
-        return start + self.free @ (forces - self.H @ start)
+        found, _ = self.equations.solve(self.scale * forces, -residual / self.units)
+        return self.scale * found
 
     def correction(self, residual: Float[Array, " m"]) -> Float[Array, " f"]:
         """The smallest change of the rates, in kinetic energy, that removes the residual."""
-        return self.rates(residual, jnp.zeros(len(self.H), self.H.dtype))
+        return self.rates(residual, jnp.zeros_like(self.scale))
+
+    def response(self, forces: Float[Array, " f"]) -> Float[Array, " f"]:
+        """Change of the rates by impulses, or of their derivatives by forces, loops closed."""
+        return self.rates(jnp.zeros_like(self.units), forces)
 
 
 class LoopGradient(eqx.Module):
@@ -190,8 +194,8 @@ def factor_loops(mechanics: SystemMechanics, t, poses: Poses, places, inertias=N
     """Factored mass matrix of the trees, and the constraints of the loops, in a pose."""
     of = loop_gradient(mechanics, t, poses, places)
     H, scale = mass_matrix(mechanics, poses, of.moving, inertias), of.scale[:, None]
-    inverse, free = constrained_inverses(of.matrix, scale * H * of.scale, of.blocks)
-    return Loops(of.moving, H, scale * inverse / of.units, scale * free * of.scale)
+    equations = ConstrainedEquations(of.matrix, scale * H * of.scale, of.blocks)
+    return Loops(of.moving, equations, of.units, of.scale)
 
 
 def allowed_accelerations(

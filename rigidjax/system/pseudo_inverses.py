@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -195,58 +196,100 @@ def _orthogonal_decomposition(A, cutoff):
     return (spanned @ X)[:, place], Q, keep
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
-def constrained_inverses(
-    J: Float[Array, "m n"], H: Float[Array, "n n"], blocks: Blocks | None = None
-) -> tuple[Float[Array, "n m"], Float[Array, "n n"]]:
-    r"""$J^+$ and $X = N (N^T H N)^{-1} N^T$, where the columns of $N$ span the null space of $J$.
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _decomposed(J, blocks):
+    """$J^+$; orthogonal matrices that turn the columns of each part, those of its row space first
+    and made zero; and which of the turned columns these are.
 
-    The solution of $H x + J^T \lambda = f$, $J x = c$ is $x = J^+ c + X (f - H J^+ c)$. Which
-    constraints are independent is decided by $J$ alone, whose rows and columns must be of similar
-    size, and not by $H$, which has to be positive definite in the null space only (NaN elsewhere).
-    Derivatives are those at constant rank.
-
-    **Arguments:** `blocks` (static), outside of which `J` is zero, as in `pseudo_inverse`.
+    The last two are not unique and have no derivative.
     """
-    if not J.size:
-        return J.T, _inverse_of(H)
     if blocks is None:
         P, rows, fixed = alternatives(lambda: _by_reflections(J), lambda: _by_lapack(J))
-        return P, _in_motions(rows, fixed, H)
-    n = len(H)
-    P, rows, fixed = jnp.zeros_like(J.T), jnp.eye(n, dtype=J.dtype), jnp.zeros(n, bool)
+        return P, [jnp.where(fixed[:, None], 0.0, rows)], fixed.astype(J.dtype)
+    P, motions, fixed = jnp.zeros_like(J.T), [], jnp.zeros(J.shape[1], J.dtype)
     for of_part, columns in blocks.stacks():
         part = J[of_part[:, :, None], columns[:, None]]
-        inverses, own_rows, own_fixed = _each(_by_reflections, part, _by_lapack)
+        inverses, rows, own_fixed = _each(_by_reflections, part, _by_lapack)
         P = P.at[columns[:, :, None], of_part[:, None]].set(inverses)
-        rows = rows.at[columns[:, :, None], columns[:, None]].set(own_rows)
-        fixed = fixed.at[columns].set(own_fixed)
-    return P, _in_motions(rows, fixed, H)
+        motions.append(jnp.where(own_fixed[:, :, None], 0.0, rows))
+        fixed = fixed.at[columns].set(own_fixed.astype(J.dtype))
+    return P, motions, fixed
 
 
-def _in_motions(rows, fixed, H):
-    """The inverse of `H` in the rows that are not `fixed`.
+@_decomposed.defjvp
+def _decomposed_jvp(blocks, primals, tangents):
+    (J,), (dJ,) = primals, tangents
+    P, motions, fixed = _decomposed(J, blocks)
+    change = _change_of_pseudo_inverse(J, P, dJ)
+    return (P, motions, fixed), (change, *jax.tree.map(jnp.zeros_like, (motions, fixed)))
 
-    Those that are become zeros, and ones in the matrix that is factorised, so that nothing of their
-    size comes into it.
+
+class ConstrainedEquations(eqx.Module):
+    r"""$H x + J^T \lambda = f$, $J x = c$, ready for one right-hand side after another.
+
+    Which constraints are independent is decided by $J$ alone, whose rows and columns must be of
+    similar size, and not by $H$, which has to be positive definite on the motions that the
+    constraints leave free only (NaN elsewhere). Where no $x$ fulfils all constraints, $J x$ is as
+    near to $c$ as it can be; $\lambda$ is the one of least norm.
+
+    **Arguments:** `J`, (m, n); `H`, (n, n); `blocks` (static), outside of which `J` is zero, as in
+    `pseudo_inverse`.
     """
-    free = jnp.where(fixed[:, None], 0.0, rows)
-    K = small_product(small_product(free, H), free.T)
-    Y = small_product(inverse_root(K + jnp.diag(fixed.astype(H.dtype))), free)
-    return small_product(Y.T, Y)
+
+    J: Float[Array, "m n"]
+    H: Float[Array, "n n"]
+    inverse: Float[Array, "n m"]  # $J^+$
+    motions: list[Float[Array, "*k p p"]]  # of the parts, as `_decomposed` gives them
+    root: Float[Array, "n n"]  # of the inverse of `H` on the motions
+    blocks: Blocks | None = eqx.field(static=True)
+
+    def __init__(self, J, H, blocks: Blocks | None = None):
+        self.J, self.H, self.blocks = J, H, blocks
+        if J.size:
+            self.inverse, self.motions, fixed = _decomposed(J, blocks)
+        else:
+            self.blocks = Blocks(())
+            self.inverse, self.motions, fixed = J.T, [], jnp.zeros(len(H), H.dtype)
+        K = _turned(self.blocks, self.motions, H)
+        K = _turned(self.blocks, self.motions, K.T)
+        # What is fixed is zero, with ones in its place: nothing of its size comes into the root.
+        self.root = inverse_root(jax.lax.stop_gradient(K + jnp.diag(fixed)))
+
+    def solve(
+        self, f: Float[Array, " n"], c: Float[Array, " m"]
+    ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
+        r"""$x$ and $\lambda$; derivatives are those at constant rank, by one more solution."""
+        return _solved(self.blocks, self.J, self.H, self.inverse, self.motions, self.root, f, c)
 
 
-def _inverse_of(H):
-    W = inverse_root(H)
-    return small_product(W.T, W)
+def _turned(blocks, matrices, A):
+    """Products of matrices with the rows of `A` that belong to the parts."""
+    if blocks is None:
+        return small_product(matrices[0], A)
+    for own, (_, columns) in zip(matrices, blocks.stacks(), strict=True):
+        A = A.at[columns].set(jnp.einsum("kij,kj...->ki...", own, A[columns]))
+    return A
 
 
-@constrained_inverses.defjvp
-def _constrained_inverses_jvp(blocks, primals, tangents):
-    (J, H), (dJ, dH) = primals, tangents
-    P, X = constrained_inverses(J, H, blocks)
-    # The null space turns by dN = -P dJ N.
-    turned = P @ (dJ @ X)
-    turned = turned - X @ (H @ turned)
-    dX = -X @ dH @ X - turned - turned.T
-    return (P, X), (_change_of_pseudo_inverse(J, P, dJ), dX)
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _solved(blocks, J, H, P, motions, root, f, c):
+    start = small_product(P, c)
+    free = _turned(blocks, motions, f - small_product(H, start))
+    free = small_product(root.T, small_product(root, free))
+    back = [jnp.swapaxes(own, -1, -2) for own in motions]
+    x = start + _turned(blocks, back, free)
+    return x, small_product(P.T, f - small_product(H, x))
+
+
+@_solved.defjvp
+def _solved_jvp(blocks, primals, tangents):
+    J, H, P, motions, root, _, c = primals
+    dJ, dH, _, _, _, df, dc = tangents
+    x, lam = _solved(blocks, *primals)
+    unmet = c - small_product(J, small_product(P, c))
+    df = df - small_product(dH, x) - small_product(dJ.T, lam)
+    dc = dc - small_product(dJ, x) + small_product(P.T, small_product(dJ.T, unmet))
+    dx, dlam = _solved(blocks, J, H, P, motions, root, df, dc)
+    # Redundant constraints: the row space turns.
+    turned = small_product(dJ, small_product(P, lam))
+    return (x, lam), (dx, dlam + turned - small_product(J, small_product(P, turned)))
