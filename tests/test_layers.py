@@ -20,7 +20,7 @@ LAYERS = (
     ("linearisation",),
     ("projection",),
     ("reverse", "evaluations", "solvers", "refilled", "traced_solve", "adjoint"),
-    ("sample_times", "arguments", "solution", "endings", "simulate"),
+    ("sample_times", "arguments", "solution", "endings", "integration", "simulate"),
     ("problems",),
     ("io", "identification"),
     ("ensembles",),
