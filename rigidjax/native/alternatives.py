@@ -6,15 +6,16 @@ of the package can use it.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
+
+from ..annotations import T
 
 # What kernels are called among the platforms that a program has branches for.
 KERNEL = "native kernel"
 
 
-def alternatives(in_kernels: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+def alternatives(in_kernels: Callable[[], T], otherwise: Callable[[], T]) -> T:
     """The result of one of two functions that give the same, to round-off.
 
     **Arguments:** `in_kernels`, the one that native kernels are made of; `otherwise`, XLA's, which

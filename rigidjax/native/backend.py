@@ -1,12 +1,12 @@
 """Which backend a run takes, and why."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
+from jaxtyping import PyTree
 
 NAMES = ("auto", "native", "xla")
 # Numbers outside of registers and of loops over stacks up to which kernels are faster. With
@@ -77,7 +77,7 @@ def chosen(asked: str, program: ClosedJaxpr, most: int = LARGE) -> Backend:
     return Backend("xla", tuple(reasons))
 
 
-def by_kernel(function: Callable[..., Any], *args: Any) -> Any:
+def by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     """`function(*args)` of pytrees, as a kernel if it can be one and is not too large.
 
     For what runs once beside a long run: compilation is fast. The function must not close over
@@ -101,7 +101,7 @@ def by_kernel(function: Callable[..., Any], *args: Any) -> Any:
     return whole([next(results) if x is None else x for x in passed])
 
 
-def as_kernel(possible: Callable[..., bool], function: Callable[..., Any], *args: Any) -> Any:
+def as_kernel(possible: Callable[..., bool], function: Callable, *args: PyTree) -> PyTree:
     """`function(*args)` of pytrees, as one kernel if `possible(results)` as they are traced.
 
     For what stands around a solve, so that XLA has nothing to compile: derivatives and batches are

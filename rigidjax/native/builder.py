@@ -5,6 +5,7 @@ instruction that computes what the same block has computed is not emitted again.
 """
 
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -19,7 +20,7 @@ class Line(ir.Value):
 
     __slots__ = ("reference", "text", "type")
 
-    def __init__(self, type_: Any, reference: str, text: str):
+    def __init__(self, type_: ir.Type, reference: str, text: str):
         self.type, self.reference, self.text = type_, reference, text
 
     def __str__(self) -> str:
@@ -29,7 +30,11 @@ class Line(ir.Value):
         return self.reference
 
 
-def _text(type_: Any) -> str:
+Value = ir.NamedValue | ir.Constant | Line
+Values = Sequence[Value]
+
+
+def _text(type_: ir.Type) -> str:
     """The text of a type, written once."""
     kept = type_.__dict__
     if "text" not in kept:
@@ -37,30 +42,30 @@ def _text(type_: Any) -> str:
     return kept["text"]
 
 
-def _reference(value: Any) -> str:
+def _reference(value: Value) -> str:
     return value.reference if type(value) is Line else value.get_reference()
 
 
-def _typed(value: Any) -> str:
+def _typed(value: Value) -> str:
     return f"{_text(value.type)} {_reference(value)}"
 
 
-def _everywhere(type_: Any, number: int) -> Any:
+def _everywhere(type_: ir.Type, number: int) -> ir.Constant:
     """An integer, the same in all lanes."""
     lanes = [number] * type_.count if isinstance(type_, ir.VectorType) else number
     return ir.Constant(type_, lanes)
 
 
-def _binary(name: str) -> Any:
-    def method(self, a: Any, b: Any, flags: tuple[str, ...] = ()) -> Line:
+def _binary(name: str) -> Callable[..., Line]:
+    def method(self, a: Value, b: Value, flags: tuple[str, ...] = ()) -> Line:
         text = f"{name}{_FLAGS[flags]} {_text(a.type)} {_reference(a)}, {_reference(b)}"
         return self.once(a.type, text)
 
     return method
 
 
-def _conversion(name: str) -> Any:
-    def method(self, value: Any, to: Any) -> Any:
+def _conversion(name: str) -> Callable[..., Value]:
+    def method(self, value: Value, to: ir.Type) -> Value:
         if _text(value.type) == _text(to):
             return value
         return self.once(to, f"{name} {_typed(value)} to {_text(to)}")
@@ -75,11 +80,11 @@ _Builder: Any = ir.IRBuilder
 class Builder(_Builder):
     """Emits at the end of a block."""
 
-    def __init__(self, block: Any):
+    def __init__(self, block: ir.Block):
         super().__init__(block)
         self._numbers = itertools.count()
 
-    def once(self, type_: Any, text: str) -> Line:
+    def once(self, type_: ir.Type, text: str) -> Line:
         """The result of an instruction without effects, emitted unless the block has it."""
         block: Any = self._block
         known = block.__dict__.setdefault("known", {})
@@ -88,7 +93,7 @@ class Builder(_Builder):
             line = known[text] = self.emitted(type_, text)
         return line
 
-    def emitted(self, type_: Any, text: str) -> Line:
+    def emitted(self, type_: ir.Type, text: str) -> Line:
         """The result of an instruction."""
         reference = f"%r{next(self._numbers)}"
         line = Line(type_, reference, f"{reference} = {text}")
@@ -105,60 +110,60 @@ class Builder(_Builder):
     fptrunc, fpext, uitofp, sitofp = map(_conversion, ("fptrunc", "fpext", "uitofp", "sitofp"))
     bitcast = _conversion("bitcast")
 
-    def fneg(self, value: Any) -> Line:
+    def fneg(self, value: Value) -> Line:
         return self.once(value.type, f"fneg {_typed(value)}")
 
-    def neg(self, value: Any) -> Line:
+    def neg(self, value: Value) -> Line:
         return self.sub(_everywhere(value.type, 0), value)
 
-    def not_(self, value: Any) -> Line:
+    def not_(self, value: Value) -> Line:
         return self.xor(value, _everywhere(value.type, -1))
 
-    def _compared(self, name: str, a: Any, b: Any) -> Line:
+    def _compared(self, name: str, a: Value, b: Value) -> Line:
         kind = ir.VectorType(_I1, a.type.count) if isinstance(a.type, ir.VectorType) else _I1
         return self.once(kind, f"{name} {_typed(a)}, {_reference(b)}")
 
-    def icmp_signed(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+    def icmp_signed(self, cmpop: str, lhs: Value, rhs: Value) -> Line:
         sign = "" if cmpop in ("==", "!=") else "s"
         return self._compared(f"icmp {sign}{_ORDERS[cmpop]}", lhs, rhs)
 
-    def icmp_unsigned(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+    def icmp_unsigned(self, cmpop: str, lhs: Value, rhs: Value) -> Line:
         sign = "" if cmpop in ("==", "!=") else "u"
         return self._compared(f"icmp {sign}{_ORDERS[cmpop]}", lhs, rhs)
 
-    def fcmp_ordered(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+    def fcmp_ordered(self, cmpop: str, lhs: Value, rhs: Value) -> Line:
         return self._compared(f"fcmp o{_ORDERS[cmpop]}", lhs, rhs)
 
-    def fcmp_unordered(self, cmpop: str, lhs: Any, rhs: Any) -> Line:
+    def fcmp_unordered(self, cmpop: str, lhs: Value, rhs: Value) -> Line:
         return self._compared(f"fcmp u{_ORDERS[cmpop]}", lhs, rhs)
 
-    def select(self, cond: Any, lhs: Any, rhs: Any) -> Line:
+    def select(self, cond: Value, lhs: Value, rhs: Value) -> Line:
         return self.once(lhs.type, f"select {_typed(cond)}, {_typed(lhs)}, {_typed(rhs)}")
 
-    def extract_element(self, vector: Any, idx: Any) -> Line:
+    def extract_element(self, vector: Any, idx: Value) -> Line:
         kind = vector.type.element
         return self.once(kind, f"extractelement {_typed(vector)}, {_typed(idx)}")
 
-    def insert_element(self, vector: Any, value: Any, idx: Any) -> Line:
+    def insert_element(self, vector: Value, value: Value, idx: Value) -> Line:
         text = f"insertelement {_typed(vector)}, {_typed(value)}, {_typed(idx)}"
         return self.once(vector.type, text)
 
-    def gep(self, ptr: Any, indices: list[Any], source_etype: Any) -> Line:
+    def gep(self, ptr: Value, indices: Values, source_etype: ir.Type) -> Line:
         places = ", ".join(map(_typed, indices))
         text = f"getelementptr {_text(source_etype)}, {_typed(ptr)}, {places}"
         return self.once(ptr.type, text)
 
-    def load(self, ptr: Any, typ: Any, align: int | None = None) -> Line:
+    def load(self, ptr: Value, typ: ir.Type, align: int | None = None) -> Line:
         at = "" if align is None else f", align {align}"
         return self.emitted(typ, f"load {_text(typ)}, {_typed(ptr)}{at}")
 
-    def store(self, value: Any, ptr: Any, align: int | None = None) -> None:
+    def store(self, value: Value, ptr: Value, align: int | None = None) -> None:
         at = "" if align is None else f", align {align}"
         line = Line(value.type, "", f"store {_typed(value)}, {_typed(ptr)}{at}")
         self._block.instructions.insert(self._anchor, line)
         self._anchor += 1
 
-    def intrinsic(self, function: Any, args: Any) -> Line:
+    def intrinsic(self, function: ir.Function, args: Values) -> Line:
         """A call of a function of LLVM that has no effects."""
         kind = function.function_type.return_type
         given = ", ".join(map(_typed, args))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
+from .builder import Value
+
 if TYPE_CHECKING:
     from .lanes import Lanes
 
@@ -22,15 +24,20 @@ class Pair:
         self.real, self.imag = real, imag
 
 
-def is_complex(dtype: Any) -> bool:
+# A number of a program: known when the kernel is emitted, or computed by it.
+Number = np.generic | int | float | Value | Pair
+DType = np.dtype | type[np.generic]
+
+
+def is_complex(dtype: DType) -> bool:
     """Whether numbers of a type are pairs."""
     return np.dtype(dtype).kind == "c"
 
 
-def part_dtype(dtype: Any) -> np.dtype:
+def part_dtype(dtype: DType) -> np.dtype:
     """The type of the parts of a complex number; of a real one its own."""
     dtype = np.dtype(dtype)
-    return np.zeros((), dtype).real.dtype if is_complex(dtype) else dtype
+    return np.zeros((), dtype).real.dtype if is_complex(dtype) else dtype  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def parts(x: Any) -> tuple[Any, Any]:
@@ -38,7 +45,7 @@ def parts(x: Any) -> tuple[Any, Any]:
     return x.real, x.imag
 
 
-def paired(dtype: Any, real: Any, imag: Any) -> Any:
+def paired(dtype: DType, real: Any, imag: Any) -> Any:
     """The number with these parts: known if both are."""
     if isinstance(real, ir.Value) or isinstance(imag, ir.Value):
         return Pair(real, imag)

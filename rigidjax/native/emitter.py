@@ -14,15 +14,19 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.core import ShapedArray
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
+from jax.typing import ArrayLike
 from llvmlite import ir
 
 from . import nests
 from .alternatives import kernel_branch
+from .builder import Builder, Value
+from .complex import DType, Number
 from .expansions import EXPANSIONS
 from .functions import Functions
 from .lanes import I64, POINTER, Lanes, is_known
-from .memory import Buffer, Memory, View, row_major
+from .memory import Buffer, Held, Index, Memory, View, row_major
 
 # Entries up to which an array is held in registers; the second for programs with loops over stacks,
 # that have more arrays of some size than the processor has registers.
@@ -69,7 +73,7 @@ def why_not(closed: ClosedJaxpr) -> list[str]:
     return list(dict.fromkeys(_obstacles(closed.jaxpr)))
 
 
-def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
+def _obstacles(jaxpr: Jaxpr, within: tuple[str, ...] = ()) -> Iterator[str]:
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         other = _other_type(equation)
@@ -89,7 +93,7 @@ def _obstacles(jaxpr: Any, within: tuple[str, ...] = ()) -> Iterator[str]:
             yield f"`{name}` {_place(equation)}".strip()
 
 
-def outside_registers(jaxpr: Any) -> int:
+def outside_registers(jaxpr: Jaxpr) -> int:
     """How many numbers a program computes into arrays that are too large for registers.
 
     A measure of how large the system is: what is done many times in a loop counts once.
@@ -136,7 +140,7 @@ def _expanded_once(primitive, shapes, params) -> ClosedJaxpr:
     return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(*shape) for shape in shapes))
 
 
-def is_expanded(primitive: Any) -> bool:
+def is_expanded(primitive: Primitive) -> bool:
     """Whether a primitive stands for JAX code: that of an expansion, or its own."""
     if primitive.name in EXPANSIONS:
         return True
@@ -207,24 +211,24 @@ class Emitter:
     held in registers (known ones are up to `REGISTERS`).
     """
 
-    def __init__(self, builder: Any, width: int, workspace: Any):
+    def __init__(self, builder: Builder, width: int, workspace: Value):
         self.builder, self.largest = builder, REGISTERS
         self.lanes = Lanes(builder, width)
         self.functions = Functions(self.lanes)
         self.memory = Memory(self.lanes, workspace)
         # Lanes whose memory may change; `None` for all.
-        self.mask: Any = None
+        self.mask: Number | None = None
         self._last_uses: dict[Any, Any] = {}
         self._loops: dict[int, bool] = {}
 
     # Programs.
 
-    def run(self, closed: ClosedJaxpr, args: list[Any]) -> list[Any]:
+    def run(self, closed: ClosedJaxpr, args: list[Held]) -> list[Held]:
         """Results of a program for these arrays."""
         return self.run_jaxpr(closed.jaxpr, [self.constant(c) for c in closed.consts], args)
 
-    def run_jaxpr(self, jaxpr: Any, consts: list[Any], args: list[Any]) -> list[Any]:
-        frame: dict[Any, Any] = {}
+    def run_jaxpr(self, jaxpr: Any, consts: list[Held], args: list[Held]) -> list[Held]:
+        frame: dict[Var, Held] = {}
         outer, self.largest = self.largest, self.largest_in(jaxpr)
         last_uses, unused = self._uses(jaxpr)
 
@@ -266,7 +270,7 @@ class Emitter:
         self.largest = outer
         return out
 
-    def largest_in(self, jaxpr: Any) -> int:
+    def largest_in(self, jaxpr: Jaxpr) -> int:
         """Entries up to which an array of a program is held in registers."""
         return FEW_REGISTERS if self._has_loops(jaxpr) else REGISTERS
 
@@ -280,7 +284,7 @@ class Emitter:
             )
         return self._loops[key]
 
-    def equation(self, equation: Any, args: list[Any]) -> list[Any]:
+    def equation(self, equation: JaxprEqn, args: list[Held]) -> list[Held]:
         """Results of one equation."""
         name = equation.primitive.name
         if name in RULES:
@@ -315,7 +319,7 @@ class Emitter:
 
     # Arrays.
 
-    def constant(self, value: Any) -> Any:
+    def constant(self, value: ArrayLike) -> Held:
         """An array that is known."""
         array = np.asarray(value)
         if array.size > REGISTERS:
@@ -339,7 +343,7 @@ class Emitter:
         )
         return View(buffer, array.shape, row_major(array.shape))
 
-    def registers(self, x: Any) -> np.ndarray:
+    def registers(self, x: Held) -> np.ndarray:
         """An array with all its numbers in registers."""
         if not isinstance(x, View):
             return x
@@ -348,7 +352,7 @@ class Emitter:
             out[index] = self.memory.read(x, index)
         return out
 
-    def in_memory(self, x: Any, dtype: Any) -> View:
+    def in_memory(self, x: Held, dtype: DType) -> View:
         """An array in memory."""
         if isinstance(x, View):
             return x
@@ -359,25 +363,25 @@ class Emitter:
             self.memory.write(out, index, x[index])
         return out
 
-    def settled(self, x: Any) -> Any:
+    def settled(self, x: Held) -> Held:
         """An array as large ones are in memory, small ones in registers."""
         return self.registers(x) if isinstance(x, View) and x.size <= FEW_REGISTERS else x
 
-    def are_known(self, *arrays: Any) -> bool:
+    def are_known(self, *arrays: Held) -> bool:
         """Whether all numbers of arrays are known at emission."""
         return not any(isinstance(x, View) or not all(map(is_known, x.ravel())) for x in arrays)
 
-    def fits(self, size: int, *arrays: Any) -> bool:
+    def fits(self, size: int, *arrays: Held) -> bool:
         """Whether an array made of others is held in registers."""
         return size <= self.largest or (size <= REGISTERS and self.are_known(*arrays))
 
-    def entry(self, x: Any, index: tuple[Any, ...]) -> Any:
+    def entry(self, x: Held, index: Index) -> Number:
         """One number of an array; its index is the same in all lanes."""
         if isinstance(x, View):
             return self.memory.read(x, index)
-        return x[index]
+        return x[index]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
-    def map(self, function: Callable[..., Any], dtype: Any, *arrays: Any, kinds: Any = None) -> Any:
+    def map(self, function: Callable, dtype: DType, *arrays: Held, kinds: Any = None) -> Held:
         """A function of numbers, applied to arrays whose shapes broadcast."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         if self.fits(math.prod(shape), *arrays):
@@ -410,7 +414,9 @@ class Emitter:
             self.memory.write(target, index, function(*numbers))
         return out
 
-    def copied(self, x: Any, dtype: Any, into: View | None = None, mask: Any = None) -> View:
+    def copied(
+        self, x: Held, dtype: DType, into: View | None = None, mask: Number | None = None
+    ) -> View:
         """A copy in memory, into an array of the same shape if one is given."""
         out = self.memory.allocate(x.shape, dtype) if into is None else into
         if isinstance(x, View):
@@ -423,7 +429,7 @@ class Emitter:
     # Control.
 
     @contextlib.contextmanager
-    def loop(self, count: int) -> Iterator[ir.Value]:
+    def loop(self, count: int) -> Iterator[Value]:
         """A loop whose number of turns is the same in all lanes; gives the turn's number."""
         build = self.builder
         before = build.block
@@ -441,12 +447,12 @@ class Emitter:
         build.position_at_end(after)
 
     @contextlib.contextmanager
-    def indices(self, shape: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
+    def indices(self, shape: tuple[int, ...]) -> Iterator[Index]:
         """Loops over all indices of an array that is not empty."""
         with contextlib.ExitStack() as stack:
             yield tuple(0 if n == 1 else stack.enter_context(self.loop(n)) for n in shape)
 
-    def phis(self, x: Any, dtype: Any, block: Any) -> Any:
+    def phis(self, x: Any, dtype: DType, block: ir.Block) -> Any:
         """Numbers in registers that are those of `x` where their block is entered from `block`."""
         out = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
@@ -454,25 +460,25 @@ class Emitter:
         self.add_incoming(out, x, dtype, block)
         return out
 
-    def add_incoming(self, phis: Any, x: Any, dtype: Any, block: Any) -> None:
+    def add_incoming(self, phis: Any, x: Any, dtype: DType, block: ir.Block) -> None:
         """What `phis` are where their block is entered from `block`."""
         for index in np.ndindex(phis.shape):
             self.lanes.add_incoming(dtype, phis[index], x[index], block)
 
-    def chosen(self, dtype: Any, condition: Any, yes: Any, no: Any) -> Any:
+    def chosen(self, dtype: DType, condition: Number, yes: Held, no: Held) -> Held:
         """One array in the lanes in which a condition holds, another in the others."""
         dtype = np.dtype(dtype)
         return self.map(lambda a, b: self.lanes.select(dtype, condition, a, b), dtype, yes, no)
 
     @contextlib.contextmanager
-    def masked(self, mask: Any) -> Iterator[None]:
+    def masked(self, mask: Number | None) -> Iterator[None]:
         """Changes of memory only in some lanes."""
         outer, self.mask = self.mask, mask
         yield
         self.mask = outer
 
     @contextlib.contextmanager
-    def kept(self, arrays: list[Any]) -> Iterator[None]:
+    def kept(self, arrays: list) -> Iterator[None]:
         """These arrays are read again later: nobody may write or release them."""
         buffers = [x.buffer for x in arrays if isinstance(x, View)]
         for buffer in buffers:
@@ -481,7 +487,7 @@ class Emitter:
         for buffer in buffers:
             buffer.users -= 1
 
-    def owned(self, x: Any, aval: Any) -> Any:
+    def owned(self, x: Held, aval: ShapedArray) -> Held:
         """An array that later turns of a loop do not overwrite."""
         if not isinstance(x, View):
             return x
@@ -489,7 +495,7 @@ class Emitter:
         x.buffer.pinned += 1
         return x
 
-    def both(self, mask: Any, condition: Any) -> Any:
+    def both(self, mask: Number | None, condition: Any) -> Any:
         """Lanes of a mask (`None` for all) in which a condition holds."""
         return condition if mask is None else self.lanes.and_(np.bool_, mask, condition)
 

@@ -4,9 +4,10 @@ Needs no LLVM, so that other parts of the package can register what they have.
 """
 
 from collections.abc import Callable
-from typing import Any
 
-Expansion = Callable[..., Any]
+from jaxtyping import PyTree
+
+Expansion = Callable[..., PyTree]
 EXPANSIONS: dict[str, Expansion] = {}
 
 

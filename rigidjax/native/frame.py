@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .builder import Builder
+from .builder import Builder, Value
 from .lanes import I8, I32, I64, POINTER
 
 # XLA_FFI_CallFrame: size, extension, api, context, stage (int32, padded), then two structures of
@@ -34,9 +34,9 @@ VERSION = (0, 1)
 class Frame:
     """Emits what reads the call frame; answers XLA's question for the version."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: ir.Function):
         (self._frame,) = function.args
-        self.builder: Any = Builder(function.append_basic_block("entry"))
+        self.builder = Builder(function.append_basic_block("entry"))
         build = self.builder
         extension = self._load(POINTER, self._frame, _EXTENSION)
         is_call = build.icmp_unsigned("==", build.ptrtoint(extension, I64), ir.Constant(I64, 0))
@@ -94,21 +94,21 @@ class Frame:
     def _context(self):
         return self._load(I64, self._frame, _CONTEXT)
 
-    def stream(self) -> Any:
+    def stream(self) -> Value:
         """The GPU's queue in which this call has its turn."""
         answer = self._answer(_STREAM, self._context(), ir.Constant(I64, 0))
         return self.builder.inttoptr(answer, POINTER)
 
-    def allocate(self, size: Any) -> Any:
+    def allocate(self, size: Value) -> Value:
         """The address of memory of the GPU, as a number."""
         alignment = ir.Constant(I64, _ALIGNMENT)
         return self._answer(_ALLOCATE, self._context(), size, alignment, ir.Constant(I64, 0))
 
-    def free(self, address: Any, size: Any) -> None:
+    def free(self, address: Value, size: Value) -> None:
         """Give memory back; what is in the queue may still use it."""
         self._answer(_FREE, self._context(), size, address)
 
-    def refuse(self, message: str, code: Any) -> None:
+    def refuse(self, message: str, code: Value) -> None:
         """Return an error; the message has one `%d`, for the code."""
         build, module = self.builder, self.builder.module
         text = ir.Constant(ir.ArrayType(I8, len(message) + 1), bytearray(message.encode() + b"\0"))
@@ -124,7 +124,7 @@ class Frame:
         )
         build.ret(build.inttoptr(error, POINTER))
 
-    def num_threads(self) -> Any:
+    def num_threads(self) -> Value:
         """Threads that XLA has for this call, 1 if it does not say."""
         build = self.builder
         with build.goto_entry_block():
@@ -134,7 +134,7 @@ class Frame:
         self._failed(error)
         return build.load(place, typ=I64)
 
-    def schedule(self, task: Any, data: Any) -> Any:
+    def schedule(self, task: Value, data: Value) -> Value:
         """Ask for a thread that calls `task(data)`; gives whether that was refused."""
         build = self.builder
         task, data = (build.ptrtoint(x, I64) for x in (task, data))
@@ -144,7 +144,7 @@ class Frame:
     def _buffer(self, buffers, k):
         return self._load(POINTER, buffers, 8 * k)
 
-    def pointers(self, buffers: Any, count: int) -> Any:
+    def pointers(self, buffers: Value, count: int) -> Value:
         """An array of the data of the first buffers."""
         build = self.builder
         place = build.alloca(ir.ArrayType(POINTER, max(count, 1)))
@@ -155,6 +155,6 @@ class Frame:
             build.store(data, self._offset(out, 8 * k))
         return out
 
-    def first_extent(self, buffers: Any, k: int) -> Any:
+    def first_extent(self, buffers: Value, k: int) -> Value:
         """The extent of a buffer's first axis."""
         return self._load(I64, self._load(POINTER, self._buffer(buffers, k), _DIMS), 0)

@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 from jax.extend.core import ClosedJaxpr
+from jaxtyping import Array, PyTree
 
 from .emitter import why_not
 from .primitive import native_call
@@ -15,12 +15,12 @@ from .primitive import native_call
 class _Native:
     """A function whose calls are kernels; see `jit`."""
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., PyTree]):
         self._function = function
         functools.update_wrapper(self, function)
-        self._traced: dict[Any, Any] = {}
+        self._traced: dict[tuple, tuple] = {}
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: PyTree) -> PyTree:
         leaves, closed, whole = self._trace(args)
         missing = why_not(closed)
         if missing:
@@ -29,11 +29,11 @@ class _Native:
             )
         return whole(native_call(closed, leaves))
 
-    def why_not(self, *args: Any) -> list[str]:
+    def why_not(self, *args: PyTree) -> list[str]:
         """What keeps the function from being a kernel for these arguments; empty if nothing."""
         return why_not(self._trace(args)[1])
 
-    def _trace(self, args) -> tuple[list[Any], ClosedJaxpr, Callable[[list[Any]], Any]]:
+    def _trace(self, args) -> tuple[list[Array], ClosedJaxpr, Callable[[list[Array]], PyTree]]:
         arrays, static = eqx.partition(args, eqx.is_array_like)
         leaves, structure = jax.tree.flatten(arrays)
         leaves = [jax.numpy.asarray(x) for x in leaves]
@@ -48,9 +48,9 @@ class _Native:
         return leaves, *self._traced[key]
 
 
-def program(function, leaves, structure, static, is_array: Any = eqx.is_array_like):
+def program(function, leaves, structure, static, is_array: Callable = eqx.is_array_like):
     """The program of a function, and what makes its results of those of the program."""
-    rest: Any = None
+    rest: PyTree = None
 
     def flat(*leaves):
         nonlocal rest
@@ -72,6 +72,6 @@ def pruned(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr.replace(outvars=outvars, debug_info=info), closed.consts)
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """A JAX function as a native kernel."""
     return _Native(function)

@@ -70,7 +70,7 @@ class Functions:
     def __init__(self, lanes: Lanes):
         # Products must not be contracted where their rounding errors are made use of.
         self.lanes = Lanes(lanes.builder, lanes.width, flags=())
-        self._angle: Any = None
+        self._angle: tuple | None = None
 
     # Shorthands.
 
@@ -426,7 +426,7 @@ def _far(module, width):
     function = ir.Function(module, ir.FunctionType(result, [number]), name)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    builder: Any = Builder(function.append_basic_block("entry"))
+    builder = Builder(function.append_basic_block("entry"))
     data = _two_over_pi_words()
     kind = ir.ArrayType(I64, len(data))
     table: Any = ir.GlobalVariable(module, kind, name + "_bits")

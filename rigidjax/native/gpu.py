@@ -5,13 +5,14 @@ are in the memory of their thread, or, if there are many, in scratch memory of X
 take one member after another. Text only: `launch` loads and launches it.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from . import machine
-from .builder import Builder
+from .builder import Builder, Value, Values
 from .kernel import Signature, emit_block
 from .lanes import I8, I32, I64, POINTER
 from .stacks import with_loops
@@ -44,14 +45,17 @@ def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") 
     `count` is the number of members of the batch.
     **Raises:** `ValueError` for an architecture that is not known.
     """
-    module: Any = ir.Module("rigidjax")
+    module = ir.Module("rigidjax")
     module.triple, module.data_layout = _TRIPLE, _LAYOUT
     scratch = emit_entry(module, closed, signature, _of_thread)
     module.globals[NAME].calling_convention = "ptx_kernel"
     return Text(machine.ptx(str(module), architecture), scratch)
 
 
-def emit_entry(module: Any, closed: ClosedJaxpr, signature: Signature, place: Any) -> int:
+def emit_entry(
+    module: ir.Module, closed: ClosedJaxpr, signature: Signature,
+    place: Callable[[ir.Function, Builder], tuple[Value, Value]],
+) -> int:  # fmt: skip
     """Emit the function of a thread; gives the bytes of scratch memory that it needs.
 
     `place(function, builder)` gives the thread's number and the number of all threads.
@@ -60,12 +64,12 @@ def emit_entry(module: Any, closed: ClosedJaxpr, signature: Signature, place: An
     size = -(-emit_block(module, closed, signature, 1) // 64) * 64
     buffers = len(closed.in_avals), len(closed.out_avals)
     kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, *[POINTER] * sum(buffers)])
-    function: Any = ir.Function(module, kind, NAME)
+    function = ir.Function(module, kind, NAME)
     count, scratch, *pointers = function.args
     entry, test, turn, end = (
         function.append_basic_block(name) for name in ("entry", "test", "turn", "end")
     )
-    build: Any = Builder(entry)
+    build = Builder(entry)
     thread, threads = place(function, build)
     inputs = array(build, pointers[: buffers[0]])
     outputs = array(build, pointers[buffers[0] :])
@@ -88,7 +92,7 @@ def emit_entry(module: Any, closed: ClosedJaxpr, signature: Signature, place: An
     return 0 if size <= OWN else size
 
 
-def array(build: Any, pointers: Any) -> Any:
+def array(build: Builder, pointers: Values) -> Value:
     """An array of these pointers, in memory of the function."""
     place = _forgotten(build, build.alloca(ir.ArrayType(POINTER, max(len(pointers), 1))))
     for k, pointer in enumerate(pointers):

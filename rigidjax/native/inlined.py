@@ -1,9 +1,9 @@
 """Programs without calls: what is called stands in the place of the call."""
 
 from collections.abc import Callable
-from typing import Any
 
-from jax.extend.core import ClosedJaxpr, Literal, Var
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
+from jax.typing import ArrayLike
 
 from .alternatives import kernel_branch
 from .emitter import REGISTERS
@@ -23,10 +23,10 @@ class Inlined:
     variables whose small arrays are known when the kernel is emitted (places of a gather, say).
     """
 
-    def __init__(self, closed: ClosedJaxpr, known: Any, rewritten: Callable[..., ClosedJaxpr]):
+    def __init__(self, closed: ClosedJaxpr, known: set[Var], rewritten: Callable[..., ClosedJaxpr]):
         self.rewritten = rewritten
-        self.equations: list[Any] = []
-        self.constants: dict[Any, Any] = {}
+        self.equations: list[JaxprEqn] = []
+        self.constants: dict[Var, ArrayLike] = {}
         self.known = set(known)
         arguments = closed.jaxpr.invars
         self.results = self._run(closed.jaxpr, closed.consts, arguments)

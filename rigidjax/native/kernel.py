@@ -11,7 +11,6 @@ import ctypes
 import dataclasses
 import gc
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr
@@ -99,7 +98,7 @@ def _code(text: str, fast: bool) -> Code:
     return _codes[key]
 
 
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[tuple, Kernel] = {}
 
 
 def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
@@ -112,8 +111,9 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
 
 
 def emit_block(
-    module: Any, closed: ClosedJaxpr, signature: Signature, width: int, parts: Parts | None = None
-) -> int:
+    module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
+    parts: Parts | None = None,
+) -> int:  # fmt: skip
     """Emit `block`, for all members that follow if there are `parts`.
 
     Returns the bytes of memory that it needs.

@@ -8,13 +8,13 @@ with a known zero is zero, whatever the other factor.
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from llvmlite import ir
 
-from .builder import Line
-from .complex import Complex, Pair, is_complex, part_dtype
+from .builder import Builder, Line, Value
+from .complex import Complex, DType, Pair, is_complex, part_dtype
 
 I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 POINTER = ir.PointerType()
@@ -22,7 +22,7 @@ _CONTRACT = ("contract",)
 _UNKNOWN = (ir.Value, Pair)
 
 
-def element_type(dtype: Any) -> ir.Type:
+def element_type(dtype: DType) -> ir.Type:
     """The LLVM type of one lane's number, or of its parts; booleans are single bits."""
     dtype = part_dtype(dtype)
     if dtype == np.bool_:
@@ -36,7 +36,7 @@ def element_type(dtype: Any) -> ir.Type:
     raise TypeError(f"numbers of type {dtype}")
 
 
-def is_known(x: Any) -> bool:
+def is_known(x: object) -> TypeGuard[int | np.number]:
     """Whether a number is known while the kernel is emitted."""
     return type(x) is not Line and not isinstance(x, _UNKNOWN)
 
@@ -44,17 +44,17 @@ def is_known(x: Any) -> bool:
 class Lanes:
     """Emits arithmetic on vectors of `width` lanes at the end of a builder's block."""
 
-    def __init__(self, builder: Any, width: int, flags: tuple[str, ...] = _CONTRACT):
+    def __init__(self, builder: Builder, width: int, flags: tuple[str, ...] = _CONTRACT):
         # llvmlite's types are those of its base classes: `Any` is all that can be said of a value.
         self.builder, self.width = builder, width
         self.flags = flags
         self.complex = Complex(self)
-        self._types: dict[Any, ir.Type] = {}
-        self._constants: dict[Any, Any] = {}
+        self._types: dict[ir.Type, ir.Type] = {}
+        self._constants: dict[tuple[np.dtype, bytes], ir.Constant] = {}
 
     # Types and constants.
 
-    def type(self, dtype: Any) -> ir.Type:
+    def type(self, dtype: DType) -> ir.Type:
         """The LLVM type of a number."""
         return self.vector(element_type(dtype))
 
@@ -65,7 +65,7 @@ class Lanes:
             self._types[element] = ir.VectorType(element, self.width)
         return self._types[element]
 
-    def value(self, x: Any, dtype: Any) -> Any:
+    def value(self, x: Any, dtype: DType) -> Any:
         """A number as an LLVM value (or a pair), the same in all lanes if it is known."""
         if is_complex(dtype):
             return self.complex.value(dtype, x)
@@ -77,20 +77,20 @@ class Lanes:
             self._constants[key] = self._constant(number)
         return self._constants[key]
 
-    def _constant(self, number: np.ndarray) -> Any:
+    def _constant(self, number: np.ndarray) -> ir.Constant:
         element = element_type(number.dtype)
         one = int(number) if isinstance(element, ir.IntType) else float(number)
         if self.width == 1:
             return ir.Constant(element, one)
         return ir.Constant(self.vector(element), [ir.Constant(element, one)] * self.width)
 
-    def lane(self, vector: Any, k: int) -> Any:
+    def lane(self, vector: Value, k: int) -> Value:
         """The number of lane `k`."""
         if self.width == 1:
             return vector
         return self.builder.extract_element(vector, ir.Constant(I32, k))
 
-    def gathered(self, scalars: list[Any]) -> Any:
+    def gathered(self, scalars: list[Value]) -> Value:
         """A vector of one scalar for each lane."""
         if self.width == 1:
             return scalars[0]
@@ -99,17 +99,17 @@ class Lanes:
             out = self.builder.insert_element(out, scalar, ir.Constant(I32, k))
         return out
 
-    def splat(self, scalar: Any) -> Any:
+    def splat(self, scalar: Value) -> Value:
         return self.gathered([scalar] * self.width)
 
-    def phi(self, dtype: Any) -> Any:
+    def phi(self, dtype: DType) -> Any:
         """A number that depends on where its block is entered from."""
         kind = self.type(dtype)
         if is_complex(dtype):
             return Pair(self.builder.phi(kind), self.builder.phi(kind))
         return self.builder.phi(kind)
 
-    def add_incoming(self, dtype: Any, phi: Any, value: Any, block: Any) -> None:
+    def add_incoming(self, dtype: DType, phi: Any, value: Any, block: ir.Block) -> None:
         """What a `phi` is if its block is entered from `block`."""
         value = self.value(value, dtype)
         if isinstance(phi, Pair):
@@ -118,7 +118,7 @@ class Lanes:
         else:
             phi.add_incoming(value, block)
 
-    def intrinsic(self, name: str, result: ir.Type, *args: Any) -> Any:
+    def intrinsic(self, name: str, result: ir.Type, *args: Value) -> Value:
         """Call an LLVM intrinsic that is named by the types in `name`."""
         module = self.builder.module
         function = module.globals.get(name) or ir.Function(
@@ -126,7 +126,7 @@ class Lanes:
         )
         return self.builder.intrinsic(function, args)
 
-    def suffix(self, dtype: Any) -> str:
+    def suffix(self, dtype: DType) -> str:
         kind = np.dtype(dtype)
         letter = "f" if kind.kind == "f" else "i"
         bits = 1 if kind == np.bool_ else 8 * kind.itemsize
@@ -370,7 +370,7 @@ class Lanes:
             return a
         return self.builder.bitcast(a, self.type(new))
 
-    def unary(self, name: str, dtype, a, known: Callable[..., Any]):
+    def unary(self, name: str, dtype, a, known: Callable[..., np.generic]):
         """An LLVM intrinsic of one number, such as `sqrt`."""
         if is_known(a):
             return _known(dtype, known, a)

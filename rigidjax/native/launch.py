@@ -99,7 +99,7 @@ def driver() -> Driver | None:
 def architecture() -> str | None:
     """The newest of `GPUS` that all of JAX's GPUs can run; `None` without such a GPU."""
     try:
-        devices: Any = jax.devices("cuda")
+        devices = jax.devices("cuda")
     except RuntimeError:
         return None
     capabilities = [int(d.compute_capability.replace(".", "")) for d in devices]
@@ -142,7 +142,7 @@ def _too_many(closed):
     return [f"a kernel of CUDA's takes {gpu.MOST_POINTERS} arrays at most, this has {buffers}"]
 
 
-_kernels: dict[Any, Launched] = {}
+_kernels: dict[tuple, Launched] = {}
 
 
 def launched(closed: ClosedJaxpr, signature: Signature) -> Launched | None:
@@ -168,7 +168,7 @@ def launched(closed: ClosedJaxpr, signature: Signature) -> Launched | None:
 
 def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int) -> str:
     """The module of the function that XLA calls; its variables are to be set before."""
-    module: Any = ir.Module("rigidjax")
+    module = ir.Module("rigidjax")
     variables = [_variable(module, name) for name in ("kernel", "launch")]
     frame = Frame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
     build, nothing = frame.builder, ir.Constant(POINTER, None)

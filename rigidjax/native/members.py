@@ -1,13 +1,16 @@
 """Arguments and results of a kernel, as XLA has them in memory: one member in each lane."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from jax.core import ShapedArray
 from llvmlite import ir
 
+from .builder import Value, Values
 from .complex import Pair, is_complex, part_dtype
+from .emitter import Emitter
 from .lanes import I8, I64, element_type
-from .memory import Buffer, View, row_major
+from .memory import Buffer, Held, View, row_major
 
 
 class Spare(NamedTuple):
@@ -16,11 +19,11 @@ class Spare(NamedTuple):
     **Attributes:** `mask`, lanes that have results; `pointer`, of the memory for the others.
     """
 
-    mask: Any
-    pointer: Any
+    mask: Value
+    pointer: Value
 
 
-def extent(aval: Any) -> int:
+def extent(aval: ShapedArray) -> int:
     """Bytes of one member's argument or result."""
     return aval.size * np.dtype(aval.dtype).itemsize
 
@@ -83,7 +86,7 @@ class _Members:
             build.store(em.lanes.lane(value, k), address, align=align)
 
 
-def argument(em: Any, pointer: Any, aval: Any, members: Any) -> Any:
+def argument(em: Emitter, pointer: Value, aval: ShapedArray, members: Values | None) -> Held:
     """An argument as an array of the program; `members` is `None` if it is the same for all."""
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
@@ -98,10 +101,13 @@ def argument(em: Any, pointer: Any, aval: Any, members: Any) -> Any:
     flat = em.memory.allocate((size,), dtype)
     with em.loop(size) as number:
         em.memory.write(flat, (number,), load(number))
-    return flat.reshaped(shape)
+    return flat.reshaped(shape)  # pyright: ignore[reportReturnType]
 
 
-def store(em: Any, pointer: Any, aval: Any, result: Any, members: Any, spare: Any = None) -> None:
+def store(
+    em: Emitter, pointer: Value, aval: ShapedArray, result: Held, members: Values,
+    spare: Spare | None = None,
+) -> None:  # fmt: skip
     """Store a result of these members, of those in the lanes of `spare.mask` if that is given."""
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     if not size:

@@ -12,8 +12,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from .complex import Pair, is_complex, paired, part_dtype
+from .builder import Value
+from .complex import DType, Number, Pair, is_complex, paired, part_dtype
 from .lanes import I8, I64, Lanes, element_type, is_known
+
+# Of an entry: an int where it is known when the kernel is emitted.
+Index = tuple[int | Value, ...]
 
 
 @dataclasses.dataclass(eq=False)
@@ -25,7 +29,7 @@ class Buffer:
     is bound to it (a loop's variable, say); `values` (size,) if they are known at emission.
     """
 
-    pointer: Any
+    pointer: Value
     dtype: np.dtype
     size: int
     shared: bool = False
@@ -42,7 +46,7 @@ class View:
     buffer: Buffer
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: Any = 0  # an int, or an LLVM integer that is the same in all lanes
+    offset: int | Value = 0  # an int, or an LLVM integer that is the same in all lanes
 
     @property
     def ndim(self) -> int:
@@ -67,7 +71,7 @@ class View:
         if self.buffer.values is None or not is_known(self.offset):
             return None
         places = np.indices(self.shape).reshape(self.ndim, self.size)
-        values = self.buffer.values[self.offset + np.array(self.strides, int) @ places]
+        values = self.buffer.values[self.offset + np.array(self.strides, int) @ places]  # pyright: ignore[reportArgumentType, reportCallIssue]
         out = np.empty(self.size, object)
         out[:] = list(values)
         return out.reshape(self.shape)
@@ -100,6 +104,10 @@ class View:
         return View(self.buffer, tuple(shape), tuple(reversed(strides)), self.offset)
 
 
+# An array of a program: of numbers in registers, or in memory.
+Held = np.ndarray | View
+
+
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of an array whose last index runs fastest; 0 along axes of one entry."""
     strides, step = [], 1
@@ -112,16 +120,16 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Memory:
     """Allocates, reads and writes buffers of a kernel."""
 
-    def __init__(self, lanes: Lanes, workspace: Any):
+    def __init__(self, lanes: Lanes, workspace: Value):
         self.lanes, self.workspace = lanes, workspace
         self.bytes = 0
-        self._free: dict[tuple, list[Any]] = {}
+        self._free: dict[tuple, list[Value]] = {}
 
     @property
     def builder(self):
         return self.lanes.builder
 
-    def allocate(self, shape: tuple[int, ...], dtype: Any, unused: bool = False) -> View:
+    def allocate(self, shape: tuple[int, ...], dtype: DType, unused: bool = False) -> View:
         """A new array of the kernel's own, in memory that nobody has used before if `unused`."""
         dtype, size = np.dtype(dtype), math.prod(shape)
         free = None if unused else self._free.get((dtype, size))
@@ -143,7 +151,7 @@ class Memory:
 
     # Positions known at emission, or the same in all lanes.
 
-    def position(self, view: View, index: tuple[Any, ...]):
+    def position(self, view: View, index: Index):
         """Number of an entry in the buffer: an int, or an LLVM integer."""
         at = view.offset
         for i, stride in zip(index, view.strides, strict=True):
@@ -159,11 +167,11 @@ class Memory:
         a, b = (ir.Constant(I64, int(x)) if is_known(x) else x for x in (a, b))
         return self.builder.add(a, b)
 
-    def read(self, view: View, index: tuple[Any, ...]):
+    def read(self, view: View, index: Index):
         """An entry, the same one in every lane."""
         return self._load(view.buffer, self.position(view, index))
 
-    def write(self, view: View, index: tuple[Any, ...], value: Any, mask: Any = None) -> None:
+    def write(self, view: View, index: Index, value: Any, mask: Number | None = None) -> None:
         """Set an entry, in the lanes of `mask`."""
         buffer, at = view.buffer, self.position(view, index)
         value = self.lanes.value(value, buffer.dtype)
@@ -174,14 +182,14 @@ class Memory:
             address = self._address(buffer, place, stored.type)
             self.builder.store(stored, address, align=self._align(buffer))
 
-    def number(self, view: View, index: tuple[Any, ...]):
+    def number(self, view: View, index: Index):
         """An entry of an array that all lanes share, as one number."""
         buffer = view.buffer
         kind = _stored_type(buffer.dtype)
         address = self._address(buffer, self.position(view, index), kind)
         return self.builder.load(address, typ=kind, align=self._align(buffer))
 
-    def address(self, view: View, index: tuple[Any, ...]):
+    def address(self, view: View, index: Index):
         """A pointer to an entry."""
         at, buffer = self.position(view, index), view.buffer
         stored = _stored_type(buffer.dtype)
@@ -221,7 +229,7 @@ class Memory:
 
     # Positions that differ from lane to lane.
 
-    def read_at(self, view: View, positions: Any):
+    def read_at(self, view: View, positions: Number):
         """The numbers at `positions` of the buffer (a number of lanes, int64)."""
         buffer = view.buffer
         if is_complex(buffer.dtype):
@@ -230,7 +238,7 @@ class Memory:
             return paired(buffer.dtype, *(self.lanes_at(buffer, p, None, None) for p in places))
         return self.lanes_at(buffer, positions, None, None)
 
-    def write_at(self, view: View, positions: Any, value: Any, mask: Any) -> None:
+    def write_at(self, view: View, positions: Number, value: Any, mask: Number | None) -> None:
         """Set the numbers at `positions` of the buffer, in the lanes of `mask`."""
         value = self.lanes.value(value, view.buffer.dtype)
         for x, place in _parts_and_places(value, positions, self._lanes_plus):

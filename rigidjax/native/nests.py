@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
+from .complex import DType, Number
 from .lanes import I1, I64, POINTER
-from .memory import View
+from .memory import Held, Index, View
 
 if TYPE_CHECKING:
     from .emitter import Emitter
@@ -39,7 +40,7 @@ def joined_axes(views: list[View]) -> list[View]:
     ]
 
 
-def spread(em: "Emitter", x: Any, shape: tuple[int, ...], dtype: Any) -> View:
+def spread(em: "Emitter", x: Held, shape: tuple[int, ...], dtype: DType) -> View:
     """An array in memory, repeated along the axes that it does not have or has one entry of."""
     x = em.in_memory(x, dtype)
     missing = (0,) * (len(shape) - x.ndim)
@@ -53,7 +54,7 @@ def reordered(x: View, order: list[int]) -> View:
     return View(x.buffer, shape, strides, x.offset)
 
 
-def copy(em: "Emitter", x: View, out: View, mask: Any) -> None:
+def copy(em: "Emitter", x: View, out: View, mask: Number | None) -> None:
     """Copy an array in memory to another place, in the lanes of `mask`."""
     x, out = joined_axes([x, out])
     row = x.shape[-1] if x.shape else 1
@@ -79,9 +80,9 @@ def _move(em, target, source, size):
 def accumulated(
     em: "Emitter",
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: DType,
     start: Any,
-    step: Callable[[Any, tuple[Any, ...]], Any],
+    step: Callable[[Any, Index], Any],
 ) -> Any:
     """A number that `step(number, index)` changes, for all indices of a shape in turn."""
     if math.prod(shape) <= _TERMS:
@@ -97,7 +98,7 @@ def accumulated(
     return new
 
 
-def sum_of_products(em: "Emitter", factors: list[View], dtype: Any, count: int) -> View:
+def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int) -> View:
     """Products of arrays of one shape, summed over the last `count` axes."""
     shape = factors[0].shape
     rest, along = shape[: len(shape) - count], shape[len(shape) - count :]

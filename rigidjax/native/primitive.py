@@ -7,13 +7,14 @@ other devices it is the program itself.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Primitive, Var, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array
 
 from ..meshes import alike, results, without_mesh
 from .emitter import NoRule
@@ -37,13 +38,13 @@ native_call_p.multiple_results = True
 
 def native_call(
     closed: ClosedJaxpr,
-    args: list[Any],
+    args: list[Array],
     strict: bool = True,
     linear: int = 0,
     by_xla: bool = False,
     once: bool = False,
     alone: bool = False,
-) -> list[Any]:
+) -> list[Array]:
     """Results of a program by a kernel.
 
     **Arguments:** `closed`, the program; `args`, arrays of the shapes and dtypes of its arguments;
@@ -112,7 +113,7 @@ def _batch(args, axes, *, closed, batched, size, linear, mode):
     if mode.alone:
         out = jax.vmap(jaxpr_as_fun(closed), in_axes=axes)(*args)
         return out, [0] * len(out)
-    params: dict[str, Any] = dict(closed=closed, linear=linear, mode=mode)
+    params: dict[str, object] = dict(closed=closed, linear=linear, mode=mode)
     extent = next(x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None)
     out_args, out_batched = [], []
     for x, axis, was in zip(args, axes, batched, strict=True):
@@ -241,14 +242,14 @@ def _dependent(jaxpr, given):
     return [is_moved(atom) for atom in jaxpr.outvars]
 
 
-_programs: dict[Any, Any] = {}
+_programs: dict[tuple, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
 
 
 def _kept(function):
     """A program made of another one, made once. Both are kept, as they are known by address."""
 
     @functools.wraps(function)
-    def once(closed: ClosedJaxpr, marks: tuple[Any, ...]) -> ClosedJaxpr:
+    def once(closed: ClosedJaxpr, marks: tuple[bool, ...]) -> ClosedJaxpr:
         key = function.__name__, id(closed), marks
         if key not in _programs:
             _programs[key] = function(closed, marks), closed

@@ -10,12 +10,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
+from .builder import Value, Values
 from .emitter import Emitter, cost, inner_jaxprs
 from .lanes import I64, is_known
 from .members import Spare, argument, extent, store
-from .memory import View
+from .memory import Held, View
 from .rules.loops import Loop, divided, known_turns
 
 # Turns for which loops of unknown length count that are not the main one.
@@ -40,7 +41,7 @@ class Parts(NamedTuple):
     before: Jaxpr
     loop: Any
     after: Jaxpr
-    kept: list[Any]
+    kept: list[Var]
     ratio: float
 
 
@@ -122,7 +123,7 @@ class Refilled:
     def __init__(self, em: Emitter, closed: ClosedJaxpr, batched: tuple[bool, ...], parts: Parts):
         self.em, self.closed, self.batched, self.parts = em, closed, batched, parts
         # Arrays by their variables: what they are for the members in the lanes.
-        self.arrays: dict[Any, Any] = {}
+        self.arrays: dict[Var, Held] = {}
         # Buffers and numbers that no refill changes.
         self.shared: set[int] = set()
         # The block that each refill enters, the one before the first, lanes that get a member.
@@ -130,7 +131,7 @@ class Refilled:
         # Phi nodes of `head`: number type (`None` for a scalar), node, what it is the next time.
         self.again: list[tuple[Any, Any, Any]] = []
 
-    def emit(self, inputs: list[Any], outputs: list[Any], first: Any, count: Any) -> None:
+    def emit(self, inputs: Values, outputs: Values, first: Value, count: Value) -> None:
         """All members from `first` to `count`, of which there is one at least."""
         em, build, lanes = self.em, self.em.builder, self.em.lanes
         jaxpr = self.closed.jaxpr
@@ -216,7 +217,7 @@ class Refilled:
         if dtype is None:
             node.add_incoming(first, self.start)
         else:
-            lanes.add_incoming(dtype, node, np.zeros((), dtype)[()], self.start)
+            lanes.add_incoming(dtype, node, np.zeros((), dtype)[()], self.start)  # pyright: ignore[reportArgumentType]
         return node
 
     def _main_loop(self, working, waiting):
@@ -229,7 +230,7 @@ class Refilled:
         if known_turns(em, condition, body, *divided(given, *counts)) is not None:
             raise _KnownTurns
         for var in self.parts.kept:
-            self.arrays[var] = self._kept(self.arrays[var], var.aval.dtype)
+            self.arrays[var] = self._kept(self.arrays[var], var.aval.dtype)  # pyright: ignore[reportAttributeAccessIssue]
         given = [self._array(atom) for atom in equation.invars]
         of_condition, of_body, start = divided(given, *counts)
         loop = Loop(em, condition, body, of_condition, of_body, start)
@@ -272,7 +273,7 @@ class Refilled:
         nodes = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
             nodes[index] = self._node(dtype)
-        return self.em.chosen(dtype, self.fresh, self.em.registers(x), nodes), nodes
+        return self.em.chosen(dtype, self.fresh, self.em.registers(x), nodes), nodes  # pyright: ignore[reportArgumentType]
 
     def _placed(self, x, dtype):
         """An array in a place of its own, changed in the fresh lanes only."""

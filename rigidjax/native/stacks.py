@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend.core import ClosedJaxpr, Literal, Primitive
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
 from .emitter import MOVES, REGISTERS, inner_jaxprs
 from .inlined import Inlined
@@ -44,7 +44,7 @@ def with_loops(closed: ClosedJaxpr, known: frozenset[int] = frozenset()) -> Clos
     return _rewritten[key][0]
 
 
-_rewritten: dict[Any, Any] = {}
+_rewritten: dict[tuple, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
 
 
 def _regrouped(equations, results, length, known):
@@ -65,7 +65,7 @@ def _volume(equation):
     return sum(math.prod(var.aval.shape) for var in equation.outvars)
 
 
-def _has_something_to_do(jaxpr: Any) -> bool:
+def _has_something_to_do(jaxpr: Jaxpr) -> bool:
     """Whether a program, or one inside of it, has alternatives or computes large arrays."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "platform_index":
@@ -127,15 +127,15 @@ class _Grouping:
 
     def __init__(
         self,
-        equations: list[Any],
-        results: list[Any],
+        equations: list[JaxprEqn],
+        results: list[Var | Literal],
         length: int,
-        known: set[Any],
+        known: set[Var],
         alone: set[int],
     ):
         self.equations, self.results, self.length = equations, results, length
         self.known, self.alone = known, alone
-        self.maker: dict[Any, int] = {
+        self.maker: dict[object, int] = {
             var: k for k, equation in enumerate(equations) for var in equation.outvars
         }
         self.places: list[_Place] = []
@@ -161,7 +161,7 @@ class _Grouping:
             for k in members
         }
 
-    def ordered(self) -> list[Any]:
+    def ordered(self) -> list[JaxprEqn]:
         """The equations in their new order."""
         ordered = []
         for k, (equation, place) in enumerate(zip(self.equations, self.places, strict=True)):
@@ -254,7 +254,7 @@ class _Grouping:
     def _loop(self, turn, members):
         """The equation of a loop."""
         inside = {var for k in members for var in self.equations[k].outvars}
-        sources: dict[Any, Any] = {}
+        sources: dict[tuple, Any] = {}
         for k in members:
             split = self._split(k)
             for atom, axis in zip(self.equations[k].invars, split.sources, strict=True):

@@ -6,11 +6,10 @@ that cannot run.
 """
 
 import os
-from typing import Any
 
 from llvmlite import ir
 
-from .builder import Builder
+from .builder import Builder, Value
 from .frame import Frame
 from .lanes import I64, POINTER
 
@@ -37,7 +36,7 @@ def most_threads() -> int:
 
 
 def emit_shared(
-    frame: Frame, count: Any, inputs: Any, outputs: Any, width: int, run: ir.Function
+    frame: Frame, count: Value, inputs: Value, outputs: Value, width: int, run: ir.Function
 ) -> None:
     """Emit what does all members of a batch; `run(inputs, outputs, first, last)` does some.
 

@@ -12,8 +12,10 @@ import numpy as np
 from llvmlite import ir
 
 from .. import nests
+from ..builder import Value
 from ..emitter import Emitter, expanded, rule
 from ..lanes import I64
+from ..memory import Held
 
 # Rows up to which elimination in registers is as good.
 _FEW = 5
@@ -73,13 +75,13 @@ class _Factors:
     **Arguments:** `H`, symmetric, of which entries on and below the diagonal are read.
     """
 
-    def __init__(self, em: Emitter, H: Any, dtype: np.dtype):
+    def __init__(self, em: Emitter, H: Held, dtype: np.dtype):
         self.em, self.dtype, self.n = em, dtype, H.shape[0]
         self.A = em.copied(H, dtype)
         self.inverses, self._column = (em.memory.allocate((self.n,), dtype) for _ in range(2))
 
     @contextlib.contextmanager
-    def rows(self) -> Iterator[tuple[Any, Any, Any]]:
+    def rows(self) -> Iterator[tuple[Value, Value, Any]]:
         """Eliminate; inside, row `k` times a factor is subtracted from row `i`."""
         em, dtype = self.em, self.dtype
         lanes, memory = em.lanes, em.memory
@@ -123,7 +125,7 @@ def _after(em, k):
 
 
 @contextlib.contextmanager
-def _span(em: Emitter, first: Any, last: Any) -> Iterator[Any]:
+def _span(em: Emitter, first: Value, last: Value) -> Iterator[Value]:
     """A loop from `first` to below `last`, which may be none; gives the number."""
     build = em.builder
     before = build.block

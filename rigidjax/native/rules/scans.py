@@ -1,10 +1,9 @@
 """Scans: loops whose number of turns is the same in all lanes."""
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 
+from ..complex import Number
 from ..emitter import MOST_ENTRIES, WRITTEN_OUT, Emitter, cost, rule
 from ..memory import View
 from ..nests import reordered
@@ -155,7 +154,7 @@ class _ScanLoop:
             if nodes is None and not (isinstance(value, View) and value.buffer is old.buffer):
                 em.copied(value, dtype, into=old, mask=em.mask)
         # After the copies, whose loops end in blocks of their own.
-        self._last: list[Any] = [None] * len(carry)
+        self._last: list[Number | None] = [None] * len(carry)
         for k, (value, nodes, dtype) in enumerate(zip(apart, phis, self.dtypes, strict=True)):
             if nodes is None:
                 continue
