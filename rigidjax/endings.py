@@ -94,7 +94,7 @@ def named_result(result, solver, model, t0, t1):
     """How a run ended, by the package's names."""
     result = RESULTS.promote(result)
     if isinstance(solver, AbstractStructureSolver):
-        failure: Any = getattr(RESULTS, solver.failure)
+        failure = getattr(RESULTS, solver.failure)
         result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     left = [jnp.asarray(signal.is_left(t0, t1)) for signal in signals_of(model)]
     if left:

@@ -33,13 +33,7 @@ class Spherical(AbstractJoint):
     closes_loops_only: ClassVar[bool] = False
     turns_freely: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        parent: str,
-        child: str,
-        point: ArrayInput,
-        name: str | None = None,
-    ):
+    def __init__(self, parent: str, child: str, point: ArrayInput, name: str | None = None):
         self.name = check_names("Spherical", parent, child, name)
         self.parent, self.child = parent, child
         self.point = vector_leaf(point, "Spherical(point=...)")

@@ -74,11 +74,7 @@ class Identifiability:
 
 
 def judge(
-    of: Components,
-    starts: np.ndarray,
-    jacobian: np.ndarray,
-    variance: float,
-    tolerance: float,
+    of: Components, starts: np.ndarray, jacobian: np.ndarray, variance: float, tolerance: float
 ) -> tuple[Spectrum, Identifiability]:
     """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
 

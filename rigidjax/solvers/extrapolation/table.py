@@ -46,13 +46,9 @@ class Extrapolation(NamedTuple):
 
 
 def extrapolate(
-    sequence: Sequence,
-    target: Count,
-    start: PyTree[Array],
-    substep: Substep,
-    quantities: Callable[[PyTree[Array]], Float[Array, "q n"]],
-    norm: Norm,
-) -> Extrapolation:
+    sequence: Sequence, target: Count, start: PyTree[Array], substep: Substep,
+    quantities: Callable[[PyTree[Array]], Float[Array, "q n"]], norm: Norm,
+) -> Extrapolation:  # fmt: skip
     r"""Columns of the extrapolation table, until one is accurate enough or there is no hope.
 
     All substeps of all columns are one loop of fixed length, of which what is not needed is
@@ -155,13 +151,9 @@ def end_weights(sequence: Sequence) -> np.ndarray:
 
 
 def combined(
-    sequence: Sequence,
-    weights: np.ndarray,
-    columns: Count,
-    start: PyTree[Array],
-    substep: Substep,
+    sequence: Sequence, weights: np.ndarray, columns: Count, start: PyTree[Array], substep: Substep,
     quantity: Callable[[PyTree[Array]], Vector],
-) -> Float[Array, "q n"]:
+) -> Float[Array, "q n"]:  # fmt: skip
     """Sums over all substeps of a known number of columns, (q, n).
 
     With `end_weights` and a value it is what `extrapolate` finds, for half of the operations of a

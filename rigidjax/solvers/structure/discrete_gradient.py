@@ -30,9 +30,7 @@ from ...system.mechanics import SystemMechanics
 
 
 def defect(
-    values: Sequence[Float[Array, ""]],
-    slopes: Sequence[Float[Array, ""]],
-    size: Float[Array, ""],
+    values: Sequence[Float[Array, ""]], slopes: Sequence[Float[Array, ""]], size: Float[Array, ""]
 ) -> Float[Array, ""]:
     r"""$V_1 - V_0 - b$, with the relative accuracy of the slopes $a, b, c$ in a short step.
 
@@ -50,13 +48,9 @@ def defect(
 
 
 def correction(
-    mechanics: SystemMechanics,
-    group: ForceGroup,
-    t: Scalar,
-    h: Scalar,
-    poses: Sequence[Kinematics],
-    chords: Float[Array, " L"],
-) -> Float[Array, "L 6"]:
+    mechanics: SystemMechanics, group: ForceGroup, t: Scalar, h: Scalar,
+    poses: Sequence[Kinematics], chords: Float[Array, " L"],
+) -> Float[Array, "L 6"]:  # fmt: skip
     """What makes up for the defects of forces, along the motion of the bodies that each acts on.
 
     Between bodies, where nothing but their relative motion matters, along that alone: total

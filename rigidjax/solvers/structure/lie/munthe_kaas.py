@@ -94,10 +94,8 @@ class MuntheKaas(AbstractGroupSolver):
         u1 = weighted(h, tableau.b, rates)
         y1, low = chart.end(u1, solver_state)
         inside = is_inside(turns) & is_inside(u1.turn)
-        error, result = (
-            None,
-            RESULTS.where(inside, RESULTS.successful, RESULTS.nonlinear_divergence),
-        )
+        error = None
+        result = RESULTS.where(inside, RESULTS.successful, RESULTS.nonlinear_divergence)
         if tableau.error is not None:
             error = chart.tangent(y1, weighted(h, tableau.error, rates))
             error = jnp.where(inside, error, jnp.inf)
