@@ -1,6 +1,7 @@
 """What arguments, attributes and results are, in words that many parts have in common.
 
-Some are those of diffrax, whose own names for them are private.
+Some are those of diffrax, whose own names for them are private. Methods that implement those of a
+base class leave to it what their arguments are.
 """
 
 from collections.abc import Callable

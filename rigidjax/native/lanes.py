@@ -45,7 +45,6 @@ class Lanes:
     """Emits arithmetic on vectors of `width` lanes at the end of a builder's block."""
 
     def __init__(self, builder: Builder, width: int, flags: tuple[str, ...] = _CONTRACT):
-        # llvmlite's types are those of its base classes: `Any` is all that can be said of a value.
         self.builder, self.width = builder, width
         self.flags = flags
         self.complex = Complex(self)
