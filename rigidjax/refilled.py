@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, PyTree
 
 from .native.emitter import cost
 
@@ -117,7 +117,7 @@ class _Loop(NamedTuple):
         running = self.running(consts, carry)
         if running.ndim == 0:
             return after
-        return [_chosen(running, new, x) for new, x in zip(after, carry, strict=True)]
+        return _chosen(running, after, carry)
 
     def each(self, wanted: list[bool]) -> Callable[..., list[Array]]:
         """The loop as a function of its operands; batches of it are refilled."""
@@ -151,16 +151,39 @@ class _Lanes(NamedTuple):
 
     numbers: Int[Array, " L"] | None
     alive: Bool[Array, " L"]
-    consts: list[Array]
-    carry: list[Array]
+    consts: PyTree
+    carry: PyTree
+
+    def advanced(self, work: "_Work", members: PyTree, goes_on: Callable[..., PyTree]) -> "_Lanes":
+        """After as many turns as `goes_on(alive, idle, busy)` allows: the last two count turns of
+        lanes that have finished and that have not, of `members`."""
+
+        def more(state):
+            alive, _, idle, busy = state
+            return jnp.any(alive) & goes_on(alive, idle, busy)
+
+        def turn(state):
+            alive, carry, idle, busy = state
+            after = work.turn(self.consts, carry)
+            carry = _chosen(alive, after, carry)
+            alive = alive & work.alive(self.consts, carry)
+            count = jnp.sum(alive)
+            return alive, carry, idle + members - count, busy + count
+
+        zero = jnp.zeros_like(jnp.sum(self.alive))
+        alive, carry, *_ = jax.lax.while_loop(more, turn, (self.alive, self.carry, zero, zero))
+        return self._replace(alive=alive, carry=carry)
+
+
+class _Work(NamedTuple):
+    """Of lanes, by their own constants and what they carry: whether they go on, and one turn."""
+
+    alive: Callable[[PyTree, PyTree], PyTree]
+    turn: Callable[[PyTree, PyTree], PyTree]
 
 
 class _Batch:
-    """A loop for all members of a batch: which of its constants are their own, and two functions.
-
-    **Attributes:** `alive`, whether members go on, and `turn`, what they carry after one more turn:
-    of their own constants and of what they carry.
-    """
+    """A loop for all members of a batch: which of its constants are their own, and its work."""
 
     def __init__(self, loop, size, batched, args):
         count = loop.second
@@ -177,28 +200,10 @@ class _Batch:
             pairs = zip(args[:count], batched[:count], strict=True)
             return [next(own) if b else x for x, b in pairs]
 
-        self.alive = jax.vmap(lambda own, carry: loop.goes_on(consts(own), carry))
-        self.turn = jax.vmap(lambda own, carry: loop.turn(consts(own), carry))
-
-    def advanced(self, lanes, members, goes_on):
-        """The lanes after as many turns as `goes_on(alive, idle, busy)` allows: the last two count
-        turns of lanes that have finished and that have not, of `members`."""
-
-        def more(state):
-            alive, _, idle, busy = state
-            return jnp.any(alive) & goes_on(alive, idle, busy)
-
-        def turn(state):
-            alive, carry, idle, busy = state
-            after = self.turn(lanes.consts, carry)
-            carry = [_chosen(alive, new, x) for new, x in zip(after, carry, strict=True)]
-            alive = alive & self.alive(lanes.consts, carry)
-            count = jnp.sum(alive)
-            return alive, carry, idle + members - count, busy + count
-
-        zero = jnp.zeros_like(jnp.sum(lanes.alive))
-        alive, carry, *_ = jax.lax.while_loop(more, turn, (lanes.alive, lanes.carry, zero, zero))
-        return lanes._replace(alive=alive, carry=carry)
+        self.work = _Work(
+            jax.vmap(lambda own, carry: loop.goes_on(consts(own), carry)),
+            jax.vmap(lambda own, carry: loop.turn(consts(own), carry)),
+        )
 
 
 def _refilled(loop, size, batched, args, wanted):
@@ -238,12 +243,12 @@ def _in_blocks(batch, count):
             )
 
         own, mine = some(batch.own), some(carry)
-        lanes = _Lanes(None, (places < size) & batch.alive(own, mine), own, mine)
+        lanes = _Lanes(None, (places < size) & batch.work.alive(own, mine), own, mine)
 
         def worth(alive, idle, busy):
             return (idle < _ASIDE * jnp.sum(alive)) | (idle < busy // _WASTE)
 
-        lanes = batch.advanced(lanes, jnp.sum(lanes.alive), worth)
+        lanes = lanes.advanced(batch.work, jnp.sum(lanes.alive), worth)
         alive, *carry = put([alive, *carry], [lanes.alive, *lanes.carry])
         return alive, carry
 
@@ -260,36 +265,82 @@ def _in_blocks(batch, count):
 
 def _in_lanes(batch, alive, wanted):
     """What all members carry at the end; those that are `alive` go on in lanes."""
-    size = batch.size
     # Behind the last member there are none: nothing is written there.
-    (waiting,) = jnp.nonzero(alive, size=size, fill_value=size)
+    (waiting,) = jnp.nonzero(alive, size=batch.size, fill_value=batch.size)
+
+    def begin(rows, carry):
+        return [x[rows] for x in batch.own], [x[rows] for x in carry]
+
+    def put(carry, places, lanes):
+        each = zip(carry, lanes.carry, wanted, strict=True)
+        return [x.at[places].set(end, mode="drop") if w else x for x, end, w in each]
+
+    return _in_turn(waiting, begin, batch.work, put, LANES, batch.carry)
+
+
+def in_turn(
+    members: PyTree,
+    begin: Callable[[PyTree], PyTree],
+    goes_on: Callable[[PyTree], PyTree],
+    turn: Callable[[PyTree, PyTree], PyTree],
+    end: Callable[[PyTree, PyTree], PyTree],
+    lanes: int,
+) -> PyTree:
+    """Results of members that take one turn after the other, different numbers of them.
+
+    **Arguments:** `members`, arrays with all of them in front; of one of them, `begin(member)`,
+    what it carries at first; `goes_on(carry)`, whether there is another turn; `turn(member, carry)`
+    and `end(member, carry)`, its results; `lanes`, how many are at work at once.
+    """
+    size = len(jax.tree.leaves(members)[0])
+    start, ends = jax.vmap(begin), jax.vmap(end)
+
+    def entering(rows, _):
+        some = jax.tree.map(lambda x: x[rows], members)
+        return some, start(some)
+
+    def put(out, places, lanes):
+        found = ends(lanes.consts, lanes.carry)
+        return jax.tree.map(lambda x, end: x.at[places].set(end, mode="drop"), out, found)
+
+    work = _Work(lambda _, carry: jax.vmap(goes_on)(carry), jax.vmap(turn))
+    shapes = jax.eval_shape(lambda all: ends(all, start(all)), members)
+    out = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return _in_turn(jnp.arange(size), entering, work, put, min(lanes, size), out)
+
+
+def _in_turn(waiting, begin, work, put, count, out):
+    """`out` with the results of the members that are `waiting`.
+
+    **Arguments:** `begin(rows, out)`, constants of members and what they carry at first;
+    `put(out, places, lanes)`, results of lanes at their places.
+    """
+    size = len(waiting)
     number = lambda k: jnp.where(k < size, waiting[jnp.minimum(k, size - 1)], size)  # noqa: E731
 
-    def taken(numbers, carry):
+    def taken(numbers, out):
         """Members as lanes that begin."""
-        own = [x[jnp.minimum(numbers, size - 1)] for x in batch.own]
-        mine = [x[jnp.minimum(numbers, size - 1)] for x in carry]
-        return _Lanes(numbers, (numbers < size) & batch.alive(own, mine), own, mine)
+        consts, carry = begin(jnp.minimum(numbers, size - 1), out)
+        return _Lanes(numbers, (numbers < size) & work.alive(consts, carry), consts, carry)
 
     def refill(state):
-        lanes, begun, carry = state
-        most = jnp.where(number(begun) < size, LANES, jnp.iinfo(jnp.int32).max)
-        lanes = batch.advanced(lanes, LANES, lambda _, idle, __: idle < most)
-        places = jnp.where(lanes.alive, size, lanes.numbers)
-        carry = [
-            x.at[places].set(end, mode="drop") if w else x
-            for x, end, w in zip(carry, lanes.carry, wanted, strict=True)
-        ]
+        lanes, begun, out = state
+        most = jnp.where(number(begun) < size, count, jnp.iinfo(jnp.int32).max)
+        lanes = lanes.advanced(work, count, lambda _, idle, __: idle < most)
+        out = put(out, jnp.where(lanes.alive, size, lanes.numbers), lanes)
         free = ~lanes.alive
-        fresh = taken(number(begun + jnp.cumsum(free) - 1), carry)
-        lanes = jax.tree.map(lambda new, old: _chosen(free, new, old), fresh, lanes)
-        return lanes, begun + jnp.sum(free), carry
+        fresh = taken(number(begun + jnp.cumsum(free) - 1), out)
+        return _chosen(free, fresh, lanes), begun + jnp.sum(free), out
 
-    first = jnp.arange(LANES)
-    state = taken(number(first), batch.carry), jnp.array(LANES), batch.carry
+    state = taken(number(jnp.arange(count)), out), jnp.array(count), out
     goes_on = lambda s: jnp.any(s[0].alive) | (number(s[1]) < size)  # noqa: E731
     return jax.lax.while_loop(goes_on, refill, state)[2]
 
 
 def _chosen(which, new, old):
-    return jnp.where(which.reshape(*which.shape, *[1] * (new.ndim - which.ndim)), new, old)
+    """Arrays of either, by members."""
+
+    def one(new, old):
+        return jnp.where(which.reshape(*which.shape, *[1] * (new.ndim - which.ndim)), new, old)
+
+    return jax.tree.map(one, new, old)

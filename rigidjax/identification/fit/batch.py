@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
+from ...refilled import in_turn
 from ...state import State
 from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
@@ -20,8 +21,8 @@ from ..parameters import Parameter
 from ..simulation import Settings, Simulation, simulation_of
 from .evaluation import Evaluation
 from .first_order import FirstOrder
-from .least_squares import Search, minimise_from
-from .options import prepare, search_of, trials
+from .least_squares import Minimum, Search, begin, goes_on, iterated, minimise_from, minimum_of
+from .options import prepare, search_of, start_states, trials
 from .precision import MOST_OFFSET
 from .problem import Problem, make_problem
 from .trust_region import inverse_gram
@@ -82,8 +83,7 @@ def identify_batch(
     - `data`: N sets, each one run or several, of the same times, sensors and shapes; noise must be
       given.
     - `starts`: start values by the name of a parameter, with the N sets in front.
-    - `batch_size`: how many are fitted at once; the others wait. A batch takes as long as its
-      slowest fit.
+    - `batch_size`: how many are fitted at once; others take the places of those that have ended.
     - `out`, `resume`: a Zarr store to write to, `batch_size` fits at a time, and to go on with
       after a kill, as in `rj.ensemble`; `progress`: say on the error stream how far it is.
     - `simulation`, or `solver` and its other settings one by one; `horizons`, `method`, `loss`,
@@ -109,23 +109,26 @@ def identify_batch(
         raise ValueError(
             "`identify_batch` takes data of known noise; give `Measurements(noise=...)`."
         )
+    if len({_kind_of(runs) for runs in all_runs}) > 1:
+        raise ValueError(
+            "`identify_batch(data=...)` takes sets of the same sensors and numbers of samples."
+        )
+    tracked, states = prepare(model, all_runs[0], state0)
+    trial = trials(simulation, all_runs[0].ts.dtype)
     problems = []
     for n, runs in enumerate(all_runs):
-        tracked, states = prepare(model, runs, state0)
+        if n and state0 is None:
+            states = start_states(tracked, runs, None)
         chosen = [
             dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
             for p in parameters
         ]
-        trial = trials(simulation, runs.ts.dtype)
-        problems.append(make_problem(tracked, runs, states, chosen, trial)[0])
+        problem, _ = make_problem(tracked, runs, states, chosen, trial)
+        problems.append(dataclasses.replace(problem, fitted_only=True))
     table = problems[0].components(all_runs[0].names)
     search = search_of(all_runs[0].ts.dtype, **how)
     samples = np.array([runs.num_samples for runs in all_runs])
     moving = [(p.shared, p.runs) for p in problems]
-    if len({(jax.tree.structure(m), *map(np.shape, jax.tree.leaves(m))) for m in moving}) > 1:
-        raise ValueError(
-            "`identify_batch(data=...)` takes sets of the same sensors and numbers of samples."
-        )
     stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *moving)
     size = min(batch_size, len(data))
     if out is None and not progress:
@@ -152,14 +155,34 @@ def identify_batch(
 
 @eqx.filter_jit
 def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
-    return jax.lax.map(functools.partial(_one, problem, search), stacked, batch_size=size)
+    """Those of all sets of data, `size` of them at once."""
+
+    def start(moving):
+        own_problem = _with_data(problem, moving)
+        return begin(own_problem, *own_problem.start(), search)
+
+    return in_turn(
+        stacked,
+        start,
+        functools.partial(goes_on, search),
+        lambda moving, reached: iterated(_with_data(problem, moving), search, reached),
+        lambda moving, reached: _result(minimum_of(_with_data(problem, moving), reached)),
+        size,
+    )
 
 
 def _one(problem: Problem, search: Search, moving: Any) -> dict[str, Any]:
     """The fit of one set of data."""
-    own_problem = eqx.tree_at(lambda p: (p.shared, p.runs), problem, moving)
-    shared, own = own_problem.start()
-    minimum = minimise_from(own_problem, shared, own, search)
+    own_problem = _with_data(problem, moving)
+    return _result(minimise_from(own_problem, *own_problem.start(), search))
+
+
+def _with_data(problem, moving):
+    return eqx.tree_at(lambda p: (p.shared, p.runs), problem, moving)
+
+
+def _result(minimum: Minimum) -> dict[str, Any]:
+    """Estimates of one set of data, and how its fit ended."""
     last = minimum.last
     return {
         "values": jnp.concatenate([last.shared, last.own.reshape(-1)]),
@@ -168,6 +191,12 @@ def _one(problem: Problem, search: Search, moving: Any) -> dict[str, Any]:
         "converged": minimum.converged & (minimum.offset(1.0) <= MOST_OFFSET),
         "iterations": jnp.sum(minimum.iterations),
     }
+
+
+def _kind_of(runs):
+    """Names of sensors and numbers of samples, of inputs too."""
+    leaves, tree = jax.tree.flatten((runs.ts, runs.values, runs.inputs))
+    return tuple(s.name for s in runs.sensors), tree, *map(np.shape, leaves)
 
 
 def _covariance(last: Evaluation):

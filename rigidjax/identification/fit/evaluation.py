@@ -91,15 +91,16 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
         experiment = problem.experiment(problem.leaves(shared, own, run), run)
         parts = problem.varied(experiment)
         values = [part.values() for part in parts]
-        identity = jnp.eye(sum(v.size for v in values), dtype=own.dtype)
+        directions = jnp.asarray(problem.directions())
         varied = Varied(experiment, problem.parameters)
         found = linearised_run(
-            varied, identity, run.ts, problem.simulation, run.weights, run.values
+            varied, directions, run.ts, problem.simulation, run.weights, run.values
         )
+        jacobian = found.jacobian @ directions if problem.fitted_only else found.jacobian
         okay = found.rest == RESULTS.successful
         priors = [part.prior() for part in parts]
         chain = problem.chain(shared, own, run)
-        return values, found.residuals, found.jacobian, chain, okay, priors
+        return values, found.residuals, jacobian, chain, okay, priors
 
     if problem.num_runs == 1:
         # Not as a batch of one: samples would be saved by scattering, three times as slow.

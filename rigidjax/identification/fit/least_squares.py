@@ -129,19 +129,15 @@ def _minimise(problem: Problem, search: Search) -> Minimum:
 
 def _minimise_telling(problem: Problem, search: Search, told) -> Minimum:
     """As `minimise`. Iterations are made here: a program that calls back is never cached."""
-    reached, stages = eqx.filter_jit(_begin)(problem, *problem.start(), search)
-    ends = []
-    for at in map(_Stage, *stages):
-        steps = eqx.filter_jit(_first_steps)(search, reached)
-        while bool(_is_unfinished(reached, at, steps)):
-            steps = _step_compiled(problem, search, reached, at, steps)
-            if int(at.limit) > 1:
-                number = int(steps.iterations)
-                told(Iteration(float(at.horizon), number, float(steps.cost[number - 1])))
-        reached, end = eqx.filter_jit(_after)(reached, steps)
-        ends.append(end)
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *ends)
-    return eqx.filter_jit(_minimum)(problem, reached, stacked)
+    reached = eqx.filter_jit(begin)(problem, *problem.start(), search)
+    while bool(goes_on(search, reached)):
+        stage, before = int(reached.stage), reached
+        reached = _iterated_compiled(problem, search, before)
+        if stage > 0:
+            number = int(before.iterations[stage]) + 1
+            cost = float(reached.cost[stage, number - 1])
+            told(Iteration(float(search.horizons[stage - 1]), number, cost))
+    return eqx.filter_jit(minimum_of)(problem, reached)
 
 
 def minimise_from(
@@ -158,37 +154,33 @@ def minimise_from(
 
     **Arguments:** `problem`; `shared`, `own`, start coordinates; `search`.
     """
-    reached, stages = _begin(problem, shared, own, search)
-
-    def stage(reached, at):
-        steps = jax.lax.while_loop(
-            lambda steps: _is_unfinished(reached, at, steps),
-            lambda steps: _step(problem, search, reached, at, steps),
-            _first_steps(search, reached),
-        )
-        return _after(reached, steps)
-
-    return _minimum(problem, *jax.lax.scan(stage, reached, stages))
+    reached = jax.lax.while_loop(
+        lambda reached: goes_on(search, reached),
+        lambda reached: iterated(problem, search, reached),
+        begin(problem, shared, own, search),
+    )
+    return minimum_of(problem, reached)
 
 
-class _Stage(NamedTuple):
-    """A horizon, whether it is the last one, and how many iterations it may take."""
+class Reached(NamedTuple):
+    """Where the search is: its stage, where that began, and what was found before it.
 
-    horizon: Array
-    last: Array
-    limit: Array
+    Before the first stage there is one iteration: the problem evaluated at the start. `iterations`
+    and `cost` are those of all stages.
+    """
 
-
-class _Reached(NamedTuple):
-    """What a stage leaves to the next one."""
-
+    stage: Array
     x: Array
     found: Evaluation
     feasible: Array
-    failures: Array
+    steps: "_Steps"
+    first: Evaluation
     converged: Array
     removable: Array
     scatter: Array
+    failures: Array
+    iterations: Array
+    cost: Array
 
 
 class _Steps(NamedTuple):
@@ -198,42 +190,78 @@ class _Steps(NamedTuple):
     region: AbstractRegion
     iterations: Array
     done: Array
-    failures: Array
-    cost: Array
 
 
-def _begin(problem, shared, own, search) -> tuple[_Reached, _Stage]:
+def begin(
+    problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"], search: Search
+) -> Reached:
+    """Where the search begins."""
     x = jnp.concatenate([shared, own.reshape(-1)])
-    count = search.horizons.shape[0]
-    # Before the first stage, one iteration: the problem evaluated at the start.
-    horizons = jnp.concatenate([jnp.ones_like(search.horizons[:1]), search.horizons])
-    last = jnp.arange(count + 1) == count
-    limits = jnp.where(last, search.max_iterations, search.max_iterations // 4).at[0].set(1)
+    count = search.horizons.shape[0] + 1
     blank = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
         eqx.filter_eval_shape(evaluate, problem, shared, own),
     )
-    zero = jnp.zeros_like(x[0])
-    start = _Reached(x, blank, jnp.array(True), jnp.array(0), jnp.array(False), zero, zero)
-    return start, _Stage(horizons, last, limits)
-
-
-def _after(reached: _Reached, steps: _Steps):
-    place, failures = steps.place, reached.failures + steps.failures
-    ended = _Reached(
-        place.x,
-        place.found,
-        jnp.all(place.found.okay),
-        failures,
-        steps.done & place.okay,
-        place.removable,
-        place.scatter,
+    nothing = jnp.zeros_like(x[0])
+    return Reached(
+        stage=jnp.array(0),
+        x=x,
+        found=blank,
+        feasible=jnp.array(True),
+        steps=_first_steps(search, x, blank),
+        first=blank,
+        converged=jnp.array(False),
+        removable=nothing,
+        scatter=nothing,
+        failures=jnp.array(0),
+        iterations=jnp.zeros(count, int),
+        cost=jnp.full((count, search.max_iterations), jnp.inf, x.dtype),
     )
-    return ended, (place.found, steps.iterations, steps.cost)
 
 
-def _minimum(problem, reached: _Reached, ends) -> Minimum:
-    evaluations, iterations, cost = ends
+def goes_on(search: Search, reached: Reached) -> Bool[Array, ""]:
+    """Whether there is another iteration."""
+    return (reached.stage <= search.horizons.shape[0]) & reached.feasible
+
+
+def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
+    """One more iteration, and the end of the stage if it was the last one of it."""
+    stage, number = reached.stage, reached.steps.iterations
+    steps, okay = _step(problem, search, reached)
+    place = steps.place
+    is_last = stage == search.horizons.shape[0]
+    limit = jnp.where(is_last, search.max_iterations, search.max_iterations // 4)
+    ended = steps.done | (steps.iterations >= jnp.where(stage == 0, 1, limit))
+    cost = jnp.where(place.okay, place.line.cost, jnp.inf)
+    here = reached._replace(
+        steps=steps,
+        first=_chosen(stage == 0, place.found, reached.first),
+        failures=reached.failures + ~okay,
+        iterations=reached.iterations.at[stage].set(steps.iterations),
+        cost=reached.cost.at[stage, number].set(cost),
+    )
+    following = here._replace(
+        stage=stage + 1,
+        x=place.x,
+        found=place.found,
+        feasible=jnp.all(place.found.okay),
+        steps=_first_steps(search, place.x, place.found),
+        converged=steps.done & place.okay,
+        removable=place.removable,
+        scatter=place.scatter,
+    )
+    return _chosen(ended, following, here)
+
+
+_iterated_compiled = eqx.filter_jit(iterated)
+
+
+def _chosen(which, first, second):
+    return jax.tree.map(lambda a, b: jnp.where(which, a, b), first, second)
+
+
+def minimum_of(problem: Problem, reached: Reached) -> Minimum:
+    """Where a search has ended."""
     shape = problem.start()[1].shape
     size = reached.x.shape[0] - shape[0] * shape[1]
     shared, own = reached.x[:size], reached.x[size:].reshape(shape)
@@ -241,20 +269,22 @@ def _minimum(problem, reached: _Reached, ends) -> Minimum:
         shared=shared,
         own=own,
         leaves=problem.all_leaves(shared, own),
-        first=jax.tree.map(lambda leaf: leaf[0], evaluations),
+        first=reached.first,
         last=reached.found,
         converged=reached.converged & reached.feasible,
         removable=reached.removable,
         scatter=reached.scatter,
-        iterations=iterations[1:],
+        iterations=reached.iterations[1:],
         failures=reached.failures,
-        cost=cost[1:],
+        cost=reached.cost[1:],
     )
 
 
-def _step(problem, search, reached: _Reached, at: _Stage, steps: _Steps) -> _Steps:
-    """One iteration of a stage, which began where the one before it ended."""
-    start, before, horizon, last = reached.x, reached.found, at.horizon, at.last
+def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
+    """One iteration of a stage, and whether its simulations succeeded."""
+    start, before, stage = reached.x, reached.found, reached.stage
+    last = stage == search.horizons.shape[0]
+    horizon = jnp.where(stage == 0, 1.0, search.horizons[jnp.maximum(stage - 1, 0)])
     tolerance = jnp.where(last, search.tolerance, _COARSE)
     num_runs, size = problem.num_runs, before.shared_chain.shape[1]
     elapsed = problem.runs.ts - problem.runs.ts[:, :1]
@@ -285,14 +315,7 @@ def _step(problem, search, reached: _Reached, at: _Stage, steps: _Steps) -> _Ste
         return Place(x, line, found, okay, *line.offset(r.size))
 
     explained = (_EXPLAINED * tolerance) ** 2 * _square(problem.runs)
-    return _next(linearise, tolerance, explained, steps)
-
-
-_step_compiled = eqx.filter_jit(_step)
-
-
-def _is_unfinished(reached: _Reached, at: _Stage, steps: _Steps):
-    return ~steps.done & (steps.iterations < jnp.where(reached.feasible, at.limit, 0))
+    return _next(linearise, tolerance, explained, reached.steps)
 
 
 def _square(runs):
@@ -323,19 +346,16 @@ class Place(eqx.Module):
         return jnp.sqrt(self.removable / self.scatter)
 
 
-def _first_steps(search, reached: _Reached) -> _Steps:
-    x = reached.x
+def _first_steps(search, x, found) -> _Steps:
     zeros = jnp.zeros((x.shape[0], x.shape[0]), x.dtype)
     nowhere = reduced(zeros, zeros[0])
-    place = Place(x, nowhere, reached.found, jnp.array(False), zeros[0, 0], zeros[0, 0])
-    cost = jnp.full(search.max_iterations, jnp.inf, x.dtype)
-    region = search.region(x.dtype)
-    return _Steps(place, region, jnp.array(0), jnp.array(False), jnp.array(0), cost)
+    place = Place(x, nowhere, found, jnp.array(False), zeros[0, 0], zeros[0, 0])
+    return _Steps(place, search.region(x.dtype), jnp.array(0), jnp.array(False))
 
 
-def _next(evaluated, tolerance, explained, steps: _Steps) -> _Steps:
-    """A step from one place to the next, if that gains anything."""
-    place, region, iterations, _, failures, cost = steps
+def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array]:
+    """A step from one place to the next, if that gains anything; whether that could be tried."""
+    place, region, iterations, _ = steps
     # The first iteration evaluates where it starts, for which the step from nowhere is zero.
     step = region.step(place.line)
     trial = evaluated(place.x + step)
@@ -354,6 +374,5 @@ def _next(evaluated, tolerance, explained, steps: _Steps) -> _Steps:
     done = (trial.offset < _OFFSET * tolerance) & accepted | (level & trial.okay & ~first)
     ratio = jnp.where(first | settles, 0.0, gained / promised)
     region = region.updated(jnp.where(settles, 1.0, ratio), accepted)
-    place = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), trial, place)
-    cost = cost.at[iterations].set(jnp.where(place.okay, place.line.cost, jnp.inf))
-    return _Steps(place, region, iterations + 1, done, failures + ~trial.okay, cost)
+    place = _chosen(accepted, trial, place)
+    return _Steps(place, region, iterations + 1, done), trial.okay

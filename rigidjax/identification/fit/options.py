@@ -100,10 +100,11 @@ def prepare(
     for sensor in runs.sensors:
         sensor.check(model)
     model = tracking(model, runs.sensors)
-    return model, _start_states(model, runs, state0)
+    return model, start_states(model, runs, state0)
 
 
-def _start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
+def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
+    """The start state of every run, from its first readings if none is given."""
     count = len(runs.names)
     if state0 is None:
         state = model.multibody.reference_state()

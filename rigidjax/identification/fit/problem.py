@@ -48,7 +48,8 @@ class Problem(eqx.Module):
 
     **Attributes:** `model` and `sensors`, as they were before the fit; `runs`; `parameters`, shared
     ones first; `shared`, start values of the shared ones (those of the others are in `runs.own`);
-    `displacement`, the change of the start state, zero, if that is a parameter.
+    `displacement`, the change of the start state, zero, if that is a parameter; `fitted_only`,
+    whether derivatives by components that a transformation holds fixed are left out, as zero.
     """
 
     model: Any
@@ -58,6 +59,7 @@ class Problem(eqx.Module):
     shared: tuple[Array, ...]
     simulation: Simulation
     displacement: StartChange | None
+    fitted_only: bool = eqx.field(static=True, default=False)
 
     @property
     def shared_parameters(self) -> tuple[Parameter, ...]:
@@ -118,6 +120,12 @@ class Problem(eqx.Module):
     def varied(self, experiment: Experiment) -> tuple[Varied, Varied]:
         """The experiment of one run as a function of shared parameters, and of its own."""
         return Varied(experiment, self.shared_parameters), Varied(experiment, self.own_parameters)
+
+    def directions(self) -> np.ndarray:
+        """Changes of the components of a run by which it is differentiated, (E, K), one in each."""
+        table = self.components(("",))
+        identity = np.eye(len(table.labels), dtype=self.runs.ts.dtype)
+        return identity[table.chosen] if self.fitted_only else identity
 
     def residuals(
         self, leaves: Sequence[Array], run: Run
