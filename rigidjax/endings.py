@@ -13,6 +13,7 @@ from .annotations import Flag
 from .checks import checked_with_derivatives
 from .formulations.charts import split_chart
 from .meshes import as_one
+from .native.alternatives import alternatives
 from .results import RESULTS, SimulationError
 from .signal import signals_of
 from .solution import Solution
@@ -30,7 +31,10 @@ def is_okay(result):
 
 
 def project_saved(solver, ts, ys, t0, y0):
-    """What was saved between steps is interpolated: project it like the steps themselves."""
+    """What was saved between steps is interpolated: project it like the steps themselves.
+
+    Kernels take one time after the other: all at once would be written out for each.
+    """
 
     def project(t, y):
         reached = jnp.isfinite(t)
@@ -42,7 +46,10 @@ def project_saved(solver, ts, ys, t0, y0):
         projected, _, _ = solver.after(chosen(t, t0), chosen(y, y0))
         return chosen(projected, y)
 
-    return jax.vmap(project)(ts, ys)
+    def one_by_one():
+        return jax.lax.map(lambda one: project(*one), (ts, ys))
+
+    return alternatives(one_by_one, lambda: jax.vmap(project)(ts, ys))
 
 
 class OfProjected(eqx.Module):

@@ -95,9 +95,7 @@ def integrated(run: Run) -> tuple[Solution, Array]:
     called = by_kernel if kernels else _called
     model, y0, term = called(_begun, run.model, run.state0, run.t0)
     run = run._replace(model=model)
-    # Joints that are closed at all times between steps would be written out for each of them.
-    many = has_joints(run.model.system) and run.saved_between
-    ended = functools.partial(as_kernel, _is_native) if kernels and not many else _called
+    ended = functools.partial(as_kernel, _is_native) if kernels else _called
     return ended(_ended, run, y0, term)
 
 
@@ -153,7 +151,8 @@ def _ended(run, y0, term):
     result = named_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if between and run.saves_unknowns:
-        ys = project_saved(stepper, ts, ys, run.t0, y0)
+        called = by_kernel if _backend_of(solution) == "native" else _called
+        ys = called(project_saved, stepper, ts, ys, run.t0, y0)
     if run.watched:
         result, mask = singular_result(result, mask)
         if saved:
@@ -200,6 +199,10 @@ def _of_projected(stepper):
     return lambda function: OfProjected(function, stepper)
 
 
+def _backend_of(solution):
+    return solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
+
+
 def _counts(run, solution, solver):
     """Work counters and backend of a run, and the state of the controller where it is asked for."""
     names = ("num_steps", "num_accepted_steps", "num_rejected_steps")
@@ -211,7 +214,7 @@ def _counts(run, solution, solver):
     per_step = explicit_evaluations(solver)
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
-    stats["backend"] = solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
+    stats["backend"] = _backend_of(solution)
     return stats, controller_state
 
 

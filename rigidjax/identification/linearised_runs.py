@@ -71,15 +71,17 @@ def observed(
     simulation: Simulation,
     span: tuple[Array, Array] | None = None,
     *,
-    within: bool = True,
+    within: bool | None = None,
 ) -> tuple[tuple[Any, ...], RESULTS]:
     """What all sensors read at the times, of projected unknowns, and the result of the run.
 
     **Arguments:** `span`, start and end of the run, the first and the last time if left out;
-    `within`: read while integrating, as what is saved costs memory traffic in every step. Then a
-    state that is not finite is no result of its own.
+    `within`: read while integrating, as what is saved costs memory traffic in every step; a state
+    that is not finite then is no result of its own. If left out, where no loops have to be closed
+    for it: members of a batch would wait for each other in every step.
     """
     t0, t1 = (ts[0], ts[-1]) if span is None else span
+    within = not experiment.model.multibody.closes if within is None else within
     state0, closed = experiment.started(t0)
     read = _Reading(experiment.model, experiment.sensors)
     solution: Any = simulate(
@@ -175,7 +177,7 @@ def linearised_run(
     weights: Sequence[Float[Array, "T C"]],
     values: Sequence[Array] | None = None,
     *,
-    within: bool = True,
+    within: bool | None = None,
 ) -> Linearisation:
     """A run linearised along changes of the components of its parameters; `rest` is its result.
 

@@ -159,7 +159,8 @@ def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str
 
     def start(moving):
         own_problem = _with_data(problem, moving)
-        return begin(own_problem, *own_problem.start(), search)
+        shared, own = own_problem.start()
+        return begin(own_problem, shared, own, search)
 
     return in_turn(
         stacked,
@@ -174,7 +175,8 @@ def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str
 def _one(problem: Problem, search: Search, moving: Any) -> dict[str, Any]:
     """The fit of one set of data."""
     own_problem = _with_data(problem, moving)
-    return _result(minimise_from(own_problem, *own_problem.start(), search))
+    shared, own = own_problem.start()
+    return _result(minimise_from(own_problem, shared, own, search))
 
 
 def _with_data(problem, moving):
