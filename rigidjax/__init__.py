@@ -10,7 +10,7 @@ if interrupts.is_program():
     interrupts.end_at_once()
 
 from . import projection as projection, solvers as solvers
-from .adjoint import AnyMode as AnyMode
+from .adjoints.any_mode import AnyMode as AnyMode
 from .bodies import (
     AutodiffPotential as AutodiffPotential,
     AxialGravityPotential as AxialGravityPotential,
@@ -65,6 +65,7 @@ from .linearisation import (
     equilibrium as equilibrium,
     linearize as linearize,
 )
+from .mechanics import System as System, joint_states as joint_states, rate_labels as rate_labels
 from .projection import consistent_state as consistent_state, jointed_state as jointed_state
 from .results import RESULTS as RESULTS, SimulationError as SimulationError
 from .rotations import (
@@ -78,10 +79,9 @@ from .rotations import (
     convert as convert,
 )
 from .signal import Signal as Signal
-from .simulate import simulate as simulate
-from .solution import Solution as Solution
+from .simulate.simulate import simulate as simulate
+from .simulate.solution import Solution as Solution
 from .state import State as State
-from .system import System as System, joint_states as joint_states, rate_labels as rate_labels
 
 if _typing.TYPE_CHECKING:
     from . import (

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .checks import ArrayInput, is_traced
 from .formulations import AbstractMinimalRates, Charted
 from .formulations.charts import Unknowns, join_chart, split_chart
+from .mechanics.constraints import loop_gradient
 from .state import State
-from .system.constraints import loop_gradient
 
 # Newton steps of the search for an equilibrium, halvings of one of them, and the largest step, rad
 # or of the size of the mechanism.

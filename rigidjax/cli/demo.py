@@ -10,7 +10,7 @@ import typer
 from .. import io
 from ..formulations import NullSpace
 from ..problems import compare, tennis_racket
-from ..simulate import simulate
+from ..simulate.simulate import simulate
 from .case import Case
 from .compare import print_comparison
 from .fit import fit_racket, racket_case

@@ -9,12 +9,12 @@ import typer
 from rich.table import Table
 
 from .. import io
+from ..mechanics import has_joints
 from ..problems import Problem
 from ..problems.comparison import errors_against
 from ..results import SimulationError
-from ..simulate import simulate
-from ..solution import Solution
-from ..system import has_joints
+from ..simulate.simulate import simulate
+from ..simulate.solution import Solution
 from . import checks, choices
 from .messages import bad_input, console, fail, print_outputs
 from .options import EndTime, Force, ProblemName, Settings, SolverName, WithProjection

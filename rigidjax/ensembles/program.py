@@ -14,7 +14,7 @@ from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from ..checks import doubled
 from ..results import RESULTS, Noted, failures_kept, noted_runs
-from ..solution import Solution
+from ..simulate.solution import Solution
 from .members import Device, Members, name_of
 
 

@@ -6,10 +6,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
+from ..mechanics import System, check_system, has_joints, system_of
+from ..mechanics.mechanics import SystemMechanics
+from ..mechanics.numbers import Numbers
 from ..rotations.base import AbstractRotation
-from ..system import System, check_system, has_joints, system_of
-from ..system.mechanics import SystemMechanics
-from ..system.numbers import Numbers
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor

@@ -13,10 +13,10 @@ from jaxtyping import Array, Float
 
 from ..annotations import Args
 from ..gather_scatter import each
-from ..system import has_joints
-from ..system.constraints import project_twists
-from ..system.dynamics import constrained_accelerations
-from ..system.mechanics import Twists
+from ..mechanics import has_joints
+from ..mechanics.constraints import project_twists
+from ..mechanics.dynamics import constrained_accelerations
+from ..mechanics.mechanics import Twists
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled

@@ -18,18 +18,18 @@ from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..gather_scatter import each
 from ..joints.base import replaced
+from ..mechanics import System, gathered, mechanics_of, system_of
+from ..mechanics.attachment import Placements, Poses
+from ..mechanics.constraints import pose_correction
+from ..mechanics.gaps import gaps
+from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.numbers import Numbers
+from ..mechanics.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..state import State
-from ..system import System, gathered, mechanics_of, system_of
-from ..system.attachment import Placements, Poses
-from ..system.constraints import pose_correction
-from ..system.gaps import gaps
-from ..system.mechanics import SystemMechanics, Twists
-from ..system.numbers import Numbers
-from ..system.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
 

@@ -19,9 +19,9 @@ from jaxtyping import Array, Float
 
 from ..joints.base import replaced
 from ..linalg import block_diagonal
+from ..mechanics.mechanics import Twists
+from ..mechanics.pseudo_inverses import ConstrainedEquations
 from ..rotations.so3 import cross, skew
-from ..system.mechanics import Twists
-from ..system.pseudo_inverses import ConstrainedEquations
 from .compiled import compiled
 from .redundancy import idle_projector
 

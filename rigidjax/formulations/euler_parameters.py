@@ -9,11 +9,11 @@ from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
+from ..mechanics import System, check_system, has_joints
+from ..mechanics.mechanics import SystemMechanics
+from ..mechanics.numbers import Numbers
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
-from ..system import System, check_system, has_joints
-from ..system.mechanics import SystemMechanics
-from ..system.numbers import Numbers
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor

@@ -9,11 +9,11 @@ from jaxtyping import Array, Float
 from ..annotations import Args
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
+from ..mechanics import System, check_system, has_joints
+from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.numbers import Numbers
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
-from ..system import System, check_system, has_joints
-from ..system.mechanics import SystemMechanics, Twists
-from ..system.numbers import Numbers
 from .base import AbstractFormulation
 from .charts import Unknowns, split_chart
 from .compiled import compiled

@@ -4,9 +4,9 @@ import jax
 from jaxtyping import Array, Float
 
 from ..forces.base import Kinematics
+from ..mechanics import SystemMechanics
 from ..rotations.base import AbstractRotation
 from ..rotations.quaternion import Quaternion
-from ..system import SystemMechanics
 from .constrained import internal_multipliers
 
 

@@ -13,14 +13,14 @@ from jaxtyping import Array, Float
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, raise_or_note
 from ..linalg import one_by_one
+from ..mechanics.attachment import Poses
+from ..mechanics.constraints import loop_gradient
+from ..mechanics.gaps import alignments, by_joint
+from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.trees import null_space, owners, rate_lengths
 from ..native.backend import by_kernel
 from ..rotations.euler_map import euler_map
 from ..state import State
-from ..system.attachment import Poses
-from ..system.constraints import loop_gradient
-from ..system.gaps import alignments, by_joint
-from ..system.mechanics import SystemMechanics, Twists
-from ..system.trees import null_space, owners, rate_lengths
 
 if TYPE_CHECKING:
     from .coordinates import AbstractCoordinates

@@ -8,12 +8,12 @@ from jaxtyping import Array, Float
 from ..annotations import Args
 from ..checks import ArrayInput, as_leaf, finite, float_array
 from ..joints.base import replaced
+from ..mechanics import System
+from ..mechanics.forward_kinematics import check_placeable, state_of_joints
+from ..mechanics.mechanics import SystemMechanics
+from ..mechanics.numbers import Numbers
 from ..rotations.base import AbstractRotation
 from ..state import State
-from ..system import System
-from ..system.forward_kinematics import check_placeable, state_of_joints
-from ..system.mechanics import SystemMechanics
-from ..system.numbers import Numbers
 from .base import AbstractFormulation
 from .charts import Unknowns
 from .layout import Layout

@@ -11,17 +11,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, vector_leaf
+from ..mechanics import rate_labels
+from ..mechanics.attachment import Placements, Poses
+from ..mechanics.bias_accelerations import bias_accelerations
+from ..mechanics.constraints import factor_loops, loop_gradient
+from ..mechanics.dynamics import consistent_rates, moving_bodies
+from ..mechanics.inverses import solve
+from ..mechanics.mechanics import SystemMechanics
+from ..mechanics.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
 from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import skew
-from ..system import rate_labels
-from ..system.attachment import Placements, Poses
-from ..system.bias_accelerations import bias_accelerations
-from ..system.constraints import factor_loops, loop_gradient
-from ..system.dynamics import consistent_rates, moving_bodies
-from ..system.inverses import solve
-from ..system.mechanics import SystemMechanics
-from ..system.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
 from .base import AbstractFormulation
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled

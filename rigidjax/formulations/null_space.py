@@ -11,15 +11,15 @@ from ..annotations import Args
 from ..bodies.fixed_point import FixedPointBody
 from ..gather_scatter import each
 from ..joints.base import replaced
+from ..mechanics import System, check_system, has_joints
+from ..mechanics.attachment import Placements, Poses
+from ..mechanics.dynamics import body_accelerations, consistent_rates, motion
+from ..mechanics.mechanics import Motion, SystemMechanics
+from ..mechanics.numbers import Numbers
+from ..mechanics.reactions import rotors
+from ..mechanics.trees import free_bodies, rows_of_free, tree_rates, tree_twists
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
-from ..system import System, check_system, has_joints
-from ..system.attachment import Placements, Poses
-from ..system.dynamics import body_accelerations, consistent_rates, motion
-from ..system.mechanics import Motion, SystemMechanics
-from ..system.numbers import Numbers
-from ..system.reactions import rotors
-from ..system.trees import free_bodies, rows_of_free, tree_rates, tree_twists
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
 from .internal import check_rotation

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..system.reactions import idle_multipliers
+from ..mechanics.reactions import idle_multipliers
 
 if TYPE_CHECKING:
     from .descriptor import Descriptor

@@ -8,17 +8,17 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..gather_scatter import take
+from ..mechanics import System, check_system
+from ..mechanics.attachment import Poses
+from ..mechanics.constraints import factor_loops, regular_inertias
+from ..mechanics.forward_kinematics import plain_counts, tree_poses, turning_bodies
+from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.numbers import Numbers
+from ..mechanics.trees import free_bodies, in_order, tree_joints
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.euler_map import euler_map
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
-from ..system import System, check_system
-from ..system.attachment import Poses
-from ..system.constraints import factor_loops, regular_inertias
-from ..system.forward_kinematics import plain_counts, tree_poses, turning_bodies
-from ..system.mechanics import SystemMechanics, Twists
-from ..system.numbers import Numbers
-from ..system.trees import free_bodies, in_order, tree_joints
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
 from .internal import check_rotation

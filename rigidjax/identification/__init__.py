@@ -1,5 +1,18 @@
 """Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
 
+from ..sensors import (
+    AbstractSensor as AbstractSensor,
+    Accelerometer as Accelerometer,
+    Attitude as Attitude,
+    Delayed as Delayed,
+    Gyroscope as Gyroscope,
+    JointCoordinate as JointCoordinate,
+    JointRate as JointRate,
+    JointTorque as JointTorque,
+    Position as Position,
+    ReactionForce as ReactionForce,
+    ReactionMoment as ReactionMoment,
+)
 from .data.csv import read_csv as read_csv
 from .data.measurements import Measurements as Measurements
 from .data.netcdf import read_netcdf as read_netcdf
@@ -48,19 +61,6 @@ from .regression.regressor import (
     with_inertial_parameters as with_inertial_parameters,
 )
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
-from .sensors import (
-    AbstractSensor as AbstractSensor,
-    Accelerometer as Accelerometer,
-    Attitude as Attitude,
-    Delayed as Delayed,
-    Gyroscope as Gyroscope,
-    JointCoordinate as JointCoordinate,
-    JointRate as JointRate,
-    JointTorque as JointTorque,
-    Position as Position,
-    ReactionForce as ReactionForce,
-    ReactionMoment as ReactionMoment,
-)
 from .simulation import Simulation as Simulation
 from .start_state import start_state as start_state
 from .statistics.identifiability import (

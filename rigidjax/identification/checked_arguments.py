@@ -8,8 +8,8 @@ from jaxtyping import ArrayLike
 
 from ..checks import doubled, float_array
 from ..formulations import AbstractFormulation
+from ..sensors import AbstractSensor
 from .parameters import Parameter
-from .sensors import AbstractSensor
 
 
 def check_model(entry: str, model: Any) -> None:

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..results import RESULTS
-from ..simulate import simulate
+from ..sensors import AbstractSensor
+from ..simulate.simulate import simulate
 from .parameters import Experiment, Parameter, with_leaves
 from .priors import prior_rows
-from .sensors import AbstractSensor
 from .simulation import Simulation
 
 

@@ -10,15 +10,15 @@ from jaxtyping import Array, Bool, Float
 
 from ..formulations import AbstractFormulation
 from ..formulations.joint_checks import TOLERANCE, violations
+from ..mechanics import System, has_joints
+from ..mechanics.attachment import Poses
+from ..mechanics.constraints import LoopGradient, loop_gradient, pose_correction
+from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.pseudo_inverses import pseudo_inverse
+from ..mechanics.trees import spread, tree_rates, tree_twists
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
-from ..system import System, has_joints
-from ..system.attachment import Poses
-from ..system.constraints import LoopGradient, loop_gradient, pose_correction
-from ..system.mechanics import SystemMechanics, Twists
-from ..system.pseudo_inverses import pseudo_inverse
-from ..system.trees import spread, tree_rates, tree_twists
 
 # Runge-Kutta steps of a displacement: a hinge turned by 1 rad is then off by 1e-7 rad.
 _STEPS = 8

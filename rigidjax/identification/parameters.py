@@ -13,9 +13,9 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ..checks import doubled, float_array
 from ..formulations import AbstractFormulation
+from ..sensors import AbstractSensor
 from ..state import State
 from .priors import AbstractPrior
-from .sensors import AbstractSensor
 from .start_state import StartChange, with_start
 from .transforms import AbstractTransform, Free
 

@@ -9,17 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..adjoint import AnyMode
-from ..arguments import save_at, times
+from ..adjoints.any_mode import AnyMode
 from ..checks import is_traced, is_tracing, precision_of
 from ..formulations import AbstractFormulation
 from ..results import RESULTS, SimulationError
+from ..sensors import AbstractSensor, tracking
+from ..simulate.arguments import save_at, times
 from ..state import State
 from .checked_arguments import check_model, check_sensors, checked_parameters
 from .linearised_runs import Motion, Varied, observed
 from .parameters import Experiment, Parameter, components_of, started
 from .priors import check_no_prior
-from .sensors import AbstractSensor, tracking
 from .simulation import Settings, Simulation, simulation_of
 
 # A reverse sweep is taken to cost as much as so many forward directions.

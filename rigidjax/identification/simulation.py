@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..adjoint import AnyMode
-from ..arguments import checked_solver, step_control
+from ..adjoints.any_mode import AnyMode
 from ..projection import AbstractProjection
 from ..signal import signals_of
+from ..simulate.arguments import checked_solver, step_control
 
 
 class Settings(TypedDict, total=False):

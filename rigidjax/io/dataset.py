@@ -13,7 +13,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..rotations.so3 import multiply
-from ..solution import Solution
+from ..simulate.solution import Solution
 from .mechanism import describe_mechanism
 from .names import body_names, unknown_names
 

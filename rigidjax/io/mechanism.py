@@ -9,7 +9,7 @@ from ..bodies.potentials import AxialGravityPotential, GravityPotential
 from ..forces import Gravity, Spring
 from ..formulations import AbstractFormulation
 from ..joints import AbstractJoint
-from ..system import System
+from ..mechanics import System
 
 GROUND = -1
 

@@ -8,8 +8,8 @@ from ..formulations import (
     JointStart,
     Relative,
 )
-from ..system import has_joints
-from ..system.mechanics import SystemMechanics
+from ..mechanics import has_joints
+from ..mechanics.mechanics import SystemMechanics
 
 
 def body_names(model: AbstractFormulation) -> list[str]:

@@ -4,7 +4,7 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
-from ..solution import Solution
+from ..simulate.solution import Solution
 from .dataset import to_dataset
 from .files import replacing
 

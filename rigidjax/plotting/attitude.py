@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ..rotations import euler_map
-from ..solution import Solution
+from ..simulate.solution import Solution
 from .style import AXES, GREY
 
 if TYPE_CHECKING:

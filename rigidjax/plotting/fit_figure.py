@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ..identification import Fit, Measurements
-from ..simulate import simulate
+from ..simulate.simulate import simulate
 from .residuals import draw_run
 from .style import GREY, PALETTE, figure_legend, run_panels, style
 

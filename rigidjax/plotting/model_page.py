@@ -14,8 +14,8 @@ from ..bodies.inertia import inertia_tensor
 from ..formulations import AbstractFormulation
 from ..io.files import write_text
 from ..io.names import unknown_names
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from ..viewer import view
 from .html import html_figure, html_list, html_note, html_page, html_table, html_text
 from .topology import plot_topology

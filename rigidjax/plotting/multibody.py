@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..solution import Solution
+from ..simulate.solution import Solution
 from .style import GREY, PALETTE
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ..system import System
-from ..system.topology import GROUND
+from ..mechanics import System
+from ..mechanics.topology import GROUND
 from .style import GREY, PALETTE, new_figure, style
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..solution import Solution
-from ..system import has_joints
+from ..mechanics import has_joints
+from ..simulate.solution import Solution
 from .attitude import draw_attitude
 from .multibody import draw_paths, draw_speeds
 from .style import AXES, PALETTE, new_figure, style

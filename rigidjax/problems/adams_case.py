@@ -7,7 +7,7 @@ from ..bodies import Body
 from ..checks import did_you_mean
 from ..forces import AbstractForce, Gravity, Spring, TorsionSpring
 from ..joints import AbstractJoint, Cylindrical, Distance, Prismatic, Revolute, Spherical, Universal
-from ..system import System
+from ..mechanics import System
 from .problem import Problem
 
 _HALF = math.sqrt(0.5)

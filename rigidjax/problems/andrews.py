@@ -8,7 +8,7 @@ import numpy as np
 from ..bodies import Body
 from ..forces import Spring, Torque
 from ..joints import Revolute
-from ..system import System
+from ..mechanics import System
 from .links import turn_about_third_axis
 from .problem import Problem
 

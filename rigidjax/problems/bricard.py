@@ -2,7 +2,7 @@
 
 from ..forces import Gravity
 from ..joints import Revolute
-from ..system import System
+from ..mechanics import System
 from .links import link
 from .problem import Problem
 

@@ -22,6 +22,7 @@ from ..formulations import (
     Relative,
 )
 from ..formulations.charts import split_chart
+from ..mechanics import System, has_joints
 from ..results import RESULTS
 from ..rotations import (
     ConformalRotationVector,
@@ -32,9 +33,8 @@ from ..rotations import (
     RotationVector,
     euler_map,
 )
-from ..simulate import simulate
+from ..simulate.simulate import simulate
 from ..state import State
-from ..system import System, has_joints
 from .problem import Problem
 
 # Tolerances of the fit of work against error, in units of the tolerance asked for.

@@ -4,8 +4,8 @@ import numpy as np
 
 from ..bodies import Body
 from ..joints import Revolute
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .problem import Problem
 
 CARRIER = ((120.0, 100.0, 80.0), 200.0)  # inertia, kg m^2, and mass, kg

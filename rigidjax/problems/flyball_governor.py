@@ -7,8 +7,8 @@ import numpy as np
 from ..bodies import Body
 from ..forces import AbstractForce, Gravity, Spring
 from ..joints import Prismatic, Revolute
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .links import in_body, turn_to
 from .problem import Problem
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..forces import Gravity
 from ..joints import Revolute
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .links import in_body, link
 from .problem import Problem
 

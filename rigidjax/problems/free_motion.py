@@ -3,8 +3,8 @@
 from jaxtyping import Array, Float
 
 from ..bodies import FixedPointBody
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .exact.free_body import free_body
 from .problem import spherical_states
 

@@ -10,9 +10,9 @@ from jaxtyping import Array, Float
 from ..bodies import FixedPointBody
 from ..forces import Gravity
 from ..joints import Revolute
+from ..mechanics import System
 from ..rotations.so3 import multiply
 from ..state import State
-from ..system import System
 from .exact.elliptic import complete_first, jacobi
 from .links import link
 from .problem import Problem, states_along

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 
 from ..bodies import FixedPointBody
 from ..checks import ArrayInput, float_array
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .exact.references import EndState, SystemEndState
 
 

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 from ..bodies import Body, FixedPointBody
 from ..forces import Gravity
 from ..joints import Revolute
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .exact.elliptic import complete_first, jacobi
 from .problem import Problem, states_along
 

@@ -5,8 +5,8 @@ import numpy as np
 from ..bodies import Body
 from ..forces import Gravity
 from ..joints import Prismatic, Revolute, Spherical, Universal
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .links import in_body, turn_to
 from .problem import Problem
 

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies import AxialGravityPotential, FixedPointBody
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .exact.steady_precession import betsch_siebert_top
 from .problem import Problem, spherical_state, spherical_states
 

@@ -5,8 +5,8 @@ import math
 from jaxtyping import Array, Float
 
 from ..bodies import AxialGravityPotential, FixedPointBody
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .exact.symmetric_top import symmetric_top as exact_motion
 from .problem import Problem, spherical_state, spherical_states
 

@@ -8,8 +8,8 @@ from ..bodies import Body
 from ..checks import as_leaf
 from ..forces import Gravity
 from ..joints import Revolute, Spherical
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .links import in_body, link
 from .problem import Problem
 

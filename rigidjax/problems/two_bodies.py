@@ -7,8 +7,8 @@ import numpy as np
 from ..bodies import Body
 from ..forces import Spring
 from ..joints import Spherical
+from ..mechanics import System
 from ..state import State
-from ..system import System
 from .exact import two_bodies as exact
 from .links import matrix
 from .problem import Problem

@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
+from ..mechanics import has_joints
+from ..mechanics.gaps import closed_gap
 from ..results import JOINTS_OPEN
-from ..system import has_joints
-from ..system.gaps import closed_gap
 
 
 class AbstractProjection(eqx.Module):

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..checks import ArrayInput, checked_with_derivatives, is_traced
+from ..mechanics import System
+from ..mechanics.constraints import mass_metric, project_twists
+from ..mechanics.gaps import by_joint, closing, gaps
+from ..mechanics.mechanics import SystemMechanics, Twists
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
-from ..system import System
-from ..system.constraints import mass_metric, project_twists
-from ..system.gaps import by_joint, closing, gaps
-from ..system.mechanics import SystemMechanics, Twists
 from .least_change import LeastChange
 
 

@@ -10,9 +10,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..formulations import Relative
 from ..joints.base import replaced
+from ..mechanics import System
 from ..rotations import RotationVector
 from ..state import State
-from ..system import System
 from .consistent import consistent_state
 
 # The joints are brought to their coordinates in steps of at most so many radians or metres: from

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 
 from ..formulations import AbstractAbsolute, AbstractFormulation, Hamiltonian
 from ..formulations.charts import Unknowns, join_chart, split_chart
+from ..mechanics import has_joints
 from ..rotations.base import AbstractRotation
-from ..system import has_joints
 from .base import AbstractProjection, closed_or_not
 
 

@@ -5,18 +5,18 @@ from importlib import import_module as _import_module
 
 from .after_step import Projected as Projected, Recharted as Recharted
 from .continuous import continuous as continuous
-from .dae_term import dae_term as dae_term
+from .dae.dae_term import dae_term as dae_term
+from .dae.newton import SimplifiedNewton as SimplifiedNewton
+from .dae.predictive import PredictiveController as PredictiveController
+from .dae.proposed import ProposedStepController as ProposedStepController
 from .linear import Inverse as Inverse
-from .newton import SimplifiedNewton as SimplifiedNewton
-from .predictive import PredictiveController as PredictiveController
-from .proposed import ProposedStepController as ProposedStepController
 from .terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
 from .unrolled import Unrolled as Unrolled, unrolled as unrolled
 
 if _typing.TYPE_CHECKING:
-    from .bdf import BDF as BDF
-    from .extrapolation import Odex as Odex, Seulex as Seulex
-    from .radau import (
+    from .dae.bdf import BDF as BDF
+    from .dae.extrapolation import Odex as Odex, Seulex as Seulex
+    from .dae.radau import (
         AbstractRadau as AbstractRadau,
         Radau1 as Radau1,
         Radau5 as Radau5,
@@ -40,14 +40,14 @@ if _typing.TYPE_CHECKING:
 
 # Imported when they are first asked for.
 _HOMES = {
-    "BDF": "bdf",
-    "Odex": "extrapolation",
-    "Seulex": "extrapolation",
-    "AbstractRadau": "radau",
-    "Radau1": "radau",
-    "Radau5": "radau",
-    "Radau9": "radau",
-    "Radau13": "radau",
+    "BDF": "dae.bdf",
+    "Odex": "dae.extrapolation",
+    "Seulex": "dae.extrapolation",
+    "AbstractRadau": "dae.radau",
+    "Radau1": "dae.radau",
+    "Radau5": "dae.radau",
+    "Radau9": "dae.radau",
+    "Radau13": "dae.radau",
     "AbstractStructureSolver": "structure.base",
     "EnergyMidpoint": "structure.energy_midpoint",
     "EnergyMomentum": "structure.energy_momentum",

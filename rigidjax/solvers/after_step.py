@@ -24,7 +24,7 @@ from ..annotations import (
 )
 from ..formulations import AbstractFormulation
 from ..projection.base import AbstractProjection
-from .base import AbstractRepeatable
+from .dae.base import AbstractRepeatable
 from .dense import AbstractDenseOutput
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, PyTree
 
 from ..annotations import Adapted, InterpolationClass, Past, Repeated, Stepped, Time
 from .after_step import AbstractDelegating
-from .base import AbstractDAESolver
+from .dae.base import AbstractDAESolver
 from .structure.base import AbstractStructureSolver
 
 

@@ -34,7 +34,7 @@ from ..annotations import (
 )
 from ..signal import Signal, signals_of, with_signals
 from .after_step import AbstractDelegating
-from .base import AbstractDAESolver
+from .dae.base import AbstractDAESolver
 from .step_results import RESULTS
 
 # Of equal samples with delays of their own each one is the end of a step: so many units of

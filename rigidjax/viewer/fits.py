@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..formulations import AbstractFormulation
+from ..mechanics import System, joint_states
 from ..state import State
-from ..system import System, joint_states
 from .page import View
 from .runs import Run, kept, runs_of
 from .scene import scene_of

@@ -14,7 +14,7 @@ import numpy as np
 from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
 from ..io.mechanism import describe_mechanism
-from ..solution import Solution
+from ..simulate.solution import Solution
 from ..state import State
 
 
@@ -278,6 +278,6 @@ def _is_dataset(item):
 def is_model(item: Any) -> bool:
     """Whether `item` is a formulation, a system or a body with a fixed point."""
     from ..bodies import FixedPointBody
-    from ..system import System
+    from ..mechanics import System
 
     return isinstance(item, AbstractFormulation | System | FixedPointBody)

@@ -10,9 +10,9 @@ from formulations import cases
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
+from rigidjax.mechanics.mechanics import SystemMechanics
+from rigidjax.mechanics.trees import tree_twists
 from rigidjax.rotations import euler_map
-from rigidjax.system.mechanics import SystemMechanics
-from rigidjax.system.trees import tree_twists
 
 AXIS, ACROSS = np.array([1.0, 2.0, 2.0]) / 3, np.array([2.0, 1.0, -2.0]) / 3
 T, TURN = jnp.array(0.4), np.eye(3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.system.constraints import loop_gradient
+from rigidjax.mechanics.constraints import loop_gradient
 
 T = 0.3
 POINT = (0.1, -0.2, 0.05)

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float
 
 import rigidjax as rj
 from rigidjax.identification import Free, Positive, PrincipalInertia
-from rigidjax.identification.sensors.base import AbstractReading, tracking
 from rigidjax.rotations import so3
+from rigidjax.sensors.base import AbstractReading, tracking
 
 TS = np.linspace(0.0, 1.5, 26)
 # As good as no measurement: a reading that is there, but with so much noise that it tells nothing.

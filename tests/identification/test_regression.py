@@ -11,10 +11,10 @@ from scipy.integrate import solve_ivp
 
 import rigidjax as rj
 from rigidjax import identification as ident
-from rigidjax.system.dynamics import motion
-from rigidjax.system.forward_kinematics import tree_poses
-from rigidjax.system.mechanics import SystemMechanics, Twists
-from rigidjax.system.trees import tree_rates
+from rigidjax.mechanics.dynamics import motion
+from rigidjax.mechanics.forward_kinematics import tree_poses
+from rigidjax.mechanics.mechanics import SystemMechanics, Twists
+from rigidjax.mechanics.trees import tree_rates
 
 # The matrix.
 

@@ -8,8 +8,8 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Measurements
-from rigidjax.identification.sensors import tracking
 from rigidjax.rotations.euler_map import euler_map
+from rigidjax.sensors import tracking
 
 GRAVITY = np.array([0.3, -9.7, 1.1])
 STIFFNESS, DAMPING = 5.0, 0.4

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rigidjax import linalg
+from rigidjax.mechanics import inverses
 from rigidjax.sums import small_product
-from rigidjax.system import inverses
 
 
 def matrices(n, dtype=float):

@@ -14,7 +14,7 @@ from metamorphic.mechanisms import FAST, FORMULATIONS, ZERO
 from metamorphic.transforms import Units, in_units, lane, stacked
 
 import rigidjax as rj
-from rigidjax.system.constraints import flat
+from rigidjax.mechanics.constraints import flat
 
 SIZES = (1.0, 1e-6, 1e-5, 1e-3, 1e-2, 10.0, 1e3)
 MASSES = (1.0, 1e-9, 1e6)

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 from rigidjax import native
-from rigidjax.system import inverses
+from rigidjax.mechanics import inverses
 
 EPS = float(np.finfo(np.float64).eps)
 SHAPES = [(1, 1), (2, 3), (4, 4)]

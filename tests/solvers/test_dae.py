@@ -8,8 +8,8 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, MassMatrixTerm, Odex, Radau5, Seulex
-from rigidjax.solvers.bdf.history import start
-from rigidjax.solvers.equations import equations
+from rigidjax.solvers.dae.bdf.history import start
+from rigidjax.solvers.dae.equations import equations
 
 CASES = [
     # Error at the end in units of the tolerance 1e-6: positions, velocities, multiplier.

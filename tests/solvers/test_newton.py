@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import pytest
 
-from rigidjax.solvers.newton import iterate
+from rigidjax.solvers.dae.newton import iterate
 
 
 def noisy(size):

@@ -11,9 +11,9 @@ import optimistix as optx
 import pytest
 
 import rigidjax as rj
-from rigidjax.arguments import with_tolerances
+from rigidjax.simulate.arguments import with_tolerances
 from rigidjax.solvers import BDF, Odex, Radau5, Radau9, Radau13, Seulex, Unrolled, continuous
-from rigidjax.solvers.base import AbstractDAESolver
+from rigidjax.solvers.dae.base import AbstractDAESolver
 
 ECCENTRICITY, END = 0.5, 6.0
 # No step ends at one of these but the last.

@@ -11,7 +11,7 @@ from ...forces import FourierSeries
 from ...identification import Measurements
 from ...identification.data.inputs import checked_inputs
 from ...identification.data.units import factor
-from ...identification.sensors.base import AbstractReading
+from ...sensors.base import AbstractReading
 from ...signal import Extrapolation, Interpolation, Signal
 from .. import choices
 from .data import Source, read_series

@@ -5,9 +5,9 @@ from typing import NamedTuple
 from ... import bodies, forces, joints
 from ...bodies import Body, FixedPointBody
 from ...formulations import AbstractFormulation
+from ...mechanics import System
 from ...problems import find
 from ...state import State
-from ...system import System
 from .. import choices
 from .inputs import Inputs
 from .start import read_state

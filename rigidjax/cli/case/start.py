@@ -19,11 +19,11 @@ from ...identification import (
     Measurements,
     Parameter,
 )
-from ...identification.sensors.joint import num_coordinates
 from ...identification.start_state import StartOf
+from ...mechanics import System, has_joints
 from ...projection import jointed_state
+from ...sensors.joint import num_coordinates
 from ...state import State
-from ...system import System, has_joints
 from .paths import LeafPath
 from .table import Table
 

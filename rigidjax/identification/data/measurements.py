@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import as_leaf, float_array, times_of_samples
+from ...sensors import AbstractSensor
 from ..checked_arguments import check_sensors, checked_noise
-from ..sensors import AbstractSensor
 from .inputs import checked_inputs, padded
 from .merging import merge
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...checks import doubled
-from ..sensors import AbstractSensor
+from ...sensors import AbstractSensor
 from .measurements import Measurements
 from .orientations import as_quaternions, num_columns
 from .units import factor, quantities_of

@@ -14,11 +14,11 @@ from jaxtyping import Array, ArrayLike, Float
 from ...checks import precision_of, times_of_samples
 from ...formulations import AbstractFormulation
 from ...results import RESULTS
+from ...sensors import tracking
 from ...state import State
 from ..checked_arguments import check_model, check_sensors, checked_noise, checked_parameters
 from ..linearised_runs import Varied, linearised_run
 from ..parameters import Components, Experiment, Parameter, components_of, started
-from ..sensors import tracking
 from ..simulation import Simulation
 
 

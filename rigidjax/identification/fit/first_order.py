@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ...adjoint import AnyMode
+from ...adjoints.any_mode import AnyMode
 from .losses import AbstractLoss
 from .problem import Problem
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...formulations import AbstractFormulation
+from ...sensors import improved, tracking
 from ...state import State
 from ..data.measurements import Runs
-from ..sensors import improved, tracking
 from ..simulation import Simulation
 from ..statistics.covariance import without_effect
 from .evaluation import Evaluation

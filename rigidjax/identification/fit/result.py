@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...formulations import AbstractFormulation
+from ...sensors import AbstractSensor
 from ...state import State
-from ..sensors import AbstractSensor
 from ..statistics.digits import estimate_text, std_text
 from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...bodies import MassProperties
 from ...forces.base import body_index
-from ...system import System
+from ...mechanics import System
 from ..statistics.digits import estimate_text, std_text
 from .base_parameters import base_parameters, solved
 from .regression import JointData, Regression

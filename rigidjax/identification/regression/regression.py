@@ -11,8 +11,8 @@ from jaxtyping import ArrayLike
 
 from ...checks import doubled, float_array
 from ...formulations import AbstractFormulation
-from ...system import System
-from ...system.forward_kinematics import check_placeable, rate_labels, tree_poses
+from ...mechanics import System
+from ...mechanics.forward_kinematics import check_placeable, rate_labels, tree_poses
 from ..statistics.digits import estimate_text, std_text
 from .base_parameters import BaseParameters, base_parameters, solved
 from .regressor import inverse_dynamics, parameter_labels, tree_of, without_gravity

@@ -11,15 +11,15 @@ from jaxtyping import Array, ArrayLike, Float
 from ...bodies import Body, MassProperties
 from ...forces import Gravity, Motor
 from ...formulations import AbstractFormulation
+from ...mechanics import System
+from ...mechanics.attachment import Poses
+from ...mechanics.dynamics import body_accelerations
+from ...mechanics.forward_kinematics import rate_labels
+from ...mechanics.mechanics import SystemMechanics, Twists
+from ...mechanics.trees import null_space, tree_rates, tree_twists
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import cross, to_body, to_space
 from ...state import State
-from ...system import System
-from ...system.attachment import Poses
-from ...system.dynamics import body_accelerations
-from ...system.forward_kinematics import rate_labels
-from ...system.mechanics import SystemMechanics, Twists
-from ...system.trees import null_space, tree_rates, tree_twists
 
 # In the order of `MassProperties.parameters`.
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...sensors import improved
 from ...state import State
 from ..data.measurements import Runs
 from ..fit.problem import Problem
-from ..sensors import improved
 from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
 from .segments import Cut, LinearSegments, Unknowns
 

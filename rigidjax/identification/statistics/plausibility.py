@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...formulations import AbstractFormulation
-from ...system import System
+from ...mechanics import System
 
 # Of osmium, the densest material, kg/m^3.
 _DENSEST = 22_600.0

@@ -21,12 +21,12 @@ from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
 from ...gather_scatter import take
 from ...joints.base import replaced
+from ...mechanics.attachment import placed
+from ...mechanics.force_groups import ForceGroup, energy_of
+from ...mechanics.mechanics import SystemMechanics
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import cross, product, to_body, to_space
 from ...rotations.so3 import skew
-from ...system.attachment import placed
-from ...system.force_groups import ForceGroup, energy_of
-from ...system.mechanics import SystemMechanics
 
 
 def defect(

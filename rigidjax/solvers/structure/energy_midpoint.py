@@ -15,11 +15,11 @@ from ...forces.base import Kinematics
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
 from ...linalg import one_by_one
+from ...mechanics import SystemMechanics, has_joints
 from ...rotations.base import AbstractRotation
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import cross, normalize
-from ...system import SystemMechanics, has_joints
 from .equations import AbstractMotionStep
 from .fixed_point import Turn
 from .increments import conformal, rotated, sine

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from ...bodies import FixedPointBody
 from ...formulations import Absolute, AbstractFormulation
+from ...mechanics import has_joints
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
-from ...system import has_joints
 from .equations import AbstractMotionStep
 from .fixed_point import DirectorTurn, TrapezoidalTurn
 from .increments import Map, cayley, conformal

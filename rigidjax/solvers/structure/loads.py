@@ -3,8 +3,8 @@
 from jaxtyping import Array, Float
 
 from ...forces.base import Kinematics
-from ...system.attachment import Poses
-from ...system.mechanics import SystemMechanics
+from ...mechanics.attachment import Poses
+from ...mechanics.mechanics import SystemMechanics
 from .discrete_gradient import correction
 from .phase import as_twists
 

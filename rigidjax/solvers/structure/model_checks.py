@@ -1,9 +1,9 @@
 """What the schemes for bodies without joints ask of a model."""
 
 from ...formulations import Absolute, AbstractFormulation, NullSpace
+from ...mechanics import has_joints
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
-from ...system import has_joints
 from .base import AbstractStructureSolver
 
 

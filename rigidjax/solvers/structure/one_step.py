@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ...annotations import Count, Flag, InterpolationClass, Scalar, Stepped, T, Vector, Y
 from ...formulations import AbstractFormulation
-from ...system import has_joints
+from ...mechanics import has_joints
 from ..step_results import RESULTS
 from ..terms import unwrapped
 from .base import AbstractStructureSolver

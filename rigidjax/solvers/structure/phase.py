@@ -8,13 +8,13 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...formulations import Absolute, AbstractFormulation, NullSpace
+from ...mechanics.attachment import Poses
+from ...mechanics.constraints import project_twists
+from ...mechanics.mechanics import SystemMechanics, Twists
 from ...rotations import Directors
 from ...rotations.euler_map import euler_map
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
-from ...system.attachment import Poses
-from ...system.constraints import project_twists
-from ...system.mechanics import SystemMechanics, Twists
 from .increments import Increment
 from .motion import polished
 

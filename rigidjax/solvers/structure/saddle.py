@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...linalg import one_by_one
-from ...system.mechanics import SystemMechanics
+from ...mechanics.mechanics import SystemMechanics
 from .equations import AbstractStepEquations
 
 # The shift, in parts of the entry of G M^-1 G^T on the diagonal.

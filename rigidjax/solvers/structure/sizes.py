@@ -7,8 +7,8 @@ the size of what it belongs to. The round-off of a pose is about `eps` of it.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...mechanics.mechanics import SystemMechanics
 from ...rotations.guarded import safe_sqrt
-from ...system.mechanics import SystemMechanics
 
 
 def extents(mechanics: SystemMechanics, positions: Float[Array, "L 3"]) -> Float[Array, "L 6"]:

@@ -4,8 +4,8 @@ import equinox as eqx
 
 from ...bodies import FixedPointBody
 from ...formulations import AbstractFormulation
+from ...mechanics import has_joints
 from ...rotations.quaternion import Quaternion
-from ...system import has_joints
 from .equations import AbstractMotionStep
 from .fixed_point import VariationalTurn
 from .model_checks import check_form, check_free_bodies

@@ -7,8 +7,8 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar, Vector
 from ...formulations import AbstractFormulation
-from ...system.attachment import Poses
-from ...system.mechanics import SystemMechanics
+from ...mechanics.attachment import Poses
+from ...mechanics.mechanics import SystemMechanics
 from .fixed_point import boundary_momentum, split_moment
 from .increments import conformal
 from .loads import applied

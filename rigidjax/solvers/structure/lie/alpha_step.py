@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ....annotations import Count, Flag, Scalar, Vector
 from ....linalg import inverse
-from ...equations import frozen
+from ...dae.equations import frozen
 from ...implicit import AbstractImplicitStep
 from .chart import Chart, Increment
 from .dynamics import Dynamics, Pose

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ....bodies.inertia import inertia_tensor
+from ....mechanics.constraints import flat, smallest_change
+from ....mechanics.dynamics import constrained_accelerations
+from ....mechanics.mechanics import SystemMechanics, Twists
+from ....mechanics.reactions import idle_multipliers
 from ....rotations.euler_map import euler_map
-from ....system.constraints import flat, smallest_change
-from ....system.dynamics import constrained_accelerations
-from ....system.mechanics import SystemMechanics, Twists
-from ....system.reactions import idle_multipliers
 from ..sizes import extents
 
 

@@ -11,9 +11,9 @@ from ....annotations import Count, InterpolationClass, Scalar, Stepped, Vector, 
 from ....bodies.euler_equations import angular_momentum
 from ....formulations import Absolute, AbstractFormulation, NullSpace
 from ....gather_scatter import each
+from ....mechanics import has_joints
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import cross, dot
-from ....system import has_joints
 from ...implicit import solved
 from ...step_results import RESULTS
 from ...terms import unwrapped

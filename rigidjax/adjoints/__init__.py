@@ -1,0 +1,1 @@
+"""Derivatives of runs: tangents, and cotangents by the recorded steps (discrete adjoints)."""

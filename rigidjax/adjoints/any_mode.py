@@ -1,0 +1,215 @@
+"""A diffrax adjoint that serves forward and reverse mode, of any order."""
+
+import diffrax
+import equinox as eqx
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+from jax.interpreters import ad
+from jaxtyping import PyTree
+
+from ..native.backend import LARGE, LARGE_IMPLICIT, checked_name, chosen
+from ..solvers.evaluations import base_solver
+from .traced_solve import expose_closure, traced_solve
+
+
+class AnyMode(diffrax.AbstractAdjoint):
+    r"""Differentiate a solve by `jax.jvp`, `jax.grad`, or both; the default of `simulate`.
+
+    diffrax's own adjoints serve one mode each: `ForwardMode` is fast forward, `RecursiveCheckpoint`
+    is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a
+    linear operator in the tangents: it is evaluated by forward mode, transposed by checkpointed
+    reverse mode (by `rigidjax.adjoints`, several times faster, for explicit Runge-Kutta methods and
+    the solvers of this package), and differentiated once more by `DirectAdjoint`. All of them
+    differentiate the steps that were taken (discretise, then differentiate), so they agree to
+    round-off.
+
+    A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
+    take time and memory that grow with `max_steps`: choose it as small as the problem allows.
+
+    **Arguments:** `checkpoints`, number of checkpoints of the reverse mode (see
+    `diffrax.RecursiveCheckpointAdjoint`); `backend`, `"auto"`, `"native"` or `"xla"` as in
+    `rj.simulate`.
+    """
+
+    checkpoints: int | None = None
+    backend: str = eqx.field(static=True, default="auto", converter=checked_name)
+
+    def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
+        """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
+        solve, inputs = traced_solve(kwargs, self.checkpoints)
+        if solve.closes_over_tracers():
+            # A vector field such as `lambda t, y, args: theta * y` hides what it depends on.
+            solve, inputs = traced_solve(expose_closure(kwargs), self.checkpoints)
+            if solve.closes_over_tracers():
+                raise ValueError(
+                    "`AnyMode` cannot see what an event or a projection closes over while it is "
+                    "traced. Pass such values through `args` or in an Equinox module, or choose "
+                    "one of diffrax's adjoints."
+                )
+        implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
+        most = LARGE_IMPLICIT if implicit else LARGE
+        solve.asked = self.backend
+        solve.backend = chosen(self.backend, solve.jaxpr, most)
+        state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
+        return state, {**stats, "backend": solve.backend}
+
+
+def _zero(x):
+    """Symbolic zero tangent of an array (of type float0 for integers and booleans)."""
+    aval = jax.typeof(x)
+    new = hasattr(aval, "to_tangent_aval")
+    return ad.Zero(aval.to_tangent_aval() if new else aval.at_least_vspace())
+
+
+def _instantiate(tangents, avals):
+    """Tangents or cotangents with symbolic zeros (`None` under `vmap`) made into arrays."""
+    return [
+        jnp.zeros(aval.shape, aval.dtype) if t is None or type(t) is ad.Zero else t
+        for t, aval in zip(tangents, avals, strict=True)
+    ]
+
+
+def _for_linear(inputs, count, cotangents):
+    """Cotangents of the inputs after the first `count`; none for those that are not transposed."""
+    linear = (ad.is_undefined_primal(x) for x in inputs[count:])
+    return [None] * count + [
+        ct if is_linear else None for ct, is_linear in zip(cotangents, linear, strict=True)
+    ]
+
+
+def _batched_like(vectors, inputs):
+    """`vectors`, batched wherever `inputs` are.
+
+    Otherwise the transpose of one that is shared (the model of a batch of states, say) would come
+    out with a batch that nobody sums up. A factor of one that depends on all inputs does it.
+    """
+    mark = jnp.array(False)
+    for x in inputs:
+        if jnp.size(x) > 0:
+            mark = mark | (jnp.ravel(x)[0] != 0)
+    one = jnp.where(mark & False, 0, 1)
+    return [v * one.astype(v.dtype) for v in vectors]
+
+
+def _solve_impl(*inputs, solve):
+    return solve.evaluate(inputs)
+
+
+def _solve_abstract(*inputs, solve):
+    return list(solve.jaxpr.out_avals)
+
+
+def _solve_jvp(inputs, tangents, *, solve):
+    primals, others, _ = solve.split(inputs)
+    out = _solve_p.bind(*inputs, solve=solve)
+    tangents = tangents[: solve.num_primals]
+    # Those that are zero take no part: most of a model's numbers, as a rule.
+    given = tuple(t is not None and type(t) is not ad.Zero for t in tangents)
+    moving = _batched_like([t for t, g in zip(tangents, given, strict=True) if g], inputs)
+    out_tangents = _tangent_p.bind(*primals, *others, *moving, solve=solve, given=given)
+    count = sum(solve.out_inexact)
+    return out, [*out_tangents, *(_zero(x) for x in out[count:])]
+
+
+def _not_linear(cotangents, *inputs, solve):
+    raise NotImplementedError("a solve is not linear in its inputs")
+
+
+def _tangent_impl(*inputs, solve, given):
+    if solve.backend == "native":
+        return solve.all_tangents(inputs, given)
+    return list(solve.tangent(diffrax.ForwardMode(), *solve.split(inputs), given))
+
+
+def _tangent_abstract(*inputs, solve, given):
+    return solve.out_avals
+
+
+def _linear_jvp(primitive, map_of):
+    """JVP of a primitive that is linear in its last inputs and depends on a solve's primals."""
+
+    def jvp(inputs, tangents, *, solve, **params):
+        primals, others, vectors = solve.split(inputs)
+        primal_tangents, _, vector_tangents = solve.split(tangents)
+        out = primitive.bind(*inputs, solve=solve, **params)
+        total = None
+        if not all(type(t) is ad.Zero for t in vector_tangents):
+            total = primitive.bind(
+                *primals,
+                *others,
+                *_instantiate(vector_tangents, map(jax.typeof, vectors)),
+                solve=solve,
+                **params,
+            )
+        if not all(type(t) is ad.Zero for t in primal_tangents):
+            function = lambda *x: list(map_of(solve, params, x, others, vectors))  # noqa: E731
+            second = jax.jvp(
+                function, list(primals), _instantiate(primal_tangents, solve.in_avals)
+            )[1]
+            total = second if total is None else [a + b for a, b in zip(total, second, strict=True)]
+        if total is None:
+            total = [_zero(x) for x in out]
+        return out, total
+
+    return jvp
+
+
+def _tangent_transpose(cotangents, *inputs, solve, given):
+    primals, others, _ = solve.split(inputs)
+    cotangents = _instantiate(cotangents, solve.out_avals)
+    cotangents = _batched_like(cotangents, [*primals, *others])
+    count = len(solve.inexact)
+    # Tangents that are known are zeros: those of what is not differentiated.
+    unknown = iter(ad.is_undefined_primal(x) for x in inputs[count:])
+    wanted = tuple(g and next(unknown) for g in given)
+    out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve, wanted=wanted)
+    return _for_linear(inputs, count, [x for x, g in zip(out, given, strict=True) if g])
+
+
+def _cotangent_impl(*inputs, solve, wanted):
+    if solve.backend == "native":
+        return solve.all_cotangents(inputs, wanted)
+    return solve.reverse_cotangent(inputs, wanted)
+
+
+def _cotangent_abstract(*inputs, solve, wanted):
+    return solve.in_avals
+
+
+def _cotangent_transpose(cotangents, *inputs, solve, wanted):
+    primals, others, _ = solve.split(inputs)
+    cotangents = _instantiate(cotangents, solve.in_avals)
+    given = (True,) * solve.num_primals
+    out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve, given=given)
+    return _for_linear(inputs, len(solve.inexact), out)
+
+
+def _tangent_jvp(*args, **kwargs):
+    return _linear_jvp(
+        _tangent_p,
+        lambda solve, params, *inputs: solve.tangent(
+            diffrax.DirectAdjoint(), *inputs, params["given"]
+        ),
+    )(*args, **kwargs)
+
+
+def _cotangent_jvp(*args, **kwargs):
+    return _linear_jvp(
+        _cotangent_p, lambda solve, _, *inputs: solve.cotangent(diffrax.DirectAdjoint(), *inputs)
+    )(*args, **kwargs)
+
+
+_solve_p = eqxi.create_vprim(
+    "rigidjax_solve", _solve_impl, _solve_abstract, _solve_jvp, _not_linear
+)
+_tangent_p = eqxi.create_vprim(
+    "rigidjax_solve_tangent", _tangent_impl, _tangent_abstract, _tangent_jvp, _tangent_transpose
+)
+_cotangent_p = eqxi.create_vprim(
+    "rigidjax_solve_cotangent",
+    _cotangent_impl,
+    _cotangent_abstract,
+    _cotangent_jvp,
+    _cotangent_transpose,
+)

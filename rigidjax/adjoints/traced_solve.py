@@ -1,0 +1,281 @@
+"""A solve of diffrax, traced: its values, tangents and cotangents as programs or kernels."""
+
+import functools
+import sys
+from collections.abc import Hashable
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from ..native.backend import Backend, chosen
+from ..results import failures_kept
+from ..solvers import unrolled
+from ..solvers.evaluations import explicit_evaluations
+from ..solvers.structure.base import ModelTerm
+from ..solvers.terms import AbstractDAETerm, unwrapped
+from ..solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
+from . import refilled
+from .reverse import cotangents as reverse_cotangents, is_supported
+
+
+def traced_solve(kwargs, checkpoints):
+    """The traced solve, and its inputs, differentiable ones first."""
+    arrays, static = eqx.partition(kwargs, eqx.is_array)
+    leaves, treedef = jax.tree.flatten(arrays)
+    inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in leaves)
+    solve = TracedSolve(static, treedef, inexact, checkpoints)
+    primals = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if diff]
+    others = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if not diff]
+    solve.jaxpr = solve.trace(primals, others)
+    return solve, [*primals, *others]
+
+
+def expose_closure(kwargs):
+    """The same arguments with what functions (the vector field, those of `SaveAt(fn=...)`, which
+    diffrax wraps in a closure over the direction of time) close over as arrays of a pytree.
+    """
+    state, args = kwargs["init_state"], kwargs["args"]
+    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
+        raise ValueError(
+            "`AnyMode` cannot see what the functions of a model, a `MassMatrixTerm` or an "
+            "`ImplicitTerm` close over while it is traced. Pass such values through `args` or in "
+            "an Equinox module, or choose one of diffrax's adjoints."
+        )
+
+    def exposed(function):
+        return eqx.filter_closure_convert(function, state.tprev, state.y, args)
+
+    saveat = eqx.tree_at(
+        lambda saveat: [sub.fn for sub in _sub_saveats(saveat)],
+        kwargs["saveat"],
+        replace_fn=exposed,
+    )
+    # In the direction of integration: what diffrax wraps around a term to run backwards is gone.
+    terms = diffrax.ODETerm(exposed(functools.partial(rate, kwargs["terms"])))
+    return {**kwargs, "terms": terms, "saveat": saveat}
+
+
+def _sub_saveats(saveat):
+    is_sub = lambda x: isinstance(x, diffrax.SubSaveAt)  # noqa: E731
+    return [sub for sub in jax.tree.leaves(saveat.subs, is_leaf=is_sub) if is_sub(sub)]
+
+
+class TracedSolve:
+    """One traced solve: its static parts, and how its arrays are flattened.
+
+    Compared by identity, as a static parameter of a primitive must be.
+    """
+
+    def __init__(self, static, treedef, inexact, checkpoints):
+        self.static = static
+        self.treedef = treedef
+        self.inexact = inexact
+        self.num_primals = sum(inexact)
+        self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
+        self.asked = "auto"
+        self.backend = Backend("xla")
+        self.kernels: dict[Hashable, tuple[ClosedJaxpr, bool]] = {}
+        self.jaxpr: ClosedJaxpr
+        self.out_inexact = ()
+        self.out_treedef = None
+        self.out_static = None
+
+    def closes_over_tracers(self):
+        return any(isinstance(const, Tracer) for const in self.jaxpr.consts)
+
+    def kwargs(self, primals, others):
+        """Arguments of the loop."""
+        primals, others = iter(primals), iter(others)
+        leaves = [next(primals) if diff else next(others) for diff in self.inexact]
+        return eqx.combine(jax.tree.unflatten(self.treedef, leaves), self.static)
+
+    def run(self, adjoint, primals, others, written_out=False):
+        """Outputs (differentiable, others) of the loop of `adjoint`.
+
+        `written_out`: whether stages are, if the vector field is small enough for the backend.
+        """
+        kwargs = self.kwargs(primals, others)
+        if written_out:
+            kwargs["solver"] = self.staged(kwargs)
+        if isinstance(adjoint, diffrax.ForwardMode):
+            kwargs["solver"] = forward_stages(kwargs["solver"])
+        arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
+        out, self.out_treedef = jax.tree.flatten(arrays)
+        self.out_static = out_static
+        self.out_inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in out)
+        first = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if diff]
+        second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
+        return first, second
+
+    def staged(self, kwargs):
+        """The solver with its stages in the form that suits backend and vector field."""
+        solver, numbers = kwargs["solver"], _field_numbers(kwargs)
+        if numbers is None:
+            return solver
+        if self.backend == "native":
+            return for_kernel(solver, numbers)
+        return unrolled(solver) if numbers <= MAX_NUMBERS else solver
+
+    def trace(self, primals, others, written_out=False):
+        def flat(primals, others):
+            first, second = self.run(diffrax.ForwardMode(), primals, others, written_out)
+            return [*first, *second]
+
+        return jax.make_jaxpr(flat)(primals, others)
+
+    def evaluate(self, inputs):
+        """All outputs. In a batch the stages are written out, which is twice as fast there. (One
+        trajectory would gain as much, 1.0 ms instead of 2.4 ms for the heavy top, but takes 1.7 s
+        instead of 1.1 s to compile.)"""
+        if self.backend == "native":
+            return self.by_kernel("values", self.kernel_jaxpr, inputs)
+        if not is_batched(inputs):
+            jaxpr = self.jaxpr
+        else:
+            jaxpr = self.written_out
+            if failures_kept.value and jax.default_backend() == "cpu":
+                # Members of an ensemble do not wait for each other.
+                return refilled.evaluate(jaxpr, list(inputs))
+        return jaxpr_as_fun(jaxpr)(*inputs)
+
+    @functools.cached_property
+    def written_out(self):
+        """The program with its stages written out, if the vector field is small."""
+        primals, others, _ = self.split(shapes_of(self.jaxpr.in_avals))
+        return self.trace(primals, others, written_out=True)
+
+    def kernel_jaxpr(self):
+        """The program of which a kernel is made, which writes out loops of its own accord.
+
+        But where the last stage of a step is the first of the next, diffrax's loop over stages
+        begins at a stage that is known at run time only.
+        """
+        evaluations = explicit_evaluations(self.static["solver"])
+        return self.written_out if evaluations and evaluations[1] else self.jaxpr
+
+    @property
+    def in_avals(self):
+        """Shapes and dtypes of the differentiable inputs."""
+        return list(self.jaxpr.in_avals[: self.num_primals])
+
+    @property
+    def out_avals(self):
+        """Shapes and dtypes of the differentiable outputs."""
+        return list(self.jaxpr.out_avals[: sum(self.out_inexact)])
+
+    def unflatten(self, out):
+        count = sum(self.out_inexact)
+        first, second = iter(out[:count]), iter(out[count:])
+        leaves = [next(first) if diff else next(second) for diff in self.out_inexact]
+        return eqx.combine(jax.tree.unflatten(self.out_treedef, leaves), self.out_static)
+
+    def split(self, inputs):
+        """Primals, other arrays, and what follows them (tangents or cotangents)."""
+        n, m = self.num_primals, len(self.inexact)
+        return inputs[:n], inputs[n:m], inputs[m:]
+
+    def tangent(self, adjoint, primals, others, tangents, given):
+        """Outputs' tangents: the Jacobian times `tangents`, of the primals marked in `given`.
+
+        Six tangents at once take a fifth of the time if stages are written out.
+        """
+
+        def function(*moved):
+            moved = iter(moved)
+            full = [next(moved) if g else x for x, g in zip(primals, given, strict=True)]
+            return self.run(adjoint, full, others, written_out=True)[0]
+
+        moved = [x for x, g in zip(primals, given, strict=True) if g]
+        return jax.jvp(function, moved, list(tangents))[1]
+
+    def by_kernel(self, name, program, inputs, linear=0):
+        """Results of a program as a kernel, or by XLA where one is not to be had.
+
+        **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr;
+        `linear`, number of the last inputs in which it is linear.
+        **Raises:** `ValueError` and `NoRule` if a kernel was asked for and is not to be had.
+        """
+        from ..native import native_call
+
+        if name not in self.kernels:
+            closed = program()
+            self.kernels[name] = closed, chosen(self.asked, closed, sys.maxsize) == "native"
+        closed, possible = self.kernels[name]
+        if not possible:
+            return jaxpr_as_fun(closed)(*inputs)
+        strict = self.asked == "native"
+        return native_call(closed, list(inputs), strict=strict, linear=linear)
+
+    def all_tangents(self, inputs, given):
+        """Outputs' tangents for tangents of the primals marked in `given`, as one program."""
+        moved = [aval for aval, g in zip(self.in_avals, given, strict=True) if g]
+
+        def program():
+            forward = lambda *x: self.tangent(diffrax.ForwardMode(), *self.split(x), given)  # noqa: E731
+            return jax.make_jaxpr(forward)(*shapes_of([*self.jaxpr.in_avals, *moved]))
+
+        return self.by_kernel(("tangents", given), program, inputs, linear=len(moved))
+
+    def all_cotangents(self, inputs, wanted):
+        """Inputs' cotangents by the fastest reverse mode, as one program."""
+
+        def program():
+            shapes = shapes_of([*self.jaxpr.in_avals, *self.out_avals])
+            return jax.make_jaxpr(lambda *x: self.reverse_cotangent(x, wanted))(*shapes)
+
+        return self.by_kernel(wanted, program, inputs, linear=len(self.out_avals))
+
+    def reverse_cotangent(self, inputs, wanted):
+        """Inputs' cotangents by the fastest reverse mode there is for this run.
+
+        Those that are not `wanted` are without meaning.
+        """
+        primals, others, cotangents = self.split(inputs)
+        kwargs = self.kwargs(primals, others)
+        if not is_supported(kwargs):
+            return self.cotangent(self.reverse, primals, others, cotangents)
+        first = iter(cotangents)
+        leaves = [next(first) if diff else None for diff in self.out_inexact]
+        saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
+        kwargs["solver"] = self.staged(kwargs)
+        out = reverse_cotangents(
+            kwargs, saved.ts, saved.ys, self.marked(wanted), is_batched(inputs)
+        )
+        return jax.tree.leaves(out)
+
+    def marked(self, wanted):
+        """A tree like the arguments of the loop, `True` where an input is wanted."""
+        marks = iter(wanted)
+        leaves = [next(marks) if diff else False for diff in self.inexact]
+        static = jax.tree.map(lambda _: False, self.static)
+        return eqx.combine(jax.tree.unflatten(self.treedef, leaves), static)
+
+    def cotangent(self, adjoint, primals, others, cotangents):
+        """Inputs' cotangents: the transposed Jacobian times `cotangents`."""
+        function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
+        return list(jax.vjp(function, *primals)[1](list(cotangents)))
+
+
+def _field_numbers(kwargs):
+    """Numbers that the vector field computes; `None` if there is none.
+
+    Solvers of a model's own know by themselves; equations of index 3 have no vector field.
+    """
+    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
+        return None
+    state = kwargs["init_state"]
+    return field_numbers(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+
+
+def shapes_of(avals):
+    """The same shapes and dtypes."""
+    return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+
+
+def is_batched(inputs):
+    """Whether a primitive is being vectorised (by name: JAX keeps the class to itself)."""
+    return any(type(x).__name__ == "BatchTracer" for x in inputs)

@@ -1,0 +1,89 @@
+"""Angular velocity in body components."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, scalar_leaf, vector_leaf
+from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns
+from ..state import State
+from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf
+from .calibration import ONE, ZERO, ideal_value, reading
+from .delay import check_delay, earlier
+
+
+class Gyroscope(AbstractReading):
+    r"""A gyroscope with three axes, rad/s.
+
+    It reads $s \circ \exp(\tilde m)^T \Omega(t - \tau) + b$ with the angular velocity in body
+    components; as it stands that is $\Omega$.
+
+    **Arguments:**
+
+    - `body`, the name of the body, or that of a `Frame` whose axes take the place of those of the
+      body; not needed if there is only one.
+    - `bias`, $b$, (3,) rad/s; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that
+      takes body axes to sensor axes, (3,) rad; `delay`, $\tau$, s, see `Delayed`, `None` for none.
+      They can be fitted, the delay if it is given as a number.
+    - `name`, in place of "gyroscope of ...", where a body has several.
+
+    **Errors:** `ValueError` for a wrong shape, a scale of zero, an unknown body, or a delay with a
+    model that has no vector field.
+    """
+
+    body: str | None = eqx.field(static=True)
+    bias: Float[Array, "3"]
+    scale: Float[Array, "3"]
+    misalignment: Float[Array, "3"]
+    delay: Float[Array, ""] | None
+    label: str | None = eqx.field(static=True)
+    channels: ClassVar[tuple[str, ...]] = ("omega1", "omega2", "omega3")
+    unit: ClassVar[str] = "rad/s"
+    value_shape: ClassVar[tuple[int, ...]] = (3,)
+
+    def __init__(
+        self,
+        body: str | None = None,
+        bias: ArrayInput = ZERO,
+        scale: ArrayInput = ONE,
+        misalignment: ArrayInput = ZERO,
+        delay: ArrayInput | None = None,
+        name: str | None = None,
+    ):
+        self.body = body
+        self.bias = vector_leaf(bias, "Gyroscope(bias=...)")
+        self.scale = scale_leaf(scale, "Gyroscope(scale=...)")
+        self.misalignment = vector_leaf(misalignment, "Gyroscope(misalignment=...)")
+        self.delay = None if delay is None else scalar_leaf(delay, "Gyroscope(delay=...)")
+        self.label = name
+
+    @property
+    def name(self) -> str:
+        return mounted_name("gyroscope", self.body, self.label)
+
+    def check(self, model: AbstractFormulation) -> None:
+        mounted(model, self.body, "Gyroscope")
+        if self.delay is not None:
+            check_delay(model)
+
+    def predict(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> Float[Array, "3"]:
+        if self.delay is not None:
+            y = earlier(model, t, y, self.delay)
+            t = t - self.delay
+        row, frame = mounted(model, self.body, "Gyroscope")
+        omega = in_axes_of(frame, model.decode(t, y).angular_velocity[row])
+        return reading(omega, self.bias, self.scale, self.misalignment)
+
+    def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "3"]) -> State:
+        row, frame = mounted(model, self.body, "Gyroscope")
+        omega = state.angular_velocity
+        ideal = ideal_value(jnp.asarray(measured), self.bias, self.scale, self.misalignment)
+        ideal = ideal if frame is None else frame.rotation @ ideal
+        return eqx.tree_at(
+            lambda s: s.angular_velocity, state, omega.at[row].set(ideal.astype(omega.dtype))
+        )

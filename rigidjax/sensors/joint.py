@@ -1,0 +1,95 @@
+"""What the sensors of joints have in common."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..forces.joint_force import checked_component, joint_name
+from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns
+from ..joints.base import AbstractJoint, Relative
+from ..mechanics import System, has_joints
+from .base import AbstractReading
+
+
+class AbstractJointSensor(AbstractReading):
+    """A sensor on one coordinate of a joint; its arguments are those of `JointCoordinate`."""
+
+    joint: str = eqx.field(static=True)
+    component: int | None = eqx.field(static=True)
+    quantity: eqx.AbstractClassVar[str]
+    """What is measured, in the name of the sensor."""
+    value_shape: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, joint: str | AbstractJoint, component: int | None = None):
+        kind = type(self).__name__
+        self.joint = joint_name(joint, kind)
+        self.component = checked_component(component, kind)
+
+    @property
+    def name(self) -> str:
+        of = f"{self.quantity} of {self.joint}"
+        return of if self.component is None else f"{of} [{self.component}]"
+
+    def coordinate(self, model: AbstractFormulation) -> tuple[AbstractJoint, int]:
+        """The joint and the number of its coordinate.
+
+        **Errors:** `ValueError` for an unknown name (with the nearest one), a joint without length
+        or angle, a component that is missing or that there is not.
+        """
+        sensor = type(self).__name__
+        system = jointed_system(model, sensor)
+        joint = system.joints[system.joint_index(self.joint)]
+        of = f"the {type(joint).__name__} {self.joint!r}"
+        if joint.num_translations == 0 and not joint.has_angle:
+            raise ValueError(f"`{sensor}` measures a length or an angle; {of} has none.")
+        count = num_coordinates(joint)
+        if self.component is None and count > 1:
+            raise ValueError(
+                f"`{sensor}(component=...)` is needed: {of} has {count} coordinates, numbered from "
+                "0, lengths before angles."
+            )
+        if self.component is not None and self.component >= count:
+            raise ValueError(
+                f"`{sensor}(component=...)` must be below {count}, the number of coordinates of "
+                f"{of}; got {self.component}."
+            )
+        return joint, self.component or 0
+
+    def check(self, model: AbstractFormulation) -> None:
+        self.coordinate(model)
+
+    def unit_in(self, model: AbstractFormulation) -> str:
+        joint, k = self.coordinate(model)
+        of_angle, of_length = self.unit.split(" or ")
+        return of_length if k < joint.num_translations else of_angle
+
+
+def jointed_system(model: AbstractFormulation, sensor: str) -> System:
+    """The system of a model with joints; `ValueError` for one without."""
+    system = model.system
+    if not has_joints(system):
+        raise ValueError(f"`{sensor}` measures a joint; this model has no joints.")
+    return system
+
+
+def num_coordinates(joint: AbstractJoint) -> int:
+    """Number of coordinates of a joint, prescribed ones included."""
+    at = jax.eval_shape(lambda: Relative(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
+    return jax.eval_shape(joint.coordinates, at).shape[0]
+
+
+def joint_motion(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
+) -> tuple[Relative, Float[Array, "6"]]:
+    """Relative pose and twist of a joint, in its frame."""
+    model = model.ready()
+    mechanics, (_, places, twists) = model.mechanics, model.motion(t, y)
+    relative = mechanics.joint_twists(places, twists)
+    index = mechanics.system.joint_index(name)
+    group = next(g for g, group in enumerate(mechanics.groups) if index in group.indices)
+    k = mechanics.groups[group].indices.index(index)
+    return jax.tree.map(lambda leaf: leaf[k], (places[group].relative, relative[group]))

@@ -1,0 +1,36 @@
+"""Rate of a joint's coordinate."""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns
+from ..joints.base import moved
+from .joint import AbstractJointSensor, joint_motion
+
+
+class JointRate(AbstractJointSensor):
+    r"""The time derivative of a coordinate of a joint, rad/s or m/s, prescribed ones included.
+
+    **Arguments, errors:** those of `JointCoordinate`.
+    """
+
+    channels: ClassVar[tuple[str, ...]] = ("q_dot",)
+    unit: ClassVar[str] = "rad/s or m/s"
+    quantity: ClassVar[str] = "rate"
+
+    def predict(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> Float[Array, ""]:
+        joint, k = self.coordinate(model)
+        relative, twist = joint_motion(model, t, y, self.joint)
+        zero = jnp.zeros((), twist.dtype)
+        # Not `joint.rates`, which has none for a prescribed motion.
+
+        def along(s):
+            return joint.coordinates(moved(relative, s * twist))
+
+        return jax.jvp(along, (zero,), (jnp.ones_like(zero),))[1][k]

@@ -1,0 +1,1 @@
+"""A run: its arguments, its steps, what it saved, and how it ended."""

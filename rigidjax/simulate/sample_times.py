@@ -1,0 +1,74 @@
+"""Times at which a run is saved: checked here, and so not once more by diffrax."""
+
+import contextlib
+import importlib
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..annotations import Jump, T, Time
+from ..checks import ArrayInput, finite, float_array, is_traced, raise_or_note
+
+
+def sample_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument: str) -> Array:
+    """Checked times of samples (T,), s, in the precision of the run.
+
+    **Errors:** `ValueError` for another shape, times that do not increase, or beyond `t0` to `t1`.
+    """
+    times = float_array(ts, argument)
+    if times.ndim != 1 or times.size == 0:
+        raise ValueError(f"`{argument}` must have shape (T,); got shape {times.shape}.")
+    known = not is_traced(times)
+    # Rounded like t0 and t1 before anything is compared.
+    times = finite(times, argument).astype(dtype) if known else jnp.asarray(times, dtype)
+    if known and not np.all(np.diff(times) > 0):
+        raise ValueError(f"`{argument}` must be strictly increasing in {dtype}.")
+    if not is_traced((times, t0, t1)):
+        if times[0] < t0 or times[-1] > t1:
+            raise ValueError(
+                f"`{argument}` must lie between t0 = {float(t0)} and t1 = {float(t1)}; got times "
+                f"from {times[0]} to {times[-1]}."
+            )
+        return jnp.asarray(times)
+    # A run that was padded to the length of others ends with its last time several times.
+    wrong = [jnp.any(~(times[1:] >= times[:-1])), ~((times[0] >= t0) & (times[-1] <= t1))]
+    messages = [f"`{argument}` must be increasing.", f"`{argument}` must lie between t0 and t1."]
+    return raise_or_note(jnp.asarray(times), jnp.stack(wrong), messages)
+
+
+_INTEGRATE: Any = importlib.import_module("diffrax._integrate")
+_LOCK = threading.RLock()
+
+
+class _Unchecked:
+    """`equinox.internal` as diffrax sees it, but with an `error_if` that checks nothing."""
+
+    def __init__(self, module: ModuleType):
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    def error_if(self, x: T, pred: Jump, msg: str) -> T:
+        return x
+
+
+@contextlib.contextmanager
+def checked_before() -> Iterator[None]:
+    """A context in which `diffrax.diffeqsolve` does not check times and step that were checked.
+
+    What it checks of traced ones calls the host from within the program, and JAX does not keep such
+    a program in its persistent cache: every process would compile it again.
+    """
+    with _LOCK:
+        before = _INTEGRATE.eqxi
+        _INTEGRATE.eqxi = _Unchecked(before)
+        try:
+            yield
+        finally:
+            _INTEGRATE.eqxi = before

@@ -1,0 +1,204 @@
+"""The entry point: a formulation, a state and an end time in, a `Solution` out."""
+
+import contextlib
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike
+
+from ..adjoints.any_mode import AnyMode
+from ..checks import is_traced, is_tracing, noted_faults, precision_of
+from ..formulations import AbstractFormulation
+from ..joints.base import replaced
+from ..meshes import as_one
+from ..native.backend import NAMES, checked_name
+from ..projection import AbstractProjection
+from ..results import RESULTS, SimulationError, failures_kept, note_run
+from ..signal import signals_of
+from ..solvers.evaluations import explicit_evaluations, finish_count, start_count
+from ..state import State
+from .arguments import (
+    accurate_between,
+    after_step,
+    check_index,
+    check_signals,
+    check_structure,
+    checked_solver,
+    save_at,
+    step_control,
+    times,
+    with_tolerances,
+)
+from .endings import spoiled_if_failed, thrown
+from .integration import Run, counts_itself, integrated
+from .solution import Solution
+
+
+def simulate(
+    model: AbstractFormulation,
+    state0: State,
+    t1: ArrayLike,
+    *,
+    t0: ArrayLike = 0.0,
+    ts: ArrayLike | None = None,
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-8,
+    dt: ArrayLike | None = None,
+    projection: bool | AbstractProjection = True,
+    adjoint: diffrax.AbstractAdjoint | None = None,
+    event: diffrax.Event | None = None,
+    progress: bool | diffrax.AbstractProgressMeter = False,
+    max_steps: int = 100_000,
+    throw: bool = True,
+    saveat: diffrax.SaveAt | None = None,
+    stepsize_controller: diffrax.AbstractStepSizeController | None = None,
+    args: Any = None,
+    backend: str = "auto",
+) -> Solution:
+    r"""Integrate a formulation in time.
+
+    Assembles the arguments of `diffrax.diffeqsolve`; all of it can be done with diffrax directly,
+    with `diffrax.ODETerm(model.vector_field)`, `model.encode(state0)` and the solvers in
+    `rj.solvers`. Works under `jax.jit`, `jax.vmap`, `jax.jvp`, `jax.grad` and their compositions.
+
+    **Arguments:**
+
+    - `model`: a formulation such as `rj.NullSpace(system)`.
+    - `state0`: the state at `t0`.
+    - `t1`, `t0`: end and start, s; `t1 > t0`.
+    - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves the end alone.
+    - `solver`: any diffrax solver of ordinary differential equations; `None` for
+      `diffrax.Dopri8()`. Equations of index 1, 2, 3 take `rj.solvers.Radau5()` or `BDF()`.
+    - `rtol`, `atol`: tolerances of the adaptive step size, per unknown.
+    - `dt`: a fixed step, s; the tolerances then serve implicit solvers only. Adaptive steps end at
+      the samples of an `rj.Signal`, fixed ones must end where it jumps.
+    - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
+      none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
+      between steps. A joint that it cannot close ends the run with `RESULTS.joints_open`; without
+      a projection look at `Solution.warnings`. Structure-preserving solvers run without any.
+    - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any
+      order.
+    - `event`: a `diffrax.Event`; its functions get the unknowns `y`, see `model.decode`.
+    - `progress`: `True` for a progress line, or a diffrax progress meter.
+    - `max_steps`: steps, accepted and rejected, after which the run ends with a named result; those
+      that end at samples of an `rj.Signal` come on top.
+    - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`.
+      Then also a traced state, time or step that is not admissible is the result of its own run,
+      `RESULTS.invalid_input`, as is a model that was built with such numbers in a lane of
+      `jax.vmap`; the other lanes run on.
+    - `saveat`: a `diffrax.SaveAt` instead of `ts`, for dense output, steps, solver state.
+    - `stepsize_controller`: a diffrax controller instead of `rtol`, `atol`, `dt`.
+    - `args`: handed to the vector field and to events.
+    - `backend`: `"native"` for one machine-code kernel for the whole run, `"xla"` for XLA's
+      kernels, `"auto"` for the first where that is possible. `sol.stats["backend"]` says which it
+      was, its `why_not` what kept it from being native; see `docs/native.md`.
+
+    **Returns:** a `Solution`.
+    **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
+    """
+    spoiled, throw = throw and failures_kept.value, throw and not failures_kept.value
+    if not isinstance(model, AbstractFormulation):
+        raise TypeError(
+            "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
+            f"{type(model).__name__}."
+        )
+    method = checked_solver(solver)
+    check_index(model, method)
+    check_structure(model, method, projection, stepsize_controller, dt)
+    # Time has the precision of everything else, since diffrax promotes the unknowns to it.
+    dtype = precision_of(model, state0)
+    with contextlib.nullcontext([]) if throw else noted_faults() as of_times:
+        start, end = times(t0, t1, dtype)
+        saved = save_at(saveat, ts, start, end, dtype)
+        controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
+    with contextlib.nullcontext([]) if throw else noted_faults() as of_state:
+        state0 = model.check_state(state0, start)
+    check_signals(model, method, controller, start, end, event)
+    method = with_tolerances(method, controller, rtol, atol)
+    method = accurate_between(method, saved, event)
+    projected = after_step(projection, method)
+    if isinstance(progress, bool):
+        progress = diffrax.TextProgressMeter() if progress else _NO_METER
+    adjoint = _with_backend(adjoint, checked_name(backend))
+    max_steps += sum(len(signal.ts) for signal in signals_of(model))
+    known = (model, state0, start, end, dt0, saved, controller, method, args)
+    traced = is_traced(known) or is_tracing()
+    invalid = _any([*of_times, *of_state, *_nan_leaves(model)])
+    # Adaptive steps of what is not finite are rejected for ever. Fixed ones end; there all lanes of
+    # a batch keep one and the same time, which is faster.
+    adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
+    stopped = invalid if adaptive else _any(of_times)
+    if stopped is not None:
+        start, end, dt0, saved = _no_time(stopped, start, end, dt0, saved)
+    # A host counter needs a run of its own: under a transformation nobody reads it.
+    count = explicit_evaluations(method) is None and not counts_itself(method) and not traced
+    run = Run(
+        model.gathered(), state0, start, end, dt0, saved, controller, method, projected, adjoint,
+        event, progress, max_steps, args, start_count() if count else None, invalid,
+    )  # fmt: skip
+    solution, okay = as_one(integrated, run)
+    solution = replaced(solution, model=model)
+    if run.number is not None:
+        stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
+        solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
+    if solution.ts is not None:
+        note_run(solution)
+    if spoiled:
+        return spoiled_if_failed(solution, okay)
+    if not throw:
+        return solution
+    if not traced and not np.asarray(okay).all() and np.all(solution.result == RESULTS.joints_open):
+        # What was saved may end long before the end.
+        opened, _ = as_one(integrated, run._replace(saveat=_SAVE_END, number=None))
+        opening = replaced(opened, model=model).warnings
+        raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
+    return thrown(solution, okay, traced)
+
+
+# Made once: building modules costs more than a short run.
+_ANY_MODE = {name: AnyMode(backend=name) for name in NAMES}
+_NO_METER = diffrax.NoProgressMeter()
+_SAVE_END = diffrax.SaveAt(t1=True)
+
+
+def _with_backend(adjoint, backend):
+    """The adjoint that takes this backend."""
+    if adjoint is None:
+        return _ANY_MODE[backend]
+    if backend == "auto":
+        return adjoint
+    if isinstance(adjoint, AnyMode):
+        return AnyMode(adjoint.checkpoints, backend)
+    if backend == "native":
+        raise ValueError(
+            '`backend="native"` runs with `rj.AnyMode()`; got '
+            f"`adjoint={type(adjoint).__name__}()`. Leave out one of the two."
+        )
+    return adjoint
+
+
+def _nan_leaves(model):
+    """Flags of the traced numbers of a model; NaN is what a check made of a bad one in a lane."""
+    leaves = filter(eqx.is_inexact_array, jax.tree.leaves(model))
+    return [jnp.any(jnp.isnan(leaf)) for leaf in leaves if is_traced(leaf)]
+
+
+def _any(flags):
+    return jnp.any(jnp.stack(flags)) if flags else None
+
+
+def _no_time(invalid, t0, t1, dt0, saveat):
+    """A run that ends where it begins if it is invalid."""
+    start = jnp.where(invalid, 0.0, t0)
+    t1 = jnp.where(invalid, start, t1)
+    dt0 = None if dt0 is None else jnp.where(invalid, 1.0, dt0)
+    subs: Any = saveat.subs
+    if subs is not None and subs.ts is not None:
+        ts = jnp.where(invalid, start, subs.ts)
+        saveat = eqx.tree_at(lambda s: s.subs.ts, saveat, ts)
+    return start, t1, dt0, saveat

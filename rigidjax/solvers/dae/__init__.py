@@ -1,0 +1,1 @@
+"""Implicit and extrapolation methods, for ordinary and differential-algebraic equations."""

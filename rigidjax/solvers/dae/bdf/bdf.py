@@ -1,0 +1,282 @@
+"""Backward differentiation formulas."""
+
+from typing import ClassVar, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import lineax as lx
+
+from ....annotations import Count, Flag, Past, Repeated, Scalar, Stepped, Vector
+from ...implicit import solved
+from ...linear import (
+    Factored,
+    Inverse,
+    check_linear_solver,
+    factored,
+    inverse_size,
+    solution,
+    unfactored,
+)
+from ...step_results import ended, newton_result
+from ...terms import flattened
+from ..base import AbstractProposingSolver, check_problem
+from ..equations import equations, frozen, index_of, length
+from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
+from ..proposed import proposal
+from ..start import checked_start
+from .formulas import MAX_ORDER
+from .history import DifferenceState, correction, restarted, updated
+from .interpolation import DifferenceInterpolation
+from .order import choose, errors, retry_factor
+
+# Of the tolerance, what a step may take: the errors of some hundred steps add up, and with 1 those
+# at the end of undamped motions are 10 to 100 times the tolerance.
+_SHARE = 0.1
+# At index 3 a step's error in a position comes to rates divided by the step, and back to positions:
+# those at the end are 10 to 1e4 times what a step may take (pendulum, Arevalo, car axis, Andrews).
+# Less than the second number, of the smallest relative differences, is round-off in multipliers.
+_SHARE_OF_INDEX_3, _LEAST_ERROR = 5e-5, 225.0
+# Of the last step; what three failures make of it.
+_RESTART = 0.06
+
+
+class BDFState(NamedTuple):
+    """What a step leaves to the next one.
+
+    **Attributes:** `past`, the differences; `order` of the next step; `rising`, whether the order
+    has never fallen; `last_order`, `h`, `cj`, `equal`: order, length and leading coefficient of the
+    last step and how many were like it; `factors`, (n, n), of the Newton matrix for the coefficient
+    `cj_factors`; `largest`, entry of the Jacobian in it; `eta`, of the last iteration;
+    `evaluations`, of the last attempt.
+    """
+
+    past: DifferenceState
+    order: Count
+    rising: Flag
+    last_order: Count
+    h: Scalar
+    cj: Scalar
+    equal: Count
+    factors: Factored
+    cj_factors: Scalar
+    largest: Scalar
+    eta: Scalar
+    evaluations: Count
+
+
+def _newton() -> SimplifiedNewton:
+    # Tighter tolerances take more iterations than they save steps, by 1.2 to 1.5 times at 0.01;
+    # at 0.3 steps are lost.
+    return default_newton(kappa=0.1)
+
+
+class BDF(AbstractProposingSolver):
+    r"""BDF of variable order 1 to 5 and variable step, with a fixed leading coefficient.
+
+    In the form with smaller error constants, see `formulas`. Takes a `diffrax.ODETerm`, a
+    `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. With constraints on positions what a
+    step adds to them comes back by velocities, where it is larger by the step: steps may take 5e-5
+    of the tolerance there, a tenth otherwise. `Radau5` or a lower index takes fewer.
+
+    The past is kept as modified divided differences; one inverse serves as long as the leading
+    coefficient stays within a factor of 0.6. The method proposes its own steps, see
+    `ProposedStepController`. Unknowns that were changed between steps, as by a projection, replace
+    the last value of the past; behind a jump the method starts again with order 1. Failures as in
+    `AbstractRadau`.
+
+    **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any solver of lineax for
+    square matrices; `max_order`, 1 to 5.
+    **Raises:** `ValueError` for another order; `TypeError`, `ValueError` for another linear solver.
+    **Source:** Brenan-Campbell-Petzold, chapter 5 (the code DASSL); Shampine-Reichelt, The MATLAB
+    ODE suite, 2.
+    """
+
+    root_finder: SimplifiedNewton = eqx.field(default_factory=_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=5)
+
+    linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
+
+    max_order: int = eqx.field(static=True, default=MAX_ORDER)
+
+    max_index: ClassVar[int] = 3
+    term_structure: ClassVar = diffrax.AbstractTerm
+    interpolation_cls: ClassVar = DifferenceInterpolation  # pyright: ignore
+
+    def __check_init__(self):
+        if self.max_order not in range(1, MAX_ORDER + 1):
+            raise ValueError(f"`BDF(max_order=...)` must be 1 to 5; got {self.max_order!r}.")
+        check_linear_solver("BDF", self.linear_solver)
+
+    def order(self, terms) -> int:
+        """The largest order."""
+        return self.max_order
+
+    def init(self, terms, t0, t1, y0, args) -> BDFState:
+        """The start with order 1."""
+        check_problem(self, terms, y0)
+        y, _ = flattened(y0)
+        h = length(t0, t1, y.dtype)
+        eqs = equations(terms, t0, y0, args)
+        state = _fresh(restarted(eqs, t0, h, y, index_of(terms)), y, self.linear_solver, eqs.rates)
+        return checked_start(self, terms, t0, y0, eqs, state)
+
+    def step(self, terms, t0, t1, y0, args, solver_state: BDFState, made_jump) -> Stepped[BDFState]:
+        y, unravel = flattened(y0)
+        eqs = equations(terms, t0, y0, args)
+        state, h = solver_state, length(t0, t1, y.dtype)
+        past = _begun(eqs, t0, h, y, state.past, made_jump, index_of(terms))
+        if isinstance(made_jump, bool):
+            state = state._replace(past=past)
+        else:
+            fresh = _fresh(past, y, self.linear_solver, eqs.rates)
+            kept = state._replace(past=past)
+            state = jax.tree.map(lambda a, b: jnp.where(made_jump, a, b), fresh, kept)
+        # So short a step comes of several failures: then the past is of no use.
+        again = h < _RESTART * state.h
+        k = jnp.where(again, 1, state.order)
+        rising = again | state.rising
+        problem, phi, c = correction(eqs, t1, h, state.past, k)
+
+        fixed, fixed_state, fixed_phi, fixed_c = frozen((problem, state, phi, c))
+        finder, index = self.root_finder, index_of(terms)
+        # At the end of the step, as the next one sees it: if an unknown without a rate shrinks
+        # in a step, what is left of the iteration may be too much for the next step, however short.
+        share = _share(index, eqs.rates, finder, y.dtype)
+        scale = share * finder.scale(unravel(fixed.y), index, frozen(h))
+
+        def norm(v):
+            return finder.norm(unravel(v / scale)).astype(y.dtype)
+
+        tolerance = finder.tolerance(unravel(fixed.y), scale)
+        limit = self.root_find_max_steps
+        linear = frozen(self.linear_solver)
+        fixed_state, outcome = _solve(fixed, fixed_state, tolerance, norm, limit, linear)
+        okay = outcome.converged
+        E = jnp.where(okay, outcome.Z, 0.0)
+        same = (jnp.abs(h - state.h) <= 1e-9 * h) & (k == state.last_order)
+        equal = jnp.minimum(jnp.where(same, state.equal, 0) + 1, state.last_order + 2)
+        last = (k + 1 < equal) & (k - state.last_order != 1)
+        estimates = errors(fixed_phi, E, last, fixed_c, k, norm)
+        size = jnp.where(okay, estimates.size, jnp.inf)
+        accept = size < 1
+        choice = choose(estimates, k, rising, self.max_order)
+        factor = jnp.where(accept, choice.factor, retry_factor(estimates, k))
+        plain = finder.scale(unravel(frozen(y)), None, h) / finder.norm(
+            jax.tree.map(jnp.ones_like, y0)
+        )
+        error = jnp.where(okay, proposal(plain, accept, factor), jnp.inf)
+        inverse = inverse_size(linear, fixed_state.factors, y.size, y.dtype)
+        result = newton_result(okay, fixed_state.largest, inverse)
+        error, result = ended(frozen(t0), frozen(t1), size, error, result)
+
+        y1, dense, past = _concluded(problem, phi, c, E, okay, k, unravel, self.linear_solver)
+        state = fixed_state._replace(
+            past=past, order=choice.order, rising=choice.rising, last_order=k, h=frozen(h),
+            cj=fixed.cj, equal=equal, eta=outcome.eta,
+        )  # fmt: skip
+        return y1, unravel(error), dense, state, result
+
+    def past(self, solver_state: BDFState) -> Past:
+        """The differences, and sums of steps."""
+        return solver_state.past.phi, solver_state.past.psi
+
+    def found(self, before: BDFState, after: BDFState) -> tuple[Vector, Count]:
+        """Correction and order."""
+        return after.past.phi[after.last_order + 1], after.last_order
+
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+        """A step of known order and correction."""
+        y, unravel = flattened(y0)
+        eqs = equations(terms, t0, y0, args)
+        h = length(t0, t1, y.dtype)
+        E, k = found
+        begun = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump, index_of(terms))
+        y1, dense, last = _concluded(
+            *correction(eqs, t1, h, begun, k), E, True, k, unravel, self.linear_solver
+        )
+        return y1, dense, (last.phi, last.psi)
+
+
+def _share(index, rates, finder, dtype):
+    """Part of the tolerance that a step may take.
+
+    With constraints on positions velocities have index 2, also where multipliers are eliminated.
+    """
+    if index is None or (max(index) < 3 and all(index[j] < 2 for _, j in rates)):
+        return _SHARE
+    rtol, limits = jnp.max(jnp.asarray(finder.rtol, dtype)), jnp.finfo(dtype)
+    least = _LEAST_ERROR * limits.eps / jnp.maximum(rtol, limits.tiny)
+    return jnp.clip(least, _SHARE_OF_INDEX_3, _SHARE)
+
+
+def _begun(eqs, t0, h, y, past, made_jump, index):
+    """The past at the start of a step, behind a jump (`True` for a projection, a small one)."""
+    if made_jump is False:
+        return past
+    if made_jump is True:
+        return past.shifted(y)
+    return jax.lax.cond(made_jump, lambda: restarted(eqs, t0, h, y, index), lambda: past.shifted(y))
+
+
+def _concluded(problem, phi, c, E, okay, k, unravel, linear_solver):
+    """End, dense information and past of a step."""
+    E = solved(problem, E, okay, linear_solver)
+    past = DifferenceState(updated(phi, E, k), c.psi)
+    inside = (jnp.arange(phi.shape[0]) <= k)[:, None]
+    dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, past.phi, 0.0)), psi=c.psi)
+    return unravel(problem.y + E), dense, past
+
+
+def _fresh(past, y, linear_solver, rates):
+    n, dtype = y.size, y.dtype
+    zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
+    count = jnp.array(1)
+    return BDFState(
+        past=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
+        equal=count - 1, factors=unfactored(linear_solver, n, dtype, rates), cj_factors=zero,
+        largest=zero, eta=one, evaluations=count - 1,
+    )  # fmt: skip
+
+
+def _solve(problem, state, tolerance, norm, limit, linear_solver):
+    """The correction by the old Jacobian, or if that does not do by a new one."""
+    eqs, cj = problem.equations, problem.cj
+    start = jnp.zeros_like(problem.y)
+    ratio = cj / jnp.where(state.cj_factors > 0, state.cj_factors, jnp.inf)
+    stale = ~((ratio > 0.6) & (ratio < 1.0 / 0.6))
+
+    def attempt(carry):
+        tries, _, state, _ = carry
+        fresh = stale | (tries > 0)
+
+        def renewed():
+            _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
+            return factored(linear_solver, cj * M + K, eqs.rates), jnp.max(jnp.abs(K)), cj
+
+        system, largest, cj_factors = jax.lax.cond(
+            fresh, renewed, lambda: (state.factors, state.largest, state.cj_factors)
+        )
+        # What is left of an increment by a matrix for another leading coefficient.
+        damping = 2.0 / (1.0 + cj / cj_factors)
+        eta = jnp.where(fresh | (jnp.abs(cj - state.cj) > 1e-9 * cj), 1.0, state.eta)
+        outcome = iterate(
+            problem.residual,
+            lambda r: damping * solution(linear_solver, system, r),
+            start, eta, tolerance, norm, limit,
+        )  # fmt: skip
+        count = jnp.where(tries == 0, 0, state.evaluations) + outcome.count
+        state = state._replace(
+            factors=system, largest=largest, cj_factors=cj_factors, evaluations=count
+        )
+        return tries + 1, fresh, state, outcome
+
+    def again(carry):
+        tries, fresh, _, outcome = carry
+        return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
+
+    no, zero = jnp.array(False), jnp.zeros((), cj.dtype)
+    outcome = NewtonSolution(start, no, zero, zero, jnp.array(0))
+    _, _, state, outcome = jax.lax.while_loop(again, attempt, (jnp.array(0), no, state, outcome))
+    return state, outcome

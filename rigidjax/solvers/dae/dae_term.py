@@ -1,0 +1,61 @@
+"""The differential-algebraic equations of a formulation as a term."""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ...annotations import Time
+from ...formulations import AbstractAbsolute
+from ...formulations.descriptor import Descriptor
+from ...formulations.reduced_equations import ReducedEquations
+from ...formulations.redundancy import idle_projector
+from ...state import State
+from ..terms import MassMatrixTerm
+
+
+def dae_term(
+    model: AbstractAbsolute, state: State | None = None, t: Time = 0.0, check_start: bool = True
+) -> MassMatrixTerm:
+    """The term of a formulation with multipliers among its unknowns, for `diffrax.diffeqsolve`.
+
+    If joints close loops, constraints may be redundant: which ones hold the mechanism is decided
+    once, at `state`; multipliers of the others are chosen (`model.multipliers` gives those of least
+    norm). Where a mechanism comes to a position in which other ones are needed, the run ends with a
+    named result.
+
+    **Arguments:** `model`, such as `rj.Absolute(system, index=2)`; start from
+    `model.encode(state)`. If other unknowns violate a constraint, an error names its joint, unless
+    `check_start=False`. `state`, with unit quaternions, at `t`, s: the start; `None` for the
+    reference configuration.
+    """
+    levels = model.num_algebraic // max(model.num_multipliers, 1)
+    names = ("",) * model.layout.size + levels * model.constraint_names
+    descriptor = model.equations
+    if model.has_loops:
+        state = model.system.reference_state() if state is None else state  # pyright: ignore
+        y0 = model.pack(state, None, t)
+        idle = idle_projector(Descriptor(model), jnp.asarray(t, y0.dtype), y0)
+        descriptor = Descriptor(model, idle)
+    right, mass = _RightHandSide(descriptor), _Mass(descriptor)
+    # q' = v, unless multipliers correct it.
+    n = 0 if model.stabilized else model.layout.num_positions
+    rates = tuple((i, n + i) for i in range(n))
+    # pyright takes `index`, which the base class names, for the first field.
+    return MassMatrixTerm(right, mass, model.indices, None, names, check_start, rates)  # pyright: ignore[reportArgumentType]
+
+
+class _RightHandSide(eqx.Module):
+    descriptor: Descriptor | ReducedEquations
+
+    def __call__(self, t, y, args):
+        return self.descriptor.right_hand_side(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
+
+
+class _Mass(eqx.Module):
+    descriptor: Descriptor | ReducedEquations
+
+    def __call__(self, t, y, args):
+        return self.descriptor.mass(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
+
+
+def _index(descriptor: Descriptor | ReducedEquations) -> int:
+    return descriptor.model.index

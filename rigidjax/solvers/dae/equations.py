@@ -1,0 +1,291 @@
+"""Every kind of term as $F(t, y, \\dot y) = 0$ on vectors, as implicit solvers need it."""
+
+import abc
+from collections.abc import Callable
+from typing import ClassVar
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
+from ...native.alternatives import alternatives
+from ...sums import small_product
+from ..rate_elimination import Pairs
+from ..terms import ImplicitTerm, Index, MassMatrixTerm, flattened, unwrapped
+
+Point = PyTree[Array]
+
+
+class AbstractEquations(eqx.Module):
+    r"""$F(t, y, \dot y) = 0$ with $t$ in the direction of integration; $t$ a scalar, $y$ (n,).
+
+    What these solvers do with the equations takes two linearisations, $M = \partial F / \partial
+    \dot y$ and $K = \partial F / \partial y$, and the residual at many places. `point` is what of
+    the residual at one $(t, y)$ can be kept for several $\dot y$.
+    """
+
+    is_singular: eqx.AbstractClassVar[bool]  # whether M may be so
+
+    @property
+    def rates(self) -> Pairs:
+        """Pairs (i, j) of the equations $\\dot y_i = y_j$ that are known to be such."""
+        return ()
+
+    @abc.abstractmethod
+    def residual(self, t: Time, y: Vector, rate: Vector) -> Vector:
+        r"""$F(t, y, \dot y)$, shape (n,)."""
+
+    @abc.abstractmethod
+    def evaluate(self, t: Time, y: Vector) -> Point:
+        """The point $(t, y)$."""
+
+    @abc.abstractmethod
+    def at(self, point: Point, t: Time, y: Vector, rate: Vector) -> Vector:
+        """The residual at a point."""
+
+    @abc.abstractmethod
+    def linearize(self, t: Time, y: Vector, rate: Vector) -> tuple[Point, Matrix, Matrix]:
+        """The point, $M$ and $K$, both (n, n)."""
+
+    @abc.abstractmethod
+    def start_rate(self, t: Time, y: Vector) -> Vector:
+        r"""$\dot y$ at the start, shape (n,), of least norm where the equations leave it open."""
+
+
+class Explicit(AbstractEquations):
+    r"""$\dot y - f(t, y) = 0$."""
+
+    f: Callable
+    jacobian: Callable | None
+    is_singular: ClassVar[bool] = False
+
+    def residual(self, t, y, rate):
+        return rate - self.f(t, y)
+
+    def evaluate(self, t, y):
+        return self.f(t, y)
+
+    def at(self, point, t, y, rate):
+        return rate - point
+
+    def linearize(self, t, y, rate):
+        f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
+        return f, jnp.eye(y.size, dtype=y.dtype), -J
+
+    def start_rate(self, t, y):
+        return self.f(t, y)
+
+
+class ConstantMass(AbstractEquations):
+    r"""$M \dot y - f(t, y) = 0$ with a constant matrix."""
+
+    f: Callable
+    jacobian: Callable | None
+    M: Matrix
+    rates: Pairs = eqx.field(static=True, default=())  # pyright: ignore
+    is_singular: ClassVar[bool] = True
+
+    def residual(self, t, y, rate):
+        return small_product(self.M, rate) - self.f(t, y)
+
+    def evaluate(self, t, y):
+        return self.f(t, y)
+
+    def at(self, point, t, y, rate):
+        return small_product(self.M, rate) - point
+
+    def linearize(self, t, y, rate):
+        f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
+        return f, self.M, -J
+
+    def start_rate(self, t, y):
+        return _least_norm_rate(self.M, self.f(t, y))
+
+
+class VariableMass(AbstractEquations):
+    r"""$M(t, y)\,\dot y - f(t, y) = 0$."""
+
+    f: Callable
+    jacobian: Callable | None
+    mass: Callable
+    rates: Pairs = eqx.field(static=True, default=())  # pyright: ignore
+    is_singular: ClassVar[bool] = True
+
+    def residual(self, t, y, rate):
+        return small_product(self.mass(t, y), rate) - self.f(t, y)
+
+    def evaluate(self, t, y):
+        return self.mass(t, y), self.f(t, y)
+
+    def at(self, point, t, y, rate):
+        M, f = point
+        return small_product(M, rate) - f
+
+    def linearize(self, t, y, rate):
+        f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
+
+        def momentum(y):
+            M = self.mass(t, y)
+            return small_product(M, rate), M
+
+        _, through, M = jax.linearize(momentum, y, has_aux=True)
+        return (M, f), M, columns(through, y) - J
+
+    def start_rate(self, t, y):
+        M, f = self.evaluate(t, y)
+        return _least_norm_rate(M, f)
+
+
+class Implicit(AbstractEquations):
+    r"""$F(t, y, \dot y) = 0$."""
+
+    F: Callable
+    rate: Callable
+    is_singular: ClassVar[bool] = True
+
+    def residual(self, t, y, rate):
+        return self.F(t, y, rate)
+
+    def evaluate(self, t, y):
+        return None
+
+    def at(self, point, t, y, rate):
+        return self.F(t, y, rate)
+
+    def linearize(self, t, y, rate):
+        _, through = jax.linearize(lambda y, rate: self.F(t, y, rate), y, rate)
+        zero = jnp.zeros_like(y)
+        M = columns(lambda v: through(zero, v), y)
+        return None, M, columns(lambda v: through(v, zero), y)
+
+    def start_rate(self, t, y):
+        return self.rate(t, y)
+
+
+def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
+    """The equations of a term, on flattened unknowns.
+
+    What the functions of a term close over becomes part of the result, so that derivatives with
+    respect to it are seen.
+
+    **Raises:** `TypeError` for another kind of term, `ValueError` for matrices of a wrong shape.
+    """
+    term, direction = unwrapped(terms)
+    vector, unravel = flattened(y)
+    n, dtype = vector.size, vector.dtype
+
+    def flat(function):
+        def call(t, y):
+            return flattened(function(direction * t, unravel(y), args))[0].astype(dtype)
+
+        return eqx.filter_closure_convert(call, t, vector)
+
+    def matrix(function, name, factor: int | Array = 1):
+        def call(t, y):
+            value = jnp.asarray(function(direction * t, unravel(y), args), dtype)
+            if value.shape != (n, n):
+                raise ValueError(
+                    f"`MassMatrixTerm({name}=...)` must give a matrix of shape ({n}, {n}), the "
+                    f"number of unknowns; got shape {value.shape}."
+                )
+            return factor * value
+
+        return eqx.filter_closure_convert(call, t, vector)
+
+    if isinstance(term, ImplicitTerm):
+
+        def call(t, y, rate):
+            rate = unravel(direction * rate)
+            return flattened(term.residual(direction * t, unravel(y), rate, args))[0]
+
+        F = eqx.filter_closure_convert(call, t, vector, vector)
+        return Implicit(F, _turned(flat(term.vf), direction))
+    f = _turned(flat(term.vf), direction)
+    if isinstance(term, MassMatrixTerm):
+        _check_rates(term.rates, n)
+        J = None if term.jacobian is None else matrix(term.jacobian, "jacobian", direction)
+        mass = matrix(term.mass_matrix, "mass")
+        if callable(term.mass):
+            return VariableMass(f, J, mass, term.rates)
+        return ConstantMass(f, J, mass(t, vector), term.rates)
+    if isinstance(term, diffrax.ODETerm):
+        return Explicit(f, None)
+    raise TypeError(
+        "This solver takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm`; got "
+        f"{type(term).__name__}."
+    )
+
+
+def _check_rates(rates, n):
+    largest = max((max(pair) for pair in rates), default=0)
+    if largest >= n:
+        raise ValueError(
+            f"`MassMatrixTerm(rates=...)` names the unknown {largest}; there are {n}, from 0."
+        )
+
+
+class _Turned(eqx.Module):
+    """A rate of change with respect to time that runs forwards or backwards."""
+
+    function: Callable
+    direction: Array
+
+    def __call__(self, t, y):
+        return self.direction * self.function(t, y)
+
+
+def _turned(function, direction):
+    return function if isinstance(direction, int) else _Turned(function, direction)
+
+
+def _value_and_jacobian(f, jacobian, t, y):
+    if jacobian is not None:
+        return f(t, y), jacobian(t, y)
+    value, through = jax.linearize(lambda y: f(t, y), y)
+    return value, columns(through, y)
+
+
+def columns(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m n"]:
+    """The matrix, (m, n), of a linear map of vectors like `y`, (n,)."""
+    unit = jnp.eye(y.size, dtype=y.dtype)
+    # In kernels one after another: side by side they would be n times the code.
+    return alternatives(
+        lambda: jax.lax.map(linear, unit).T, lambda: jax.vmap(linear, out_axes=1)(unit)
+    )
+
+
+def _least_norm_rate(M, f):
+    return jnp.linalg.pinv(M) @ f
+
+
+def frozen(tree: T) -> T:
+    """A tree of which no derivative is taken."""
+    return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)
+
+
+def length(t0: Time, t1: Time, dtype: jnp.dtype) -> Scalar:
+    """Length of a step; 1 if it has none, as for a trajectory that waits for others of a batch.
+
+    What is computed then is thrown away, but has to be finite for the sake of derivatives.
+    """
+    h = t1 - t0
+    return jnp.where(h > 0, h, 1.0).astype(dtype)
+
+
+def scaling(exponents: Index, h: Scalar) -> Vector | float:
+    r"""Factors $h^{i-1}$ of the errors of unknowns of index $i > 1$, shape (n,); 1 for none.
+
+    **Source:** Hairer-Wanner II, VII.4, p. 484 ff.; the code RADAU5.
+    """
+    if exponents is None:
+        return 1.0
+    powers = jnp.stack([jnp.ones_like(h), jnp.ones_like(h), h, h * h])
+    return powers[jnp.asarray(exponents)]
+
+
+def index_of(terms: Terms) -> Index:
+    """Index of each unknown, `None` if none is above 1."""
+    return getattr(unwrapped(terms)[0], "index", None)

@@ -1,0 +1,38 @@
+"""Dense output of extrapolation methods."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from ....annotations import Time, Y
+from ...dense import AbstractDenseOutput
+
+
+class ChordInterpolation(AbstractDenseOutput):
+    r"""A polynomial as what it adds to the chord between the ends of a step.
+
+    $y_0 + \theta \Delta + \theta (1 - \theta) \sum_k q_k x^k$ with $x = 2 \theta - 1$, $\theta$
+    from 0 to 1 over the step.
+
+    **Attributes:** `y0`, the start; `change`, $\Delta$, to the end; `q`, every leaf with a leading
+    axis.
+    """
+
+    t0: Time
+    t1: Time
+    y0: Y
+    change: Y
+    q: PyTree[Float[Array, "q ..."]]
+
+    def at(self, t: Time) -> Y:
+        """Unknowns at `t`."""
+        s = self.part(t)
+
+        def value(y0, change, q):
+            theta = s.astype(q.dtype)
+            inside = jnp.zeros_like(y0)
+            for row in q[::-1]:
+                inside = inside * (2.0 * theta - 1.0) + row
+            return y0 + theta * (change + (1.0 - theta) * inside)
+
+        return jax.tree.map(value, self.y0, self.change, self.q)

@@ -1,0 +1,211 @@
+"""Extrapolation of a basic method, with the choice of the number of columns."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from ....annotations import Count, Flag, Norm, Scalar, Vector
+
+
+class Sequence(NamedTuple):
+    r"""Numbers of substeps and what they cost.
+
+    **Attributes:** `numbers`, $n_j$; `power`, of the step in the expansion of the error (1 or 2);
+    `costs`, $A_j$, evaluations of a step of j columns, all (K,).
+    """
+
+    numbers: tuple[int, ...]
+    power: int
+    costs: tuple[float, ...]
+
+
+# What a column has after a substep: of what it had, its number, how many there are, whether it is
+# the first.
+Substep = Callable[[PyTree[Array], Count, Count, Flag], PyTree[Array]]
+
+
+class Extrapolation(NamedTuple):
+    """Result of a step.
+
+    **Attributes:** `value`, the extrapolated quantities; `columns` used, from 1; `error`, norm of
+    the last one's error; `factors`, of the step that each column's error allows (infinite work for
+    those that were not computed: 0), (K,); `accepted`; `count` of evaluations.
+    """
+
+    value: Float[Array, "q n"]
+    columns: Count
+    error: Scalar
+    factors: Float[Array, " K"]
+    accepted: Flag
+    count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
+
+
+def extrapolate(
+    sequence: Sequence, target: Count, start: PyTree[Array], substep: Substep,
+    quantities: Callable[[PyTree[Array]], Float[Array, "q n"]], norm: Norm,
+) -> Extrapolation:  # fmt: skip
+    r"""Columns of the extrapolation table, until one is accurate enough or there is no hope.
+
+    All substeps of all columns are one loop of fixed length, of which what is not needed is
+    skipped: so it can be differentiated in both modes, and the right-hand side is compiled once.
+
+    **Arguments:** `sequence`; `target`, the column (from 1) at which convergence is expected;
+    `start`, what a column starts with; `substep(carry, i, n, first)`, the i-th of n substeps;
+    `quantities(carry)`, what is extrapolated, (q, n), the unknowns first; `norm`, of an error (n,).
+    **Source:** Hairer-Norsett-Wanner I, II.9 (9.10), (9.22) ff.; the codes ODEX and SEULEX.
+    """
+    numbers, plan = np.asarray(sequence.numbers), _plan(sequence)
+    K = len(numbers)
+    shape = jax.eval_shape(quantities, start)
+    dtype = shape.dtype
+    steps = jnp.asarray(numbers, dtype)
+
+    def finished(val):
+        carry, rows, errors, _, count, x = val
+        j = x["j"]
+        value = quantities(carry)
+        new = [value]
+        # T_(j,k+1) = T_(j,k) + (T_(j,k) - T_(j-1,k)) / ((n_j / n_(j-k))^p - 1).
+        for k in range(K - 1):
+            ratio = (steps[j] / steps[jnp.maximum(j - k - 1, 0)]) ** sequence.power
+            divisor = jnp.where(j > k, ratio - 1.0, 1.0)
+            step = jnp.where(j > k, (new[-1] - rows[k]) / divisor, 0.0)
+            new.append(new[-1] + step)
+        table = jnp.stack(new)
+        change = jax.lax.stop_gradient(table[j] - table[jnp.maximum(j - 1, 0)])[0]
+        error = jnp.where(j > 0, norm(change), jnp.inf)
+        error = jnp.where(jnp.isfinite(error), error, jnp.inf)
+        # Column numbers from 1, as in the target.
+        c = j + 1
+        following = steps[jnp.minimum(j + 1, K - 1)] / steps[0]
+        after = steps[jnp.minimum(j + 2, K - 1)] / steps[0]
+        hope = jnp.where(c == target - 1, (following * after) ** sequence.power, 0.0)
+        hope = jnp.where(c == target, following**sequence.power, hope)
+        checked = (c >= target - 1) & (c >= 2)
+        hopeless = checked & (error > hope)
+        diverges = (c > 2) & (c < target - 1) & jnp.isinf(error)
+        done = (checked & (error <= 1)) | hopeless | diverges | (c >= jnp.minimum(target + 1, K))
+        return carry, table, errors.at[j].set(error), done, count, x
+
+    def run(val, x):
+        carry, rows, errors, done, count = val
+        carry = substep(carry, x["i"], x["n"], x["i"] == 0)
+        val = carry, rows, errors, done, count + 1, x
+        return jax.lax.cond(x["last"], finished, lambda val: val, val)[:-1]
+
+    def body(val, x):
+        return jax.lax.cond(val[3], lambda val, x: val, run, val, x), None
+
+    rows = jnp.zeros((K, *shape.shape), dtype)
+    val = start, rows, jnp.full(K, jnp.inf, dtype), jnp.array(False), jnp.array(0)
+    (_, rows, errors, _, count), _ = jax.lax.scan(body, val, plan)
+    used = jnp.max(jnp.where(jnp.isfinite(errors), jnp.arange(K), 1))
+    order = sequence.power * jnp.arange(1, K + 1) - (sequence.power - 1)
+    factors = 0.94 * (0.65 / jnp.maximum(errors, 1e-12)) ** (1.0 / order)
+    least = 0.02 ** (1.0 / order)
+    factors = jnp.where(jnp.isfinite(errors), jnp.clip(factors, least / 4.0, 1.0 / least), 0.0)
+    error = errors[used]
+    return Extrapolation(rows[used], used + 1, error, factors, error <= 1, count)
+
+
+def _plan(sequence):
+    """All substeps of all columns: column, number in it, of how many, and whether the last."""
+    numbers = np.asarray(sequence.numbers)
+    column = np.repeat(np.arange(len(numbers)), numbers)
+    inside = np.concatenate([np.arange(n) for n in numbers])
+    plan = dict(j=column, i=inside, n=numbers[column], last=inside == numbers[column] - 1)
+    return jax.tree.map(jnp.asarray, plan)
+
+
+def lagrange_at_zero(numbers: tuple[int, ...] | np.ndarray, power: int) -> np.ndarray:
+    r"""Weights of columns' values in the extrapolated one.
+
+    They are the Lagrange polynomials of the nodes $n_j^{-p}$ at zero.
+    """
+    weights = np.ones(len(numbers))
+    for j, n in enumerate(numbers):
+        others = np.delete(np.asarray(numbers, float), j)
+        weights[j] = np.prod(1.0 / (1.0 - (others / n) ** power))
+    return weights
+
+
+def first_points(sequence: Sequence) -> np.ndarray:
+    """Where in a row of all substeps those of each column begin, and their number, (K + 1,)."""
+    return np.concatenate([[0], np.cumsum(sequence.numbers)])
+
+
+@functools.lru_cache
+def end_weights(sequence: Sequence) -> np.ndarray:
+    """Weights of all substeps in the value at the end, by the number of columns, (K, 1, N)."""
+    points = first_points(sequence)
+    weights = np.zeros((len(sequence.numbers), 1, points[-1]))
+    for c in range(1, len(weights) + 1):
+        found = lagrange_at_zero(sequence.numbers[:c], sequence.power)
+        weights[c - 1, 0, points[1 : c + 1] - 1] = found
+    return weights
+
+
+def combined(
+    sequence: Sequence, weights: np.ndarray, columns: Count, start: PyTree[Array], substep: Substep,
+    quantity: Callable[[PyTree[Array]], Vector],
+) -> Float[Array, "q n"]:  # fmt: skip
+    """Sums over all substeps of a known number of columns, (q, n).
+
+    With `end_weights` and a value it is what `extrapolate` finds, for half of the operations of a
+    table, and less than that of its derivatives; with others it is dense output.
+
+    **Arguments:** as in `extrapolate`; `weights`, by the number of columns, (K, q, N); `columns`,
+    from 1; `quantity(carry)`, (n,), of which the sums are.
+    """
+    shape = jax.eval_shape(quantity, start)
+    rows = jnp.asarray(np.swapaxes(weights, 1, 2), shape.dtype)[columns - 1]
+    plan = {**_plan(sequence), "weights": rows}
+
+    # Evaluated again backwards: to keep all that happens in a substep takes longer (Odex, Example
+    # A: a gradient of 14 runs).
+    @functools.partial(jax.checkpoint, prevent_cse=False)
+    def run(val, x):
+        carry, total = val
+        carry = substep(carry, x["i"], x["n"], x["i"] == 0)
+        return carry, total + x["weights"][:, None] * quantity(carry)
+
+    def body(val, x):
+        return jax.lax.cond(x["j"] < columns, run, lambda val, x: val, val, x), None
+
+    total = jnp.zeros((weights.shape[1], *shape.shape), shape.dtype)
+    return jax.lax.scan(body, (start, total), plan)[0][1]
+
+
+def choose(sequence: Sequence, e: Extrapolation, target: Count) -> tuple[Count, Scalar]:
+    """The next target column, and the factor of the step.
+
+    **Source:** Hairer-Norsett-Wanner I, II.9 (9.26) to (9.29); the code ODEX.
+    """
+    A = jnp.asarray(sequence.costs)
+    K = len(sequence.costs)
+    work = jnp.where(e.factors > 0, A / jnp.where(e.factors > 0, e.factors, 1.0), jnp.inf)
+    c = e.columns
+
+    def W(k):
+        return work[jnp.clip(k - 1, 0, K - 1)]
+
+    # Accepted: at the expected column or before, or one behind it.
+    best = jnp.where(W(c - 1) < 0.8 * W(c), c - 1, c)
+    best = jnp.where(W(c) < 0.9 * W(c - 1), jnp.minimum(c + 1, K - 1), best)
+    behind = jnp.where((c > 3) & (W(c - 2) < 0.8 * W(c - 1)), c - 2, c - 1)
+    behind = jnp.where(W(c) < 0.9 * W(behind), jnp.minimum(c, K - 1), behind)
+    best = jnp.where(c <= target, best, behind)
+    best = jnp.where(c == 2, 3, best)
+    best = jnp.clip(best, 2, K - 1)
+    factor = e.factors[jnp.minimum(best, c) - 1]
+    factor = jnp.where(best > c, e.factors[c - 1] * A[best - 1] / A[c - 1], factor)
+    # Rejected.
+    again = jnp.minimum(target, c)
+    again = jnp.where((again > 2) & (W(again - 1) < 0.8 * W(again)), again - 1, again)
+    shorter = jnp.minimum(e.factors[again - 1], 0.8)
+    return best, jnp.where(e.accepted, factor, shorter)

@@ -1,0 +1,140 @@
+"""Step-size control for stiff solvers."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import optimistix as optx
+
+from ...annotations import Adapted, Args, Flag, Norm, Number, Scalar, Terms, Time, Y
+
+
+class PredictiveState(NamedTuple):
+    """Length and error of the last accepted step, and whether the last attempt was rejected."""
+
+    h: Scalar
+    error: Scalar
+    first: Flag
+    rejected: Flag
+
+
+class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
+    r"""Gustafsson's predictive control, as in the code RADAU5.
+
+    The next step is the smaller of what the error allows and of what it allows if it goes on to
+    change as it did over the last two steps. A step stays as it is where it would grow by less than
+    `keep`, so that a solver can use its factorisation again.
+
+    **Arguments:** `rtol`, `atol`: a step is accepted if the norm of error / (atol + rtol |y|) is
+    below 1; arrays like `y` if need be. `norm`, the root mean square by default. `safety`,
+    `factormin`, `factormax`: bounds of the change. `keep`: largest growth that is not made.
+    **Source:** Hairer-Wanner II, IV.8 (8.25), and "numerical experience" there.
+    """
+
+    rtol: Number
+    atol: Number
+    norm: Norm = optx.rms_norm
+    safety: float = 0.8
+    factormin: float = 0.2
+    factormax: float = 8.0
+    keep: float = 1.2
+
+    def wrap(self, direction) -> "PredictiveController":
+        """Works in either direction of time."""
+        return self
+
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, PredictiveState]:
+        """First step, from the size of the rates if it is not given."""
+        if dt0 is None:
+            dt0 = first_step(self, terms, t0, t1, y0, args, func, error_order)  # pyright: ignore[reportArgumentType]
+        dtype = jnp.result_type(*jax.tree.leaves(y0))
+        one, yes = jnp.ones((), dtype), jnp.array(True)
+        return t0 + dt0, PredictiveState(one, one, yes, ~yes)
+
+    def adapt_step_size(
+        self,
+        t0,
+        t1,
+        y0,
+        y1_candidate,
+        args,
+        y_error,
+        error_order,
+        controller_state: PredictiveState,
+    ) -> Adapted[PredictiveState]:
+        """Whether the step is accepted, and the ends of the next one."""
+        if y_error is None:
+            raise ValueError(
+                "`PredictiveController` needs a solver that estimates its error; use "
+                "`diffrax.ConstantStepSize()` with this one."
+            )
+
+        def scaled(y0, y1, error):
+            y1 = jnp.where(jnp.any(jnp.isnan(y1)), y0, y1)
+            y = jnp.maximum(jnp.abs(y0), jnp.abs(y1))
+            return error / (self.atol + self.rtol * y)
+
+        last = controller_state
+        h = t1 - t0
+        error = self.norm(jax.tree.map(scaled, y0, y1_candidate, y_error))
+        error = jax.lax.stop_gradient(error).astype(last.error.dtype)
+        keep = error < 1
+        length = jnp.asarray(jax.lax.stop_gradient(h), error.dtype)
+        power = 1.0 / error_order
+        bounded = jnp.maximum(error, 1e-10)
+        factor = self.safety * bounded ** (-power)
+        trend = (length / last.h) * (last.error / bounded**2) ** power * self.safety
+        factor = jnp.where(keep & ~last.first, jnp.minimum(factor, trend), factor)
+        factor = jnp.clip(factor, self.factormin, self.factormax)
+        factor = jnp.where(last.rejected, jnp.minimum(factor, 1.0), factor)
+        factor = jnp.where(keep & (factor >= 1) & (factor <= self.keep), 1.0, factor)
+        # A first step that fails may be off by any amount.
+        factor = jnp.where(keep, factor, jnp.where(last.first, 0.1, jnp.minimum(factor, 0.9)))
+        state = PredictiveState(
+            jnp.where(keep, length, last.h),
+            jnp.where(keep, jnp.maximum(error, 1e-2), last.error),
+            last.first & ~keep,
+            ~keep,
+        )
+        # Of one length exactly where nothing changes, whatever the rounding of `t1 - t0`.
+        start = jnp.where(keep, t1, t0)
+        factor = jax.lax.stop_gradient(factor).astype(jnp.result_type(h))
+        return keep, start, start + h * factor, False, state, diffrax.RESULTS.successful
+
+
+def first_step(
+    controller: diffrax.AbstractAdaptiveStepSizeController, terms: Terms, t0: Time, t1: Time, y0: Y,
+    args: Args, func: Callable[..., Y], error_order: Number,
+) -> Scalar:  # fmt: skip
+    """First step: a Taylor step of order 1 with an error of 0.01, at the most all of it.
+
+    **Source:** Hairer-Norsett-Wanner I, II.4, p. 169.
+    """
+
+    def size(v):
+        scaled = jax.tree.map(
+            lambda v, y: v / (controller.atol + controller.rtol * jnp.abs(y)), v, y0
+        )
+        return controller.norm(scaled)
+
+    def moved(h):
+        return jax.tree.map(lambda y, f: y + h.astype(y.dtype) * f, y0, f0)
+
+    f0 = func(terms, t0, y0, args)
+    d0, d1 = size(y0), size(f0)
+    small = (d0 < 1e-5) | (d1 < 1e-5)
+    h0 = jnp.where(small, 1e-6, 0.01 * d0 / jnp.where(small, 1.0, d1))
+    h0 = jnp.minimum(h0, t1 - t0)
+    f1 = func(terms, t0 + h0.astype(jnp.result_type(t0)), moved(h0), args)
+    d2 = size(jax.tree.map(lambda a, b: b - a, f0, f1)) / h0
+    large = jnp.maximum(d1, d2)
+    flat = ~(large > 1e-15)
+    h1 = jnp.where(
+        flat,
+        jnp.maximum(1e-6, 1e-3 * h0),
+        (0.01 / jnp.where(flat, 1.0, large)) ** (1 / error_order),
+    )
+    h = jnp.minimum(jnp.minimum(100 * h0, h1), t1 - t0)
+    return jax.lax.stop_gradient(jnp.where(jnp.isfinite(h), h, 1e-6)).astype(jnp.result_type(t0))

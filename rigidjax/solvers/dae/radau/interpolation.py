@@ -1,0 +1,32 @@
+"""Dense output of the Radau methods."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from ....annotations import Time, Y
+from ...dense import AbstractDenseOutput
+from .tableau import lagrange_basis, radau_tableau
+
+
+class CollocationInterpolation(AbstractDenseOutput):
+    r"""The collocation polynomial of a step, of degree s: $y_0 + \sum_i \ell_i(\theta) z_i$.
+
+    Its error is of order s + 1 within the step (local), of that of the method at the ends.
+    **Attributes:** `y0`, start; `z`, increments of the stages, every leaf with a leading axis of s.
+    **Source:** Hairer-Wanner II, IV.8, "continuous output".
+    """
+
+    t0: Time
+    t1: Time
+    y0: Y
+    z: PyTree[Float[Array, "s ..."]]
+
+    def at(self, t: Time) -> Y:
+        """Unknowns at `t`."""
+        theta = self.part(t)
+        stages = len(jax.tree.leaves(self.z)[0])
+        basis = jnp.stack(lagrange_basis(radau_tableau(stages).c, theta))
+        return jax.tree.map(
+            lambda y, z: y + jnp.tensordot(basis.astype(z.dtype), z, axes=1), self.y0, self.z
+        )

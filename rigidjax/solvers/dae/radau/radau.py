@@ -1,0 +1,295 @@
+"""Radau IIA methods."""
+
+import dataclasses
+from typing import ClassVar, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import lineax as lx
+
+from ....annotations import Count, Flag, Matrix, Repeated, Scalar, Stepped, Vector
+from ...continuous import continuous
+from ...implicit import solved
+from ...linear import Inverse, check_linear_solver, inverse_size, solution
+from ...step_results import ended, newton_result
+from ...terms import flattened
+from ..base import AbstractDAESolver, check_problem
+from ..equations import equations, frozen, index_of, length, scaling
+from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
+from ..predictive import PredictiveController
+from ..start import checked_start
+from .between import Between, joined, nothing_between, refined
+from .interpolation import CollocationInterpolation
+from .stages import Factors, Staged, Stages, combined, extrapolated, factors, increments, no_factors
+from .tableau import Tableau, radau_tableau
+
+
+class RadauState(NamedTuple):
+    r"""What a step leaves to the next one; none of it matters to the solution but to its cost.
+
+    **Attributes:** `M`, `K`, (n, n), linearisation; `factors`, of the Newton matrices for the step
+    length `h_factors`; `stale`, whether it is time for new ones; `Z`, (s, n), increments of the
+    last step, and its length `h`; `between`, its dense output, see `between.refined`; `rate`, (n,),
+    $\dot y$ at its end; `eta`, of its iteration; `evaluations`, of the last attempt.
+    """
+
+    M: Matrix
+    K: Matrix
+    factors: tuple[Factors, ...]
+    h_factors: Scalar
+    stale: Flag
+    Z: Staged
+    between: Between | None
+    h: Scalar
+    rate: Vector
+    eta: Scalar
+    evaluations: Count
+
+
+class AbstractRadau(AbstractDAESolver):
+    r"""A Radau IIA collocation method of s stages, order 2 s - 1, for stiff equations and DAEs.
+
+    Takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm` (index up to 3). Simplified
+    Newton iterations with one real and (s - 1)/2 complex linear systems; Jacobian and inverse are
+    kept from step to step while they serve; starting values from the last collocation polynomial,
+    which is also the dense output: of degree s, less accurate than the end of the step. Derivatives
+    are those of the solution of the stage equations.
+
+    A step that cannot be solved has an infinite error estimate, so that any adaptive controller
+    makes it shorter. The run ends with `nonlinear_divergence`, `singular`, `nonfinite` or
+    `dt_min_reached` if that has not helped when the step is at round-off, and at once with a fixed
+    step. Keep to `PredictiveController` for the step sizes of the original code; diffrax's
+    `PIDController` does as well.
+
+    **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any solver of lineax for
+    square matrices, real and complex: it gets one real and (s - 1)/2 complex matrices, and their
+    factors serve as long as Jacobian and step stay as they are. `refined`: dense output as accurate
+    as the steps, by the method of 2 s - 1 stages over the same step; `rj.simulate` chooses it
+    where values between steps are asked for.
+    **Raises:** `TypeError`, `ValueError` for another linear solver.
+    **Source:** Hairer-Wanner II, IV.5, IV.8; for DAEs VI.1, VII.4.
+    """
+
+    stages: eqx.AbstractClassVar[int]
+    root_finder: SimplifiedNewton = eqx.field(default_factory=default_newton)
+    root_find_max_steps: int = eqx.field(static=True, default=8)
+    linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
+    refined: bool = eqx.field(static=True, default=False)
+
+    max_index: ClassVar[int] = 3
+    term_structure: ClassVar = diffrax.AbstractTerm
+    interpolation_cls: ClassVar = CollocationInterpolation  # pyright: ignore
+
+    def __check_init__(self):
+        check_linear_solver(type(self).__name__, self.linear_solver)
+
+    @property
+    def tableaus(self) -> tuple[Tableau, ...]:
+        """Of the method, and of the one for dense output."""
+        counts = (self.stages, 2 * self.stages - 1) if self.refined else (self.stages,)
+        return tuple(map(radau_tableau, counts))
+
+    def order(self, terms) -> int:
+        """Order of the method."""
+        return 2 * self.stages - 1
+
+    def error_order(self, terms) -> int:
+        """Order of the error estimate."""
+        return self.stages + 1
+
+    def controller(self, rtol, atol, norm) -> PredictiveController:
+        """Gustafsson's predictive control."""
+        return PredictiveController(rtol=rtol, atol=atol, norm=norm)
+
+    def init(self, terms, t0, t1, y0, args) -> RadauState:
+        """Nothing is known yet."""
+        check_problem(self, terms, y0)
+        y, _ = flattened(y0)
+        n, s, dtype = y.size, self.stages, y.dtype
+        square, zero = jnp.zeros((n, n), dtype), jnp.zeros((), dtype)
+        eqs = equations(terms, t0, y0, args)
+        rate = frozen(eqs).start_rate(*frozen((t0, y)))
+        state = RadauState(
+            M=square, K=square, h_factors=zero,
+            factors=tuple(
+                no_factors(self.linear_solver, n, dtype, tableau, eqs.rates)
+                for tableau in self.tableaus
+            ),
+            stale=jnp.array(True), Z=jnp.zeros((s, n), dtype),
+            between=nothing_between(s, n, dtype) if self.refined else None, h=zero + 1,
+            rate=rate, eta=zero + 1, evaluations=jnp.array(0),
+        )  # fmt: skip
+        return checked_start(self, terms, t0, y0, eqs, state)
+
+    def step(
+        self, terms, t0, t1, y0, args, solver_state: RadauState, made_jump
+    ) -> Stepped[RadauState]:
+        y, unravel = flattened(y0)
+        step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
+        fixed, state = frozen((step, solver_state))
+        # A plain `True` is a projection, that is, a small jump: the Jacobian is still good.
+        if made_jump is not True:
+            state = state._replace(
+                stale=state.stale | made_jump, Z=jnp.where(made_jump, 0.0, state.Z)
+            )
+        finder, tableau = self.root_finder, self.tableaus[0]
+        h = length(fixed.t0, fixed.t1, y.dtype)
+        index = index_of(terms)
+        scale = finder.scale(unravel(fixed.y0), index, h)
+
+        def norm(v):
+            return finder.norm(unravel(v / scale)).astype(y.dtype)
+
+        def stage_norm(change):
+            # The mean over all stages, as in the code RADAU5.
+            return jnp.sqrt(jnp.mean(jax.vmap(norm)(change) ** 2))
+
+        tolerance = finder.tolerance(unravel(fixed.y0), scale)
+        linear = frozen(self.linear_solver)
+        point, state, outcome = _solve(
+            fixed, state, h, tolerance, stage_norm, finder.max_steps, self.tableaus, linear
+        )
+        okay = outcome.converged
+        Z = jnp.where(okay, outcome.Z, 0.0)
+        real = state.factors[0].real
+        if self.refined:
+            between, count = refined(
+                fixed, Z, state.factors[1], outcome.eta, tolerance, stage_norm, finder.max_steps,
+                linear,
+            )  # fmt: skip
+            state = state._replace(between=between, evaluations=state.evaluations + count)
+
+        def filter_error(r):
+            return -solution(linear, real, r)
+
+        error, more = _error(fixed, point, filter_error, Z, h, norm, tableau)
+        size = jnp.where(okay, norm(error), jnp.inf)
+        result = newton_result(okay, state.K, inverse_size(linear, real, y.size, y.dtype))
+        error = jnp.where(okay, scaling(index, h) * error, jnp.inf)
+        error, result = ended(fixed.t0, fixed.t1, size, error, result)
+
+        state = state._replace(
+            stale=(outcome.theta > finder.reuse) | ~okay,
+            Z=Z,
+            h=h,
+            rate=combined(tableau.A_inverse[-1], Z) / h,
+            eta=outcome.eta,
+            evaluations=state.evaluations + more,
+        )
+        y1, dense = _concluded(step, Z, okay, state.between, unravel, self.linear_solver)
+        return y1, unravel(error), dense, state, result
+
+    def past(self, solver_state: RadauState) -> tuple[None, None]:
+        """None: a one-step method."""
+        return None, None
+
+    def found(self, before: RadauState, after: RadauState) -> tuple[Staged, Between | None]:
+        """The stages, and those of dense output."""
+        return after.Z, after.between
+
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+        """A step of known stages."""
+        y, unravel = flattened(y0)
+        step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
+        Z, between = found
+        return *_concluded(step, Z, True, between, unravel, self.linear_solver), (None, None)
+
+
+@continuous.register
+def _continuous(solver: AbstractRadau) -> AbstractRadau:
+    # With a single stage both are of order 1.
+    return dataclasses.replace(solver, refined=True) if solver.stages > 1 else solver
+
+
+def _concluded(step, Z, okay, between, unravel, linear_solver):
+    """End and dense information of a step."""
+    Z = solved(step, Z, okay, linear_solver)
+    inner = Z if between is None else joined(step, Z, between, linear_solver)
+    return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(inner))
+
+
+def _solve(step, state, h, tolerance, stage_norm, limit, tableaus, linear_solver):
+    """Stages by the old Jacobian, or if that does not do by a new one."""
+    tableau = tableaus[0]
+    start = extrapolated(state.Z, h / state.h, tableau)
+    n = step.y0.size
+
+    def attempt(carry):
+        tries, _, _, state, _ = carry
+        count = jnp.where(tries == 0, 1, state.evaluations + 1)
+        fresh = state.stale | (tries > 0)
+        point, M, K = jax.lax.cond(
+            fresh,
+            lambda: step.equations.linearize(step.t0, step.y0, state.rate),
+            lambda: (step.equations.evaluate(step.t0, step.y0), state.M, state.K),
+        )
+        same = jnp.abs(h - state.h_factors) <= 4 * jnp.finfo(h.dtype).eps * h
+        systems = jax.lax.cond(
+            fresh | ~same,
+            lambda: tuple(
+                factors(linear_solver, M, K, h, one, step.equations.rates) for one in tableaus
+            ),
+            lambda: state.factors,
+        )
+        outcome = iterate(
+            step.residual,
+            lambda r: increments(linear_solver, systems[0], r, tableau),
+            start, state.eta, tolerance, stage_norm, limit,
+        )  # fmt: skip
+        state = state._replace(M=M, K=K, factors=systems, h_factors=h)
+        state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
+        return tries + 1, fresh, point, state, outcome
+
+    def again(carry):
+        tries, fresh, _, _, outcome = carry
+        return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
+
+    no, zero = jnp.array(False), jnp.zeros((), h.dtype)
+    shapes = jax.eval_shape(step.equations.evaluate, step.t0, step.y0)
+    point = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    outcome = NewtonSolution(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, jnp.array(0))
+    carry = jnp.array(0), no, point, state, outcome
+    _, _, point, state, outcome = jax.lax.while_loop(again, attempt, carry)
+    return point, state, outcome
+
+
+def _error(step, point, filtered_by, Z, h, norm, tableau):
+    r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
+
+    **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
+    residual at the rate $-\sum_i d_i z_i/h$ in the place of $f_0 + M \sum_i d_i z_i / h$.
+    """
+    rate = -combined(tableau.error, Z) / h
+    error = filtered_by(step.equations.at(point, step.t0, step.y0, rate))
+
+    def filtered():
+        return filtered_by(step.equations.residual(step.t0, step.y0 + error, rate))
+
+    large = norm(error) >= 1
+    return jax.lax.cond(large, filtered, lambda: error), jnp.where(large, 1, 0)
+
+
+class Radau5(AbstractRadau):
+    """Radau IIA with three stages, order 5; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 3
+
+
+class Radau1(AbstractRadau):
+    """Radau IIA with one stage, order 1: the implicit Euler method; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 1
+
+
+class Radau9(AbstractRadau):
+    """Radau IIA with five stages, order 9; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 5
+
+
+class Radau13(AbstractRadau):
+    """Radau IIA with seven stages, order 13; see `AbstractRadau`."""
+
+    stages: ClassVar[int] = 7

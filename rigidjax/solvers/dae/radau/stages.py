@@ -1,0 +1,174 @@
+"""The stage equations of a Radau method and what solves them."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import lineax as lx
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from ....annotations import Matrix, Scalar, Time, Vector
+from ....native.alternatives import alternatives
+from ....sums import short_sum
+from ...implicit import AbstractImplicitStep
+from ...linear import Factored, Inverse, factored, solution
+from ...rate_elimination import Pairs, real_form
+from ..equations import AbstractEquations, length
+from .tableau import Tableau, lagrange_basis, radau_tableau
+
+# Unknowns up to which the inverse is put together in the original basis. Radau5 at 1e-6, one core,
+# together and apart: HIRES (8) 1.77 and 2.17 ms, Example C (23) 104.1 and 99.4, Andrews (27) 33.5
+# and 33.1.
+_LARGEST_FULL = 16
+# Values at the stages, a row for each.
+Staged = Float[Array, "s n"]
+
+
+class Stages(AbstractImplicitStep):
+    r"""The stage equations $F(t_i, y_0 + z_i, \sum_j (A^{-1})_{ij} z_j / h) = 0$, `Z` (s, n).
+
+    **Attributes:** `equations`; `t0`, `t1`, ends of the step; `y0`, (n,), unknowns at its start;
+    `stages`, their number.
+    """
+
+    equations: AbstractEquations
+    t0: Time
+    t1: Time
+    y0: Vector
+    stages: int = eqx.field(static=True)
+
+    @property
+    def tableau(self) -> Tableau:
+        """Coefficients of the method."""
+        return radau_tableau(self.stages)
+
+    def points(self, Z: Staged) -> tuple[Array, Array, Array]:
+        """Times, unknowns and rates of the stages."""
+        h = length(self.t0, self.t1, Z.dtype)
+        c = jnp.asarray(self.tableau.c, jnp.result_type(self.t0))
+        ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
+        return ts, self.y0 + Z, combined(self.tableau.A_inverse, Z) / h
+
+    @property
+    def rates(self) -> Pairs:
+        return self.equations.rates
+
+    def residual(self, Z: Staged) -> Staged:
+        points = self.points(Z)
+        return alternatives(
+            lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
+            lambda: jax.vmap(self.equations.residual)(*points),
+        )
+
+    def jacobian(self, Z: Staged) -> Matrix:
+        h = length(self.t0, self.t1, Z.dtype)
+        _, M, K = jax.vmap(self.equations.linearize)(*self.points(Z))
+        s, n = Z.shape
+        A_inverse = jnp.asarray(self.tableau.A_inverse, Z.dtype)
+        full = (A_inverse / h)[:, None, :, None] * M[:, :, None, :]
+        full = full + jnp.eye(s, dtype=Z.dtype)[:, None, :, None] * K[:, :, None, :]
+        return full.reshape(s * n, s * n)
+
+
+class Factors(NamedTuple):
+    r"""The Newton matrix, ready for right-hand sides.
+
+    **Attributes:** `real`, of $\gamma/h\,M + K$; `pairs`, of the same with the complex eigenvalues,
+    one for each pair; `full`, the inverse of $A^{-1} \otimes M / h + I \otimes K$, (s n, s n), in
+    the place of `pairs` if the linear solver is `Inverse` and n small.
+    """
+
+    real: Factored
+    pairs: list[Factored] | list[Matrix] | None
+    full: Matrix | None
+
+
+def factors(
+    solver: lx.AbstractLinearSolver, M: Matrix, K: Matrix, h: Scalar, tableau: Tableau,
+    rates: Pairs = (),
+) -> Factors:  # fmt: skip
+    r"""The Newton matrix as one real and (s - 1)/2 complex systems of n unknowns.
+
+    **Arguments:** `rates`, pairs (i, j): rows i of M and K have no entries but (i, i) and (i, j).
+
+    **Source:** Hairer-Wanner II, IV.8 (8.13).
+    """
+    real = factored(solver, tableau.gamma / h * M + K, rates)
+    pairs = [factored(solver, complex(value) / h * M + K, rates) for value in tableau.pairs]
+    if isinstance(solver, Inverse) and not rates:
+        inverses = [pair.state for pair in pairs]
+        if len(M) <= _LARGEST_FULL:
+            return Factors(real, None, _full_inverse(real.state, inverses, tableau))
+        pairs = [real_form(jnp.conj(X)) for X in inverses]
+    return Factors(real, pairs, None)
+
+
+def no_factors(
+    solver: lx.AbstractLinearSolver, n: int, dtype: jnp.dtype, tableau: Tableau, rates: Pairs = ()
+) -> Factors:
+    """Zeros of the structure of `factors`."""
+    square, h = jax.ShapeDtypeStruct((n, n), dtype), jax.ShapeDtypeStruct((), dtype)
+    shapes = jax.eval_shape(
+        lambda M, K, h: factors(solver, M, K, h, tableau, rates), square, square, h
+    )
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+
+def increments(
+    solver: lx.AbstractLinearSolver, systems: Factors, R: Staged, tableau: Tableau
+) -> Staged:
+    """Solution of the Newton equations, (s, n), for right-hand sides (s, n)."""
+    if systems.full is not None:
+        return (systems.full @ R.ravel()).reshape(R.shape)
+    W = combined(tableau.T_inverse, R)
+    rows = [solution(solver, systems.real, W[0])]
+    for k, system in enumerate(systems.pairs or []):
+        # With the columns Re v, Im v of T, the coefficient of v is (w_i - i w_j) / 2.
+        a, b = W[1 + 2 * k], W[2 + 2 * k]
+        if not isinstance(system, Factored):
+            rows += list((system @ jnp.concatenate([a, b])).reshape(2, -1))
+        else:
+            pair = solution(solver, system, a - 1j * b)
+            rows += [pair.real, -pair.imag]
+    return combined(tableau.T, jnp.stack(rows))
+
+
+def combined(weights: ArrayLike, Z: Staged) -> Array:
+    """Combinations of stages, (m, n) for (s, n): by `weights`, (m, s), or one, (n,), by (s,)."""
+    weights = jnp.asarray(weights, Z.dtype)
+    return short_sum(weights[..., None], Z, axis=weights.ndim - 1)
+
+
+def _full_inverse(real, pairs, tableau):
+    """The inverse put together in the original basis.
+
+    One product of a matrix of 3 n rows costs less than the transformations and the two products of
+    n rows (n = 8: 0.3 us to 0.6 us).
+    """
+    T, T_inverse = tableau.T, tableau.T_inverse
+    matrices, weights = [real], [T[:, :1] * T_inverse[:1]]
+    for k, pair in enumerate(pairs):
+        i, j = 1 + 2 * k, 2 + 2 * k
+        matrices += [pair.real, pair.imag]
+        weights += [
+            T[:, i, None] * T_inverse[i] + T[:, j, None] * T_inverse[j],
+            T[:, i, None] * T_inverse[j] - T[:, j, None] * T_inverse[i],
+        ]
+    s, n = len(T), len(real)
+    full = sum(
+        jnp.asarray(w, real.dtype)[:, None, :, None] * X[None, :, None, :]
+        for w, X in zip(weights, matrices, strict=True)
+    )
+    return jnp.reshape(full, (s * n, s * n))
+
+
+def extrapolated(Z: Staged, ratio: Scalar, tableau: Tableau) -> Staged:
+    r"""Increments that the last step's collocation polynomial predicts for the next one.
+
+    **Arguments:** `Z`, of the last step, (s, n); `ratio` of the lengths of next and last step.
+    **Source:** Hairer-Wanner II, IV.8 (8.5).
+    """
+    basis = lagrange_basis(tableau.c, 1.0 + jnp.asarray(tableau.c, Z.dtype) * ratio)
+    return combined(jnp.stack(basis, axis=1), Z) - Z[-1]

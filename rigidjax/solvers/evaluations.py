@@ -1,0 +1,106 @@
+"""Counting the evaluations of the vector field."""
+
+import itertools
+from collections.abc import Callable
+
+import diffrax
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..annotations import Args, Time, Y
+from .after_step import AbstractAfterStep, Projected, Recharted
+from .knots import Pinned
+from .unrolled import StageLoop, Unrolled
+
+# Evaluations by the number of the run, filled by call-backs of runs that are being counted.
+_counts: dict[int, int] = {}
+_numbers = itertools.count()
+
+
+def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
+    """The solver inside all wrappers of this package."""
+    while type(solver) in (
+        Projected,
+        Recharted,
+        Pinned,
+        Unrolled,
+        StageLoop,
+    ):
+        solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
+    return solver
+
+
+def explicit_evaluations(solver: diffrax.AbstractSolver) -> tuple[int, int] | None:
+    """Evaluations of each step and of the start; `None` if a step may take any number of them."""
+    inner = base_solver(solver)
+    if isinstance(inner, diffrax.AbstractERK) and type(inner) is not diffrax.HalfSolver:
+        tableau = inner.tableau
+        if not isinstance(tableau, diffrax.ButcherTableau):
+            return None
+        stages = len(tableau.c) + 1
+        if tableau.fsal and not _is_fresh(solver):
+            return stages - 1, 1
+        return stages, 0
+    if type(inner) is diffrax.Euler:
+        return 1, 0
+    return None
+
+
+def _is_fresh(solver):
+    """Whether every step evaluates the field at its start."""
+    if type(solver) is Recharted:
+        solver = solver.solver
+    return type(solver) is Projected or (type(solver) is Pinned and solver.jumps)
+
+
+class Counted(eqx.Module):
+    """A vector field that counts its evaluations, Jacobian columns apart, on the host."""
+
+    vector_field: Callable[..., Y]
+    number: np.ndarray
+
+    def __call__(self, t: Time, y: Y, args: Args) -> Y:
+        return _counted(self.vector_field, self.number, t, y, args)
+
+
+def _add(number, t):
+    # `t` has no other purpose than to be one of several where stages are evaluated together.
+    _counts[int(number)] = _counts.get(int(number), 0) + 1
+
+
+@eqx.filter_custom_jvp
+def _counted(vector_field, number, t, y, args):
+    jax.debug.callback(_add, number, t)
+    return vector_field(t, y, args)
+
+
+@_counted.def_jvp
+def _counted_jvp(primals, tangents):
+    # Once for the value (Newton's method has it from the linearisation), not for each column.
+    vector_field, number, t, y, args = primals
+    jax.debug.callback(_add, number, t)
+    t_vector_field, _, *t_rest = tangents
+    return eqx.filter_jvp(
+        lambda field, t, y, args: field(t, y, args),
+        (vector_field, t, y, args),
+        (t_vector_field, *t_rest),
+    )
+
+
+def start_count() -> np.ndarray:
+    """A number for a run to be counted."""
+    number = next(_numbers)
+    _counts[number] = 0
+    return np.asarray(number)
+
+
+def finish_count(number: np.ndarray) -> int:
+    """Evaluations of the run since `start_count`."""
+    jax.effects_barrier()
+    return _counts.pop(int(number))
+
+
+def is_after_step(solver: diffrax.AbstractSolver) -> bool:
+    """Whether `solver` already projects or changes charts."""
+    return issubclass(type(solver), AbstractAfterStep)

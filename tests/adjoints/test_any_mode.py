@@ -1,0 +1,179 @@
+"""Derivatives of whole runs: forward = reverse = differences, whatever is saved and wrapped."""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.adjoints import is_supported
+from rigidjax.solvers import Radau5
+
+THETA = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0])
+WEIGHTS = jnp.array([1.0, -2.0, 3.0])
+
+
+def run(theta, t1=0.4, **options):
+    """Body rates of a heavy top; `theta`: moments, weight moment, start rates."""
+    body = rj.FixedPointBody(theta[:3], rj.AxialGravityPotential(theta[3]), physical=False)
+    model = rj.NullSpace(body, options.pop("rotation", None))
+    start = rj.State(orientation=[0.8, 0.6, 0.0, 0.0], angular_velocity=theta[4:])
+    settings = dict(solver=diffrax.Dopri5(), rtol=1e-7, atol=1e-7, max_steps=128)
+    return rj.simulate(model, start, t1, **{**settings, **options})
+
+
+def scalar(theta, t1=0.4, **options):
+    states = run(theta, t1, **options).states
+    return jnp.sum(states.angular_velocity[:, 0] @ WEIGHTS) + jnp.sum(states.orientation[:, 0, 1])
+
+
+CASES = {
+    "end": {},
+    "times": dict(ts=jnp.array([0.0, 0.05, 0.051, 0.2, 0.4])),
+    "no projection": dict(projection=False, ts=jnp.array([0.1, 0.3])),
+    "fixed step": dict(dt=0.03),
+    "moving charts": dict(rotation=rj.RodriguesParameters(), ts=jnp.array([0.2, 0.4]), t1=0.4),
+    "many stages": dict(solver=diffrax.Dopri8()),
+    "implicit": dict(solver=diffrax.Kvaerno3(), rtol=1e-5, atol=1e-5),
+}
+
+
+@pytest.mark.exhaustive(
+    "fixed step", "implicit", "many stages", "moving charts", "no projection", "times"
+)
+@pytest.mark.parametrize("case", CASES)
+def test_reverse_equals_forward_and_differences(case):
+    options = CASES[case]
+    forward = jax.jit(jax.jacfwd(lambda theta: scalar(theta, **options)))(THETA)
+    reverse = jax.jit(jax.grad(lambda theta: scalar(theta, **options)))(THETA)
+    # Round-off over at most 128 steps, gradients of order one.
+    tolerance = 1e-11 if case != "implicit" else 1e-6  # the Newton iterations stop at 1e-5
+    np.testing.assert_allclose(reverse, forward, atol=tolerance, rtol=tolerance)
+    if case == "fixed step":
+        # With a fixed step the run is a smooth function: differences are good to 1e-8.
+        value = jax.jit(lambda theta: scalar(theta, **options))
+        h = 1e-4
+        differences = [(value(THETA + h * e) - value(THETA - h * e)) / (2 * h) for e in jnp.eye(7)]
+        np.testing.assert_allclose(reverse, jnp.stack(differences), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.exhaustive
+def test_batch_and_shared_parameters():
+    thetas = THETA * (1 + 1e-2 * jnp.arange(3.0)[:, None])
+    one = jax.jit(jax.grad(scalar))
+    each = jnp.stack([one(theta) for theta in thetas])
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(scalar)))(thetas), each, rtol=1e-10)
+
+    def shared(body_part):
+        function = lambda rates: scalar(jnp.concatenate([body_part, rates]))  # noqa: E731
+        return jnp.sum(jax.vmap(function)(jnp.stack([THETA[4:], 2 * THETA[4:]])))
+
+    first = one(THETA)[:4]
+    second = one(jnp.concatenate([THETA[:4], 2 * THETA[4:]]))[:4]
+    np.testing.assert_allclose(jax.jit(jax.grad(shared))(THETA[:4]), first + second, rtol=1e-10)
+
+
+@pytest.mark.exhaustive
+def test_gradient_with_respect_to_times():
+    # d(state)/dt at the end is the vector field there.
+    model = run(THETA).model
+
+    def end(t1):
+        return run(THETA, t1).ys[-1]
+
+    y1 = end(jnp.array(0.4))
+    expected = model.vector_field(jnp.array(0.4), y1)
+    forward = jax.jit(jax.jacfwd(end))(jnp.array(0.4))
+    reverse = jax.jit(jax.jacrev(end))(jnp.array(0.4))
+    np.testing.assert_allclose(reverse, forward, rtol=1e-10, atol=1e-11)
+    # The last step is as long as t1 asks: its derivative is the field to the method's accuracy.
+    np.testing.assert_allclose(forward, expected, rtol=1e-4, atol=1e-4)
+
+    def saved(ts):
+        return run(THETA, 0.4, ts=ts).ys[0, 5]
+
+    ts = jnp.array([0.11, 0.4])
+    np.testing.assert_allclose(
+        jax.jit(jax.grad(saved))(ts), jax.jit(jax.jacfwd(saved))(ts), rtol=1e-9, atol=1e-11
+    )
+
+
+@pytest.mark.exhaustive
+def test_second_derivatives():
+    def function(rates):
+        theta = jnp.concatenate([THETA[:4], rates])
+        return scalar(theta, t1=0.1, rtol=1e-4, atol=1e-4, max_steps=16)
+
+    x = THETA[4:]
+    forward_twice = jax.jit(jax.jacfwd(jax.jacfwd(function)))(x)
+    forward_over_reverse = jax.jit(jax.hessian(function))(x)
+    np.testing.assert_allclose(forward_over_reverse, forward_twice, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(forward_twice, forward_twice.T, rtol=1e-9, atol=1e-10)
+
+
+def test_closed_over_values_are_seen():
+    def solve(theta):
+        term = diffrax.ODETerm(lambda t, y, args: -theta * y)
+        controller = diffrax.PIDController(rtol=1e-8, atol=1e-8)
+        solution = diffrax.diffeqsolve(
+            term,
+            diffrax.Tsit5(),
+            0.0,
+            1.0,
+            None,
+            jnp.array([1.0]),
+            stepsize_controller=controller,
+            adjoint=rj.AnyMode(),
+            max_steps=256,
+        )
+        return solution.ys[-1, 0]
+
+    expected = -np.exp(-1.5)
+    np.testing.assert_allclose(jax.jit(jax.grad(solve))(1.5), expected, rtol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(solve))(1.5), expected, rtol=1e-7)
+
+
+@pytest.mark.exhaustive(but=("solver1-False",))
+@pytest.mark.parametrize(
+    "solver, closes", [(diffrax.Tsit5(), True), (diffrax.Tsit5(), False), (Radau5(), False)]
+)
+def test_backwards_in_time(solver, closes):
+    """Values and derivatives of a run from 0 to -1, alone and in a batch."""
+    ts = jnp.array([-0.3, -1.0])
+
+    def end(theta):
+        field = lambda t, y, args: -(theta if closes else args) * (1 + t) * y  # noqa: E731
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(field), solver, 0.0, -1.0, None, jnp.array([1.0]), theta,
+            stepsize_controller=diffrax.PIDController(rtol=1e-9, atol=1e-9),
+            saveat=diffrax.SaveAt(ts=ts), adjoint=rj.AnyMode(), max_steps=256,
+        ).ys[:, 0]  # fmt: skip
+
+    theta = jnp.array(1.5)
+    exponent = -(ts + ts * ts / 2)
+    value = np.exp(theta * exponent)
+    rates = jax.jit(lambda theta: (jax.jacrev(end)(theta), jax.jacfwd(end)(theta)))(theta)
+    values = jax.jit(jax.vmap(end))(theta[None])
+    np.testing.assert_allclose(values[0], value, rtol=1e-7)
+    np.testing.assert_allclose(rates, [exponent * value] * 2, rtol=1e-7)
+
+
+def test_what_the_discrete_adjoint_supports():
+    # Everything else falls back to diffrax's checkpointed reverse mode.
+    end = diffrax.SaveAt(t1=True)
+    term = diffrax.ODETerm(lambda t, y, args: y)
+    base = dict(
+        solver=diffrax.Dopri5(),
+        saveat=end,
+        terms=term,
+        stepsize_controller=diffrax.PIDController(rtol=1e-6, atol=1e-6),
+        event=None,
+        max_steps=16,
+    )
+    assert is_supported(base)
+    assert not is_supported({**base, "solver": diffrax.Kvaerno5()})
+    assert not is_supported({**base, "saveat": diffrax.SaveAt(dense=True)})
+    assert not is_supported({**base, "saveat": diffrax.SaveAt(steps=True)})
+    assert not is_supported({**base, "event": diffrax.Event(lambda t, y, args, **kw: y[0])})
+    assert not is_supported({**base, "max_steps": None})

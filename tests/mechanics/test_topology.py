@@ -1,0 +1,154 @@
+"""Spanning trees, loops, degrees of freedom, and the names of bodies and joints."""
+
+import itertools
+
+import numpy as np
+import pytest
+from joints import cases as joint_cases
+
+import rigidjax as rj
+from rigidjax.mechanics.topology import GROUND
+
+P, X, Y, Z = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def body(name, position=P):
+    return rj.Body(name, 1.0, (1.0, 1.0, 1.0), position)
+
+
+def system(names, links, kind=rj.Weld):
+    """Bodies with one-letter names, and joints between them given as pairs."""
+    full = {"0": "ground"}
+    joints = [kind(full.get(a, a), full.get(b, b)) for a, b in links.split()] if links else []
+    return rj.System([body(name) for name in names], joints)
+
+
+@pytest.mark.parametrize(
+    ("names", "links", "parents", "flipped", "loops", "order"),
+    [
+        ("abc", "0a ab bc", (-1, 0, 1), (0, 0, 0), (), (0, 1, 2)),
+        ("abc", "bc ab 0a", (-1, 0, 1), (0, 0, 0), (), (0, 1, 2)),
+        ("cba", "cb ba a0", (1, 2, -1), (1, 1, 1), (), (2, 1, 0)),
+        ("abcd", "ab ac d0", (-1, 0, 0, -1), (0, 0, 0, 1), (), (3, 0, 1, 2)),
+        ("abc", "0a ab bc c0", (-1, 0, -1), (0, 0, 1), (2,), (0, 2, 1)),
+        ("ab", "ab ba", (-1, 0), (0, 0), (1,), (0, 1)),
+        ("ab", "0a 0b 0a", (-1, -1), (0, 0), (2,), (0, 1)),
+        ("a", "", (-1,), (0,), (), (0,)),
+    ],
+)
+def test_spanning_trees(names, links, parents, flipped, loops, order):
+    topology = system(names, links).topology
+    assert topology.parents == parents
+    assert topology.reversed == tuple(map(bool, flipped))
+    assert topology.loops == loops
+    assert topology.order == order
+    position = {i: k for k, i in enumerate(order)}
+    for i, parent in enumerate(parents):
+        assert parent == GROUND or position[parent] < position[i]
+
+
+def test_roots_depths_and_ancestors():
+    topology = system("abcdef", "0a ab bc 0d ef").topology
+    assert topology.num_bodies == 6
+    assert topology.roots.tolist() == [0, 0, 0, 3, 4, 4]
+    assert topology.depths.tolist() == [0, 1, 2, 0, 0, 1]
+    assert topology.ancestors.astype(int).tolist() == [
+        [1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0],
+        [0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 1, 1],
+    ]  # fmt: skip
+    assert topology.joints == (0, 1, 2, 3, None, 4)
+
+
+def test_a_distance_always_closes_a_loop():
+    bodies = [body("a"), body("b", X)]
+    rod = rj.Distance("a", "b", P, X)
+    assert rj.System(bodies, [rod]).topology.loops == (0,)
+    joined = rj.System(bodies, [rod, rj.Spherical("ground", "a", P)])
+    assert joined.topology.joints == (1, None)
+    assert joined.num_dof == 8
+
+
+def test_repr_draws_the_trees_and_the_loops():
+    drawn = repr(system("abcd", "0a ab ac bc 0d"))
+    assert drawn == (
+        "System with 4 bodies, 5 joints, 0 forces\n"
+        "ground\n"
+        "├─ a (Weld 'weld ground-a')\n"
+        "│  ├─ b (Weld 'weld a-b')\n"
+        "│  └─ c (Weld 'weld a-c')\n"
+        "└─ d (Weld 'weld ground-d')\n"
+        "loop: b ~ c (Weld 'weld b-c')"
+    )
+    assert repr(system("a", "")).endswith("ground\n└─ a (free)")
+
+
+def test_repr_of_a_long_chain():
+    # Deeper than Python lets functions call themselves.
+    count = 1100
+    joints = [rj.Weld("ground" if i == 0 else f"{i - 1}", f"{i}") for i in range(count)]
+    one = body("0")
+    bodies = [one, *(rj.Body(f"{i}", one.mass, one.inertia) for i in range(1, count))]
+    assert repr(rj.System(bodies, joints)).count("\n") == count + 1
+
+
+@pytest.mark.parametrize("kind", [k for k in joint_cases.KINDS if k != "Distance"])
+def test_degrees_of_freedom_of_trees(kind):
+    free = 6 - joint_cases.NUM_CONSTRAINTS[kind]
+    bodies = [body("a"), body("b")]
+    build = joint_cases.KINDS[kind]
+    assert rj.System(bodies, [build("a", "b")]).num_dof == 6 + free
+    assert rj.System(bodies, [build("b", "ground"), build("a", "b")]).num_dof == 2 * free
+    assert rj.System(bodies).num_dof == 12
+
+
+def ring(points, axes):
+    """Rods between the points of an open polygon, hinged to each other and to the ground."""
+    middle = 0.5 * (points[1:] + points[:-1])
+    rods = [body(f"rod {i}", x) for i, x in enumerate(middle)]
+    names = ["ground", *(rod.name for rod in rods), "ground"]
+    hinges = [
+        rj.Revolute(*pair, x, axis)
+        for pair, x, axis in zip(itertools.pairwise(names), points, axes, strict=True)
+    ]
+    return rj.System(rods, hinges)
+
+
+def test_degrees_of_freedom_of_closed_loops():
+    # Counting constraints gives -2 for the planar four-bar and 0 for Bricard's six hinges.
+    four = np.array([P, (0.0, 1.0, 0.0), (2.0, 1.5, 0.0), (3.0, 0.0, 0.0)])
+    assert ring(four, [Z] * 4).num_dof == 1
+    six = np.array([P, X, (1, -1, 0), (1, -1, 1), (0, -1, 1), Z], float)
+    assert ring(six, [Y, Z, X, Y, Z, X]).num_dof == 1
+    # A rigid triangle.
+    assert ring(four[:3], [Z] * 3).num_dof == 0
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "match"),
+    [
+        (lambda: system("aba", ""), ValueError, r"needs a name of its own; got \['a'\]"),
+        (lambda: system("ab", "ac"), ValueError, "There is no body called 'c'"),
+        (lambda: rj.System(body("arm"), [rj.Weld("ground", "amr")]), ValueError,
+         "no body called 'amr'. Did you mean 'arm'"),
+        (lambda: rj.System(body("arm"), [rj.Weld("Ground", "arm")]), ValueError, "called 'Ground'"),
+        (lambda: rj.System(body("arm"), [body("leg")]), TypeError,
+         r"`System\(joints=...\)` takes AbstractJoint objects; got Body"),
+        (lambda: system("ab", "0a").joint_index("weld ground-b"), ValueError,
+         "no joint called 'weld ground-b'. Did you mean 'weld ground-a'"),
+        (lambda: system("ab", "0a").joint_index("x"), ValueError,
+         r"no joint called 'x'. The joints are \['weld ground-a'\]"),
+        (lambda: rj.NullSpace(system("ab", "0a"), rates="space"), ValueError,
+         "is for bodies without joints"),
+    ],
+)  # fmt: skip
+def test_systems_that_are_refused(build, error, match):
+    with pytest.raises(error, match=match):
+        build()
+
+
+def test_names_of_joints_that_have_none_are_made_different():
+    doubled = system("ab", "ab ab ab")
+    assert [joint.name for joint in doubled.joints] == ["weld a-b", "weld a-b 2", "weld a-b 3"]
+    assert doubled.joint_index("weld a-b 2") == 1
+    with pytest.raises(ValueError, match="name of its own; got 'x' more than once"):
+        rj.System([body("a"), body("b")], [rj.Weld("a", "b", name="x") for _ in range(2)])
