@@ -75,7 +75,7 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
                 f"`diffrax.PIDController(rtol=..., atol=...)`; got {controller!r}."
             )
         return controller, None if dt is None else _step(dt, dtype)
-    floor = 10 * float(jnp.finfo(dtype).eps)
+    floor = float(f"{10 * jnp.finfo(dtype).eps:.1g}")  # as the error says
     for name, value in (("rtol", rtol), ("atol", atol)):
         known = float_array(value, f"simulate({name}=...)", ())
         if not is_traced(value) and not known >= 0:
@@ -83,7 +83,7 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
     if not is_traced((rtol, atol)) and rtol < floor and atol < floor:
         raise ValueError(
             f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
-            f"reaches. Give `simulate` at least {floor:.2g}"
+            f"reaches. Give `simulate` at least {floor:g}"
             + (
                 ", or use double precision: `jax.config.update('jax_enable_x64', True)`."
                 if dtype == jnp.float32
