@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from rigidjax.native.emitter import inner_jaxprs
+from rigidjax.native.analysis import inner_jaxprs
 
 X = jnp.array([1.0, 2.0, -3.0])
 Y = jnp.array([0.3, 0.2, 4.0])

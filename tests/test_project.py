@@ -31,6 +31,12 @@ def run(code):
     return done.stdout
 
 
+def test_import_waits_with_what_is_slow():
+    slow = ["llvmlite", "matplotlib", "pandas", "scipy.stats", "xarray"]
+    code = f"import sys, rigidjax; print([name for name in {slow} if name in sys.modules])"
+    assert run(code).strip() == "[]"
+
+
 def test_import_leaves_jax_config_alone():
     code = (
         "import jax; before = dict(jax.config.values); import rigidjax; "

@@ -15,7 +15,6 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from jaxtyping import Array, Bool, Int, PyTree
 
-from ..native.emitter import cost
 
 # Lanes for members that were set aside: enough that XLA's loops are worth their while.
 LANES = 64
@@ -210,6 +209,8 @@ def _refilled(loop, size, batched, args, wanted):
     """What is carried at the end, the members in front, for the outputs that are wanted."""
     batch = _Batch(loop, size, batched, args)
     alive = jnp.ones(size, bool)
+    from ..native.analysis import cost  # imports LLVM
+
     width = _NUMBERS // max(cost(loop.eqn.params["body_jaxpr"].jaxpr), 1)
     # Few members are not worth that XLA compiles the loop twice.
     if width > LANES and size > 4 * LANES:

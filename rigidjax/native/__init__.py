@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 from .backend import Backend as Backend
 
 if TYPE_CHECKING:
-    from .emitter import NoRule as NoRule, why_not as why_not
+    from .analysis import NoRule as NoRule, why_not as why_not
     from .function import jit as jit
     from .primitive import native_call as native_call
 
-_WHERE = {"jit": "function", "native_call": "primitive", "why_not": "emitter", "NoRule": "emitter"}
+_WHERE = {
+    "jit": "function",
+    "native_call": "primitive",
+    "why_not": "analysis",
+    "NoRule": "analysis",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -55,7 +55,7 @@ def chosen(asked: str, program: ClosedJaxpr, most: int = LARGE) -> Backend:
     """
     if asked == "xla":
         return Backend("xla", ('`backend="xla"` was asked for',))
-    from .emitter import outside_registers, why_not
+    from .analysis import outside_registers, why_not
     from .launch import why_not_here
     from .stacks import with_loops
 

@@ -8,7 +8,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 from jaxtyping import Array, PyTree
 
-from .emitter import why_not
+from .analysis import why_not
 from .primitive import native_call
 
 

@@ -6,7 +6,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
 from .alternatives import kernel_branch
-from .emitter import REGISTERS
+from .analysis import REGISTERS
 
 # Calls of programs that take the place of the call.
 _CALLS = {

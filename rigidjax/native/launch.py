@@ -13,7 +13,7 @@ from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from . import disk, gpu
-from .emitter import NoRule
+from .analysis import NoRule
 from .frame import Frame
 from .kernel import Signature
 from .lanes import I32, I64, POINTER

@@ -17,7 +17,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
 from ..meshes import alike, results, without_mesh
-from .emitter import NoRule
+from .analysis import NoRule
 from .expansions import EXPANSIONS
 from .kernel import Signature, kernel
 from .launch import launched

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
+from .analysis import cost, inner_jaxprs
 from .builder import Value, Values
-from .emitter import Emitter, cost, inner_jaxprs
+from .emitter import Emitter
 from .lanes import I64, is_known
 from .members import Spare, argument, extent, store
 from .memory import Held, View

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from .emitter import MOVES, REGISTERS, inner_jaxprs
+from .analysis import MOVES, REGISTERS, inner_jaxprs
 from .inlined import Inlined
 from .splits import Split, split_of, without
 

@@ -14,7 +14,7 @@ from call_frames import ERROR, REFUSED, Device, version_of
 import rigidjax as rj
 from rigidjax import native
 from rigidjax.native import gpu, launch
-from rigidjax.native.emitter import NoRule
+from rigidjax.native.analysis import NoRule
 from rigidjax.native.frame import VERSION
 from rigidjax.native.kernel import Signature
 

@@ -8,7 +8,7 @@ import pytest
 import rigidjax as rj
 from rigidjax import native
 from rigidjax.native.alternatives import alternatives
-from rigidjax.native.emitter import inner_jaxprs
+from rigidjax.native.analysis import inner_jaxprs
 from rigidjax.native.kernel import Kernel, Signature
 from rigidjax.native.stacks import with_loops
 from rigidjax.sums import short_sum

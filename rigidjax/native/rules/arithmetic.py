@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from ..analysis import NoRule, rule
 from ..complex import is_complex, paired, part_dtype, parts
-from ..emitter import Emitter, NoRule, rule
+from ..emitter import Emitter
 from ..lanes import is_known
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..emitter import FEW_REGISTERS, Emitter, cost, rule
+from ..analysis import FEW_REGISTERS, cost, rule
+from ..emitter import Emitter
 from ..lanes import POINTER, is_known
 from ..memory import Buffer, View
 

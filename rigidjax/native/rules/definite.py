@@ -12,8 +12,9 @@ import numpy as np
 from llvmlite import ir
 
 from .. import nests
+from ..analysis import expanded, rule
 from ..builder import Value
-from ..emitter import Emitter, expanded, rule
+from ..emitter import Emitter
 from ..lanes import I64
 from ..memory import Held
 

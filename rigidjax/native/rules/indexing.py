@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from ..emitter import Emitter, NoRule, rule
+from ..analysis import NoRule, rule
+from ..emitter import Emitter
 from ..lanes import is_known
 from ..memory import View
 from .structure import taken

@@ -11,7 +11,8 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 from llvmlite import ir
 
-from ..emitter import MOST_TURNS, WRITTEN_OUT, Emitter, cost, rule
+from ..analysis import MOST_TURNS, WRITTEN_OUT, cost, rule
+from ..emitter import Emitter
 from ..lanes import I64, is_known
 from ..memory import View
 from .indexing import variables_of

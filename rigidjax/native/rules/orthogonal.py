@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...reflections import reflected
-from ..emitter import NoRule
+from ..analysis import NoRule
 from ..expansions import expansion
 from .factorisations import of_stacks
 

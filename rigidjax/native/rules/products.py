@@ -6,7 +6,8 @@ import math
 import numpy as np
 
 from .. import nests
-from ..emitter import WRITTEN_OUT_PRODUCT, Emitter, rule
+from ..analysis import WRITTEN_OUT_PRODUCT, rule
+from ..emitter import Emitter
 from ..memory import View
 from .structure import transposed
 

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..alternatives import kernel_branch
-from ..emitter import Emitter, NoRule, rule
+from ..analysis import NoRule, rule
+from ..emitter import Emitter
 from ..expansions import expansion
 
 

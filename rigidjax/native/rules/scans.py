@@ -3,8 +3,9 @@
 import numpy as np
 from llvmlite import ir
 
+from ..analysis import MOST_ENTRIES, WRITTEN_OUT, cost, rule
 from ..complex import Number
-from ..emitter import MOST_ENTRIES, WRITTEN_OUT, Emitter, cost, rule
+from ..emitter import Emitter
 from ..memory import View
 from ..nests import reordered
 from .indexing import variables_of

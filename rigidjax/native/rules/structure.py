@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..emitter import REGISTERS, Emitter, rule
+from ..analysis import REGISTERS, rule
+from ..emitter import Emitter
 from ..memory import View
 from ..nests import reordered
 

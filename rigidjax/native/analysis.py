@@ -1,0 +1,190 @@
+"""What is known of a program before it is emitted: its rules, what has none, its size and cost."""
+
+import functools
+import math
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
+
+from .alternatives import kernel_branch
+from .expansions import EXPANSIONS
+
+# Entries up to which an array is held in registers; the second for programs with loops over stacks,
+# that have more arrays of some size than the processor has registers.
+REGISTERS, FEW_REGISTERS = 256, 64
+# Numbers computed in a loop, and multiplications of a product, up to which it is written out.
+WRITTEN_OUT, WRITTEN_OUT_PRODUCT = 6_000, 600
+# Turns of a loop up to which it may be; of a scan, which goes along a stack.
+MOST_TURNS, MOST_ENTRIES = 64, 7
+# What moves numbers and computes none.
+MOVES = frozenset(
+    "broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice "
+    "gather iota pad reshape rev scatter select_n slice split squeeze stack transpose "
+    "unstack".split()
+)
+# What complex numbers have no rule for.
+REAL_ONLY = frozenset(
+    "acos acosh argmax argmin asin asinh atan atan2 atanh bitcast_convert_type cbrt clamp cosh cos "
+    "cummax cummin eigh erf_inv exp exp2 expm1 log log1p logistic max min nextafter pow qr "
+    "reduce_max reduce_min reduce_prod round rsqrt scatter-max scatter-min sign sin sinh sort sqrt "
+    "svd tan tanh cholesky".split()
+)
+
+Rule = Callable[..., Any]
+RULES: dict[str, Rule] = {}
+
+
+class NoRule(NotImplementedError):
+    """A program has a primitive, or a form of one, that native kernels do not know."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register a rule: `(emitter, equation, *arrays) -> array or list of arrays`."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def why_not(closed: ClosedJaxpr) -> list[str]:
+    """What keeps a program from being a kernel: primitives, types, and where they come from."""
+    return list(dict.fromkeys(_obstacles(closed.jaxpr)))
+
+
+def _obstacles(jaxpr: Jaxpr, within: tuple[str, ...] = ()) -> Iterator[str]:
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        other = _other_type(equation)
+        if other is not None:
+            yield f"`{name}` of type {other} {place_of(equation)}".strip()
+        elif name in RULES:
+            for inner in inner_jaxprs(equation):
+                yield from _obstacles(inner, within)
+        elif is_expanded(equation.primitive) and name not in within:
+            try:
+                inner = expanded(equation).jaxpr
+            except NoRule as form:
+                yield f"{form} {place_of(equation)}".strip()
+            else:
+                yield from _obstacles(inner, (*within, name))
+        else:
+            yield f"`{name}` {place_of(equation)}".strip()
+
+
+def outside_registers(jaxpr: Jaxpr) -> int:
+    """How many numbers a program computes into arrays that are too large for registers.
+
+    A measure of how large the system is: what is done many times in a loop counts once.
+    """
+    total = 0
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        inner = list(inner_jaxprs(equation)) if name in RULES else []
+        if name not in RULES and is_expanded(equation.primitive):
+            inner = [expanded(equation).jaxpr]
+        total += sum(map(outside_registers, inner))
+        if not inner and name not in MOVES:
+            sizes = (getattr(var.aval, "size", 0) for var in equation.outvars)
+            total += sum(size for size in sizes if size > REGISTERS)
+    return total
+
+
+def _other_type(equation):
+    """A type of numbers that there is no rule for, if the equation has one."""
+    kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"
+    for var in (*equation.invars, *equation.outvars):
+        dtype = getattr(var.aval, "dtype", None)
+        if dtype is not None and dtype.kind not in kinds:
+            return dtype
+    return None
+
+
+def expanded(equation: Any) -> ClosedJaxpr:
+    """The program in the place of an equation; one for all that are alike."""
+    if equation.primitive.name == "native_call" and equation.params["size"] is None:
+        return equation.params["closed"]
+    shapes = tuple((a.aval.shape, a.aval.dtype) for a in equation.invars)
+    params = tuple(equation.params.items())
+    try:
+        return _expanded_once(equation.primitive, shapes, params)
+    except TypeError:  # a parameter without a hash
+        return _expanded_once.__wrapped__(equation.primitive, shapes, params)
+
+
+@functools.lru_cache(maxsize=4096)
+def _expanded_once(primitive, shapes, params) -> ClosedJaxpr:
+    written: Any = EXPANSIONS.get(primitive.name, primitive.impl)
+    function = lambda *arrays: written(*arrays, **dict(params))  # noqa: E731
+    return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(*shape) for shape in shapes))
+
+
+def is_expanded(primitive: Primitive) -> bool:
+    """Whether a primitive stands for JAX code: that of an expansion, or its own."""
+    if primitive.name in EXPANSIONS:
+        return True
+    impl = primitive.impl
+    if isinstance(impl, types.MethodType):
+        return False  # the one of the base class, which raises
+    while isinstance(impl, functools.partial):
+        impl = impl.func
+    # JAX's own are evaluated by XLA or by Python.
+    return not (getattr(impl, "__module__", None) or "jax.").startswith("jax.")
+
+
+def place_of(equation: JaxprEqn) -> str:
+    """Where an equation comes from, in code that is neither JAX's nor Equinox's."""
+    frames = equation.source_info.traceback
+    if frames is None:
+        return ""
+    for frame in frames.frames:
+        if "/jax/" not in frame.file_name and "/equinox/" not in frame.file_name:
+            return f"({frame.file_name}:{frame.line_num})"
+    return ""
+
+
+def inner_jaxprs(equation) -> list[Jaxpr]:
+    """The programs inside an equation; of those for several platforms the one that kernels take."""
+    branch = kernel_branch(equation.params.get("branches_platforms", ()))
+    if branch is not None:
+        return [equation.params["branches"][branch].jaxpr]
+    out = []
+    for param in equation.params.values():
+        for one in param if isinstance(param, tuple | list) else [param]:
+            if isinstance(one, ClosedJaxpr):
+                out.append(one.jaxpr)
+            elif isinstance(one, Jaxpr):
+                out.append(one)
+    return out
+
+
+def cost(jaxpr: Any) -> int:
+    """About how many numbers a program computes, a loop counted once."""
+    total = 0
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        inner = inner_jaxprs(equation)
+        if name not in RULES:
+            inner = [expanded(equation).jaxpr] if is_expanded(equation.primitive) else []
+        sizes = [math.prod(var.aval.shape) for var in equation.outvars]
+        if inner:
+            times = equation.params["length"] if name in ("scan", "for_each") else 1
+            total += times * sum(map(cost, inner))
+        elif name == "dot_general":
+            (along, _), _ = equation.params["dimension_numbers"]
+            terms = math.prod(equation.invars[0].aval.shape[axis] for axis in along)
+            total += 2 * terms * sizes[0]
+        elif name.startswith("reduce_"):
+            total += math.prod(equation.invars[0].aval.shape)
+        elif name not in MOVES:
+            total += sum(sizes)
+    return total
+
+
+# Registers the rules.
+from . import emitter  # noqa: E402, F401
