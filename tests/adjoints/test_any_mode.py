@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.adjoints import is_supported
+from rigidjax.adjoints.reverse import is_supported
 from rigidjax.solvers import Radau5
 
 THETA = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0])
