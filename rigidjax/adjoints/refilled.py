@@ -15,7 +15,6 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from jaxtyping import Array, Bool, Int, PyTree
 
-
 # Lanes for members that were set aside: enough that XLA's loops are worth their while.
 LANES = 64
 # Members of a block, and numbers that all of them compute in a turn: as many as stay in the cache.

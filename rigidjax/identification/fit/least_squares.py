@@ -163,7 +163,7 @@ def minimise_from(
 
 
 class Reached(NamedTuple):
-    """Where the search is: its stage, where that began, and what was found before it.
+    """Where the search is: its stage, where that began, and the residuals there.
 
     Before the first stage there is one iteration: the problem evaluated at the start. `iterations`
     and `cost` are those of all stages.
@@ -171,7 +171,7 @@ class Reached(NamedTuple):
 
     stage: Array
     x: Array
-    found: Evaluation
+    residuals: Array
     feasible: Array
     steps: "_Steps"
     first: Evaluation
@@ -206,7 +206,7 @@ def begin(
     return Reached(
         stage=jnp.array(0),
         x=x,
-        found=blank,
+        residuals=blank.residuals,
         feasible=jnp.array(True),
         steps=_first_steps(search, x, blank),
         first=blank,
@@ -243,7 +243,7 @@ def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
     following = here._replace(
         stage=stage + 1,
         x=place.x,
-        found=place.found,
+        residuals=place.found.residuals,
         feasible=jnp.all(place.found.okay),
         steps=_first_steps(search, place.x, place.found),
         converged=steps.done & place.okay,
@@ -270,7 +270,7 @@ def minimum_of(problem: Problem, reached: Reached) -> Minimum:
         own=own,
         leaves=problem.all_leaves(shared, own),
         first=reached.first,
-        last=reached.found,
+        last=reached.steps.place.found,
         converged=reached.converged & reached.feasible,
         removable=reached.removable,
         scatter=reached.scatter,
@@ -282,18 +282,18 @@ def minimum_of(problem: Problem, reached: Reached) -> Minimum:
 
 def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
     """One iteration of a stage, and whether its simulations succeeded."""
-    start, before, stage = reached.x, reached.found, reached.stage
+    start, before, stage = reached.x, reached.residuals, reached.stage
     last = stage == search.horizons.shape[0]
     horizon = jnp.where(stage == 0, 1.0, search.horizons[jnp.maximum(stage - 1, 0)])
     tolerance = jnp.where(last, search.tolerance, _COARSE)
-    num_runs, size = problem.num_runs, before.shared_chain.shape[1]
+    num_runs, size = problem.num_runs, reached.first.shared_chain.shape[1]
     elapsed = problem.runs.ts - problem.runs.ts[:, :1]
     within = elapsed <= horizon * elapsed[:, -1:] * (1 + 1e-9)
     within = [jnp.repeat(within, w.shape[-1], axis=1) for w in problem.runs.weights]
     weighs = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
     counts = jnp.concatenate(within, axis=1) & jnp.concatenate(weighs, axis=1)
     # In the early stages a change by `spread` costs as much as one sample is off at their start.
-    roots = jnp.where(counts, search.loss.root(before.residuals), 0.0)
+    roots = jnp.where(counts, search.loss.root(before), 0.0)
     square = jnp.sum(roots**2) / jnp.maximum(counts.sum(), 1)
     spread = problem.spread()
     kept = jnp.where(last, 0.0, jnp.sqrt(square)) / jnp.concatenate(
