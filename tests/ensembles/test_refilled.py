@@ -75,6 +75,36 @@ def test_stragglers_keep_one_lane_each(monkeypatch):
     assert total <= len(turns) < 1.5 * total + 16 * LENGTHS.max()
 
 
+@pytest.mark.parametrize("lanes", [1, 7, 300])
+def test_members_in_turn(lanes):
+    """Against `jax.vmap`; places of members that have ended are taken, so that few are idle."""
+    count = 60
+    given = members(count) | {"n": jnp.asarray(np.arange(count) % 9)}
+    turns = []
+
+    def turn(p, s):
+        jax.debug.callback(lambda _: turns.append(1), s[0])
+        return s[0] + 1, p["n"], 0.5 * s[2] + p["x"]
+
+    @jax.jit
+    def found(given):
+        return refilled.in_turn(
+            given, lambda p: (0, p["n"], p["x"]), lambda s: s[0] < s[1], turn,
+            lambda p, s: {"value": s[2], "twice": 2 * p["n"]}, lanes,
+        )  # fmt: skip
+
+    result = jax.block_until_ready(found(given))
+    jax.effects_barrier()
+    _, value, _ = jax.vmap(plain)(given)
+    assert np.allclose(result["value"], value, rtol=1e-14, atol=0)
+    assert np.array_equal(result["twice"], 2 * given["n"])
+    total, width = int(given["n"].sum()), min(lanes, count)
+    # Under `vmap` the callback is one for each lane; those that wait for others are refilled when
+    # as many turns are lost as there are lanes, and the last ones end alone.
+    assert total <= len(turns) <= total + 9 * width + 2 * count
+    assert lanes > 1 or len(turns) == total
+
+
 @pytest.mark.parametrize("backend", ["xla", "native"])
 def test_runs(backend):
     """Members of an ensemble that end at different times, and one that never does."""
