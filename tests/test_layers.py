@@ -9,7 +9,7 @@ LAYERS = (
     ("annotations",),
     ("sums", "reflections", "gather_scatter", "meshes", "checks", "interrupts", "results", "state"),
     ("native",),
-    ("linalg", "laws", "signal"),
+    ("linalg", "laws", "signal", "refilled"),
     ("rotations",),
     ("kinematics",),
     ("bodies",),

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from .. import refilled
 from ..native.backend import Backend, chosen
 from ..results import failures_kept
 from ..solvers import unrolled
@@ -18,7 +19,6 @@ from ..solvers.evaluations import explicit_evaluations
 from ..solvers.structure.base import ModelTerm
 from ..solvers.terms import AbstractDAETerm, unwrapped
 from ..solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
-from . import refilled
 from .reverse import cotangents as reverse_cotangents, is_supported
 
 

@@ -1,6 +1,7 @@
 """Settings of simulations: one object, or its settings one by one, in every function."""
 
 import diffrax
+import equinox as eqx
 import numpy as np
 import pytest
 from identification import cases
@@ -51,6 +52,32 @@ def test_one_object_is_its_settings():
     run = fitted_runs(one, DATA, simulation=rj.Simulation(**FAST))[0]
     same = fitted_runs(one, DATA, **FAST)[0]
     np.testing.assert_array_equal(run.values["gyroscope"], same.values["gyroscope"])
+
+
+def test_a_batch_is_its_fits():
+    """Three sets in two lanes, each as fitted alone; what is held fixed costs no derivative."""
+    parameter = cases.parameters(fixed=("I1",))[:2]
+    runs = cases.measurements(cases.NOISE, known=True)[1:2]
+    data = [[_shifted(runs[0], 0.01 * k)] for k in range(3)]
+    start = rj.State(angular_velocity=cases.RATES[1])
+    how = {"state0": start, "horizons": (0.5, 1.0)}
+    found = identify_batch(MODEL, data, parameter, batch_size=2, **how)
+    assert found.converged.all() and len(found.labels) == 3
+    for k, measured in enumerate(data):
+        alone = rj.identify(MODEL, measured, parameter, **how)
+        values = [alone.estimates[label] for label in found.labels]
+        np.testing.assert_allclose(found.values[k], values, atol=1e-4 * found.std[k].min())
+        std = [alone.std[label] for label in found.labels]
+        np.testing.assert_allclose(found.std[k], std, rtol=1e-5)
+    sensor = rj.Gyroscope(name="other")
+    values = {sensor: runs[0].values[0]}
+    other = rj.Measurements(runs[0].ts, values, {sensor: cases.NOISE})
+    with pytest.raises(ValueError, match="sets of the same sensors"):
+        identify_batch(MODEL, [data[0], [other]], parameter, **how)
+
+
+def _shifted(run, change):
+    return eqx.tree_at(lambda r: r.values[0], run, run.values[0] + change)
 
 
 @pytest.mark.exhaustive("EnergyMomentum")

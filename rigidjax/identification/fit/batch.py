@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ...adjoints.refilled import in_turn
 from ...formulations import AbstractFormulation
+from ...refilled import in_turn
 from ...state import State
 from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
@@ -83,7 +83,8 @@ def identify_batch(
     - `data`: N sets, each one run or several, of the same times, sensors and shapes; noise must be
       given.
     - `starts`: start values by the name of a parameter, with the N sets in front.
-    - `batch_size`: how many are fitted at once; others take the places of those that have ended.
+    - `batch_size`: how many are fitted at once; others take the places of those that have ended
+      (with `out` or `progress` so many are a batch, whose members wait for the slowest).
     - `out`, `resume`: a Zarr store to write to, `batch_size` fits at a time, and to go on with
       after a kill, as in `rj.ensemble`; `progress`: say on the error stream how far it is.
     - `simulation`, or `solver` and its other settings one by one; `horizons`, `method`, `loss`,

@@ -208,7 +208,7 @@ def _refilled(loop, size, batched, args, wanted):
     """What is carried at the end, the members in front, for the outputs that are wanted."""
     batch = _Batch(loop, size, batched, args)
     alive = jnp.ones(size, bool)
-    from ..native.analysis import cost  # imports LLVM
+    from .native.analysis import cost  # imports LLVM
 
     width = _NUMBERS // max(cost(loop.eqn.params["body_jaxpr"].jaxpr), 1)
     # Few members are not worth that XLA compiles the loop twice.
