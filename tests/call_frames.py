@@ -10,7 +10,7 @@ import numpy as np
 from llvmlite import ir
 
 from rigidjax.native import gpu
-from rigidjax.native.lanes import I64
+from rigidjax.native.builder import I64
 from rigidjax.native.machine import Code
 
 BASE = [("size", c.c_size_t), ("extension", c.c_void_p)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
 from .alternatives import kernel_branch
@@ -50,6 +51,11 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
         return function
 
     return register
+
+
+def remains_known(aval: ShapedArray) -> bool:
+    """Whether what is computed of known numbers into such an array is known at emission too."""
+    return aval.size <= REGISTERS or aval.dtype.kind in "iub"
 
 
 def why_not(closed: ClosedJaxpr) -> list[str]:

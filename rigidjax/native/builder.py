@@ -4,6 +4,7 @@ Kernels are long: llvmlite's own instructions take several times as long to make
 instruction that computes what the same block has computed is not emitted again.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,15 +14,17 @@ from llvmlite import ir
 _ORDERS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 _FLAGS = {(): "", ("contract",): " contract"}
 _I1 = ir.IntType(1)
+I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
 class Line(ir.Value):
-    """An instruction: its text, and how others refer to its result."""
+    """An instruction: its text, and how others refer to its result, alone and with its type."""
 
-    __slots__ = ("reference", "text", "type")
+    __slots__ = ("reference", "text", "type", "typed")
 
     def __init__(self, type_: ir.Type, reference: str, text: str):
         self.type, self.reference, self.text = type_, reference, text
+        self.typed = f"{_text(type_)} {reference}"
 
     def __str__(self) -> str:
         return self.text
@@ -47,7 +50,24 @@ def _reference(value: Value) -> str:
 
 
 def _typed(value: Value) -> str:
-    return f"{_text(value.type)} {_reference(value)}"
+    if type(value) is Line:
+        return value.typed
+    kept = value.__dict__
+    if "typed" not in kept:
+        kept["typed"] = f"{_text(value.type)} {value.get_reference()}"
+    return kept["typed"]
+
+
+@functools.lru_cache(1 << 16, typed=True)
+def int64(number: int) -> ir.Constant:
+    """An integer of 64 bits; one object for each, as addresses are many."""
+    return ir.Constant(I64, number)
+
+
+@functools.lru_cache(1 << 10, typed=True)
+def int32(number: int) -> ir.Constant:
+    """An integer of 32 bits."""
+    return ir.Constant(I32, number)
 
 
 def _everywhere(type_: ir.Type, number: int) -> ir.Constant:

@@ -27,10 +27,10 @@ from .analysis import (
     is_expanded,
     place_of,
 )
-from .builder import Builder, Value
+from .builder import I64, Builder, Value, int64
 from .complex import DType, Number
 from .functions import Functions
-from .lanes import I64, POINTER, Lanes, is_known
+from .lanes import POINTER, Lanes, is_known
 from .memory import Buffer, Held, Index, Memory, View, row_major
 
 
@@ -62,7 +62,8 @@ class Emitter:
 
     def run_jaxpr(self, jaxpr: Any, consts: list[Held], args: list[Held]) -> list[Held]:
         frame: dict[Var, Held] = {}
-        outer, self.largest = self.largest, self.largest_in(jaxpr)
+        outer = self.largest
+        self.largest = min(outer, self.largest_in(jaxpr))
         last_uses, unused = self._uses(jaxpr)
 
         def bind(var, value):
@@ -180,6 +181,8 @@ class Emitter:
         """An array with all its numbers in registers."""
         if not isinstance(x, View):
             return x
+        if x.is_known:
+            return x.known()
         out = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
             out[index] = self.memory.read(x, index)
@@ -202,7 +205,10 @@ class Emitter:
 
     def are_known(self, *arrays: Held) -> bool:
         """Whether all numbers of arrays are known at emission."""
-        return not any(isinstance(x, View) or not all(map(is_known, x.ravel())) for x in arrays)
+        return all(
+            x.is_known if isinstance(x, View) else all(map(is_known, x.ravel().tolist()))
+            for x in arrays
+        )
 
     def fits(self, size: int, *arrays: Held) -> bool:
         """Whether an array made of others is held in registers."""
@@ -223,12 +229,10 @@ class Emitter:
             out = np.empty(math.prod(shape), object)
             out[:] = list(map(function, *(a.ravel().tolist() for a in spread)))
             return out.reshape(shape)
-        if np.dtype(dtype).kind in "iub":
+        if np.dtype(dtype).kind in "iub" and self.are_known(*arrays):
             # Places of a gather or a scatter, say.
-            known = [a.known() if isinstance(a, View) else a for a in arrays]
-            if all(a is not None and self.are_known(a) for a in known):
-                numbers = np.vectorize(function, otypes=[object])(*known)
-                return self.table(np.asarray(numbers.tolist(), dtype))
+            numbers = np.vectorize(function, otypes=[object])(*map(self.registers, arrays))
+            return self.table(np.asarray(numbers.tolist(), dtype))
         # Types of the arguments where they are not that of the result.
         kinds = [dtype] * len(arrays) if kinds is None else kinds
         out = self.memory.allocate(shape, dtype)
@@ -270,11 +274,11 @@ class Emitter:
         build.branch(body)
         build.position_at_end(body)
         turn = build.phi(I64)
-        turn.add_incoming(ir.Constant(I64, 0), before)
+        turn.add_incoming(int64(0), before)
         yield turn
-        following = build.add(turn, ir.Constant(I64, 1))
+        following = build.add(turn, int64(1))
         turn.add_incoming(following, build.block)
-        again = build.icmp_signed("<", following, ir.Constant(I64, count))
+        again = build.icmp_signed("<", following, int64(count))
         after = build.append_basic_block("after")
         build.cbranch(again, body, after)
         build.position_at_end(after)

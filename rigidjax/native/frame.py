@@ -8,8 +8,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from .builder import Builder, Value
-from .lanes import I8, I32, I64, POINTER
+from .builder import I32, I64, Builder, Value, int32, int64
+from .lanes import I8, POINTER
 
 # XLA_FFI_CallFrame: size, extension, api, context, stage (int32, padded), then two structures of
 # size, extension, count, types, buffers.
@@ -39,20 +39,20 @@ class Frame:
         self.builder = Builder(function.append_basic_block("entry"))
         build = self.builder
         extension = self._load(POINTER, self._frame, _EXTENSION)
-        is_call = build.icmp_unsigned("==", build.ptrtoint(extension, I64), ir.Constant(I64, 0))
+        is_call = build.icmp_unsigned("==", build.ptrtoint(extension, I64), int64(0))
         question, call = (build.append_basic_block(name) for name in ("question", "call"))
         build.cbranch(is_call, call, question)
         build.position_at_end(question)
         metadata = self._load(POINTER, extension, _METADATA)
         for offset, number in zip((_MAJOR, _MINOR), VERSION, strict=True):
-            build.store(ir.Constant(I32, number), self._offset(metadata, offset))
+            build.store(int32(number), self._offset(metadata, offset))
         build.ret(ir.Constant(POINTER, None))
         build.position_at_end(call)
         self.arguments = self._load(POINTER, self._frame, _ARGUMENTS)
         self.results = self._load(POINTER, self._frame, _RESULTS)
 
     def _offset(self, pointer, offset):
-        return self.builder.gep(pointer, [ir.Constant(I64, offset)], source_etype=I8)
+        return self.builder.gep(pointer, [int64(offset)], source_etype=I8)
 
     def _load(self, kind, pointer, offset):
         return self.builder.load(self._offset(pointer, offset), typ=kind)
@@ -67,7 +67,7 @@ class Frame:
         with build.goto_entry_block():
             place = build.ptrtoint(build.alloca(ir.ArrayType(I64, 2 + len(args))), I64)
         frame = build.inttoptr(place, POINTER)
-        for k, value in enumerate((ir.Constant(I64, size), ir.Constant(I64, 0), *args)):
+        for k, value in enumerate((int64(size), int64(0), *args)):
             build.store(value, self._offset(frame, 8 * k))
         api = self._load(POINTER, self._frame, _API)
         kind = ir.FunctionType(POINTER, [POINTER]).as_pointer()
@@ -78,7 +78,7 @@ class Frame:
     def _failed(self, error):
         """Whether there was an error, which is thrown away."""
         build = self.builder
-        failed = build.icmp_unsigned("!=", error, ir.Constant(I64, 0))
+        failed = build.icmp_unsigned("!=", error, int64(0))
         with build.if_then(failed):
             self._called(_ERROR_DESTROY, error)
         return failed
@@ -87,7 +87,7 @@ class Frame:
         """What a function of XLA's puts into its last argument; its error is that of this call."""
         build = self.builder
         error, answer = self._called(function, *args)
-        with build.if_then(build.icmp_unsigned("!=", error, ir.Constant(I64, 0))):
+        with build.if_then(build.icmp_unsigned("!=", error, int64(0))):
             build.ret(build.inttoptr(error, POINTER))
         return answer
 
@@ -96,13 +96,13 @@ class Frame:
 
     def stream(self) -> Value:
         """The GPU's queue in which this call has its turn."""
-        answer = self._answer(_STREAM, self._context(), ir.Constant(I64, 0))
+        answer = self._answer(_STREAM, self._context(), int64(0))
         return self.builder.inttoptr(answer, POINTER)
 
     def allocate(self, size: Value) -> Value:
         """The address of memory of the GPU, as a number."""
-        alignment = ir.Constant(I64, _ALIGNMENT)
-        return self._answer(_ALLOCATE, self._context(), size, alignment, ir.Constant(I64, 0))
+        alignment = int64(_ALIGNMENT)
+        return self._answer(_ALLOCATE, self._context(), size, alignment, int64(0))
 
     def free(self, address: Value, size: Value) -> None:
         """Give memory back; what is in the queue may still use it."""
@@ -117,11 +117,9 @@ class Frame:
         kind = ir.FunctionType(I32, [POINTER, I64, POINTER], var_arg=True)
         place = build.alloca(ir.ArrayType(I8, _MESSAGE))
         place, given = (build.inttoptr(build.ptrtoint(x, I64), POINTER) for x in (place, constant))
-        full = ir.Constant(I64, _MESSAGE)
+        full = int64(_MESSAGE)
         build.call(ir.Function(module, kind, "snprintf"), [place, full, given, code])
-        error, _ = self._called(
-            _ERROR_CREATE, build.ptrtoint(place, I64), ir.Constant(I64, _INTERNAL)
-        )
+        error, _ = self._called(_ERROR_CREATE, build.ptrtoint(place, I64), int64(_INTERNAL))
         build.ret(build.inttoptr(error, POINTER))
 
     def num_threads(self) -> Value:
@@ -129,7 +127,7 @@ class Frame:
         build = self.builder
         with build.goto_entry_block():
             place = build.alloca(I64)
-        build.store(ir.Constant(I64, 1), place)
+        build.store(int64(1), place)
         error, _ = self._called(_NUM_THREADS, self._context(), build.ptrtoint(place, I64))
         self._failed(error)
         return build.load(place, typ=I64)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from .builder import Builder
-from .lanes import I64, Lanes
+from .builder import I64, Builder, int64
+from .lanes import Lanes
 
 F64, U64 = np.dtype(np.float64), np.dtype(np.uint64)
 _I128 = ir.IntType(128)
@@ -437,7 +437,7 @@ def _far(module, width):
     def words(positions):
         out = []
         for k in range(width):
-            zero = ir.Constant(I64, 0)
+            zero = int64(0)
             place = builder.gep(table, [zero, own.lane(positions, k)], source_etype=kind)
             out.append(builder.load(place, typ=I64))
         return own.gathered(out)

@@ -12,9 +12,9 @@ from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from . import machine
-from .builder import Builder, Value, Values
+from .builder import I32, I64, Builder, Value, Values, int64
 from .kernel import Signature, emit_block
-from .lanes import I8, I32, I64, POINTER
+from .lanes import I8, POINTER
 from .stacks import with_loops
 
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -76,7 +76,7 @@ def emit_entry(
     if size <= OWN:
         own = _forgotten(build, build.alloca(ir.ArrayType(I64, max(size // 8, 1))))
     else:
-        start = build.mul(thread, ir.Constant(I64, size))
+        start = build.mul(thread, int64(size))
         own = build.gep(scratch, [start], source_etype=I8)
     build.branch(test)
     build.position_at_end(test)
@@ -96,7 +96,7 @@ def array(build: Builder, pointers: Values) -> Value:
     """An array of these pointers, in memory of the function."""
     place = _forgotten(build, build.alloca(ir.ArrayType(POINTER, max(len(pointers), 1))))
     for k, pointer in enumerate(pointers):
-        build.store(pointer, build.gep(place, [ir.Constant(I64, k)], source_etype=POINTER))
+        build.store(pointer, build.gep(place, [int64(k)], source_etype=POINTER))
     return place
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
 from .alternatives import kernel_branch
-from .analysis import REGISTERS
+from .analysis import remains_known
 
 # Calls of programs that take the place of the call.
 _CALLS = {
@@ -20,7 +21,7 @@ class Inlined:
     """A program whose calls are replaced by what they call.
 
     **Attributes:** `equations`; `constants`, values by their variables; `results`; `known`,
-    variables whose small arrays are known when the kernel is emitted (places of a gather, say).
+    variables whose numbers are known when the kernel is emitted (places of a gather, say).
     """
 
     def __init__(self, closed: ClosedJaxpr, known: set[Var], rewritten: Callable[..., ClosedJaxpr]):
@@ -36,7 +37,7 @@ class Inlined:
         for var, value in zip(jaxpr.constvars, consts, strict=True):
             env[var] = Var(var.aval)
             self.constants[env[var]] = value
-            if var.aval.size <= REGISTERS:
+            if remains_known(var.aval):
                 self.known.add(env[var])
 
         def read(atom):
@@ -54,8 +55,8 @@ class Inlined:
                 out = [Var(var.aval) for var in equation.outvars]
                 params = self._params(equation, args)
                 self.equations.append(equation.replace(invars=args, outvars=out, params=params))
-                small = all(getattr(v.aval, "size", REGISTERS + 1) <= REGISTERS for v in out)
-                if small and all(map(self._is_known, args)):
+                known = all(isinstance(v.aval, ShapedArray) and remains_known(v.aval) for v in out)
+                if known and all(map(self._is_known, args)):
                     self.known.update(out)
             env.update(zip(equation.outvars, out, strict=True))
         return [read(atom) for atom in jaxpr.outvars]

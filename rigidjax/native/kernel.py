@@ -13,13 +13,14 @@ import gc
 from collections.abc import Iterator
 
 import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
-from .builder import Builder
+from .builder import I64, Builder, int64
 from .emitter import Emitter
 from .frame import Frame
-from .lanes import I64, POINTER, Lanes
+from .lanes import POINTER, Lanes
 from .machine import Code, best_width, is_long
 from .members import argument, store
 from .refill import Parts, Refilled, _KnownTurns, parted
@@ -110,6 +111,7 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
     return _kernels[key]
 
 
+@np.errstate(all="ignore")  # of what is known: infinities and NaN are numbers like others
 def emit_block(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
     parts: Parts | None = None,
@@ -139,7 +141,7 @@ def emit_block(
                 sources, closed.in_avals, signature.batched, strict=True
             )
         ]
-        everyone = members if signature.is_batch else [ir.Constant(I64, 0)]
+        everyone = members if signature.is_batch else [int64(0)]
         for pointer, aval, result in zip(
             targets, closed.out_avals, em.run(closed, args), strict=True
         ):
@@ -153,18 +155,16 @@ def emit_block(
 def _members(lanes: Lanes, first, count):
     """Member of the batch in each lane; the last one again where there are no more."""
     build, out = lanes.builder, []
-    last = build.sub(count, ir.Constant(I64, 1))
+    last = build.sub(count, int64(1))
     for k in range(lanes.width):
-        member = build.add(first, ir.Constant(I64, k))
+        member = build.add(first, int64(k))
         out.append(build.select(build.icmp_signed("<", member, last), member, last))
     return out
 
 
 def _at(builder, pointers, k):
     """Pointer number `k` of an array of pointers."""
-    return builder.load(
-        builder.gep(pointers, [ir.Constant(I64, k)], source_etype=POINTER), typ=POINTER
-    )
+    return builder.load(builder.gep(pointers, [int64(k)], source_etype=POINTER), typ=POINTER)
 
 
 def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
@@ -174,7 +174,7 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
     builder = frame.builder
     inputs = frame.pointers(frame.arguments, len(closed.in_avals))
     outputs = frame.pointers(frame.results, len(closed.out_avals))
-    count = ir.Constant(I64, 1)
+    count = int64(1)
     if signature.is_batch:
         count = frame.first_extent(frame.results, 0)
     malloc = ir.Function(module, ir.FunctionType(POINTER, [I64]), "malloc")
@@ -183,7 +183,7 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
     if signature.is_batch:
         emit_shared(frame, count, inputs, outputs, width, run)
     else:
-        builder.call(run, [inputs, outputs, ir.Constant(I64, 0), count])
+        builder.call(run, [inputs, outputs, int64(0), count])
     builder.ret(ir.Constant(POINTER, None))
 
 
@@ -195,7 +195,7 @@ def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
     inputs, outputs, begin, last = function.args
     before = function.append_basic_block("entry")
     builder = Builder(before)
-    workspace = builder.call(malloc, [ir.Constant(I64, workspace_bytes + 64)])
+    workspace = builder.call(malloc, [int64(workspace_bytes + 64)])
     test, turn, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
     builder.branch(test)
     builder.position_at_end(test)
@@ -204,7 +204,7 @@ def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
     builder.cbranch(builder.icmp_signed("<", first, last), turn, end)
     builder.position_at_end(turn)
     builder.call(module.globals["block"], [inputs, outputs, workspace, first, last])
-    first.add_incoming(last if at_once else builder.add(first, ir.Constant(I64, width)), turn)
+    first.add_incoming(last if at_once else builder.add(first, int64(width)), turn)
     builder.branch(test)
     builder.position_at_end(end)
     builder.call(free, [workspace])

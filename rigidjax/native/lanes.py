@@ -13,13 +13,15 @@ from typing import Any, TypeGuard
 import numpy as np
 from llvmlite import ir
 
-from .builder import Builder, Line, Value
+from .builder import I64, Builder, Line, Value, int32
 from .complex import Complex, DType, Pair, is_complex, part_dtype
 
-I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
+I1, I8 = ir.IntType(1), ir.IntType(8)
 POINTER = ir.PointerType()
 _CONTRACT = ("contract",)
 _UNKNOWN = (ir.Value, Pair)
+# Of the types of numbers seen: whether those are known.
+_KNOWN: dict[type, bool] = {}
 
 
 def element_type(dtype: DType) -> ir.Type:
@@ -38,7 +40,11 @@ def element_type(dtype: DType) -> ir.Type:
 
 def is_known(x: object) -> TypeGuard[int | np.number]:
     """Whether a number is known while the kernel is emitted."""
-    return type(x) is not Line and not isinstance(x, _UNKNOWN)
+    kind = type(x)
+    known = _KNOWN.get(kind)
+    if known is None:
+        known = _KNOWN[kind] = not issubclass(kind, _UNKNOWN)
+    return known
 
 
 class Lanes:
@@ -87,7 +93,7 @@ class Lanes:
         """The number of lane `k`."""
         if self.width == 1:
             return vector
-        return self.builder.extract_element(vector, ir.Constant(I32, k))
+        return self.builder.extract_element(vector, int32(k))
 
     def gathered(self, scalars: list[Value]) -> Value:
         """A vector of one scalar for each lane."""
@@ -95,7 +101,7 @@ class Lanes:
             return scalars[0]
         out = ir.Constant(ir.VectorType(scalars[0].type, self.width), ir.Undefined)
         for k, scalar in enumerate(scalars):
-            out = self.builder.insert_element(out, scalar, ir.Constant(I32, k))
+            out = self.builder.insert_element(out, scalar, int32(k))
         return out
 
     def splat(self, scalar: Value) -> Value:
@@ -335,8 +341,7 @@ class Lanes:
             return a
         if is_known(a):
             a = np.real(a) if is_complex(old) and not is_complex(new) else a
-            with np.errstate(all="ignore"):
-                return np.asarray(a).astype(new)[()]
+            return np.asarray(a).astype(new)[()]
         if is_complex(old) or is_complex(new):
             return self.complex.convert(a, old, new)
         build, to = self.builder, self.type(new)
@@ -393,8 +398,8 @@ class Lanes:
 
 
 def _known(dtype, function, *args):
-    with np.errstate(all="ignore"):
-        return np.asarray(function(*(np.asarray(a, dtype) for a in args))).astype(dtype)[()]
+    kind = np.dtype(dtype).type
+    return kind(function(*(a if type(a) is kind else kind(a) for a in args)))
 
 
 def _zero(dtype):

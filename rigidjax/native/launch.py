@@ -14,9 +14,10 @@ from llvmlite import ir
 
 from . import disk, gpu
 from .analysis import NoRule
+from .builder import I32, I64, int32, int64
 from .frame import Frame
 from .kernel import Signature
-from .lanes import I32, I64, POINTER
+from .lanes import POINTER
 from .machine import GPUS, Code
 
 # Threads of a block; threads at most of a kernel with scratch memory, and bytes of that.
@@ -191,21 +192,21 @@ def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int) -> str
         places += [_at(build, pointers, k) for k in range(len(avals))]
     kind = ir.FunctionType(I32, [POINTER, *[I32] * 7, *[POINTER] * 3]).as_pointer()
     kernel, launch = (build.load(v, typ=I64) for v in variables)
-    extents = build.trunc(blocks, I32), *(ir.Constant(I32, n) for n in (1, 1, _BLOCK, 1, 1, 0))
+    extents = build.trunc(blocks, I32), *(int32(n) for n in (1, 1, _BLOCK, 1, 1, 0))
     code = build.call(
         build.inttoptr(launch, kind),
         [build.inttoptr(kernel, POINTER), *extents, stream, gpu.array(build, places), nothing],
     )
     if scratch:
         frame.free(memory, size)
-    with build.if_then(build.icmp_signed("!=", code, ir.Constant(I32, 0))):
+    with build.if_then(build.icmp_signed("!=", code, int32(0))):
         frame.refuse("CUDA could not launch a native kernel of rigidjax: its error %d", code)
     build.ret(nothing)
     return str(module)
 
 
 def _number(value):
-    return ir.Constant(I64, value)
+    return int64(value)
 
 
 def _at(build, pointers, k):

@@ -4,12 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 from jax.core import ShapedArray
-from llvmlite import ir
 
-from .builder import Value, Values
+from .builder import Value, Values, int64
 from .complex import Pair, is_complex, part_dtype
 from .emitter import Emitter
-from .lanes import I8, I64, element_type
+from .lanes import I8, element_type
 from .memory import Buffer, Held, View, row_major
 
 
@@ -38,7 +37,7 @@ class _Members:
     def __init__(self, em, pointer, dtype, size, members, spare=None):
         self.em, self.dtype, self.stored = em, dtype, _stored(dtype)
         self.parts = 2 if is_complex(dtype) else 1
-        extent = ir.Constant(I64, size * self.parts)
+        extent = int64(size * self.parts)
         build = em.builder
         self.starts = [
             build.gep(pointer, [build.mul(m, extent)], source_etype=self.stored) for m in members
@@ -51,8 +50,8 @@ class _Members:
 
     def _places(self, number):
         build = self.em.builder
-        first = build.mul(number, ir.Constant(I64, self.parts))
-        return [build.add(first, ir.Constant(I64, k)) for k in range(self.parts)]
+        first = build.mul(number, int64(self.parts))
+        return [build.add(first, int64(k)) for k in range(self.parts)]
 
     def load(self, number):
         """Number `number` of each member."""
@@ -96,7 +95,7 @@ def argument(em: Emitter, pointer: Value, aval: ShapedArray, members: Values | N
     if size <= em.largest:
         out = np.empty(shape, object)
         for number, index in enumerate(np.ndindex(shape)):
-            out[index] = load(ir.Constant(I64, number))
+            out[index] = load(int64(number))
         return out
     flat = em.memory.allocate((size,), dtype)
     with em.loop(size) as number:
@@ -116,11 +115,11 @@ def store(
     one = _Members(em, pointer, dtype, size, members, spare).store
     if isinstance(result, View):
         with em.indices(shape) as index:
-            number = ir.Constant(I64, 0)
+            number = int64(0)
             for i, stride in zip(index, row_major(shape), strict=True):
-                i = ir.Constant(I64, i) if isinstance(i, int) else i
-                number = build.add(number, build.mul(i, ir.Constant(I64, stride)))
+                i = int64(i) if isinstance(i, int) else i
+                number = build.add(number, build.mul(i, int64(stride)))
             one(number, em.memory.read(result, index))
         return
     for number, index in enumerate(np.ndindex(shape)):
-        one(ir.Constant(I64, number), result[index])
+        one(int64(number), result[index])

@@ -6,15 +6,15 @@ the other; a buffer that all lanes share (an input without a batch, a constant) 
 """
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
-from .builder import Value
+from .builder import Value, int64
 from .complex import DType, Number, Pair, is_complex, paired, part_dtype
-from .lanes import I8, I64, Lanes, element_type, is_known
+from .lanes import I8, Lanes, element_type, is_known
 
 # Of an entry: an int where it is known when the kernel is emitted.
 Index = tuple[int | Value, ...]
@@ -66,12 +66,15 @@ class View:
             and self.strides == row_major(self.shape)
         )
 
-    def known(self) -> np.ndarray | None:
-        """The numbers of the array, objects, if they are known at emission."""
-        if self.buffer.values is None or not is_known(self.offset):
-            return None
+    @property
+    def is_known(self) -> bool:
+        """Whether the numbers of the array are known at emission."""
+        return self.buffer.values is not None and is_known(self.offset)
+
+    def known(self) -> np.ndarray:
+        """These numbers, objects."""
         places = np.indices(self.shape).reshape(self.ndim, self.size)
-        values = self.buffer.values[self.offset + np.array(self.strides, int) @ places]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        values = self.buffer.values[self.offset + np.array(self.strides, int) @ places]  # pyright: ignore[reportArgumentType, reportCallIssue, reportOptionalSubscript]
         out = np.empty(self.size, object)
         out[:] = list(values)
         return out.reshape(self.shape)
@@ -141,7 +144,7 @@ class Memory:
         self.bytes += -(-size // 64) * 64
         # In the first block, so that the address is known in all that follow.
         with self.builder.goto_entry_block():
-            return self.builder.gep(self.workspace, [ir.Constant(I64, start)], source_etype=I8)
+            return self.builder.gep(self.workspace, [int64(start)], source_etype=I8)
 
     def release(self, buffer: Buffer) -> None:
         """Give memory back that nobody uses any more."""
@@ -153,18 +156,21 @@ class Memory:
 
     def position(self, view: View, index: Index):
         """Number of an entry in the buffer: an int, or an LLVM integer."""
-        at = view.offset
+        known, terms = (view.offset, []) if is_known(view.offset) else (0, [view.offset])
         for i, stride in zip(index, view.strides, strict=True):
             if is_known(i):
-                at = self._plus(at, int(i) * stride)
-            else:
-                at = self._plus(at, self.builder.mul(i, ir.Constant(I64, stride)))
-        return at
+                known += int(i) * stride
+            elif stride:
+                terms.append(i if stride == 1 else self.builder.mul(i, int64(stride)))
+        if not terms:
+            return int(known)
+        at = functools.reduce(self.builder.add, terms)
+        return self._plus(at, known) if known else at
 
     def _plus(self, a, b):
         if is_known(a) and is_known(b):
             return int(a) + int(b)
-        a, b = (ir.Constant(I64, int(x)) if is_known(x) else x for x in (a, b))
+        a, b = (int64(int(x)) if is_known(x) else x for x in (a, b))
         return self.builder.add(a, b)
 
     def read(self, view: View, index: Index):
@@ -214,7 +220,7 @@ class Memory:
         return part_dtype(buffer.dtype).itemsize
 
     def _address(self, buffer, at, kind):
-        at = ir.Constant(I64, int(at)) if is_known(at) else at
+        at = int64(int(at)) if is_known(at) else at
         return self.builder.gep(buffer.pointer, [at], source_etype=kind)
 
     def _as_stored(self, buffer, value):
@@ -256,7 +262,7 @@ class Memory:
         for k in range(width):
             at = self.lanes.lane(positions, k)
             if not buffer.shared and width > 1:
-                at = build.add(build.mul(at, ir.Constant(I64, width)), ir.Constant(I64, k))
+                at = build.add(build.mul(at, int64(width)), int64(k))
             address = build.gep(buffer.pointer, [at], source_etype=stored)
             old = build.load(address, typ=stored, align=self._align(buffer))
             if new is None:

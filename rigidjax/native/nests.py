@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
+from .builder import I64, int64
 from .complex import DType, Number
-from .lanes import I1, I64, POINTER
+from .lanes import I1, POINTER
 from .memory import Held, Index, View
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _move(em, target, source, size):
     name, module = "llvm.memcpy.p0.p0.i64", em.builder.module
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I1])
     function = module.globals.get(name) or ir.Function(module, kind, name)
-    em.builder.call(function, [target, source, ir.Constant(I64, size), ir.Constant(I1, 0)])
+    em.builder.call(function, [target, source, int64(size), ir.Constant(I1, 0)])
 
 
 def accumulated(

@@ -13,9 +13,9 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
 from .analysis import cost, inner_jaxprs
-from .builder import Value, Values
+from .builder import I64, Value, Values
 from .emitter import Emitter
-from .lanes import I64, is_known
+from .lanes import is_known
 from .members import Spare, argument, extent, store
 from .memory import Held, View
 from .rules.loops import Loop, divided, known_turns

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from .analysis import MOVES, REGISTERS, inner_jaxprs
+from .analysis import MOVES, REGISTERS, inner_jaxprs, remains_known
 from .inlined import Inlined
 from .splits import Split, split_of, without
 
@@ -79,8 +79,8 @@ def _has_something_to_do(jaxpr: Jaxpr) -> bool:
 
 def _rewrite(closed, known):
     arguments = closed.jaxpr.invars
-    small = {arguments[k] for k in known if arguments[k].aval.size <= REGISTERS}
-    program = Inlined(closed, small, with_loops)
+    remaining = {arguments[k] for k in known if remains_known(arguments[k].aval)}
+    program = Inlined(closed, remaining, with_loops)
     equations = program.equations
     for length in _lengths(equations):
         equations = _regrouped(equations, program.results, length, program.known)

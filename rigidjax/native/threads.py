@@ -9,9 +9,9 @@ import os
 
 from llvmlite import ir
 
-from .builder import Builder, Value
+from .builder import I64, Builder, Value, int64
 from .frame import Frame
-from .lanes import I64, POINTER
+from .lanes import POINTER
 
 # Members of a piece at least, in blocks of lanes; pieces for each thread.
 _BLOCKS, _PIECES = 8, 8
@@ -43,27 +43,27 @@ def emit_shared(
     At the end of the handler's block, and leaves it there.
     """
     build, module = frame.builder, frame.builder.module
-    smallest = ir.Constant(I64, _BLOCKS * width)
+    smallest = int64(_BLOCKS * width)
     several, alone, end = (build.append_basic_block(name) for name in ("several", "alone", "end"))
     build.cbranch(build.icmp_signed(">", count, smallest), several, alone)
     build.position_at_end(alone)
-    build.call(run, [inputs, outputs, ir.Constant(I64, 0), count])
+    build.call(run, [inputs, outputs, int64(0), count])
     build.branch(end)
     build.position_at_end(several)
     threads = frame.num_threads()
     if most := most_threads():
-        limit = ir.Constant(I64, most)
+        limit = int64(most)
         threads = build.select(build.icmp_signed("<", threads, limit), threads, limit)
-    pieces = build.mul(threads, ir.Constant(I64, _PIECES))
-    piece = build.sdiv(build.add(count, build.sub(pieces, ir.Constant(I64, 1))), pieces)
+    pieces = build.mul(threads, int64(_PIECES))
+    piece = build.sdiv(build.add(count, build.sub(pieces, int64(1))), pieces)
     # Whole blocks of lanes.
     piece = build.mul(
-        build.sdiv(build.add(piece, ir.Constant(I64, width - 1)), ir.Constant(I64, width)),
-        ir.Constant(I64, width),
+        build.sdiv(build.add(piece, int64(width - 1)), int64(width)),
+        int64(width),
     )
     piece = build.select(build.icmp_signed("<", piece, smallest), smallest, piece)
-    shared = build.call(module.globals["malloc"], [ir.Constant(I64, 8 * _SLOTS)])
-    zero, one = (ir.Constant(I64, k) for k in (0, 1))
+    shared = build.call(module.globals["malloc"], [int64(8 * _SLOTS)])
+    zero, one = (int64(k) for k in (0, 1))
     # One more than threads: this one looks again at the end.
     users = build.add(threads, one)
     for slot, value in (
@@ -104,7 +104,7 @@ def emit_shared(
 
 
 def _slot(build, shared, k):
-    return build.gep(shared, [ir.Constant(I64, k)], source_etype=I64)
+    return build.gep(shared, [int64(k)], source_etype=I64)
 
 
 def _declared(module, name, kind):
@@ -119,7 +119,7 @@ def _emit_leave(module):
     function.linkage = "internal"
     (shared,) = function.args
     build = Builder(function.append_basic_block("entry"))
-    one = ir.Constant(I64, 1)
+    one = int64(1)
     users = build.atomic_rmw("sub", _slot(build, shared, _USERS), one, "acq_rel")
     with build.if_then(build.icmp_signed("==", users, one)):
         build.call(module.globals["free"], [shared])

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.ad_checkpoint import checkpoint_name
 from rule_cases import ARITHMETIC, SQUARE, X, Y
 
 from rigidjax import native
@@ -177,9 +178,60 @@ def test_parts_of_large_arrays_are_set_at_known_places():
             large.at[entries].add(jnp.outer(x, jnp.arange(40.0))),
             large.at[entries, 2].max(x).at[entries[:2], entries[1:]].mul(x[:2]),
             large.at[jnp.array([48, 60])].set(x[1], mode="drop"),
+            large.at[entries].subtract(x[:, None]),
         )
 
     compare(function, block, X)
+
+
+def test_arrays_are_repeated():
+    """In registers, and in memory."""
+
+    def function(x, block):
+        named = checkpoint_name(x, "x")
+        return jnp.tile(named, 5), jnp.tile(x, (40, 3)), jnp.tile(block, (2, 3)), jnp.tile(block, 2)
+
+    compare(function, X, jnp.arange(400.0).reshape(20, 20))
+
+
+@pytest.mark.parametrize("mode", ["fill", "clip", "promise_in_bounds"])
+@pytest.mark.parametrize("size", [4, 40])
+def test_parts_of_arrays_at_known_places(mode, size):
+    """Of arrays in registers, in memory and known; some parts outside unless promised otherwise."""
+    last = size if mode == "promise_in_bounds" else size + 3
+    rows = np.array([last - 1, 0, 2, 2]) if size == 4 else np.arange(60) * 7 % last
+    kinds = jax.lax.GatherScatterMode.from_any(mode)
+    blocks = jax.lax.GatherDimensionNumbers((0, 2), (), (1,))
+
+    def function(x):
+        a = jnp.outer(jnp.arange(1.0 * size), x)
+        known = jnp.arange(3 * size).reshape(size, 3)
+        columns = jax.lax.gather(a, np.array([[0], [1], [last - size]]), blocks, (2, 2), mode=kinds)
+        return (
+            a.at[rows].get(mode=mode),
+            a.at[rows, 1].get(mode=mode),
+            a.at[rows[:, None], np.array([2, 0])].get(mode=mode) * x[0],
+            known.at[rows].get(mode=mode) + (x[0] > 0),
+            columns,
+        )
+
+    compare(function, X)
+
+
+def test_places_that_are_known_cost_nothing():
+    """Also where they are joined of others, and among loops over stacks."""
+    rows, columns = np.arange(600) % 50, np.arange(600) % 40
+
+    def lines(count):
+        def function(x):
+            where = jnp.array([1, 2]), jnp.stack([jnp.array(rows), jnp.array(columns)])[:, :count]
+            table = jnp.zeros((50, 40)).at[where[1][0], where[1][1]].max(jnp.tile(x[0], count))
+            return table.sum() + where[0][0]
+
+        closed = jax.make_jaxpr(function)(X)
+        return Kernel(closed, Signature((False,), False)).text.count("\n")
+
+    assert lines(600) < lines(300) + 20
 
 
 def test_what_a_block_computes_twice_is_emitted_once():

@@ -105,8 +105,7 @@ def _function(name, known):
 
         def one(x):
             if is_known(x):
-                with np.errstate(all="ignore"):
-                    return dtype.type(known(x))
+                return dtype.type(known(x))
             out = function(em.lanes.convert(x, dtype, double))
             return em.lanes.convert(out, double, dtype)
 
@@ -237,8 +236,7 @@ def _pow(em, equation, a, b):
     def one(x, y):
         y = em.lanes.convert(y, exponent, dtype)
         if is_known(x) and is_known(y):
-            with np.errstate(all="ignore"):
-                return dtype.type(np.power(x, y))
+            return dtype.type(np.power(x, y))
         double = np.dtype(np.float64)
         out = em.functions.pow(*(em.lanes.convert(v, dtype, double) for v in (x, y)))
         return em.lanes.convert(out, double, dtype)

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from .. import nests
 from ..analysis import expanded, rule
-from ..builder import Value
+from ..builder import I64, Value, int64
 from ..emitter import Emitter
-from ..lanes import I64
 from ..memory import Held
 
 # Rows up to which elimination in registers is as good.
@@ -34,9 +32,9 @@ def _positive_solve(em: Emitter, equation, H, b):
         factors.subtract(z, (i,), factor, em.memory.read(z, (k,)))
     factors.scale(z, (n,), lambda x, inverse: em.lanes.mul(dtype, x, inverse))
     with em.loop(n) as turn:
-        k = em.builder.sub(ir.Constant(I64, n - 1), turn)
+        k = em.builder.sub(int64(n - 1), turn)
         known = em.memory.read(z, (k,))
-        with _span(em, ir.Constant(I64, 0), k) as i:
+        with _span(em, int64(0), k) as i:
             factors.subtract(z, (i,), em.memory.read(factors.A, (k, i)), known)
     factors.release()
     return em.settled(z)
@@ -51,7 +49,7 @@ def _inverse_root(em: Emitter, equation, H):
     lanes, memory = em.lanes, em.memory
     out = em.copied(em.constant(np.eye(n, dtype=dtype)), dtype)
     factors = _Factors(em, H, dtype)
-    with factors.rows() as (k, i, factor), _span(em, ir.Constant(I64, 0), _after(em, k)) as j:
+    with factors.rows() as (k, i, factor), _span(em, int64(0), _after(em, k)) as j:
         factors.subtract(out, (i, j), factor, memory.read(out, (k, j)))
 
     def worst(total, index):
@@ -86,7 +84,7 @@ class _Factors:
         """Eliminate; inside, row `k` times a factor is subtracted from row `i`."""
         em, dtype = self.em, self.dtype
         lanes, memory = em.lanes, em.memory
-        last = ir.Constant(I64, self.n)
+        last = int64(self.n)
         with em.loop(self.n) as k:
             pivot = memory.read(self.A, (k, k))
             positive = lanes.compare(dtype, ">", pivot, dtype.type(0))
@@ -122,7 +120,7 @@ class _Factors:
 
 
 def _after(em, k):
-    return em.builder.add(k, ir.Constant(I64, 1))
+    return em.builder.add(k, int64(1))
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from jax.lax import GatherScatterMode
 from ..analysis import NoRule, rule
 from ..emitter import Emitter
 from ..lanes import is_known
-from ..memory import View
+from ..memory import View, row_major
 from .structure import taken
 
 # Parts of an array from which on a scatter to known places is a loop: LLVM takes longer than in
@@ -27,10 +27,6 @@ def _shape(equation):
 
 def _dtype(equation):
     return np.dtype(equation.outvars[0].aval.dtype)
-
-
-def _all_known(x):
-    return not isinstance(x, View) and all(is_known(one) for one in x.ravel())
 
 
 def _integer(em, x, dtype):
@@ -223,6 +219,23 @@ def _gather(em, equation, x, indices):
     ]
     batching = (d.operand_batching_dims, d.start_indices_batching_dims)
     window = _Window(em, equation, indices, x.shape, sizes, d.start_index_map, batching)
+    fits = em.fits(math.prod(shape), x, indices)
+    if window.is_known:
+        x = x if fits else em.in_memory(x, dtype)
+        batch = [shape[k] for k in batch_axes]
+        offset, strides = (x.offset, x.strides) if isinstance(x, View) else (0, row_major(x.shape))
+        if is_known(offset):
+            places, inside = window.positions(batch, offset, strides)
+            if inside.all() or not fill:
+                parts = tuple(shape[k] for k in d.offset_dims)
+                along = tuple(strides[k] for k in kept)
+                if fits:
+                    within = np.array(along, int) @ np.indices(parts).reshape(
+                        len(parts), math.prod(parts)
+                    )
+                    places = (places[..., None] + within).reshape(*batch, *parts)
+                    return _entries(em, x, np.moveaxis(places, range(len(batch)), batch_axes))
+                return _copied_parts(em, x, places, parts, along, shape, batch_axes, dtype)
     source = x if window.is_known else em.in_memory(x, dtype)
 
     def entry(index):
@@ -233,29 +246,42 @@ def _gather(em, equation, x, indices):
         value = _read(em, source, _moved(em, start, offset))
         return em.lanes.select(dtype, inside, value, _filler(dtype, p["fill_value"]))
 
-    if em.fits(math.prod(shape), x, indices):
+    if fits:
         out = np.empty(shape, object)
         for index in np.ndindex(shape):
             out[index] = entry(index)
         return out
     source = em.in_memory(x, dtype)
     out = em.memory.allocate(shape, dtype)
-    if window.is_known and is_known(source.offset):
-        places, inside = window.positions([shape[k] for k in batch_axes], source)
-        if inside.all():
-            table = em.table(places)
-            parts = tuple(shape[k] for k in d.offset_dims)
-            steps = [tuple(out.strides[k] for k in axes) for axes in (batch_axes, d.offset_dims)]
-            with em.indices(places.shape) as index:
-                at = em.memory.number(table, index)
-                part = View(source.buffer, parts, tuple(source.strides[k] for k in kept), at)
-                to = View(out.buffer, places.shape, steps[0])
-                to = View(out.buffer, parts, steps[1], em.memory.position(to, index))
-                em.copied(part, dtype, into=to)
-            return out
     window.in_memory()
     with em.indices(shape) as index:
         em.memory.write(out, index, entry(index))
+    return out
+
+
+def _entries(em, x, places):
+    """Numbers of an array in registers, by their places in it or in its buffer."""
+    if not isinstance(x, View):
+        return x.ravel()[places]
+    if x.is_known:
+        return em.constant(x.buffer.values[places])
+    line = View(x.buffer, (x.buffer.size,), (1,))
+    out = np.empty(places.shape, object)
+    for index, place in np.ndenumerate(places):
+        out[index] = em.memory.read(line, (int(place),))
+    return out
+
+
+def _copied_parts(em, x, places, parts, along, shape, batch_axes, dtype):
+    """Parts of an array in memory, of one shape and with strides `along`, that begin at `places`
+    of its buffer."""
+    out, table = em.memory.allocate(shape, dtype), em.table(places)
+    others = [k for k in range(len(shape)) if k not in batch_axes]
+    to_part, within = (tuple(out.strides[k] for k in axes) for axes in (batch_axes, others))
+    with em.indices(places.shape) as index:
+        part = View(x.buffer, parts, along, em.memory.number(table, index))
+        at = em.memory.position(View(out.buffer, places.shape, to_part), index)
+        em.copied(part, dtype, into=View(out.buffer, parts, within, at))
     return out
 
 
@@ -268,20 +294,20 @@ class _Window:
     """
 
     def __init__(self, em, equation, indices, shape, sizes, axes, batching):
-        known = indices.known() if isinstance(indices, View) else None
-        self.em, self.indices = em, indices if known is None else known
+        self.em = em
+        self.indices = em.registers(indices) if em.are_known(indices) else indices
         self.dtype = np.dtype(equation.invars[1].aval.dtype)
         self.highest = [n - size for n, size in zip(shape, sizes, strict=True)]
         self.axes, self.batching = axes, batching
-        self.is_known = _all_known(self.indices)
+        self.is_known = em.are_known(indices)
 
     def in_memory(self):
         """Make the indices readable at places that are known at run time only."""
         self.indices = self.em.in_memory(self.indices, self.dtype)
 
-    def positions(self, shape, source):
-        """Where known parts begin in the memory of an array, and which of them were inside of it
-        without being moved."""
+    def positions(self, shape, offset, strides):
+        """Where known parts begin in an array with these strides, and which of them were inside of
+        it without being moved."""
         asked = np.array(np.asarray(self.indices).tolist(), np.int64)
         asked = asked.reshape(*shape, len(self.axes))
         start = np.zeros((*shape, len(self.highest)), np.int64)
@@ -289,7 +315,7 @@ class _Window:
         inside = np.all(start[..., self.axes] == asked, axis=-1)
         for axis, own in zip(*self.batching, strict=True):
             start[..., axis] = np.indices(shape)[own]
-        return source.offset + start @ np.array(source.strides, np.int64), inside
+        return offset + start @ np.array(strides, np.int64), inside
 
     def at(self, place, checked):
         """The part's start, moved inside, and whether it was there (if `checked`)."""
@@ -318,15 +344,14 @@ def _filler(dtype, asked):
 
 @rule(
     "scatter", "scatter-update", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul",
-    "scatter-max", "scatter_max", "scatter-min", "scatter_min",
+    "scatter-max", "scatter_max", "scatter-min", "scatter_min", "scatter-sub", "scatter_sub",
 )  # fmt: skip
 def _scatter(em, equation, x, indices, updates):
     p, dtype, lanes = equation.params, _dtype(equation), em.lanes
     name = equation.primitive.name
     d = p["dimension_numbers"]
-    combine = {"add": lanes.add, "mul": lanes.mul, "max": lanes.max, "min": lanes.min}.get(
-        name[-3:]
-    )
+    combinations = dict(add=lanes.add, sub=lanes.sub, mul=lanes.mul, max=lanes.max, min=lanes.min)
+    combine = combinations.get(name[-3:])
     window_axes = [
         k
         for k in range(x.ndim)
@@ -383,7 +408,8 @@ def _scattered_windows(em, equation, window, out, updates, axes, combine, mask):
             part = em.map(lambda a, b: combine(dtype, a, b), dtype, target, part)
         em.copied(part, dtype, into=target, mask=mask)
 
-    targets, inside = window.positions([updates.shape[k] for k in others], out)
+    batch = [updates.shape[k] for k in others]
+    targets, inside = window.positions(batch, out.offset, out.strides)
     changed = np.argwhere(inside | clip)
     if isinstance(updates, View) and is_known(updates.offset) and len(changed) > _MANY:
         along = np.array([updates.strides[k] for k in others], int)

@@ -9,11 +9,11 @@ import functools
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
-from llvmlite import ir
 
 from ..analysis import MOST_TURNS, WRITTEN_OUT, cost, rule
+from ..builder import I64, int64
 from ..emitter import Emitter
-from ..lanes import I64, is_known
+from ..lanes import is_known
 from ..memory import View
 from .indexing import variables_of
 
@@ -165,13 +165,13 @@ class Loop:
         idle = None
         if limit is not None:
             idle = build.phi(I64)
-            idle.add_incoming(ir.Constant(I64, 0), before)
+            idle.add_incoming(int64(0), before)
         (going_on,) = em.run(self.condition, self.of_condition + carry)
         active = em.both(alive, em.lanes.value(em.entry(going_on, ()), np.bool_))
         turn, after = build.append_basic_block("turn"), build.append_basic_block("after")
         again = em.lanes.any(active)
         if limit is not None:
-            few = build.icmp_signed("<", idle, ir.Constant(I64, limit[1]))
+            few = build.icmp_signed("<", idle, int64(limit[1]))
             again = build.and_(again, build.or_(build.not_(limit[0]), few))
         build.cbranch(again, turn, after)
         build.position_at_end(turn)

@@ -20,7 +20,7 @@ def _dtype(equation):
 
 @rule(
     "copy", "copy_p", "stop_gradient", "optimization_barrier", "nonbatchable", "noinline",
-    "nondifferentiable", "nondifferentiable_backward",
+    "nondifferentiable", "nondifferentiable_backward", "name",
 )  # fmt: skip
 def _same(em, equation, *arrays):
     return list(arrays)
@@ -91,6 +91,14 @@ def broadcast(em, x, shape, axes, dtype):
     return View(x.buffer, tuple(shape), tuple(strides), x.offset)
 
 
+@rule("tile")
+def _tile(em, equation, x):
+    reps, dtype = equation.params["reps"], _dtype(equation)
+    between = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
+    repeated = broadcast(em, x, tuple(between), range(1, len(between), 2), dtype)
+    return reshaped(em, repeated, _shape(equation), dtype)
+
+
 @rule("slice")
 def _slice(em, equation, x):
     p = equation.params
@@ -123,8 +131,10 @@ def _concatenate(em, equation, *arrays):
 
 def joined(em, arrays, axis, shape, dtype):
     """Arrays behind one another along an axis."""
-    if em.fits(int(np.prod(shape)), *arrays):
-        return np.concatenate([em.registers(x) for x in arrays], axis=axis)
+    known = em.are_known(*arrays)
+    if known or em.fits(math.prod(shape)):
+        parts = np.concatenate([em.registers(x) for x in arrays], axis=axis)
+        return em.in_memory(parts, dtype) if parts.size > REGISTERS else parts
     out = em.memory.allocate(shape, dtype)
     start = 0
     for x in arrays:
