@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from .. import refilled
+from ..garbage import nothing_collected
 from ..native.backend import Backend, chosen
 from ..results import failures_kept
 from ..solvers import unrolled
@@ -120,6 +121,7 @@ class TracedSolve:
             return for_kernel(solver, numbers)
         return unrolled(solver) if numbers <= MAX_NUMBERS else solver
 
+    @nothing_collected()
     def trace(self, primals, others, written_out=False):
         def flat(primals, others):
             first, second = self.run(diffrax.ForwardMode(), primals, others, written_out)
@@ -202,7 +204,8 @@ class TracedSolve:
         from ..native import native_call
 
         if name not in self.kernels:
-            closed = program()
+            with nothing_collected():
+                closed = program()
             self.kernels[name] = closed, chosen(self.asked, closed, sys.maxsize) == "native"
         closed, possible = self.kernels[name]
         if not possible:

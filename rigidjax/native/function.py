@@ -8,6 +8,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 from jaxtyping import Array, PyTree
 
+from ..garbage import nothing_collected
 from .analysis import why_not
 from .primitive import native_call
 
@@ -48,6 +49,7 @@ class _Native:
         return leaves, *self._traced[key]
 
 
+@nothing_collected()
 def program(function, leaves, structure, static, is_array: Callable = eqx.is_array_like):
     """The program of a function, and what makes its results of those of the program."""
     rest: PyTree = None

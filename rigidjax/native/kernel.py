@@ -6,17 +6,15 @@ members of the batch into lanes, runs the program and stores the results; where 
 (see `frame`) and goes through all blocks.
 """
 
-import contextlib
 import ctypes
 import dataclasses
-import gc
-from collections.abc import Iterator
 
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
+from ..garbage import nothing_collected
 from .builder import I64, Builder, int64
 from .emitter import Emitter
 from .frame import Frame
@@ -45,18 +43,18 @@ class Signature:
 class Kernel:
     """Machine code of a program for one signature."""
 
+    @nothing_collected()
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature
         self.closed = closed = with_loops(closed)
         self.width = best_width() if signature.is_batch else 1
-        with _nothing_collected():
-            parts = parted(closed, signature.batched) if self.width > 1 else None
-            try:
-                self.text = self._emitted(parts)
-            except _KnownTurns:
-                parts = None
-                self.text = self._emitted(None)
+        parts = parted(closed, signature.batched) if self.width > 1 else None
+        try:
+            self.text = self._emitted(parts)
+        except _KnownTurns:
+            parts = None
+            self.text = self._emitted(None)
         self.is_refilled = parts is not None
         fast = signature.once or is_long(self.text, signature.is_batch)
         self.code = _code(self.text, fast)
@@ -67,18 +65,6 @@ class Kernel:
         size = emit_block(module, self.closed, self.signature, self.width, parts)
         _emit_handler(module, self.closed, self.signature, self.width, size, parts is not None)
         return str(module)
-
-
-@contextlib.contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Python's garbage collector waits: it would go through the program again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 _codes: dict[tuple[str, bool], Code] = {}

@@ -74,7 +74,8 @@ class View:
     def known(self) -> np.ndarray:
         """These numbers, objects."""
         places = np.indices(self.shape).reshape(self.ndim, self.size)
-        values = self.buffer.values[self.offset + np.array(self.strides, int) @ places]  # pyright: ignore[reportArgumentType, reportCallIssue, reportOptionalSubscript]
+        places = np.array(self.strides, int) @ places + self.offset  # pyright: ignore[reportOperatorIssue]
+        values = self.buffer.values[places]  # pyright: ignore[reportOptionalSubscript]
         out = np.empty(self.size, object)
         out[:] = list(values)
         return out.reshape(self.shape)

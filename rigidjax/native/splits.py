@@ -168,6 +168,20 @@ def _short_sum(equation, axis, shape):
     return [source if m else None for m in mapped], one
 
 
+def _cross_product(equation, axis, shape):
+    if axis == len(shape) - 1:
+        return None
+    mapped = [x.aval.shape[axis] == shape[axis] for x in equation.invars]
+
+    def one(*vectors):
+        vectors = [
+            x if m else jax.lax.squeeze(x, (axis,)) for x, m in zip(vectors, mapped, strict=True)
+        ]
+        return equation.primitive.bind(*vectors)
+
+    return [axis if m else None for m in mapped], one
+
+
 def _dot_general(equation, axis, shape):
     a, b = equation.invars
     (ca, cb), (ba, bb) = equation.params["dimension_numbers"]
@@ -196,7 +210,7 @@ _SPLITS: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "transpose": _transpose,
     "squeeze": _squeeze, "slice": _slice, "concatenate": _concatenate, "stack": _stack,
     "unstack": _unstack, "split": _split, "pad": _pad, "rev": _rev, "iota": _iota,
-    "short_sum": _short_sum, "dot_general": _dot_general,
+    "short_sum": _short_sum, "cross_product": _cross_product, "dot_general": _dot_general,
     **dict.fromkeys(_ELEMENTWISE, _elementwise), **dict.fromkeys(_REDUCTIONS, _reduction),
 }  # fmt: skip
 

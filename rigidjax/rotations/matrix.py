@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..cross_product import cross as cross
 from ..sums import short_sum
 
 
@@ -41,9 +42,3 @@ def product(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3
 def relative(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
     """The product $A^T B$: the rotation `B` as seen from `A`."""
     return short_sum(A[:, :, None], B[:, None, :], axis=0)
-
-
-def cross(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    r"""The cross product $u \times v$."""
-    u, v = jnp.concatenate([u, u]), jnp.concatenate([v, v])
-    return u[1:4] * v[2:5] - u[2:5] * v[1:4]

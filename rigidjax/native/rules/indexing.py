@@ -264,7 +264,7 @@ def _entries(em, x, places):
     if not isinstance(x, View):
         return x.ravel()[places]
     if x.is_known:
-        return em.constant(x.buffer.values[places])
+        return em.constant(x.buffer.values[places])  # pyright: ignore[reportOptionalSubscript]
     line = View(x.buffer, (x.buffer.size,), (1,))
     out = np.empty(places.shape, object)
     for index, place in np.ndenumerate(places):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from .. import nests
-from ..analysis import WRITTEN_OUT_PRODUCT, rule
+from ..analysis import WRITTEN_OUT_PRODUCT, expanded, rule
 from ..emitter import Emitter
 from ..memory import View
 from .structure import transposed
@@ -192,6 +192,21 @@ def _dot_general(em, equation, a, b):
     of_b = (*b.strides[:i], *(0,) * j, *b.strides[i:])
     factors = [View(x.buffer, full, own, x.offset) for x, own in ((a, of_a), (b, of_b))]
     return em.settled(nests.sum_of_products(em, factors, dtype, len(along)))
+
+
+@rule("cross_product")
+def _cross_product(em, equation, u, v):
+    dtype, shape = _dtype(equation), equation.outvars[0].aval.shape
+    if not em.fits(math.prod(shape), u, v):
+        return em.run(expanded(equation), [u, v])
+    u, v = (np.broadcast_to(em.registers(x), shape).reshape(-1, 3) for x in (u, v))
+    mul, sub = (functools.partial(f, dtype) for f in (em.lanes.mul, em.lanes.sub))
+    out = np.empty(u.shape, object)
+    for k, ((a, b, c), (x, y, z)) in enumerate(zip(u.tolist(), v.tolist(), strict=True)):
+        out[k] = (
+            sub(mul(b, z), mul(c, y)), sub(mul(c, x), mul(a, z)), sub(mul(a, y), mul(b, x)),
+        )  # fmt: skip
+    return out.reshape(shape)
 
 
 @rule("short_sum")
