@@ -102,6 +102,9 @@ def _count(jaxpr: Jaxpr, total: Counter) -> None:
             terms = math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
             total["*"] += terms * size
             total["+"] += (terms - 1) * size
+        elif name == "cross_product":
+            total["*"] += 2 * size
+            total["+"] += size
         elif name in KINDS:
             total[KINDS[name]] += size
         else:

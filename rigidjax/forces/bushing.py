@@ -6,7 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..checks import as_leaf, check_all, float_array, is_finite, vector_leaf
-from ..rotations.matrix import cross, relative, to_body, to_space
+from ..cross_product import cross
+from ..rotations.matrix import relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, log
 from .base import AbstractForce, Bodies, Kinematics, Loads
 from .ends import check_ends, ends_at

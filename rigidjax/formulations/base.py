@@ -9,9 +9,10 @@ from jaxtyping import Array, Float
 
 from ..annotations import Args
 from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
+from ..cross_product import cross
 from ..mechanics import has_joints
 from ..mechanics.dynamics import eliminates
-from ..rotations.so3 import cross, multiply
+from ..rotations.so3 import multiply
 from ..state import State
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
 from .compiled import compiled

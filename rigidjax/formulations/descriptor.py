@@ -17,11 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..cross_product import cross
 from ..joints.base import replaced
 from ..linalg import block_diagonal
 from ..mechanics.mechanics import Twists
 from ..mechanics.pseudo_inverses import ConstrainedEquations
-from ..rotations.so3 import cross, skew
+from ..rotations.so3 import skew
 from .compiled import compiled
 from .redundancy import idle_projector
 

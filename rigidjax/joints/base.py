@@ -17,10 +17,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite
+from ..cross_product import cross
 from ..laws import as_law, check_shapes
 from ..linalg import inverse
 from ..rotations.matrix import product
-from ..rotations.so3 import cross, exp, skew
+from ..rotations.so3 import exp, skew
 from ..signal import check_motion_signals
 from ..sums import short_sum
 

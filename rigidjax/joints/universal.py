@@ -7,8 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check, vector_leaf
+from ..cross_product import cross
 from ..rotations.matrix import product
-from ..rotations.so3 import cross, exp
+from ..rotations.so3 import exp
 from .base import (
     AbstractJoint,
     Relative,

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
+from ..cross_product import cross
 from ..gather_scatter import take
-from ..rotations.matrix import cross, matrix, product, to_space
+from ..rotations.matrix import matrix, product, to_space
 from ..rotations.so3 import skew
 from ..sums import short_sum, small_product
 from .attachment import Placement, Poses

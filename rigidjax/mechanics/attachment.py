@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..cross_product import cross
 from ..gather_scatter import stacked, take
 from ..joints import AbstractJoint, Relative
 from ..joints.base import renamed, replaced
-from ..rotations.matrix import cross, product, relative, to_body, to_space
+from ..rotations.matrix import product, relative, to_body, to_space
 
 
 class Poses(eqx.Module):

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
+from ..cross_product import cross
 from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
 from ..gather_scatter import each, take
 from ..joints import AbstractJoint, Configuration
 from ..joints.base import replaced, wrapped
 from ..rotations.euler_map import euler_map
-from ..rotations.matrix import cross, product, to_space
+from ..rotations.matrix import product, to_space
 from ..rotations.so3 import skew
 from .attachment import JointGroup, Placement, Placements, Poses
 from .force_groups import ForceGroup

@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
+from ..cross_product import cross
 from ..gather_scatter import take
-from ..rotations.matrix import cross, product, to_body, to_space
+from ..rotations.matrix import product, to_body, to_space
 from ..sums import short_sum, small_product
 from .attachment import JointGroup, Placement, Poses
 from .topology import GROUND

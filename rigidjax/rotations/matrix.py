@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..cross_product import cross as cross
 from ..sums import short_sum
 
 

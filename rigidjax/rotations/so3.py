@@ -1,13 +1,14 @@
 r"""The algebra of SO(3): skew matrices, quaternion products, exponential, logarithm, dexp.
 
-Everything is written out in scalar components: a small matrix product costs more than its
-arithmetic. Quaternions have the scalar part first and are multiplied as Hamilton does. Functions
+All but the cross product is written out in scalar components: a small matrix product costs more
+than its arithmetic. Quaternions have the scalar part first and are multiplied as Hamilton does. Functions
 take single vectors; use `jax.vmap` for many.
 """
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..cross_product import cross as cross
 from . import guarded
 from .base import Rates, check_rates
 from .matrix import matrix
@@ -27,13 +28,6 @@ def unskew(V: Float[Array, "3 3"]) -> Float[Array, "3"]:
     The inverse of `skew`; $\mathrm{vect}(R) = n \sin\phi$, Geradin-Rixen (47).
     """
     return 0.5 * jnp.stack([V[2, 1] - V[1, 2], V[0, 2] - V[2, 0], V[1, 0] - V[0, 1]])
-
-
-def cross(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    r"""The cross product $u \times v$ in components: 6 multiplications, 3 subtractions."""
-    u1, u2, u3 = jnp.unstack(u)
-    v1, v2, v3 = jnp.unstack(v)
-    return jnp.stack([u2 * v3 - u3 * v2, u3 * v1 - u1 * v3, u1 * v2 - u2 * v1])
 
 
 def dot(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, ""]:

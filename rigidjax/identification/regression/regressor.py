@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...bodies import Body, MassProperties
+from ...cross_product import cross
 from ...forces import Gravity, Motor
 from ...formulations import AbstractFormulation
 from ...mechanics import System
@@ -18,7 +19,7 @@ from ...mechanics.forward_kinematics import rate_labels
 from ...mechanics.mechanics import SystemMechanics, Twists
 from ...mechanics.trees import null_space, tree_rates, tree_twists
 from ...rotations.euler_map import euler_map
-from ...rotations.matrix import cross, to_body, to_space
+from ...rotations.matrix import to_body, to_space
 from ...state import State
 
 # In the order of `MassProperties.parameters`.

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import inertia_tensor
+from ...cross_product import cross
 from ...forces.base import Kinematics
 from ...gather_scatter import take
 from ...joints.base import replaced
@@ -25,7 +26,7 @@ from ...mechanics.attachment import placed
 from ...mechanics.force_groups import ForceGroup, energy_of
 from ...mechanics.mechanics import SystemMechanics
 from ...rotations.guarded import safe_divide
-from ...rotations.matrix import cross, product, to_body, to_space
+from ...rotations.matrix import product, to_body, to_space
 from ...rotations.so3 import skew
 
 

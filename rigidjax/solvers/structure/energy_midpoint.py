@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar, T, Vector
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...checks import check, is_traced
+from ...cross_product import cross
 from ...forces.base import Kinematics
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
@@ -19,7 +20,7 @@ from ...mechanics import SystemMechanics, has_joints
 from ...rotations.base import AbstractRotation
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
-from ...rotations.so3 import cross, normalize
+from ...rotations.so3 import normalize
 from .equations import AbstractMotionStep
 from .fixed_point import Turn
 from .increments import conformal, rotated, sine

@@ -7,11 +7,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...annotations import Scalar, Vector
+from ...cross_product import cross
 from ...formulations import AbstractFormulation
 from ...mechanics.attachment import Placements, Poses
 from ...mechanics.mechanics import SystemMechanics
 from ...rotations.euler_map import euler_map
-from ...rotations.matrix import cross, to_body, to_space
+from ...rotations.matrix import to_body, to_space
 from .fixed_point import director_gain, director_rates
 from .increments import Increment, Map, cayley, mapped
 from .loads import applied, conserving_wrenches
