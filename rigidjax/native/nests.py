@@ -1,5 +1,6 @@
 """Loops over the entries of arrays in memory: as few and as long ones as their strides allow."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Terms of a sum up to which it is written out.
 _TERMS = 32
+# Sums of more terms that are computed at the same time.
+_AT_ONCE = 8
 
 
 def joined_axes(views: list[View]) -> list[View]:
@@ -86,40 +89,74 @@ def accumulated(
     step: Callable[[Any, Index], Any],
 ) -> Any:
     """A number that `step(number, index)` changes, for all indices of a shape in turn."""
+    return _accumulated(em, shape, dtype, [start], lambda x, index: [step(x[0], index)])[0]
+
+
+def _accumulated(em, shape, dtype, start, step):
+    """The same for several numbers, in lists."""
     if math.prod(shape) <= _TERMS:
         for index in np.ndindex(shape):
             start = step(start, index)
         return start
     before = em.builder.block
     with em.loop(shape[0]) as k:
-        total = em.lanes.phi(dtype)
-        em.lanes.add_incoming(dtype, total, start, before)
-        new = accumulated(em, shape[1:], dtype, total, lambda x, rest: step(x, (k, *rest)))
-        em.lanes.add_incoming(dtype, total, new, em.builder.block)
+        totals = [em.lanes.phi(dtype) for _ in start]
+        for total, first in zip(totals, start, strict=True):
+            em.lanes.add_incoming(dtype, total, first, before)
+        new = _accumulated(em, shape[1:], dtype, totals, lambda x, rest: step(x, (k, *rest)))
+        for total, one in zip(totals, new, strict=True):
+            em.lanes.add_incoming(dtype, total, one, em.builder.block)
     return new
 
 
 def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int) -> View:
-    """Products of arrays of one shape, summed over the last `count` axes."""
+    """Products of arrays of one shape, summed over the last `count` axes.
+
+    Long sums are computed several at a time: each waits for its own last addition.
+    """
     shape = factors[0].shape
     rest, along = shape[: len(shape) - count], shape[len(shape) - count :]
     out = em.memory.allocate(rest, dtype)
     target = View(out.buffer, rest, out.strides, out.offset)
-    lanes = em.lanes
     heads = [View(f.buffer, rest, f.strides[: len(rest)], f.offset) for f in factors]
-    heads = joined_axes([target, *heads])
-    with em.indices(heads[0].shape) as index:
-        rows = [
-            View(f.buffer, along, f.strides[len(rest) :], em.memory.position(head, index))
-            for f, head in zip(factors, heads[1:], strict=True)
-        ]
+    target, *heads = joined_axes([target, *heads])
 
-        def step(total, turn):
-            product = em.memory.read(rows[0], turn)
-            for row in rows[1:]:
-                product = lanes.mul(dtype, product, em.memory.read(row, turn))
-            return lanes.add(dtype, total, product)
+    def compute(places: list[Index]) -> None:
+        """The sums at some places, which differ in their last index."""
+        rows = []
+        for factor, head in zip(factors, heads, strict=True):
+            alike = not head.shape or head.strides[-1] == 0
+            of = places[:1] if alike else places
+            offsets = (em.memory.position(head, place) for place in of)
+            steps = factor.strides[len(rest) :]
+            rows.append([View(factor.buffer, along, steps, offset) for offset in offsets])
 
-        total = accumulated(em, along, dtype, np.dtype(dtype).type(0), step)
-        em.memory.write(heads[0], index, total)
+        def step(totals, turn):
+            numbers = [[em.memory.read(row, turn) for row in of] for of in rows]
+            products = []
+            for k in range(len(totals)):
+                own = (of[k] if len(of) > 1 else of[0] for of in numbers)
+                products.append(functools.reduce(functools.partial(em.lanes.mul, dtype), own))
+            return [
+                em.lanes.add(dtype, total, one) for total, one in zip(totals, products, strict=True)
+            ]
+
+        start = [np.dtype(dtype).type(0)] * len(places)
+        for place, total in zip(places, _accumulated(em, along, dtype, start, step), strict=True):
+            em.memory.write(target, place, total)
+
+    last = target.shape[-1] if target.shape else 1
+    if math.prod(along) <= _TERMS or last == 1:
+        with em.indices(target.shape) as index:
+            compute([index])
+        return out
+    with em.indices(target.shape[:-1]) as index:
+        if last >= _AT_ONCE:
+            with em.loop(last // _AT_ONCE) as block:
+                first = em.builder.mul(block, int64(_AT_ONCE))
+                places = (em.builder.add(first, int64(k)) for k in range(_AT_ONCE))
+                compute([(*index, place) for place in places])
+        left = range(last - last % _AT_ONCE, last)
+        if left:
+            compute([(*index, place) for place in left])
     return out

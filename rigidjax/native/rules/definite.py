@@ -14,7 +14,7 @@ from .. import nests
 from ..analysis import expanded, rule
 from ..builder import I64, Value, int64
 from ..emitter import Emitter
-from ..memory import Held
+from ..memory import Held, View
 
 # Rows up to which elimination in registers is as good.
 _FEW = 5
@@ -29,13 +29,13 @@ def _positive_solve(em: Emitter, equation, H, b):
     n, z = H.shape[0], em.copied(b, dtype)
     factors = _Factors(em, H, dtype)
     with factors.rows() as (k, i, factor):
-        factors.subtract(z, (i,), factor, em.memory.read(z, (k,)))
+        taken = em.lanes.mul(dtype, factor, em.memory.read(z, (k,)))
+        rest = em.lanes.sub(dtype, em.memory.read(z, (i,)), taken)
+        em.memory.write(z, (i,), rest)
     factors.scale(z, (n,), lambda x, inverse: em.lanes.mul(dtype, x, inverse))
     with em.loop(n) as turn:
         k = em.builder.sub(int64(n - 1), turn)
-        known = em.memory.read(z, (k,))
-        with _span(em, int64(0), k) as i:
-            factors.subtract(z, (i,), em.memory.read(factors.A, (k, i)), known)
+        factors.subtract(z, factors.row(factors.A, k), em.memory.read(z, (k,)), int64(0), k)
     factors.release()
     return em.settled(z)
 
@@ -49,8 +49,9 @@ def _inverse_root(em: Emitter, equation, H):
     lanes, memory = em.lanes, em.memory
     out = em.copied(em.constant(np.eye(n, dtype=dtype)), dtype)
     factors = _Factors(em, H, dtype)
-    with factors.rows() as (k, i, factor), _span(em, int64(0), _after(em, k)) as j:
-        factors.subtract(out, (i, j), factor, memory.read(out, (k, j)))
+    with factors.rows() as (k, i, factor):
+        target, source = (factors.row(out, at) for at in (i, k))
+        factors.subtract(target, source, factor, int64(0), _after(em, k))
 
     def worst(total, index):
         inverse = memory.read(factors.inverses, index)
@@ -96,16 +97,31 @@ class _Factors:
                 memory.write(self._column, (i,), memory.read(self.A, (i, k)))
             with _span(em, below, last) as i:
                 factor = lanes.mul(dtype, memory.read(self._column, (i,)), inverse)
-                with _span(em, below, _after(em, i)) as j:
-                    self.subtract(self.A, (i, j), factor, memory.read(self._column, (j,)))
+                row = self.row(self.A, i)
+                self.subtract(row, self._column, factor, below, _after(em, i))
                 memory.write(self.A, (i, k), factor)
                 yield k, i, factor
 
-    def subtract(self, x, index, a, b):
-        """A product from an entry."""
-        lanes, memory = self.em.lanes, self.em.memory
-        rest = lanes.sub(self.dtype, memory.read(x, index), lanes.mul(self.dtype, a, b))
-        memory.write(x, index, rest)
+    def row(self, x, k):
+        """A row of a matrix."""
+        return View(x.buffer, x.shape[1:], x.strides[1:], self.em.memory.position(x, (k, 0)))
+
+    def subtract(self, x, y, factor, first, last):
+        """`factor * y` from `x`, the entries from `first` to before `last`, four at a time."""
+        build, lanes, memory = self.em.builder, self.em.lanes, self.em.memory
+
+        def entries(places):
+            pairs = [[memory.read(line, (j,)) for line in (x, y)] for j in places]
+            for j, (one, other) in zip(places, pairs, strict=True):
+                rest = lanes.sub(self.dtype, one, lanes.mul(self.dtype, factor, other))
+                memory.write(x, (j,), rest)
+
+        blocks = build.and_(build.sub(last, first), int64(-4))
+        single = build.add(first, blocks)
+        with _span(self.em, first, single, 4) as j:
+            entries([build.add(j, int64(k)) for k in range(4)])
+        with _span(self.em, single, last) as j:
+            entries([j])
 
     def scale(self, x, shape, function):
         """Entries by a function of them and of the inverse that belongs to their row."""
@@ -124,7 +140,7 @@ def _after(em, k):
 
 
 @contextlib.contextmanager
-def _span(em: Emitter, first: Value, last: Value) -> Iterator[Value]:
+def _span(em: Emitter, first: Value, last: Value, step: int = 1) -> Iterator[Value]:
     """A loop from `first` to below `last`, which may be none; gives the number."""
     build = em.builder
     before = build.block
@@ -136,6 +152,6 @@ def _span(em: Emitter, first: Value, last: Value) -> Iterator[Value]:
     build.cbranch(build.icmp_signed("<", k, last), body, after)
     build.position_at_end(body)
     yield k
-    k.add_incoming(_after(em, k), build.block)
+    k.add_incoming(build.add(k, int64(step)), build.block)
     build.branch(head)
     build.position_at_end(after)

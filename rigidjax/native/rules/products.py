@@ -48,7 +48,7 @@ def reduced(em, x, axes, dtype, function, start):
                 total = one if total is None else function(dtype, total, one)
             out[index] = start(dtype) if total is None else total
         return out
-    out = em.memory.allocate(rest, dtype)
+    x, out = em.in_memory(x, dtype), em.memory.allocate(rest, dtype)
     with em.indices(rest) as index:
 
         def step(total, turn):
