@@ -59,7 +59,8 @@ def stacked(values: Sequence[ArrayLike]) -> Array:
         known = jax.device_put(rows)  # `jnp.asarray` compiles a program for each shape
     if not traced:
         return known
-    return known.at[np.array(traced)].set(jnp.stack([values[k] for k in traced]))
+    rest = jnp.stack([values[k] for k in traced])
+    return known.at[np.array(traced)].set(rest, unique_indices=True)
 
 
 def each(function: Callable[..., Any], *rows: Any) -> Any:

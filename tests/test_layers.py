@@ -7,7 +7,8 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 # From the lowest to the highest; parts of one row know each other.
 LAYERS = (
     ("annotations",),
-    ("sums", "reflections", "gather_scatter", "meshes", "checks", "interrupts", "results", "state"),
+    ("sums", "cross_product", "reflections", "gather_scatter", "garbage")
+    + ("meshes", "checks", "interrupts", "results", "state"),
     ("native",),
     ("linalg", "laws", "signal", "refilled"),
     ("rotations",),

@@ -146,7 +146,8 @@ class NullSpace(AbstractNullSpace):
         if self.rates == "body":
             return nu
         free, rows = free_bodies(self.mechanics), rows_of_free(self.mechanics)[:, -3:]
-        return nu.at[rows].set(jax.vmap(turn)(poses.rotations[free], nu[rows]))
+        turned = jax.vmap(turn)(poses.rotations[free], nu[rows])
+        return nu.at[rows].set(turned, unique_indices=True)
 
     def coordinate_rates(self, y, twists):
         _, a = self.layout.poses(split_chart(y)[0])

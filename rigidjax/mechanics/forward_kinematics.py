@@ -157,7 +157,9 @@ def tree_poses(
             found = group.over(lambda joint, r: joint.coordinates(r), poses)
             k = group.joint.num_translations if count else 0
             whole = jax.lax.stop_gradient(own[:, k] - found[:, k]) / (2 * jnp.pi)
-            turns = turns.at[np.array(group.indices)].set(2 * jnp.pi * jnp.round(whole))
+            turns = turns.at[np.array(group.indices)].set(
+                2 * jnp.pi * jnp.round(whole), unique_indices=True
+            )
         parts.append(_steps(group, poses, sign < 0))
         where.append(bodies)
     free = free_bodies(mechanics)

@@ -38,7 +38,7 @@ def alignments(mechanics: SystemMechanics, places) -> Float[Array, " J"]:
     ]
     order = np.array([j for group in mechanics.groups for j in group.indices], int)
     found = jnp.ones(len(mechanics.system.closing_names), mechanics.masses.dtype)
-    return found.at[order].set(jnp.concatenate(values)) if values else found
+    return found.at[order].set(jnp.concatenate(values), unique_indices=True) if values else found
 
 
 def by_joint(mechanics: SystemMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:

@@ -140,7 +140,11 @@ class SystemMechanics(eqx.Module):
         found = self.angles(poses, self.tracked)
         turns = jax.lax.stop_gradient(angles - found)
         turns = 2 * jnp.pi * jnp.round(turns / (2 * jnp.pi))
-        return Poses(poses.positions, poses.rotations, poses.turns.at[tracked].set(turns))
+        return Poses(
+            poses.positions,
+            poses.rotations,
+            poses.turns.at[tracked].set(turns, unique_indices=True),
+        )
 
     def angles(self, poses: Poses, followed: Sequence[int]) -> Float[Array, " k"]:
         """Angles of these joints, rad."""
@@ -275,8 +279,8 @@ class SystemMechanics(eqx.Module):
             n, m, _ = on_child.shape
             block = jnp.zeros((n, m, self.num_bodies + 1, 6), on_child.dtype)
             k = np.arange(n)
-            block = block.at[k, :, np.array(group.parents)].set(on_parent)
-            block = block.at[k, :, np.array(group.children)].set(on_child)
+            block = block.at[k, :, np.array(group.parents)].set(on_parent, unique_indices=True)
+            block = block.at[k, :, np.array(group.children)].set(on_child, unique_indices=True)
             blocks.append(block[:, :, :-1].reshape(n * m, self.num_bodies, 6))
         if self.system.constraints and not trees_only:
             blocks.append(self.other_jacobian(t, places))

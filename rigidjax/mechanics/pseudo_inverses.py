@@ -127,7 +127,7 @@ def pseudo_inverse(
     for rows, columns in blocks.stacks():
         part = A[rows[:, :, None], columns[:, None]]
         inverses = _each(in_kernels, part, _at_cutoff(cutoff))
-        P = P.at[columns[:, :, None], rows[:, None]].set(inverses)
+        P = P.at[columns[:, :, None], rows[:, None]].set(inverses, unique_indices=True)
     return P
 
 
@@ -210,9 +210,9 @@ def _decomposed(J, blocks):
     for of_part, columns in blocks.stacks():
         part = J[of_part[:, :, None], columns[:, None]]
         inverses, rows, own_fixed = _each(_by_reflections, part, _by_lapack)
-        P = P.at[columns[:, :, None], of_part[:, None]].set(inverses)
+        P = P.at[columns[:, :, None], of_part[:, None]].set(inverses, unique_indices=True)
         motions.append(jnp.where(own_fixed[:, :, None], 0.0, rows))
-        fixed = fixed.at[columns].set(own_fixed.astype(J.dtype))
+        fixed = fixed.at[columns].set(own_fixed.astype(J.dtype), unique_indices=True)
     return P, motions, fixed
 
 
@@ -267,7 +267,8 @@ def _turned(blocks, matrices, A):
     if blocks is None:
         return small_product(matrices[0], A)
     for own, (_, columns) in zip(matrices, blocks.stacks(), strict=True):
-        A = A.at[columns].set(jnp.einsum("kij,kj...->ki...", own, A[columns]))
+        turned = jnp.einsum("kij,kj...->ki...", own, A[columns])
+        A = A.at[columns].set(turned, unique_indices=True)
     return A
 
 

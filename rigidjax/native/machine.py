@@ -23,7 +23,7 @@ _PASSES = (
 )  # fmt: skip
 _FAST_PASSES = ("simplify_cfg",)
 # Part of the name of code on disk: to be changed with what `Code` does.
-_VERSION = "6"
+_VERSION = "7"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
@@ -122,6 +122,7 @@ def _passed(text, machine, names):
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.slp_vectorization = False
+    options.loop_unrolling = False  # of 5,600 lines it makes 20,000, and no faster code
     builder = llvm.create_pass_builder(machine, options)
     passes = llvm.create_new_module_pass_manager() if names else builder.getModulePassManager()
     for name in names:

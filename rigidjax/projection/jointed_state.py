@@ -52,8 +52,8 @@ def jointed_state(
         name = "" if j is None else system.joints[j].name
         if name in given:
             of_coordinates, of_rates = model.layout.rows_of(body)
-            q = q.at[of_coordinates].set(given[name][0])
-            nu = nu.at[of_rates].set(given[name][1])
+            q = q.at[of_coordinates].set(given[name][0], unique_indices=True)
+            nu = nu.at[of_rates].set(given[name][1], unique_indices=True)
     return _decoded(model, q, nu)
 
 

@@ -1,8 +1,8 @@
 r"""The algebra of SO(3): skew matrices, quaternion products, exponential, logarithm, dexp.
 
 All but the cross product is written out in scalar components: a small matrix product costs more
-than its arithmetic. Quaternions have the scalar part first and are multiplied as Hamilton does. Functions
-take single vectors; use `jax.vmap` for many.
+than its arithmetic. Quaternions have the scalar part first and are multiplied as Hamilton does.
+Functions take single vectors; use `jax.vmap` for many.
 """
 
 import jax.numpy as jnp

@@ -1,5 +1,7 @@
 """The cross product: values, derivatives, batches, kernels."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +49,7 @@ def test_kernels(count):
         turned = jax.vmap(cross, (0, None))(u, v)
         return cross(turned, u + 1.0), cross(jnp.array([0.0, 0.0, 1.0]), v), jnp.sum(turned, 0)
 
-    kernel = native.jit(function)
+    kernel: Any = native.jit(function)
     assert kernel.why_not(u, V) == []
     for actual, expected in zip(kernel(u, V), function(u, V), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-13, atol=1e-13)

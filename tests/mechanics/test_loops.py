@@ -3,6 +3,7 @@
 import functools
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -206,6 +207,28 @@ def test_loops_that_share_no_joint_are_independent(connected):
     assert np.abs(loops.matrix[outside]).max() < 1e-15
     # Hexagons of three freedoms, and the pendulum.
     assert system.num_dof == 10
+
+
+def test_derivatives_through_several_loops():
+    """Reverse mode against forward mode, and against differences; XLA's program and a kernel."""
+    bodies, joints = _rings(2, True)
+    system = rj.System(bodies, joints, [rj.Gravity((0, -9.81, 0))])
+
+    def squares(point):
+        changed = eqx.tree_at(lambda s: s.joints[3].point, system, point)
+        model = rj.NullSpace(changed)
+        y = model.chart(changed.reference_state())
+        return sum(jnp.sum(x**2) for x in jax.tree.leaves(model.vector_field(0.0, y, None)))
+
+    point = jnp.asarray(joints[3].point)
+    along = jnp.array([0.3, -0.2, 0.1])
+    forward = jax.jit(lambda x: jax.jvp(squares, (x,), (along,))[1])(point)
+    for function in (jax.jit(jax.grad(squares)), rj.native.jit(jax.grad(squares))):
+        assert abs(function(point) @ along - forward) < 1e-9 * abs(forward)
+    value = jax.jit(squares)
+    h = 1e-4
+    slope = (value(point + h * along) - value(point - h * along)) / (2 * h)
+    assert abs(slope - forward) < 1e-5 * abs(forward)
 
 
 def test_what_couples_loops_makes_them_one():

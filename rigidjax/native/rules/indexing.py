@@ -371,32 +371,63 @@ def _scatter(em, equation, x, indices, updates):
     out: Any = x
     out = writable(em, x, dtype) if in_memory else out.copy()
     mask = em.mask if out is x else None
-    if in_memory and window.is_known:
-        return _scattered_windows(em, equation, window, out, updates, window_axes, combine, mask)
+    if in_memory:
+        changed = _at_known_places if window.is_known else _at_any_places
+        changed(em, equation, window, out, updates, window_axes, combine, mask)
+        return out if out.size > em.largest else em.settled(out)
     updates = em.registers(updates)
     for index in np.ndindex(updates.shape):
         start, inside = window.at(tuple(index[k] for k in scatter_axes), not clip)
+        if not inside:
+            continue
         offset = [0] * x.ndim
         for axis, k in zip(window_axes, d.update_window_dims, strict=True):
             offset[axis] = index[k]
-        at, value = _moved(em, start, offset), updates[index]
-        if is_known(inside) and not inside:
-            continue
-        if not in_memory:
-            at = tuple(int(i) for i in at)
-            out[at] = value if combine is None else combine(dtype, out[at], value)
-            continue
-        position = lanes.value(_position(em, out, at), np.int64)
+        at, value = tuple(int(i) for i in _moved(em, start, offset)), updates[index]
+        out[at] = value if combine is None else combine(dtype, out[at], value)
+    return out
+
+
+def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
+    """Change parts of an array whose places are known at run time only."""
+    p, dtype = equation.params, _dtype(equation)
+    own = p["dimension_numbers"].update_window_dims
+    others = [k for k in range(updates.ndim) if k not in own]
+    clip = p["mode"] == GatherScatterMode.CLIP
+    batch, part = (tuple(updates.shape[k] for k in ks) for ks in (others, own))
+
+    def put(begin, place, within):
+        (start, inside), index, offset = begin, [0] * updates.ndim, [0] * out.ndim
+        for ks, numbers in ((others, place), (own, within)):
+            for k, number in zip(ks, numbers, strict=True):
+                index[k] = number
+        for axis, number in zip(axes, within, strict=True):
+            offset[axis] = number
+        at = em.lanes.value(_position(em, out, _moved(em, start, offset)), np.int64)
+        value = em.entry(updates, tuple(index))
         if combine is not None:
-            value = combine(dtype, em.memory.read_at(out, position), value)
+            value = combine(dtype, em.memory.read_at(out, at), value)
         allowed = em.both(mask, inside)
         allowed = None if allowed is None or is_known(allowed) else allowed
-        em.memory.write_at(out, position, value, allowed)
-    return out if in_memory is False or out.size > em.largest else em.settled(out)
+        em.memory.write_at(out, at, value, allowed)
+
+    if updates.size <= _MANY:
+        for place in np.ndindex(batch):
+            begin = window.at(place, not clip)
+            for within in np.ndindex(part):
+                put(begin, place, within)
+        return
+    updates = em.in_memory(updates, dtype)
+    if math.prod(batch) > 1:
+        window.in_memory()
+    with em.indices(batch) as place:
+        begin = window.at(place, not clip)
+        with em.indices(part) as within:
+            put(begin, place, within)
 
 
-def _scattered_windows(em, equation, window, out, updates, axes, combine, mask):
-    """Updates whose places are known: each is a part of the array."""
+def _at_known_places(em, equation, window, out, updates, axes, combine, mask):
+    """Change parts of an array whose places are known."""
     p, dtype = equation.params, _dtype(equation)
     own = p["dimension_numbers"].update_window_dims
     others = [k for k in range(updates.ndim) if k not in own]
@@ -425,7 +456,6 @@ def _scattered_windows(em, equation, window, out, updates, axes, combine, mask):
             for axis, index in sorted(zip(others, place, strict=True), reverse=True):
                 part = taken(em, part, axis, index)
             put(View(out.buffer, shape, strides, int(targets[place])), part)
-    return out if out.size > em.largest else em.settled(out)
 
 
 @rule("sort")
