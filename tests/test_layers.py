@@ -7,8 +7,10 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 # From the lowest to the highest; parts of one row know each other.
 LAYERS = (
     ("annotations",),
-    ("sums", "cross_product", "reflections", "gather_scatter", "garbage")
-    + ("meshes", "checks", "interrupts", "results", "state"),
+    (
+        "sums", "cross_product", "reflections", "gather_scatter", "garbage", "meshes", "checks",
+        "interrupts", "results", "state",
+    ),
     ("native",),
     ("linalg", "laws", "signal", "refilled"),
     ("rotations",),
@@ -29,7 +31,7 @@ LAYERS = (
     ("ensembles",),
     ("plotting", "viewer"),
     ("cli", "__main__"),
-)
+)  # fmt: skip
 HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
 
 
