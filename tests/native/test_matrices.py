@@ -172,3 +172,57 @@ def test_positive_definite(n):
     alone = kernel(jnp.asarray(H[0]), jnp.asarray(b[0]))
     np.testing.assert_allclose(alone[0], x[0], rtol=bound)
     np.testing.assert_allclose(alone[1], W[0], rtol=bound, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", [float, complex, int], ids=lambda t: t.__name__)
+def test_products_with_long_sums(dtype):
+    """Several sums at a time, and those that are left; one column, and one row."""
+    rng = np.random.default_rng(1)
+
+    def numbers(*shape):
+        x = rng.integers(-9, 9, shape) + (
+            1j * rng.integers(-9, 9, shape) if dtype is complex else 0
+        )
+        return jnp.asarray(x, dtype)
+
+    A, B, C, x = numbers(3, 20, 40), numbers(40, 19), numbers(3, 40, 8), numbers(40)
+
+    def function(A, B, C, x):
+        return (
+            A @ B,
+            A @ C,
+            A @ x,
+            x @ B,
+            B.T @ x,
+            jnp.einsum("kij,kjl->il", A, C),
+            A[0] @ C[0, :, :3],
+        )
+
+    kernel = native.jit(function)
+    assert kernel.why_not(A, B, C, x) == []  # pyright: ignore[reportFunctionMemberAccess]
+    expected = function(*map(np.asarray, (A, B, C, x)))
+    for found, wanted in zip(kernel(A, B, C, x), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    batch = jax.vmap(kernel, (0, None, None, None))(jnp.stack([A, -A]), B, C, x)
+    np.testing.assert_array_equal(batch[1][1], -np.asarray(expected[1]))
+
+
+def test_arrays_written_at_run_time():
+    """Large parts and many of them; some outside, combined with what is there."""
+
+    def function(k, a):
+        large, rows = jnp.zeros((30, 70)), jnp.arange(40) + k
+        return (
+            large.at[k].set(a[0]),
+            large.at[k + 29].set(a[0], mode="drop"),
+            large.at[rows].add(a, mode="drop"),
+            large.at[rows, 3].max(a[:, 1], mode="clip"),
+        )
+
+    a = jnp.sin(jnp.arange(40.0 * 70)).reshape(40, 70)
+    kernel = native.jit(function)
+    batch = jax.vmap(kernel, (0, None))(jnp.array([0, 2, 5]), a)
+    for n, k in enumerate((0, 2, 5)):
+        for found, member, wanted in zip(kernel(k, a), batch, function(k, a), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-15)
+            np.testing.assert_allclose(member[n], wanted, rtol=1e-15)
