@@ -16,6 +16,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
+from .sums import in_front
+
 _p = Primitive("cross_product")
 
 
@@ -56,11 +58,7 @@ def _to_shape(x, shape):
 
 
 def _batched(vectors, dims):
-    moved = [
-        jnp.expand_dims(x, 0) if dim is None else jnp.moveaxis(x, dim, 0)
-        for x, dim in zip(vectors, dims, strict=True)
-    ]
-    return _p.bind(*moved), 0
+    return _p.bind(*in_front(vectors, dims)), 0
 
 
 _p.def_impl(jax.jit(_written_out))

@@ -8,6 +8,7 @@ Small stacks are the faster for a reduction. Which is which is not known when a 
 
 import functools
 import operator
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -115,12 +116,16 @@ def _to_shape(factors, shape, full):
     return jnp.broadcast_to(functools.reduce(operator.mul, factors), shape)
 
 
-def _batched(factors, dims, *, axis):
-    moved = [
-        jnp.expand_dims(f, 0) if dim is None else jnp.moveaxis(f, dim, 0)
-        for f, dim in zip(factors, dims, strict=True)
+def in_front(arrays: Sequence[Array], dims: Sequence[int | None]) -> list[Array]:
+    """Members of a batch with their axis first; one entry where an array has none."""
+    return [
+        jnp.expand_dims(x, 0) if dim is None else jnp.moveaxis(x, dim, 0)
+        for x, dim in zip(arrays, dims, strict=True)
     ]
-    return _p.bind(*moved, axis=axis + 1), 0
+
+
+def _batched(factors, dims, *, axis):
+    return _p.bind(*in_front(factors, dims), axis=axis + 1), 0
 
 
 _p.def_impl(jax.jit(_for_cpu, static_argnames="axis"))

@@ -168,7 +168,10 @@ def test_blocks_are_decomposed_by_themselves(rng):
             size = max(1.0, float(jnp.max(jnp.abs(expected))))
             assert error(actual, expected) < round_off(1000) * size
     weight = jnp.asarray(rng.normal(size=12))
-    sums = lambda J, H: weight @ ConstrainedEquations(J, H, blocks).solve(H[0], J[:, 1])[1]  # noqa: E731
+
+    def sums(J, H):
+        return weight @ ConstrainedEquations(J, H, blocks).solve(H[0], J[:, 1])[1]
+
     reverse = jax.jit(jax.grad(sums, (0, 1)))(J, H)
     change = jax.jvp(sums, (J, H), (along, jnp.ones_like(H)))[1]
     expected = jnp.sum(reverse[0] * along) + jnp.sum(reverse[1])
