@@ -10,7 +10,7 @@ from jaxtyping import PyTree
 
 from ..native.backend import LARGE, LARGE_IMPLICIT, checked_name, chosen
 from ..solvers.evaluations import base_solver
-from .traced_solve import expose_closure, traced_solve
+from .traced_solve import traced_solve
 
 
 class AnyMode(diffrax.AbstractAdjoint):
@@ -38,15 +38,6 @@ class AnyMode(diffrax.AbstractAdjoint):
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
         """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
         solve, inputs = traced_solve(kwargs, self.checkpoints)
-        if solve.closes_over_tracers():
-            # A vector field such as `lambda t, y, args: theta * y` hides what it depends on.
-            solve, inputs = traced_solve(expose_closure(kwargs), self.checkpoints)
-            if solve.closes_over_tracers():
-                raise ValueError(
-                    "`AnyMode` cannot see what an event or a projection closes over while it is "
-                    "traced. Pass such values through `args` or in an Equinox module, or choose "
-                    "one of diffrax's adjoints."
-                )
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
         most = LARGE_IMPLICIT if implicit else LARGE
         solve.asked = self.backend

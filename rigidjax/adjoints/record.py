@@ -28,7 +28,7 @@ class Record(NamedTuple):
     states: PyTree[Array]  # at the start of every segment
 
 
-_SAVE_Y = diffrax.SubSaveAt(t1=True).fn
+SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
 def is_recordable(kwargs: Tree) -> bool:
@@ -41,7 +41,7 @@ def is_recordable(kwargs: Tree) -> bool:
         and type(subs) is diffrax.SubSaveAt
         and subs.steps == 0
         and not subs.t0
-        and subs.fn is _SAVE_Y
+        and subs.fn is SAVE_Y
     )
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 import diffrax
 import equinox as eqx
@@ -10,21 +10,38 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jaxtyping import PyTree
 
 from .. import refilled
 from ..garbage import nothing_collected
 from ..native.backend import Backend, chosen
 from ..results import failures_kept
+from ..signal import Piece, Signal, signals_of, with_signals
 from ..solvers import unrolled
 from ..solvers.evaluations import explicit_evaluations
 from ..solvers.structure.base import ModelTerm
 from ..solvers.terms import AbstractDAETerm, unwrapped
 from ..solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
+from .record import SAVE_Y
 from .reverse import cotangents as reverse_cotangents, is_supported
 
 
 def traced_solve(kwargs, checkpoints):
     """The traced solve, and its inputs, differentiable ones first."""
+    solve, inputs = _traced(_with_saving_exposed(kwargs), checkpoints)
+    if solve.closes_over_tracers():
+        # A vector field such as `lambda t, y, args: theta * y` hides what it depends on.
+        solve, inputs = _traced(_with_field_exposed(_with_saving_exposed(kwargs)), checkpoints)
+        if solve.closes_over_tracers():
+            raise ValueError(
+                "`AnyMode` cannot see what an event or a projection closes over while it is "
+                "traced. Pass such values through `args` or in an Equinox module, or choose one of "
+                "diffrax's adjoints."
+            )
+    return solve, inputs
+
+
+def _traced(kwargs, checkpoints):
     arrays, static = eqx.partition(kwargs, eqx.is_array)
     leaves, treedef = jax.tree.flatten(arrays)
     inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in leaves)
@@ -35,34 +52,53 @@ def traced_solve(kwargs, checkpoints):
     return solve, [*primals, *others]
 
 
-def expose_closure(kwargs):
-    """The same arguments with what functions (the vector field, those of `SaveAt(fn=...)`, which
-    diffrax wraps in a closure over the direction of time) close over as arrays of a pytree.
+def _with_saving_exposed(kwargs):
+    """The same arguments with what functions of `SaveAt(fn=...)` close over as arrays of a pytree.
+
+    diffrax wraps all of them in a closure over the direction of time.
     """
     state, args = kwargs["init_state"], kwargs["args"]
-    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
+
+    def exposed(sub):
+        if not isinstance(sub, diffrax.SubSaveAt) or sub.fn is SAVE_Y:
+            return sub
+        function = eqx.filter_closure_convert(sub.fn, state.tprev, state.y, args)
+        return eqx.tree_at(lambda sub: sub.fn, sub, function)
+
+    is_sub = lambda x: isinstance(x, diffrax.SubSaveAt)  # noqa: E731
+    return {**kwargs, "saveat": jax.tree.map(exposed, kwargs["saveat"], is_leaf=is_sub)}
+
+
+class _ExposedField(eqx.Module):
+    """A vector field with all that it depends on as arrays, signals as such among them."""
+
+    signals: Sequence[Signal | Piece]
+    field: Callable[..., PyTree]
+
+    def __call__(self, t, y, args):
+        pieces = [s.piece(t) if isinstance(s, Signal) else s for s in self.signals]
+        return self.field(pieces, t, y, args)
+
+
+def _with_field_exposed(kwargs):
+    """The same arguments with what the vector field closes over as arrays of a pytree."""
+    state, args, terms = kwargs["init_state"], kwargs["args"], kwargs["terms"]
+    if isinstance(unwrapped(terms)[0], AbstractDAETerm | ModelTerm):
         raise ValueError(
             "`AnyMode` cannot see what the functions of a model, a `MassMatrixTerm` or an "
             "`ImplicitTerm` close over while it is traced. Pass such values through `args` or in "
             "an Equinox module, or choose one of diffrax's adjoints."
         )
+    signals = signals_of(terms)
 
-    def exposed(function):
-        return eqx.filter_closure_convert(function, state.tprev, state.y, args)
+    def field(pieces, t, y, args):
+        each = iter(pieces)
+        return rate(with_signals(terms, lambda _: next(each)), t, y, args)
 
-    saveat = eqx.tree_at(
-        lambda saveat: [sub.fn for sub in _sub_saveats(saveat)],
-        kwargs["saveat"],
-        replace_fn=exposed,
-    )
+    pieces = [signal.piece(state.tprev) for signal in signals]
+    exposed = eqx.filter_closure_convert(field, pieces, state.tprev, state.y, args)
     # In the direction of integration: what diffrax wraps around a term to run backwards is gone.
-    terms = diffrax.ODETerm(exposed(functools.partial(rate, kwargs["terms"])))
-    return {**kwargs, "terms": terms, "saveat": saveat}
-
-
-def _sub_saveats(saveat):
-    is_sub = lambda x: isinstance(x, diffrax.SubSaveAt)  # noqa: E731
-    return [sub for sub in jax.tree.leaves(saveat.subs, is_leaf=is_sub) if is_sub(sub)]
+    return {**kwargs, "terms": diffrax.ODETerm(_ExposedField(signals, exposed))}
 
 
 class TracedSolve:

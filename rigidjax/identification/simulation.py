@@ -11,7 +11,6 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..adjoints.any_mode import AnyMode
 from ..projection import AbstractProjection
-from ..signal import signals_of
 from ..simulate.arguments import checked_solver, step_control
 
 
@@ -73,12 +72,11 @@ class Simulation(eqx.Module):
     def forward(self, model: Any) -> "Simulation":
         """With the fastest adjoint for tangents of a model's runs, if none is chosen.
 
-        That of kernels for explicit steps. The others, and those that end at samples of signals,
-        have parts that no kernel can be made of or that close over what is differentiated.
+        That of kernels for explicit steps.
         """
         if self.adjoint is not None or self.backend != "auto":
             return self
-        kernels = isinstance(self.solver, diffrax.AbstractERK) and not signals_of(model)
+        kernels = isinstance(self.solver, diffrax.AbstractERK)
         return dataclasses.replace(self, adjoint=AnyMode() if kernels else diffrax.ForwardMode())
 
     @property

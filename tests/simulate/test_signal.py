@@ -105,6 +105,40 @@ def test_steps_end_at_samples_and_jumps_have_exact_derivatives():
         np.testing.assert_allclose(reverse(at), J, rtol=1e-11, atol=1e-11)
 
 
+class Scaled(eqx.Module):
+    """A signal times what a function closes over."""
+
+    signal: rj.Signal
+    factor: Any
+
+    def __call__(self, t, R, omega):
+        return self.factor() * self.signal(t)
+
+
+@pytest.mark.exhaustive(but=("True",))
+@pytest.mark.parametrize("closes", [False, True])
+def test_steps_see_pieces_where_functions_close_over_what_is_traced(closes):
+    """diffrax wraps what is saved in a closure over the direction of time."""
+
+    @jax.jit
+    def run(scale):
+        def factor():
+            return scale if closes else 2.0
+
+        signal = rj.Signal(TS, about_axis(X), "hold")
+        saveat = diffrax.SaveAt(ts=jnp.array([0.4, 1.1]), fn=lambda t, y, args: y)
+        moment = Scaled(signal, factor)
+        model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, INERTIA), moment=moment))
+        sol = rj.simulate(model, rj.State(), 1.1, saveat=saveat, solver=diffrax.Dopri5())
+        return jax.vmap(model.decode)(sol.ts, sol.ys).angular_velocity[-1, 0, 2], sol.stats
+
+    expected = 2.0 * integral("hold", 1.1) / INERTIA
+    (omega, stats), (by_scale, _) = jax.jvp(run, (2.0,), (1.0,))
+    np.testing.assert_allclose(omega, expected, rtol=1e-12)
+    np.testing.assert_allclose(by_scale, expected / 2 if closes else 0.0, rtol=1e-12)
+    assert stats["num_steps"] < 30
+
+
 def test_equal_samples_with_delays_of_their_own():
     class Two(eqx.Module):
         first: rj.Signal

@@ -1,0 +1,63 @@
+"""Tangents of fits are kernels, and those of XLA's forward mode."""
+
+from typing import Any
+
+import diffrax
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.adjoints import traced_solve
+
+TS = np.linspace(0.0, 1.0, 6)
+STATE = rj.State(angular_velocity=(1.0, 2.0, 0.5))
+INERTIA = np.array([0.5, 0.4, 0.3])
+GYROSCOPE: Any = rj.Gyroscope()
+
+
+@pytest.fixture
+def backends(monkeypatch):
+    """Of all programs of solves, as they are chosen."""
+    seen, chosen = [], traced_solve.chosen
+
+    def noted(*args):
+        seen.append(chosen(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(traced_solve, "chosen", noted)
+    return seen
+
+
+def body(moment, scale=1.0):
+    return rj.NullSpace(rj.FixedPointBody(scale * INERTIA, moment=moment))
+
+
+def fitted(model, data, parameters, **options):
+    return rj.identify(model, data, parameters, state0=STATE, horizons=(1.0,), **options)
+
+
+def inertia_of(experiment: Any):
+    return experiment.model.system.inertia
+
+
+def gain_of(experiment: Any):
+    return experiment.model.system.moment.gain
+
+
+def test_a_fit_with_a_measured_torque(rng, backends):
+    torque = rj.Signal(np.linspace(0.0, 1.0, 9), rng.normal(size=(9, 3)), "hold")
+    run = rj.simulate(body(torque), STATE, 1.0, ts=TS)
+    rates = np.asarray(run.states.angular_velocity[:, 0])
+    data = rj.Measurements(TS, {GYROSCOPE: rates + 0.01 * rng.normal(size=(6, 3))})
+    parameters = (
+        rj.Parameter("J", inertia_of, rj.identification.Positive()),
+        rj.Parameter("gain", gain_of),
+    )
+    how = {"solver": diffrax.Bosh3(), "rtol": 1e-6, "atol": 1e-6}
+    by_xla = fitted(body(torque, 1.1), data, parameters, adjoint=diffrax.ForwardMode(), **how)
+    backends.clear()
+    fit = fitted(body(torque, 1.1), data, parameters, **how)
+    assert len(backends) > 1 and set(backends) == {"native"}
+    np.testing.assert_allclose(fit.values, by_xla.values, rtol=1e-8)
+    std = [by_xla.std[label] for label in fit.labels]
+    np.testing.assert_allclose([fit.std[label] for label in fit.labels], std, rtol=1e-7)
