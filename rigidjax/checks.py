@@ -230,7 +230,7 @@ def as_leaf(value: Any) -> Array:
     return value if isinstance(value, jax.Array) else jax.device_put(np.array(value))
 
 
-def finite_leaf(value: ArrayInput, argument: str, *shapes: tuple[int, ...]) -> Array:
+def finite_leaf(value: ArrayInput | None, argument: str, *shapes: tuple[int, ...]) -> Array:
     """Finite numbers of one of `shapes`, see `float_array`, as a part of a module."""
     return as_leaf(finite(float_array(value, argument, *shapes), argument))
 

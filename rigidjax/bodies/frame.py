@@ -1,6 +1,7 @@
 """Frames on bodies, by name."""
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, finite_leaf
@@ -14,7 +15,8 @@ class Frame(eqx.Module):
 
     Give frames to `System(frames=...)`. Models then take their names where they take those of
     bodies: `jacobian` and its rate, `forward_kinematics`, `apply_impulse`; sensors stand in their
-    origin and measure in their axes, and forces act on them; `Solution.frames` has their poses.
+    origin and measure in their axes, forces act and joints are put there; `Solution.frames` has
+    their poses.
 
     **Arguments:**
 
@@ -65,10 +67,15 @@ class Frame(eqx.Module):
     def in_space(self, body: Body) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
         """Origin, (3,) m, and rotation matrix, frame to space, in the reference pose of its body.
 
-        So joints and springs are put there, whose points are space components in the reference
-        configuration.
+        Points and axes of joints and springs are such components (see `AbstractJoint`).
         """
         return self.at(body.position, euler_map(body.orientation))
+
+    def origin(self, body: Body) -> np.ndarray:
+        """The origin alone, of known values, on the host."""
+        w, *v = np.asarray(body.orientation)
+        p = np.asarray(self.point)
+        return np.asarray(body.position) + p + 2.0 * np.cross(v, w * p + np.cross(v, p))
 
     def at(
         self, x: Float[Array, "3"], R: Float[Array, "3 3"]

@@ -10,6 +10,7 @@ from ..forces import Gravity, Spring
 from ..formulations import AbstractFormulation
 from ..joints import AbstractJoint
 from ..mechanics import System
+from ..mechanics.joint_ends import known_origins, with_origins
 
 GROUND = -1
 
@@ -38,18 +39,22 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
         i = rows[name]
         return (rotations[i].T @ (np.asarray(point) - positions[i])).tolist()
 
+    ends = system.joined_bodies
+
     def joint_of(joint: AbstractJoint) -> dict[str, Any]:
+        joint = with_origins(joint, *known_origins(joint, system))
         first, second = joint.points()
         frame = np.asarray(joint.frame())
-        parent, child = rows[joint.parent], rows[joint.child]
+        of_parent, of_child = ends[joint.name]
+        parent, child = rows[of_parent], rows[of_child]
         return {
             "name": joint.name,
             "kind": type(joint).__name__,
             "parent": parent,
             "child": child,
-            "parent_point": on(joint.parent, first),
+            "parent_point": on(of_parent, first),
             "parent_frame": (rotations[parent].T @ frame).tolist(),
-            "child_point": on(joint.child, second),
+            "child_point": on(of_child, second),
             "child_frame": (rotations[child].T @ frame).tolist(),
         }
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite, vector_leaf
 from ..cross_product import cross
 from ..laws import as_law, check_shapes
 from ..linalg import inverse
@@ -49,8 +49,13 @@ class Relative(eqx.Module):
 class AbstractJoint(eqx.Module):
     r"""A joint between two bodies, `parent` and `child`, by name; `"ground"` is the inertial frame.
 
+    The name of a `Frame` stands for the body that it is on.
+
     Points and axes are given in space components in the reference configuration, the poses given to
-    the bodies. Constraints are zero there.
+    the bodies. Constraints are zero there. A point that is `None` is the origin of the frame that
+    is named, and moves with it: `point` of the one that is (of both, if they coincide), the fields
+    `parent_point` and `child_point` of the frame at that end. A system asks for `points` and
+    `frame` once they are known.
     """
 
     parent: eqx.AbstractVar[str]
@@ -63,6 +68,9 @@ class AbstractJoint(eqx.Module):
     # Whether its last three rates are the angular velocity of a rotation that is not restricted, in
     # components of the child's joint frame.
     turns_freely: ClassVar[bool] = False
+    # Whether motions depend on its point; one that they do not depend on, where the reaction is
+    # taken, is the origin if it is left out and no frame is named.
+    needs_point: ClassVar[bool] = True
     # Whether it leads from the inertial frame to the frame of the child, in its centre of mass.
     at_centre: ClassVar[bool] = False
 
@@ -90,6 +98,10 @@ class AbstractJoint(eqx.Module):
     def is_driven(self) -> bool:
         """Whether a function of time, the field `motion`, prescribes the coordinate."""
         return getattr(self, "motion", None) is not None
+
+    def check_points(self) -> Any:
+        """Raise `ValueError` if its points, known now that none is left out, cannot be these."""
+        return None
 
     def prescribed_coordinate(self, t: Float[Array, ""]) -> Float[Array, ""]:
         """What `motion` wants the coordinate of a driven joint to be."""
@@ -329,8 +341,15 @@ def unit(v: Vector) -> Vector:
     return v / jnp.sqrt(jnp.sum(v * v))
 
 
-def direction(value: ArrayInput, argument: str) -> Vector:
+def point_leaf(value: ArrayInput | None, argument: str) -> Any:
+    """A checked point (3,); `None` for one that is left out, which a system fills in."""
+    return None if value is None else vector_leaf(value, argument)
+
+
+def direction(value: ArrayInput | None, argument: str) -> Vector:
     """A checked axis (3,), space components, not zero; of any length."""
+    if value is None:
+        raise TypeError(f"`{argument}` is missing: a direction, (3,), space components.")
     rule = (
         lambda axis: (axis * axis).sum() > 0,
         f"`{argument}` must not be zero: it is the direction of an axis, space components.",

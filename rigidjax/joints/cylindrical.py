@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, vector_leaf
+from ..checks import ArrayInput
 from .base import (
     AbstractJoint,
     Relative,
@@ -20,6 +20,7 @@ from .base import (
     frame_of_axis,
     no_twist,
     per_rate,
+    point_leaf,
     tilt,
     unit,
 )
@@ -31,10 +32,10 @@ class Cylindrical(AbstractJoint):
     The coordinates are the displacement (m) and the angle (rad), zero in the reference
     configuration.
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
-    of any length but zero; `name`; `damping`,
-    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
-    a number for both coordinates or one each.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
+    `None`; `axis`, (3,), of any length but zero; `name`; `damping`, viscous, and `armature`, the
+    inertia of a rotor as the joint feels it, not negative, a number for both coordinates or one
+    each.
     **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
     """
 
@@ -54,8 +55,8 @@ class Cylindrical(AbstractJoint):
         self,
         parent: str,
         child: str,
-        point: ArrayInput,
-        axis: ArrayInput,
+        point: ArrayInput | None = None,
+        axis: ArrayInput | None = None,
         name: str | None = None,
         *,
         damping: ArrayInput = 0.0,
@@ -63,7 +64,7 @@ class Cylindrical(AbstractJoint):
     ):
         self.name = check_names("Cylindrical", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector_leaf(point, "Cylindrical(point=...)")
+        self.point = point_leaf(point, "Cylindrical(point=...)")
         self.axis = direction(axis, "Cylindrical(axis=...)")
         self.damping = per_rate(self, damping, "damping")
         self.armature = per_rate(self, armature, "armature")

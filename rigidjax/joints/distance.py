@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, check, vector_leaf
+from ..checks import ArrayInput, check
 from ..rotations.so3 import dot
-from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist
+from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist, point_leaf
 
 
 class Distance(AbstractJoint):
@@ -17,8 +17,8 @@ class Distance(AbstractJoint):
     There is no basis of its null space that is smooth everywhere, so that it always closes a loop:
     the child hangs on its other joint, or moves freely, and the rod is a constraint on top.
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `parent_point`, `child_point`,
-    (3,) m; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `parent_point`,
+    `child_point`, (3,) m, or `None`; `name`.
     **Errors:** `ValueError` for wrong shapes, coinciding points, a joint of a body with itself.
     """
 
@@ -36,20 +36,16 @@ class Distance(AbstractJoint):
         self,
         parent: str,
         child: str,
-        parent_point: ArrayInput,
-        child_point: ArrayInput,
+        parent_point: ArrayInput | None = None,
+        child_point: ArrayInput | None = None,
         name: str | None = None,
     ):
         self.name = check_names("Distance", parent, child, name)
         self.parent, self.child = parent, child
-        self.parent_point = vector_leaf(parent_point, "Distance(parent_point=...)")
-        start = self.parent_point
-        self.child_point = check(
-            vector_leaf(child_point, "Distance(child_point=...)"),
-            lambda point: ((point - start) ** 2).sum() > 0,
-            "`Distance(parent_point=..., child_point=...)` must be two different points; for "
-            "coinciding points use `Spherical`.",
-        )
+        self.parent_point = point_leaf(parent_point, "Distance(parent_point=...)")
+        self.child_point = point_leaf(child_point, "Distance(child_point=...)")
+        if self.parent_point is not None and self.child_point is not None:
+            self.child_point = self.check_points()
 
     @property
     def num_constraints(self) -> int:
@@ -62,6 +58,15 @@ class Distance(AbstractJoint):
     @property
     def constrains_length(self) -> tuple[bool, ...]:
         return (True,)
+
+    def check_points(self) -> Vector:
+        start = self.parent_point
+        return check(
+            self.child_point,
+            lambda point: ((point - start) ** 2).sum() > 0,
+            "`Distance(parent_point=..., child_point=...)` must be two different points; for "
+            "coinciding points use `Spherical`.",
+        )
 
     def points(self) -> tuple[Vector, Vector]:
         return self.parent_point, self.child_point

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, vector_leaf
+from ..checks import ArrayInput
 from .base import (
     AbstractJoint,
     Relative,
@@ -19,6 +19,7 @@ from .base import (
     direction,
     frame_of_axis,
     no_twist,
+    point_leaf,
     tilt,
     unit,
 )
@@ -30,8 +31,8 @@ class Planar(AbstractJoint):
     The coordinates are the two displacements along the first and second axis of the joint frame (m)
     and the angle about the normal (rad), zero in the reference configuration.
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m, of the child;
-    `normal`, (3,), of any length but zero; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
+    `None`, of the child; `normal`, (3,), of any length but zero; `name`.
     **Errors:** `ValueError` for wrong shapes, a zero normal, a joint of a body with itself.
     """
 
@@ -49,13 +50,13 @@ class Planar(AbstractJoint):
         self,
         parent: str,
         child: str,
-        point: ArrayInput,
-        normal: ArrayInput,
+        point: ArrayInput | None = None,
+        normal: ArrayInput | None = None,
         name: str | None = None,
     ):
         self.name = check_names("Planar", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector_leaf(point, "Planar(point=...)")
+        self.point = point_leaf(point, "Planar(point=...)")
         self.normal = direction(normal, "Planar(normal=...)")
 
     @property

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, vector_leaf
+from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .base import (
     AbstractJoint,
@@ -22,6 +22,7 @@ from .base import (
     motion_rate,
     no_twist,
     per_rate,
+    point_leaf,
     shifted,
     unit,
 )
@@ -36,11 +37,10 @@ class Prismatic(AbstractJoint):
     `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
     parameters): no degree of freedom is left, and the reaction includes the driving force.
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `axis`, (3,), of any length but
-    zero; `motion`, a function of time, or `None`; `point`, where the reaction is taken, (3,) m,
-    the origin if left out; `name`; `damping`,
-    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
-    N s/m and kg.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `axis`, (3,), of any
+    length but zero; `motion`, a function of time, or `None`; `point`, where the reaction is taken,
+    (3,) m, or `None`, the origin if there is no frame; `name`; `damping`, viscous, and `armature`,
+    the inertia of a rotor as the joint feels it, not negative, N s/m and kg.
     **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
     of a body with itself.
     """
@@ -57,6 +57,7 @@ class Prismatic(AbstractJoint):
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
+    needs_point: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class Prismatic(AbstractJoint):
         child: str,
         axis: ArrayInput,
         motion: Callable | None = None,
-        point: ArrayInput = (0.0, 0.0, 0.0),
+        point: ArrayInput | None = None,
         name: str | None = None,
         *,
         damping: ArrayInput = 0.0,
@@ -74,7 +75,7 @@ class Prismatic(AbstractJoint):
         self.parent, self.child = parent, child
         self.axis = direction(axis, "Prismatic(axis=...)")
         self.motion = checked_motion("Prismatic", motion)
-        self.point = vector_leaf(point, "Prismatic(point=...)")
+        self.point = point_leaf(point, "Prismatic(point=...)")
         self.damping = per_rate(self, damping, "damping")
         self.armature = per_rate(self, armature, "armature")
 

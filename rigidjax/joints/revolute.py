@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, vector_leaf
+from ..checks import ArrayInput
 from .base import (
     AbstractJoint,
     Relative,
@@ -23,6 +23,7 @@ from .base import (
     motion_rate,
     no_twist,
     per_rate,
+    point_leaf,
     tilt,
     unit,
     wrapped,
@@ -38,9 +39,9 @@ class Revolute(AbstractJoint):
     `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
     parameters): no degree of freedom is left, and the reaction includes the driving moment.
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
-    of any length but zero; `motion`, a function of time, or `None`; `name`; `damping`,
-    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
+    `None`; `axis`, (3,), of any length but zero; `motion`, a function of time, or `None`; `name`;
+    `damping`, viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
     N m s and kg m^2.
     **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
     of a body with itself.
@@ -63,8 +64,8 @@ class Revolute(AbstractJoint):
         self,
         parent: str,
         child: str,
-        point: ArrayInput,
-        axis: ArrayInput,
+        point: ArrayInput | None = None,
+        axis: ArrayInput | None = None,
         motion: Callable | None = None,
         name: str | None = None,
         *,
@@ -73,7 +74,7 @@ class Revolute(AbstractJoint):
     ):
         self.name = check_names("Revolute", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector_leaf(point, "Revolute(point=...)")
+        self.point = point_leaf(point, "Revolute(point=...)")
         self.axis = direction(axis, "Revolute(axis=...)")
         self.motion = checked_motion("Revolute", motion)
         self.damping = per_rate(self, damping, "damping")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, finite_leaf, vector_leaf
+from ..checks import ArrayInput, finite_leaf
 from ..rotations.guarded import arctan2_ratio
 from .base import (
     AbstractJoint,
@@ -25,6 +25,7 @@ from .base import (
     motion_rate,
     no_twist,
     per_rate,
+    point_leaf,
     tilt,
     unit,
     wrapped,
@@ -37,11 +38,10 @@ class Screw(AbstractJoint):
     The coordinate is the angle (rad), zero in the reference configuration; the displacement is
     `pitch` for each whole turn, and tells the whole turns (unless `pitch` is zero).
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis`, (3,),
-    of any length but zero; `pitch`, m per turn; `motion`, a function of time that prescribes the
-    coordinate, or `None`; `name`; `damping`,
-    viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
-    N m s and kg m^2.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
+    `None`; `axis`, (3,), of any length but zero; `pitch`, m per turn; `motion`, a function of time
+    that prescribes the coordinate, or `None`; `name`; `damping`, viscous, and `armature`, the
+    inertia of a rotor as the joint feels it, not negative, N m s and kg m^2.
     **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
     """
 
@@ -63,9 +63,9 @@ class Screw(AbstractJoint):
         self,
         parent: str,
         child: str,
-        point: ArrayInput,
-        axis: ArrayInput,
-        pitch: ArrayInput,
+        point: ArrayInput | None = None,
+        axis: ArrayInput | None = None,
+        pitch: ArrayInput | None = None,
         name: str | None = None,
         *,
         motion: Callable | None = None,
@@ -74,7 +74,7 @@ class Screw(AbstractJoint):
     ):
         self.name = check_names("Screw", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector_leaf(point, "Screw(point=...)")
+        self.point = point_leaf(point, "Screw(point=...)")
         self.axis = direction(axis, "Screw(axis=...)")
         self.pitch = finite_leaf(pitch, "Screw(pitch=...)", ())
         self.motion = checked_motion("Screw", motion)

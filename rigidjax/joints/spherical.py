@@ -6,9 +6,18 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, vector_leaf
+from ..checks import ArrayInput
 from ..rotations.so3 import exp, log
-from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist, turned
+from .base import (
+    AbstractJoint,
+    Relative,
+    Vector,
+    aligned,
+    check_names,
+    no_twist,
+    point_leaf,
+    turned,
+)
 
 
 class Spherical(AbstractJoint):
@@ -18,7 +27,8 @@ class Spherical(AbstractJoint):
     the child's joint frame, rad/s. The coordinates are the rotation vector of the relative rotation
     (not continuous beyond pi).
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
+    `None`; `name`.
     **Errors:** `ValueError` for wrong shapes, a joint of a body with itself.
     **Source:** Lang (67).
     """
@@ -33,10 +43,12 @@ class Spherical(AbstractJoint):
     closes_loops_only: ClassVar[bool] = False
     turns_freely: ClassVar[bool] = True
 
-    def __init__(self, parent: str, child: str, point: ArrayInput, name: str | None = None):
+    def __init__(
+        self, parent: str, child: str, point: ArrayInput | None = None, name: str | None = None
+    ):
         self.name = check_names("Spherical", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector_leaf(point, "Spherical(point=...)")
+        self.point = point_leaf(point, "Spherical(point=...)")
 
     @property
     def num_constraints(self) -> int:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, check, vector_leaf
+from ..checks import ArrayInput, check
 from ..cross_product import cross
 from ..rotations.matrix import product
 from ..rotations.so3 import exp
@@ -18,6 +18,7 @@ from .base import (
     check_names,
     direction,
     no_twist,
+    point_leaf,
     turned,
     unit,
 )
@@ -29,8 +30,8 @@ class Universal(AbstractJoint):
     The coordinates are the angles about `axis1`, fixed in the parent, and about `axis2`, fixed in
     the child, rad, zero in the reference configuration.
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, (3,) m; `axis1`,
-    `axis2`, (3,), orthogonal, of any length but zero; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
+    `None`; `axis1`, `axis2`, (3,), orthogonal, of any length but zero; `name`.
     **Errors:** `ValueError` for wrong shapes, zero or non-orthogonal axes, a joint of a body with
     itself.
     """
@@ -50,14 +51,14 @@ class Universal(AbstractJoint):
         self,
         parent: str,
         child: str,
-        point: ArrayInput,
-        axis1: ArrayInput,
-        axis2: ArrayInput,
+        point: ArrayInput | None = None,
+        axis1: ArrayInput | None = None,
+        axis2: ArrayInput | None = None,
         name: str | None = None,
     ):
         self.name = check_names("Universal", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector_leaf(point, "Universal(point=...)")
+        self.point = point_leaf(point, "Universal(point=...)")
         self.axis1 = direction(axis1, "Universal(axis1=...)")
         first = self.axis1
         self.axis2 = check(

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, vector_leaf
+from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .base import (
     AbstractJoint,
@@ -16,14 +16,15 @@ from .base import (
     check_names,
     columns,
     no_twist,
+    point_leaf,
 )
 
 
 class Weld(AbstractJoint):
     r"""A rigid connection: the bodies keep their relative pose of the reference configuration.
 
-    **Arguments:** `parent`, `child`, names of bodies or `"ground"`; `point`, where the reaction is
-    taken, (3,) m, the origin if left out; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, where the
+    reaction is taken, (3,) m, or `None`, the origin if there is no frame; `name`.
     **Errors:** `ValueError` for wrong shapes, a joint of a body with itself.
     """
 
@@ -35,17 +36,18 @@ class Weld(AbstractJoint):
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
     closes_loops_only: ClassVar[bool] = False
+    needs_point: ClassVar[bool] = False
 
     def __init__(
         self,
         parent: str,
         child: str,
-        point: ArrayInput = (0.0, 0.0, 0.0),
+        point: ArrayInput | None = None,
         name: str | None = None,
     ):
         self.name = check_names("Weld", parent, child, name)
         self.parent, self.child = parent, child
-        self.point = vector_leaf(point, "Weld(point=...)")
+        self.point = point_leaf(point, "Weld(point=...)")
 
     @property
     def num_constraints(self) -> int:

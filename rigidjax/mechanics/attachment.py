@@ -1,6 +1,6 @@
 """Joints of one kind, taken together, and how they are attached to bodies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import equinox as eqx
 import jax
@@ -8,11 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..bodies.frame import Frame
 from ..cross_product import cross
 from ..gather_scatter import stacked, take
 from ..joints import AbstractJoint, Relative
 from ..joints.base import renamed, replaced
 from ..rotations.matrix import product, relative, to_body, to_space
+from .joint_ends import mounts, with_origins
 
 
 class Poses(eqx.Module):
@@ -56,8 +58,10 @@ class JointGroup(eqx.Module):
     """Joints of one kind and their attachments: stacked, with a leading axis of n.
 
     `joint`, a joint whose leaves are stacked; `attachments`, joint points and frames in parents and
-    children, empty until they are `attached`. Static: `indices` in the system, `parents` and
-    `children`, rows of the bodies, and whether all of them close loops or none.
+    children, empty until they are `attached`, before which points that are left out are missing.
+    Static: `indices` in the system, `parents` and `children`, rows of the bodies, whether all of
+    them close loops or none, and `mounts`, names of the frames at parents and at children whose
+    origins points left out are, `None` without.
     """
 
     joint: AbstractJoint
@@ -66,6 +70,7 @@ class JointGroup(eqx.Module):
     parents: tuple[int, ...] = eqx.field(static=True)
     children: tuple[int, ...] = eqx.field(static=True)
     closes_loops: bool = eqx.field(static=True)
+    mounts: tuple[tuple[str, ...] | None, ...] = eqx.field(static=True)
 
     def over(self, function, *stacked):
         """`function(joint, *values)` for every joint of the group."""
@@ -91,9 +96,20 @@ class JointGroup(eqx.Module):
         return self.attachments[2]
 
     def attached(
-        self, positions: Float[Array, "L+1 3"], rotations: Float[Array, "L+1 3 3"]
+        self,
+        positions: Float[Array, "L+1 3"],
+        rotations: Float[Array, "L+1 3 3"],
+        frames: Sequence[Frame],
     ) -> "JointGroup":
-        """The same joints, attached to the bodies in this reference configuration."""
+        """The same joints, attached to the bodies and frames in this reference configuration."""
+        points = {frame.name: frame.point for frame in frames} if any(self.mounts) else {}
+
+        def origins(bodies, names):
+            if names is None:
+                return None
+            x, R = positions[np.array(bodies)], rotations[np.array(bodies)]
+            arms = jnp.stack([points[name] for name in names]).astype(x.dtype)
+            return x + jax.vmap(to_space)(R, arms)
 
         def on(bodies, points, frames):
             x, R = positions[np.array(bodies)], rotations[np.array(bodies)]
@@ -101,13 +117,20 @@ class JointGroup(eqx.Module):
             return arms, jax.vmap(relative)(R, frames)
 
         if self.joint.at_centre:
-            n = len(self.indices)
+            n, group = len(self.indices), self
             axes = jnp.broadcast_to(jnp.eye(3, dtype=positions.dtype), (n, 3, 3))
             of_both = 2 * (jnp.zeros(axes.shape[:2], axes.dtype), axes)
         else:
-            first, second, frame = self.over(lambda joint: (*joint.points(), joint.frame()))
+            at = [
+                origins(*end)
+                for end in zip((self.parents, self.children), self.mounts, strict=True)
+            ]
+            group = replaced(self, joint=with_origins(self.joint, *at))
+            first, second, frame = group.over(lambda joint: (*joint.points(), joint.frame()))
+            # Two frames need not coincide any more where one has been moved.
+            first = first if at[0] is None else at[0]
             of_both = *on(self.parents, first, frame), *on(self.children, second, frame)
-        return replaced(self, attachments=of_both)
+        return replaced(group, attachments=of_both)
 
     def member(self, rows: Sequence[int]) -> AbstractJoint:
         """Some of the joints, stacked."""
@@ -163,20 +186,26 @@ def placed(x_p, R_p, x_c, R_c, attachments, turns) -> Placement:
 
 
 def group_joints(
-    joints: Sequence[AbstractJoint], loops: Sequence[int], rows: dict[str, int]
+    joints: Sequence[AbstractJoint],
+    loops: Sequence[int],
+    rows: dict[str, int],
+    frames: Collection[str],
 ) -> list[JointGroup]:
     """Joints of the same kind and structure, together, not yet `attached`; loops last.
 
     **Arguments:** `joints`; `loops`, the indices of those that close loops; `rows`, of the bodies
-    by name, `"ground"` included.
+    by name, those of frames and `"ground"` included; `frames`, names.
     """
     kinds: dict[object, list[int]] = {}
     bare = [renamed(joint, "", "-", "-") for joint in joints]
+    at = [mounts(joint, frames) for joint in joints]
     for j, joint in enumerate(bare):
         arrays, rest = eqx.partition(joint, eqx.is_array)
         shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays))
         others = tuple(id(leaf) for leaf in jax.tree.leaves(rest))
-        kinds.setdefault((jax.tree.structure(joint), shapes, others, j in loops), []).append(j)
+        at_frames = tuple(name is not None for name in at[j])
+        kind = (jax.tree.structure(joint), shapes, others, j in loops, at_frames)
+        kinds.setdefault(kind, []).append(j)
     groups = []
     for indices in sorted(kinds.values(), key=lambda indices: indices[0] in loops):
         parts = [eqx.partition(bare[j], eqx.is_array) for j in indices]
@@ -185,5 +214,7 @@ def group_joints(
         parents = tuple(rows[joints[j].parent] for j in indices)
         children = tuple(rows[joints[j].child] for j in indices)
         closes = indices[0] in loops
-        groups.append(JointGroup(joint, (), tuple(indices), parents, children, closes))
+        names = zip(*(at[j] for j in indices), strict=True)
+        of_frames = tuple(None if None in own else own for own in names)
+        groups.append(JointGroup(joint, (), tuple(indices), parents, children, closes, of_frames))
     return groups

@@ -13,7 +13,6 @@ from jaxtyping import Array, Float
 from ..bodies.frame import Frame
 from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
 from ..gather_scatter import added, stacked, take
-from ..joints import AbstractJoint
 from ..joints.base import replaced
 
 
@@ -150,18 +149,17 @@ def group_forces(
     forces: Sequence[AbstractForce],
     names: Sequence[str],
     frames: Sequence[Frame],
-    joints: Sequence[AbstractJoint],
+    ends: dict[str, tuple[str, str]],
     kinds: dict[str, int],
 ) -> list[ForceGroup]:
     """Forces of the same kind and structure, together, not yet `attached`.
 
-    **Arguments:** `forces`; `names` of the bodies; `frames` and `joints` of the system; `kinds`,
-    the group that each joint is in, by its name.
+    **Arguments:** `forces`; `names` of the bodies; `frames` of the system; `ends`, the bodies
+    that each joint connects, and `kinds`, the group that it is in, by its name.
     """
     row = {name: i for i, name in enumerate(names)}
     mounted = {frame.name for frame in frames}
     row |= {frame.name: row[frame.body] for frame in frames}
-    ends = {joint.name: (joint.parent, joint.child) for joint in joints}
     members: dict[Any, list[AbstractForce]] = {}
     for force in forces:
         of_joints, all_ends = force.joint_names(), _ends(force, ends)

@@ -25,9 +25,8 @@ def loop_blocks(mechanics: "SystemMechanics") -> Blocks | None:
     def around(first, second):
         return paths[first] ^ paths[second]
 
-    joints = {
-        joint.name: around(index[joint.parent], index[joint.child]) for joint in system.joints
-    }
+    ends = system.joined_bodies.items()
+    joints = {name: around(index[parent], index[child]) for name, (parent, child) in ends}
     bodies = [
         (group.joint.num_constraints, around(parent, child))
         for group in mechanics.groups

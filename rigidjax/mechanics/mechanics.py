@@ -66,7 +66,8 @@ class SystemMechanics(eqx.Module):
         x, R = numbers.reference.position, jax.vmap(euler_map)(numbers.reference.orientation)
         self.reference = Bodies(self.masses, x, R, (False,) * len(x))
         poses = self.poses(x, R, jnp.zeros(0))
-        self.groups = [g.attached(poses.positions, poses.rotations) for g in numbers.joints]
+        at = poses.positions, poses.rotations, system.frames
+        self.groups = [group.attached(*at) for group in numbers.joints]
         self.lengths = characteristic_lengths(self.groups, self.masses, self.inertias)
         self.forces = self._attached(numbers.forces)
 

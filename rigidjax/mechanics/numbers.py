@@ -37,7 +37,9 @@ def numbers_of(system: System) -> Numbers:
     if len({inertia.ndim for inertia in inertias}) > 1:
         inertias = [inertia_tensor(inertia) for inertia in inertias]
     rows = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": system.num_bodies}
-    joints = group_joints(system.joints, system.topology.loops, rows)
+    rows |= {frame.name: rows[frame.body] for frame in system.frames}
+    frames = {frame.name for frame in system.frames}
+    joints = group_joints(system.joints, system.topology.loops, rows, frames)
     return Numbers(
         stacked([body.mass for body in system.bodies]),
         stacked(inertias),
@@ -53,7 +55,7 @@ def grouped_forces(
     """Forces on the bodies of a system, those of a kind together; `groups`, its joints."""
     names = [body.name for body in system.bodies]
     kinds = {system.joints[j].name: g for g, group in enumerate(groups) for j in group.indices}
-    return group_forces(forces, names, system.frames, system.joints, kinds)
+    return group_forces(forces, names, system.frames, system.joined_bodies, kinds)
 
 
 def gathered(system: System) -> tuple[System, Numbers | None]:

@@ -163,13 +163,13 @@ def _other_reactions(mechanics: SystemMechanics, t, places, lam) -> dict[str, An
     if not system.constraints:
         return out
     index = {body.name: i for i, body in enumerate(system.bodies)}
+    joined = system.joined_bodies
     G, R = mechanics.other_jacobian(t, places), places.poses.rotations
     start = 0
     for one in system.constraints:
         rows = slice(start, start + one.num_constraints)
         start = rows.stop
-        joints = [system.joints[system.joint_index(name)] for name in one.joint_names()]
-        names = [*one.body_names(), *(n for joint in joints for n in (joint.parent, joint.child))]
+        names = [*one.body_names(), *(body for j in one.joint_names() for body in joined[j])]
         bodies = tuple(name for name in dict.fromkeys(names) if name != "ground")
         at = np.array([index[name] for name in bodies])
         wrench = -jnp.tensordot(lam[rows], G[rows], 1)[at]

@@ -25,6 +25,7 @@ from ..joints import (
 from ..joints.base import is_default_name, renamed, replaced
 from ..laws import with_static_functions
 from ..state import State
+from .joint_ends import checked_points
 from .topology import Topology, draw, find_topology
 
 # Determinant of an inertia over its trace cubed, below which it counts as none about some axis.
@@ -41,7 +42,7 @@ class System(eqx.Module):
     **Arguments:**
 
     - `bodies`: one `Body` or a sequence of them, with different names.
-    - `joints`: joints between bodies by name, `"ground"` included, in the reference
+    - `joints`: joints between bodies by name, `"ground"` and `frames` included, in the reference
       configuration, the poses given to the bodies. Any order; joints beyond a spanning tree close
       loops. A second joint of the same kind between the same bodies that was given no name gets a
       number behind it. `Coupling`, `Constraint` and `VelocityConstraint` too, which are kept as
@@ -98,14 +99,15 @@ class System(eqx.Module):
         names = [body.name for body in bodies]
         if twice := doubled(names):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
-        for joint in joints:
-            for name in (joint.parent, joint.child):
-                if name != "ground":
-                    body_index(bodies, name)
         self.bodies = bodies
         self.frames = _checked_frames(frames, bodies)
+        for joint in joints:
+            if joint.at_centre:
+                body_index(bodies, joint.child)
+            self._check_ends(joint, (joint.parent, joint.child))
+        joints = tuple(checked_points(joint, self) for joint in joints)
         for force in forces:
-            self._check_ends(force)
+            self._check_ends(force, force.body_names())
             force.check_bodies(bodies)
         self.joints = _with_own_names(joints)
         given = [joint.name for joint in joints]
@@ -119,7 +121,7 @@ class System(eqx.Module):
                 force.check_joint(self.joints[self.joint_index(name)])
         self.forces = forces
         self.constraints = self._attached(tuple(constraints))
-        self.topology = find_topology(names, joints)
+        self.topology = find_topology(names, joints, frames)
         for j in self.topology.loops:
             if isinstance(self.joints[j], Free):
                 raise ValueError(
@@ -164,20 +166,25 @@ class System(eqx.Module):
         return tuple(one for one in self.constraints if isinstance(one, AbstractPositionConstraint))
 
     @property
+    def joined_bodies(self) -> dict[str, tuple[str, str]]:
+        """Names of the bodies of the parent and the child of each joint, by its name."""
+        of = {frame.name: frame.body for frame in self.frames}
+        ends = ((joint.name, joint.parent, joint.child) for joint in self.joints)
+        return {name: (of.get(one, one), of.get(two, two)) for name, one, two in ends}
+
+    @property
     def closing_names(self) -> tuple[str, ...]:
         """Names of all joints, then of all other constraints."""
         return tuple(item.name for item in (*self.joints, *self.constraints))
 
-    def _check_ends(self, force: AbstractForce) -> None:
-        """Raise unless the bodies and frames that a force names exist and are not on one body."""
-        names = force.body_names()
+    def _check_ends(self, item: AbstractForce | AbstractJoint, names: tuple[str, ...]) -> None:
+        """Raise unless the bodies and frames that it names exist and are not on one body."""
         rows = {
             name: self.located(name)[0] for name in names if name != "ground" or len(names) == 1
         }
         if len(set(rows.values())) < len(rows):
             raise ValueError(
-                f"A `{type(force).__name__}` acts between different bodies; {list(rows)} are on "
-                "one."
+                f"A `{type(item).__name__}` acts between different bodies; {list(rows)} are on one."
             )
 
     def _attached(self, constraints: tuple[AbstractConstraint, ...]):
@@ -279,8 +286,8 @@ class System(eqx.Module):
         for frame in self.frames:
             if frame.name == name:
                 return body_index(self.bodies, frame.body), frame
-        names = [*(body.name for body in self.bodies), *(frame.name for frame in self.frames)]
-        if self.frames and name not in names:
+        names = [item.name for item in (*self.bodies, *self.frames)] if self.frames else [name]
+        if name not in names:
             hint = did_you_mean(name, names, f" There are {names}.")
             raise ValueError(f"There is no body or frame called {name!r}.{hint}")
         return body_index(self.bodies, name), None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..bodies.frame import Frame
 from ..joints import AbstractJoint
 
 GROUND = -1
@@ -60,13 +61,16 @@ class Topology:
         return mask
 
 
-def find_topology(names: Sequence[str], joints: Sequence[AbstractJoint]) -> Topology:
+def find_topology(
+    names: Sequence[str], joints: Sequence[AbstractJoint], frames: Sequence[Frame] = ()
+) -> Topology:
     """Spanning trees, breadth first from the ground, then from the first body left.
 
     Joints are taken in their order; a joint between bodies that are connected already, and one that
     has no global basis of its null space, closes a loop.
     """
     index = {"ground": GROUND, **{name: i for i, name in enumerate(names)}}
+    index |= {frame.name: index[frame.body] for frame in frames}
     at: dict[int, list[int]] = {i: [] for i in index.values()}
     for j, joint in enumerate(joints):
         if not joint.closes_loops_only:

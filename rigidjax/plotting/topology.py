@@ -19,12 +19,13 @@ def plot_topology(system: System) -> "Figure":
     width = max(x for x, _ in places.values()) - min(x for x, _ in places.values()) + 2
     depth = 1 - min(y for _, y in places.values())
     index = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": GROUND}
+    ends = system.joined_bodies
     with style():
         figure = new_figure(min(16.0, 1.6 * width), min(20.0, 1.0 * depth + 0.6))
         ax = figure.add_subplot()
         for j, joint in enumerate(system.joints):
             loop = j in system.topology.loops
-            (x0, y0), (x1, y1) = places[index[joint.parent]], places[index[joint.child]]
+            (x0, y0), (x1, y1) = (places[index[name]] for name in ends[joint.name])
             color = PALETTE[1] if loop else PALETTE[0]
             ax.plot([x0, x1], [y0, y1], color=color, linestyle="--" if loop else "-", zorder=1)
             middle = (0.5 * (x0 + x1), 0.5 * (y0 + y1))

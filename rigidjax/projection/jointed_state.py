@@ -119,4 +119,4 @@ def _held(system, given, part) -> System:
             # Where it is held, nothing is left that a damper or a rotor would act on.
             joint = replaced(joint, motion=motion, damping=None, armature=None)
         joints.append(joint)
-    return System(system.bodies, (*joints, *system.constraints))
+    return System(system.bodies, (*joints, *system.constraints), (), system.frames)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import rigidjax as rj
+
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 
 
@@ -29,6 +31,17 @@ def test_the_joint_moves_alike_in_every_formulation(names):
     run = names["runs"]["Relative"]
     assert float(run.position_drift[-1]) < 1e-12
     assert abs(ends[0][0]) > 0.05
+
+
+def test_the_joint_takes_a_frame(names):
+    """Its point is the origin of a frame that it names."""
+    old, state = names["system"], names["state"]
+    joint = names["PointInPlane"]("ground", "foot", None, old.joints[0].normal)
+    foot = rj.Frame("foot", "ball", (0.0, 0.0, -0.3))
+    new = rj.System(old.bodies, [joint], old.forces, foot)
+    first, second = (rj.NullSpace(one) for one in (old, new))
+    y = first.encode(state)
+    np.testing.assert_allclose(second.vector_field(0.0, y), first.vector_field(0.0, y), atol=1e-14)
 
 
 def test_the_rotation_is_one(names):

@@ -113,8 +113,9 @@ def test_names_and_numbers_that_are_accepted():
     assert joint.name == "revolute arm-hand"
     assert joint.point.dtype == jnp.result_type(float)
     assert rj.Weld("ground", "arm", name="base").name == "base"
-    assert np.array_equal(rj.Weld("ground", "arm").point, P)
-    assert np.array_equal(rj.Prismatic("ground", "arm", Z).point, P)
+    arm = rj.Body("arm", 1.0, (1, 1, 1))
+    for one in (rj.Weld("ground", "arm"), rj.Prismatic("ground", "arm", Z)):
+        assert np.array_equal(rj.System(arm, [one]).joints[0].point, P)
     # The cosine of the angle of the axes, 5e-7, is within the tolerance; the frame is exact.
     frame = rj.Universal("a", "b", P, X, (5e-7, 0.0, 1.0)).frame()
     assert np.abs(frame.T @ frame - np.eye(3)).max() < 1e-15

@@ -1,0 +1,236 @@
+"""Joints between frames: as between points, and moving with the frames' origins."""
+
+import tomllib
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from joints import cases
+
+import rigidjax as rj
+from rigidjax.cli.case.inputs import Inputs
+from rigidjax.cli.case.model import read_model
+from rigidjax.cli.case.table import Table
+from rigidjax.io.mechanism import describe_mechanism
+from rigidjax.io.names import unknown_names
+from rigidjax.mechanics.mechanics import SystemMechanics
+from rigidjax.plotting.model_page import write_model_page
+from rigidjax.plotting.topology import plot_topology
+from rigidjax.rotations.euler_map import euler_map
+
+Z = (0.0, 0.0, 1.0)
+T = jnp.zeros(())
+TURNED = np.array([0.8, 0.0, 0.6, 0.0])
+ONE = rj.Body("one", 1.0, (0.1, 0.2, 0.2), (0.3, 0.1, -0.2), TURNED)
+TWO = rj.Body("two", 2.0, (0.3, 0.2, 0.2), (1.0, -0.4, 0.1))
+
+
+def frame(name, body, point):
+    """A frame with its origin there in the reference configuration."""
+    arm = np.asarray(point) - np.asarray(body.position)
+    return rj.Frame(name, body.name, np.asarray(euler_map(body.orientation)).T @ arm)
+
+
+def close(first, second, atol=1e-14):
+    first, second = (jax.tree.leaves(eqx.filter(tree, eqx.is_array)) for tree in (first, second))
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_allclose(a, b, rtol=atol, atol=atol * max(1.0, np.abs(b).max()))
+
+
+@pytest.fixture(scope="module")
+def four_bars():
+    """By points, and by frames: at the parent, the child, both, none of whose points is given."""
+    problem = rj.problems.four_bar(thickness=0.05)
+    old = problem.system
+    crank, coupler, rocker = old.bodies
+    pivot, pin, knee, end = (np.asarray(joint.point) for joint in old.joints)
+    frames = [
+        frame("pivot", crank, pivot), frame("tip", crank, pin), frame("start", coupler, pin),
+        frame("knee", coupler, knee), frame("end", rocker, end),
+    ]  # fmt: skip
+    names = [joint.name for joint in old.joints]
+    joints = [
+        rj.Revolute("ground", "pivot", None, Z, name=names[0]),
+        rj.Revolute("tip", "start", axis=Z, name=names[1]),
+        rj.Revolute("knee", "rocker", axis=Z, name=names[2]),
+        rj.Revolute("ground", "end", end, Z, name=names[3]),
+    ]
+    return problem.state0, old, rj.System(old.bodies, joints, old.forces, frames)
+
+
+def test_a_four_bar_by_frames_is_the_one_by_points(four_bars, tmp_path):
+    state, old, new = four_bars
+    assert repr(new).replace("knee ~ rocker", "coupler ~ rocker") == repr(old)
+    assert new.topology == old.topology and new.num_dof == 1
+
+    @eqx.filter_jit
+    def found(model, state):
+        y = model.encode(state)
+        return model.vector_field(T, y), model.reactions(T, y)
+
+    models = [rj.NullSpace(one) for one in (new, old)]
+    assert unknown_names(models[0]) == unknown_names(models[1])
+    first, second = (found(model, state) for model in models)
+    assert list(first[1]) == list(second[1])
+    close(first, second)
+    # What pictures are made of.
+    first, second = (describe_mechanism(one) for one in (new, old))
+    for a, b in zip(first["joints"], second["joints"], strict=True):
+        assert [a[key] for key in ("name", "kind", "parent", "child")] == [
+            b[key] for key in ("name", "kind", "parent", "child")
+        ]
+        for key in ("parent_point", "parent_frame", "child_point", "child_frame"):
+            np.testing.assert_allclose(a[key], b[key], atol=1e-14)
+    plot_topology(new)
+    write_model_page(models[0], tmp_path / "page.html")
+
+
+def test_couplings_and_starts_see_the_bodies(four_bars):
+    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
+    hinges = [rj.Revolute("ground", name, None, Z, name=name) for name in ("a", "b")]
+    gears = rj.System([ONE, TWO], [*hinges, rj.Coupling("a", "b", 2.0, name="gear")], (), frames)
+    model = rj.NullSpace(gears)
+    y = model.encode(gears.reference_state())
+    assert jax.eval_shape(lambda y: model.reactions(T, y)["gear"], y).bodies == ("one", "two")
+    _, old, new = four_bars
+    state = rj.jointed_state(new, {"revolute ground-crank": 0.2})
+    assert abs(state.orientation[0] @ old.bodies[0].orientation - np.cos(0.1)) < 1e-14
+    rj.NullSpace(old).encode(state)
+
+
+def test_a_double_pendulum_by_frames_runs_as_the_one_by_points():
+    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
+    ends = (("ground", "a", None), ("one", "b", None)), (
+        ("ground", "one", cases.POINT), ("one", "two", cases.POINT_2),
+    )  # fmt: skip
+    runs = []
+    for first, second in ends:
+        joints = [rj.Spherical(*first), rj.Revolute(*second, cases.AXIS)]
+        system = rj.System([ONE, TWO], joints, rj.Gravity((0.0, 0.0, -9.81)), frames)
+        runs.append(rj.simulate(rj.NullSpace(system), system.reference_state(), 0.2, dt=0.02))
+    assert runs[0].stats == runs[1].stats
+    close(runs[0].states, runs[1].states)
+
+
+def test_a_case_in_a_file():
+    text = """
+    joint = [{type = "Revolute", parent = "ground", child = "hook", axis = [0.0, 0.0, 1.0]}]
+    frame = [{name = "hook", body = "arm", point = [-0.4, 0.0, 0.0]}]
+    [[body]]
+    name = "arm"
+    mass = 1.3
+    inertia = [0.02, 0.06, 0.05]
+    position = [0.4, 0.0, 0.0]
+    """
+    model = read_model(Table(tomllib.loads(text), "case"), Inputs({}, {}, ())).formulation
+    (group,) = SystemMechanics(model.system).groups
+    np.testing.assert_allclose(group.child_point, [(-0.4, 0.0, 0.0)])
+
+
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_every_joint_is_at_the_origin_of_a_frame(kind):
+    def on(mount, *names):
+        made = cases.KINDS[kind](*names, name="j")
+        if mount:
+            fields = [f for f in ("point", "parent_point", "child_point") if hasattr(made, f)]
+            made = eqx.tree_at(lambda j: [getattr(j, f) for f in fields], made,
+                               [None] * len(fields))  # fmt: skip
+        return made
+
+    both = kind == "Distance"
+    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)][: 1 + both]
+
+    @jax.jit
+    def attached(system):
+        return [group.attachments for group in SystemMechanics(system).groups]
+
+    for names in (("a", "b"),) if both else (("a", "two"), ("two", "a"), ("ground", "a")):
+        given = ["one" if n == "a" else "two" if n == "b" else n for n in names]
+        system = rj.System([ONE, TWO], [on(True, *names)], (), frames)
+        close(attached(system), attached(rj.System([ONE, TWO], [on(False, *given)])))
+
+
+def test_joints_are_stacked(four_bars):
+    """Those at one frame of a kind, and whether they are at one end or at both."""
+    counts = [len(group.indices) for group in SystemMechanics(four_bars[2]).groups]
+    assert sorted(counts) == [1, 1, 1, 1]
+    balls = [rj.Spherical("ground", "a"), rj.Spherical("one", "b", name="two")]
+    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
+    (group,) = SystemMechanics(rj.System([ONE, TWO], balls, (), frames)).groups
+    assert group.mounts == (None, ("a", "b"))
+    np.testing.assert_allclose(group.child_point, [one.point for one in frames])
+
+
+def test_derivatives_by_the_origins_of_frames(four_bars):
+    """Of rates of a double pendulum and of a closed loop, one at a time and many at once."""
+    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
+    joints = [rj.Spherical("ground", "a"), rj.Revolute("one", "b", None, cases.AXIS)]
+    tree = rj.System([ONE, TWO], joints, rj.Gravity((0.0, 0.0, -9.81)), frames)
+    for system, k in ((tree, 1), (four_bars[2], 3)):
+        model = rj.NullSpace(system)
+        y = model.encode(system.reference_state())
+
+        def rates(point, model=model, y=y, k=k):
+            moved = eqx.tree_at(lambda m: m.system.frames[k].point, model, point)
+            return moved.vector_field(T, y)[-moved.num_rates :]
+
+        point = system.frames[k].point
+        steps = 1e-5 * np.concatenate([np.eye(3), -np.eye(3)])
+        ahead, behind = jnp.split(jax.jit(jax.vmap(rates))(point + steps), 2)
+        differences = (ahead - behind).T / 2e-5
+        forward, reverse = jax.jit(lambda p: (jax.jacfwd(rates)(p), jax.jacrev(rates)(p)))(point)
+        assert np.abs(forward).max() > 0.1
+        np.testing.assert_allclose(forward, differences, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(reverse, forward, rtol=1e-11, atol=1e-11)
+
+
+def test_a_tool_on_a_flange():
+    """Its reaction is taken in the origin of the flange; a flange moved from the tool is open."""
+    tool = rj.Body("tool", 2.0, (0.1, 0.1, 0.1), (0.5, 0.1, -0.2))
+    arm = rj.Body("arm", 1.0, (0.1, 0.1, 0.1), (0.1, 0.0, 0.0))
+    at = np.array([0.3, 0.0, 0.0])
+    frames = [frame("flange", arm, at), frame("mount", tool, at)]
+    joints = [rj.Weld("ground", "arm"), rj.Weld("flange", "mount", name="glue")]
+    system = rj.System([arm, tool], joints, rj.Gravity((0.0, 0.0, -10.0)), frames)
+    np.testing.assert_array_equal(system.joints[0].point, np.zeros(3))
+    model = rj.NullSpace(system)
+    state = system.reference_state()
+    reaction = model.reactions(T, model.encode(state))["glue"]
+    np.testing.assert_allclose(reaction.force, [0, 0, 20], atol=1e-13)
+    np.testing.assert_allclose(reaction.moment, np.cross(tool.position - at, [0, 0, 20]),
+                               atol=1e-13)  # fmt: skip
+    moved = eqx.tree_at(lambda s: s.frames[0].point, system, frames[0].point + 0.01)
+    with pytest.raises(ValueError, match="violate the joint 'glue'"):
+        rj.NullSpace(moved).encode(state)
+    closed = rj.consistent_state(moved, state)
+    np.testing.assert_allclose(closed.position[1] - state.position[1], 0.01, atol=1e-14)
+
+
+def test_messages():
+    bodies, frames = [ONE, TWO], [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
+
+    def refused(joint, match):
+        with pytest.raises(ValueError, match=match):
+            rj.System(bodies, [joint], (), frames)
+
+    apart = np.linalg.norm(np.subtract(cases.POINT, cases.POINT_2))
+    refused(rj.Weld("a", "c"), r"no body or frame called 'c'. There are \['one', 'two', 'a', 'b'")
+    refused(rj.Weld("a", "one"), r"`Weld` acts between different bodies; \['a', 'one'\] are on one")
+    refused(rj.Spherical("a", "b"), rf"origins of \['a', 'b'\], which are {apart:.3g} m apart .*"
+            "Move a body or a frame, or give `point`")  # fmt: skip
+    refused(rj.Revolute("one", "two", None, Z, name="pin"), "The joint 'pin' needs `point`, .* is "
+            r"the origin of a frame only where one is named; got \['one', 'two'\]")  # fmt: skip
+    refused(rj.Distance("one", "b", None, Z), "needs `parent_point`")
+    frames.append(rj.Frame("centre", "two"))
+    refused(rj.Distance("centre", "one", None, TWO.position), "two different points")
+    refused(rj.Free("a"), "no body called 'a'")
+    with pytest.raises(TypeError, match=r"`Revolute\(axis=...\)` is missing: a direction"):
+        rj.Revolute("a", "two")
+    with pytest.raises(TypeError, match=r"`Screw\(pitch=...\)` must be real numbers; got None"):
+        rj.Screw("a", "two", axis=Z)
+    # Of traced values nothing is known.
+    moved = eqx.filter_jit(lambda p: rj.System(bodies, [rj.Spherical("a", "b")], (), [
+        eqx.tree_at(lambda f: f.point, frames[0], p), frames[1]]))(jnp.zeros(3))  # fmt: skip
+    assert moved.joints[0].point is None
