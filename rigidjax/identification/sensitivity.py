@@ -88,7 +88,8 @@ def sensitivity(
     - `mode`: `"forward"`, `"reverse"`, or `None` to choose by the counts.
     - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
       Its `adjoint` has to serve the mode; `None` for `rj.AnyMode()`, but `diffrax.ForwardMode()` in
-      forward mode with implicit or structure-preserving steps.
+      forward mode with Radau methods, diffrax's implicit ones and, with joints,
+      structure-preserving steps but those on groups.
 
     **Returns:** a `Sensitivity`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
