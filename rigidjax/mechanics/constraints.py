@@ -185,8 +185,8 @@ def loop_gradient(mechanics: SystemMechanics, t, poses: Poses, places) -> LoopGr
     moving = Screws(screws(mechanics, poses, places, at), at)
     _, units = mechanics.split(mechanics.units)
     scale = rate_lengths(mechanics)
-    J = loop_jacobian(mechanics, t, places, moving)
-    return LoopGradient(moving, J * scale / units[:, None], units, scale, loop_blocks(mechanics))
+    J = loop_jacobian(mechanics, t, places, moving) * scale * (1 / units)[:, None]
+    return LoopGradient(moving, J, units, scale, loop_blocks(mechanics))
 
 
 @eqx.filter_jit

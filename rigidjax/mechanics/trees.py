@@ -339,31 +339,45 @@ def generalised_forces(mechanics: "SystemMechanics", poses: Poses, moving: Screw
     return short_sum(moving.columns, total, axis=1)
 
 
+def _distinct(masks: np.ndarray) -> np.ndarray:
+    """Where each mask is set, in order, with as many places for all: others make up for fewer."""
+    most = max(masks.sum(axis=1), default=0)
+    return np.sort(np.argsort(~masks, axis=1, kind="stable")[:, :most], axis=1)
+
+
 def loop_jacobian(mechanics: "SystemMechanics", t, places, moving: Screws) -> Float[Array, "m f"]:
     r"""Gradient $J = G\,T$ of the constraints of the loops on the minimal velocities."""
-    ancestors = mechanics.system.topology.ancestors
-    mask = np.concatenate([ancestors, np.zeros((1, len(ancestors)), bool)])[:, owners(mechanics)]
-    at = jnp.concatenate([moving.centres, jnp.zeros((1, 3), moving.centres.dtype)])
+    ancestors, owner = mechanics.system.topology.ancestors, owners(mechanics)
+    paths = np.concatenate([ancestors, np.zeros((1, len(ancestors)), bool)])[:, owner]
     rows = []
     for group, place in zip(mechanics.groups, places, strict=True):
         if not group.closes_loops:
             continue
         G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
-        n, m, _ = G.shape
+        # What both bodies hang on moves them alike.
+        signs = paths[list(group.children)] - paths[list(group.parents)].astype(float)
+        around = _distinct(signs != 0)
+        signs = np.take_along_axis(signs, around, axis=1)
 
-        def on(G, place, centre):
-            def one(row):
-                force = to_space(place.frame, row[:3])
-                moment = to_space(place.frame, row[3:])
-                return jnp.concatenate([force, moment + cross(place.point - centre, force)])
+        def on(G, place, signs, at, columns):
+            def in_space(row):
+                return jnp.concatenate([to_space(place.frame, x) for x in (row[:3], row[3:])])
 
-            return jax.vmap(one)(G)
+            def slip(sign, at, column):
+                v, w = column[:3], column[3:]
+                return sign * jnp.concatenate([v + cross(w, place.point - at), w])
 
-        part = jnp.zeros((n, m, moving.columns.shape[0]), G.dtype)
-        for bodies, sign in ((group.children, 1.0), (group.parents, -1.0)):
-            wrenches = jax.vmap(on)(G, place, take(at, bodies))
-            block = (wrenches.reshape(n * m, 6) @ moving.columns.T).reshape(n, m, -1)
-            part = part + sign * block * jnp.asarray(mask[list(bodies)], G.dtype)[:, None]
+            return small_product(jax.vmap(in_space)(G), jax.vmap(slip)(signs, at, columns).T)
+
+        n, k = around.shape
+        columns = take(moving.columns, around.ravel()).reshape(n, k, 6)
+        at = take(moving.centres, owner[around.ravel()]).reshape(n, k, 3)
+        part = jax.vmap(on)(G, place, jnp.asarray(signs, G.dtype), at, columns)
+        m = part.shape[1]
+        if k != len(owner):
+            whole = jnp.zeros((n, m, len(owner)), G.dtype)
+            joint, row, _ = np.ogrid[:n, :m, :k]
+            part = whole.at[joint, row, around[:, None]].set(part, unique_indices=True)
         rows.append(part.reshape(n * m, -1))
     if mechanics.system.constraints:
         G = mechanics.other_jacobian(t, places)

@@ -6,6 +6,7 @@ nearly so for the second. `rules` has one function for each primitive.
 """
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,24 +32,27 @@ from .builder import I64, Builder, Value, int64
 from .complex import DType, Number
 from .functions import Functions
 from .lanes import POINTER, Lanes, is_known
-from .memory import Buffer, Held, Index, Memory, View, row_major
+from .memory import Buffer, Held, Index, Memory, Rows, View, row_major
 
 
 class Emitter:
     """Emits programs at the end of a builder's block.
 
     **Arguments:** `builder`; `width`, number of lanes; `workspace`, an LLVM pointer to the memory
-    of the kernel, whose size is `memory.bytes` at the end.
+    of the kernel, whose size is `memory.bytes` at the end; `row`, numbers of an array that are
+    computed at once where there is one lane.
 
     **Attributes:** `largest`, entries up to which an array of the program that is being emitted is
     held in registers (known ones are up to `REGISTERS`).
     """
 
-    def __init__(self, builder: Builder, width: int, workspace: Value):
+    def __init__(self, builder: Builder, width: int, workspace: Value, row: int = 1):
         self.builder, self.largest = builder, REGISTERS
         self.lanes = Lanes(builder, width)
         self.functions = Functions(self.lanes)
         self.memory = Memory(self.lanes, workspace)
+        arithmetic = self.lanes, self.functions.lanes
+        self.row = Rows(self.memory, arithmetic, row if width == 1 else 1)
         # Lanes whose memory may change; `None` for all.
         self.mask: Number | None = None
         self._last_uses: dict[Any, Any] = {}
@@ -242,6 +246,9 @@ class Emitter:
             if a.shape
         ]
         target, *sources = nests.joined_axes([out, *large])
+        if nests.has_rows(self, target, sources):
+            self._map_rows(function, target, sources, arrays)
+            return out
         with self.indices(target.shape) as index:
             rows = iter(sources)
             numbers = [
@@ -250,6 +257,23 @@ class Emitter:
             ]
             self.memory.write(target, index, function(*numbers))
         return out
+
+    def _map_rows(self, function, target, sources, arrays):
+        """Several numbers of the last axis at once."""
+        row = self.row
+        single = [None if a.shape else self.entry(a, ()) for a in arrays]
+        with row.in_place_of_lanes():
+            single = [x if x is None or is_known(x) else self.lanes.splat(x) for x in single]
+        *outer, last = target.shape
+        with self.indices(tuple(outer)) as index, nests.parts_of_row(self, last) as first:
+            rows = iter(sources)
+            numbers = []
+            for a, x in zip(arrays, single, strict=True):
+                if a.shape:
+                    own = next(rows)
+                    x = row.read(own, (*index, first), own.strides[-1] == 0)
+                numbers.append(x)
+            row.write(target, (*index, first), function(*numbers))
 
     def copied(
         self, x: Held, dtype: DType, into: View | None = None, mask: Number | None = None
@@ -304,8 +328,10 @@ class Emitter:
 
     def chosen(self, dtype: DType, condition: Number, yes: Held, no: Held) -> Held:
         """One array in the lanes in which a condition holds, another in the others."""
-        dtype = np.dtype(dtype)
-        return self.map(lambda a, b: self.lanes.select(dtype, condition, a, b), dtype, yes, no)
+        dtype, which = np.dtype(dtype), np.empty((), object)
+        which[()] = condition
+        select = functools.partial(self.lanes.select, dtype)
+        return self.map(select, dtype, which, yes, no, kinds=[np.dtype(np.bool_), dtype, dtype])
 
     @contextlib.contextmanager
     def masked(self, mask: Number | None) -> Iterator[None]:

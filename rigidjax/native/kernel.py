@@ -62,7 +62,9 @@ class Kernel:
 
     def _emitted(self, parts: Parts | None) -> str:
         module = ir.Module("rigidjax")
-        size = emit_block(module, self.closed, self.signature, self.width, parts)
+        size = emit_block(
+            module, self.closed, self.signature, self.width, parts, row=best_width()
+        )
         _emit_handler(module, self.closed, self.signature, self.width, size, parts is not None)
         return str(module)
 
@@ -100,9 +102,9 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
 @np.errstate(all="ignore")  # of what is known: infinities and NaN are numbers like others
 def emit_block(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
-    parts: Parts | None = None,
+    parts: Parts | None = None, row: int = 1,
 ) -> int:  # fmt: skip
-    """Emit `block`, for all members that follow if there are `parts`.
+    """Emit `block`, for all members that follow if there are `parts`; `row` as in `Emitter`.
 
     Returns the bytes of memory that it needs.
     """
@@ -116,7 +118,7 @@ def emit_block(
     start = function.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    em = Emitter(builder, width, workspace)
+    em = Emitter(builder, width, workspace, row)
     sources = [_at(builder, inputs, k) for k in range(len(closed.in_avals))]
     targets = [_at(builder, outputs, k) for k in range(len(closed.out_avals))]
     if parts is None:

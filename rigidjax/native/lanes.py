@@ -6,6 +6,7 @@ sparse Jacobian or a loop counter costs nothing at run time. As with JAX's symbo
 with a known zero is zero, whatever the other factor.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, TypeGuard
@@ -19,6 +20,8 @@ from .complex import Complex, DType, Pair, is_complex, part_dtype
 I1, I8 = ir.IntType(1), ir.IntType(8)
 POINTER = ir.PointerType()
 _CONTRACT = ("contract",)
+# Terms from which on they are not added one after the other.
+_LONG_SUM = 12
 _UNKNOWN = (ir.Value, Pair)
 # Of the types of numbers seen: whether those are known.
 _KNOWN: dict[type, bool] = {}
@@ -48,14 +51,17 @@ def is_known(x: object) -> TypeGuard[int | np.number]:
 
 
 class Lanes:
-    """Emits arithmetic on vectors of `width` lanes at the end of a builder's block."""
+    """Emits arithmetic on vectors of `width` lanes at the end of a builder's block.
+
+    The width may change (see `memory.Rows`).
+    """
 
     def __init__(self, builder: Builder, width: int, flags: tuple[str, ...] = _CONTRACT):
         self.builder, self.width = builder, width
         self.flags = flags
         self.complex = Complex(self)
-        self._types: dict[ir.Type, ir.Type] = {}
-        self._constants: dict[tuple[np.dtype, bytes], ir.Constant] = {}
+        self._types: dict[tuple[ir.Type, int], ir.Type] = {}
+        self._constants: dict[tuple[np.dtype, bytes, int], ir.Constant] = {}
 
     # Types and constants.
 
@@ -66,9 +72,10 @@ class Lanes:
     def vector(self, element: ir.Type) -> ir.Type:
         if self.width == 1:
             return element
-        if element not in self._types:
-            self._types[element] = ir.VectorType(element, self.width)
-        return self._types[element]
+        key = element, self.width
+        if key not in self._types:
+            self._types[key] = ir.VectorType(element, self.width)
+        return self._types[key]
 
     def value(self, x: Any, dtype: DType) -> Any:
         """A number as an LLVM value (or a pair), the same in all lanes if it is known."""
@@ -77,7 +84,7 @@ class Lanes:
         if not is_known(x):
             return x
         number = np.asarray(x).astype(dtype)
-        key = number.dtype, number.tobytes()
+        key = number.dtype, number.tobytes(), self.width
         if key not in self._constants:
             self._constants[key] = self._constant(number)
         return self._constants[key]
@@ -154,6 +161,15 @@ class Lanes:
         if _is_float(dtype):
             return self.builder.fadd(a, b, flags=self.flags)
         return self.builder.or_(a, b) if _is_bool(dtype) else self.builder.add(a, b)
+
+    def sum(self, dtype: DType, terms: list[Any]) -> Any:
+        """Their sum; of many, four at a time: each addition waits for one of its own before."""
+        chains = 4 if len(terms) >= _LONG_SUM else 1
+        add = functools.partial(self.add, dtype)
+        first = [
+            functools.reduce(add, terms[k::chains], np.dtype(dtype).type(0)) for k in range(chains)
+        ]
+        return functools.reduce(add, first)
 
     def sub(self, dtype, a, b):
         if is_complex(dtype):

@@ -5,9 +5,11 @@ most reshapes move no number. A buffer of a kernel's own holds W lanes for each 
 the other; a buffer that all lanes share (an input without a batch, a constant) holds one.
 """
 
+import contextlib
 import dataclasses
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -185,7 +187,7 @@ class Memory:
         if mask is not None:
             value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, at))
         for x, place in _parts_and_places(value, at, self._plus):
-            stored = self._as_stored(buffer, x)
+            stored = self.as_stored(buffer, x)
             address = self._address(buffer, place, stored.type)
             self.builder.store(stored, address, align=self._align(buffer))
 
@@ -215,7 +217,7 @@ class Memory:
         address = self._address(buffer, at, kind)
         value = self.builder.load(address, typ=kind, align=self._align(buffer))
         value = self.lanes.splat(value) if buffer.shared and self.lanes.width > 1 else value
-        return self._as_computed(buffer, value)
+        return self.as_computed(buffer, value)
 
     def _align(self, buffer):
         return part_dtype(buffer.dtype).itemsize
@@ -224,12 +226,14 @@ class Memory:
         at = int64(int(at)) if is_known(at) else at
         return self.builder.gep(buffer.pointer, [at], source_etype=kind)
 
-    def _as_stored(self, buffer, value):
+    def as_stored(self, buffer: Buffer, value: Value) -> Value:
+        """A number as it stands in memory."""
         if buffer.dtype != np.bool_:
             return value
         return self.builder.zext(value, self.lanes.vector(I8))
 
-    def _as_computed(self, buffer, value):
+    def as_computed(self, buffer: Buffer, value: Value) -> Value:
+        """The number that stands in memory so."""
         if buffer.dtype != np.bool_:
             return value
         return self.builder.trunc(value, self.lanes.vector(element_type(np.bool_)))
@@ -259,7 +263,7 @@ class Memory:
         build, width = self.builder, self.lanes.width
         stored = _stored_type(buffer.dtype)
         out = []
-        new = None if value is None else self._as_stored(buffer, value)
+        new = None if value is None else self.as_stored(buffer, value)
         for k in range(width):
             at = self.lanes.lane(positions, k)
             if not buffer.shared and width > 1:
@@ -274,8 +278,48 @@ class Memory:
                 one = build.select(self.lanes.lane(mask, k), one, old)
             build.store(one, address, align=self._align(buffer))
         if new is None:
-            return self._as_computed(buffer, self.lanes.gathered(out))
+            return self.as_computed(buffer, self.lanes.gathered(out))
         return None
+
+
+class Rows:
+    """Reads and writes `width` numbers that lie one behind the other, where there is one lane.
+
+    **Arguments:** `memory`; `arithmetic`, of which those numbers take the place of lanes.
+    """
+
+    def __init__(self, memory: Memory, arithmetic: tuple[Lanes, ...], width: int):
+        self.memory, self.arithmetic, self.width = memory, arithmetic, width
+
+    @contextlib.contextmanager
+    def in_place_of_lanes(self) -> Iterator[None]:
+        """Arithmetic, `read` and `write` are of rows, and `Memory`'s own must not be used."""
+        for lanes in self.arithmetic:
+            lanes.width = self.width
+        yield
+        for lanes in self.arithmetic:
+            lanes.width = 1
+
+    def read(self, view: View, index: Index, repeated: bool = False) -> Value:
+        """The numbers from an entry on; that of the entry again and again if `repeated`."""
+        address, lanes = self._address(view, index), self.memory.lanes
+        stored = _stored_type(view.buffer.dtype)
+        kind = stored if repeated else lanes.vector(stored)
+        align = view.buffer.dtype.itemsize
+        value = self.memory.builder.load(address, typ=kind, align=align)
+        return self.memory.as_computed(view.buffer, lanes.splat(value) if repeated else value)
+
+    def write(self, view: View, index: Index, value: Any) -> None:
+        """Set the numbers from an entry on."""
+        buffer = view.buffer
+        stored = self.memory.as_stored(buffer, self.memory.lanes.value(value, buffer.dtype))
+        address, align = self._address(view, index), buffer.dtype.itemsize
+        self.memory.builder.store(stored, address, align=align)
+
+    def _address(self, view, index):
+        at = self.memory.position(view, index)
+        at, kind = int64(int(at)) if is_known(at) else at, _stored_type(view.buffer.dtype)
+        return self.memory.builder.gep(view.buffer.pointer, [at], source_etype=kind)
 
 
 def _parts_and_places(value, at, plus):

@@ -1,15 +1,16 @@
 """Loops over the entries of arrays in memory: as few and as long ones as their strides allow."""
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
 
-from .builder import I64, int64
-from .complex import DType, Number
+from .builder import I64, Value, int64
+from .complex import DType, Number, is_complex
 from .lanes import I1, POINTER
 from .memory import Held, Index, View
 
@@ -56,6 +57,30 @@ def reordered(x: View, order: list[int]) -> View:
     """A view with its axes in another order."""
     shape, strides = (tuple(y[k] for k in order) for y in (x.shape, x.strides))
     return View(x.buffer, shape, strides, x.offset)
+
+
+def has_rows(em: "Emitter", target: View, sources: list[View]) -> bool:
+    """Whether several numbers of the last axis can be computed at once: there is one lane, and
+    they lie one behind the other."""
+    if em.row.width == 1 or not target.shape or target.shape[-1] < em.row.width:
+        return False
+    in_order = target.strides[-1] == 1 and all(x.strides[-1] in (0, 1) for x in sources)
+    return in_order and not any(is_complex(x.buffer.dtype) for x in (target, *sources))
+
+
+@contextlib.contextmanager
+def parts_of_row(em: "Emitter", length: int) -> Iterator[Value]:
+    """Where parts of a row begin, of numbers in the place of lanes; the last two may overlap."""
+    build, width = em.builder, em.row.width
+    with contextlib.ExitStack() as stack:
+        first = int64(0)
+        if length > width:
+            first = build.mul(stack.enter_context(em.loop(-(-length // width))), int64(width))
+        if length % width:
+            last = int64(length - width)
+            first = build.select(build.icmp_signed("<", first, last), first, last)
+        with em.row.in_place_of_lanes():
+            yield first
 
 
 def copy(em: "Emitter", x: View, out: View, mask: Number | None) -> None:
@@ -121,18 +146,22 @@ def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int
     heads = [View(f.buffer, rest, f.strides[: len(rest)], f.offset) for f in factors]
     target, *heads = joined_axes([target, *heads])
 
-    def compute(places: list[Index]) -> None:
-        """The sums at some places, which differ in their last index."""
-        rows = []
+    def compute(places: list[Index], in_rows: bool = False) -> None:
+        """The sums at some places, which differ in their last index; or the rows from there on."""
+        rows, same = [], []
         for factor, head in zip(factors, heads, strict=True):
-            alike = not head.shape or head.strides[-1] == 0
-            of = places[:1] if alike else places
+            same.append(not head.shape or head.strides[-1] == 0)
+            of = places[:1] if same[-1] else places
             offsets = (em.memory.position(head, place) for place in of)
             steps = factor.strides[len(rest) :]
             rows.append([View(factor.buffer, along, steps, offset) for offset in offsets])
 
         def step(totals, turn):
-            numbers = [[em.memory.read(row, turn) for row in of] for of in rows]
+            numbers = []
+            for of, repeated in zip(rows, same, strict=True):
+                read = functools.partial(em.row.read, repeated=repeated)
+                read = read if in_rows else em.memory.read
+                numbers.append([read(row, turn) for row in of])
             products = []
             for k in range(len(totals)):
                 own = (of[k] if len(of) > 1 else of[0] for of in numbers)
@@ -142,10 +171,14 @@ def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int
             ]
 
         start = [np.dtype(dtype).type(0)] * len(places)
+        write = em.row.write if in_rows else em.memory.write
         for place, total in zip(places, _accumulated(em, along, dtype, start, step), strict=True):
-            em.memory.write(target, place, total)
+            write(target, place, total)
 
     last = target.shape[-1] if target.shape else 1
+    if has_rows(em, target, heads):
+        _in_rows(em, target.shape, lambda places: compute(places, in_rows=True))
+        return out
     if math.prod(along) <= _TERMS or last == 1:
         with em.indices(target.shape) as index:
             compute([index])
@@ -160,3 +193,19 @@ def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int
         if left:
             compute([(*index, place) for place in left])
     return out
+
+
+def _in_rows(em, shape, compute):
+    """`compute(places)` of two parts of rows at once; the last ones may overlap."""
+    width, length = em.row.width, shape[-1]
+    pairs, left = divmod(length, 2 * width)
+    with em.indices(shape[:-1]) as index:
+        if pairs:
+            with em.loop(pairs) as turn, em.row.in_place_of_lanes():
+                first = em.builder.mul(turn, int64(2 * width))
+                both = first, em.builder.add(first, int64(width))
+                compute([(*index, place) for place in both])
+        if left:
+            starts = [length - left, length - width] if left > width else [length - width]
+            with em.row.in_place_of_lanes():
+                compute([(*index, place) for place in starts])

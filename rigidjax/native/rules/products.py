@@ -49,6 +49,16 @@ def reduced(em, x, axes, dtype, function, start):
             out[index] = start(dtype) if total is None else total
         return out
     x, out = em.in_memory(x, dtype), em.memory.allocate(rest, dtype)
+    line = View(x.buffer, rest, x.strides[len(along) :], x.offset)
+    if nests.has_rows(em, out, [line]):
+        read = functools.partial(em.row.read, repeated=line.strides[-1] == 0)
+        with em.indices(rest[:-1]) as index, nests.parts_of_row(em, rest[-1]) as first:
+            total = nests.accumulated(
+                em, along, dtype, start(dtype),
+                lambda total, turn: function(dtype, total, read(x, (*turn, *index, first))),
+            )  # fmt: skip
+            em.row.write(out, (*index, first), total)
+        return em.settled(out)
     with em.indices(rest) as index:
 
         def step(total, turn):
@@ -179,11 +189,13 @@ def _dot_general(em, equation, a, b):
         for i in np.ndindex(batch):
             for j in np.ndindex(rows):
                 for k in np.ndindex(columns):
-                    total = dtype.type(0)
-                    for m in np.ndindex(along):
-                        product = lanes.mul(dtype, a[(*i, *j, *m)], b[(*i, *k, *m)])
-                        total = lanes.add(dtype, total, product)
-                    out[(*i, *j, *k)] = total
+                    out[(*i, *j, *k)] = lanes.sum(
+                        dtype,
+                        [
+                            lanes.mul(dtype, a[(*i, *j, *m)], b[(*i, *k, *m)])
+                            for m in np.ndindex(along)
+                        ],
+                    )
         return out
     full = (*shape, *along)
     a, b = em.in_memory(a, dtype), em.in_memory(b, dtype)
@@ -224,12 +236,12 @@ def _short_sum(em, equation, *factors):
         ]
         return em.settled(nests.sum_of_products(em, views, dtype, 1))
     spread = [np.broadcast_to(em.registers(x), shape).transpose(order) for x in factors]
-    mul, add = (functools.partial(f, dtype) for f in (em.lanes.mul, em.lanes.add))
+    mul = functools.partial(em.lanes.mul, dtype)
     numbers = (x.ravel().tolist() for x in spread)
     products = [functools.reduce(mul, factors) for factors in zip(*numbers, strict=True)]
-    count, start = shape[axis], dtype.type(0)
+    count = shape[axis]
     out = np.empty(math.prod(spread[0].shape[:-1]), object)
     out[:] = [
-        functools.reduce(add, products[k * count : (k + 1) * count], start) for k in range(out.size)
+        em.lanes.sum(dtype, products[k * count : (k + 1) * count]) for k in range(out.size)
     ]
     return out.reshape(spread[0].shape[:-1])
