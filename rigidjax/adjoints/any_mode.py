@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 from jaxtyping import PyTree
 
-from ..native.backend import LARGE, LARGE_IMPLICIT, checked_name, chosen
+from ..native.backend import checked_name, chosen
 from ..solvers.evaluations import base_solver
 from .traced_solve import traced_solve
 
@@ -39,9 +39,8 @@ class AnyMode(diffrax.AbstractAdjoint):
         """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
         solve, inputs = traced_solve(kwargs, self.checkpoints)
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
-        most = LARGE_IMPLICIT if implicit else LARGE
         solve.asked = self.backend
-        solve.backend = chosen(self.backend, solve.jaxpr, most)
+        solve.backend = chosen(self.backend, solve.jaxpr, solves_for_all=implicit)
         state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
         return state, {**stats, "backend": solve.backend}
 

@@ -376,8 +376,8 @@ def loop_jacobian(mechanics: "SystemMechanics", t, places, moving: Screws) -> Fl
         m = part.shape[1]
         if k != len(owner):
             whole = jnp.zeros((n, m, len(owner)), G.dtype)
-            joint, row, _ = np.ogrid[:n, :m, :k]
-            part = whole.at[joint, row, around[:, None]].set(part, unique_indices=True)
+            own, one, _ = np.ogrid[:n, :m, :k]
+            part = whole.at[own, one, around[:, None]].set(part, unique_indices=True)
         rows.append(part.reshape(n * m, -1))
     if mechanics.system.constraints:
         G = mechanics.other_jacobian(t, places)

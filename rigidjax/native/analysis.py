@@ -101,6 +101,19 @@ def outside_registers(jaxpr: Jaxpr) -> int:
     return total
 
 
+def largest_decomposition(jaxpr: Jaxpr) -> int:
+    """Rows or columns, whichever are fewer, of the largest matrix whose orthogonal factors or
+    singular values XLA computes where it runs a program."""
+    largest = 0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in ("qr", "svd"):
+            largest = max(largest, *(min(var.aval.shape[-2:]) for var in equation.invars))
+        branches = equation.params.get("branches", ())
+        programs = [branch.jaxpr for branch in branches] or inner_jaxprs(equation)
+        largest = max(largest, *map(largest_decomposition, programs), 0)
+    return largest
+
+
 def _other_type(equation):
     """A type of numbers that there is no rule for, if the equation has one."""
     kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"

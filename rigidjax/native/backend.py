@@ -9,12 +9,16 @@ from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jaxtyping import PyTree
 
 NAMES = ("auto", "native", "xla")
-# Numbers outside of registers and of loops over stacks up to which kernels are faster. With
-# explicit steps that of a chain of 100 bodies is (5,900; 3.3 times alone, 6 times in a batch of
-# 32), that of four four-bars in a row (2,400; 0.9 and 1.6 times), that of six in a batch alone
-# (8,700; 0.5 and 1.2 times). Implicit steps, with their matrices of all unknowns: `Radau5` on a
-# chain of 8 (128,000; 3.6 and 8 times), on Andrews' mechanism (68,000; 0.6 and 2.3 times).
-LARGE, LARGE_IMPLICIT = 6_000, 150_000
+# Constraints of loops that are decomposed together, or rates if these are fewer, up to which
+# kernels of explicit steps are faster: four four-bars in a row (9; 0.7 times as fast alone, 2.3
+# times in a batch of 16), five (11; 0.5 and 1.3 times), six (13; 0.3 and 0.9 times). Loops that
+# share no joint are decomposed one by one, and how large the system is does not matter: one loop of
+# 30 bodies (6; 3.6 and, in a batch of 8, 31 times), a chain of 100 (none; 3.3 and 6 times).
+LARGEST_DECOMPOSITION = 12
+# Numbers outside of registers and of loops over stacks up to which kernels with matrices of all
+# unknowns are faster: `Radau5` on a chain of 8 (128,000; 3.6 and 8 times), on Andrews' mechanism
+# (68,000; 0.6 and 2.3 times).
+LARGE = 150_000
 
 
 class Backend(eqx.Module):
@@ -48,25 +52,19 @@ def checked_name(backend: str) -> str:
     return backend
 
 
-def chosen(asked: str, program: ClosedJaxpr, most: int = LARGE) -> Backend:
-    """The backend for a program; `most`, how large a kernel may be that is not asked for.
+def chosen(asked: str, program: ClosedJaxpr, solves_for_all: bool = False) -> Backend:
+    """The backend for a program; `solves_for_all`, whether it has matrices of all unknowns.
 
     **Raises:** `ValueError` if `"native"` was asked for and cannot be.
     """
     if asked == "xla":
         return Backend("xla", ('`backend="xla"` was asked for',))
-    from .analysis import outside_registers, why_not
+    from .analysis import why_not
     from .launch import why_not_here
-    from .stacks import with_loops
 
     reasons = why_not_here(program) or why_not(program)
     if not reasons and asked == "auto":
-        size = outside_registers(with_loops(program).jaxpr)
-        if size > most:
-            reasons = [
-                f"the system is large ({size} numbers outside of registers, {most} are the "
-                "most): XLA runs it faster"
-            ]
+        reasons = _too_large(program) if solves_for_all else _too_dense(program)
     if not reasons:
         return Backend("native")
     if asked == "native":
@@ -75,6 +73,31 @@ def chosen(asked: str, program: ClosedJaxpr, most: int = LARGE) -> Backend:
             'Use `backend="auto"`, which leaves such runs to XLA.'
         )
     return Backend("xla", tuple(reasons))
+
+
+def _too_large(program):
+    from .analysis import outside_registers
+    from .stacks import with_loops
+
+    size = outside_registers(with_loops(program).jaxpr)
+    if size <= LARGE:
+        return []
+    return [
+        f"the system is large ({size} numbers outside of registers, {LARGE} are the most): XLA "
+        "runs it faster"
+    ]
+
+
+def _too_dense(program):
+    from .analysis import largest_decomposition
+
+    size = largest_decomposition(program.jaxpr)
+    if size <= LARGEST_DECOMPOSITION:
+        return []
+    return [
+        f"loops that share joints make a large matrix ({size} constraints or rates, "
+        f"{LARGEST_DECOMPOSITION} are the most): XLA runs it faster"
+    ]
 
 
 def by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
@@ -94,7 +117,7 @@ def by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         return whole(passed)
     made = [k for k, x in enumerate(passed) if x is None]
     closed = pruned(closed, made)
-    if chosen("auto", closed, LARGE_IMPLICIT) == "native":
+    if chosen("auto", closed, solves_for_all=True) == "native":
         results = iter(native_call(closed, leaves, strict=False, once=True))
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))

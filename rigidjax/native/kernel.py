@@ -62,9 +62,7 @@ class Kernel:
 
     def _emitted(self, parts: Parts | None) -> str:
         module = ir.Module("rigidjax")
-        size = emit_block(
-            module, self.closed, self.signature, self.width, parts, row=best_width()
-        )
+        size = emit_block(module, self.closed, self.signature, self.width, parts, row=best_width())
         _emit_handler(module, self.closed, self.signature, self.width, size, parts is not None)
         return str(module)
 

@@ -13,7 +13,8 @@ from formulations.cases import error, round_off
 import rigidjax as rj
 from rigidjax.mechanics.constraints import _DENSE_LIMIT as DENSE_TREES, flat, loop_gradient
 from rigidjax.mechanics.loop_blocks import loop_blocks
-from rigidjax.mechanics.mechanics import SystemMechanics
+from rigidjax.mechanics.mechanics import SystemMechanics, Twists
+from rigidjax.mechanics.trees import spread
 
 FAST = {"xla_backend_optimization_level": 0}
 ZERO = jnp.zeros(())
@@ -207,6 +208,35 @@ def test_loops_that_share_no_joint_are_independent(connected):
     assert np.abs(loops.matrix[outside]).max() < 1e-15
     # Hexagons of three freedoms, and the pendulum.
     assert system.num_dof == 10
+
+
+def test_gradients_of_loops_of_different_lengths():
+    """Joints of one kind close loops of four and five bodies, one of them hung on the other: on all
+    rates the gradient is that of what the joints see of the twists."""
+    bodies, joints = _rings(1, False)
+    corners = np.array([[0, 2.0, 0], [1.0, 3.0, 0.2], [0, 4.0, 0], [-1.0, 3.0, 0], [0, 2.0, 0]])
+    names = [f"square {k}" for k in range(4)]
+    for name, (a, b) in zip(names, itertools.pairwise(corners), strict=True):
+        bodies.append(rj.Body(name, 1.0, (0.1, 0.12, 0.2), position=0.5 * (a + b)))
+    for first, second, point in zip(["0 1", *names], [*names, names[0]], corners, strict=True):
+        joints.append(rj.Revolute(first, second, point, (0.1, 0, 1.0)))
+    mechanics = SystemMechanics(rj.System(bodies, joints))
+    reference = mechanics.reference
+    rng = np.random.default_rng(5)
+    x = reference.positions + 0.05 * rng.normal(size=reference.positions.shape)
+    poses = mechanics.poses(x, reference.rotations, jnp.zeros(0))
+    places = mechanics.place(poses)
+    loops = loop_gradient(mechanics, ZERO, poses, places)
+    assert len({tuple(np.flatnonzero(row)) for row in np.abs(loops.matrix) > 1e-12}) > 1
+
+    def rates(nu):
+        twists = spread(mechanics, poses, loops.moving, nu)
+        seen = Twists(twists[:, :3], twists[:, 3:])
+        return mechanics.constraint_rate(ZERO, places, seen, loops_only=True)
+
+    wanted = jax.jacfwd(rates)(jnp.zeros(len(loops.scale)))
+    found = loops.units[:, None] * loops.matrix / loops.scale
+    assert np.abs(found - wanted).max() < round_off(50)
 
 
 def test_derivatives_through_several_loops():

@@ -149,9 +149,10 @@ def test_some_of_the_singular_values():
         native.jit(largest)(jnp.eye(3))
 
 
-@pytest.mark.parametrize("n", [6, 20])
+@pytest.mark.parametrize("n", [6, 7, 9, 20])
 def test_positive_definite(n):
-    """In registers and in memory; a member that is not positive definite is NaN, no other one."""
+    """In registers and in memory, of sizes that are a multiple of four columns or not; a member
+    that is not positive definite is NaN, no other one."""
     rng = np.random.default_rng(20260101)
     A = rng.normal(size=(7, n, n))
     H = A @ A.transpose(0, 2, 1) + np.eye(n)

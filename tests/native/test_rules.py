@@ -57,6 +57,40 @@ def test_batches_inside_of_a_program():
     check(jax.jit(kernel)(X), function(X), EPS)
 
 
+@pytest.mark.parametrize("dtype", [float, np.float32, int], ids=lambda t: np.dtype(t).name)
+@pytest.mark.parametrize("n", [3, 4, 7, 8, 13, 18])
+def test_rows_of_a_single_run(n, dtype):
+    """Several numbers of a row at once, whatever the length of the row: arithmetic, comparisons,
+    what stays along the row or the column, functions, sums and extremes over the other axis."""
+    rng = np.random.default_rng(n)
+    numbers = rng.integers(-40, 40, (100, n))
+    x = jnp.asarray(numbers if dtype is int else numbers / 40, dtype)
+    row, column, one = x[0] + 3, x[:, :1] - 1, jnp.asarray(2, dtype)
+
+    def function(x, row, column, one):
+        real = x.astype(float)
+        where = (x > row) & (x != column)
+        return (
+            x * row + column * one,
+            where,
+            jnp.where(where, x, one),
+            jnp.where(one > 1, x, row),
+            jnp.sin(1e6 * real) + jnp.exp(0.1 * real) * jnp.sqrt(jnp.abs(real)),
+            jnp.floor(real / 3).astype(jnp.int32),
+            jnp.sum(x, axis=0),
+            jnp.max(x, axis=0),
+            jnp.any(where, axis=0),
+            column[:, 0] @ x,
+            x @ row,
+            x.T @ x,
+            x[:, ::-1] - x,
+        )
+
+    # Sums of a hundred numbers.
+    tolerance = 200 * float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
+    compare(function, x, row, column, one, tolerance=tolerance, batch=5)
+
+
 def test_larger_arrays_lie_in_memory():
     big = jnp.linspace(-1.0, 2.0, 600).reshape(20, 30)
 

@@ -241,7 +241,5 @@ def _short_sum(em, equation, *factors):
     products = [functools.reduce(mul, factors) for factors in zip(*numbers, strict=True)]
     count = shape[axis]
     out = np.empty(math.prod(spread[0].shape[:-1]), object)
-    out[:] = [
-        em.lanes.sum(dtype, products[k * count : (k + 1) * count]) for k in range(out.size)
-    ]
+    out[:] = [em.lanes.sum(dtype, products[k * count : (k + 1) * count]) for k in range(out.size)]
     return out.reshape(spread[0].shape[:-1])
