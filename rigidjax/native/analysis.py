@@ -107,7 +107,8 @@ def largest_decomposition(jaxpr: Jaxpr) -> int:
     largest = 0
     for equation in jaxpr.eqns:
         if equation.primitive.name in ("qr", "svd"):
-            largest = max(largest, *(min(var.aval.shape[-2:]) for var in equation.invars))
+            (matrix,) = equation.invars
+            largest = max(largest, min(getattr(matrix.aval, "shape", (0,))[-2:]))
         branches = equation.params.get("branches", ())
         programs = [branch.jaxpr for branch in branches] or inner_jaxprs(equation)
         largest = max(largest, *map(largest_decomposition, programs), 0)

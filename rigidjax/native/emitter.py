@@ -261,7 +261,7 @@ class Emitter:
     def _map_rows(self, function, target, sources, arrays):
         """Several numbers of the last axis at once."""
         row = self.row
-        single = [None if a.shape else self.entry(a, ()) for a in arrays]
+        single: list[Any] = [None if a.shape else self.entry(a, ()) for a in arrays]
         with row.in_place_of_lanes():
             single = [x if x is None or is_known(x) else self.lanes.splat(x) for x in single]
         *outer, last = target.shape

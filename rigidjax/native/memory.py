@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 
 from .builder import Value, int64
 from .complex import DType, Number, Pair, is_complex, paired, part_dtype
@@ -188,14 +189,14 @@ class Memory:
             value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, at))
         for x, place in _parts_and_places(value, at, self._plus):
             stored = self.as_stored(buffer, x)
-            address = self._address(buffer, place, stored.type)
+            address = self.address_of(buffer, place, stored.type)
             self.builder.store(stored, address, align=self._align(buffer))
 
     def number(self, view: View, index: Index):
         """An entry of an array that all lanes share, as one number."""
         buffer = view.buffer
         kind = _stored_type(buffer.dtype)
-        address = self._address(buffer, self.position(view, index), kind)
+        address = self.address_of(buffer, self.position(view, index), kind)
         return self.builder.load(address, typ=kind, align=self._align(buffer))
 
     def address(self, view: View, index: Index):
@@ -203,7 +204,7 @@ class Memory:
         at, buffer = self.position(view, index), view.buffer
         stored = _stored_type(buffer.dtype)
         kind = stored if buffer.shared else self.lanes.vector(stored)
-        return self._address(buffer, self._plus(at, at) if is_complex(buffer.dtype) else at, kind)
+        return self.address_of(buffer, self._plus(at, at) if is_complex(buffer.dtype) else at, kind)
 
     def _load(self, buffer, at):
         if is_complex(buffer.dtype):
@@ -214,7 +215,7 @@ class Memory:
     def _load_real(self, buffer, at):
         stored = _stored_type(buffer.dtype)
         kind = stored if buffer.shared else self.lanes.vector(stored)
-        address = self._address(buffer, at, kind)
+        address = self.address_of(buffer, at, kind)
         value = self.builder.load(address, typ=kind, align=self._align(buffer))
         value = self.lanes.splat(value) if buffer.shared and self.lanes.width > 1 else value
         return self.as_computed(buffer, value)
@@ -222,9 +223,10 @@ class Memory:
     def _align(self, buffer):
         return part_dtype(buffer.dtype).itemsize
 
-    def _address(self, buffer, at, kind):
-        at = int64(int(at)) if is_known(at) else at
-        return self.builder.gep(buffer.pointer, [at], source_etype=kind)
+    def address_of(self, buffer: Buffer, at: int | Value, kind: ir.Type) -> Value:
+        """A pointer to a number of this LLVM type, so many of them from the buffer's begin."""
+        place = at if isinstance(at, ir.Value) else int64(int(at))
+        return self.builder.gep(buffer.pointer, [place], source_etype=kind)
 
     def as_stored(self, buffer: Buffer, value: Value) -> Value:
         """A number as it stands in memory."""
@@ -317,9 +319,8 @@ class Rows:
         self.memory.builder.store(stored, address, align=align)
 
     def _address(self, view, index):
-        at = self.memory.position(view, index)
-        at, kind = int64(int(at)) if is_known(at) else at, _stored_type(view.buffer.dtype)
-        return self.memory.builder.gep(view.buffer.pointer, [at], source_etype=kind)
+        kind = _stored_type(view.buffer.dtype)
+        return self.memory.address_of(view.buffer, self.memory.position(view, index), kind)
 
 
 def _parts_and_places(value, at, plus):
