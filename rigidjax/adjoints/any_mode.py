@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 from jaxtyping import PyTree
 
-from ..native.backend import checked_name, chosen
+from ..native.backend import checked_name, chosen, with_large_matrices, with_many_numbers
 from ..solvers.evaluations import base_solver
 from .traced_solve import traced_solve
 
@@ -40,7 +40,8 @@ class AnyMode(diffrax.AbstractAdjoint):
         solve, inputs = traced_solve(kwargs, self.checkpoints)
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
         solve.asked = self.backend
-        solve.backend = chosen(self.backend, solve.jaxpr, solves_for_all=implicit)
+        too_large = with_many_numbers if implicit else with_large_matrices
+        solve.backend = chosen(self.backend, solve.jaxpr, too_large)
         state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
         return state, {**stats, "backend": solve.backend}
 

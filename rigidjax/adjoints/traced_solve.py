@@ -1,7 +1,6 @@
 """A solve of diffrax, traced: its values, tangents and cotangents as programs or kernels."""
 
 import functools
-import sys
 from collections.abc import Callable, Hashable, Sequence
 
 import diffrax
@@ -242,7 +241,7 @@ class TracedSolve:
         if name not in self.kernels:
             with nothing_collected():
                 closed = program()
-            self.kernels[name] = closed, chosen(self.asked, closed, sys.maxsize) == "native"
+            self.kernels[name] = closed, chosen(self.asked, closed, None) == "native"
         closed, possible = self.kernels[name]
         if not possible:
             return jaxpr_as_fun(closed)(*inputs)

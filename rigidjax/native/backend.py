@@ -52,8 +52,11 @@ def checked_name(backend: str) -> str:
     return backend
 
 
-def chosen(asked: str, program: ClosedJaxpr, solves_for_all: bool = False) -> Backend:
-    """The backend for a program; `solves_for_all`, whether it has matrices of all unknowns.
+def chosen(
+    asked: str, program: ClosedJaxpr, too_large: Callable[[ClosedJaxpr], list[str]] | None
+) -> Backend:
+    """The backend for a program; `too_large`, why no kernel is taken that is not asked for:
+    `with_large_matrices` for explicit steps, `with_many_numbers` for implicit ones.
 
     **Raises:** `ValueError` if `"native"` was asked for and cannot be.
     """
@@ -63,8 +66,8 @@ def chosen(asked: str, program: ClosedJaxpr, solves_for_all: bool = False) -> Ba
     from .launch import why_not_here
 
     reasons = why_not_here(program) or why_not(program)
-    if not reasons and asked == "auto":
-        reasons = _too_large(program) if solves_for_all else _too_dense(program)
+    if not reasons and asked == "auto" and too_large is not None:
+        reasons = too_large(program)
     if not reasons:
         return Backend("native")
     if asked == "native":
@@ -75,7 +78,8 @@ def chosen(asked: str, program: ClosedJaxpr, solves_for_all: bool = False) -> Ba
     return Backend("xla", tuple(reasons))
 
 
-def _too_large(program):
+def with_many_numbers(program: ClosedJaxpr) -> list[str]:
+    """Whether a program has more numbers outside of registers than kernels are fast with."""
     from .analysis import outside_registers
     from .stacks import with_loops
 
@@ -88,7 +92,8 @@ def _too_large(program):
     ]
 
 
-def _too_dense(program):
+def with_large_matrices(program: ClosedJaxpr) -> list[str]:
+    """Whether a program decomposes larger matrices of constraints than kernels are fast with."""
     from .analysis import largest_decomposition
 
     size = largest_decomposition(program.jaxpr)
@@ -117,7 +122,7 @@ def by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         return whole(passed)
     made = [k for k, x in enumerate(passed) if x is None]
     closed = pruned(closed, made)
-    if chosen("auto", closed, solves_for_all=True) == "native":
+    if chosen("auto", closed, with_many_numbers) == "native":
         results = iter(native_call(closed, leaves, strict=False, once=True))
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))

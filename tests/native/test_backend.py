@@ -8,7 +8,8 @@ import pytest
 from rule_cases import equations
 
 import rigidjax as rj
-from rigidjax.native import machine
+from rigidjax.native import backend, machine
+from rigidjax.native.analysis import largest_decomposition
 from rigidjax.native.backend import by_kernel
 from rigidjax.native.kernel import Kernel, Signature
 
@@ -109,3 +110,34 @@ def test_a_derivative_that_cannot_be_a_kernel():
         np.testing.assert_allclose(a, b, rtol=1e-12)
     with pytest.raises(ValueError, match="pure_callback"):
         end("native")()
+
+
+def test_derivatives_are_kernels_however_large_they_are(monkeypatch):
+    """What chooses between backends is the run; its derivatives are programs of the same one."""
+    monkeypatch.setattr(backend, "LARGE", -1)
+    monkeypatch.setattr(backend, "LARGEST_DECOMPOSITION", 0)
+    body = rj.FixedPointBody((1.0, 2.0, 3.0))
+    state = rj.State(orientation=[[1.0, 0, 0, 0]], angular_velocity=[[0.1, 2.0, 0.3]])
+
+    def end(inertia):
+        model = rj.NullSpace(eqx.tree_at(lambda body: body.inertia, body, inertia))
+        return rj.simulate(model, state, 0.1, dt=0.05).ys[-1].sum()
+
+    def tangent(inertia):
+        return jax.jvp(end, (inertia,), (inertia,))[1]
+
+    for derivative in (jax.grad(end), tangent):
+        program = jax.make_jaxpr(derivative)(jnp.asarray(body.inertia))
+        names = {equation.primitive.name for equation in equations(program.jaxpr)}
+        assert "native_call" in names
+        assert not names & {"while", "scan"}
+
+
+def test_loops_that_share_joints_make_large_matrices():
+    """A decomposition counts by its shorter side; in programs for kernels XLA's branch counts."""
+    chain, loops = rj.problems.chain(6), rj.problems.n_four_bar(2)
+    for problem, size in ((chain, 0), (loops, 5)):
+        model = rj.NullSpace(problem.system)
+        y = model.chart(problem.state0)
+        program = jax.make_jaxpr(lambda y, model=model: model.vector_field(0.0, y, None))(y)
+        assert largest_decomposition(program.jaxpr) == size
