@@ -83,6 +83,38 @@ def parts_of_row(em: "Emitter", length: int) -> Iterator[Value]:
             yield first
 
 
+@contextlib.contextmanager
+def span(
+    em: "Emitter", first: Value, last: Value, step: int = 1, at_least_once: bool = False
+) -> Iterator[Value]:
+    """A loop from `first` to below `last`, which may be none; gives the number."""
+    build = em.builder
+    before = build.block
+    body, after = (build.append_basic_block(name) for name in ("body", "after"))
+    if at_least_once:
+        build.branch(body)
+        build.position_at_end(body)
+        k = build.phi(I64)
+        k.add_incoming(first, before)
+        yield k
+        following = build.add(k, int64(step))
+        k.add_incoming(following, build.block)
+        build.cbranch(build.icmp_signed("<", following, last), body, after)
+        build.position_at_end(after)
+        return
+    head = build.append_basic_block("head")
+    build.branch(head)
+    build.position_at_end(head)
+    k = build.phi(I64)
+    k.add_incoming(first, before)
+    build.cbranch(build.icmp_signed("<", k, last), body, after)
+    build.position_at_end(body)
+    yield k
+    k.add_incoming(build.add(k, int64(step)), build.block)
+    build.branch(head)
+    build.position_at_end(after)
+
+
 def copy(em: "Emitter", x: View, out: View, mask: Number | None) -> None:
     """Copy an array in memory to another place, in the lanes of `mask`."""
     x, out = joined_axes([x, out])

@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     arithmetic,
     branches,
     definite,
+    elimination,
     factorisations,
     indexing,
     loops,

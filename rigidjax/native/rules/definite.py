@@ -5,15 +5,14 @@ elimination in array code takes all of them. Columns are eliminated four at a ti
 left is read and written a quarter as often.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import nests
 from ..analysis import expanded, rule
-from ..builder import I64, Value, int64
+from ..builder import Value, int64
 from ..emitter import Emitter
 from ..memory import Held, View
 
@@ -144,11 +143,11 @@ class _Factors:
             if own:
                 carry(k, i, own)
         below = em.builder.add(k, int64(count))
-        with _span(em, below, last) as i:
+        with nests.span(em, below, last) as i:
             for p, one in enumerate(unscaled(i, count)):
                 memory.write(self._columns[p], (i,), one)
                 memory.write(self.A, (i, rows[p]), lanes.mul(dtype, one, inverses[p]))
-        with _span(em, below, last) as i:
+        with nests.span(em, below, last) as i:
             own = [memory.read(self.A, (i, row)) for row in rows]
             after = em.builder.add(i, int64(1))
             self.subtract(self.row(self.A, i), self._columns[:count], own, below, after)
@@ -178,12 +177,12 @@ class _Factors:
         if row.width > 1:
             with row.in_place_of_lanes():
                 spread = [lanes.splat(factor) for factor in factors]
-                with _span(em, first, single, step) as j:
+                with nests.span(em, first, single, step) as j:
                     entries(row, spread, [j])
         else:
-            with _span(em, first, single, step) as j:
+            with nests.span(em, first, single, step) as j:
                 entries(em.memory, factors, [j, build.add(j, int64(1))])
-        with _span(em, single, last) as j:
+        with nests.span(em, single, last) as j:
             entries(em.memory, factors, [j])
 
     def scale(self, x, shape, function):
@@ -196,21 +195,3 @@ class _Factors:
     def release(self):
         for view in (self.A, self.inverses, *self._columns):
             self.em.memory.release(view.buffer)
-
-
-@contextlib.contextmanager
-def _span(em: Emitter, first: Value, last: Value, step: int = 1) -> Iterator[Value]:
-    """A loop from `first` to below `last`, which may be none; gives the number."""
-    build = em.builder
-    before = build.block
-    head, body, after = (build.append_basic_block(name) for name in ("head", "body", "after"))
-    build.branch(head)
-    build.position_at_end(head)
-    k = build.phi(I64)
-    k.add_incoming(first, before)
-    build.cbranch(build.icmp_signed("<", k, last), body, after)
-    build.position_at_end(body)
-    yield k
-    k.add_incoming(build.add(k, int64(step)), build.block)
-    build.branch(head)
-    build.position_at_end(after)
