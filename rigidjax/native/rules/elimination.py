@@ -45,13 +45,114 @@ def _lu(em: Emitter, equation, A):
     return _Factors(em, A, dtype).results()
 
 
+@rule("triangular_solve")
+def _triangular_solve(em: Emitter, equation, A, B):
+    """Solution of A X = B or X A = B, of one matrix or of a stack."""
+    dtype, params = np.dtype(equation.outvars[0].aval.dtype), equation.params
+    if A.shape[-1] <= _FEW or not B.size or dtype.kind not in "fc":
+        return em.run(expanded(equation), [A, B])
+    lower = params["lower"]
+    A, B = (em.in_memory(x, dtype) for x in (A, B))
+    out = em.memory.allocate(B.shape, dtype)
+    if params["left_side"] == params["transpose_a"]:
+        A, lower = _transposed(A), not lower
+    given, found = (x if params["left_side"] else _transposed(x) for x in (B, out))
+    n, count = given.shape[-2:]
+    step = em.row.width if count >= em.row.width else 1
+    X = _Matrix(em, (n, -(-count // step) * step), dtype)
+    with em.indices(A.shape[:-2]) as index:
+        one, right, solution = (_member(em, x, index) for x in (A, given, found))
+        X.fill(right)
+        _solve_triangle(em, one, X, step, lower, params["conjugate_a"], params["unit_diagonal"])
+        with em.indices((n, count)) as place:
+            em.memory.write(solution, place, X.read(*place))
+    X.release()
+    return em.settled(out)
+
+
+def _transposed(x):
+    return nests.reordered(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
+def _member(em, x, index):
+    """One matrix of a stack."""
+    offset = em.memory.position(x, (*index, 0, 0))
+    return View(x.buffer, x.shape[-2:], x.strides[-2:], offset)
+
+
+def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
+    """Unknown by unknown, each of which is taken from the rows of `X` that are left."""
+    lanes, build, dtype, n = em.lanes, em.builder, X.dtype, A.shape[0]
+
+    def factor(i, k):
+        x = em.memory.read(A, (i, k))
+        return paired(dtype, x.real, lanes.neg(X.real, x.imag)) if is_conjugate and X.imag else x
+
+    def solve(columns):
+        with em.loop(n) as turn:
+            k = turn if lower else build.sub(int64(n - 1), turn)
+            inverse = None if is_unit else lanes.div(dtype, dtype.type(1), factor(k, k))
+            with _in_rows(em, step):
+                known = [X.read(k, j) for j in columns]
+                if inverse is not None:
+                    known = [lanes.mul(dtype, x, X.spread(inverse)) for x in known]
+                for j, x in zip(columns, known, strict=True):
+                    X.write(k, j, x)
+            first, last = (build.add(k, int64(1)), int64(n)) if lower else (int64(0), k)
+            with nests.span(em, first, last) as i:
+                own = factor(i, k)
+                with _in_rows(em, step):
+                    own = X.spread(own)
+                    for j, x in zip(columns, known, strict=True):
+                        rest = lanes.sub(dtype, X.read(i, j), lanes.mul(dtype, own, x))
+                        X.write(i, j, rest)
+
+    parts_of_rows = X.shape[1] // step
+    whole, left = divmod(parts_of_rows, _COLUMNS)
+    if whole:
+        with em.loop(whole) as turn:
+            first = build.mul(turn, int64(_COLUMNS * step))
+            solve([build.add(first, int64(c * step)) for c in range(_COLUMNS)])
+    if left:
+        solve([int64((whole * _COLUMNS + c) * step) for c in range(left)])
+
+
+@contextlib.contextmanager
+def _in_rows(em: Emitter, step: int) -> Iterator[None]:
+    """Rows take the place of lanes, if there are `step` numbers of them at once."""
+    with em.row.in_place_of_lanes() if step > 1 else contextlib.nullcontext():
+        yield
+
+
 class _Matrix:
     """A matrix in memory, real and imaginary parts apart."""
 
     def __init__(self, em: Emitter, shape: tuple[int, int], dtype: np.dtype):
         self.em, self.dtype, self.shape = em, dtype, shape
         count = 2 if is_complex(dtype) else 1
-        self.parts = [em.memory.allocate(shape, part_dtype(dtype)) for _ in range(count)]
+        self.real, self.imag = part_dtype(dtype), count == 2
+        self.parts = [em.memory.allocate(shape, self.real) for _ in range(count)]
+
+    def fill(self, x: View | None = None) -> None:
+        """Take the entries of a smaller matrix; zero beside and below it, all if there is none."""
+        em = self.em
+        rows, columns = (0, 0) if x is None else x.shape
+        if x is not None:
+            with em.indices(x.shape) as index:
+                self.write(*index, em.memory.read(x, index))
+        for shape, shift in (
+            ((rows, self.shape[1] - columns), (0, columns)),
+            ((self.shape[0] - rows, self.shape[1]), (rows, 0)),
+        ):
+            if all(shape):
+                corner = (em.memory.position(part, shift) for part in self.parts)
+                views = [
+                    View(part.buffer, shape, part.strides, at)
+                    for part, at in zip(self.parts, corner, strict=True)
+                ]
+                with em.indices(shape) as index:
+                    for view in views:
+                        em.memory.write(view, index, self.real.type(0))
 
     def read(self, *index: Any) -> Any:
         """An entry, or where rows take the place of lanes those from there on."""
@@ -141,9 +242,8 @@ class _Elimination:
         length = -(-self.n // self.step) * self.step
         self.A = _Matrix(em, (self.n, length), dtype)
         self.panel = _Matrix(em, (_COLUMNS, length + self.step), dtype)
-        given = em.in_memory(A, dtype)
-        with em.indices((self.n, self.n)) as index:
-            self.A.write(*index, em.memory.read(given, index))
+        self.A.fill(em.in_memory(A, dtype))
+        self.panel.fill()
 
     def blocks(self, eliminate: Callable[[Value, int], None]) -> None:
         """`eliminate(k, count)` for all blocks of columns."""
@@ -157,11 +257,8 @@ class _Elimination:
     def plus(self, k: Value, count: int) -> Value:
         return self.em.builder.add(k, int64(count)) if count else k
 
-    @contextlib.contextmanager
-    def in_rows(self) -> Iterator[None]:
-        """Rows take the place of lanes in single runs."""
-        with self.em.row.in_place_of_lanes() if self.step > 1 else contextlib.nullcontext():
-            yield
+    def in_rows(self):
+        return _in_rows(self.em, self.step)
 
     def largest(self, q: int, first: Value, is_free: Callable[[Value, Value], Value]) -> Value:
         """Where column `q` of the panel is largest or NaN, among rows that are free.
@@ -303,7 +400,7 @@ class _Inverse(_Elimination):
             memory.write_at(self.free, p, self.real.type(0), None)
             memory.write(self.rows, (column,), p)
             memory.write_at(self.columns, p, lanes.splat(column), None)
-            own = _entries(self.panel, p, count)
+            own = _OwnEntries(self.panel, p)
             pivot = lanes.div(dtype, dtype.type(1), own.read(q))
             row = [
                 pivot if c == q else lanes.mul(dtype, own.read(c), pivot) for c in range(count)
@@ -383,7 +480,7 @@ class _Factors(_Elimination):
             memory.write(self.order, (column,), memory.read_at(self.order, p))
             memory.write_at(self.order, p, moved, None)
             self._exchange(column, p)
-            own, row = _entries(self.panel, p, count), []
+            own, row = _OwnEntries(self.panel, p), []
             for c in range(count):
                 moved = self.panel.read(c, column)
                 row.append(own.read(c))
@@ -425,25 +522,22 @@ class _Factors(_Elimination):
             own.write(j, one)
 
 
-class _entries:
-    """Entries of a column of the panel's rows, whose place differs from lane to lane."""
+class _OwnEntries:
+    """An entry of each row of a matrix, whose place differs from lane to lane."""
 
-    def __init__(self, panel: _Matrix, place: Value, count: int):
-        self.panel, self.place = panel, place
+    def __init__(self, matrix: _Matrix, place: Value):
+        self.matrix, self.place = matrix, place
 
-    def _views(self, c):
-        length = self.panel.shape[1]
-        return [View(x.buffer, (length,), (1,), 0) for x in self.panel.parts], self._at(c, length)
+    def _at(self, row):
+        em, length = self.matrix.em, self.matrix.shape[1]
+        return em.lanes.add(np.int64, self.place, np.int64(row * length))
 
-    def _at(self, c, length):
-        return self.panel.em.lanes.add(np.int64, self.place, np.int64(c * length))
+    def read(self, row: int) -> Any:
+        memory, at = self.matrix.em.memory, self._at(row)
+        return self.matrix.number([memory.read_at(part, at) for part in self.matrix.parts])
 
-    def read(self, c: int) -> Any:
-        views, at = self._views(c)
-        return self.panel.number([self.panel.em.memory.read_at(view, at) for view in views])
-
-    def write(self, c: int, value: Any) -> None:
-        views, at = self._views(c)
-        value = self.panel.em.lanes.value(value, self.panel.dtype)
-        for view, one in zip(views, self.panel.apart(value), strict=True):
-            self.panel.em.memory.write_at(view, at, one, None)
+    def write(self, row: int, value: Any) -> None:
+        memory, at = self.matrix.em.memory, self._at(row)
+        value = self.matrix.em.lanes.value(value, self.matrix.dtype)
+        for part, one in zip(self.matrix.parts, self.matrix.apart(value), strict=True):
+            memory.write_at(part, at, one, None)
