@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from rigidjax import native
+from rigidjax import linalg, native
 from rigidjax.mechanics import inverses
 
 EPS = float(np.finfo(np.float64).eps)
@@ -227,3 +227,74 @@ def test_arrays_written_at_run_time():
         for found, member, wanted in zip(kernel(k, a), batch, function(k, a), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-15)
             np.testing.assert_allclose(member[n], wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("n", [7, 12])
+def test_elimination_in_memory(n, dtype):
+    """Each lane has pivots of its own; of a singular or undefined member nothing is finite."""
+    rng = np.random.default_rng(20260101)
+    A = rng.normal(size=(7, n, n)).astype(dtype)
+    if dtype is complex:
+        A += 1j * rng.normal(size=A.shape)
+    A[1] = np.eye(n)[rng.permutation(n)]
+    A[3] = np.ones((n, n))
+    A[5, 2, 4] = np.nan
+    b = rng.normal(size=(7, n)).astype(dtype)
+    kernel = native.jit(
+        lambda A, b: (
+            linalg.inverse(A),
+            jnp.linalg.solve(A, b),
+            jax.lax.linalg.lu(A),
+            jnp.linalg.solve(A.T, A),
+        )
+    )
+    inverse, x, (LU, pivots, order), ratio = jax.vmap(kernel)(jnp.asarray(A), jnp.asarray(b))
+    good = np.array([0, 1, 2, 4, 6])
+    for bad in (3, 5):
+        assert not np.isfinite(inverse[bad]).all()
+        assert not np.isfinite(x[bad]).all()
+    # Condition numbers of up to a few hundred.
+    bound = 1000 * n * EPS
+    np.testing.assert_allclose((inverse @ A)[good], np.eye(n)[None].repeat(5, 0), atol=bound)
+    np.testing.assert_allclose((A @ x[..., None])[good, :, 0], b[good], atol=bound)
+    np.testing.assert_allclose((A.swapaxes(1, 2) @ ratio)[good], A[good], atol=bound)
+    for k in good:
+        expected, exchanged = scipy.linalg.lu_factor(A[k])
+        np.testing.assert_allclose(LU[k], expected, atol=bound)
+        np.testing.assert_array_equal(pivots[k], exchanged)
+        product = (np.tril(LU[k], -1) + np.eye(n)) @ np.triu(LU[k])
+        np.testing.assert_allclose(product, A[k][order[k]], atol=bound)
+    alone = kernel(jnp.asarray(A[2]), jnp.asarray(b[2]))
+    for one, many in zip(
+        jax.tree.leaves(alone), (inverse, x, LU, pivots, order, ratio), strict=True
+    ):
+        np.testing.assert_allclose(one, many[2], rtol=bound, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)
+def test_triangular_systems_in_memory(dtype):
+    """From both sides, transposed, conjugate, of a stack; one right-hand side and several."""
+    rng = np.random.default_rng(20260101)
+    A, B, b = (rng.normal(size=s).astype(dtype) for s in ((2, 7, 7), (2, 7, 18), (2, 1, 7)))
+    A += 3.0 * np.eye(7)
+    if dtype is complex:
+        A, B = A + 1j * A.swapaxes(1, 2), B * (1.0 + 2.0j)
+
+    def function(A, B, b):
+        solve = jax.lax.linalg.triangular_solve
+        return (
+            solve(A, B, left_side=True, lower=True, unit_diagonal=True),
+            solve(A, B, left_side=True, transpose_a=True, conjugate_a=dtype is complex),
+            solve(A, b, lower=True),
+            solve(A, b, transpose_a=True),
+        )
+
+    arrays = jnp.asarray(A), jnp.asarray(B), jnp.asarray(b)
+    kernel, bound = native.jit(function), 1000 * EPS
+    assert kernel.why_not(*arrays) == []  # pyright: ignore[reportFunctionMemberAccess]
+    expected = function(*arrays)
+    for found, wanted in zip(kernel(*arrays), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound)
+    for found, wanted in zip(jax.vmap(kernel)(*arrays), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound)

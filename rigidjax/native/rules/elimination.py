@@ -193,6 +193,7 @@ class _OwnRow:
     def __init__(self, matrix: _Matrix, row: Value):
         self.matrix, em = matrix, matrix.em
         build, self.width = em.builder, em.lanes.width
+        self.align = matrix.real.itemsize
         stride, self.starts = int64(matrix.shape[1] * self.width), []
         kind = element_type(matrix.dtype)
         for part in matrix.parts:
@@ -207,28 +208,22 @@ class _OwnRow:
         j = em.builder.mul(j, int64(self.width)) if self.width > 1 else j
         return (em.builder.gep(start, [j], source_etype=kind) for start in starts)
 
-    def _kind(self):
-        kind = element_type(self.matrix.dtype)
-        return (kind if self.width > 1 else self.matrix.em.lanes.vector(kind)), part_dtype(
-            self.matrix.dtype
-        ).itemsize
-
     def read(self, j: Value) -> Any:
-        em, (kind, align) = self.matrix.em, self._kind()
-        values = []
+        """An entry, or where rows take the place of lanes those from there on."""
+        em, kind, values = self.matrix.em, element_type(self.matrix.dtype), []
+        kind = kind if self.width > 1 else em.lanes.vector(kind)
         for starts in self.starts:
-            loads = [
-                em.builder.load(at, typ=kind, align=align) for at in self._addresses(starts, j)
-            ]
+            places = self._addresses(starts, j)
+            loads: list[Value] = [em.builder.load(at, typ=kind, align=self.align) for at in places]
             values.append(em.lanes.gathered(loads) if self.width > 1 else loads[0])
         return self.matrix.number(values)
 
     def write(self, j: Value, value: Any) -> None:
-        em, (_, align) = self.matrix.em, self._kind()
+        em = self.matrix.em
         for starts, one in zip(self.starts, self.matrix.apart(value), strict=True):
             for t, at in enumerate(self._addresses(starts, j)):
                 lane = em.lanes.lane(one, t) if self.width > 1 else one
-                em.builder.store(lane, at, align=align)
+                em.builder.store(lane, at, align=self.align)
 
 
 class _Elimination:
@@ -260,7 +255,7 @@ class _Elimination:
     def in_rows(self):
         return _in_rows(self.em, self.step)
 
-    def largest(self, q: int, first: Value, is_free: Callable[[Value, Value], Value]) -> Value:
+    def largest(self, q: int, first: Value, is_free: Callable[[Value, Value], Any]) -> Any:
         """Where column `q` of the panel is largest or NaN, among rows that are free.
 
         `is_free(i, number)` is told the row, as an integer and as a number of lanes.
@@ -276,13 +271,16 @@ class _Elimination:
                 size = lanes.select(real, is_number, size, real.type(np.inf))
                 size = lanes.select(real, is_free(i, number), size, real.type(-1))
                 better = lanes.compare(real, ">", size, best)
-                new = lanes.select(real, better, size, best), build.select(better, number, where)
+                new = (
+                    lanes.select(real, better, size, best),
+                    lanes.select(np.int64, better, number, where),
+                )
                 for phi, kind, one, value in zip(
                     (best, where), (real, np.dtype(np.int64)), start, new, strict=True
                 ):
                     lanes.add_incoming(kind, phi, one, before)
                     lanes.add_incoming(kind, phi, value, build.block)
-            found = [new]
+            found: list[Any] = [new]
             if self.step > 1:
                 found = [tuple(lanes.lane(x, t) for x in new) for t in range(self.step)]
 
@@ -291,7 +289,9 @@ class _Elimination:
             is_first = lanes.compare(np.int64, "<", b[1], a[1])
             better = lanes.compare(real, ">", b[0], a[0])
             better = lanes.or_(np.bool_, better, lanes.and_(np.bool_, same, is_first))
-            return build.select(better, b[0], a[0]), build.select(better, b[1], a[1])
+            return lanes.select(real, better, b[0], a[0]), lanes.select(
+                np.int64, better, b[1], a[1]
+            )
 
         return functools.reduce(larger, found)[1]
 
@@ -402,9 +402,7 @@ class _Inverse(_Elimination):
             memory.write_at(self.columns, p, lanes.splat(column), None)
             own = _OwnEntries(self.panel, p)
             pivot = lanes.div(dtype, dtype.type(1), own.read(q))
-            row = [
-                pivot if c == q else lanes.mul(dtype, own.read(c), pivot) for c in range(count)
-            ]
+            row = [pivot if c == q else lanes.mul(dtype, own.read(c), pivot) for c in range(count)]
             with self.in_rows():
                 spread = [self.panel.spread(one) for one in row]
                 with nests.span(em, int64(0), int64(self.n), self.step) as i:
