@@ -13,5 +13,6 @@ from . import (  # noqa: F401
     programs,
     scans,
     structure,
+    triangular,
     windows,
 )

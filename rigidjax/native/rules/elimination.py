@@ -1,13 +1,11 @@
-"""Inverses, LU factors and triangular systems in memory, each lane with pivots of its own.
+"""Inverses and LU factors in memory, each lane with pivots of its own.
 
 Columns are eliminated four at a time: they are worked off beside the matrix, and what is left of
-it is read and written a quarter as often. Real and imaginary parts of complex matrices lie apart,
-so that single runs compute several numbers of a row at once as they do of real ones.
+it is read and written a quarter as often.
 """
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,10 +14,11 @@ from llvmlite import ir
 from .. import nests
 from ..analysis import expanded, rule
 from ..builder import I64, Value, int64
-from ..complex import is_complex, paired, part_dtype, parts
+from ..complex import is_complex, part_dtype
 from ..emitter import Emitter
 from ..lanes import element_type
-from ..memory import Held, View
+from ..matrices import Matrix, OwnEntries, OwnRow, in_rows
+from ..memory import Held
 
 # Rows up to which elimination in registers is as good; of inverses, as Radau5 of a body has them
 # (16 runs of 7 unknowns: 5.8 ms in registers, 6.4 in memory).
@@ -46,187 +45,6 @@ def _lu(em: Emitter, equation, A):
     return _Factors(em, A, dtype).results()
 
 
-@rule("triangular_solve")
-def _triangular_solve(em: Emitter, equation, A, B):
-    """Solution of A X = B or X A = B, of one matrix or of a stack."""
-    dtype, params = np.dtype(equation.outvars[0].aval.dtype), equation.params
-    if A.shape[-1] <= _FEW or not B.size or dtype.kind not in "fc":
-        return em.run(expanded(equation), [A, B])
-    lower = params["lower"]
-    A, B = (em.in_memory(x, dtype) for x in (A, B))
-    out = em.memory.allocate(B.shape, dtype)
-    if params["left_side"] == params["transpose_a"]:
-        A, lower = _transposed(A), not lower
-    given, found = (x if params["left_side"] else _transposed(x) for x in (B, out))
-    n, count = given.shape[-2:]
-    step = em.row.width if count >= em.row.width else 1
-    X = _Matrix(em, (n, -(-count // step) * step), dtype)
-    with em.indices(A.shape[:-2]) as index:
-        one, right, solution = (_member(em, x, index) for x in (A, given, found))
-        X.fill(right)
-        _solve_triangle(em, one, X, step, lower, params["conjugate_a"], params["unit_diagonal"])
-        with em.indices((n, count)) as place:
-            em.memory.write(solution, place, X.read(*place))
-    X.release()
-    return em.settled(out)
-
-
-def _transposed(x):
-    return nests.reordered(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
-
-
-def _member(em, x, index):
-    """One matrix of a stack."""
-    offset = em.memory.position(x, (*index, 0, 0))
-    return View(x.buffer, x.shape[-2:], x.strides[-2:], offset)
-
-
-def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
-    """Unknown by unknown, each of which is taken from the rows of `X` that are left."""
-    lanes, build, dtype, n = em.lanes, em.builder, X.dtype, A.shape[0]
-
-    def factor(i, k):
-        x = em.memory.read(A, (i, k))
-        return paired(dtype, x.real, lanes.neg(X.real, x.imag)) if is_conjugate and X.imag else x
-
-    def solve(columns):
-        with em.loop(n) as turn:
-            k = turn if lower else build.sub(int64(n - 1), turn)
-            inverse = None if is_unit else lanes.div(dtype, dtype.type(1), factor(k, k))
-            with _in_rows(em, step):
-                known = [X.read(k, j) for j in columns]
-                if inverse is not None:
-                    known = [lanes.mul(dtype, x, X.spread(inverse)) for x in known]
-                for j, x in zip(columns, known, strict=True):
-                    X.write(k, j, x)
-            first, last = (build.add(k, int64(1)), int64(n)) if lower else (int64(0), k)
-            with nests.span(em, first, last) as i:
-                own = factor(i, k)
-                with _in_rows(em, step):
-                    own = X.spread(own)
-                    for j, x in zip(columns, known, strict=True):
-                        rest = lanes.sub(dtype, X.read(i, j), lanes.mul(dtype, own, x))
-                        X.write(i, j, rest)
-
-    parts_of_rows = X.shape[1] // step
-    whole, left = divmod(parts_of_rows, _COLUMNS)
-    if whole:
-        with em.loop(whole) as turn:
-            first = build.mul(turn, int64(_COLUMNS * step))
-            solve([build.add(first, int64(c * step)) for c in range(_COLUMNS)])
-    if left:
-        solve([int64((whole * _COLUMNS + c) * step) for c in range(left)])
-
-
-@contextlib.contextmanager
-def _in_rows(em: Emitter, step: int) -> Iterator[None]:
-    """Rows take the place of lanes, if there are `step` numbers of them at once."""
-    with em.row.in_place_of_lanes() if step > 1 else contextlib.nullcontext():
-        yield
-
-
-class _Matrix:
-    """A matrix in memory, real and imaginary parts apart."""
-
-    def __init__(self, em: Emitter, shape: tuple[int, int], dtype: np.dtype):
-        self.em, self.dtype, self.shape = em, dtype, shape
-        count = 2 if is_complex(dtype) else 1
-        self.real, self.imag = part_dtype(dtype), count == 2
-        self.parts = [em.memory.allocate(shape, self.real) for _ in range(count)]
-
-    def fill(self, x: View | None = None) -> None:
-        """Take the entries of a smaller matrix; zero beside and below it, all if there is none."""
-        em = self.em
-        rows, columns = (0, 0) if x is None else x.shape
-        if x is not None:
-            with em.indices(x.shape) as index:
-                self.write(*index, em.memory.read(x, index))
-        for shape, shift in (
-            ((rows, self.shape[1] - columns), (0, columns)),
-            ((self.shape[0] - rows, self.shape[1]), (rows, 0)),
-        ):
-            if all(shape):
-                corner = (em.memory.position(part, shift) for part in self.parts)
-                views = [
-                    View(part.buffer, shape, part.strides, at)
-                    for part, at in zip(self.parts, corner, strict=True)
-                ]
-                with em.indices(shape) as index:
-                    for view in views:
-                        em.memory.write(view, index, self.real.type(0))
-
-    def read(self, *index: Any) -> Any:
-        """An entry, or where rows take the place of lanes those from there on."""
-        read = self.em.memory.read if self.is_single else self.em.row.read
-        return self.number([read(part, index) for part in self.parts])
-
-    def write(self, *index_and_value: Any) -> None:
-        *index, value = index_and_value
-        write = self.em.memory.write if self.is_single else self.em.row.write
-        value = self.em.lanes.value(value, self.dtype)
-        for part, one in zip(self.parts, self.apart(value), strict=True):
-            write(part, tuple(index), one)
-
-    @property
-    def is_single(self):
-        return self.em.row.width == 1 or self.em.lanes.width == 1
-
-    def number(self, values: list[Any]) -> Any:
-        return paired(self.dtype, *values) if len(values) > 1 else values[0]
-
-    def apart(self, value: Any) -> tuple[Any, ...]:
-        return parts(value) if len(self.parts) > 1 else (value,)
-
-    def spread(self, value: Any) -> Any:
-        """A number again and again, where rows take the place of lanes."""
-        if self.is_single:
-            return value
-        return self.number([self.em.lanes.splat(one) for one in self.apart(value)])
-
-    def release(self) -> None:
-        for part in self.parts:
-            self.em.memory.release(part.buffer)
-
-
-class _OwnRow:
-    """A row of a matrix that differs from lane to lane."""
-
-    def __init__(self, matrix: _Matrix, row: Value):
-        self.matrix, em = matrix, matrix.em
-        build, self.width = em.builder, em.lanes.width
-        self.align = matrix.real.itemsize
-        stride, self.starts = int64(matrix.shape[1] * self.width), []
-        kind = element_type(matrix.dtype)
-        for part in matrix.parts:
-            places = (build.mul(em.lanes.lane(row, t), stride) for t in range(self.width))
-            self.starts.append([
-                build.gep(part.buffer.pointer, [build.add(at, int64(t))], source_etype=kind)
-                for t, at in enumerate(places)
-            ])  # fmt: skip
-
-    def _addresses(self, starts, j):
-        em, kind = self.matrix.em, element_type(self.matrix.dtype)
-        j = em.builder.mul(j, int64(self.width)) if self.width > 1 else j
-        return (em.builder.gep(start, [j], source_etype=kind) for start in starts)
-
-    def read(self, j: Value) -> Any:
-        """An entry, or where rows take the place of lanes those from there on."""
-        em, kind, values = self.matrix.em, element_type(self.matrix.dtype), []
-        kind = kind if self.width > 1 else em.lanes.vector(kind)
-        for starts in self.starts:
-            places = self._addresses(starts, j)
-            loads: list[Value] = [em.builder.load(at, typ=kind, align=self.align) for at in places]
-            values.append(em.lanes.gathered(loads) if self.width > 1 else loads[0])
-        return self.matrix.number(values)
-
-    def write(self, j: Value, value: Any) -> None:
-        em = self.matrix.em
-        for starts, one in zip(self.starts, self.matrix.apart(value), strict=True):
-            for t, at in enumerate(self._addresses(starts, j)):
-                lane = em.lanes.lane(one, t) if self.width > 1 else one
-                em.builder.store(lane, at, align=self.align)
-
-
 class _Elimination:
     """A matrix `A`, and beside it four of its columns, each a row of `panel`."""
 
@@ -236,8 +54,8 @@ class _Elimination:
         self.step = em.row.width
         # Rows end where a whole part of them does.
         length = -(-self.n // self.step) * self.step
-        self.A = _Matrix(em, (self.n, length), dtype)
-        self.panel = _Matrix(em, (_COLUMNS, length + self.step), dtype)
+        self.A = Matrix(em, (self.n, length), dtype)
+        self.panel = Matrix(em, (_COLUMNS, length + self.step), dtype)
         self.A.fill(em.in_memory(A, dtype))
         self.panel.fill()
 
@@ -254,7 +72,7 @@ class _Elimination:
         return self.em.builder.add(k, int64(count)) if count else k
 
     def in_rows(self):
-        return _in_rows(self.em, self.step)
+        return in_rows(self.em, self.step)
 
     def largest(self, q: int, first: Value, is_free: Callable[[Value, Value], Any]) -> Any:
         """Where column `q` of the panel is largest or NaN, among rows that are free.
@@ -349,7 +167,7 @@ class _Inverse(_Elimination):
     def result(self) -> Held:
         em, lanes, memory = self.em, self.em.lanes, self.em.memory
         shape = (_COLUMNS, self.A.shape[1])
-        self.others = _Matrix(em, shape, self.dtype)
+        self.others = Matrix(em, shape, self.dtype)
         self.free = memory.allocate((self.A.shape[1],), self.real)
         self.rows, self.columns = (memory.allocate((self.n,), np.int64) for _ in range(2))
         with em.loop(self.A.shape[1]) as i:
@@ -359,7 +177,7 @@ class _Inverse(_Elimination):
         self.blocks(self._eliminate)
         out = memory.allocate((self.n, self.n), self.dtype)
         with em.loop(self.n) as i:
-            row = _OwnRow(self.A, memory.read(self.rows, (i,)))
+            row = OwnRow(self.A, memory.read(self.rows, (i,)))
             with em.loop(self.n) as j:
                 at = memory.read(self.columns, (j,))
                 memory.write(out, (i, j), self._entry(row, at))
@@ -400,7 +218,7 @@ class _Inverse(_Elimination):
             memory.write_at(self.free, p, self.real.type(0), None)
             memory.write(self.rows, (column,), p)
             memory.write_at(self.columns, p, lanes.splat(column), None)
-            own = _OwnEntries(self.panel, p)
+            own = OwnEntries(self.panel, p)
             pivot = lanes.div(dtype, dtype.type(1), own.read(q))
             row = [pivot if c == q else lanes.mul(dtype, own.read(c), pivot) for c in range(count)]
             with self.in_rows():
@@ -436,7 +254,7 @@ class _Inverse(_Elimination):
         self.rows_together(int64(0), rest)
 
     def _take_rows(self, pivots):
-        rows = [_OwnRow(self.A, p) for p in pivots]
+        rows = [OwnRow(self.A, p) for p in pivots]
         with self.in_rows(), nests.span(self.em, int64(0), int64(self.n), self.step) as j:
             for c, row in enumerate(rows):
                 self.others.write(c, j, row.read(j))
@@ -478,7 +296,7 @@ class _Factors(_Elimination):
             memory.write(self.order, (column,), memory.read_at(self.order, p))
             memory.write_at(self.order, p, moved, None)
             self._exchange(column, p)
-            own, row = _OwnEntries(self.panel, p), []
+            own, row = OwnEntries(self.panel, p), []
             for c in range(count):
                 moved = self.panel.read(c, column)
                 row.append(own.read(c))
@@ -513,29 +331,8 @@ class _Factors(_Elimination):
         return [functools.partial(self.A.read, row) for row in rows]
 
     def _exchange(self, k, p):
-        own = _OwnRow(self.A, p)
+        own = OwnRow(self.A, p)
         with self.in_rows(), nests.span(self.em, int64(0), int64(self.n), self.step) as j:
             one, other = self.A.read(k, j), own.read(j)
             self.A.write(k, j, other)
             own.write(j, one)
-
-
-class _OwnEntries:
-    """An entry of each row of a matrix, whose place differs from lane to lane."""
-
-    def __init__(self, matrix: _Matrix, place: Value):
-        self.matrix, self.place = matrix, place
-
-    def _at(self, row):
-        em, length = self.matrix.em, self.matrix.shape[1]
-        return em.lanes.add(np.int64, self.place, np.int64(row * length))
-
-    def read(self, row: int) -> Any:
-        memory, at = self.matrix.em.memory, self._at(row)
-        return self.matrix.number([memory.read_at(part, at) for part in self.matrix.parts])
-
-    def write(self, row: int, value: Any) -> None:
-        memory, at = self.matrix.em.memory, self._at(row)
-        value = self.matrix.em.lanes.value(value, self.matrix.dtype)
-        for part, one in zip(self.matrix.parts, self.matrix.apart(value), strict=True):
-            memory.write_at(part, at, one, None)
