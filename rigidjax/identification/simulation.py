@@ -82,7 +82,7 @@ class Simulation(eqx.Module):
         """With the fastest adjoint for tangents of a model's runs, if none is chosen.
 
         That of kernels, but where each step eliminates a large matrix, for which XLA has LAPACK:
-        Radau methods (kernels take five times as long in a fit of a body, to compile 1.8 times)
+        Radau methods (kernels take 1.4 times as long in a fit of a body, to compile 1.9 times)
         and, with joints, structure-preserving steps but those on groups (`EnergyMomentum`: a batch
         of 16 double pendulums 1.5 times as long). Tangents of diffrax's implicit methods call back
         into Python.
