@@ -123,7 +123,7 @@ class _Factors:
             entries = []
             for p in range(width):
                 one = memory.read(self.A, (i, rows[p]))
-                for factor, other in zip(factors[p] if p < count else [], entries, strict=True):
+                for factor, other in zip(factors[p], entries, strict=True):
                     one = lanes.sub(dtype, one, lanes.mul(dtype, factor, other))
                 entries.append(one)
             return entries
@@ -160,9 +160,8 @@ class _Factors:
     def subtract(self, x, others, factors, first, last):
         """Arrays times factors from `x`, the entries from `first` to before `last`."""
         em, dtype, build = self.em, self.dtype, self.em.builder
-        step = max(em.row.width, 2)
-
         lanes, row = em.lanes, em.row
+        step = max(row.width, 2)
 
         def entries(memory, factors, places):
             numbers = [memory.read(x, (j,)) for j in places]
