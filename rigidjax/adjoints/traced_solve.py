@@ -58,13 +58,15 @@ def _with_saving_exposed(kwargs):
     """
     state, args = kwargs["init_state"], kwargs["args"]
 
+    def is_sub(x):
+        return isinstance(x, diffrax.SubSaveAt)
+
     def exposed(sub):
-        if not isinstance(sub, diffrax.SubSaveAt) or sub.fn is SAVE_Y:
+        if not is_sub(sub) or sub.fn is SAVE_Y:
             return sub
         function = eqx.filter_closure_convert(sub.fn, state.tprev, state.y, args)
         return eqx.tree_at(lambda sub: sub.fn, sub, function)
 
-    is_sub = lambda x: isinstance(x, diffrax.SubSaveAt)  # noqa: E731
     return {**kwargs, "saveat": jax.tree.map(exposed, kwargs["saveat"], is_leaf=is_sub)}
 
 

@@ -115,6 +115,16 @@ def span(
     build.position_at_end(after)
 
 
+def blocks(em: "Emitter", count: int, size: int, function: Callable[[Value, int], None]) -> None:
+    """`function(first, size)` of so many in turn, and of those that are left at the end."""
+    whole, left = divmod(count, size)
+    if whole:
+        with em.loop(whole) as turn:
+            function(em.builder.mul(turn, int64(size)), size)
+    if left:
+        function(int64(whole * size), left)
+
+
 def copy(em: "Emitter", x: View, out: View, mask: Number | None) -> None:
     """Copy an array in memory to another place, in the lanes of `mask`."""
     x, out = joined_axes([x, out])

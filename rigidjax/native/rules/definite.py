@@ -101,12 +101,7 @@ class _Factors:
         `carry(k, i, factors)` is to subtract the rows from `k` on, times these factors, from row
         `i` of what stands beside the matrix, the rows above being ready.
         """
-        whole, left = divmod(self.n, _COLUMNS)
-        if whole:
-            with self.em.loop(whole) as turn:
-                self._eliminate(self.em.builder.mul(turn, int64(_COLUMNS)), _COLUMNS, carry)
-        if left:
-            self._eliminate(int64(whole * _COLUMNS), left, carry)
+        nests.blocks(self.em, self.n, _COLUMNS, lambda k, n: self._eliminate(k, n, carry))
 
     def following(self, k: Value) -> list[Value]:
         """Row `k` and those after it whose columns are eliminated at the same time."""

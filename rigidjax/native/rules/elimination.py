@@ -59,15 +59,6 @@ class _Elimination:
         self.A.fill(em.in_memory(A, dtype))
         self.panel.fill()
 
-    def blocks(self, eliminate: Callable[[Value, int], None]) -> None:
-        """`eliminate(k, count)` for all blocks of columns."""
-        whole, left = divmod(self.n, _COLUMNS)
-        if whole:
-            with self.em.loop(whole) as turn:
-                eliminate(self.em.builder.mul(turn, int64(_COLUMNS)), _COLUMNS)
-        if left:
-            eliminate(int64(whole * _COLUMNS), left)
-
     def plus(self, k: Value, count: int) -> Value:
         return self.em.builder.add(k, int64(count)) if count else k
 
@@ -174,7 +165,7 @@ class _Inverse(_Elimination):
             inside = em.builder.icmp_signed("<", i, int64(self.n))
             one, zero = (lanes.value(self.real.type(x), self.real) for x in (1, 0))
             memory.write(self.free, (i,), em.builder.select(inside, one, zero))
-        self.blocks(self._eliminate)
+        nests.blocks(em, self.n, _COLUMNS, self._eliminate)
         out = memory.allocate((self.n, self.n), self.dtype)
         with em.loop(self.n) as i:
             row = OwnRow(self.A, memory.read(self.rows, (i,)))
@@ -268,7 +259,7 @@ class _Factors(_Elimination):
         shape = (self.n,)
         self.pivots = memory.allocate(shape, np.int32)
         self.order = em.copied(em.constant(np.arange(self.n, dtype=np.int32)), np.dtype(np.int32))
-        self.blocks(self._eliminate)
+        nests.blocks(em, self.n, _COLUMNS, self._eliminate)
         out = memory.allocate((self.n, self.n), self.dtype)
         with em.indices((self.n, self.n)) as index:
             memory.write(out, index, self.A.read(*index))

@@ -78,11 +78,8 @@ def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
                         rest = lanes.sub(dtype, X.read(i, j), lanes.mul(dtype, own, x))
                         X.write(i, j, rest)
 
-    parts_of_rows = X.shape[1] // step
-    whole, left = divmod(parts_of_rows, _COLUMNS)
-    if whole:
-        with em.loop(whole) as turn:
-            first = build.mul(turn, int64(_COLUMNS * step))
-            solve([build.add(first, int64(c * step)) for c in range(_COLUMNS)])
-    if left:
-        solve([int64((whole * _COLUMNS + c) * step) for c in range(left)])
+    def solve_parts(first, count):
+        first = build.mul(first, int64(step))
+        solve([build.add(first, int64(c * step)) for c in range(count)])
+
+    nests.blocks(em, X.shape[1] // step, _COLUMNS, solve_parts)
