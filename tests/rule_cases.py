@@ -1,6 +1,7 @@
 """Arguments and functions of the rules' tests, by families of primitives."""
 
 import jax.numpy as jnp
+from jax.scipy import special
 
 from rigidjax.native.analysis import inner_jaxprs
 
@@ -13,6 +14,10 @@ ARITHMETIC = {
     "four operations": lambda x, y: (x + y, x - y, x * y, x / y, -x, x**3, x**-2),
     "functions": lambda x, y: (jnp.sin(x), jnp.cos(y), jnp.exp(x), jnp.log(y), jnp.sqrt(y), y**x),
     "tan, log1p": lambda x, y: (jnp.tan(x), jnp.log1p(y)),
+    "roots, errors": lambda x, y: (
+        *(jnp.cbrt(x), jnp.arcsinh(x), jnp.arccosh(x * x), jnp.arctanh(x / 4)),
+        *(special.erf(y), special.erfc(x), special.erfinv(x / 4)),
+    ),
     "rounding": lambda x, y: (jnp.floor(x / y), jnp.ceil(y / x), jnp.round(x * y), jnp.sign(x)),
     "comparisons": lambda x, y: (x < y, x >= y, x == y, (x > 0) & ~(y > 1), (x > 0) ^ (y > 1)),
     "choices": lambda x, y: (jnp.where(x > y, x, y), jnp.clip(x, -1.0, 1.0), jnp.maximum(x, y)),

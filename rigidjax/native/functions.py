@@ -132,6 +132,14 @@ class Functions:
 
     def exp(self, x, rest=None):
         """The exponential function of `x`, or of `x + rest`."""
+        r, tail, k = self._exp_parts(x, rest)
+        out = self._scaled(self._sum(np.float64(1.0), self._sum(r, tail)), k)
+        out = self._where(self._is(x, ">", np.float64(709.79)), np.float64(np.inf), out)
+        out = self._where(self._is(x, "<", np.float64(-745.2)), np.float64(0.0), out)
+        return self._where(self._is(x, "!=", x), x, out)
+
+    def _exp_parts(self, x, rest=None):
+        """r, a smaller tail and a whole k with exp(x + rest) = (1 + r + tail) 2^k."""
         first, second, third = _log_2(3)
         k = self.lanes.unary("rint", F64, self._product(x, np.float64(1 / math.log(2))), np.rint)
         # Beyond that the result is 0 or infinite.
@@ -143,11 +151,7 @@ class Functions:
         r, low = self._two_sum(r, low)
         p = self._polynomial(r, [1 / math.factorial(n) for n in range(2, 15)])
         tail = self._fma(self._product(r, r), p, low)
-        out = self._sum(np.float64(1.0), self._sum(r, tail))
-        out = self._scaled(out, self._integer(k))
-        out = self._where(self._is(x, ">", np.float64(709.79)), np.float64(np.inf), out)
-        out = self._where(self._is(x, "<", np.float64(-745.2)), np.float64(0.0), out)
-        return self._where(self._is(x, "!=", x), x, out)
+        return r, tail, self._integer(k)
 
     def _scaled(self, x, k):
         """x 2^k, in two steps: 2^k alone may be no float64."""

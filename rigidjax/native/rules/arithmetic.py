@@ -3,10 +3,13 @@
 import math
 
 import numpy as np
+import scipy.special
 
+from .. import special
 from ..analysis import NoRule, rule
 from ..complex import is_complex, paired, part_dtype, parts
 from ..emitter import Emitter
+from ..functions import Functions
 from ..lanes import is_known
 
 
@@ -95,25 +98,37 @@ for _name, _intrinsic_name, _known in (
     _intrinsic(_name, _intrinsic_name, _known)
 
 
-def _function(name, known):
-    """A function of `Functions`, computed in double precision."""
+def _function(name, function, known):
+    """A function of numbers of type float64; others are converted."""
 
     @rule(name)
     def emit(em, equation, a):
         dtype, double = _operands(equation), np.dtype(np.float64)
-        function = getattr(em.functions, name)
 
         def one(x):
             if is_known(x):
                 return dtype.type(known(x))
-            out = function(em.lanes.convert(x, dtype, double))
+            out = function(em.functions, em.lanes.convert(x, dtype, double))
             return em.lanes.convert(out, double, dtype)
 
         return em.map(one, dtype, a)
 
 
-for _name, _known in dict(exp=np.exp, log=np.log, sin=np.sin, cos=np.cos, atan=np.arctan).items():
-    _function(_name, _known)
+for _name, _of_lanes, _known in (
+    ("exp", Functions.exp, np.exp),
+    ("log", Functions.log, np.log),
+    ("sin", Functions.sin, np.sin),
+    ("cos", Functions.cos, np.cos),
+    ("atan", Functions.atan, np.arctan),
+    ("cbrt", special.cbrt, np.cbrt),
+    ("asinh", special.asinh, np.arcsinh),
+    ("acosh", special.acosh, np.arccosh),
+    ("atanh", special.atanh, np.arctanh),
+    ("erf", special.erf, scipy.special.erf),
+    ("erfc", special.erfc, scipy.special.erfc),
+    ("erf_inv", special.erf_inv, scipy.special.erfinv),
+):
+    _function(_name, _of_lanes, _known)
 
 
 @rule("abs")

@@ -108,7 +108,7 @@ def _expm1(x, **_):
 @expansion("tanh")
 def _tanh(x, **_):
     rest = jnp.expm1(-2.0 * jnp.abs(x))
-    return jnp.where(x < 0, rest, -rest) / (2.0 + rest)
+    return jnp.where(x == 0, x, jnp.where(x < 0, rest, -rest) / (2.0 + rest))
 
 
 @expansion("sinh")
@@ -117,7 +117,7 @@ def _sinh(x, **_):
     large = jnp.exp(0.5 * jnp.abs(x))
     rest = jnp.expm1(jnp.minimum(jnp.abs(x), 20.0))
     size = jnp.where(jnp.abs(x) < 20.0, 0.5 * (rest + rest / (rest + 1.0)), 0.5 * large * large)
-    return jnp.where(x < 0, -size, size)
+    return jnp.where(x == 0, x, jnp.where(x < 0, -size, size))
 
 
 @expansion("cosh")
@@ -135,7 +135,8 @@ def _logistic(x, **_):
 def _log1p(x, **_):
     u = 1.0 + x
     rest = u - 1.0
-    return jnp.where(rest == 0, x, jnp.log(u) * (x / jnp.where(rest == 0, 1.0, rest)))
+    near = (rest == 0) | (x == jnp.inf)
+    return jnp.where(near, x, jnp.log(u) * (x / jnp.where(near, 1.0, rest)))
 
 
 @rule("platform_index")
