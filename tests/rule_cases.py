@@ -1,5 +1,6 @@
 """Arguments and functions of the rules' tests, by families of primitives."""
 
+import jax
 import jax.numpy as jnp
 from jax.scipy import special
 
@@ -41,6 +42,22 @@ ARITHMETIC = {
         jnp.diag(x),
     ),
     "updates": lambda x, y: (x.at[1].set(y[0]), x.at[jnp.array([0, 2])].add(y[:2]), jnp.roll(x, 1)),
+    "bits": lambda x, y: (
+        *(jnp.bitwise_count((9 * x).astype(int)), jax.lax.clz((9 * y).astype(jnp.int32))),
+        *(jax.lax.reduce_precision(x / y, 8, 10), jax.lax.reduce_precision(1e9 * y, 5, 3)),
+        *(x.view(jnp.uint8), jnp.stack([x, y]).view(jnp.int16).view(float)),
+        jnp.bitwise_xor.reduce((9 * x).astype(int)),
+    ),
+    "places": lambda x, y: (
+        *(jnp.searchsorted(jnp.sort(x), y), jnp.interp(y, jnp.sort(x), x), jnp.digitize(x, y[:2])),
+        *(jax.lax.top_k(jnp.stack([x, -x, x * 0]), 2), jnp.median(x), jnp.partition(y, 1)),
+    ),
+    "windows": lambda x, y: (
+        *(jnp.convolve(x, y), jnp.correlate(jnp.tile(x, 3), y, mode="same")),
+        jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (2,), (1,), "SAME"),
+        jax.lax.reduce_window(jnp.outer(x, y), 0.0, jax.lax.add, (2, 2), (1, 2), "SAME"),
+        *(jax.lax.reduce(x, 1.0, lambda a, b: a * b + 1.0, (0,)), jax.lax.cumlogsumexp(y)),
+    ),
     "precision": lambda x, y: (x.astype(jnp.float32) * jnp.float32(0.1), x.astype(int) + 1),
 }
 

@@ -120,7 +120,11 @@ def _other_type(equation):
     kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"
     for var in (*equation.invars, *equation.outvars):
         dtype = getattr(var.aval, "dtype", None)
-        if dtype is not None and dtype.kind not in kinds:
+        if dtype is None:
+            continue
+        # Keys of random numbers have no kind; numbers of 16 bits are floating too.
+        kind = getattr(dtype, "kind", "key")
+        if kind not in kinds or (kind == "f" and dtype.itemsize < 4):
             return dtype
     return None
 

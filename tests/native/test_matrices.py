@@ -149,6 +149,50 @@ def test_some_of_the_singular_values():
         native.jit(largest)(jnp.eye(3))
 
 
+@pytest.mark.parametrize(
+    "n",
+    [
+        1,
+        4,
+        pytest.param(5, marks=pytest.mark.exhaustive),
+        pytest.param(14, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_eigenvalues(n):
+    """Of symmetric matrices, given by one of their halves."""
+    stack = matrices(n, n)
+    stack += stack.swapaxes(1, 2)
+    w, V = jax.vmap(native.jit(lambda A: jnp.linalg.eigh(A, UPLO="U")))(jnp.asarray(stack))
+    size = np.maximum(np.abs(stack).max((1, 2)), 1e-300)
+    bound = 10 * n * EPS
+    assert (np.abs(w - np.linalg.eigvalsh(stack)).max(1) <= bound * size).all()
+    V = np.asarray(V)
+    product = V * np.asarray(w)[:, None] @ V.swapaxes(1, 2)
+    assert (np.abs(product - stack).max((1, 2)) <= bound * size).all()
+    assert np.abs(V @ V.swapaxes(1, 2) - np.eye(n)).max() <= bound
+
+
+@pytest.mark.parametrize("n", [3, 7])
+def test_roots_and_band_matrices(n):
+    """Cholesky's roots in registers and in memory, of a member that has none NaN; rows of a
+    tridiagonal matrix that have to be exchanged; Q of LAPACK's reflections."""
+    rng = np.random.default_rng(20260101)
+    A, b = rng.normal(size=(5, n, n)), jnp.asarray(rng.normal(size=(5, 3, n)))
+    H = A @ A.swapaxes(1, 2) + np.eye(n)
+    H[3, 1, 1] = -1.0
+
+    def function(H, A, b):
+        solve = jax.lax.linalg.tridiagonal_solve
+        reflections = jax.lax.linalg.householder_product(A, 0.1 * b[0])
+        return jnp.linalg.cholesky(H), solve(b[0], 1e-9 * b[1], b[2], A), reflections
+
+    kernel, args = native.jit(function), (jnp.asarray(H), jnp.asarray(A), b)
+    found, expected = jax.vmap(kernel)(*args), jax.vmap(function)(*args)
+    for own, alone, wanted in zip(found, kernel(*(x[0] for x in args)), expected, strict=True):
+        np.testing.assert_allclose(own, wanted, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(alone, own[0], rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("n", [6, 7, 9, 20])
 def test_positive_definite(n):
     """In registers and in memory, of sizes that are a multiple of four columns or not; a member

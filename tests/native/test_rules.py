@@ -218,6 +218,29 @@ def test_parts_of_large_arrays_are_set_at_known_places():
     compare(function, block, X)
 
 
+def test_long_lines_are_loops():
+    """Sorted (with ties, in a stable way), summed up, and searched along an axis."""
+    table = jnp.round(7 * jnp.sin(jnp.arange(400.0))).reshape(80, 5).at[3].set(jnp.nan)
+
+    def function(a):
+        two_keys = jax.lax.sort([a[:, 0], a[:, 1], a[:, 2]], num_keys=2, dimension=0)
+        sums = jnp.cumsum(a[4:], axis=0), jax.lax.cummax(a, axis=1, reverse=True)
+        return jnp.sort(a, axis=0), jnp.argsort(a.ravel()), two_keys, sums, jnp.argmin(a, axis=0)
+
+    compare(function, table)
+
+
+@pytest.mark.parametrize("size", [4, 60])
+def test_entries_changed_by_a_function(size):
+    """In registers and in memory, at places known or not; it must not be taken for a setting."""
+
+    def function(x, k):
+        a = jnp.arange(1.0 * size) * x[0]
+        return a.at[1:3].apply(jnp.sin), a.at[k].apply(lambda v: jnp.exp(-v) + 1.0)
+
+    compare(function, X, jnp.array([2, 0]))
+
+
 def test_arrays_are_repeated():
     """In registers, and in memory."""
 
@@ -394,6 +417,10 @@ def test_what_cannot_be_a_kernel_is_named():
     assert "test_rules.py" in reason
     with pytest.raises(NotImplementedError, match="no rule for `pure_callback`"):
         kernel(X)
+    (reason, *_) = native.jit(lambda x: x.astype(jnp.float16) * 2).why_not(X)
+    assert "`convert_element_type` of type float16" in reason
+    (reason, *_) = native.jit(lambda: jax.random.normal(jax.random.key(0))).why_not()
+    assert "`random_seed` of type key" in reason
 
 
 def test_single_precision():

@@ -2,7 +2,9 @@
 
 from . import (  # noqa: F401
     arithmetic,
+    bits,
     branches,
+    convolutions,
     definite,
     elimination,
     factorisations,
@@ -12,7 +14,9 @@ from . import (  # noqa: F401
     products,
     programs,
     scans,
+    sorting,
     structure,
+    symmetric,
     triangular,
     windows,
 )

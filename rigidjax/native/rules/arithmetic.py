@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 
 from .. import special
-from ..analysis import NoRule, rule
+from ..analysis import rule
 from ..complex import is_complex, paired, part_dtype, parts
 from ..emitter import Emitter
 from ..functions import Functions
@@ -302,20 +302,3 @@ def _convert(em, equation, a):
     if old == new:
         return a
     return em.map(lambda x: em.lanes.convert(x, old, new), new, a, kinds=[old])
-
-
-@rule("bitcast_convert_type")
-def _bitcast(em, equation, a):
-    old, new = _operands(equation), _result(equation)
-    if old.itemsize != new.itemsize:
-        raise NoRule("`bitcast_convert_type` between types of different sizes")
-    return em.map(lambda x: em.lanes.bits(x, old, new), new, a, kinds=[old])
-
-
-@rule("reduce_precision")
-def _reduce_precision(em, equation, a):
-    info = np.finfo(_operands(equation))
-    asked = equation.params["exponent_bits"], equation.params["mantissa_bits"]
-    if asked != (info.nexp, info.nmant):
-        raise NoRule("`reduce_precision` to another precision")
-    return a

@@ -54,7 +54,7 @@ def _inverse_root(em: Emitter, equation, H):
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[0]
     if n <= _FEW or dtype.kind != "f":
         return em.run(expanded(equation), [H])
-    lanes, memory = em.lanes, em.memory
+    lanes = em.lanes
     out = em.copied(em.constant(np.eye(n, dtype=dtype)), dtype)
     factors = _Factors(em, H, dtype)
 
@@ -65,18 +65,35 @@ def _inverse_root(em: Emitter, equation, H):
 
     factors.eliminate(carry)
 
-    def worst(total, index):
-        inverse = memory.read(factors.inverses, index)
-        return lanes.select(dtype, lanes.compare(dtype, "==", inverse, inverse), total, inverse)
-
-    valid = nests.accumulated(em, (n,), dtype, dtype.type(0), worst)
-    is_valid = lanes.compare(dtype, "==", valid, dtype.type(0))
+    is_valid = factors.are_valid()
 
     def entry(x, inverse):
         scaled = lanes.mul(dtype, x, lanes.unary("sqrt", dtype, inverse, np.sqrt))
         return lanes.select(dtype, is_valid, scaled, dtype.type(np.nan))
 
     factors.scale(out, (n, n), entry)
+    factors.release()
+    return em.settled(out)
+
+
+@rule("cholesky")
+def _cholesky(em: Emitter, equation, H):
+    """The lower triangular root of H; NaN on and below the diagonal if it is not definite."""
+    dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[-1]
+    if H.ndim != 2 or n <= _FEW or dtype.kind != "f":
+        return em.run(expanded(equation), [H])
+    lanes, memory = em.lanes, em.memory
+    out = em.copied(em.constant(np.zeros((n, n), dtype)), dtype)
+    factors = _Factors(em, H, dtype)
+    factors.eliminate(lambda k, i, own: None)
+    is_valid = factors.are_valid()
+    with em.loop(n) as k:
+        inverse = memory.read(factors.inverses, (k,))
+        root = lanes.div(dtype, dtype.type(1), lanes.unary("sqrt", dtype, inverse, np.sqrt))
+        root = lanes.select(dtype, is_valid, root, dtype.type(np.nan))
+        memory.write(factors.A, (k, k), dtype.type(1))
+        with nests.span(em, k, int64(n)) as i:
+            memory.write(out, (i, k), lanes.mul(dtype, memory.read(factors.A, (i, k)), root))
     factors.release()
     return em.settled(out)
 
@@ -185,6 +202,17 @@ class _Factors:
         with em.indices(shape) as index:
             inverse = em.memory.read(self.inverses, index[:1])
             em.memory.write(x, index, function(em.memory.read(x, index), inverse))
+
+    def are_valid(self):
+        """Whether the matrix was positive definite."""
+        em, dtype, lanes = self.em, self.dtype, self.em.lanes
+
+        def worst(total, index):
+            inverse = em.memory.read(self.inverses, index)
+            return lanes.select(dtype, lanes.compare(dtype, "==", inverse, inverse), total, inverse)
+
+        valid = nests.accumulated(em, (self.n,), dtype, dtype.type(0), worst)
+        return lanes.compare(dtype, "==", valid, dtype.type(0))
 
     def release(self):
         for view in (self.A, self.inverses, *self._columns):

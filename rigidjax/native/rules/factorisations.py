@@ -26,7 +26,7 @@ def of_stacks(dimensions: int):
 @expansion("cholesky")
 @of_stacks(2)
 def _cholesky(A, **_):
-    """Lower triangular factor, column by column; NaN where the matrix is not positive definite."""
+    """Lower triangular factor, column by column; all NaN if the matrix is not positive definite."""
     n = A.shape[-1]
     rows = jnp.arange(n)
 
@@ -35,7 +35,9 @@ def _cholesky(A, **_):
         entries = rest / jnp.sqrt(rest[k])
         return L.at[:, k].set(jnp.where(rows >= k, entries, 0.0))
 
-    return jax.lax.fori_loop(0, n, column, jnp.zeros_like(A))
+    L = jax.lax.fori_loop(0, n, column, jnp.zeros_like(A))
+    valid = jnp.all(jnp.diagonal(L) > 0)
+    return jnp.where(valid | (rows[:, None] < rows), L, jnp.nan)
 
 
 @expansion("triangular_solve")
@@ -96,3 +98,62 @@ def _permutation(pivots, *, permutation_size):
 
     start = jnp.arange(permutation_size, dtype=jnp.int32)
     return jax.lax.fori_loop(0, len(pivots), exchange, start)
+
+
+@expansion("householder_product")
+@of_stacks(2)
+def _householder_product(A, factors):
+    """The product of reflections I - t v v^T, one for each column below the diagonal."""
+    m, n = A.shape
+    rows = jnp.arange(m)
+
+    def reflect(turn, Q):
+        k = len(factors) - 1 - turn
+        v = jnp.where(rows > k, A[:, k], jnp.where(rows == k, 1.0, 0.0))
+        return Q - factors[k] * jnp.outer(v, v @ Q)
+
+    return jax.lax.fori_loop(0, len(factors), reflect, jnp.eye(m, n, dtype=A.dtype))
+
+
+@expansion("symmetric_product")
+@of_stacks(2)
+def _symmetric_product(A, C, *, alpha, beta):
+    return alpha * A @ A.T + beta * C
+
+
+@expansion("tridiagonal_solve")
+@of_stacks(1)
+def _tridiagonal_solve(below, diagonal, above, B, **_):
+    """By elimination with exchanges of neighbouring rows, as LAPACK's `gtsv`."""
+    zero = jnp.zeros_like(diagonal[:1])
+    none = jnp.zeros_like(B[0])
+
+    def eliminate(row, following):
+        p, q, b = row
+        left, d, u, c = following
+        swaps = jnp.abs(left) > jnp.abs(p)
+        factor = jnp.where(swaps, p / jnp.where(swaps, left, 1), left / p)
+        kept = (
+            jnp.where(swaps, left, p), jnp.where(swaps, d, q), jnp.where(swaps, u, 0),
+            jnp.where(swaps, c, b),
+        )  # fmt: skip
+        rest = (
+            jnp.where(swaps, q - factor * d, d - factor * q),
+            jnp.where(swaps, -factor * u, u),
+            jnp.where(swaps, b - factor * c, c - factor * b),
+        )
+        return rest, kept
+
+    ends = jnp.concatenate([above[:-1], zero])
+    first = diagonal[0], ends[0], B[0]
+    last, rows = jax.lax.scan(eliminate, first, (below[1:], diagonal[1:], ends[1:], B[1:]))
+
+    def substitute(after, row):
+        x, y = after
+        p, q, w, b = row
+        new = (b - q * x - w * y) / p
+        return (new, x), new
+
+    bottom = last[2] / last[0]
+    _, X = jax.lax.scan(substitute, (bottom, none), rows, reverse=True)
+    return jnp.concatenate([X, bottom[None]])

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..analysis import NoRule, rule
+from ..analysis import rule
 from ..emitter import Emitter
 from ..lanes import is_known
 from ..memory import View
@@ -197,40 +197,3 @@ def _written(em, x, update, starts, dtype, mask):
         for index in np.ndindex(update.shape):
             put(index, update[index])
     return out
-
-
-@rule("sort")
-def _sort(em, equation, *arrays):
-    """Odd-even transposition of few entries: stable, by the first keys."""
-    p, lanes = equation.params, em.lanes
-    arrays = [np.moveaxis(em.registers(x), p["dimension"], 0).copy() for x in arrays]
-    dtypes = [np.dtype(var.aval.dtype) for var in equation.outvars]
-    n = len(arrays[0])
-    if n > 64:
-        raise NoRule(f"`sort` of {n} entries")
-    for turn in range(n):
-        for k in range(turn % 2, n - 1, 2):
-            for index in np.ndindex(arrays[0].shape[1:]):
-                low, high = (k, *index), (k + 1, *index)
-                swap, equal = np.False_, np.True_
-                for x, dtype in list(zip(arrays, dtypes, strict=True))[: p["num_keys"]]:
-                    larger = _after(lanes, dtype, x[low], x[high])
-                    swap = lanes.or_(np.bool_, swap, lanes.and_(np.bool_, equal, larger))
-                    smaller = _after(lanes, dtype, x[high], x[low])
-                    same = lanes.not_(np.bool_, lanes.or_(np.bool_, larger, smaller))
-                    equal = lanes.and_(np.bool_, equal, same)
-                for x, dtype in zip(arrays, dtypes, strict=True):
-                    a, b = x[low], x[high]
-                    x[low] = lanes.select(dtype, swap, b, a)
-                    x[high] = lanes.select(dtype, swap, a, b)
-    return [np.moveaxis(x, 0, p["dimension"]) for x in arrays]
-
-
-def _after(lanes, dtype, a, b):
-    """Whether `a` comes behind `b`; NaN comes last."""
-    out = lanes.compare(dtype, ">", a, b)
-    if dtype.kind != "f":
-        return out
-    a_is_nan = lanes.compare(dtype, "!=", a, a)
-    b_is_number = lanes.compare(dtype, "==", b, b)
-    return lanes.or_(np.bool_, out, lanes.and_(np.bool_, a_is_nan, b_is_number))

@@ -3,11 +3,15 @@
 import functools
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from .. import nests
-from ..analysis import WRITTEN_OUT_PRODUCT, expanded, rule
+from ..analysis import WRITTEN_OUT_PRODUCT, NoRule, expanded, rule
 from ..emitter import Emitter
+from ..expansions import expansion
 from ..memory import View
 from .structure import transposed
 
@@ -87,6 +91,32 @@ _reduction(["reduce_max", "unvmap_max"], "max", _lowest)
 _reduction(["reduce_min"], "min", _highest)
 _reduction(["reduce_or", "unvmap_any"], "or_", lambda dtype: dtype.type(0))
 _reduction(["reduce_and", "unvmap_all"], "and_", lambda dtype: ~dtype.type(0))
+_reduction(["reduce_xor"], "xor", lambda dtype: dtype.type(0))
+
+
+@expansion("psum")
+def _psum(*arrays, axes, **_):
+    """Over batches inside of the program, whose axes are numbers."""
+    if not all(isinstance(axis, int) for axis in axes):
+        raise NoRule("`psum` over a named axis")
+    return [jnp.sum(x, axis=tuple(axes), dtype=x.dtype) for x in arrays]
+
+
+@expansion("reduce")
+def _reduce(*arrays, jaxpr, dimensions, **_):
+    """Entries along axes taken together by a function, one after the other."""
+    count = len(arrays) // 2
+    lines = [jnp.moveaxis(x, dimensions, range(len(dimensions))) for x in arrays[:count]]
+    rest = lines[0].shape[len(dimensions) :]
+    lines = [x.reshape(-1, math.prod(rest)) for x in lines]
+    combined = jax.vmap(jaxpr_as_fun(jaxpr))
+
+    def step(total, entry):
+        return tuple(combined(*total, *entry)), None
+
+    start = tuple(jnp.full(math.prod(rest), x) for x in arrays[count:])
+    total, _ = jax.lax.scan(step, start, tuple(lines))
+    return [x.reshape(rest) for x in total]
 
 
 @rule("argmax", "argmin")
@@ -99,6 +129,8 @@ def _argument(em, equation, x):
     if x.ndim == 1 and x.size > _LONG_LINE and not em.are_known(x):
         extreme, lowest = (em.lanes.max, _lowest) if is_max else (em.lanes.min, _highest)
         return _place_of_extreme(em, x, dtype, index_dtype, extreme, lowest(dtype))
+    if x.size > 4 * em.largest and not em.are_known(x):
+        return em.run(expanded(equation), [x])
     x = np.moveaxis(em.registers(x), axis, 0)
     out = np.empty(x.shape[1:], object)
     lanes = em.lanes
@@ -116,6 +148,20 @@ def _argument(em, equation, x):
             where = lanes.select(index_dtype, better, index_dtype.type(k), where)
         out[index] = where
     return out
+
+
+def _argument_of_many(extreme):
+    def of(x, *, axes, index_dtype):
+        (axis,) = axes
+        is_it = (x == extreme(x, axis=axis, keepdims=True)) | (x != x)
+        places = jax.lax.broadcasted_iota(index_dtype, x.shape, axis)
+        return jnp.min(jnp.where(is_it, places, x.shape[axis]), axis=axis)
+
+    return of
+
+
+expansion("argmax")(_argument_of_many(jnp.max))
+expansion("argmin")(_argument_of_many(jnp.min))
 
 
 def _place_of_extreme(em, x, dtype, index_dtype, extreme, start):
@@ -140,10 +186,12 @@ def _place_of_extreme(em, x, dtype, index_dtype, extreme, start):
     return out
 
 
-def _cumulative(name, method):
+def _cumulative(name, method, combined):
     @rule(name)
     def emit(em, equation, x):
         axis, dtype = equation.params["axis"], _dtype(equation)
+        if x.size > 4 * em.largest and not em.are_known(x):
+            return em.run(expanded(equation), [x])
         function = getattr(em.lanes, method)
         lines = np.moveaxis(em.registers(x), axis, 0)
         out = np.empty(lines.shape, object)
@@ -157,11 +205,35 @@ def _cumulative(name, method):
                 out[(k, *index)] = total
         return np.moveaxis(out, 0, axis)
 
-    return emit
+    _scanned(name, combined)
 
 
-for _name, _method in dict(cumsum="add", cumprod="mul", cummax="max", cummin="min").items():
-    _cumulative(_name, _method)
+def _scanned(name, combined):
+    @expansion(name)
+    def scanned(x, *, axis, reverse):
+        lines = jnp.moveaxis(x, axis, 0)
+        if not x.size:
+            return x
+
+        def step(total, entry):
+            total = combined(total, entry)
+            return total, total
+
+        first = lines[-1] if reverse else lines[0]
+        others = lines[:-1] if reverse else lines[1:]
+        _, out = jax.lax.scan(step, first, others, reverse=reverse)
+        parts = [out, first[None]] if reverse else [first[None], out]
+        return jnp.moveaxis(jnp.concatenate(parts), 0, axis)
+
+
+for _name, _method, _combined in (
+    ("cumsum", "add", jax.lax.add),
+    ("cumprod", "mul", jax.lax.mul),
+    ("cummax", "max", jax.lax.max),
+    ("cummin", "min", jax.lax.min),
+):
+    _cumulative(_name, _method, _combined)
+_scanned("cumlogsumexp", jnp.logaddexp)
 
 
 @rule("dot_general")

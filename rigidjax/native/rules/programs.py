@@ -10,7 +10,10 @@ from ..emitter import Emitter
 from ..expansions import expansion
 
 
-@rule("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin")
+@rule(
+    "jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin",
+    "composite",
+)  # fmt: skip
 def _call(em: Emitter, equation, *args):
     p = equation.params
     inner = p.get("jaxpr", p.get("call_jaxpr"))

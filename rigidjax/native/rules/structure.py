@@ -20,7 +20,7 @@ def _dtype(equation):
 
 @rule(
     "copy", "copy_p", "stop_gradient", "optimization_barrier", "nonbatchable", "noinline",
-    "nondifferentiable", "nondifferentiable_backward", "name",
+    "nondifferentiable", "nondifferentiable_backward", "name", "device_put",
 )  # fmt: skip
 def _same(em, equation, *arrays):
     return list(arrays)

@@ -1,5 +1,6 @@
 """Gather and scatter: parts of an array that are read or changed, at places known or not."""
 
+import functools
 import math
 from typing import Any
 
@@ -44,7 +45,7 @@ def _gather(em, equation, x, indices):
                     within = np.array(along, int) @ np.indices(parts).reshape(
                         len(parts), math.prod(parts)
                     )
-                    places = (places[..., None] + within).reshape(*batch, *parts)
+                    places = (places[..., None] + within).reshape((*batch, *parts))
                     return _entries(em, x, np.moveaxis(places, range(len(batch)), batch_axes))
                 return _copied_parts(em, x, places, parts, along, shape, batch_axes, dtype)
     source = x if window.is_known else em.in_memory(x, dtype)
@@ -72,12 +73,13 @@ def _gather(em, equation, x, indices):
 
 def _entries(em, x, places):
     """Numbers of an array in registers, by their places in it or in its buffer."""
+    out = np.empty(places.shape, object)
     if not isinstance(x, View):
-        return x.ravel()[places]
+        out[...] = x.ravel()[places]
+        return out
     if x.is_known:
         return em.constant(x.buffer.values[places])  # pyright: ignore[reportOptionalSubscript]
     line = View(x.buffer, (x.buffer.size,), (1,))
-    out = np.empty(places.shape, object)
     for index, place in np.ndenumerate(places):
         out[index] = em.memory.read(line, (int(place),))
     return out
@@ -162,7 +164,9 @@ def _scatter(em, equation, x, indices, updates):
     name = equation.primitive.name
     d = p["dimension_numbers"]
     combinations = dict(add=lanes.add, sub=lanes.sub, mul=lanes.mul, max=lanes.max, min=lanes.min)
-    combine = combinations.get(name[-3:])
+    combine: Any = combinations.get(name[-3:])
+    if combine is None and p["update_jaxpr"] is not None:
+        combine = functools.partial(_applied, em, p["update_jaxpr"], p["update_consts"])
     window_axes = [
         k
         for k in range(x.ndim)
@@ -197,6 +201,13 @@ def _scatter(em, equation, x, indices, updates):
         at, value = tuple(int(i) for i in _moved(em, start, offset)), updates[index]
         out[at] = value if combine is None else combine(dtype, out[at], value)
     return out
+
+
+def _applied(em, program, constants, dtype, old, new):
+    """What a function of two numbers makes of them."""
+    old, new = (np.full((), em.lanes.value(x, dtype), object) for x in (old, new))
+    (out,) = em.run_jaxpr(program, list(map(em.constant, constants)), [old, new])
+    return out[()]
 
 
 def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
