@@ -55,8 +55,8 @@ class Emitter:
         self.row = Rows(self.memory, arithmetic, row if width == 1 else 1)
         # Lanes whose memory may change; `None` for all.
         self.mask: Number | None = None
-        self._last_uses: dict[Any, Any] = {}
-        self._loops: dict[int, bool] = {}
+        self._last_uses: dict[Jaxpr, Any] = {}
+        self._loops: dict[Jaxpr, bool] = {}
 
     # Programs.
 
@@ -114,13 +114,12 @@ class Emitter:
 
     def _has_loops(self, jaxpr):
         """Whether a program has loops over stacks."""
-        key = id(jaxpr)
-        if key not in self._loops:
-            self._loops[key] = any(
+        if jaxpr not in self._loops:
+            self._loops[jaxpr] = any(
                 one.primitive.name == "for_each" or any(map(self._has_loops, inner_jaxprs(one)))
                 for one in jaxpr.eqns
             )
-        return self._loops[key]
+        return self._loops[jaxpr]
 
     def equation(self, equation: JaxprEqn, args: list[Held]) -> list[Held]:
         """Results of one equation."""
@@ -134,8 +133,7 @@ class Emitter:
 
     def _uses(self, jaxpr) -> Any:
         """Variables read for the last time in each equation, and arguments that nobody reads."""
-        key = id(jaxpr)
-        if key not in self._last_uses:
+        if jaxpr not in self._last_uses:
             last = {}
             for k, equation in enumerate(jaxpr.eqns):
                 for atom in equation.invars:
@@ -148,12 +146,11 @@ class Emitter:
                     dying[k].append(var)
             arguments = [*jaxpr.constvars, *jaxpr.invars]
             unused = [v for v in dict.fromkeys(arguments) if v not in last and v not in results]
-            # The program is kept, so that its address stays its own.
-            self._last_uses[key] = dying, unused, results | set(last), jaxpr
-        return self._last_uses[key][:2]
+            self._last_uses[jaxpr] = dying, unused, results | set(last)
+        return self._last_uses[jaxpr][:2]
 
     def _live(self, jaxpr):
-        return self._last_uses[id(jaxpr)][2]
+        return self._last_uses[jaxpr][2]
 
     # Arrays.
 

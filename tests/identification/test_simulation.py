@@ -48,6 +48,8 @@ def test_settings_are_checked(entry):
 
 def test_one_object_is_its_settings():
     one, other = fitted(**FAST), fitted(simulation=rj.Simulation(**FAST))
+    for costs in zip(one.cost, other.cost, strict=True):
+        np.testing.assert_array_equal(*costs)
     assert one.values.tolist() == other.values.tolist()
     run = fitted_runs(one, DATA, simulation=rj.Simulation(**FAST))[0]
     same = fitted_runs(one, DATA, **FAST)[0]
