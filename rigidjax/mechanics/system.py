@@ -1,6 +1,7 @@
 """Systems of rigid bodies and the forces on them."""
 
-from collections.abc import Iterable, Sequence
+import collections
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -101,24 +102,30 @@ class System(eqx.Module):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
         self.bodies = bodies
         self.frames = _checked_frames(frames, bodies)
+        # Looked up here: to call one of its methods takes time that grows with the system.
+        rows = {name: row for row, name in enumerate(names)}
+        rows |= {frame.name: rows[frame.body] for frame in self.frames}
         for joint in joints:
             if joint.at_centre:
                 body_index(bodies, joint.child)
-            self._check_ends(joint, (joint.parent, joint.child))
+            _check_ends(self, rows, joint, (joint.parent, joint.child))
         joints = tuple(checked_points(joint, self) for joint in joints)
         for force in forces:
-            self._check_ends(force, force.body_names())
+            _check_ends(self, rows, force, force.body_names())
             force.check_bodies(bodies)
         self.joints = _with_own_names(joints)
-        given = [joint.name for joint in joints]
+        given = collections.Counter(joint.name for joint in joints)
+        by_name = {joint.name: joint for joint in self.joints}
         for force in forces:
             for name in force.joint_names():
-                if given.count(name) > 1:
+                if given[name] > 1:
                     raise ValueError(
-                        f"{given.count(name)} joints are called {name!r}; give each a name of its "
+                        f"{given[name]} joints are called {name!r}; give each a name of its "
                         "own, so that a force can refer to one of them."
                     )
-                force.check_joint(self.joints[self.joint_index(name)])
+                if name not in by_name:
+                    self.joint_index(name)  # raises
+                force.check_joint(by_name[name])
         self.forces = forces
         self.constraints = self._attached(tuple(constraints))
         self.topology = find_topology(names, joints, frames)
@@ -176,16 +183,6 @@ class System(eqx.Module):
     def closing_names(self) -> tuple[str, ...]:
         """Names of all joints, then of all other constraints."""
         return tuple(item.name for item in (*self.joints, *self.constraints))
-
-    def _check_ends(self, item: AbstractForce | AbstractJoint, names: tuple[str, ...]) -> None:
-        """Raise unless the bodies and frames that it names exist and are not on one body."""
-        rows = {
-            name: self.located(name)[0] for name in names if name != "ground" or len(names) == 1
-        }
-        if len(set(rows.values())) < len(rows):
-            raise ValueError(
-                f"A `{type(item).__name__}` acts between different bodies; {list(rows)} are on one."
-            )
 
     def _attached(self, constraints: tuple[AbstractConstraint, ...]):
         """The constraints of these joints, checked."""
@@ -259,9 +256,7 @@ class System(eqx.Module):
     @property
     def force_joints(self) -> tuple[int, ...]:
         """Joints whose coordinates or rates forces, dampings and rotors depend on."""
-        wanted = {
-            self.joint_index(name) for force in self.all_forces for name in force.joint_names()
-        }
+        wanted = self._joint_rows(name for f in self.all_forces for name in f.joint_names())
         rotors = {j for j, joint in enumerate(self.joints) if joint.armatures is not None}
         return tuple(sorted(wanted | rotors))
 
@@ -271,7 +266,7 @@ class System(eqx.Module):
         coupling or `tracked` names."""
         coupled = {name for one in self.constraints for name in one.followed_joints()}
         followed = {name for force in self.forces for name in force.joint_names()}
-        wanted = {self.joint_index(name) for name in {*followed, *coupled, *self.tracked}}
+        wanted = self._joint_rows({*followed, *coupled, *self.tracked})
         return tuple(
             j
             for j, joint in enumerate(self.joints)
@@ -299,6 +294,11 @@ class System(eqx.Module):
             hint = did_you_mean(name, names, f" The joints are {names}.")
             raise ValueError(f"There is no joint called {name!r}.{hint}")
         return names.index(name)
+
+    def _joint_rows(self, names: Iterable[str]) -> set[int]:
+        """Indices of the joints of these names."""
+        rows = {joint.name: j for j, joint in enumerate(self.joints)}
+        return {rows[name] for name in names}
 
     def tracking(self, names: Iterable[str]) -> "System":
         """The same system, with the angles of these joints followed beyond pi.
@@ -382,6 +382,24 @@ def _checked_frames(frames: tuple[Frame, ...], bodies: tuple[Body, ...]) -> tupl
                 f"Every body and frame needs a name of its own; got {frame.name!r} more than once."
             )
     return frames
+
+
+def _check_ends(
+    system: System,
+    rows: Mapping[str, int],
+    item: AbstractForce | AbstractJoint,
+    names: tuple[str, ...],
+) -> None:
+    """Raise unless the bodies and frames that it names exist and are not on one body."""
+    ends = {
+        name: rows[name] if name in rows else system.located(name)[0]  # which raises
+        for name in names
+        if name != "ground" or len(names) == 1
+    }
+    if len(set(ends.values())) < len(ends):
+        raise ValueError(
+            f"A `{type(item).__name__}` acts between different bodies; {list(ends)} are on one."
+        )
 
 
 def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, ...]:

@@ -1,6 +1,7 @@
 """Spanning trees, loops, degrees of freedom, and the names of bodies and joints."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -89,6 +90,34 @@ def test_repr_of_a_long_chain():
     one = body("0")
     bodies = [one, *(rj.Body(f"{i}", one.mass, one.inertia) for i in range(1, count))]
     assert repr(rj.System(bodies, joints)).count("\n") == count + 1
+
+
+def test_large_systems_are_made_in_linear_time():
+    """Calls of functions, which unlike times are always the same: eight times as many bodies."""
+
+    def calls(count):
+        names = [f"{i}" for i in range(count)]
+        bodies = [body(name, (i, 0.0, 0.0)) for i, name in enumerate(names)]
+        joints = [
+            rj.Revolute(parent, child, P, Z, name=f"hinge of {child}")
+            for parent, child in itertools.pairwise(["ground", *names])
+        ]
+        motors = [rj.Motor(joint.name, 1.0) for joint in joints]
+        number = 0
+
+        def tell(frame, event, argument):
+            nonlocal number
+            number += event in ("call", "c_call")
+
+        sys.setprofile(tell)
+        try:
+            assert len(rj.System(bodies, joints, motors).tracked_joints) == count
+        finally:
+            sys.setprofile(None)
+        return number
+
+    calls(2)  # what is made once
+    assert calls(80) < 10 * calls(10)
 
 
 @pytest.mark.parametrize("kind", [k for k in joint_cases.KINDS if k != "Distance"])
