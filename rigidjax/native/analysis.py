@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
@@ -28,10 +29,9 @@ MOVES = frozenset(
 )
 # What complex numbers have no rule for.
 REAL_ONLY = frozenset(
-    "acos acosh argmax argmin asin asinh atan atan2 atanh bitcast_convert_type cbrt clamp cosh cos "
-    "cummax cummin eigh erf_inv exp exp2 expm1 log log1p logistic max min nextafter pow qr "
-    "reduce_max reduce_min reduce_prod round rsqrt scatter-max scatter-min sign sin sinh sort sqrt "
-    "svd tan tanh cholesky".split()
+    "acos acosh argmax argmin asin asinh atan atan2 atanh bitcast_convert_type cbrt clamp cummax "
+    "cummin eigh erf_inv exp2 max min nextafter qr reduce_max reduce_min round scatter-max "
+    "scatter-min sort svd cholesky".split()
 )
 
 Rule = Callable[..., Any]
@@ -63,7 +63,7 @@ def why_not(closed: ClosedJaxpr) -> list[str]:
     return list(dict.fromkeys(_obstacles(closed.jaxpr)))
 
 
-def _obstacles(jaxpr: Jaxpr, within: tuple[str, ...] = ()) -> Iterator[str]:
+def _obstacles(jaxpr: Jaxpr, within: tuple = ()) -> Iterator[str]:
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         other = _other_type(equation)
@@ -72,13 +72,13 @@ def _obstacles(jaxpr: Jaxpr, within: tuple[str, ...] = ()) -> Iterator[str]:
         elif name in RULES:
             for inner in inner_jaxprs(equation):
                 yield from _obstacles(inner, within)
-        elif is_expanded(equation.primitive) and name not in within:
+        elif is_expanded(equation.primitive) and (name, of_complex(equation)) not in within:
             try:
                 inner = expanded(equation).jaxpr
             except NoRule as form:
                 yield f"{form} {place_of(equation)}".strip()
             else:
-                yield from _obstacles(inner, (*within, name))
+                yield from _obstacles(inner, (*within, (name, of_complex(equation))))
         else:
             yield f"`{name}` {place_of(equation)}".strip()
 
@@ -143,9 +143,18 @@ def expanded(equation: Any) -> ClosedJaxpr:
 
 @functools.lru_cache(maxsize=4096)
 def _expanded_once(primitive, shapes, params) -> ClosedJaxpr:
-    written: Any = EXPANSIONS.get(primitive.name, primitive.impl)
+    is_complex = any(getattr(dtype, "kind", "") == "c" for _, dtype in shapes)
+    name = f"complex {primitive.name}" if is_complex else primitive.name
+    written: Any = EXPANSIONS.get(name, EXPANSIONS.get(primitive.name, primitive.impl))
     function = lambda *arrays: written(*arrays, **dict(params))  # noqa: E731
     return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(*shape) for shape in shapes))
+
+
+def of_complex(equation: JaxprEqn) -> bool:
+    """Whether an equation is a function of complex numbers that is written in JAX."""
+    if f"complex {equation.primitive.name}" not in EXPANSIONS:
+        return False
+    return getattr(equation.invars[0].aval, "dtype", np.dtype(bool)).kind == "c"
 
 
 def is_expanded(primitive: Primitive) -> bool:

@@ -26,6 +26,7 @@ from .analysis import (
     expanded,
     inner_jaxprs,
     is_expanded,
+    of_complex,
     place_of,
 )
 from .builder import I64, Builder, Value, int64
@@ -124,6 +125,8 @@ class Emitter:
     def equation(self, equation: JaxprEqn, args: list[Held]) -> list[Held]:
         """Results of one equation."""
         name = equation.primitive.name
+        if of_complex(equation):
+            return self.run(expanded(equation), args)
         if name in RULES:
             out = RULES[name](self, equation, *args)
             return out if isinstance(out, list) else [out]

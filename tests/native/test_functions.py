@@ -11,6 +11,7 @@ from jax.scipy import special
 from rigidjax import native
 
 INFINITE = float("inf")
+EPS = float(np.finfo(np.float64).eps)
 # Arguments of each function.
 COUNTS = [1_000, pytest.param(1_000_000, marks=pytest.mark.exhaustive)]
 
@@ -168,3 +169,30 @@ def test_single_precision():
     found = jax.vmap(native.jit(jnp.sin))(jnp.asarray(x))
     assert found.dtype == jnp.float32
     np.testing.assert_array_equal(found, np.sin(x.astype(np.float64)).astype(np.float32))
+
+
+COMPLEX = {
+    **{name: getattr(mpmath, name) for name in "exp sqrt sin cos tan sinh cosh tanh sign".split()},
+    "log": mpmath.log,
+    "log1p": lambda z: mpmath.log(1 + z),
+    "expm1": lambda z: mpmath.exp(z) - 1,
+}
+
+
+def test_complex_numbers():
+    """Near 0, near 1, far away, of very different parts; on both sides of the cut."""
+    rng = np.random.default_rng(20260101)
+    x, y = (rng.normal(size=100) * 10.0 ** rng.integers(-8, 3, 100) for _ in range(2))
+    near_one = np.exp(1j * rng.uniform(-4.0, 4.0, 30)) * (1.0 + 10.0 ** rng.integers(-16, -1, 30))
+    z = np.concatenate([x + 1j * y, near_one, [1j, -2.0, complex(-2.0, -0.0), 30.0 + 1j]])
+    kernel = native.jit(lambda z: [getattr(jnp, name)(z) for name in COMPLEX])
+    found = jax.vmap(kernel)(jnp.asarray(z))
+    with mpmath.workprec(200):
+        for (name, exact), own in zip(COMPLEX.items(), found, strict=True):
+            expected = np.array([complex(exact(mpmath.mpc(one))) for one in z])
+            below = (z.imag == 0) & np.signbit(z.imag) & (name in ("sqrt", "log", "log1p"))
+            expected = np.where(below, expected.conj(), expected)
+            assert (np.abs(own - expected) <= 8 * EPS * np.abs(expected)).all(), name
+    power = jax.vmap(native.jit(lambda z: z ** (0.5 + 0.3j)))(jnp.asarray([0.0, *z[:9]]))
+    np.testing.assert_allclose(power[1:], z[:9] ** (0.5 + 0.3j), rtol=1e-14)
+    assert power[0] == 0.0

@@ -230,6 +230,22 @@ def test_long_lines_are_loops():
     compare(function, table)
 
 
+def test_arrays_without_axes():
+    """Operations along no axis; an entry asked for without any index."""
+
+    def function(x):
+        y = 2.0 * x[0]
+        return (
+            jax.lax.rev(y, ()),
+            jax.lax.dynamic_slice(y, (), ()),
+            jax.lax.dynamic_update_slice(y, x[1], ()),
+            jax.lax.slice_p.bind(y, start_indices=(), limit_indices=(), strides=None),
+            jax.lax.pad(y, x[1], ()),
+        )
+
+    compare(function, X)
+
+
 @pytest.mark.parametrize("size", [4, 60])
 def test_entries_changed_by_a_function(size):
     """In registers and in memory, at places known or not; it must not be taken for a setting."""

@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     arithmetic,
     bits,
     branches,
+    complex_functions,
     convolutions,
     definite,
     elimination,

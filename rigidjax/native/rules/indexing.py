@@ -68,7 +68,7 @@ def _dynamic_slice(em: Emitter, equation, x, *indices):
     if all(is_known(s) for s in starts):
         cut = tuple(slice(int(s), int(s) + n) for s, n in zip(starts, shape, strict=True))
         if not isinstance(x, View):
-            return x[cut]
+            return x[(*cut, ...)]
         at = em.memory.position(x, tuple(int(s) for s in starts))
         return em.settled(View(x.buffer, shape, x.strides, at))
     if not isinstance(x, View) and x.size <= 8:
@@ -151,7 +151,7 @@ def _dynamic_update_slice(em, equation, x, update, *indices):
             cut = tuple(
                 slice(int(s), int(s) + n) for s, n in zip(starts, update.shape, strict=True)
             )
-            out[cut] = em.registers(update)
+            out[(*cut, ...)] = em.registers(update)
             return out
         if x.size <= 64:
             return _updated(em, x, em.registers(update), starts, dtype)

@@ -108,7 +108,7 @@ def _slice(em, equation, x):
         for a, b, c in zip(p["start_indices"], p["limit_indices"], strides, strict=True)
     )
     if not isinstance(x, View):
-        return x[cuts]
+        return x[(*cuts, ...)]
     offset = em.memory.position(x, tuple(p["start_indices"]))
     own = tuple(s * c for s, c in zip(x.strides, strides, strict=True))
     return em.settled(View(x.buffer, _shape(equation), own, offset))
@@ -118,7 +118,7 @@ def _slice(em, equation, x):
 def _rev(em, equation, x):
     axes = equation.params["dimensions"]
     if not isinstance(x, View):
-        return np.flip(x, axes)
+        return np.flip(x, axes) if axes else x
     start = tuple(n - 1 if k in axes else 0 for k, n in enumerate(x.shape))
     strides = tuple(-s if k in axes else s for k, s in enumerate(x.strides))
     return View(x.buffer, x.shape, strides, em.memory.position(x, start))
