@@ -86,3 +86,11 @@ class State(eqx.Module):
     def num_bodies(self) -> int:
         """Number of bodies."""
         return self.orientation.shape[-2]
+
+    def check_rows(self, num_bodies: int) -> None:
+        """Raise `ValueError` unless it has a row for each of so many bodies."""
+        if self.num_bodies != num_bodies:
+            raise ValueError(
+                f"The system has {num_bodies} bodies, the state has {self.num_bodies}. Give "
+                "`State` one row for each body."
+            )

@@ -60,6 +60,10 @@ class AbstractFormulation(AbstractCoordinates):
     def num_algebraic(self) -> int:
         """Number of multipliers among the unknowns."""
 
+    @property
+    def sizes(self) -> set[int]:
+        return {self.layout.size, self.num_unknowns}
+
     def encode(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """Unknowns of a physical state.
 
@@ -112,11 +116,7 @@ class AbstractFormulation(AbstractCoordinates):
         if not isinstance(state, State):
             raise TypeError(f"A formulation encodes a `State`; got {type(state).__name__}.")
         layout = self.layout
-        if state.num_bodies != layout.num_bodies:
-            raise ValueError(
-                f"The system has {layout.num_bodies} bodies, the state has "
-                f"{state.num_bodies}. Give `State` one row for each body."
-            )
+        state.check_rows(layout.num_bodies)
         rules = {
             "position": [],
             "orientation": [

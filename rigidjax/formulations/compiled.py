@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..checks import is_traced
+from .charts import split_chart
 
 _Method = TypeVar("_Method", bound=Callable[..., object])
 
@@ -26,6 +27,12 @@ def compiled(method: _Method) -> _Method:
 
     @functools.wraps(method)
     def with_arrays(self, t, y, *args, **kwargs):
+        if (shape := jnp.shape(split_chart(y)[0])) not in [(size,) for size in self.sizes]:
+            sizes = " or ".join(f"({size},)" for size in sorted(self.sizes))
+            raise ValueError(
+                f"`{type(self).__name__}` has unknowns of shape {sizes}; got {shape}. "
+                "`model.encode(state)` gives them, and `jax.vmap` takes many at once."
+            )
         t = jnp.asarray(t, jnp.result_type(*jax.tree.leaves(y)))
         args = [_array(x) for x in args]
         kwargs = {name: _array(x) for name, x in kwargs.items()}

@@ -95,6 +95,11 @@ class AbstractCoordinates(eqx.Module):
         """Where the unknowns stand in `y`, an `AbstractLayout`."""
 
     @property
+    @abc.abstractmethod
+    def sizes(self) -> set[int]:
+        """Numbers of unknowns that its methods take, with and without multipliers."""
+
+    @property
     def followed(self) -> tuple[int, ...]:
         """Joints whose angles are unknowns of their own, because their whole turns matter."""
         return self.multibody.tracked_joints
@@ -208,7 +213,7 @@ class AbstractCoordinates(eqx.Module):
     def _joint_coordinates(self, t, y: Unknowns):
         mechanics = self.mechanics
         _, places, twists = self.motion(t, y)
-        found = mechanics.coordinates(places)
+        found = mechanics.coordinates(places, t)
         rates = mechanics.by_joint(
             [
                 group.over(lambda joint, r, s: joint.coordinate_rates(r, s), place.relative, twist)

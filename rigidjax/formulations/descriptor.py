@@ -42,6 +42,11 @@ class Descriptor(eqx.Module):
     idle: Float[Array, "m m"] | None = None
     law: Callable | None = None
 
+    @property
+    def sizes(self) -> set[int]:
+        """Those of the model."""
+        return self.model.sizes
+
     def gathered(self) -> "Descriptor":
         """The same of a model that is gathered."""
         return replaced(self, model=self.model.gathered())

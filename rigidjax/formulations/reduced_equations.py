@@ -29,6 +29,11 @@ class ReducedEquations(eqx.Module):
 
     descriptor: Descriptor
 
+    @property
+    def sizes(self) -> set[int]:
+        """Those of the model."""
+        return self.descriptor.sizes
+
     def gathered(self) -> "ReducedEquations":
         """The same of a model that is gathered."""
         return ReducedEquations(self.descriptor.gathered())

@@ -169,11 +169,20 @@ class SystemMechanics(eqx.Module):
         """Placement of every group of joints."""
         return Placements([group.place(poses) for group in self.groups], poses)
 
-    def coordinates(self, places: Placements) -> dict[int, Float[Array, " k"]]:
-        """Coordinates of every joint, by its index."""
+    def coordinates(self, places: Placements, t=None) -> dict[int, Float[Array, " k"]]:
+        """Coordinates of every joint, by its index; with a time, angles that are prescribed then
+        have the whole turns of their motion."""
+
+        def of(joint: AbstractJoint, relative):
+            found = joint.coordinates(relative)
+            if t is None or not (joint.is_driven and joint.has_angle):
+                return found
+            wanted = joint.prescribed_coordinate(t)
+            return wanted + wrapped(found - wanted)
+
         return self.by_joint(
             [
-                group.over(lambda joint, r: joint.coordinates(r), place.relative)
+                group.over(of, place.relative)
                 for group, place in zip(self.groups, places, strict=True)
             ]
         )
@@ -212,14 +221,9 @@ class SystemMechanics(eqx.Module):
             return []
         t = jnp.asarray(t, self.masses.dtype)
         names = {name for one in system.position_constraints for name in one.joint_names()}
-        found, coordinates = self.coordinates(places), {}
-        for j, joint in enumerate(system.joints):
-            if joint.name in names:
-                q = found[j]
-                if joint.is_driven and joint.has_angle:
-                    wanted = joint.prescribed_coordinate(t)
-                    q = wanted + wrapped(q - wanted)
-                coordinates[joint.name] = q
+        found = self.coordinates(places, t)
+        joints = enumerate(system.joints)
+        coordinates = {joint.name: found[j] for j, joint in joints if joint.name in names}
         at = Configuration(self._named(places.poses.positions, places.poses.rotations), coordinates)
         return [one.value(t, at).astype(self.masses.dtype) for one in system.position_constraints]
 

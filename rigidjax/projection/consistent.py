@@ -31,10 +31,14 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 
     **Arguments:** `system`; `state`, a guess, the reference configuration if `None`; `t`, s.
     **Returns:** a `State` whose violations are at round-off.
-    **Errors:** `ValueError` where the joints cannot be closed from there, or where prescribed
-    motions contradict other constraints; both say which joint.
+    **Errors:** `TypeError` for what is no system, `ValueError` for another number of bodies; where
+    the joints cannot be closed from there, or where prescribed motions contradict other
+    constraints, both of which say which joint.
     """
+    if not isinstance(system, System):
+        raise TypeError(f"`consistent_state` takes a `System`; got {type(system).__name__}.")
     state = system.reference_state() if state is None else state
+    state.check_rows(system.num_bodies)
     state = state.normalized()
     if not system.closing_names:
         return state

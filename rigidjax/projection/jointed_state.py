@@ -35,8 +35,9 @@ def jointed_state(
     rates, lengths (m) before angles (rad), a rotation vector (rad) of a ball joint, zero in the
     reference configuration (of a `Free` the position, m, and the rotation vector of its body);
     `rates`, the same, m/s and rad/s, zero for a joint with coordinates if left out.
-    **Errors:** `ValueError` for an unknown joint, for another number of coordinates, for joints
-    with several in a system with loops, and for loops that cannot be closed.
+    **Errors:** `ValueError` for an unknown joint, for another number of coordinates, for numbers
+    that are not finite, for joints with several in a system with loops, and for loops that cannot
+    be closed.
     """
     rates = rates or {}
     given = {
@@ -74,10 +75,11 @@ def _checked(system, name, coordinates, rates) -> tuple[np.ndarray, np.ndarray]:
     joint = system.joints[system.joint_index(name)]
     count = joint.num_rates
     pair = [np.asarray(x, float) for x in (coordinates, rates)]
-    if count == 0 or any(x.shape not in ((), (count,)) for x in pair):
+    if count == 0 or any(x.shape not in ((), (count,)) or not np.isfinite(x).all() for x in pair):
         raise ValueError(
-            f"The {type(joint).__name__} {name!r} has {count} coordinates, lengths before angles; "
-            f"got {np.asarray(coordinates).tolist()} and the rates {np.asarray(rates).tolist()}."
+            f"The {type(joint).__name__} {name!r} has {count} coordinates, lengths before angles, "
+            f"finite numbers; got {np.asarray(coordinates).tolist()} and the rates "
+            f"{np.asarray(rates).tolist()}."
         )
     return pair[0] * np.ones(count), pair[1] * np.ones(count)
 

@@ -101,6 +101,14 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
     return _pid(float(rtol), float(atol), dtype), None
 
 
+def check_event(event):
+    """Raise for what is no event."""
+    if not isinstance(event, diffrax.Event | None):
+        raise TypeError(
+            f"`simulate(event=...)` takes a `diffrax.Event(cond_fn, root_finder)`; got {event!r}."
+        )
+
+
 def check_signals(model, solver, controller, t0, t1, event):
     """Raise for signals that do not go with the run, its solver or its steps."""
     fixed = not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)

@@ -24,6 +24,7 @@ from ..state import State
 from .arguments import (
     accurate_between,
     after_step,
+    check_event,
     check_index,
     check_signals,
     check_structure,
@@ -108,6 +109,7 @@ def simulate(
             f"{type(model).__name__}."
         )
     method = checked_solver(solver)
+    check_event(event)
     check_index(model, method)
     check_structure(model, method, projection, stepsize_controller, dt)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.

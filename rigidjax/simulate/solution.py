@@ -83,8 +83,9 @@ class Solution(eqx.Module):
     def coordinates(self) -> dict[str, Float[Array, "T k"]]:
         r"""Coordinates of every joint by its name, shape (T, k), lengths (m) before angles (rad).
 
-        Angles have all their turns in `Relative`, and where the model follows them (for a force, a
-        coupling, `System.tracking`); others are in $(-\pi, \pi]$. See the joints for their signs.
+        Angles have all their turns in `Relative`, where the motion is prescribed, and where the
+        model follows them (for a force, a coupling, `System.tracking`); others are in
+        $(-\pi, \pi]$. See the joints for their signs.
         **Raises:** `ValueError` for a model without joints.
         """
         return self._along(_coordinates)[0]

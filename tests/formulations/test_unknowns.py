@@ -295,6 +295,20 @@ def test_wrong_kinds_and_numbers():
             rj.Absolute(TOP, index=index)
 
 
+def test_unknowns_of_another_formulation():
+    """Five of them would be taken for those of the hinge without a word."""
+    system = rj.System(
+        rj.Body("a", 1.0, [1.0] * 3), [rj.Revolute("ground", "a", [0] * 3, [0, 0, 1])]
+    )
+    y = rj.NullSpace(system).encode(system.reference_state())
+    match = r"`Relative` has unknowns of shape \(2,\); got \(8,\). `model.encode\(state\)` gives"
+    for of in (rj.Relative(system).vector_field, rj.Relative(system).energy):
+        with pytest.raises(ValueError, match=match):
+            of(0.0, y)
+    with pytest.raises(ValueError, match=r"`Absolute` has unknowns of shape \(14,\) or \(20,\)"):
+        rj.Absolute(system, index=3).energy(0.0, y)
+
+
 @pytest.mark.parametrize(
     ("parts", "match"),
     [

@@ -214,3 +214,11 @@ def test_messages():
             rj.NullSpace(geared()), geared().reference_state(), 0.1,
             solver=rj.solvers.EnergyMomentum(), dt=0.01,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
+def test_coordinates_of_a_driven_gear_have_their_turns(kind):
+    system = geared(0.5, motion=lambda t: 3.0 * t)
+    start = rj.consistent_state(system)
+    sol = rj.simulate(kind(system), start, 4.0, ts=[3.0, 4.0])
+    np.testing.assert_allclose(sol.coordinates["hinge a"][:, 0], [9.0, 12.0], atol=1e-9)

@@ -37,6 +37,13 @@ def test_out_of_reach(crank):
         rj.consistent_state(crank, bent(crank), 0.5)
 
 
+def test_what_is_no_system_and_another_number_of_bodies(crank):
+    with pytest.raises(TypeError, match="`consistent_state` takes a `System`; got NullSpace"):
+        rj.consistent_state(rj.NullSpace(crank))
+    with pytest.raises(ValueError, match="has 3 bodies, the state has 1. Give `State` one row"):
+        rj.consistent_state(crank, rj.State())
+
+
 @pytest.mark.exhaustive
 def test_derivative(crank):
     guess = bent(crank)

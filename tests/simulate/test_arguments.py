@@ -40,6 +40,8 @@ START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
          {"saveat": [0.5]}),
         (ValueError, r"takes one set of times, not `SaveAt\(subs=...\)`",
          {"saveat": diffrax.SaveAt(subs=[diffrax.SubSaveAt(t1=True)])}),
+        (TypeError, r"`simulate\(event=...\)` takes a `diffrax.Event\(cond_fn, root_finder\)`; got",
+         {"event": lambda t, y, args, **kwargs: y[0]}),
         (TypeError, r"`simulate\(solver=...\)` takes a diffrax solver such as .* not a class",
          {"solver": diffrax.Dopri5}),
         (TypeError, r"`simulate\(solver=...\)` takes a diffrax solver", {"solver": "dopri5"}),
