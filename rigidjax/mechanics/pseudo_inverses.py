@@ -201,7 +201,9 @@ def _decomposed(J, blocks):
     """$J^+$; orthogonal matrices that turn the columns of each part, those of its row space first
     and made zero; and which of the turned columns these are.
 
-    The last two are not unique and have no derivative.
+    The matrices are not unique. Their derivatives turn the motions that are left free with `J`, no
+    farther than that needs. They are of use where a solution is transposed, for reverse mode, and
+    differentiated again: JAX has forgotten then that `_solved` has a rule of its own.
     """
     if blocks is None:
         P, rows, fixed = alternatives(lambda: _by_reflections(J), lambda: _by_lapack(J))
@@ -221,7 +223,15 @@ def _decomposed_jvp(blocks, primals, tangents):
     (J,), (dJ,) = primals, tangents
     P, motions, fixed = _decomposed(J, blocks)
     change = _change_of_pseudo_inverse(J, P, dJ)
-    return (P, motions, fixed), (change, *jax.tree.map(jnp.zeros_like, (motions, fixed)))
+    turn = -small_product(dJ.T, P.T)
+    if blocks is None:
+        turned = [small_product(motions[0], turn)]
+    else:
+        columns = [columns for _, columns in blocks.stacks()]
+        turned = [
+            own @ turn[c[:, :, None], c[:, None]] for own, c in zip(motions, columns, strict=True)
+        ]
+    return (P, motions, fixed), (change, turned, jnp.zeros_like(fixed))
 
 
 class ConstrainedEquations(eqx.Module):
@@ -253,7 +263,7 @@ class ConstrainedEquations(eqx.Module):
         K = _turned(self.blocks, self.motions, H)
         K = _turned(self.blocks, self.motions, K.T)
         # What is fixed is zero, with ones in its place: nothing of its size comes into the root.
-        self.root = inverse_root(jax.lax.stop_gradient(K + jnp.diag(fixed)))
+        self.root = inverse_root(K + jnp.diag(fixed))
 
     def solve(
         self, f: Float[Array, " n"], c: Float[Array, " m"]

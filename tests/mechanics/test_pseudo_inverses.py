@@ -81,8 +81,11 @@ def test_constrained_equations_and_derivatives(name, rng):
         expected = sum(w * step[k] for w, step in zip(weights, steps, strict=True)) / h
         assert error(slope, expected) < 1e-6 * max(1.0, float(jnp.max(jnp.abs(slope))))
     weight = jnp.asarray(rng.normal(size=n + m))
-    reverse = jax.jit(jax.grad(lambda s: weight @ value(s)))(0.0)
-    assert error(reverse[None], (weight @ forward)[None]) < round_off(10_000)
+    reverse = jax.grad(lambda s: weight @ value(s))
+    ways = jax.jit(lambda s: (reverse(s), jax.jacfwd(reverse)(s), jax.grad(reverse)(s)))
+    for actual, slope in zip(ways(0.0), (forward, second, second), strict=True):
+        size = max(1.0, float(jnp.max(jnp.abs(slope))))
+        assert error(actual[None], (weight @ slope)[None]) < round_off(10_000) * size
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -176,6 +179,14 @@ def test_blocks_are_decomposed_by_themselves(rng):
     change = jax.jvp(sums, (J, H), (along, jnp.ones_like(H)))[1]
     expected = jnp.sum(reverse[0] * along) + jnp.sum(reverse[1])
     assert abs(change - expected) < round_off(1000) * max(1.0, abs(float(change)))
+
+    def moved(s):
+        return sums(J + s * along, H + s)
+
+    second = [jax.jit(of(jax.grad(moved)))(0.0) for of in (jax.grad, jax.jacfwd)]
+    expected = jax.jit(jax.jacfwd(jax.jacfwd(moved)))(0.0)
+    for actual in second:
+        assert abs(actual - expected) < round_off(10_000) * max(1.0, abs(float(expected)))
 
 
 def test_blocks_with_a_common_column_are_one():
