@@ -330,9 +330,14 @@ def no_twist(relative: Relative) -> Float[Array, "6"]:
 
 
 def frame_of_axis(axis: Vector) -> Float[Array, "3 3"]:
-    """A right-handed frame whose third axis is the unit vector `axis`; columns."""
-    start = jnp.zeros_like(axis).at[jnp.argmin(jnp.abs(axis))].set(1)
-    first = unit(cross(start, axis))
+    """A right-handed frame whose third axis is the unit vector `axis`; columns.
+
+    The first one is along the cross product of the x axis and `axis`, of the y axis where `axis` is
+    within 26 degrees of the x axis: a place where no mechanism has its axes, since frames of axes
+    on both sides of it are turned against each other.
+    """
+    x, y = jnp.eye(2, 3, dtype=axis.dtype)
+    first = unit(cross(jnp.where(jnp.abs(axis[0]) < 0.9, x, y), axis))
     return jnp.stack([first, cross(axis, first), axis], axis=1)
 
 

@@ -29,7 +29,10 @@ class Planar(AbstractJoint):
     r"""Two translations in a plane and the rotation about its normal.
 
     The coordinates are the two displacements along the first and second axis of the joint frame (m)
-    and the angle about the normal (rad), zero in the reference configuration.
+    and the angle about the normal (rad), zero in the reference configuration. With the normal $n$
+    that frame has the axes $e_x \times n$ and $n \times (e_x \times n)$, of unit length, so that
+    they are -y and x for a normal along z; with $e_y$ for $e_x$ where $n$ is within 26 degrees of
+    the x axis.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`, of the child; `normal`, (3,), of any length but zero; `name`.

@@ -192,6 +192,14 @@ def test_every_axis_has_a_frame_with_finite_derivatives():
     assert jnp.all(jnp.isfinite(derivatives))
 
 
+def test_frames_of_axes_along_coordinates_and_diagonals_do_not_jump():
+    axes = np.array([*np.eye(3), *-np.eye(3), (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 1, 1)], float)
+    frame = jax.vmap(lambda axis: rj.Planar("one", "two", cases.POINT, axis).frame())
+    at = frame(axes)
+    for change in 1e-6 * np.array([*np.eye(3), *-np.eye(3)]):
+        assert error(frame(axes + change), at) < 5e-6
+
+
 def test_screw_without_pitch_and_with_turns_that_only_the_displacement_tells():
     flat = rj.Screw("one", "two", cases.POINT, cases.AXIS, 0.0)
     turned = Relative(jnp.zeros(3), cases.relative("Screw", [2.0]).rotation, jnp.zeros(()))
