@@ -357,7 +357,8 @@ class Lanes:
             return a
         if is_known(a):
             a = np.real(a) if is_complex(old) and not is_complex(new) else a
-            return np.asarray(a).astype(new)[()]
+            saturates = new.kind in "iu" and isinstance(a, float | np.floating)
+            return _saturated(a, new) if saturates else np.asarray(a).astype(new)[()]
         if is_complex(old) or is_complex(new):
             return self.complex.convert(a, old, new)
         build, to = self.builder, self.type(new)
@@ -416,6 +417,14 @@ class Lanes:
 def _known(dtype, function, *args):
     kind = np.dtype(dtype).type
     return kind(function(*(a if type(a) is kind else kind(a) for a in args)))
+
+
+def _saturated(a, new):
+    """A real number as a whole one: the nearest that there is, zero for NaN."""
+    info = np.iinfo(new)
+    if not np.isfinite(a):
+        return new.type(0 if np.isnan(a) else info.max if a > 0 else info.min)
+    return new.type(min(max(int(a), info.min), info.max))
 
 
 def _zero(dtype):

@@ -369,6 +369,26 @@ def test_integers_without_a_quotient():
     check(jax.jit(jax.vmap(kernel))(a, b), expected, 0)
 
 
+REALS = [0.5, -0.5, 0.49999999999999994, 2.5, -2.5, 1e10, -1e10, 1e20, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda t: t.__name__)
+def test_whole_numbers_saturate(dtype):
+    """Also where a number is known when the kernel is emitted."""
+    reals, kinds = (
+        jnp.asarray(REALS, dtype),
+        [f"{u}int{8 << k}" for u in ("", "u") for k in range(4)],
+    )
+
+    def function(x):
+        away = jax.lax.round(x, jax.lax.RoundingMethod.AWAY_FROM_ZERO)
+        return away, [x.astype(kind) for kind in kinds]
+
+    expected = jax.jit(function)(reals)
+    check(native.jit(function)(reals), expected, 0)
+    check(native.jit(lambda: function(jnp.asarray(REALS, dtype)))(), expected, 0)
+
+
 def test_derivatives():
     def function(x, y):
         return jnp.sin(x) @ y * jnp.linalg.norm(x) + jnp.exp(-(y**2)).sum()

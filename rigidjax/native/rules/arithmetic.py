@@ -180,8 +180,13 @@ def _round(em, equation, a):
     dtype = _operands(equation)
     to_even = int(equation.params["rounding_method"]) == 1
     name = "roundeven" if to_even else "round"
-    known = np.round if to_even else lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x)
+    known = np.round if to_even else _rounded_away
     return em.map(lambda x: em.lanes.unary(name, dtype, x, known), dtype, a)
+
+
+def _rounded_away(x):
+    below = np.trunc(x)
+    return below + np.copysign(np.abs(x - below) >= 0.5, x)
 
 
 @rule("neg")
