@@ -10,7 +10,6 @@ by.
 
 from typing import TYPE_CHECKING
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -26,7 +25,7 @@ _CUTOFF = 1e-8
 
 def idle_projector(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
     """The projector onto the multipliers that do nothing at the unknowns `y0`, of a system with
-    loops, without derivatives.
+    loops.
 
     Zero, exactly, if all constraints are independent. What it leaves is of least norm in the
     multipliers of joints, moments measured by the mechanism's length.
@@ -41,6 +40,4 @@ def idle_projector(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
     # What the coordinates of rotations feel of them, their own constraints carry.
     carried = -jnp.linalg.solve(internal @ internal.T, internal @ joints.T) if count else G[:0, :0]
     both = jnp.concatenate([carried.reshape(count, -1) @ idle, idle]) if count else idle
-    return jax.lax.stop_gradient(
-        jnp.concatenate([jnp.zeros_like(G, shape=(len(G), count)), both], axis=1)
-    )
+    return jnp.concatenate([jnp.zeros_like(G, shape=(len(G), count)), both], axis=1)

@@ -70,6 +70,28 @@ def test_projector():
     np.testing.assert_allclose(idle.T @ (units * short)[3:], np.zeros(23), atol=1e-11)
 
 
+@pytest.mark.parametrize("index", [0, 3])
+def test_derivatives_of_multipliers(index):
+    """Which combinations of multipliers do nothing changes as the mechanism moves."""
+    model = rj.Absolute(FOUR_BAR.system, index=index)
+    y, n = model.encode(FOUR_BAR.state0), model.layout.num_positions
+    along = jnp.zeros_like(y).at[:n].set(y[n : 2 * n])
+    along = along / jnp.max(jnp.abs(along))
+    # Of an unknown multiplier, what does nothing is left out.
+    y = y.at[model.layout.size :].add(jnp.arange(1.0, 1.0 + model.num_algebraic))
+
+    def multipliers(s):
+        return model.multipliers(jnp.zeros(()), y + s * along)
+
+    both = jax.jit(lambda s: jax.jvp(multipliers, (s,), (jnp.ones(()),)))
+    h = 1e-5
+    slope = (both(h)[0] - both(-h)[0]) / (2 * h)
+    found = both(0.0)[1]
+    size = np.max(np.abs(slope))
+    assert size > 1e-3
+    np.testing.assert_allclose(found, slope, atol=1e-6 * size)
+
+
 @pytest.mark.exhaustive
 def test_without_loops_nothing_changes():
     """A chain has no redundant constraints; a loop without them gets zero."""

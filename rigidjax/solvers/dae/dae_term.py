@@ -1,6 +1,7 @@
 """The differential-algebraic equations of a formulation as a term."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from ...annotations import Time
@@ -33,7 +34,9 @@ def dae_term(
     if model.has_loops:
         state = model.system.reference_state() if state is None else state  # pyright: ignore
         y0 = model.pack(state, None, t)
+        # Any projector will do that is one at the start: it has no derivatives.
         idle = idle_projector(Descriptor(model), jnp.asarray(t, y0.dtype), y0)
+        idle = jax.lax.stop_gradient(idle)
         descriptor = Descriptor(model, idle)
     right, mass = _RightHandSide(descriptor), _Mass(descriptor)
     # q' = v, unless multipliers correct it.
