@@ -1,6 +1,7 @@
 """What every way to write the equations of motion provides."""
 
 import abc
+import functools
 
 import equinox as eqx
 import jax
@@ -12,6 +13,7 @@ from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
 from ..cross_product import cross
 from ..mechanics import has_joints
 from ..mechanics.dynamics import eliminates
+from ..native.backend import by_kernel
 from ..rotations.so3 import multiply
 from ..state import State
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
@@ -75,7 +77,9 @@ class AbstractFormulation(AbstractCoordinates):
         joint and by how much; see `rj.consistent_state`).
         """
         state = self.check_state(state, t)
-        return _started(self.gathered(), state, jnp.asarray(t, state.position.dtype))
+        t = jnp.asarray(t, state.position.dtype)
+        started = _started if is_traced((self, state, t)) else _started_as_kernel
+        return started(self.gathered(), state, t)
 
     def start(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """As `encode`, for a state with unit quaternions, unchecked.
@@ -274,6 +278,9 @@ class AbstractFormulation(AbstractCoordinates):
         return linear, angular - cross(centre, linear)
 
 
-@eqx.filter_jit
-def _started(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> Float[Array, " N"]:
+def _start(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> Float[Array, " N"]:
     return model.start(state.normalized(), t)
+
+
+_started = eqx.filter_jit(_start)
+_started_as_kernel = eqx.filter_jit(functools.partial(by_kernel, _start))

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..checks import is_traced
+from ..native.backend import by_kernel
 from .charts import split_chart
 
 _Method = TypeVar("_Method", bound=Callable[..., object])
@@ -18,12 +19,14 @@ def compiled(method: _Method) -> _Method:
     """`equinox.filter_jit` of a method of a time and of unknowns, of a model that is `ready`.
 
     That alone would take a time or a vector given as Python numbers as constants, and compile for
-    each anew.
+    each anew. Outside of transformations it is a kernel, for which there is less to compile.
     """
 
-    @eqx.filter_jit
-    def jitted(self, t, y, *args, **kwargs):
+    def of_ready(self, t, y, args, kwargs):
         return method(self.ready(), t, y, *args, **kwargs)
+
+    jitted = eqx.filter_jit(of_ready)
+    as_kernel = eqx.filter_jit(functools.partial(by_kernel, of_ready))
 
     @functools.wraps(method)
     def with_arrays(self, t, y, *args, **kwargs):
@@ -36,7 +39,9 @@ def compiled(method: _Method) -> _Method:
         t = jnp.asarray(t, jnp.result_type(*jax.tree.leaves(y)))
         args = [_array(x) for x in args]
         kwargs = {name: _array(x) for name, x in kwargs.items()}
-        return jitted(self if is_traced(self) else self.gathered(), t, y, *args, **kwargs)
+        model = self if is_traced(self) else self.gathered()
+        call = jitted if is_traced((self, t, y, args, kwargs)) else as_kernel
+        return call(model, t, y, args, kwargs)
 
     return cast(_Method, with_arrays)
 

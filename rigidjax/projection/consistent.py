@@ -12,6 +12,7 @@ from ..mechanics import System
 from ..mechanics.constraints import mass_metric, project_twists
 from ..mechanics.gaps import by_joint, closing, gaps
 from ..mechanics.mechanics import SystemMechanics, Twists
+from ..native.backend import by_kernel
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
@@ -42,6 +43,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     state = state.normalized()
     if not system.closing_names:
         return state
+    t = jnp.asarray(t, state.position.dtype)
     found, position, velocity = _consistent(system, state, t)
     tolerance = float(jnp.finfo(position.dtype).eps) ** 0.5
     names = system.closing_names
@@ -67,8 +69,12 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 
 @eqx.filter_jit
 def _consistent(system, state, t):
+    """The state, and how far each joint is from its position and from velocities it allows."""
+    return by_kernel(_found, system, state, t)
+
+
+def _found(system, state, t):
     mechanics = SystemMechanics(system)
-    t = jnp.asarray(t, state.position.dtype)
 
     def poses(x, p):
         return mechanics.poses(x, jax.vmap(euler_map)(p), jnp.zeros(0))

@@ -11,7 +11,7 @@ import rigidjax as rj
 from rigidjax.native import backend, machine
 from rigidjax.native.analysis import largest_decomposition
 from rigidjax.native.backend import by_kernel
-from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.native.kernel import Kernel, Signature, _kernels
 
 
 def prepared(pair, label):
@@ -29,6 +29,24 @@ def test_pytrees_and_what_is_passed_on():
     # Nothing is computed: no kernel.
     program = jax.make_jaxpr(lambda pair: by_kernel(lambda pair: pair[::-1], pair))(pair)
     assert not program.jaxpr.eqns
+
+
+@pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
+def test_models_outside_of_transformations(formulation):
+    """Unknowns of a state, and what follows from them: kernels, and the values of XLA."""
+    hinge = rj.Revolute("ground", "rod of this test", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+    rod = rj.Body("rod of this test", 1.0, (0.1, 0.1, 0.01), (0.5, 0.0, 0.0))
+    model = formulation(rj.System(rod, [hinge], rj.Gravity((0.0, 0.0, -9.81))))
+    state = rj.jointed_state(model.system, {hinge.name: 0.3}, {hinge.name: 2.0})
+    y = jax.jit(model.encode)(state)
+    for name, argument in (("encode", state), ("decode", y), ("energy", y), ("reactions", y)):
+        method = getattr(model, name)
+        args = (argument,) if name == "encode" else (0.0, argument)
+        known = len(_kernels)
+        found, by_xla = method(*args), jax.jit(method)(*args)
+        assert len(_kernels) > known
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(by_xla), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)
 
 
 def test_tangents_of_what_moves_alone():
