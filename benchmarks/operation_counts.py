@@ -24,6 +24,7 @@ KINDS = {
     "neg": "-",
     "mul": "*",
     "div": "/",
+    "quotient": "/",
     "square": "square",
     "sin": "sin",
     "cos": "cos",

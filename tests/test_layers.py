@@ -8,8 +8,8 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 LAYERS = (
     ("annotations",),
     (
-        "sums", "cross_product", "reflections", "gather_scatter", "garbage", "meshes", "checks",
-        "interrupts", "results", "state",
+        "sums", "cross_product", "quotient", "reflections", "gather_scatter", "garbage", "meshes",
+        "checks", "interrupts", "results", "state",
     ),
     ("native",),
     ("linalg", "laws", "signal", "refilled"),

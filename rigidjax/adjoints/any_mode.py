@@ -1,14 +1,18 @@
 """A diffrax adjoint that serves forward and reverse mode, of any order."""
 
+from typing import NamedTuple
+
 import diffrax
 import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-from jax.interpreters import ad
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
 
 from ..native.backend import checked_name, chosen, with_large_matrices, with_many_numbers
+from ..native.forward import falls_apart
 from ..solvers.evaluations import base_solver
 from .traced_solve import traced_solve
 
@@ -93,12 +97,12 @@ def _solve_abstract(*inputs, solve):
 
 def _solve_jvp(inputs, tangents, *, solve):
     primals, others, _ = solve.split(inputs)
-    out = _solve_p.bind(*inputs, solve=solve)
     tangents = tangents[: solve.num_primals]
     # Those that are zero take no part: most of a model's numbers, as a rule.
     given = tuple(t is not None and type(t) is not ad.Zero for t in tangents)
     moving = _batched_like([t for t, g in zip(tangents, given, strict=True) if g], inputs)
-    out_tangents = _tangent_p.bind(*primals, *others, *moving, solve=solve, given=given)
+    out = _forward_p.bind(*primals, *others, *moving, solve=solve, given=given, batches=())
+    out, out_tangents = out[: solve.num_results], out[solve.num_results :]
     count = sum(solve.out_inexact)
     return out, [*out_tangents, *(_zero(x) for x in out[count:])]
 
@@ -203,4 +207,109 @@ _cotangent_p = eqxi.create_vprim(
     _cotangent_abstract,
     _cotangent_jvp,
     _cotangent_transpose,
+)
+
+
+# Values and tangents in one loop.
+
+_forward_p = Primitive("rigidjax_solve_forward")
+_forward_p.multiple_results = True
+
+
+class Batch(NamedTuple):
+    """One `jax.vmap` of values and tangents.
+
+    **Attributes:** `axes` of the inputs; `size`; `of_values`, whether these have the axis too.
+    """
+
+    axes: tuple[int | None, ...]
+    size: int
+    of_values: bool
+
+
+def _mapped(function, batches):
+    """A function of inputs that gives values and tangents, under `jax.vmap`."""
+    for axes, size, of_values in batches:
+        out_axes = (0 if of_values else None, 0)
+        function = jax.vmap(function, in_axes=axes, out_axes=out_axes, axis_size=size)
+    return function
+
+
+def _forward_impl(*inputs, solve, given, batches):
+    def one(*inputs):
+        if solve.backend == "native":
+            return solve.values_and_tangents(inputs, given)
+        return solve.forward(diffrax.ForwardMode(), *solve.split(inputs), given)
+
+    values, rates = _mapped(one, batches)(*inputs)
+    return [*values, *rates]
+
+
+def _forward_abstract(*inputs, solve, given, batches):
+    lead = tuple(batch.size for batch in reversed(batches))
+    lead_of_values = tuple(batch.size for batch in reversed(batches) if batch.of_values)
+    return [
+        *(a.update(shape=(*lead_of_values, *a.shape)) for a in solve.jaxpr.out_avals),
+        *(a.update(shape=(*lead, *a.shape)) for a in solve.out_avals),
+    ]
+
+
+def _apart(solve, given, batches):
+    """The same as two calls, one for values and one for tangents."""
+
+    def both(*inputs):
+        primals, others, _ = solve.split(inputs)
+        values = _solve_p.bind(*primals, *others, solve=solve)
+        return values, _tangent_p.bind(*inputs, solve=solve, given=given)
+
+    return _mapped(both, batches)
+
+
+def _forward_values(*, solve, given, batches):
+    function = lambda *inputs: _solve_p.bind(*inputs, solve=solve)  # noqa: E731
+    for axes, size, of_values in batches:
+        if of_values:
+            function = jax.vmap(function, axes[: len(solve.inexact)], axis_size=size)
+    return function
+
+
+def _forward_tangents(*, solve, given, batches):
+    function = lambda *inputs: _tangent_p.bind(*inputs, solve=solve, given=given)  # noqa: E731
+    for axes, size, _ in batches:
+        function = jax.vmap(function, axes, axis_size=size)
+    return function
+
+
+def _forward_batched(inputs, axes, *, solve, given, batches):
+    size = next(x.shape[a] for x, a in zip(inputs, axes, strict=True) if a is not None)
+    of_values = any(a is not None for a in axes[: len(solve.inexact)])
+    batches = (*batches, Batch(tuple(axes), size, of_values))
+    out = _forward_p.bind(*inputs, solve=solve, given=given, batches=batches)
+    count = solve.num_results
+    return out, [0 if of_values else None] * count + [0] * (len(out) - count)
+
+
+def _forward_jvp(inputs, tangents, *, solve, given, batches):
+    moved = tuple(type(t) is not ad.Zero for t in tangents)
+
+    def function(*values):
+        values = iter(values)
+        full = (next(values) if m else x for x, m in zip(inputs, moved, strict=True))
+        values, rates = _apart(solve, given, batches)(*full)
+        return [*values, *rates]
+
+    primals = [x for x, m in zip(inputs, moved, strict=True) if m]
+    return jax.jvp(function, primals, [t for t in tangents if type(t) is not ad.Zero])
+
+
+_forward_p.def_impl(_forward_impl)
+_forward_p.def_abstract_eval(_forward_abstract)
+mlir.register_lowering(_forward_p, mlir.lower_fun(_forward_impl, multiple_results=True))
+batching.primitive_batchers[_forward_p] = _forward_batched
+ad.primitive_jvps[_forward_p] = _forward_jvp
+falls_apart(
+    _forward_p,
+    lambda *, solve, **_: (len(solve.inexact), solve.num_results),
+    _forward_values,
+    _forward_tangents,
 )

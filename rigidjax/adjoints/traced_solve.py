@@ -197,6 +197,11 @@ class TracedSolve:
         return self.written_out if evaluations and evaluations[1] else self.jaxpr
 
     @property
+    def num_results(self):
+        """The number of outputs, differentiable or not."""
+        return len(self.out_inexact)
+
+    @property
     def in_avals(self):
         """Shapes and dtypes of the differentiable inputs."""
         return list(self.jaxpr.in_avals[: self.num_primals])
@@ -217,25 +222,31 @@ class TracedSolve:
         n, m = self.num_primals, len(self.inexact)
         return inputs[:n], inputs[n:m], inputs[m:]
 
-    def tangent(self, adjoint, primals, others, tangents, given):
-        """Outputs' tangents: the Jacobian times `tangents`, of the primals marked in `given`.
+    def forward(self, adjoint, primals, others, tangents, given):
+        """Outputs, differentiable ones first, and the tangents of these.
 
-        Six tangents at once take a fifth of the time if stages are written out.
+        The tangents are the Jacobian times `tangents`, of the primals marked in `given`. Six at
+        once take a fifth of the time if stages are written out.
         """
 
         def function(*moved):
             moved = iter(moved)
             full = [next(moved) if g else x for x, g in zip(primals, given, strict=True)]
-            return self.run(adjoint, full, others, written_out=True)[0]
+            return self.run(adjoint, full, others, written_out=True)
 
         moved = [x for x, g in zip(primals, given, strict=True) if g]
-        return jax.jvp(function, moved, list(tangents))[1]
+        first, rates, rest = jax.jvp(function, moved, list(tangents), has_aux=True)
+        return [*first, *rest], rates
 
-    def by_kernel(self, name, program, inputs, linear=0):
+    def tangent(self, *args):
+        """Outputs' tangents, of the arguments of `forward`."""
+        return self.forward(*args)[1]
+
+    def by_kernel(self, name, program, inputs, linear=0, values=(0, 0)):
         """Results of a program as a kernel, or by XLA where one is not to be had.
 
         **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr;
-        `linear`, number of the last inputs in which it is linear.
+        `linear`, number of the last inputs in which it is linear; `values`, see `native_call`.
         **Raises:** `ValueError` and `NoRule` if a kernel was asked for and is not to be had.
         """
         from ..native import native_call
@@ -248,17 +259,32 @@ class TracedSolve:
         if not possible:
             return jaxpr_as_fun(closed)(*inputs)
         strict = self.asked == "native"
-        return native_call(closed, list(inputs), strict=strict, linear=linear)
+        return native_call(closed, list(inputs), strict=strict, linear=linear, values=values)
 
     def all_tangents(self, inputs, given):
         """Outputs' tangents for tangents of the primals marked in `given`, as one program."""
+        program = functools.partial(self._forward_program, self.tangent, given)
+        return self.by_kernel(("tangents", given), program, inputs, linear=sum(given))
+
+    def values_and_tangents(self, inputs, given):
+        """Outputs, and their tangents for those of the primals marked in `given`, as one program.
+
+        Several tangents at one point are members of a batch, and its values are no batch.
+        """
+        count = self.num_results
+
+        def both(*args):
+            values, rates = self.forward(*args)
+            return [*values, *rates]
+
+        program = functools.partial(self._forward_program, both, given)
+        out = self.by_kernel(("both", given), program, inputs, values=(len(self.inexact), count))
+        return out[:count], out[count:]
+
+    def _forward_program(self, function, given):
         moved = [aval for aval, g in zip(self.in_avals, given, strict=True) if g]
-
-        def program():
-            forward = lambda *x: self.tangent(diffrax.ForwardMode(), *self.split(x), given)  # noqa: E731
-            return jax.make_jaxpr(forward)(*shapes_of([*self.jaxpr.in_avals, *moved]))
-
-        return self.by_kernel(("tangents", given), program, inputs, linear=len(moved))
+        forward = lambda *x: function(diffrax.ForwardMode(), *self.split(x), given)  # noqa: E731
+        return jax.make_jaxpr(forward)(*shapes_of([*self.jaxpr.in_avals, *moved]))
 
     def all_cotangents(self, inputs, wanted):
         """Inputs' cotangents by the fastest reverse mode, as one program."""

@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..quotient import quotient
+
 
 def euler_equations(
     inertia: Float[Array, "3"] | Float[Array, "3 3"],
@@ -28,7 +30,7 @@ def euler_equations(
         n3 = (i1 - i2) * w1 * w2
         if moment is not None:
             n1, n2, n3 = n1 + moment[0], n2 + moment[1], n3 + moment[2]
-        return jnp.stack([n1 / i1, n2 / i2, n3 / i3])
+        return quotient(jnp.stack([n1, n2, n3]), inertia)
     h1, h2, h3 = _angular_momentum(inertia, w1, w2, w3)
     n1 = h2 * w3 - h3 * w2
     n2 = h3 * w1 - h1 * w3
@@ -47,7 +49,7 @@ def solve_inertia(
     **Returns:** shape (3,).
     """
     if inertia.ndim == 1:
-        return vector / inertia
+        return quotient(vector, inertia)
     a, b, c, d, e, f = symmetric_components(inertia)
     v1, v2, v3 = vector[0], vector[1], vector[2]
     k11 = b * c - d * d
@@ -57,13 +59,14 @@ def solve_inertia(
     k13 = d * f - b * e
     k12 = d * e - c * f
     determinant = a * k11 + f * k12 + e * k13
-    return jnp.stack(
+    solved = jnp.stack(
         [
-            (k11 * v1 + k12 * v2 + k13 * v3) / determinant,
-            (k12 * v1 + k22 * v2 + k23 * v3) / determinant,
-            (k13 * v1 + k23 * v2 + k33 * v3) / determinant,
+            k11 * v1 + k12 * v2 + k13 * v3,
+            k12 * v1 + k22 * v2 + k23 * v3,
+            k13 * v1 + k23 * v2 + k33 * v3,
         ]
     )
+    return quotient(solved, determinant)
 
 
 def angular_momentum(

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
 from ..native.alternatives import alternatives
+from ..quotient import quotient
 from ..sums import short_sum
 from .articulated import nearest
 from .attachment import Poses
@@ -66,7 +67,7 @@ class AbstractConstraints(eqx.Module):
     def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
         r"""$M^{-1}$ times wrenches."""
         turn = short_sum(self.inverses, wrenches[:, None, 3:], axis=2)
-        return jnp.concatenate([wrenches[:, :3] / self.masses[:, None], turn], axis=1)
+        return jnp.concatenate([quotient(wrenches[:, :3], self.masses[:, None]), turn], axis=1)
 
     def correction(self, residual: Float[Array, " m"]) -> Float[Array, "L 6"]:
         """The smallest change of the twists, in kinetic energy, that removes the residual."""
@@ -122,7 +123,7 @@ def tree_constraints(
         )
     G = mechanics.constraint_jacobian(t, places, trees_only=True)
     turn = short_sum(G[:, :, None, 3:], inverses, axis=3)
-    lighter = jnp.concatenate([G[:, :, :3] / masses[:, None], turn], axis=2)
+    lighter = jnp.concatenate([quotient(G[:, :, :3], masses[:, None]), turn], axis=2)
     return DenseConstraints(G=G, S=flat(lighter) @ flat(G).T, masses=masses, inverses=inverses)
 
 

@@ -15,6 +15,7 @@ from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinema
 from ..gather_scatter import each, take
 from ..joints import AbstractJoint, Configuration
 from ..joints.base import replaced, wrapped
+from ..quotient import quotient
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_space
 from ..rotations.so3 import skew
@@ -415,7 +416,7 @@ class SystemMechanics(eqx.Module):
     def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
         """Accelerations of the bodies, were they free, under wrenches."""
         angular = jax.vmap(solve_inertia)(self.inertias, wrenches[:, 3:])
-        return jnp.concatenate([wrenches[:, :3] / self.masses[:, None], angular], axis=1)
+        return jnp.concatenate([quotient(wrenches[:, :3], self.masses[:, None]), angular], axis=1)
 
     def accelerations(self, t, kinematics: Kinematics) -> Twists:
         """Derivatives of the twists of the bodies, were they free."""
@@ -431,7 +432,7 @@ class SystemMechanics(eqx.Module):
         forces, moments = self._loads(self.forces, t, kinematics)
         if forces is None:
             return jnp.zeros_like(kinematics.velocities), moments
-        return forces / self.masses[:, None], moments
+        return quotient(forces, self.masses[:, None]), moments
 
     def bias(self, function, t, poses: Poses, twists: Twists):
         """Time derivative of `function(t, poses)` along the motion at fixed velocities."""

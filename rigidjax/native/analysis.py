@@ -131,7 +131,10 @@ def _other_type(equation):
 
 def expanded(equation: Any) -> ClosedJaxpr:
     """The program in the place of an equation; one for all that are alike."""
-    if equation.primitive.name == "native_call" and equation.params["size"] is None:
+    if (
+        equation.primitive.name in ("native_call", "native_forward")
+        and equation.params["size"] is None
+    ):
         return equation.params["closed"]
     shapes = tuple((a.aval.shape, a.aval.dtype) for a in equation.invars)
     params = tuple(equation.params.items())

@@ -21,7 +21,7 @@ _I128 = ir.IntType(128)
 
 
 @functools.cache
-def _pi(bits: int) -> fractions.Fraction:
+def pi(bits: int) -> fractions.Fraction:
     """The ratio of a circle to its diameter, to that many bits (Machin's formula)."""
 
     def inverse_tangent(n):
@@ -34,7 +34,7 @@ def _pi(bits: int) -> fractions.Fraction:
     return fractions.Fraction(16 * inverse_tangent(5) - 4 * inverse_tangent(239), 1 << bits)
 
 
-def _split(x: fractions.Fraction, count: int) -> list[float]:
+def split(x: fractions.Fraction, count: int) -> list[float]:
     """A number as a sum of so many float64, the largest first."""
     out = []
     for _ in range(count):
@@ -44,21 +44,22 @@ def _split(x: fractions.Fraction, count: int) -> list[float]:
 
 
 @functools.cache
-def _log_2(count: int) -> list[float]:
+def log_2(count: int) -> list[float]:
+    """The logarithm of 2 as a sum of so many float64."""
     terms = (fractions.Fraction(2, (2 * k + 1) * 3 ** (2 * k + 1)) for k in range(80))
-    return _split(sum(terms, fractions.Fraction(0)), count)
+    return split(sum(terms, fractions.Fraction(0)), count)
 
 
 @functools.cache
 def _half_pi() -> list[float]:
-    return _split(_pi(400) / 2, 3)
+    return split(pi(400) / 2, 3)
 
 
 @functools.cache
 def _two_over_pi_words() -> np.ndarray:
     """Bits of 2 / pi in words of 64, the first ones after a word of zeros."""
     words = 20
-    whole = int(2 / _pi(1600) * 2 ** (64 * words))
+    whole = int(2 / pi(1600) * 2 ** (64 * words))
     mask = (1 << 64) - 1
     bits = [(whole >> (64 * (words - 1 - k))) & mask for k in range(words)]
     return np.array([0, *bits], np.uint64)
@@ -127,142 +128,6 @@ class Functions:
     def _two_product(self, a, b):
         p = self._product(a, b)
         return p, self._fma(a, b, self._neg(p))
-
-    # Exponential function and logarithm.
-
-    def exp(self, x, rest=None):
-        """The exponential function of `x`, or of `x + rest`."""
-        r, tail, k = self._exp_parts(x, rest)
-        out = self._scaled(self._sum(np.float64(1.0), self._sum(r, tail)), k)
-        out = self._where(self._is(x, ">", np.float64(709.79)), np.float64(np.inf), out)
-        out = self._where(self._is(x, "<", np.float64(-745.2)), np.float64(0.0), out)
-        return self._where(self._is(x, "!=", x), x, out)
-
-    def _exp_parts(self, x, rest=None):
-        """r, a smaller tail and a whole k with exp(x + rest) = (1 + r + tail) 2^k."""
-        first, second, third = _log_2(3)
-        k = self.lanes.unary("rint", F64, self._product(x, np.float64(1 / math.log(2))), np.rint)
-        # Beyond that the result is 0 or infinite.
-        k = self.lanes.min(F64, self.lanes.max(F64, k, np.float64(-1080)), np.float64(1030))
-        r = self._fma(k, np.float64(-first), x)
-        low = self._fma(k, np.float64(-second), np.float64(0.0))
-        low = self._fma(k, np.float64(-third), low)
-        low = low if rest is None else self._sum(low, rest)
-        r, low = self._two_sum(r, low)
-        p = self._polynomial(r, [1 / math.factorial(n) for n in range(2, 15)])
-        tail = self._fma(self._product(r, r), p, low)
-        return r, tail, self._integer(k)
-
-    def _scaled(self, x, k):
-        """x 2^k, in two steps: 2^k alone may be no float64."""
-        half = self.lanes.shift(np.int64, "ashr", k, np.int64(1))
-        for part in (half, self.lanes.sub(np.int64, k, half)):
-            exponent = self.lanes.add(np.int64, part, np.int64(1023))
-            power = self._from_bits(self.lanes.shift(np.int64, "shl", exponent, np.int64(52)))
-            x = self._product(x, power)
-        return x
-
-    def _mantissa(self, x):
-        """m from 1/sqrt(2) to sqrt(2) and a whole k with x = m 2^k, for positive finite x."""
-        lanes = self.lanes
-        tiny = self._is(x, "<", np.float64(np.finfo(np.float64).tiny))
-        x = self._where(tiny, self._product(x, np.float64(2.0**54)), x)
-        # The exponent of x / (1/sqrt(2)), as the bits say it.
-        start = np.float64(math.sqrt(0.5)).view(np.int64)
-        above = lanes.sub(np.int64, self._bits(x), start)
-        k = lanes.shift(np.int64, "ashr", above, np.int64(52))
-        shifted = lanes.shift(np.int64, "shl", k, np.int64(52))
-        m = self._from_bits(lanes.sub(np.int64, self._bits(x), shifted))
-        k = lanes.sub(np.int64, k, lanes.select(np.int64, tiny, np.int64(54), np.int64(0)))
-        return m, self._real(k)
-
-    def _log_parts(self, x):
-        """The logarithm of a positive finite number as a sum of two, good to some 65 bits."""
-        m, k = self._mantissa(x)
-        f = self._difference(m, np.float64(1.0))
-        divisor, lost = self._two_sum(f, np.float64(2.0))
-        s = self.lanes.div(F64, f, divisor)
-        left = self._fma(self._neg(s), divisor, f)
-        left = self._fma(self._neg(s), lost, left)
-        s_low = self.lanes.div(F64, left, divisor)
-        # log((1 + s) / (1 - s)) = 2 s + 2/3 s^3 + ..., with the second term to more digits too.
-        z, z_low = self._two_product(s, s)
-        z_low = self._fma(self._product(np.float64(2.0), s), s_low, z_low)
-        third, third_low = _split(fractions.Fraction(2, 3), 2)
-        series = self._polynomial(z, [2 / (2 * n + 5) for n in range(10)])
-        q, q_low = self._two_product(z, np.float64(third))
-        q_low = self._fma(z, np.float64(third_low), q_low)
-        q_low = self._fma(z_low, np.float64(third), q_low)
-        q_low = self._fma(self._product(z, z), series, q_low)
-        q, q_low = self._two_sum(q, q_low)
-        c, c_low = self._two_product(s, q)
-        c_low = self._fma(s, q_low, c_low)
-        c_low = self._fma(s_low, q, c_low)
-        c_low = self._fma(np.float64(2.0), s_low, c_low)
-        first, second, _ = _log_2(3)
-        # k log(2) with 11 bits of the first part free would be exact; its error is carried on.
-        high, high_low = self._two_product(k, np.float64(first))
-        high_low = self._fma(k, np.float64(second), high_low)
-        a, a_low = self._two_sum(high, self._product(np.float64(2.0), s))
-        b, b_low = self._two_sum(a, c)
-        low = self._sum(self._sum(a_low, b_low), self._sum(high_low, c_low))
-        return self._two_sum(b, low)
-
-    def log(self, x):
-        """The natural logarithm."""
-        high, _ = self._log_parts(x)
-        return self._log_edges(x, high)
-
-    def _log_edges(self, x, out):
-        infinite = np.float64(np.inf)
-        out = self._where(self._is(x, "==", infinite), infinite, out)
-        out = self._where(self._is(x, "==", np.float64(0.0)), -infinite, out)
-        fails = self.lanes.not_(np.bool_, self._is(x, ">=", np.float64(0.0)))
-        return self._where(fails, np.float64(np.nan), out)
-
-    def pow(self, x, y):
-        """x^y with the rules of IEEE 754 for its edges."""
-        lanes, one, infinite = self.lanes, np.float64(1.0), np.float64(np.inf)
-        size = self._abs(lanes.value(x, F64))
-        y = lanes.value(y, F64)
-        high, low = self._log_parts(size)
-        edge = self._log_edges(size, high)
-        p, p_low = self._two_product(y, high)
-        p_low = self._fma(y, low, p_low)
-        # Where the product is not finite or overflows, the first part says it all.
-        plain = self._product(y, edge)
-        usual = lanes.and_(
-            np.bool_,
-            self._is(self._abs(plain), "<", np.float64(800.0)),
-            self._is(self._abs(edge), "<", infinite),
-        )
-        out = self.exp(self._where(usual, p, plain), self._where(usual, p_low, np.float64(0.0)))
-        whole = self._is(lanes.unary("floor", F64, y, np.floor), "==", y)
-        half = self._product(y, np.float64(0.5))
-        odd = lanes.and_(
-            np.bool_, whole, self._is(lanes.unary("floor", F64, half, np.floor), "!=", half)
-        )
-        negative = lanes.compare(np.int64, "<", self._bits(lanes.value(x, F64)), np.int64(0))
-        out = self._where(lanes.and_(np.bool_, negative, odd), self._neg(out), out)
-        no_root = lanes.and_(
-            np.bool_,
-            self._is(lanes.value(x, F64), "<", np.float64(0.0)),
-            lanes.and_(
-                np.bool_,
-                lanes.not_(np.bool_, whole),
-                self._is(size, "<", infinite),
-            ),
-        )
-        out = self._where(no_root, np.float64(np.nan), out)
-        # -1 to an infinite power, and everything to the power of zero.
-        endless = lanes.and_(
-            np.bool_,
-            self._is(size, "==", one),
-            self._is(self._abs(y), "==", infinite),
-        )
-        unit = lanes.or_(np.bool_, self._is(y, "==", np.float64(0.0)), endless)
-        unit = lanes.or_(np.bool_, unit, self._is(lanes.value(x, F64), "==", one))
-        return self._where(unit, one, out)
 
     # Functions of angles.
 

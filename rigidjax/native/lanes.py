@@ -342,6 +342,8 @@ class Lanes:
         """Shift of bits: `kind` is shl, lshr or ashr; by too many bits gives XLA's result."""
         bits = 8 * np.dtype(dtype).itemsize
         build = getattr(self.builder, kind)
+        if is_known(by) and 0 <= by < bits:
+            return build(self.value(a, dtype), self.value(by, dtype))
         a, by = self.value(a, dtype), self.value(by, dtype)
         fits = self.builder.icmp_unsigned("<", by, self.value(bits, dtype))
         beyond = self.value(bits - 1 if kind == "ashr" else 0, dtype)

@@ -1,9 +1,9 @@
 """The primitive `native_call`: a program that runs as one kernel inside any `jit`.
 
 A batch (`jax.vmap`, any number of them) is lanes of the same call, and lanes whose member has
-finished take another one (see `refill`). The derivative is a call of the differentiated program,
-which is linear in the tangents and can be transposed. On a GPU of CUDA members are threads; on
-other devices it is the program itself.
+finished take another one (see `refill`). In forward mode values and tangents are one call, which
+falls apart into two where the tangents are to be transposed (see `forward`). On a GPU of CUDA
+members are threads; on other devices it is the program itself.
 """
 
 import functools
@@ -19,6 +19,7 @@ from jaxtyping import Array
 from ..meshes import alike, results, without_mesh
 from .analysis import NoRule
 from .expansions import EXPANSIONS
+from .forward import falls_apart
 from .kernel import Signature, kernel
 from .launch import launched
 
@@ -32,8 +33,23 @@ class Mode(NamedTuple):
     alone: bool
 
 
-native_call_p = Primitive("native_call")
-native_call_p.multiple_results = True
+class Forward(NamedTuple):
+    """What a call gives values and tangents of.
+
+    **Attributes:** `closed`, the program; `given`, which of its arguments have tangents, which
+    follow them; `linear` and `values`, as of its own call; `before`, what it is itself the forward
+    mode of, if it is.
+    """
+
+    closed: ClosedJaxpr
+    given: tuple[bool, ...]
+    linear: int
+    values: tuple[int, int]
+    before: "Forward | None"
+
+
+native_call_p, native_forward_p = Primitive("native_call"), Primitive("native_forward")
+native_call_p.multiple_results = native_forward_p.multiple_results = True
 
 
 def native_call(
@@ -44,6 +60,7 @@ def native_call(
     by_xla: bool = False,
     once: bool = False,
     alone: bool = False,
+    values: tuple[int, int] = (0, 0),
 ) -> list[Array]:
     """Results of a program by a kernel.
 
@@ -52,26 +69,21 @@ def native_call(
     program is left to XLA; `linear`, number of the last arguments in which the program is linear;
     `by_xla`, whether it is left to XLA in any case; `once`, whether it is run so seldom that a
     short time of compilation matters more than that of a run; `alone`, whether derivatives and
-    batches are those of the calls inside, not of this one.
+    batches are those of the calls inside, not of this one; `values`, numbers of the first arguments
+    and of the first results, which depend on these alone and are no batch where they are none.
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
         *alike(args), closed=closed, batched=batched, size=None, linear=linear,
-        mode=Mode(strict, by_xla, once, alone),
+        mode=Mode(strict, by_xla, once, alone), values=values,
     )  # fmt: skip
 
 
-@native_call_p.def_abstract_eval
-def _abstract(*args, closed, batched, size, linear, mode):
+def _abstract(*args, closed, batched, size, **_):
     return results(closed.out_avals, args, batched, size)
 
 
-@native_call_p.def_impl
-def _impl(*args, **params):
-    return jax.jit(functools.partial(native_call_p.bind, **params))(*args)
-
-
-def _by_xla(*args, closed, batched, size, linear, mode):
+def _by_xla(*args, closed, batched, size, **_):
     function = jaxpr_as_fun(closed)
     if size is None:
         return function(*args)
@@ -79,11 +91,7 @@ def _by_xla(*args, closed, batched, size, linear, mode):
     return jax.vmap(function, in_axes=axes, axis_size=size)(*args)
 
 
-# Part of the program around it, where that is a kernel.
-EXPANSIONS["native_call"] = _by_xla
-
-
-def _by_kernel(kernel_of, *args, closed, batched, size, linear, mode):
+def _by_kernel(kernel_of, *args, closed, batched, size, mode, **_):
     try:
         signature = Signature(batched, size is not None, mode.once)
         made = None if mode.by_xla else kernel_of(closed, signature)
@@ -92,7 +100,7 @@ def _by_kernel(kernel_of, *args, closed, batched, size, linear, mode):
             raise
         made = None
     if made is None:
-        return _by_xla(*args, closed=closed, batched=batched, size=size, linear=linear, mode=mode)
+        return _by_xla(*args, closed=closed, batched=batched, size=size)
     lead = () if size is None else (size,)
     out = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in closed.out_avals]
     return jax.ffi.ffi_call(made.name, out)(*args)
@@ -102,18 +110,15 @@ def _lowering(function):
     return without_mesh(mlir.lower_fun(function, multiple_results=True))
 
 
-mlir.register_lowering(native_call_p, _lowering(_by_xla))
-for _platform, _kernel_of in ("cpu", kernel), ("cuda", launched):
-    _lower = functools.partial(_by_kernel, _kernel_of)
-    mlir.register_lowering(native_call_p, _lowering(_lower), platform=_platform)
-
-
-def _batch(args, axes, *, closed, batched, size, linear, mode):
+def _batch(args, axes, *, closed, batched, size, mode, values, forward=None, **params):
     """One more batch axis: joined with the one that is there."""
     if mode.alone:
         out = jax.vmap(jaxpr_as_fun(closed), in_axes=axes)(*args)
         return out, [0] * len(out)
-    params: dict[str, object] = dict(closed=closed, linear=linear, mode=mode)
+    primitive = native_call_p
+    if forward is not None:
+        primitive, params["forward"] = native_forward_p, forward
+    params.update(closed=closed, mode=mode, values=values)
     extent = next(x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None)
     out_args, out_batched = [], []
     for x, axis, was in zip(args, axes, batched, strict=True):
@@ -127,16 +132,18 @@ def _batch(args, axes, *, closed, batched, size, linear, mode):
         out_args.append(x)
         out_batched.append(axis is not None or was)
     total = extent if size is None else extent * size
-    out = native_call_p.bind(*out_args, batched=tuple(out_batched), size=total, **params)
+    out = primitive.bind(*out_args, batched=tuple(out_batched), size=total, **params)
     if size is not None:
         out = [x.reshape(extent, size, *x.shape[1:]) for x in out]
-    return out, [0] * len(out)
+    dims: list[int | None] = [0] * len(out)
+    if all(a is None for a in axes[: values[0]]):
+        # Several tangents at one point: all members have the same values.
+        for k in range(values[1]):
+            out[k], dims[k] = out[k][0], None
+    return out, dims
 
 
-batching.primitive_batchers[native_call_p] = _batch
-
-
-def _jvp(primals, tangents, *, closed, batched, size, linear, mode):
+def _jvp(primals, tangents, *, closed, batched, size, linear, mode, values, forward=None):
     given = tuple(type(t) is not ad.Zero for t in tangents)
     moving = [t for t in tangents if type(t) is not ad.Zero]
     moves = _moving(closed, given)
@@ -146,21 +153,19 @@ def _jvp(primals, tangents, *, closed, batched, size, linear, mode):
         out, rates = jax.jvp(function, moved, moving)
         rates = (x for x, kept in zip(rates, moves, strict=True) if kept)
         return out, _rates_of(out, rates, moves)
-    out = native_call_p.bind(
-        *primals, closed=closed, batched=batched, size=size, linear=linear, mode=mode
+    count = len(closed.out_avals)
+    out = native_forward_p.bind(
+        *primals,
+        *moving,
+        closed=_forward_program(closed, given),
+        batched=batched + tuple(b for b, g in zip(batched, given, strict=True) if g),
+        size=size,
+        linear=0,
+        mode=mode,
+        values=(len(primals), count),
+        forward=Forward(closed, given, linear, values, forward),
     )
-    rates = iter(
-        native_call_p.bind(
-            *primals,
-            *moving,
-            closed=_tangent_program(closed, given),
-            batched=batched + tuple(b for b, g in zip(batched, given, strict=True) if g),
-            size=size,
-            linear=len(moving),
-            mode=mode,
-        )
-    )
-    return out, _rates_of(out, rates, moves)
+    return out[:count], _rates_of(out[:count], iter(out[count:]), moves)
 
 
 def _rates_of(out, rates, moves):
@@ -181,10 +186,30 @@ def _of_moved(function, primals, given):
     return of_moved
 
 
-ad.primitive_jvps[native_call_p] = _jvp
+def _call_of_values(*, forward, batched, size, mode, **_):
+    """The call of values within one of values and tangents."""
+    primitive = native_call_p
+    params = dict(closed=forward.closed, size=size, linear=forward.linear, mode=mode)
+    if forward.before is not None:
+        primitive, params["forward"] = native_forward_p, forward.before
+    batched = batched[: len(forward.given)]
+    return functools.partial(primitive.bind, batched=batched, values=forward.values, **params)
 
 
-def _transpose(cotangents, *args, closed, batched, size, linear, mode):
+def _call_of_tangents(*, forward, batched, size, mode, **_):
+    """The call of tangents within one of values and tangents."""
+    return functools.partial(
+        native_call_p.bind,
+        closed=_tangent_program(forward.closed, forward.given),
+        batched=batched,
+        size=size,
+        linear=len(batched) - len(forward.given),
+        mode=mode,
+        values=(0, 0),
+    )
+
+
+def _transpose(cotangents, *args, closed, batched, size, linear, mode, values):
     """Cotangents of the arguments in which a call is linear: the last `linear` ones."""
     count = len(args) - linear
     wanted = tuple(ad.is_undefined_primal(x) for x in args)
@@ -205,6 +230,7 @@ def _transpose(cotangents, *args, closed, batched, size, linear, mode):
         size=size,
         linear=len(cotangents),
         mode=mode,
+        values=(0, 0),
     )
     # An argument that all members share collects from all of them.
     shared = [size is not None and not b for b, w in zip(batched, wanted, strict=True) if w]
@@ -212,7 +238,26 @@ def _transpose(cotangents, *args, closed, batched, size, linear, mode):
     return [next(out) if w else None for w in wanted]
 
 
+def _register(primitive):
+    def impl(*args, **params):
+        return jax.jit(functools.partial(primitive.bind, **params))(*args)
+
+    primitive.def_impl(impl)
+    primitive.def_abstract_eval(_abstract)
+    # Part of the program around it, where that is a kernel.
+    EXPANSIONS[primitive.name] = _by_xla
+    mlir.register_lowering(primitive, _lowering(_by_xla))
+    for platform, kernel_of in ("cpu", kernel), ("cuda", launched):
+        lower = functools.partial(_by_kernel, kernel_of)
+        mlir.register_lowering(primitive, _lowering(lower), platform=platform)
+    batching.primitive_batchers[primitive] = _batch
+    ad.primitive_jvps[primitive] = _jvp
+
+
+_register(native_call_p)
+_register(native_forward_p)
 ad.primitive_transposes[native_call_p] = _transpose
+falls_apart(native_forward_p, lambda *, values, **_: values, _call_of_values, _call_of_tangents)
 
 
 def _is_real(x) -> bool:
@@ -265,20 +310,32 @@ def _shapes(avals):
 @_kept
 def _tangent_program(closed, given):
     """Tangents of the results that move, for tangents of the arguments marked in `given`."""
+    return _differentiated(closed, given, lambda values, rates: rates)
+
+
+@_kept
+def _forward_program(closed, given):
+    """All results, and the tangents of those that move."""
+    return _differentiated(closed, given, lambda values, rates: [*values, *rates])
+
+
+def _differentiated(closed, given, wanted):
     function = jaxpr_as_fun(closed)
     moved, moves = np.flatnonzero(given), _moving(closed, given)
 
-    def tangent(*inputs):
+    def forward(*inputs):
         primals, moving = inputs[: len(given)], list(inputs[len(given) :])
         of_moved = _of_moved(function, primals, given)
 
-        def kept(*values):
-            return [x for x, is_kept in zip(of_moved(*values), moves, strict=True) if is_kept]
+        def apart(*values):
+            out = of_moved(*values)
+            return [x for x, is_kept in zip(out, moves, strict=True) if is_kept], out
 
-        return jax.jvp(kept, [primals[k] for k in moved], moving)[1]
+        _, rates, values = jax.jvp(apart, [primals[k] for k in moved], moving, has_aux=True)
+        return wanted(values, rates)
 
     avals = [*closed.in_avals, *(closed.in_avals[k] for k in moved)]
-    return jax.make_jaxpr(tangent)(*_shapes(avals))
+    return jax.make_jaxpr(forward)(*_shapes(avals))
 
 
 @_kept

@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from .functions import F64, Functions, _log_2, _pi, _split
+from .functions import F64, Functions, log_2, pi, split
+from .powers import exp_parts, log, log_parts
 
 # (1 + 2x) exp(x^2) erfc(x) for x from 0 to 28 in u = 2.28125 x/(x + 4) - 1, between -1 and 1: the
 # polynomial through its values at Chebyshev's 25 points (300 bits), within 5e-17.
@@ -39,10 +40,10 @@ _ONE = np.float64(1.0)
 
 def _root_of(square: fractions.Fraction) -> list[float]:
     """A square root as a sum of two."""
-    return _split(fractions.Fraction(math.isqrt(int(square * 2**400)), 2**200), 2)
+    return split(fractions.Fraction(math.isqrt(int(square * 2**400)), 2**200), 2)
 
 
-_SLOPE = _root_of(4 / _pi(400))
+_SLOPE = _root_of(4 / pi(400))
 
 
 def _onto_unit(f: Functions, x, factor: float):
@@ -92,7 +93,7 @@ def _root(f: Functions, high, low):
 
 def _log_of_sum(f: Functions, high, low, more, more_low):
     """log(high + low) + more + more_low."""
-    first, second = f._log_parts(high)
+    first, second = log_parts(f, high)
     second = f._sum(second, f._sum(f.lanes.div(F64, low, high), more_low))
     return f._sum(first, f._sum(second, more))
 
@@ -107,7 +108,7 @@ def _inverse_hyperbolic(f: Functions, size, sign):
     # Not less than nothing, where nothing is defined: no number is made of it.
     high, low = f._two_sum(x, root)
     low = f._sum(low, root_low)
-    more = [f._where(large, np.float64(c), np.float64(0.0)) for c in _log_2(2)]
+    more = [f._where(large, np.float64(c), np.float64(0.0)) for c in log_2(2)]
     high, low = f._where(large, size, high), f._where(large, np.float64(0.0), low)
     return _log_of_sum(f, high, low, *more)
 
@@ -162,10 +163,8 @@ def _erfc(f: Functions, x):
     lanes = f.lanes
     x = f._where(f._is(x, "<", _ERFC_END), x, _ERFC_END)
     square, lost = f._two_product(x, x)
-    r, tail, k = f._exp_parts(f._neg(square), f._neg(lost))
-    r, r_low = f._two_sum(r, tail)
-    e, e_low = f._two_sum(_ONE, r)
-    e_low = f._sum(e_low, r_low)
+    scale, tail, factor = exp_parts(f, f._neg(square), f._neg(lost))
+    e, e_low = f._two_sum(scale, f._product(scale, tail))
     u = _onto_unit(f, x, 2.28125)
     first, *others = _SCALED_ERFC
     p = f._product(u, f._polynomial(u, others))
@@ -176,7 +175,7 @@ def _erfc(f: Functions, x):
     inverse = lanes.div(F64, _ONE, d)
     q = f._product(top, inverse)
     rest = f._sum(f._fma(f._neg(q), d, top), f._fma(f._neg(q), d_low, top_low))
-    return f._scaled(f._fma(rest, inverse, q), k), f._scaled(e, k)
+    return f._product(f._fma(rest, inverse, q), factor), f._product(e, factor)
 
 
 def erfc(f: Functions, x):
@@ -205,7 +204,7 @@ def erf_inv(f: Functions, x):
     inside = f._is(size, "<", _ONE)
     a = f._where(inside, size, np.float64(0.5))
     above = f._difference(_ONE, a)
-    w = f._neg(f.log(f._product(above, f._sum(_ONE, a))))
+    w = f._neg(log(f, f._product(above, f._sum(_ONE, a))))
     u = _onto_unit(f, w, 2.203125)
     root = f.lanes.unary("sqrt", F64, f._sum(_ONE, w), np.sqrt)
     y = f._product(f._product(a, root), f._polynomial(u, list(_INVERSE_ERF)))
@@ -216,7 +215,7 @@ def erf_inv(f: Functions, x):
     step = f.lanes.div(F64, error, f._product(np.float64(_SLOPE[0]), density))
     y = f._difference(y, f.lanes.div(F64, step, f._fma(y, step, _ONE)))
     # Where the error of the first guess has no digits left, the inverse is a multiple.
-    first, second = (np.float64(c) for c in _root_of(_pi(400) / 4))
+    first, second = (np.float64(c) for c in _root_of(pi(400) / 4))
     line = f._fma(a, first, f._product(a, second))
     y = f._where(f._is(size, "<", np.float64(2.0**-30)), line, y)
     y = f._where(f._is(size, "==", _ONE), _INFINITE, y)

@@ -57,12 +57,14 @@ def test_tangents_of_what_moves_alone():
         return x * 2.0, jnp.cos(y), jax.lax.stop_gradient(x) + y
 
     x = jnp.arange(3.0)
-    program = jax.make_jaxpr(
-        lambda x, dx: jax.jvp(lambda x: by_kernel(both, x, jnp.ones(3)), (x,), (dx,))
-    )(x, x)
+    function = lambda x: by_kernel(both, x, jnp.ones(3))  # noqa: E731
+    program = jax.make_jaxpr(lambda x, dx: jax.jvp(function, (x,), (dx,)))(x, x)
+    calls = [e for e in equations(program.jaxpr) if e.primitive.name == "native_forward"]
+    assert [len(e.outvars) for e in calls] == [3 + 1]
+    program = jax.make_jaxpr(lambda x, dx: jax.linearize(function, x)[1](dx))(x, x)
     linear = [e for e in equations(program.jaxpr) if e.params.get("linear")]
     assert [len(e.outvars) for e in linear] == [1]
-    out, rates = jax.jvp(lambda x: by_kernel(both, x, jnp.ones(3)), (x,), (x,))
+    out, rates = jax.jvp(function, (x,), (x,))
     np.testing.assert_array_equal(out[0], 2.0 * x)
     np.testing.assert_array_equal(rates[0], 2.0 * x)
     np.testing.assert_array_equal(rates[2], 0.0 * x)

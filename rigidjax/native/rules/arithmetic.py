@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy.special
 
-from .. import special
+from .. import powers, special
 from ..analysis import rule
 from ..complex import is_complex, paired, part_dtype, parts
 from ..emitter import Emitter
@@ -115,8 +115,8 @@ def _function(name, function, known):
 
 
 for _name, _of_lanes, _known in (
-    ("exp", Functions.exp, np.exp),
-    ("log", Functions.log, np.log),
+    ("exp", powers.exp, np.exp),
+    ("log", powers.log, np.log),
     ("sin", Functions.sin, np.sin),
     ("cos", Functions.cos, np.cos),
     ("atan", Functions.atan, np.arctan),
@@ -222,6 +222,17 @@ def _square(em, equation, a):
     return em.map(lambda x: em.lanes.mul(dtype, x, x), dtype, a)
 
 
+@rule("quotient")
+def _quotient(em, equation, a, b):
+    """By reciprocals, which LLVM computes before a loop that does not change them."""
+    dtype = _operands(equation)
+
+    def one(x, y):
+        return em.lanes.mul(dtype, x, em.lanes.div(dtype, dtype.type(1), y))
+
+    return em.map(one, dtype, a, b)
+
+
 @rule("rsqrt")
 def _rsqrt(em, equation, a):
     dtype = _operands(equation)
@@ -258,7 +269,8 @@ def _pow(em, equation, a, b):
         if is_known(x) and is_known(y):
             return dtype.type(np.power(x, y))
         double = np.dtype(np.float64)
-        out = em.functions.pow(*(em.lanes.convert(v, dtype, double) for v in (x, y)))
+        x, y = (em.lanes.convert(v, dtype, double) for v in (x, y))
+        out = powers.pow(em.functions, x, y)
         return em.lanes.convert(out, double, dtype)
 
     return em.map(one, dtype, a, b, kinds=_kinds(equation))

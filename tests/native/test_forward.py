@@ -1,0 +1,134 @@
+"""Values and tangents by one call, and the same call apart where tangents are transposed."""
+
+from collections import Counter
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import native
+
+X = jnp.array([0.3, -0.2, 0.5])
+MANY = jnp.stack([X, 2 * X, X - 0.1])
+
+
+def plain(x):
+    return jnp.sin(x[0]) * x, jnp.exp(-jnp.sum(x * x)), jnp.argmax(x)
+
+
+KERNEL = native.jit(plain)
+
+
+def scalar(function):
+    return lambda x: jnp.sum(jnp.cos(function(x)[0])) * function(x)[1]
+
+
+def mapped(function):
+    """In a loop that can be differentiated backwards."""
+    return lambda xs: jnp.sum(jax.lax.map(scalar(function), xs))
+
+
+def tangent(function):
+    return lambda x: jax.jvp(scalar(function), (x,), (jnp.cos(x),))
+
+
+COMPOSITIONS = {
+    "jvp": (tangent, X),
+    "jacfwd": (lambda f: jax.jacfwd(scalar(f)), X),
+    "members, several tangents each": (lambda f: jax.vmap(jax.jacfwd(scalar(f))), MANY),
+    "several tangents of members": (lambda f: jax.jacfwd(jax.vmap(scalar(f))), MANY),
+    "grad": (lambda f: jax.grad(scalar(f)), X),
+    "grad of a jitted function": (lambda f: jax.grad(jax.jit(scalar(f))), X),
+    "grad of members": (lambda f: jax.vmap(jax.grad(scalar(f))), MANY),
+    "grad of a tangent": (lambda f: jax.grad(lambda x: tangent(f)(x)[1]), X),
+    "tangent of a grad": (lambda f: jax.jacfwd(jax.grad(scalar(f))), X),
+    "forward twice": (lambda f: jax.jacfwd(jax.jacfwd(scalar(f))), X),
+    "backward twice": (lambda f: jax.jacrev(jax.jacrev(scalar(f))), X),
+    "checkpoint": (lambda f: jax.grad(jax.checkpoint(scalar(f))), X),
+    "checkpoint, all saved": (
+        lambda f: jax.grad(
+            jax.checkpoint(scalar(f), policy=jax.checkpoint_policies.everything_saveable)
+        ),
+        X,
+    ),
+    "grad of a loop": (lambda f: jax.grad(mapped(f)), MANY),
+    "grad of a checkpoint in a loop": (
+        lambda f: jax.grad(lambda xs: jnp.sum(jax.lax.map(jax.checkpoint(scalar(f)), xs))),
+        MANY,
+    ),
+    "transpose": (
+        lambda f: (
+            lambda x: jax.linear_transpose(lambda dx: jax.jvp(scalar(f), (x,), (dx,))[1], x)(1.0)
+        ),
+        X,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions(name):
+    """The same derivatives as of the function itself."""
+    form, x = COMPOSITIONS[name]
+    for found, expected in zip(
+        *(jax.tree.leaves(form(f)(x)) for f in (KERNEL, plain)), strict=True
+    ):
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def calls(function, *args):
+    """Equations of a program by name, those inside of others too."""
+
+    def inner(jaxpr):
+        for equation in jaxpr.eqns:
+            yield equation.primitive.name
+            for value in jax.tree.leaves(
+                list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")
+            ):
+                value = getattr(value, "jaxpr", value)
+                if hasattr(value, "eqns") and "native" not in equation.primitive.name:
+                    yield from inner(value)
+
+    return Counter(inner(jax.make_jaxpr(function)(*args).jaxpr))
+
+
+def test_forward_mode_is_one_call():
+    """Reverse mode is one call of values and one of what is transposed."""
+    found = calls(lambda x: jax.jvp(KERNEL, (x,), (x,))[0][:2], X)
+    assert (found["native_forward"], found["native_call"]) == (1, 0)
+    found = calls(jax.jacfwd(lambda x: KERNEL(x)[0]), X)
+    assert (found["native_forward"], found["native_call"]) == (1, 0)
+    found = calls(jax.grad(lambda x: KERNEL(x)[1]), X)
+    assert (found["native_forward"], found["native_call"]) == (0, 2)
+
+
+@pytest.mark.parametrize("backend", ["native", "xla"])
+def test_runs(backend):
+    """Values and tangents of a run are one loop; all ways to its derivatives agree."""
+    top = rj.problems.heavy_top()
+
+    def last(moments):
+        model = rj.NullSpace(rj.FixedPointBody(moments, potential=top.system.potential))
+        sol = rj.simulate(
+            model, top.state0, 0.05, solver=diffrax.Bosh3(), dt=0.01, backend=backend, throw=False
+        )
+        return sol.ys[-1]
+
+    moments = jnp.asarray(top.system.inertia)
+    found = calls(lambda m: jax.jvp(last, (m,), (m,)), moments)
+    assert (found["rigidjax_solve_forward"], found["rigidjax_solve"]) == (1, 0)
+    forward = jax.jit(jax.jacfwd(last))(moments)
+    backward = jax.jit(jax.jacrev(last))(moments)
+    np.testing.assert_allclose(forward, backward, rtol=1e-9, atol=1e-11)
+    many = jnp.stack([moments, 1.1 * moments])
+    for form in (jax.vmap(jax.jacfwd(last)), jax.jacfwd(jax.vmap(last))):
+        found = jax.jit(form)(many)
+        np.testing.assert_allclose(
+            found[0] if found.ndim == 3 else found[0, :, 0], forward, rtol=1e-11, atol=1e-13
+        )
+    value, slope = jax.jit(lambda m: jax.jvp(last, (m,), (m,)))(moments)
+    np.testing.assert_allclose(value, jax.jit(last)(moments), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(slope, forward @ moments, rtol=1e-11, atol=1e-13)
