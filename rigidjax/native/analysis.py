@@ -184,8 +184,14 @@ def place_of(equation: JaxprEqn) -> str:
     return ""
 
 
+# Primitives with parameters of which none can be a program, by what was seen.
+_PLAIN: set[Primitive] = set()
+
+
 def inner_jaxprs(equation) -> list[Jaxpr]:
     """The programs inside an equation; of those for several platforms the one that kernels take."""
+    if equation.primitive in _PLAIN:
+        return []
     branch = kernel_branch(equation.params.get("branches_platforms", ()))
     if branch is not None:
         return [equation.params["branches"][branch].jaxpr]
@@ -196,6 +202,8 @@ def inner_jaxprs(equation) -> list[Jaxpr]:
                 out.append(one.jaxpr)
             elif isinstance(one, Jaxpr):
                 out.append(one)
+    if not out and not any("jaxpr" in name for name in equation.params):
+        _PLAIN.add(equation.primitive)
     return out
 
 

@@ -226,7 +226,8 @@ class Emitter:
 
     def map(self, function: Callable, dtype: DType, *arrays: Held, kinds: Any = None) -> Held:
         """A function of numbers, applied to arrays whose shapes broadcast."""
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        shapes = {a.shape for a in arrays}
+        shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
         if self.fits(math.prod(shape), *arrays):
             spread = [self.registers(a) for a in arrays]
             spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in spread]

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import scipy.special
 
 from .. import powers, special
 from ..analysis import rule
@@ -114,6 +113,17 @@ def _function(name, function, known):
         return em.map(one, dtype, a)
 
 
+def _by_scipy(name):
+    """A function of known numbers; loaded when it is needed, which takes as long as LLVM does."""
+
+    def known(x):
+        from scipy import special
+
+        return getattr(special, name)(x)
+
+    return known
+
+
 for _name, _of_lanes, _known in (
     ("exp", powers.exp, np.exp),
     ("log", powers.log, np.log),
@@ -124,9 +134,9 @@ for _name, _of_lanes, _known in (
     ("asinh", special.asinh, np.arcsinh),
     ("acosh", special.acosh, np.arccosh),
     ("atanh", special.atanh, np.arctanh),
-    ("erf", special.erf, scipy.special.erf),
-    ("erfc", special.erfc, scipy.special.erfc),
-    ("erf_inv", special.erf_inv, scipy.special.erfinv),
+    ("erf", special.erf, _by_scipy("erf")),
+    ("erfc", special.erfc, _by_scipy("erfc")),
+    ("erf_inv", special.erf_inv, _by_scipy("erfinv")),
 ):
     _function(_name, _of_lanes, _known)
 
