@@ -1,9 +1,10 @@
 r"""The discrete adjoint of explicit Runge-Kutta runs.
 
-A run is repeated once to record its step boundaries and every $C$-th state, then walked backwards
-in segments of $C$ steps: a segment's states and stages are computed again from its first state, and
-each step is transposed by the adjoint Runge-Kutta recursion. That is one more integration than the
-run itself, and two buffers of about $\sqrt{\mathrm{max\_steps}}$ states.
+A run is repeated once to record its step boundaries, every $C$-th state, and the states and stages
+of the last $C$ steps, then walked backwards in segments of $C$ steps: states and stages of earlier
+segments are computed again from their first state, and each step is transposed by the adjoint
+Runge-Kutta recursion. That is one more integration than the run itself if it is longer than a
+segment, and two buffers of about $\sqrt{\mathrm{max\_steps}}$ states.
 
 Since the boundaries are recorded, the states that are computed again are those of the run. (The
 checkpointed adjoints of diffrax choose the steps again as well; at tight tolerances the error
@@ -88,7 +89,8 @@ def cotangents(
     Arguments and result as in `rigidjax.adjoints.cotangents`.
     """
     run = _Run(kwargs, do_move(wanted), batched)
-    record = recorded(kwargs, run.segment, lambda _, new: ravel_pytree(new[0])[0], run.moves)
+    state_of = lambda _, new: ravel_pytree(new[0])[0]  # noqa: E731
+    record = recorded(kwargs, run.segment, state_of, run.moves, run.row_of)
     return run.collect(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 
@@ -133,7 +135,17 @@ class _Run:
         self.A, self.b = (array(x, self.y0.dtype) for x in (A[:s, :s], b[:s]))
         self.c = array(c[:s], state.tprev.dtype)
         self.max_steps = kwargs["max_steps"]
-        self.segment = max(16, math.isqrt(self.max_steps))
+        # Half as many again as it takes for both buffers to be of a length: the stages of the last
+        # segment need not be computed again.
+        self.segment = max(16, 3 * math.isqrt(self.max_steps) // 2)
+
+    def row_of(self, length, y, dense):
+        """Start of a step and the field at its stages, as the solver has computed it."""
+        while "dense_info" in dense:
+            dense = dense["dense_info"]
+        K = jax.vmap(lambda k: ravel_pytree(k)[0])(dense["k"])[: self.stages]
+        F = K * (1 / length).astype(K.dtype)
+        return jnp.concatenate([ravel_pytree(y)[0][None], F])
 
     # The maps that make up a step.
 
@@ -226,8 +238,10 @@ class _Run:
                 return carry
             return {**carry, "boundaries": start["boundaries"].before(motion, bar_a, bar_b)}
 
+        last = (record.count - 1) // C
+
         def transpose_segment(val):
-            c, outputs, carry = val
+            c, steps, outputs, carry = val
             start = c * C
             end = jnp.minimum(start + C, record.count)
 
@@ -250,14 +264,14 @@ class _Run:
                 )  # fmt: skip
                 return m - 1, outputs, carry
 
-            steps = jax.lax.empty((C, self.stages + 1, n), dtype)
             val = steps, take(record.states, c)
-            steps, _ = jax.lax.fori_loop(start, end, again, val)
+            steps, _ = jax.lax.fori_loop(jnp.where(c == last, end, start), end, again, val)
             val = end - 1, outputs, carry
-            return c - 1, *jax.lax.while_loop(lambda val: val[0] >= start, back, val)[1:]
+            outputs, carry = jax.lax.while_loop(lambda val: val[0] >= start, back, val)[1:]
+            return c - 1, steps, outputs, carry
 
-        val = (record.count - 1) // C, outputs, carry
-        _, outputs, carry = jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)
+        val = last, record.rows, outputs, carry
+        _, _, outputs, carry = jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)
         phi = jax.tree.map(jnp.add, carry["phi"], outputs["phi"])
         return {**carry, "phi": phi, "ts": outputs["ts"]}
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ..annotations import Count, Scalar, T
+from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
 from ..solvers.counting import CountingController
 from ..solvers.knots import delays_of, knots_of
 from .boundaries import Tree
@@ -26,6 +26,8 @@ class Record(NamedTuple):
     # Derivatives of the boundaries by start, planned end of the first step, end, delays.
     motions: Float[Array, "N 3+D"] | None
     states: PyTree[Array]  # at the start of every segment
+    # Of the steps of the last segment, at their number in it; `None` if none were asked for.
+    rows: Float[Array, "C ..."] | None
 
 
 SAVE_Y = diffrax.SubSaveAt(t1=True).fn
@@ -46,7 +48,11 @@ def is_recordable(kwargs: Tree) -> bool:
 
 
 def recorded(
-    kwargs: Tree, segment: int, state_of: Callable[[PyTree, PyTree], PyTree], moves: bool
+    kwargs: Tree,
+    segment: int,
+    state_of: Callable[[PyTree, PyTree], PyTree],
+    moves: bool,
+    row_of: Callable[[Time, Y, DenseInfo], Array] | None = None,
 ) -> Record:
     """The run again, with its step boundaries and every `segment`-th state.
 
@@ -56,7 +62,8 @@ def recorded(
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state;
     `state_of`, what to record, from unknowns and state of the solver before and after a step;
-    `moves`, whether to record how boundaries move.
+    `moves`, whether to record how boundaries move; `row_of`, what to record of each step of a
+    segment (the next one writes over it), from its length, its start and its dense information.
     **Returns:** the record.
     """
     solver, controller, terms, args, t1 = (
@@ -78,9 +85,10 @@ def recorded(
     def attempt(run):
         t, t_next, y = run["t"], run["t_next"], run["y"]
         length = t_next - t
-        y_new, error, _, solver_state, result = solver.step(
+        y_new, error, dense, solver_state, result = solver.step(
             terms, t, t_next, y, args, run["solver"], init.made_jump
         )
+        row = None if row_of is None else row_of(length, y, dense)
         error = jax.tree.map(lambda x: jnp.where(jnp.isnan(x), jnp.inf, x), error)
         keep, t, t_next, _, controller_state, outcome = controller.adapt_step_size(
             t, t_next, y, y_new, args, error, solver.error_order(terms), run["controller"]
@@ -97,7 +105,7 @@ def recorded(
         t = jnp.minimum(t, t1)
         part = jnp.where(keep, 1.0, 0.5).astype(t.dtype)
         clips = t_next > clip_floor
-        return dict(
+        new = dict(
             t=t,
             t_next=jnp.where(clips, jnp.where(keep, t1, t + part * (t1 - t)), t_next),
             motion=motion,
@@ -109,10 +117,14 @@ def recorded(
             & diffrax.is_successful(outcome),
             tries=run["tries"] + 1,
         )
+        return new, row
 
     def turn(val):
-        k, boundaries, motions, states, run = val
-        new = jax.lax.cond(is_running(run), attempt, lambda run: run, run)
+        k, boundaries, motions, states, rows, run = val
+        none = None if rows is None else jnp.zeros_like(rows[0])
+        new, row = jax.lax.cond(is_running(run), attempt, lambda run: (run, none), run)
+        if rows is not None:
+            rows = put(rows, jax.lax.rem(k, C), row)
         # A step that all trajectories reject is written over by the next one.
         k_new = k + eqxi.unvmap_any(new["t"] > run["t"])
         boundaries = put(boundaries, k + 1, new["t"])
@@ -120,7 +132,7 @@ def recorded(
         # The last state written to an entry is the one that starts a segment.
         i = k if C == 1 else jax.lax.div(k + C, C)
         states = put(states, i, state_of(_state(run), _state(new)))
-        return k_new, boundaries, motions, states, new
+        return k_new, boundaries, motions, states, rows, new
 
     run = dict(
         t=init.tprev, t_next=init.tnext, y=init.y, solver=init.solver_state,
@@ -130,11 +142,15 @@ def recorded(
     boundaries = table(max_steps + 1, init.tprev)
     motions = table(max_steps + 1, by_start) if moves else None
     states = table(max_steps // C + 2, state_of(*2 * [(init.y, init.solver_state)]))
-    val = jnp.array(0), boundaries, motions, states, run
-    count, boundaries, motions, states, run = jax.lax.while_loop(
+    rows = None
+    if row_of is not None:
+        row = jax.eval_shape(lambda run: attempt(run)[1], run)
+        rows = jax.lax.empty((C, *row.shape), row.dtype)
+    val = jnp.array(0), boundaries, motions, states, rows, run
+    count, boundaries, motions, states, rows, run = jax.lax.while_loop(
         lambda val: eqxi.unvmap_any(is_running(val[-1])), turn, val
     )
-    return Record(boundaries, count, init.tprev, run["t"], motions, states)
+    return Record(boundaries, count, init.tprev, run["t"], motions, states, rows)
 
 
 def table(rows: int, first: T) -> T:

@@ -62,7 +62,8 @@ def test_a_fit_with_a_measured_torque(rng, backends):
     by_xla = fitted(body(torque, 1.1), data, parameters, adjoint=diffrax.ForwardMode(), **how)
     backends.clear()
     fit = fitted(body(torque, 1.1), data, parameters, **how)
-    assert len(backends) > 1 and set(backends) == {"native"}
+    # Values and tangents are one kernel.
+    assert backends and set(backends) == {"native"}
     np.testing.assert_allclose(fit.values, by_xla.values, rtol=1e-8)
     std = [by_xla.std[label] for label in fit.labels]
     np.testing.assert_allclose([fit.std[label] for label in fit.labels], std, rtol=1e-7)
@@ -105,7 +106,7 @@ def test_sensitivities_are_kernels(case, backends):
         )  # fmt: skip
 
     kernels = found()
-    assert len(backends) == 2 and set(backends) == {"native"}
+    assert backends == ["native"]
     by_xla = found(adjoint=diffrax.ForwardMode())
     J, expected = (x.jacobian["gyroscope"] for x in (kernels, by_xla))
     np.testing.assert_allclose(J, expected, rtol=0, atol=tolerance * np.max(np.abs(expected)))
