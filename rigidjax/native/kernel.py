@@ -109,6 +109,8 @@ def emit_block(
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "block")
     function.linkage = "internal"
+    # LLVM would go through its instructions again in each function that it becomes a part of.
+    function.attributes.add("noinline")
     inputs, outputs, workspace, first, count = function.args
     workspace.add_attribute("noalias")
     entry = function.append_basic_block("entry")
@@ -121,10 +123,11 @@ def emit_block(
     targets = [_at(builder, outputs, k) for k in range(len(closed.out_avals))]
     if parts is None:
         members = _members(em.lanes, first, count)
+        limits = em.limits(closed.jaxpr, [None] * len(sources))
         args = [
-            argument(em, pointer, aval, members if batched else None)
-            for pointer, aval, batched in zip(
-                sources, closed.in_avals, signature.batched, strict=True
+            argument(em, pointer, aval, members if batched else None, limit)
+            for pointer, aval, batched, limit in zip(
+                sources, closed.in_avals, signature.batched, limits, strict=True
             )
         ]
         everyone = members if signature.is_batch else [int64(0)]
@@ -178,6 +181,7 @@ def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "members")
     function.linkage = "internal"
+    function.attributes.add("noinline")
     inputs, outputs, begin, last = function.args
     before = function.append_basic_block("entry")
     builder = Builder(before)

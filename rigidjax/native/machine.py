@@ -23,7 +23,7 @@ _PASSES = (
 )  # fmt: skip
 _FAST_PASSES = ("simplify_cfg",)
 # Part of the name of code on disk: to be changed with what `Code` does.
-_VERSION = "7"
+_VERSION = "8"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 

@@ -85,14 +85,20 @@ class _Members:
             build.store(em.lanes.lane(value, k), address, align=align)
 
 
-def argument(em: Emitter, pointer: Value, aval: ShapedArray, members: Values | None) -> Held:
-    """An argument as an array of the program; `members` is `None` if it is the same for all."""
+def argument(
+    em: Emitter, pointer: Value, aval: ShapedArray, members: Values | None, largest: int
+) -> Held:
+    """An argument as an array of the program.
+
+    **Arguments:** `members`, `None` if it is the same for all; `largest`, entries up to which it is
+    held in registers.
+    """
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
     if members is None:
-        return em.registers(shared) if size <= em.largest else shared
+        return em.registers(shared) if size <= largest else shared
     load = _Members(em, pointer, dtype, size, members).load
-    if size <= em.largest:
+    if size <= largest:
         out = np.empty(shape, object)
         for number, index in enumerate(np.ndindex(shape)):
             out[index] = load(int64(number))

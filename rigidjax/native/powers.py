@@ -32,15 +32,14 @@ _GRID = 2**42
 _SHIFT = 512
 
 
-def _logarithm(x: fractions.Fraction) -> fractions.Fraction:
-    """The natural logarithm of a number near 1, to 200 bits."""
-    u = (x - 1) / (x + 1)
-    one = 1 << 200
-    term, total, square = u * one, 0, u * u
-    for k in range(1, 90, 2):
-        total += round(term) // k
-        term = fractions.Fraction(round(term * square))
-    return fractions.Fraction(2 * total, one)
+def _logarithm(above: int, below: int) -> fractions.Fraction:
+    """The natural logarithm of a ratio near 1, to 160 bits."""
+    difference, total = above - below, above + below
+    term, out = (difference << 160) // total, 0
+    for k in range(1, 64, 2):
+        out += term // k
+        term = term * difference * difference // (total * total)
+    return fractions.Fraction(2 * out, 1 << 160)
 
 
 def _on_grid(x: fractions.Fraction) -> tuple[float, float]:
@@ -57,38 +56,33 @@ def _logarithms() -> np.ndarray:
     """
     out = np.zeros((_ENTRIES, 4))
     for k in range(_ENTRIES):
-        ends = (_LEAST_BITS + np.array([k, k + 1]) * _STEP).view(np.float64)
-        low, high = (fractions.Fraction(float(z)) for z in ends)
+        low, high = (_LEAST_BITS + np.array([k, k + 1]) * _STEP).view(np.float64).tolist()
+        # Digits behind the point of the numbers of the entry.
         digits = 53 if low < 1 else 52
-
-        def error(inverse, low=low, high=high):
-            return max(abs(low * inverse - 1), abs(high * inverse - 1))
-
-        near = [round(2 * n / (low + high)) for n in (128, 256)]
-        inverses = [
-            fractions.Fraction(m + d, n)
-            for m, n in zip(near, (128, 256), strict=True)
-            for d in (-1, 0, 1)
-        ]
-        exact = [v for v in inverses if error(v) * (v.denominator << digits) <= 2**53]
-        inverse = min(exact, key=error)
-        out[k, :3] = float(inverse), *_on_grid(-_logarithm(inverse))
+        best = math.inf
+        for n in (128, 256):
+            near = round(2 * n / (low + high))
+            for m in (near - 1, near, near + 1):
+                largest = max(abs(low * m / n - 1), abs(high * m / n - 1))
+                if largest < best and math.ldexp(largest * n, digits) <= 2.0**53:
+                    best, above, below = largest, n, m
+        out[k, :3] = below / above, *_on_grid(_logarithm(above, below))
     return out
 
 
 @functools.cache
 def _roots() -> np.ndarray:
     """For each entry k the bits of 2^(k/128) less k/128 of an exponent, and the relative rest."""
-    bits = 300
+    bits = 160
     root = 2 << bits
     for _ in range(_BITS):
         root = math.isqrt(root << bits)
     out, power = np.zeros((_ENTRIES, 2)), 1 << bits
     for k in range(_ENTRIES):
-        exact = fractions.Fraction(power, 1 << bits)
-        near = np.float64(float(exact))
-        own = near.view(np.int64) - np.int64(k * _STEP)
-        out[k] = own.view(np.float64), float(exact / fractions.Fraction(float(near)) - 1)
+        near = (power + (1 << (bits - 53))) >> (bits - 52)
+        own = np.float64(near * 2.0**-52).view(np.int64) - np.int64(k * _STEP)
+        rest = power - (near << (bits - 52))
+        out[k] = own.view(np.float64), rest / power
         power = power * root >> bits
     return out
 

@@ -7,6 +7,7 @@ members are threads; on other devices it is the program itself.
 """
 
 import functools
+import warnings
 from typing import NamedTuple
 
 import jax
@@ -108,6 +109,25 @@ def _by_kernel(kernel_of, *args, closed, batched, size, mode, **_):
 
 def _lowering(function):
     return without_mesh(mlir.lower_fun(function, multiple_results=True))
+
+
+def _lowering_here(kernel_of):
+    """By a kernel, but in programs that are exported: its code is in this process alone."""
+    here = _lowering(functools.partial(_by_kernel, kernel_of))
+    elsewhere = _lowering(_by_xla)
+
+    def lowered(context, *args, mode, **params):
+        exported = context.module_context.lowering_parameters.for_export
+        if exported and mode.strict:
+            warnings.warn(
+                "A program that is exported has no native kernels, whose machine code is in this "
+                "process alone: XLA's code is exported in their place.",
+                stacklevel=2,
+            )
+        rule = elsewhere if exported else here
+        return rule(context, *args, mode=mode, **params)
+
+    return lowered
 
 
 def _batch(args, axes, *, closed, batched, size, mode, values, forward=None, **params):
@@ -248,8 +268,7 @@ def _register(primitive):
     EXPANSIONS[primitive.name] = _by_xla
     mlir.register_lowering(primitive, _lowering(_by_xla))
     for platform, kernel_of in ("cpu", kernel), ("cuda", launched):
-        lower = functools.partial(_by_kernel, kernel_of)
-        mlir.register_lowering(primitive, _lowering(lower), platform=platform)
+        mlir.register_lowering(primitive, _lowering_here(kernel_of), platform=platform)
     batching.primitive_batchers[primitive] = _batch
     ad.primitive_jvps[primitive] = _jvp
 

@@ -123,6 +123,7 @@ class Refilled:
 
     def __init__(self, em: Emitter, closed: ClosedJaxpr, batched: tuple[bool, ...], parts: Parts):
         self.em, self.closed, self.batched, self.parts = em, closed, batched, parts
+        self.limits = em.limits(closed.jaxpr, [None] * len(closed.in_avals))
         # Arrays by their variables: what they are for the members in the lanes.
         self.arrays: dict[Var, Held] = {}
         # Buffers and numbers that no refill changes.
@@ -187,9 +188,11 @@ class Refilled:
     def _load(self, inputs, members):
         """Arguments of these members, or those without members."""
         avals, variables = self.closed.in_avals, self.closed.jaxpr.invars
-        for pointer, aval, var, batched in zip(inputs, avals, variables, self.batched, strict=True):
+        for pointer, aval, var, batched, limit in zip(
+            inputs, avals, variables, self.batched, self.limits, strict=True
+        ):
             if batched == (members is not None):
-                self.arrays[var] = argument(self.em, pointer, aval, members)
+                self.arrays[var] = argument(self.em, pointer, aval, members, limit)
 
     def _run(self, part):
         args = [self.arrays[var] for var in part.invars]
@@ -236,14 +239,14 @@ class Refilled:
         of_condition, of_body, start = divided(given, *counts)
         loop = Loop(em, condition, body, of_condition, of_body, start)
         variables, nodes = [], []
-        for x, dtype, fixed in zip(start, loop.dtypes, loop.fixed, strict=True):
+        for x, dtype, fixed, limit in zip(start, loop.dtypes, loop.fixed, loop.limits, strict=True):
             kept = self._kept(x, dtype) if fixed else None
-            value, own = (kept, None) if fixed else self._carried(x, dtype, loop.largest)
+            value, own = (kept, None) if fixed else self._carried(x, dtype, limit)
             variables.append(value)
             nodes.append(own)
         idle = em.lanes.width * (1 + math.ceil(self.parts.ratio))
         unchanged = [v for v, fixed in zip(variables, loop.fixed, strict=True) if fixed]
-        with em.kept([*of_condition, *of_body, *unchanged]):
+        with em.kept([*of_condition, *loop.of_body, *unchanged]):
             carry, active = loop.turns(variables, working, (waiting, idle))
         for own, end, dtype in zip(nodes, carry, loop.dtypes, strict=True):
             if own is not None:

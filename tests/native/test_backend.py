@@ -160,3 +160,22 @@ def test_loops_that_share_joints_make_large_matrices():
         y = model.chart(problem.state0)
         program = jax.make_jaxpr(lambda y, model=model: model.vector_field(0.0, y, None))(y)
         assert largest_decomposition(program.jaxpr) == size
+
+
+def test_exported_programs_have_no_kernels():
+    """Their readers have XLA alone; who asked for a kernel is told."""
+    top = rj.problems.heavy_top()
+    model = rj.NullSpace(top.system)
+
+    def run(omega, backend):
+        state = rj.State(orientation=top.state0.orientation, angular_velocity=omega)
+        return rj.simulate(model, state, 0.05, backend=backend, throw=False, dt=0.01).ys[-1]
+
+    omega = top.state0.angular_velocity
+    kernel = jax.jit(lambda omega: run(omega, "auto"))
+    written = jax.export.export(kernel)(omega)
+    assert "custom_call @rigidjax" not in written.mlir_module()
+    assert "custom_call @rigidjax" in kernel.lower(omega).as_text()
+    np.testing.assert_allclose(written.call(omega), kernel(omega), rtol=1e-12, atol=1e-13)
+    with pytest.warns(UserWarning, match="has no native kernels"):
+        jax.export.export(jax.jit(lambda omega: run(omega, "native")))(omega)

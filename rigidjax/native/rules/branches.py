@@ -72,7 +72,7 @@ def _guarded_branches(em, branches, conditions, args, avals):
         after = build.append_basic_block("after")
         # Memory for results that are too large for registers, before the first branch.
         for k, aval in enumerate(avals):
-            if out[k] is None and aval.size > em.largest:
+            if out[k] is None and _is_in_memory(em, aval, args):
                 out[k] = _Pending(aval)
         build.cbranch(em.lanes.any(mask), inside, after)
         build.position_at_end(inside)
@@ -90,6 +90,13 @@ def _guarded_branches(em, branches, conditions, args, avals):
             for aval, old, new in zip(avals, out, merged, strict=True)
         ]
     return out
+
+
+def _is_in_memory(em, aval, args):
+    """Whether a result is large, or may be an argument in memory that is handed on."""
+    return aval.size > em.largest or any(
+        isinstance(x, View) and x.shape == aval.shape and x.buffer.dtype == aval.dtype for x in args
+    )
 
 
 class _Pending:

@@ -126,10 +126,13 @@ def writable(em, x, dtype):
     return x if is_writable(x) else em.copied(x, dtype)
 
 
-def variables_of(em, arrays, dtypes, largest):
-    """What the variables of a loop start from, in registers or in memory that it may change."""
+def variables_of(em, arrays, dtypes, limits):
+    """What the variables of a loop start from, in registers or in memory that it may change.
+
+    **Arguments:** `limits`, entries up to which each is held in registers.
+    """
     out, taken = [], set()
-    for x, dtype in zip(arrays, dtypes, strict=True):
+    for x, dtype, largest in zip(arrays, dtypes, limits, strict=True):
         if x.size <= largest:
             out.append(em.registers(x))
             continue

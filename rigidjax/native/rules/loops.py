@@ -113,7 +113,7 @@ class Loop:
 
     def __init__(self, em, condition, body, of_condition, of_body, start):
         self.em, self.condition, self.body = em, condition, body
-        self.of_condition, self.of_body = of_condition, of_body
+        self.of_condition = of_condition
         inner = body.jaxpr
         own = inner.invars[len(of_body) :]
         # What no turn changes needs no variable.
@@ -121,8 +121,14 @@ class Loop:
         self.dtypes = [np.dtype(var.aval.dtype) for var in own]
         self.sizes = [var.aval.size for var in own]
         self.start = start
-        # Entries up to which a variable is held in registers.
-        self.largest = em.largest_in(inner)
+        # Entries up to which constants and variables are held in registers.
+        limits = em.limits(inner, [*of_body, *(None for _ in start)])
+        self.limits = limits[len(of_body) :]
+        kinds = [var.aval.dtype for var in inner.invars]
+        self.of_body = [
+            em.in_memory(x, kind) if x.size > limit else x
+            for x, kind, limit in zip(of_body, kinds, limits, strict=False)
+        ]
 
     def emit(self):
         em = self.em
@@ -132,9 +138,11 @@ class Loop:
 
     def _emit(self):
         changing = [k for k, fixed in enumerate(self.fixed) if not fixed]
-        starts, dtypes = ([of[k] for k in changing] for of in (self.start, self.dtypes))
+        starts, dtypes, limits = (
+            [of[k] for k in changing] for of in (self.start, self.dtypes, self.limits)
+        )
         variables = list(self.start)
-        made = variables_of(self.em, starts, dtypes, self.largest)
+        made = variables_of(self.em, starts, dtypes, limits)
         for k, variable in zip(changing, made, strict=True):
             variables[k] = variable
         return self.turns(variables)[0]
@@ -199,14 +207,12 @@ class Loop:
     def _apart(self, carry, new, changing):
         """Results that lie in the memory of another variable, copied before that changes."""
         out = []
-        for old, value, dtype in zip(carry, new, self.dtypes, strict=True):
+        for old, value, dtype, limit in zip(carry, new, self.dtypes, self.limits, strict=True):
             shares = isinstance(value, View) and any(value.buffer is b for b in changing)
             same = shares and isinstance(old, View) and value.buffer is old.buffer
             if shares and not (same and value.is_whole):
                 value = (
-                    self.em.copied(value, dtype)
-                    if value.size > self.largest
-                    else self.em.registers(value)
+                    self.em.copied(value, dtype) if value.size > limit else self.em.registers(value)
                 )
             out.append(value)
         return out

@@ -103,8 +103,12 @@ class _ScanLoop:
     def _emit(self, xs):
         em, build = self.em, self.em.builder
         outs = [em.memory.allocate(aval.shape, aval.dtype) for aval in self.out_avals]
-        largest = em.largest_in(self.p["jaxpr"].jaxpr)
-        variables = variables_of(em, self.carry, self.dtypes, largest)
+        given = [*self.consts, *(None for _ in self.carry), *xs]
+        limits = em.limits(self.p["jaxpr"].jaxpr, given)
+        first = len(self.consts)
+        variables = variables_of(
+            em, self.carry, self.dtypes, limits[first : first + len(self.carry)]
+        )
         changing = [v.buffer for v in variables if isinstance(v, View)] + [o.buffer for o in outs]
         for buffer in changing:
             buffer.pinned += 1

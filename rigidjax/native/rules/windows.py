@@ -189,7 +189,7 @@ def _scatter(em, equation, x, indices, updates):
     if in_memory:
         changed = _at_known_places if window.is_known else _at_any_places
         changed(em, equation, window, out, updates, window_axes, combine, mask)
-        return out if out.size > em.largest else em.settled(out)
+        return out if isinstance(x, View) or out.size > em.largest else em.settled(out)
     updates = em.registers(updates)
     for index in np.ndindex(updates.shape):
         start, inside = window.at(tuple(index[k] for k in scatter_axes), not clip)

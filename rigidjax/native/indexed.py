@@ -1,0 +1,130 @@
+"""Which arrays of a program are read or written at places that are known at run time only.
+
+They belong in memory from the start: registers have no numbers, so that each such access of an
+array in registers would put all of it in memory first.
+"""
+
+import functools
+from typing import NamedTuple
+
+from jax.extend.core import Jaxpr, Literal
+
+from .analysis import (
+    MOST_ENTRIES,
+    RULES,
+    WRITTEN_OUT,
+    cost,
+    expanded,
+    inner_jaxprs,
+    is_expanded,
+)
+
+# Entries up to which such an array is held in registers all the same.
+FEW_INDEXED = 8
+# Primitives that hand an array on, of the same numbers.
+_HANDED_ON = frozenset("copy reshape squeeze expand_dims stop_gradient".split())
+_UPDATES = frozenset(
+    "dynamic_update_slice scatter scatter-update scatter-add scatter_add scatter-mul scatter_mul "
+    "scatter-max scatter_max scatter-min scatter_min scatter-sub scatter_sub".split()
+)
+
+
+class Indexed(NamedTuple):
+    """Marks of a program.
+
+    **Attributes:** `arguments`, which of them are read or written at such places; `unknown`, which
+    results depend on what is known at run time only.
+    """
+
+    arguments: tuple[bool, ...]
+    unknown: tuple[bool, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def indexed(jaxpr: Jaxpr, unknown: tuple[bool, ...]) -> Indexed:
+    """What is indexed, for arguments of which some are known at run time only."""
+    not_known = {var for var, u in zip(jaxpr.invars, unknown, strict=True) if u}
+    marked, before = set(), {}
+
+    def depends(atom):
+        return not isinstance(atom, Literal) and atom in not_known
+
+    for equation in jaxpr.eqns:
+        name, args = equation.primitive.name, equation.invars
+        marks, results = (False,) * len(args), None
+        if name in ("dynamic_slice", "gather") or name in _UPDATES:
+            first = 2 if name == "dynamic_update_slice" else 1
+            places = args[first:] if name.startswith("dynamic") else args[1:2]
+            marks = (any(map(depends, places)), *marks[1:])
+        else:
+            marks, results = _within(equation, tuple(map(depends, args)))
+        marked |= {a for a, m in zip(args, marks, strict=True) if m and not isinstance(a, Literal)}
+        if name in _HANDED_ON or name in _UPDATES:
+            before[equation.outvars[0]] = args[0]
+        if results is None:
+            results = (any(map(depends, args)),) * len(equation.outvars)
+        not_known |= {var for var, u in zip(equation.outvars, results, strict=True) if u}
+    for var in list(marked):
+        while var in before and not isinstance(before[var], Literal):
+            var = before[var]
+            marked.add(var)
+    return Indexed(tuple(var in marked for var in jaxpr.invars), tuple(map(depends, jaxpr.outvars)))
+
+
+def _within(equation, unknown):
+    """Marks of the arguments of an equation with programs in it, and which results are unknown."""
+    name, p = equation.primitive.name, equation.params
+    if name == "while":
+        return _of_loop(p, unknown)
+    if name == "scan":
+        return _of_scan(p, unknown)
+    if name not in RULES and is_expanded(equation.primitive):
+        programs = [expanded(equation).jaxpr]
+    else:
+        programs = inner_jaxprs(equation)
+    if name == "cond":
+        found = [indexed(one, unknown[1:]) for one in programs]
+        marks = (False, *(any(m) for m in zip(*(f.arguments for f in found), strict=True)))
+        results = (any(u) for u in zip(*(f.unknown for f in found), strict=True))
+        return marks, tuple(u or unknown[0] for u in results)
+    if len(programs) != 1 or len(programs[0].invars) != len(unknown):
+        return (False,) * len(unknown), None
+    return indexed(programs[0], unknown)
+
+
+def _of_loop(p, unknown):
+    first, second = p["cond_nconsts"], p["body_nconsts"]
+    of_condition, of_body = unknown[:first], unknown[first : first + second]
+    condition, body = p["cond_jaxpr"].jaxpr, p["body_jaxpr"].jaxpr
+    carried = unknown[first + second :]
+    while True:
+        test, turn = indexed(condition, of_condition + carried), indexed(body, of_body + carried)
+        # A loop that ends when something known at run time says so has such turns.
+        after = tuple(
+            a or b or (test.unknown[0] and x is not y)
+            for a, b, x, y in zip(
+                carried, turn.unknown, body.invars[second:], body.outvars, strict=True
+            )
+        )
+        if after == carried:
+            break
+        carried = after
+    of_carried = zip(test.arguments[first:], turn.arguments[second:], strict=True)
+    marks = (*test.arguments[:first], *turn.arguments[:second], *(a or b for a, b in of_carried))
+    return marks, carried
+
+
+def _of_scan(p, unknown):
+    first, count = p["num_consts"], p["num_carry"]
+    consts, carried, xs = unknown[:first], unknown[first : first + count], unknown[first + count :]
+    body, length = p["jaxpr"].jaxpr, p["length"]
+    is_loop = length > MOST_ENTRIES or length * cost(body) > WRITTEN_OUT
+    carried = tuple(u or is_loop for u in carried)
+    while True:
+        turn = indexed(body, consts + carried + xs)
+        after = tuple(a or b for a, b in zip(carried, turn.unknown[:count], strict=True))
+        if after == carried:
+            break
+        carried = after
+    marks = (*turn.arguments[: first + count], *(False for _ in xs))
+    return marks, (*carried, *turn.unknown[count:])
