@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 from llvmlite import ir
 
-from . import nests
+from . import indexed, nests
 from .analysis import (
     FEW_REGISTERS,
     REGISTERS,
@@ -32,7 +32,6 @@ from .analysis import (
 from .builder import I64, Builder, Value, int64
 from .complex import DType, Number
 from .functions import Functions
-from .indexed import FEW_INDEXED, indexed
 from .lanes import POINTER, Lanes, is_known
 from .memory import Buffer, Held, Index, Memory, Rows, View, row_major
 
@@ -117,9 +116,9 @@ class Emitter:
     def limits(self, jaxpr: Jaxpr, args: list[Held | None]) -> list[int]:
         """The same for each argument of a program; `None` among `args` for what is not known."""
         known = (x is not None and self.are_known(x) for x in args)
-        marks = indexed(jaxpr, tuple(not k for k in known)).arguments
+        marks = indexed.indexed(jaxpr, tuple(not k for k in known)).arguments
         most = self.largest_in(jaxpr)
-        return [min(most, FEW_INDEXED) if mark else most for mark in marks]
+        return [min(most, indexed.FEW_INDEXED) if mark else most for mark in marks]
 
     def _has_loops(self, jaxpr):
         """Whether a program has loops over stacks."""

@@ -1,0 +1,78 @@
+"""Arrays that are read and written at places known at run time only."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import native
+from rigidjax.native.indexed import indexed
+from rigidjax.native.kernel import Kernel, Signature
+
+
+def walk(table, out, stride):
+    """Goes through a table by a stride that is data, and leaves marks on the way."""
+
+    def turn(carry):
+        place, out, total = carry
+        total = total + table[place]
+        out = jax.lax.cond(total > 0, lambda out: out.at[place].add(total), lambda out: out, out)
+        return place + stride, out, total
+
+    place, out, total = jax.lax.while_loop(
+        lambda carry: carry[0] < table.shape[0], turn, (jnp.zeros((), int), out, 0.0)
+    )
+    return out, total, place
+
+
+def arguments(rng, count, size):
+    return (
+        jnp.asarray(rng.normal(size=(count, size))),
+        jnp.zeros((count, size)),
+        jnp.asarray(rng.integers(1, 4, count)),
+    )
+
+
+@pytest.mark.parametrize("size", [5, 40, 200, 300])
+def test_walks(rng, size):
+    """In registers, in memory by choice, and in memory by size; alone and in a batch."""
+    args = arguments(rng, 7, size)
+    kernel = native.jit(walk)
+    found = jax.vmap(kernel)(*args)
+    for a, b in zip(found, jax.vmap(walk)(*args), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-14)
+    alone = kernel(*(x[3] for x in args))
+    for a, b in zip(alone, found, strict=True):
+        np.testing.assert_allclose(a, b[3], rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_code_does_not_grow_with_the_table(rng, is_batch):
+    lines = []
+    for size in (20, 200):
+        one = [x[0] for x in arguments(rng, 1, size)]
+        closed = jax.make_jaxpr(walk)(*one)
+        kernel = Kernel(closed, Signature((is_batch,) * 3, is_batch, once=True))
+        lines.append(kernel.text.count("\n"))
+    assert lines[1] <= 1.02 * lines[0]
+
+
+def test_what_is_indexed():
+    """Known places are none, nor is what a scan goes along; calls and branches are seen through."""
+
+    def function(x, y, z, i):
+        first = jax.lax.dynamic_slice(x, (i,), (2,))
+        second = jax.lax.fori_loop(0, 3, lambda k, s: s + y[k], 0.0)
+        third = jax.lax.scan(lambda c, row: (c + row, None), 0.0, z)[0]
+        return first, second, third
+
+    x = jnp.arange(12.0)
+    jaxpr = jax.make_jaxpr(jax.jit(function))(x, x, x, 3).jaxpr
+    assert indexed(jaxpr, (True,) * 4).arguments == (True, False, False, False)
+    assert indexed(jaxpr, (True, True, True, False)).arguments == (False,) * 4
+
+    def branches(x, i):
+        return jax.lax.cond(i > 2, lambda x: jnp.reshape(x, (3, 4))[i, 0], lambda x: x[0], x)
+
+    jaxpr = jax.make_jaxpr(branches)(x, 3).jaxpr
+    assert indexed(jaxpr, (True, True)).arguments == (True, False)
