@@ -207,6 +207,14 @@ def inner_jaxprs(equation) -> list[Jaxpr]:
     return out
 
 
+def scan_counts(params: dict[str, Any]) -> tuple[int, int]:
+    """The numbers of constants and of carried arrays of a scan; JAX 0.12 has trees of them."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    constants, carried, _ = params["ft_in"].elts
+    return len(constants.vals), len(carried.vals)
+
+
 def cost(jaxpr: Any) -> int:
     """About how many numbers a program computes, a loop counted once."""
     total = 0

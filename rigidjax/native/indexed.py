@@ -17,6 +17,7 @@ from .analysis import (
     expanded,
     inner_jaxprs,
     is_expanded,
+    scan_counts,
 )
 
 # Entries up to which such an array is held in registers all the same.
@@ -115,7 +116,7 @@ def _of_loop(p, unknown):
 
 
 def _of_scan(p, unknown):
-    first, count = p["num_consts"], p["num_carry"]
+    first, count = scan_counts(p)
     consts, carried, xs = unknown[:first], unknown[first : first + count], unknown[first + count :]
     body, length = p["jaxpr"].jaxpr, p["length"]
     is_loop = length > MOST_ENTRIES or length * cost(body) > WRITTEN_OUT

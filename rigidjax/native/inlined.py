@@ -7,7 +7,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
 from .alternatives import kernel_branch
-from .analysis import remains_known
+from .analysis import remains_known, scan_counts
 
 # Calls of programs that take the place of the call.
 _CALLS = {
@@ -68,7 +68,7 @@ class Inlined:
             first, last = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
             of = {"cond_jaxpr": known[:first], "body_jaxpr": known[first:last]}
         else:
-            shared = p["num_consts"] if equation.primitive.name == "scan" else None
+            shared = scan_counts(p)[0] if equation.primitive.name == "scan" else None
             of = {"jaxpr": known[:shared], "branches": known[1:]}
         return {k: _inside(v, of.get(k, ()), self.rewritten) for k, v in p.items()}
 

@@ -3,7 +3,7 @@
 import numpy as np
 from llvmlite import ir
 
-from ..analysis import MOST_ENTRIES, WRITTEN_OUT, cost, rule
+from ..analysis import MOST_ENTRIES, WRITTEN_OUT, cost, rule, scan_counts
 from ..complex import Number
 from ..emitter import Emitter
 from ..memory import View
@@ -16,7 +16,7 @@ from .structure import taken, taken_view
 @rule("scan")
 def _scan(em: Emitter, equation, *args):
     p = equation.params
-    consts, carry, xs = divided(args, p["num_consts"], p["num_carry"])
+    consts, carry, xs = divided(args, *scan_counts(p))
     body, length = p["jaxpr"], p["length"]
     carried = len(carry)
     out_avals = [var.aval for var in equation.outvars[carried:]]

@@ -96,7 +96,7 @@ def _behind(keys, a, b):
 
 
 @expansion("top_k")
-def _top_k(x, *, k, axis):
+def _top_k(x, *, k, axis, **_):
     """The largest ones, of equal ones the first, and where they are."""
     places = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
     # From the last one to the first, so that those that are equal come out in order.
