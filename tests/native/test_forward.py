@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rule_cases import equations
 
 import rigidjax as rj
 from rigidjax import native
@@ -81,18 +82,8 @@ def test_compositions(name):
 
 def calls(function, *args):
     """Equations of a program by name, those inside of others too."""
-
-    def inner(jaxpr):
-        for equation in jaxpr.eqns:
-            yield equation.primitive.name
-            for value in jax.tree.leaves(
-                list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")
-            ):
-                value = getattr(value, "jaxpr", value)
-                if hasattr(value, "eqns") and "native" not in equation.primitive.name:
-                    yield from inner(value)
-
-    return Counter(inner(jax.make_jaxpr(function)(*args).jaxpr))
+    program = jax.make_jaxpr(function)(*args)
+    return Counter(equation.primitive.name for equation in equations(program.jaxpr))
 
 
 def test_forward_mode_is_one_call():
