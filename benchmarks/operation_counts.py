@@ -24,7 +24,6 @@ KINDS = {
     "neg": "-",
     "mul": "*",
     "div": "/",
-    "quotient": "/",
     "square": "square",
     "sin": "sin",
     "cos": "cos",

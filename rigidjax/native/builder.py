@@ -4,9 +4,10 @@ Kernels are long: llvmlite's own instructions take several times as long to make
 instruction that computes what the same block has computed is not emitted again.
 """
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -18,12 +19,12 @@ I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
 class Line(ir.Value):
-    """An instruction: its text, and how others refer to its result, alone and with its type."""
+    """An instruction: its text, its block, and how others refer to its result, alone and typed."""
 
-    __slots__ = ("reference", "text", "type", "typed")
+    __slots__ = ("block", "reference", "text", "type", "typed")
 
-    def __init__(self, type_: ir.Type, reference: str, text: str):
-        self.type, self.reference, self.text = type_, reference, text
+    def __init__(self, type_: ir.Type, reference: str, text: str, block: ir.Block):
+        self.type, self.reference, self.text, self.block = type_, reference, text, block
         self.typed = f"{_text(type_)} {reference}"
 
     def __str__(self) -> str:
@@ -113,10 +114,20 @@ class Builder(_Builder):
             line = known[text] = self.emitted(type_, text)
         return line
 
+    @contextlib.contextmanager
+    def beside(self, value: Value) -> Iterator[None]:
+        """Emit where a value is computed: loops around the present place do not do it again."""
+        block = value.block if type(value) is Line else getattr(value, "parent", None)
+        if not isinstance(block, ir.Block) or block is self._block:
+            yield
+            return
+        with self.goto_block(block):
+            yield
+
     def emitted(self, type_: ir.Type, text: str) -> Line:
         """The result of an instruction."""
         reference = f"%r{next(self._numbers)}"
-        line = Line(type_, reference, f"{reference} = {text}")
+        line = Line(type_, reference, f"{reference} = {text}", self._block)
         self._block.instructions.insert(self._anchor, line)
         self._anchor += 1
         return line
@@ -179,7 +190,7 @@ class Builder(_Builder):
 
     def store(self, value: Value, ptr: Value, align: int | None = None) -> None:
         at = "" if align is None else f", align {align}"
-        line = Line(value.type, "", f"store {_typed(value)}, {_typed(ptr)}{at}")
+        line = Line(value.type, "", f"store {_typed(value)}, {_typed(ptr)}{at}", self._block)
         self._block.instructions.insert(self._anchor, line)
         self._anchor += 1
 

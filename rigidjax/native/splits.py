@@ -13,7 +13,7 @@ _ELEMENTWISE = frozenset(
     "abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp complex conj "
     "convert_element_type copy cos cosh div eq erf erf_inv erfc exp exp2 expm1 floor ge gt imag "
     "integer_pow is_finite le log log1p logistic lt max min mul ne neg nextafter not or pow "
-    "quotient real rem round rsqrt select_n sign sin sinh sqrt square stop_gradient sub tan tanh "
+    "real rem round rsqrt select_n sign sin sinh sqrt square stop_gradient sub tan tanh "
     "xor".split()
 )
 _REDUCTIONS = frozenset("reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or".split())

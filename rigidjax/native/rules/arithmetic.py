@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ...quotient import quotient_p
 from .. import powers, special
 from ..analysis import rule
 from ..complex import is_complex, paired, part_dtype, parts
@@ -42,7 +43,6 @@ for _names, _method in {
     ("add", "add_any"): "add",
     ("sub",): "sub",
     ("mul",): "mul",
-    ("div",): "div",
     ("rem",): "rem",
     ("max",): "max",
     ("min",): "min",
@@ -51,6 +51,21 @@ for _names, _method in {
     ("xor",): "xor",
 }.items():
     _two(*_names, method=_method)
+
+
+@rule("div")
+def _div(em, equation, a, b):
+    """By reciprocals, computed where the divisor is, if that is said to be fixed."""
+    dtype, lanes = _operands(equation), em.lanes
+
+    def one(x, y):
+        if equation.primitive is not quotient_p:
+            return lanes.div(dtype, x, y)
+        with em.builder.beside(y):
+            inverse = lanes.div(dtype, dtype.type(1), y)
+        return lanes.mul(dtype, x, inverse)
+
+    return em.map(one, dtype, a, b)
 
 
 def _comparison(name, operator):
@@ -230,17 +245,6 @@ def _sign(em, equation, a):
 def _square(em, equation, a):
     dtype = _operands(equation)
     return em.map(lambda x: em.lanes.mul(dtype, x, x), dtype, a)
-
-
-@rule("quotient")
-def _quotient(em, equation, a, b):
-    """By reciprocals, which LLVM computes before a loop that does not change them."""
-    dtype = _operands(equation)
-
-    def one(x, y):
-        return em.lanes.mul(dtype, x, em.lanes.div(dtype, dtype.type(1), y))
-
-    return em.map(one, dtype, a, b)
 
 
 @rule("rsqrt")

@@ -1,0 +1,61 @@
+"""Quotients by fixed numbers: values, derivatives, batches, kernels."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import native
+from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.quotient import quotient
+
+A, B = jnp.array([0.3, -1.2, 0.7]), jnp.array([2.0, 0.4, -0.9])
+
+
+@pytest.mark.parametrize("a, b", [(A, B), (A, B[0]), (jnp.outer(A, B), B), (A[:, None], B)])
+def test_values_and_derivatives(a, b):
+    """Of arrays that broadcast; up to second order."""
+    # XLA itself multiplies with the reciprocal here and there.
+    np.testing.assert_allclose(quotient(a, b), a / b, rtol=3e-16)
+
+    def of(form):
+        return lambda a, b: jnp.sum(jnp.sin(form(a, b)))
+
+    for transform in (jax.grad, jax.hessian, lambda f, n: jax.jacrev(jax.grad(f, n), n)):
+        found, expected = (
+            transform(of(form), (0, 1))(a, b) for form in (quotient, lambda a, b: a / b)
+        )
+        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-13), found, expected)
+
+
+def test_batches():
+    both = jnp.outer(A, B)
+    for axes, args in (((0, None), (both, B)), ((None, 1), (A, both)), ((1, 0), (both, both))):
+        found = jax.vmap(quotient, axes)(*args)
+        expected = jax.vmap(lambda a, b: a / b, axes)(*args)
+        np.testing.assert_allclose(found, expected, rtol=3e-16)
+
+
+def test_kernels():
+    """In a kernel the division is before the loop; edges are those of a quotient."""
+    kernel = native.jit(quotient)
+    values = jnp.array([1.0, 0.0, -0.0, 49.0, jnp.inf, jnp.nan])
+    for b in (49.0, -2.0, jnp.inf, 0.0):
+        np.testing.assert_allclose(kernel(values, jnp.asarray(b)), values / b, rtol=3e-16)
+
+    def loop(a, b):
+        return jax.lax.while_loop(lambda x: x[0] < 1e3, lambda x: quotient(x, b) + 1.0, a)
+
+    closed = jax.make_jaxpr(loop)(A, B)
+    text = Kernel(closed, Signature((False, False), False)).code.optimised()
+    turn = re.search(r"\nturn[^\n]*:.*?br ", text, re.DOTALL)
+    assert turn is not None and "fmul" in turn[0]
+    assert "fdiv" in text and "fdiv" not in turn[0]
+
+
+def test_types():
+    assert quotient(A.astype(jnp.float32), B).dtype == B.dtype
+    names = [e.primitive.name for e in jax.make_jaxpr(quotient)(A, B).eqns]
+    assert names == ["div"]
