@@ -9,11 +9,12 @@ import fractions
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from .builder import int64
+from .builder import Value, int64
 from .functions import F64, Functions, log_2
 from .lanes import is_known
 
@@ -59,13 +60,14 @@ def _logarithms() -> np.ndarray:
         low, high = (_LEAST_BITS + np.array([k, k + 1]) * _STEP).view(np.float64).tolist()
         # Digits behind the point of the numbers of the entry.
         digits = 53 if low < 1 else 52
-        best = math.inf
+        found = []
         for n in (128, 256):
             near = round(2 * n / (low + high))
             for m in (near - 1, near, near + 1):
                 largest = max(abs(low * m / n - 1), abs(high * m / n - 1))
-                if largest < best and math.ldexp(largest * n, digits) <= 2.0**53:
-                    best, above, below = largest, n, m
+                if math.ldexp(largest * n, digits) <= 2.0**53:
+                    found.append((largest, n, m))
+        _, above, below = min(found)
         out[k, :3] = below / above, *_on_grid(_logarithm(above, below))
     return out
 
@@ -87,6 +89,10 @@ def _roots() -> np.ndarray:
     return out
 
 
+# llvmlite's types say that a variable starts from nothing.
+_global: Any = ir.GlobalVariable
+
+
 def _looked_up(f: Functions, table: Callable[[], np.ndarray], index, columns: int) -> Sequence:
     """The first entries of the row of a table that each lane asks for."""
     lanes, build = f.lanes, f.lanes.builder
@@ -95,14 +101,14 @@ def _looked_up(f: Functions, table: Callable[[], np.ndarray], index, columns: in
     name = f"table{table.__name__}"
     data = build.module.globals.get(name)
     if data is None:
-        data = ir.GlobalVariable(build.module, kind, name)
+        data = _global(build.module, kind, name)
         data.global_constant, data.linkage = True, "internal"
         data.initializer = ir.Constant(kind, [float(x) for x in table().ravel()])
     starts = [build.mul(lanes.lane(index, k), int64(length)) for k in range(lanes.width)]
     out = []
     for column in range(columns):
         places = [build.add(start, int64(column)) for start in starts]
-        found = [
+        found: list[Value] = [
             build.load(build.gep(data, [int64(0), place], source_etype=kind), typ=ir.DoubleType())
             for place in places
         ]
