@@ -73,7 +73,7 @@ def test_an_iteration_limit_is_not_an_optimum(growing_run):
     with pytest.raises(IdentificationError, match=match):
         _fit_growth(-1e-5, growing_run, tolerance=0.0)
     fit = _fit_growth(-1e-5, growing_run, tolerance=0.0, throw=False)
-    # Where the last digits make a step gain nothing before that, it goes on with tighter tolerances.
+    # Where a step gains nothing in its last digits, the fit goes on with tighter tolerances.
     assert not fit.converged and fit.iterations[-1] == 60
     assert "**This fit did not converge: no optimum within 60 iterations, " in fit.report()
 
