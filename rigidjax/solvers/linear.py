@@ -61,6 +61,49 @@ class Inverse(lx.AbstractLinearSolver):
         return True
 
 
+class _QR(lx.AbstractLinearSolver):
+    """Takes the place of `lineax.QR`, with Q as a matrix.
+
+    LAPACK's `dormqr`, by which that one multiplies by Q, writes into the factors for as long as it
+    runs, and XLA, which does not know that, may read or copy them at that time.
+    """
+
+    def init(self, operator, options):
+        """Q, R, and whether the system is transposed."""
+        structures = operator.in_structure(), operator.out_structure()
+        return *jnp.linalg.qr(operator.as_matrix()), eqxi.Static((False, structures))
+
+    def compute(self, state, vector, options):
+        """A product with Q and a triangular system with R, transposed in the other order."""
+        Q, R, known = state
+        is_transposed, (structure, _) = known.value
+        b = ravel_pytree(vector)[0]
+        if is_transposed:
+            value = jnp.conj(Q) @ jax.scipy.linalg.solve_triangular(R, b, trans="T")
+        else:
+            value = jax.scipy.linalg.solve_triangular(R, jnp.conj(Q.T) @ b)
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structure)
+        return ravel_pytree(zeros)[1](value), lx.RESULTS.successful, {}
+
+    def transpose(self, state, options):
+        """The transposed system."""
+        Q, R, known = state
+        is_transposed, structures = known.value
+        return (Q, R, eqxi.Static((not is_transposed, structures[::-1]))), {}
+
+    def conj(self, state, options):
+        """The conjugate of the system."""
+        return (jnp.conj(state[0]), jnp.conj(state[1]), state[2]), {}
+
+    def assume_full_rank(self) -> bool:
+        """Yes."""
+        return True
+
+
+def _safe(solver: lx.AbstractLinearSolver) -> lx.AbstractLinearSolver:
+    return _QR() if type(solver) is lx.QR else solver
+
+
 class Factored(NamedTuple):
     """A matrix and what a linear solver made of it, arrays alone.
 
@@ -78,7 +121,7 @@ def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"], rates: Pairs
     """
     if isinstance(solver, Inverse):
         return Factored(None, CondensedInverse(A, rates) if rates else inverse_of(A))
-    return Factored(A, _factors(solver, jax.lax.stop_gradient(A)))
+    return Factored(A, _factors(_safe(solver), jax.lax.stop_gradient(A)))
 
 
 def unfactored(
@@ -99,6 +142,7 @@ def solution(
         return system.state.solve(b)
     if isinstance(solver, Inverse):
         return system.state @ b
+    solver = _safe(solver)
     _, static = eqx.partition(
         eqx.filter_eval_shape(_init, solver, system.matrix), lambda x: _is_shape(x)
     )

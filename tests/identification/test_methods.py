@@ -8,6 +8,7 @@ import scipy.optimize
 
 import rigidjax as rj
 from rigidjax.identification import Cauchy, Huber, Measurements, Parameter, Positive, identify
+from rigidjax.identification.fit.trust_region import reduced
 
 STIFFNESS, DAMPING = 4.0, 0.3
 TS = np.linspace(0.0, 3.0, 61)
@@ -93,6 +94,17 @@ def test_estimates(plain):
 
 
 @pytest.mark.exhaustive
+def test_a_step_writes_into_nothing_that_is_read(rng):
+    """Of least squares, and without LAPACK's `dormqr`, which XLA lets run beside what reads R."""
+    J, r, damping = rng.normal(size=(20, 3)), rng.normal(size=20), 0.1
+    step = jax.jit(lambda J, r: reduced(J, r).step(damping))
+    assert "ormqr" not in step.lower(J, r).as_text()
+    size = np.linalg.norm(J, axis=0)
+    rows = np.concatenate([J, np.sqrt(damping) * np.diag(size)])
+    expected = np.linalg.lstsq(rows, np.concatenate([-r, np.zeros(3)]), rcond=None)[0]
+    np.testing.assert_allclose(step(J, r), expected, rtol=1e-12)
+
+
 def test_gauss_newton(plain):
     fit = identify(start(), measured(NOISE), PARAMETERS, **OPTIONS, method="gauss-newton")
     assert np.allclose(fit.values, plain.values, rtol=1e-6)

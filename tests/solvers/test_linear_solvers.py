@@ -43,6 +43,26 @@ def test_same_run(method, linear_solver):
     np.testing.assert_allclose(run.ys[-1], expected.ys[-1], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_qr_writes_into_nothing_that_is_read(dtype, rng):
+    """`lineax.QR` has a replacement without LAPACK's `dormqr`; its derivatives are transposed."""
+    A, b, c = (rng.normal(size=s) for s in ((4, 4), 4, 4))
+    if dtype is complex:
+        A = A + 1j * rng.normal(size=A.shape)
+
+    def solve(A, b):
+        return solution(lx.QR(), factored(lx.QR(), A), b)
+
+    b = jnp.asarray(b, A.dtype)
+    x, pull = jax.vjp(jax.jit(solve), jnp.asarray(A), b)
+    np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-12)
+    found = pull(jnp.asarray(c, A.dtype))
+    expected = jax.vjp(jnp.linalg.solve, jnp.asarray(A), b)[1](jnp.asarray(c, A.dtype))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11)
+    assert "ormqr" not in jax.jit(solve).lower(A, b).as_text()
+
+
 class Damped(lx.AbstractLinearSolver):
     """A part of the solution."""
 

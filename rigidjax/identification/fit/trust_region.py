@@ -5,7 +5,6 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import lineax as lx
 from jaxtyping import Array, Bool, Float
 
 from ...linalg import one_by_one
@@ -137,8 +136,16 @@ def _square_in_range(R: Float[Array, "U U"], r: Float[Array, " U"]) -> Float[Arr
 
 @one_by_one
 def _least_squares(rows: Float[Array, "M U"], right: Float[Array, " M"]) -> Float[Array, " U"]:
-    """The solution of a tall linear system of full rank."""
-    return lx.linear_solve(lx.MatrixLinearOperator(rows), right, lx.QR(), throw=False).value
+    """The solution of a tall linear system of full rank.
+
+    By the triangular factor of both together: to multiply by $Q^T$, LAPACK's `dormqr` writes ones
+    on the diagonal of its argument for as long as it runs, and XLA, which does not know that, may
+    read $R$ from there at that time. So solved `lineax.QR` a system wrongly once in some hundred
+    fits, depending on how busy the processor was.
+    """
+    count = rows.shape[1]
+    R = triangular_factor(jnp.concatenate([rows, right[:, None]], axis=1))
+    return jax.scipy.linalg.solve_triangular(R[:count, :count], R[:count, count])
 
 
 @one_by_one
