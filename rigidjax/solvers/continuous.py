@@ -74,7 +74,8 @@ def _extended() -> tuple[diffrax.ButcherTableau, _Weighted]:
     """
     old = diffrax.Dopri8.tableau
     interpolation: Any = diffrax.Dopri8.interpolation_cls
-    roots: np.ndarray = np.asarray(Legendre.basis(6).deriv().roots())
+    # Real ones, which NumPy returns as complex numbers from 2.5 on.
+    roots = np.real(np.asarray(Legendre.basis(6).deriv().roots()))
     inner = 0.5 * (1.0 + roots)
     s, m = len(old.c) + 1, len(inner)
     rows = [node * np.polyval(interpolation.eval_coeffs.T, node) for node in inner]
