@@ -227,21 +227,15 @@ class Batch(NamedTuple):
     of_values: bool
 
 
-def _mapped(function, batches):
-    """A function of inputs that gives values and tangents, under `jax.vmap`."""
-    for axes, size, of_values in batches:
-        out_axes = (0 if of_values else None, 0)
-        function = jax.vmap(function, in_axes=axes, out_axes=out_axes, axis_size=size)
-    return function
-
-
 def _forward_impl(*inputs, solve, given, batches):
     def one(*inputs):
         if solve.backend == "native":
             return solve.values_and_tangents(inputs, given)
         return solve.forward(diffrax.ForwardMode(), *solve.split(inputs), given)
 
-    values, rates = _mapped(one, batches)(*inputs)
+    for axes, size, of_values in batches:
+        one = jax.vmap(one, axes, (0 if of_values else None, 0), axis_size=size)
+    values, rates = one(*inputs)
     return [*values, *rates]
 
 
@@ -252,17 +246,6 @@ def _forward_abstract(*inputs, solve, given, batches):
         *(a.update(shape=(*lead_of_values, *a.shape)) for a in solve.jaxpr.out_avals),
         *(a.update(shape=(*lead, *a.shape)) for a in solve.out_avals),
     ]
-
-
-def _apart(solve, given, batches):
-    """The same as two calls, one for values and one for tangents."""
-
-    def both(*inputs):
-        primals, others, _ = solve.split(inputs)
-        values = _solve_p.bind(*primals, *others, solve=solve)
-        return values, _tangent_p.bind(*inputs, solve=solve, given=given)
-
-    return _mapped(both, batches)
 
 
 def _forward_values(*, solve, given, batches):
@@ -289,14 +272,14 @@ def _forward_batched(inputs, axes, *, solve, given, batches):
     return out, [0 if of_values else None] * count + [0] * (len(out) - count)
 
 
-def _forward_jvp(inputs, tangents, *, solve, given, batches):
+def _forward_jvp(inputs, tangents, *, solve, **params):
     moved = tuple(type(t) is not ad.Zero for t in tangents)
 
     def function(*values):
         values = iter(values)
-        full = (next(values) if m else x for x, m in zip(inputs, moved, strict=True))
-        values, rates = _apart(solve, given, batches)(*full)
-        return [*values, *rates]
+        full = [next(values) if m else x for x, m in zip(inputs, moved, strict=True)]
+        rates = _forward_tangents(solve=solve, **params)(*full)
+        return [*_forward_values(solve=solve, **params)(*full[: len(solve.inexact)]), *rates]
 
     primals = [x for x, m in zip(inputs, moved, strict=True) if m]
     return jax.jvp(function, primals, [t for t in tangents if type(t) is not ad.Zero])

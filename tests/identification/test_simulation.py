@@ -1,5 +1,8 @@
 """Settings of simulations: one object, or its settings one by one, in every function."""
 
+import subprocess
+import sys
+
 import diffrax
 import equinox as eqx
 import numpy as np
@@ -54,6 +57,20 @@ def test_one_object_is_its_settings():
     run = fitted_runs(one, DATA, simulation=rj.Simulation(**FAST))[0]
     same = fitted_runs(one, DATA, **FAST)[0]
     np.testing.assert_array_equal(run.values["gyroscope"], same.values["gyroscope"])
+
+
+@pytest.mark.exhaustive
+def test_equal_fits_are_equal():
+    """To the last bit, also where other programs take the processor from XLA's threads."""
+    how = rj.Simulation(solver=diffrax.Midpoint(), dt=0.005)
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        found = {fitted(simulation=how, throw=False).values.tobytes() for _ in range(1000)}
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert len(found) == 1
 
 
 def test_a_batch_is_its_fits():
