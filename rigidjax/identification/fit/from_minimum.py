@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data.measurements import Runs
+from ..parameters import Components
 from ..statistics.ambiguity import listed
 from ..statistics.identifiability import judge
 from .least_squares import Minimum, Search
@@ -22,14 +23,18 @@ _BAD_CONDITION = 1e4
 def make_fit(
     problem: Problem,
     runs: Runs,
+    table: Components,
     minimum: Minimum,
     notes: list[str],
     search: Search,
     estimated: dict[str, float],
 ) -> Fit:
-    """The result at a minimum; `estimated`, the noise of sensors that was not given."""
+    """The result at a minimum.
+
+    **Arguments:** `table` of all components; `estimated`, the noise of sensors that was not given.
+    """
     first, last = minimum.first, minimum.last
-    table = problem.components(runs.names).at(last.components)
+    table = table.at(last.components)
     chosen, samples = table.chosen, runs.num_samples
     freedom = samples - chosen.size
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)

@@ -101,7 +101,8 @@ def identify(
         runs = first_guess(runs, priors=bool(told))
     problem, notes = make_problem(model, runs, states, parameters, trials(how, runs.ts.dtype))
     notes += told
-    count = num_fitted(problem, runs)
+    table = problem.components(runs.names)
+    count = num_fitted(table, runs)
     given, shot = problem, None
     if starts > 1:
         problem, note = best_start(problem, search, starts, start_spread, seed)
@@ -119,14 +120,14 @@ def identify(
         problem, runs, minimum, settled = settle(problem, runs, search, count)
         noise = noise_of_sensors(runs)
         notes.append(noise_note(runs, noise, settled, model))
-    check_start(problem, runs, minimum.first)
+    check_start(problem, runs, table, minimum.first)
     problem, minimum, told = tightened(problem, runs, search, minimum)
     notes += told
     if shot is not None:
         notes += shot.notes(bool(minimum.converged))
     if problem is not given:
         minimum = started_from(given, minimum)
-    fit = make_fit(problem, runs, minimum, notes, search, noise)
+    fit = make_fit(problem, runs, table, minimum, notes, search, noise)
     fit = dataclasses.replace(fit, notes=(*fit.notes, *plausibility_notes(fit.model)))
     if throw and not fit.converged:
         raise IdentificationError(

@@ -12,6 +12,7 @@ from ...formulations import AbstractFormulation
 from ...sensors import improved, tracking
 from ...state import State
 from ..data.measurements import Runs
+from ..parameters import Components
 from ..simulation import Simulation
 from ..statistics.covariance import without_effect
 from .evaluation import Evaluation
@@ -126,12 +127,12 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
     return [jax.tree.map(lambda x: x.astype(dtype), model.check_state(s)) for s in states]
 
 
-def num_fitted(problem: Problem, runs: Runs) -> int:
+def num_fitted(table: Components, runs: Runs) -> int:
     """Number of fitted components.
 
     **Errors:** `ValueError` if there are fewer samples.
     """
-    count = problem.components(runs.names).chosen.size
+    count = table.chosen.size
     if runs.num_samples < count:
         raise ValueError(
             f"There are {runs.num_samples} scalar samples for {count} parameters. Fit fewer "
@@ -140,7 +141,7 @@ def num_fitted(problem: Problem, runs: Runs) -> int:
     return count
 
 
-def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
+def check_start(problem: Problem, runs: Runs, table: Components, first: Evaluation) -> None:
     """Say by name why a fit could not succeed."""
     failing = np.flatnonzero(~np.asarray(first.okay))
     failed = [runs.names[b] for b in failing]
@@ -150,7 +151,7 @@ def check_start(problem: Problem, runs: Runs, first: Evaluation) -> None:
             f"The simulation fails at the start values, in the runs {failed}. Start closer to the "
             "truth, or allow more steps (`max_steps`)."
         )
-    table = problem.components(runs.names).at(first.components)
+    table = table.at(first.components)
     nothing = without_effect(first.with_prior(), table.reach(table.values))
     idle = [table.labels[k] for k in np.flatnonzero(table.fitted & nothing)]
     if idle:

@@ -18,6 +18,9 @@ _NAMES = ("I1", "I2", "I3")
 _MARGIN_OF_TRACE = 1e-3
 _MARGIN_OF_FIXED = 2e-2
 
+# Principal Euler values of principal moments.
+_EULER_VALUES = 0.5 * np.array([[-1.0, 1, 1], [1, -1, 1], [1, 1, -1]])
+
 
 class PrincipalInertia(AbstractNumbers):
     r"""Principal moments with principal Euler values that are never negative.
@@ -67,7 +70,7 @@ class PrincipalInertia(AbstractNumbers):
         moved = _nearest(leaf, fixed, margin)
         if moved is leaf:
             return leaf, ""
-        values = np.asarray(euler_tensor(jnp.asarray(leaf)))
+        values = _EULER_VALUES @ leaf
         lowest = int(np.argmin(values))
         reason = (
             f"violates the triangle inequality (principal Euler value E{lowest + 1} = "
@@ -108,7 +111,7 @@ class PrincipalInertia(AbstractNumbers):
         return jnp.stack([moments[0], moments[1], moments[2]])
 
     def bound(self, leaf: np.ndarray) -> str:
-        values = np.asarray(euler_tensor(jnp.asarray(leaf)))
+        values = _EULER_VALUES @ leaf
         if values.min() > 1e-6 * values.sum():
             return ""
         return f"the limit of a flat body (principal Euler value E{int(np.argmin(values)) + 1} = 0)"
@@ -127,8 +130,7 @@ def _nearest(moments, fixed, margin):
 
     Each set of active bounds has one candidate, the least change that meets them with equality.
     """
-    of_moments = 0.5 * np.array([[-1.0, 1, 1], [1, -1, 1], [1, 1, -1]])
-    gap = margin - of_moments @ moments
+    gap = margin - _EULER_VALUES @ moments
     if np.all(gap <= 0):
         return moments
     free = [i for i in range(3) if i not in fixed]
@@ -136,8 +138,8 @@ def _nearest(moments, fixed, margin):
     for count in range(1, len(free) + 1):
         for active in map(list, itertools.combinations(range(3), count)):
             change = np.zeros(3)
-            change[free] = np.linalg.lstsq(of_moments[active][:, free], gap[active])[0]
-            admissible = np.all(of_moments @ change >= gap - 1e-9 * np.abs(moments).sum())
+            change[free] = np.linalg.lstsq(_EULER_VALUES[active][:, free], gap[active])[0]
+            admissible = np.all(_EULER_VALUES @ change >= gap - 1e-9 * np.abs(moments).sum())
             if admissible and change @ change < cost:
                 best, cost = moments + change, change @ change
     if best is None:
