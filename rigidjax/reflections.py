@@ -6,13 +6,15 @@ from jaxtyping import Array, Float, Int
 
 
 def reflected(
-    A: Float[Array, "m n"], pivoting: bool = False
-) -> tuple[Float[Array, "m m"], Float[Array, "m n"], Int[Array, " n"]]:
+    A: Float[Array, "m n"], pivoting: bool = False, thin: bool = False
+) -> tuple[Float[Array, "m q"], Float[Array, "m n"], Int[Array, " n"]]:
     """The orthogonal factor, the upper triangle and the order of the columns.
 
-    With `pivoting` the entries of the diagonal do not grow.
+    **Arguments:** `pivoting`: entries of the diagonal do not grow; `thin`, of more rows than
+    columns, which then are those of the orthogonal factor too: it is square without.
     """
     m, n = A.shape
+    thin = thin and m > n
     rows, columns = jnp.arange(m), jnp.arange(n)
 
     def column(k, carry):
@@ -39,8 +41,21 @@ def reflected(
         # What is known is set, not computed.
         exact = jnp.where(rows > k, 0.0, jnp.where(rows == k, pivot, x))
         R = jnp.where(columns == k, exact[:, None], R)
-        Q = Q - (Q @ v)[:, None] * (factor * v)
+        if thin:
+            Q = jnp.where(columns == k, (jnp.sqrt(factor) * v)[:, None], Q)
+        else:
+            Q = Q - (Q @ v)[:, None] * (factor * v)
         return Q, R, order
 
-    start = jnp.eye(m, dtype=A.dtype), A, jnp.arange(n, dtype=jnp.int32)
-    return jax.lax.fori_loop(0, min(m, n), column, start)
+    start = jnp.zeros_like(A) if thin else jnp.eye(m, dtype=A.dtype)
+    start = start, A, jnp.arange(n, dtype=jnp.int32)
+    Q, R, order = jax.lax.fori_loop(0, min(m, n), column, start)
+    if not thin:
+        return Q, R, order
+
+    def earlier(k, product):
+        w = Q[:, n - 1 - k]
+        return product - w[:, None] * (w @ product)
+
+    # The reflections 1 - w w^T from the last to the first.
+    return jax.lax.fori_loop(0, n, earlier, jnp.eye(m, n, dtype=A.dtype)), R, order

@@ -35,6 +35,9 @@ from .functions import Functions
 from .lanes import POINTER, Lanes, is_known
 from .memory import Buffer, Held, Index, Memory, Rows, View, row_major
 
+# Entries up to which whole numbers that are known are computed here rather than by the kernel.
+_FOLDED = 1 << 14
+
 
 class Emitter:
     """Emits programs at the end of a builder's block.
@@ -241,7 +244,8 @@ class Emitter:
             out = np.empty(math.prod(shape), object)
             out[:] = list(map(function, *(a.ravel().tolist() for a in spread)))
             return out.reshape(shape)
-        if np.dtype(dtype).kind in "iub" and self.are_known(*arrays):
+        few = math.prod(shape) <= _FOLDED
+        if few and np.dtype(dtype).kind in "iub" and self.are_known(*arrays):
             # Places of a gather or a scatter, say.
             numbers = np.vectorize(function, otypes=[object])(*map(self.registers, arrays))
             return self.table(np.asarray(numbers.tolist(), dtype))

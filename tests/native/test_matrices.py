@@ -92,6 +92,17 @@ def test_qr(shape):
         assert (np.diff(diagonal) <= bound * size[k]).all()
 
 
+def test_tall_matrices():
+    """Their factors take time and memory by the number of their entries."""
+    A = np.random.default_rng(20260101).normal(size=(20_000, 3))
+    A[:, 2] = A[:, 0]
+    Q, R = map(np.asarray, native.jit(jnp.linalg.qr)(jnp.asarray(A)))
+    assert Q.shape == A.shape and R.shape == (3, 3)
+    np.testing.assert_allclose(Q @ R, A, atol=1e-13)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-13)
+    assert (np.tril(R, -1) == 0).all()
+
+
 def test_derivatives_of_factors():
     """They are those of JAX: rules for the primitives, applied before the kernel is made."""
     A = jnp.asarray(np.random.default_rng(20260101).normal(size=(4, 3)))

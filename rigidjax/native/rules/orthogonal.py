@@ -23,9 +23,9 @@ _SWEEPS = 30
 def _qr(A, *, full_matrices, pivoting, **_):
     """Q, R and, with `pivoting`, the order of the columns."""
     m, n = A.shape
-    Q, R, order = reflected(A, pivoting)
+    Q, R, order = reflected(A, pivoting, thin=not full_matrices)
     if not full_matrices and m > n:
-        Q, R = Q[:, :n], R[:n]
+        R = R[:n]
     return [Q, R, order] if pivoting else [Q, R]
 
 
@@ -45,7 +45,7 @@ def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
     # Squares of entries are taken: they must neither overflow nor vanish.
     largest = jnp.max(jnp.abs(A))
     unit = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1.0)
-    Q, R, order = reflected(A / unit, pivoting=True)
+    Q, R, order = reflected(A / unit, pivoting=True, thin=not (compute_uv and full_matrices))
     turned, s, W = _rotated(R[:n].T)
     if not compute_uv:
         return [s * unit]
