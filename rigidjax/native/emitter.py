@@ -36,7 +36,7 @@ from .lanes import POINTER, Lanes, is_known
 from .memory import Buffer, Held, Index, Memory, Rows, View, row_major
 
 # Entries up to which whole numbers that are known are computed here rather than by the kernel.
-_FOLDED = 1 << 14
+FOLDED = 1 << 14
 
 
 class Emitter:
@@ -244,7 +244,7 @@ class Emitter:
             out = np.empty(math.prod(shape), object)
             out[:] = list(map(function, *(a.ravel().tolist() for a in spread)))
             return out.reshape(shape)
-        few = math.prod(shape) <= _FOLDED
+        few = math.prod(shape) <= FOLDED
         if few and np.dtype(dtype).kind in "iub" and self.are_known(*arrays):
             # Places of a gather or a scatter, say.
             numbers = np.vectorize(function, otypes=[object])(*map(self.registers, arrays))

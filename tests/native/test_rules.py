@@ -307,6 +307,19 @@ def test_places_that_are_known_cost_nothing():
     assert lines(600) < lines(300) + 20
 
 
+def test_counted_places_take_no_table():
+    """Numbers of places beyond what is folded are counted by the kernel, those of a mask once."""
+
+    def function(x):
+        many = jnp.arange(100_000)
+        mask = (jnp.arange(300)[:, None] <= jnp.arange(300)) * x[0]
+        return jnp.sum(jnp.where(many % 3 == 0, jnp.sin(1e-5 * many), x[1])), mask
+
+    compare(function, X)
+    closed = jax.make_jaxpr(function)(X)
+    assert len(Kernel(closed, Signature((False,), False)).text) < 100_000
+
+
 def test_what_a_block_computes_twice_is_emitted_once():
     def lines(function):
         closed = jax.make_jaxpr(function)(X, Y)

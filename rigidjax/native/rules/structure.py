@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..analysis import REGISTERS, rule
-from ..emitter import Emitter
+from ..emitter import FOLDED, Emitter
 from ..memory import View
 from ..nests import reordered
 
@@ -233,10 +233,18 @@ def _pad(em, equation, x, value):
 
 @rule("iota")
 def _iota(em, equation):
-    p, shape = equation.params, _shape(equation)
-    line = np.arange(p["shape"][p["dimension"]]).astype(_dtype(equation))
-    own = [-1 if k == p["dimension"] else 1 for k in range(len(shape))]
-    return em.constant(np.broadcast_to(line.reshape(own), shape))
+    axis, shape, dtype = equation.params["dimension"], _shape(equation), _dtype(equation)
+    n = shape[axis]
+    if math.prod(shape) <= REGISTERS:
+        return broadcast(em, em.constant(np.arange(n).astype(dtype)), shape, (axis,), dtype)
+    if n <= FOLDED:
+        line = em.table(np.arange(n).astype(dtype))
+    else:
+        line = em.memory.allocate((n,), dtype)
+        with em.indices((n,)) as (k,):
+            number = em.lanes.convert(em.lanes.splat(k), np.dtype(np.int64), dtype)
+            em.memory.write(line, (k,), number)
+    return broadcast(em, line, shape, (axis,), dtype)
 
 
 @rule("empty", "empty2", "create_token")
