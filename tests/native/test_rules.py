@@ -313,7 +313,7 @@ def test_counted_places_take_no_table():
     def function(x):
         many = jnp.arange(100_000)
         mask = (jnp.arange(300)[:, None] <= jnp.arange(300)) * x[0]
-        return jnp.sum(jnp.where(many % 3 == 0, jnp.sin(1e-5 * many), x[1])), mask
+        return jnp.where(many % 3 == 0, jnp.sin(1e-5 * many), x[1])[-7:], mask
 
     compare(function, X)
     closed = jax.make_jaxpr(function)(X)
