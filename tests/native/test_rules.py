@@ -57,6 +57,9 @@ def test_batches_inside_of_a_program():
     check(jax.jit(kernel)(X), function(X), EPS)
 
 
+@pytest.mark.exhaustive(
+    but=("3-float64", "4-int64", "7-float32", "8-float64", "13-int64", "18-float32")
+)
 @pytest.mark.parametrize("dtype", [float, np.float32, int], ids=lambda t: np.dtype(t).name)
 @pytest.mark.parametrize("n", [3, 4, 7, 8, 13, 18])
 def test_rows_of_a_single_run(n, dtype):
@@ -267,6 +270,7 @@ def test_arrays_are_repeated():
     compare(function, X, jnp.arange(400.0).reshape(20, 20))
 
 
+@pytest.mark.exhaustive(but=("40-fill", "4-clip", "4-promise_in_bounds"))
 @pytest.mark.parametrize("mode", ["fill", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("size", [4, 40])
 def test_parts_of_arrays_at_known_places(mode, size):
