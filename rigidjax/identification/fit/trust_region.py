@@ -138,10 +138,9 @@ def _square_in_range(R: Float[Array, "U U"], r: Float[Array, " U"]) -> Float[Arr
 def _least_squares(rows: Float[Array, "M U"], right: Float[Array, " M"]) -> Float[Array, " U"]:
     """The solution of a tall linear system of full rank.
 
-    By the triangular factor of both together: to multiply by $Q^T$, LAPACK's `dormqr` writes ones
-    on the diagonal of its argument for as long as it runs, and XLA, which does not know that, may
-    read $R$ from there at that time. So solved `lineax.QR` a system wrongly once in some hundred
-    fits, depending on how busy the processor was.
+    By the triangular factor of both together, so that nothing is multiplied by $Q^T$: LAPACK's
+    `dormqr`, which does that for `lineax.QR`, writes ones on the diagonal of $R$ while it runs, and
+    XLA, which does not know that, may read $R$ at the same time.
     """
     count = rows.shape[1]
     R = triangular_factor(jnp.concatenate([rows, right[:, None]], axis=1))
