@@ -311,6 +311,16 @@ def test_places_that_are_known_cost_nothing():
     assert lines(600) < lines(300) + 20
 
 
+def test_functions_that_newer_releases_keep_whole():
+    """`jnp.polyval` and `jnp.log2` are operations of their own from JAX 0.12 on."""
+
+    def function(x):
+        rows = jnp.stack([x, 2 * x, x - 1.0])
+        return jnp.polyval(rows, x[0]), jnp.polyval(rows[:1], x), jnp.log2(x), jnp.arcsin(0.1 * x)
+
+    compare(function, X)
+
+
 def test_counted_places_take_no_table():
     """Numbers of places beyond what is folded are counted by the kernel, those of a mask once."""
 

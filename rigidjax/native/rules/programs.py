@@ -149,3 +149,25 @@ def _platform_index(em, equation):
     if branch is None:
         raise NoRule("`platform_index` without a program for the CPU")
     return em.constant(np.int32(branch))
+
+
+# Operations of their own from JAX 0.12 on.
+
+
+@expansion("log2")
+def _logarithm_to_base_two(x, **_):
+    return [jnp.log(x) / np.log(2.0).astype(x.dtype)]
+
+
+@expansion("one_minus_square")
+def _one_minus_square(x, **_):
+    return [(1 - x) * (1 + x)]
+
+
+@expansion("polynomial")
+def _polynomial(x, *coefficients, **_):
+    """The polynomial of `jnp.polyval`, by Horner's scheme."""
+    *others, total = coefficients
+    for coefficient in reversed(others):
+        total = total * x + coefficient
+    return [jnp.broadcast_to(total, jnp.broadcast_shapes(x.shape, total.shape))]
