@@ -43,8 +43,7 @@ class Inverse(lx.AbstractLinearSolver):
         """A product with it."""
         inverse, structures = state
         value = inverse @ ravel_pytree(vector)[0]
-        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structures.value[0])
-        return ravel_pytree(zeros)[1](value), lx.RESULTS.successful, {}
+        return _unraveled(structures.value[0], value), lx.RESULTS.successful, {}
 
     def transpose(self, state: State, options) -> tuple[State, dict]:
         """The transposed inverse."""
@@ -82,8 +81,7 @@ class _QR(lx.AbstractLinearSolver):
             value = jnp.conj(Q) @ jax.scipy.linalg.solve_triangular(R, b, trans="T")
         else:
             value = jax.scipy.linalg.solve_triangular(R, jnp.conj(Q.T) @ b)
-        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structure)
-        return ravel_pytree(zeros)[1](value), lx.RESULTS.successful, {}
+        return _unraveled(structure, value), lx.RESULTS.successful, {}
 
     def transpose(self, state, options):
         """The transposed system."""
@@ -180,6 +178,12 @@ def check_linear_solver(owner: str, solver: object) -> None:
             f"`{owner}(linear_solver=...)` must solve systems with any square matrix, as "
             f"`lineax.LU()` or `lineax.QR()` do; got `{type(solver).__name__}`: {error}"
         ) from error
+
+
+def _unraveled(structure, value):
+    """A vector as arrays of these shapes."""
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structure)
+    return ravel_pytree(zeros)[1](value)
 
 
 def _init(solver, A):
