@@ -13,8 +13,8 @@ from .builder import I64, Builder, Value, int64
 from .frame import Frame
 from .lanes import POINTER
 
-# Members of a piece at least, in blocks of lanes; pieces for each thread.
-_BLOCKS, _PIECES = 8, 8
+# Members of a piece at least; pieces for each thread.
+_MEMBERS, _PIECES = 32, 8
 _SETTING = "RIGIDJAX_KERNEL_THREADS"
 # What the threads share: the next member, members that are done, threads that may still look
 # here, the arguments and results, the number of members, the size of a piece.
@@ -43,7 +43,7 @@ def emit_shared(
     At the end of the handler's block, and leaves it there.
     """
     build, module = frame.builder, frame.builder.module
-    smallest = int64(_BLOCKS * width)
+    smallest = int64(_MEMBERS)
     several, alone, end = (build.append_basic_block(name) for name in ("several", "alone", "end"))
     build.cbranch(build.icmp_signed(">", count, smallest), several, alone)
     build.position_at_end(alone)

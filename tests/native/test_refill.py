@@ -72,6 +72,25 @@ def test_equals_vmap(function, shared):
     assert made and all(one.is_refilled for one in made)
 
 
+def test_width_of_short_loops(monkeypatch):
+    """Short loops of steps have the widest blocks, long ones do not; numbers are the same."""
+    monkeypatch.setattr(kernel, "widest", lambda: 8)
+    monkeypatch.setattr(kernel, "best_width", lambda: 4)
+    rng = np.random.default_rng(8)
+    given = jnp.asarray(rng.integers(0, 9, 43)), jnp.asarray(rng.normal(size=43))
+    shared = jnp.linspace(0.3, 1.1, 30)
+    found = {}
+    for width, limit in ((8, kernel.SHORT_LOOP), (4, 0)):
+        monkeypatch.setattr(kernel, "SHORT_LOOP", limit)
+        before = set(kernel._kernels)
+        native = rj.native.jit(lambda *args: in_registers(*args))
+        found[width] = jax.jit(jax.vmap(native, in_axes=(0, 0, None)))(*given, shared)
+        made = [kernel._kernels[key] for key in set(kernel._kernels) - before]
+        assert [one.width for one in made] == [width] * len(made) and made
+    for one, other in zip(found[8], found[4], strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_which_programs_are_refilled():
     """Those in which one loop takes most of the time and its length is the member's own."""
 
