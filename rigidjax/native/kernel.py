@@ -20,13 +20,14 @@ from .builder import I64, Builder, int64
 from .emitter import Emitter
 from .frame import Frame
 from .lanes import POINTER, Lanes
-from .machine import Code, best_width, is_long, widest
+from .machine import Code, usual_width, is_long, widest
 from .members import argument, store
 from .refill import Parts, Refilled, _KnownTurns, parted
 from .stacks import with_loops
 from .threads import emit_shared
 
-# Numbers that a loop of steps computes (see `cost`) up to which its blocks are the `widest`.
+# Numbers that a refilled program computes (see `cost`) up to which its blocks are the `widest`.
+# Measured on an Intel processor with AVX-512.
 # Batches of 1,024 tops are 1.55 (MuntheKaas) to 1.05 times (Variational) as fast with 8 lanes as
 # with 4; `Radau5`, of 10,051 numbers, takes 1.3 times as long: what registers cannot hold doubles.
 SHORT_LOOP = 8_000
@@ -68,15 +69,15 @@ class Kernel:
         self.name = f"rigidjax_{self.code.name}"
 
     def _lanes(self, parts: Parts | None) -> int:
-        """Members of a block: more of them in loops of steps that are refilled and short."""
+        """Members of a block: more of them in programs that are refilled and short."""
         if not self.signature.is_batch:
             return 1
         is_short = parts is not None and cost(self.closed.jaxpr) <= SHORT_LOOP
-        return widest() if is_short else best_width()
+        return widest() if is_short else usual_width()
 
     def _emitted(self, parts: Parts | None) -> str:
         module = ir.Module("rigidjax")
-        size = emit_block(module, self.closed, self.signature, self.width, parts, row=best_width())
+        size = emit_block(module, self.closed, self.signature, self.width, parts, row=usual_width())
         _emit_handler(module, self.closed, self.signature, self.width, size, parts is not None)
         return str(module)
 

@@ -43,7 +43,7 @@ def processor() -> tuple[str, str]:
 
 
 @functools.cache
-def best_width() -> int:
+def usual_width() -> int:
     """Lanes of a block: float64 of a register with AVX2, half of one with AVX-512, else two."""
     features = llvm.get_host_cpu_features()
     return 4 if features.get("avx2") or features.get("avx512f") else 2
@@ -51,8 +51,8 @@ def best_width() -> int:
 
 @functools.cache
 def widest() -> int:
-    """Lanes of a block of a short program: 8 with AVX-512, `best_width` else."""
-    return 8 if llvm.get_host_cpu_features().get("avx512f") else best_width()
+    """Lanes of a block of a short program: 8 with AVX-512, `usual_width` else."""
+    return 8 if llvm.get_host_cpu_features().get("avx512f") else usual_width()
 
 
 @functools.cache

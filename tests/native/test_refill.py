@@ -75,7 +75,7 @@ def test_equals_vmap(function, shared):
 def test_width_of_short_loops(monkeypatch):
     """Short loops of steps have the widest blocks, long ones do not; numbers are the same."""
     monkeypatch.setattr(kernel, "widest", lambda: 8)
-    monkeypatch.setattr(kernel, "best_width", lambda: 4)
+    monkeypatch.setattr(kernel, "usual_width", lambda: 4)
     rng = np.random.default_rng(8)
     given = jnp.asarray(rng.integers(0, 9, 43)), jnp.asarray(rng.normal(size=43))
     shared = jnp.linspace(0.3, 1.1, 30)
