@@ -20,7 +20,7 @@ from .builder import I64, Builder, int64
 from .emitter import Emitter
 from .frame import Frame
 from .lanes import POINTER, Lanes
-from .machine import Code, usual_width, is_long, widest
+from .machine import Code, is_long, usual_width, widest
 from .members import argument, store
 from .refill import Parts, Refilled, _KnownTurns, parted
 from .stacks import with_loops
