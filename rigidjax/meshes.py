@@ -11,7 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 from jax.core import ShapedArray
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 
 def as_one(function: Callable[..., Any], *args: Any) -> Any:
@@ -33,8 +33,18 @@ def as_one(function: Callable[..., Any], *args: Any) -> Any:
 
     out_tree, out_static = None, None
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
-    out = native_call(jax.make_jaxpr(flat)(*shapes), leaves, by_xla=True)
+    out = native_call(program_of(flat, *shapes), leaves, by_xla=True)
     return eqx.combine(jax.tree.unflatten(out_tree, out), out_static)
+
+
+def program_of(function: Callable[..., Any], *shapes: Any, **options: Any) -> Any:
+    """The program of a function, `jax.make_jaxpr`, traced without a mesh.
+
+    What is called twice is traced once only if meshes are the same: there is none while a user's
+    function is traced, an empty one while it is lowered.
+    """
+    with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
+        return jax.make_jaxpr(function, **options)(*shapes)
 
 
 def alike(arrays: Sequence[Any]) -> list[Any]:

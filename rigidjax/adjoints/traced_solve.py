@@ -13,6 +13,7 @@ from jaxtyping import PyTree
 
 from .. import refilled
 from ..garbage import nothing_collected
+from ..meshes import program_of
 from ..native.backend import Backend, chosen
 from ..results import failures_kept
 from ..signal import Piece, Signal, signals_of, with_signals
@@ -164,7 +165,7 @@ class TracedSolve:
             first, second = self.run(diffrax.ForwardMode(), primals, others, written_out)
             return [*first, *second]
 
-        return jax.make_jaxpr(flat)(primals, others)
+        return program_of(flat, primals, others)
 
     def evaluate(self, inputs):
         """All outputs. In a batch the stages are written out, which is twice as fast there. (One
@@ -284,14 +285,14 @@ class TracedSolve:
     def _forward_program(self, function, given):
         moved = [aval for aval, g in zip(self.in_avals, given, strict=True) if g]
         forward = lambda *x: function(diffrax.ForwardMode(), *self.split(x), given)  # noqa: E731
-        return jax.make_jaxpr(forward)(*shapes_of([*self.jaxpr.in_avals, *moved]))
+        return program_of(forward, *shapes_of([*self.jaxpr.in_avals, *moved]))
 
     def all_cotangents(self, inputs, wanted):
         """Inputs' cotangents by the fastest reverse mode, as one program."""
 
         def program():
             shapes = shapes_of([*self.jaxpr.in_avals, *self.out_avals])
-            return jax.make_jaxpr(lambda *x: self.reverse_cotangent(x, wanted))(*shapes)
+            return program_of(lambda *x: self.reverse_cotangent(x, wanted), *shapes)
 
         return self.by_kernel(wanted, program, inputs, linear=len(self.out_avals))
 

@@ -17,7 +17,7 @@ from ..cross_product import cross
 from ..gather_scatter import take
 from ..rotations.matrix import matrix, product, to_space
 from ..rotations.so3 import skew
-from ..sums import short_sum, small_product
+from ..sums import short_sum
 from .attachment import Placement, Poses
 from .bias_accelerations import own_accelerations
 from .elimination import invert
@@ -107,14 +107,14 @@ def nearest(
         # The columns of the null space keep open joints as they are to first order only.
         S = group.over(lambda joint, r: joint.null_space(r), place.relative)
         G, P = gradients[id(group)]
-        return jnp.swapaxes(S - jax.vmap(small_product)(P, jax.vmap(small_product)(G, S)), 1, 2)
+        return jnp.swapaxes(S - P @ (G @ S), 1, 2)
 
     closing, where, start = [], [], 0
     for _, group, place, bodies, sign in tree_joints(mechanics, places):
         count = len(bodies) * group.joint.num_constraints
         rest = residual[start : start + count].reshape(len(bodies), -1)
         start += count
-        twists = -jax.vmap(small_product)(gradients[id(group)][1], rest)
+        twists = -jax.vmap(jnp.matmul)(gradients[id(group)][1], rest)
         closing.append(motions_about(place, take(at, bodies), sign, twists[:, None])[:, 0])
         where.append(bodies)
     free = free_bodies(mechanics)
@@ -145,9 +145,9 @@ def _right_inverse(G: Float[Array, "m 6"]) -> Float[Array, "6 m"]:
     size = next(n for n in (0, 1, 3, 6) if n >= m)
     if not m:
         return G.T
-    square = jnp.pad(small_product(G, G.T), ((0, size - m), (0, size - m)))
+    square = jnp.pad(G @ G.T, ((0, size - m), (0, size - m)))
     square = square + jnp.asarray(np.diag(np.arange(size) >= m), G.dtype)
-    return small_product(G.T, invert(square[None])[0, :m, :m])
+    return G.T @ invert(square[None])[0, :m, :m]
 
 
 def _rows(mechanics: SystemMechanics, columns, body: _Body, bias, rotors) -> _Rows:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..gather_scatter import take
 from ..sums import short_sum
 
 
@@ -138,21 +139,21 @@ class Factors(eqx.Module):
         """The solution of `S x = right`, one row for each node."""
         stack = []
         for level, inverse, L in zip(self.levels, self.inverses, self.legs, strict=True):
-            own = right[level.out]
+            own = take(right, level.out)
             stack.append(_apply(inverse, own))
-            right = right[level.stay]
+            right = take(right, level.stay)
             if len(level.slots):
-                change = _behind(_apply(L, own[level.slots]))
-                right = right - short_sum(change[level.on_node], axis=1)
+                change = _behind(_apply(L, take(own, level.slots)))
+                right = right - short_sum(take(change, level.on_node), axis=1)
         x = jnp.zeros((0, right.shape[1]), right.dtype)
         for level, L, own in zip(
             reversed(self.levels), reversed(self.legs), reversed(stack), strict=True
         ):
             if len(level.slots):
-                back = _behind(short_sum(L, x[level.ends][:, :, None], axis=1))
-                own = own - short_sum(back[level.legs_of], axis=1)
+                back = _behind(short_sum(L, take(x, level.ends)[:, :, None], axis=1))
+                own = own - short_sum(take(back, level.legs_of), axis=1)
             order = np.argsort(np.concatenate([level.out, level.stay]))
-            x = jnp.concatenate([own, x])[order]
+            x = take(jnp.concatenate([own, x]), order)
         return x
 
 
@@ -168,24 +169,24 @@ def factor(
     levels = plan(diagonal.shape[0], edges)
     inverses, legs = [], []
     for level in levels:
-        inverse = invert(diagonal[level.out])
-        diagonal = diagonal[level.stay]
+        inverse = invert(take(diagonal, level.out))
+        diagonal = take(diagonal, level.stay)
         inverses.append(inverse)
         if not len(level.slots):
             legs.append(jnp.zeros((0, *diagonal.shape[1:]), diagonal.dtype))
             continue
-        leg = blocks[level.blocks]
+        leg = take(blocks, level.blocks)
         flipped = jnp.asarray(level.flipped)[:, None, None]
         leg = jnp.where(flipped, jnp.swapaxes(leg, 1, 2), leg)
-        L = _product(leg, inverse[level.slots])
+        L = _product(leg, take(inverse, level.slots))
         legs.append(L)
         change = _behind(_product(L, jnp.swapaxes(leg, 1, 2)))
-        diagonal = diagonal - short_sum(change[level.on_node], axis=1)
-        blocks = _behind(blocks)[level.kept]
+        diagonal = diagonal - short_sum(take(change, level.on_node), axis=1)
+        blocks = take(_behind(blocks), level.kept)
         if level.left.shape[1]:
             L, leg = _behind(L), _behind(leg)
             for left, right in zip(level.left.T, level.right.T, strict=True):
-                blocks = blocks - _product(L[left], jnp.swapaxes(leg[right], 1, 2))
+                blocks = blocks - _product(take(L, left), jnp.swapaxes(take(leg, right), 1, 2))
     return Factors(inverses, legs, levels)
 
 

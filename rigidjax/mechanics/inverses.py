@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 
 from ..linalg import with_kernel
 from ..rotations.matrix import matrix
-from ..sums import small_product
 
 
 def _inverted_root(H):
@@ -65,9 +64,9 @@ def inverse_root(H: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def _inverse_root_jvp(primals, tangents):
     (H,), (dH,) = primals, tangents
     W = inverse_root(H)
-    inner = small_product(small_product(W, dH), W.T)
+    inner = W @ dH @ W.T
     half = jnp.tril(inner) - 0.5 * jnp.diag(jnp.diagonal(inner))
-    return W, -small_product(half, W)
+    return W, -half @ W
 
 
 def _solved(H, b):
@@ -90,7 +89,7 @@ def solve(H: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
 def _solve_jvp(primals, tangents):
     (H, b), (dH, db) = primals, tangents
     x, W = solve(H, b), inverse_root(H)
-    return x, small_product(W.T, small_product(W, db - small_product(dH, x)))
+    return x, W.T @ (W @ (db - dH @ x))
 
 
 def inverse_root_3(D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:

@@ -18,7 +18,6 @@ from jaxtyping import Array, Float
 from ..linalg import one_by_one
 from ..native.alternatives import alternatives
 from ..reflections import reflected
-from ..sums import small_product
 from .inverses import inverse_root
 
 # Singular values below this part of the largest one are taken for zero (or below ten units of
@@ -223,9 +222,9 @@ def _decomposed_jvp(blocks, primals, tangents):
     (J,), (dJ,) = primals, tangents
     P, motions, fixed = _decomposed(J, blocks)
     change = _change_of_pseudo_inverse(J, P, dJ)
-    turn = -small_product(dJ.T, P.T)
+    turn = -(dJ.T @ P.T)
     if blocks is None:
-        turned = [small_product(motions[0], turn)]
+        turned = [motions[0] @ turn]
     else:
         columns = [columns for _, columns in blocks.stacks()]
         turned = [
@@ -275,7 +274,7 @@ class ConstrainedEquations(eqx.Module):
 def _turned(blocks, matrices, A):
     """Products of matrices with the rows of `A` that belong to the parts."""
     if blocks is None:
-        return small_product(matrices[0], A)
+        return matrices[0] @ A
     for own, (_, columns) in zip(matrices, blocks.stacks(), strict=True):
         turned = jnp.einsum("kij,kj...->ki...", own, A[columns])
         A = A.at[columns].set(turned, unique_indices=True)
@@ -284,12 +283,12 @@ def _turned(blocks, matrices, A):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _solved(blocks, J, H, P, motions, root, f, c):
-    start = small_product(P, c)
-    free = _turned(blocks, motions, f - small_product(H, start))
-    free = small_product(root.T, small_product(root, free))
+    start = P @ c
+    free = _turned(blocks, motions, f - H @ start)
+    free = root.T @ (root @ free)
     back = [jnp.swapaxes(own, -1, -2) for own in motions]
     x = start + _turned(blocks, back, free)
-    return x, small_product(P.T, f - small_product(H, x))
+    return x, P.T @ (f - H @ x)
 
 
 @_solved.defjvp
@@ -297,10 +296,10 @@ def _solved_jvp(blocks, primals, tangents):
     J, H, P, motions, root, _, c = primals
     dJ, dH, _, _, _, df, dc = tangents
     x, lam = _solved(blocks, *primals)
-    unmet = c - small_product(J, small_product(P, c))
-    df = df - small_product(dH, x) - small_product(dJ.T, lam)
-    dc = dc - small_product(dJ, x) + small_product(P.T, small_product(dJ.T, unmet))
+    unmet = c - J @ (P @ c)
+    df = df - dH @ x - dJ.T @ lam
+    dc = dc - dJ @ x + P.T @ (dJ.T @ unmet)
     dx, dlam = _solved(blocks, J, H, P, motions, root, df, dc)
     # Redundant constraints: the row space turns.
-    turned = small_product(dJ, small_product(P, lam))
-    return (x, lam), (dx, dlam + turned - small_product(J, small_product(P, turned)))
+    turned = dJ @ (P @ lam)
+    return (x, lam), (dx, dlam + turned - J @ (P @ turned))

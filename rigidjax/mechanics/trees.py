@@ -18,7 +18,7 @@ from ..bodies.inertia import inertia_tensor
 from ..cross_product import cross
 from ..gather_scatter import take
 from ..rotations.matrix import product, to_body, to_space
-from ..sums import short_sum, small_product
+from ..sums import short_sum
 from .attachment import JointGroup, Placement, Poses
 from .topology import GROUND
 
@@ -181,7 +181,7 @@ def along_paths(mechanics: "SystemMechanics", values: Float[Array, "L k"]) -> Fl
     topology = mechanics.system.topology
     L = topology.num_bodies
     if L <= _MATRIX_LIMIT:
-        return small_product(jnp.asarray(topology.ancestors, values.dtype), values)
+        return jnp.asarray(topology.ancestors, values.dtype) @ values
     # By doubling: log2 of the depth steps.
     parents = np.array([L if p == GROUND else p for p in topology.parents] + [L])
     values = jnp.concatenate([values, jnp.zeros((1, values.shape[1]), values.dtype)])
@@ -194,7 +194,7 @@ def along_paths(mechanics: "SystemMechanics", values: Float[Array, "L k"]) -> Fl
 def over_subtrees(mechanics: "SystemMechanics", values: Float[Array, "L k"]):
     """Sum over each body and those that hang on it, (L, k)."""
     ancestors = jnp.asarray(mechanics.system.topology.ancestors.T, values.dtype)
-    return small_product(ancestors, values)
+    return ancestors @ values
 
 
 def owners(mechanics: "SystemMechanics") -> np.ndarray:
@@ -319,7 +319,7 @@ def mass_matrix(
     ancestors = mechanics.system.topology.ancestors
     below = ancestors[np.ix_(owner, owner)]
     strictly = below & (owner[:, None] != owner[None])
-    H = small_product(momenta, moving.columns.T)
+    H = momenta @ moving.columns.T
     mask = lambda where: jnp.asarray(where, H.dtype)  # noqa: E731
     H = H * mask(below) + (H * mask(strictly)).T
     rotors = mechanics.system.armatures
@@ -367,7 +367,7 @@ def loop_jacobian(mechanics: "SystemMechanics", t, places, moving: Screws) -> Fl
                 v, w = column[:3], column[3:]
                 return sign * jnp.concatenate([v + cross(w, place.point - at), w])
 
-            return small_product(jax.vmap(in_space)(G), jax.vmap(slip)(signs, at, columns).T)
+            return jax.vmap(in_space)(G) @ jax.vmap(slip)(signs, at, columns).T
 
         n, k = around.shape
         columns = take(moving.columns, around.ravel()).reshape(n, k, 6)

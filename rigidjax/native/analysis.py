@@ -91,9 +91,7 @@ def outside_registers(jaxpr: Jaxpr) -> int:
     total = 0
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        inner = list(inner_jaxprs(equation)) if name in RULES else []
-        if name not in RULES and is_expanded(equation.primitive):
-            inner = [expanded(equation).jaxpr]
+        inner = programs_of(equation)
         total += sum(map(outside_registers, inner))
         if not inner and name not in MOVES:
             sizes = (getattr(var.aval, "size", 0) for var in equation.outvars)
@@ -207,6 +205,14 @@ def inner_jaxprs(equation) -> list[Jaxpr]:
     return out
 
 
+def programs_of(equation: JaxprEqn) -> list[Jaxpr]:
+    """The programs that a kernel runs for an equation; none for what it computes itself."""
+    name = equation.primitive.name
+    if name in RULES:
+        return inner_jaxprs(equation)
+    return [expanded(equation).jaxpr] if is_expanded(equation.primitive) else []
+
+
 def scan_counts(params: dict[str, Any]) -> tuple[int, int]:
     """The numbers of constants and of carried arrays of a scan; JAX 0.12 has trees of them."""
     if "num_consts" in params:
@@ -220,9 +226,7 @@ def cost(jaxpr: Any) -> int:
     total = 0
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        inner = inner_jaxprs(equation)
-        if name not in RULES:
-            inner = [expanded(equation).jaxpr] if is_expanded(equation.primitive) else []
+        inner = programs_of(equation)
         sizes = [math.prod(var.aval.shape) for var in equation.outvars]
         if inner:
             times = equation.params["length"] if name in ("scan", "for_each") else 1

@@ -33,7 +33,7 @@ from .builder import I64, Builder, Value, int64
 from .complex import DType, Number
 from .functions import Functions
 from .lanes import POINTER, Lanes, is_known
-from .memory import Buffer, Held, Index, Memory, Rows, View, row_major
+from .memory import Buffer, Held, Index, Memory, Rows, View, as_objects, row_major
 
 # Entries up to which whole numbers that are known are computed here rather than by the kernel.
 FOLDED = 1 << 14
@@ -172,10 +172,7 @@ class Emitter:
         array = np.asarray(value)
         if array.size > REGISTERS:
             return self.table(array)
-        out = np.empty(array.shape, object)
-        for index in np.ndindex(array.shape):
-            out[index] = array[index]
-        return out
+        return as_objects(array)
 
     def table(self, array: np.ndarray) -> View:
         """A known array in the memory of the program, one number for all lanes."""
@@ -234,23 +231,31 @@ class Emitter:
             return self.memory.read(x, index)
         return x[index]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
-    def map(self, function: Callable, dtype: DType, *arrays: Held, kinds: Any = None) -> Held:
-        """A function of numbers, applied to arrays whose shapes broadcast."""
+    def map(
+        self, function: Callable, dtype: DType, *arrays: Held,
+        kinds: Any = None, known: Callable | None = None,
+    ) -> Held:  # fmt: skip
+        """A function of numbers, applied to arrays whose shapes broadcast.
+
+        `kinds`, types of the arguments where they are not `dtype`; `known`, NumPy's function of
+        whole arrays, for those that are known.
+        """
         shapes = {a.shape for a in arrays}
         shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+        # Types of the arguments where they are not that of the result.
+        kinds = [dtype] * len(arrays) if kinds is None else kinds
+        if known and math.prod(shape) > 1 and self._is_folded(shape, dtype, arrays):
+            return self.constant(np.asarray(known(*map(self._numbers, arrays, kinds)), dtype))
         if self.fits(math.prod(shape), *arrays):
             spread = [self.registers(a) for a in arrays]
             spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in spread]
             out = np.empty(math.prod(shape), object)
             out[:] = list(map(function, *(a.ravel().tolist() for a in spread)))
             return out.reshape(shape)
-        few = math.prod(shape) <= FOLDED
-        if few and np.dtype(dtype).kind in "iub" and self.are_known(*arrays):
+        if self._is_folded(shape, dtype, arrays):
             # Places of a gather or a scatter, say.
             numbers = np.vectorize(function, otypes=[object])(*map(self.registers, arrays))
             return self.table(np.asarray(numbers.tolist(), dtype))
-        # Types of the arguments where they are not that of the result.
-        kinds = [dtype] * len(arrays) if kinds is None else kinds
         out = self.memory.allocate(shape, dtype)
         large = [
             nests.spread(self, a, shape, kind)
@@ -269,6 +274,15 @@ class Emitter:
             ]
             self.memory.write(target, index, function(*numbers))
         return out
+
+    def _is_folded(self, shape, dtype, arrays):
+        """Whether a function of arrays is computed at emission."""
+        most = FOLDED if np.dtype(dtype).kind in "iub" else REGISTERS
+        return math.prod(shape) <= most and self.are_known(*arrays)
+
+    def _numbers(self, x, dtype):
+        """Known numbers, of their type."""
+        return x.numbers() if isinstance(x, View) else np.array(x.tolist(), dtype)
 
     def _map_rows(self, function, target, sources, arrays):
         """Several numbers of the last axis at once."""

@@ -9,6 +9,7 @@ from jax.extend.core import ClosedJaxpr
 from jaxtyping import Array, PyTree
 
 from ..garbage import nothing_collected
+from ..meshes import program_of
 from .analysis import why_not
 from .primitive import native_call
 
@@ -61,7 +62,7 @@ def program(function, leaves, structure, static, is_array: Callable = eqx.is_arr
         return arrays
 
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
-    closed, out = jax.make_jaxpr(flat, return_shape=True)(*shapes)
+    closed, out = program_of(flat, *shapes, return_shape=True)
     tree = jax.tree.structure(out)
     return closed, lambda results: eqx.combine(jax.tree.unflatten(tree, results), rest)
 

@@ -9,16 +9,7 @@ from typing import NamedTuple
 
 from jax.extend.core import Jaxpr, Literal
 
-from .analysis import (
-    MOST_ENTRIES,
-    RULES,
-    WRITTEN_OUT,
-    cost,
-    expanded,
-    inner_jaxprs,
-    is_expanded,
-    scan_counts,
-)
+from .analysis import MOST_ENTRIES, WRITTEN_OUT, cost, programs_of, scan_counts
 
 # Entries up to which such an array is held in registers all the same.
 FEW_INDEXED = 8
@@ -79,10 +70,7 @@ def _within(equation, unknown):
         return _of_loop(p, unknown)
     if name == "scan":
         return _of_scan(p, unknown)
-    if name not in RULES and is_expanded(equation.primitive):
-        programs = [expanded(equation).jaxpr]
-    else:
-        programs = inner_jaxprs(equation)
+    programs = programs_of(equation)
     if name == "cond":
         found = [indexed(one, unknown[1:]) for one in programs]
         marks = (False, *(any(m) for m in zip(*(f.arguments for f in found), strict=True)))

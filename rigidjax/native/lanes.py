@@ -273,7 +273,7 @@ class Lanes:
         if is_complex(dtype):
             return self.complex.compare(dtype, operator, a, b)
         if is_known(a) and is_known(b):
-            return np.bool_(_COMPARISONS[operator](a, b))
+            return np.bool_(COMPARISONS[operator](a, b))
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
             build = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
@@ -451,7 +451,7 @@ def _is_bool(dtype) -> bool:
     return np.dtype(dtype) == np.bool_
 
 
-_COMPARISONS = {
+COMPARISONS = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
     "==": np.equal, "!=": np.not_equal,
 }  # fmt: skip

@@ -74,14 +74,15 @@ class View:
         """Whether the numbers of the array are known at emission."""
         return self.buffer.values is not None and is_known(self.offset)
 
-    def known(self) -> np.ndarray:
-        """These numbers, objects."""
+    def numbers(self) -> np.ndarray:
+        """These numbers, of their type."""
         places = np.indices(self.shape).reshape(self.ndim, self.size)
         places = np.array(self.strides, int) @ places + self.offset  # pyright: ignore[reportOperatorIssue]
-        values = self.buffer.values[places]  # pyright: ignore[reportOptionalSubscript]
-        out = np.empty(self.size, object)
-        out[:] = list(values)
-        return out.reshape(self.shape)
+        return self.buffer.values[places].reshape(self.shape)  # pyright: ignore[reportOptionalSubscript]
+
+    def known(self) -> np.ndarray:
+        """These numbers, objects."""
+        return as_objects(self.numbers())
 
     def reshaped(self, shape: tuple[int, ...]) -> "View | None":
         """The same numbers in another shape, if that needs no copy."""
@@ -109,6 +110,13 @@ class View:
         if rest:
             return None
         return View(self.buffer, tuple(shape), tuple(reversed(strides)), self.offset)
+
+
+def as_objects(numbers: np.ndarray) -> np.ndarray:
+    """Known numbers, each an object of its type."""
+    out = np.empty(numbers.size, object)
+    out[:] = list(numbers.ravel())
+    return out.reshape(numbers.shape)
 
 
 # An array of a program: of numbers in registers, or in memory.

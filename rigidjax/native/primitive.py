@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Primitive, Var, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
-from ..meshes import alike, results, without_mesh
+from ..meshes import alike, program_of, results, without_mesh
 from .analysis import NoRule
 from .expansions import EXPANSIONS
 from .forward import falls_apart
@@ -354,7 +354,7 @@ def _differentiated(closed, given, wanted):
         return wanted(values, rates)
 
     avals = [*closed.in_avals, *(closed.in_avals[k] for k in moved)]
-    return jax.make_jaxpr(forward)(*_shapes(avals))
+    return program_of(forward, *_shapes(avals))
 
 
 @_kept
@@ -374,4 +374,4 @@ def _transposed_program(closed, wanted):
         avals = _shapes([closed.in_avals[k] for k in places])
         return list(jax.linear_transpose(linear, *avals)(cotangents))
 
-    return jax.make_jaxpr(transposed)(*_shapes([*known_avals, *closed.out_avals]))
+    return program_of(transposed, *_shapes([*known_avals, *closed.out_avals]))

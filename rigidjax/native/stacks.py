@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from .analysis import MOVES, REGISTERS, inner_jaxprs, remains_known
+from .analysis import MOVES, REGISTERS, programs_of, remains_known
 from .inlined import Inlined
 from .splits import Split, split_of, without
 
@@ -72,7 +72,7 @@ def _has_something_to_do(jaxpr: Jaxpr) -> bool:
             return True
         if any(getattr(var.aval, "size", 0) > REGISTERS for var in equation.outvars):
             return True
-        if any(map(_has_something_to_do, inner_jaxprs(equation))):
+        if any(map(_has_something_to_do, programs_of(equation))):
             return True
     return False
 

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
 from ..annotations import Args, InterpolationClass, Number, Stepped, Terms, Time, Y
+from ..meshes import program_of
 from ..signal import with_signals
 from .after_step import AbstractDelegating
 from .terms import unwrapped
@@ -172,7 +173,7 @@ def field_numbers(terms: Terms, t: Time, y: Y, args: Args) -> int:
     """Numbers that the vector field computes."""
     # A step finds the pieces of signals once.
     terms = with_signals(terms, lambda signal: signal.piece(t))
-    return _numbers(jax.make_jaxpr(lambda t, y: terms.vf(t, y, args))(t, y).jaxpr)
+    return _numbers(program_of(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
 
 
 def _numbers(jaxpr):

@@ -7,7 +7,6 @@ import pytest
 
 from rigidjax import linalg
 from rigidjax.mechanics import inverses
-from rigidjax.sums import small_product
 
 
 def matrices(n, dtype=float):
@@ -60,12 +59,3 @@ def test_batches_and_derivatives():
     step = 1e-6
     ends = [linalg.inverse(A + sign * step * H) for sign in (1, -1)]
     np.testing.assert_allclose(change, (ends[0] - ends[1]) / (2 * step), rtol=1e-6)
-
-
-@pytest.mark.parametrize("n", [3, 40])
-def test_small_product(n):
-    A, B = matrices(n)
-    np.testing.assert_allclose(small_product(A, B), A @ B, atol=1e-12 * n)
-    np.testing.assert_allclose(small_product(A, B[0]), A @ B[0], atol=1e-12 * n)
-    has_product = "dot_general" in str(jax.make_jaxpr(small_product)(A, B))
-    assert has_product == (n == 40)

@@ -10,7 +10,7 @@ from ..analysis import rule
 from ..complex import is_complex, paired, part_dtype, parts
 from ..emitter import Emitter
 from ..functions import Functions
-from ..lanes import is_known
+from ..lanes import COMPARISONS, is_known
 
 
 def _operands(equation):
@@ -25,32 +25,30 @@ def _kinds(equation):
     return [np.dtype(var.aval.dtype) for var in equation.invars]
 
 
-def _two(*names, method):
-    """A primitive of two numbers by a method of `Lanes`."""
+def _two(*names, method, known=None):
+    """A primitive of two numbers by a method of `Lanes`, by `known` of NumPy for known arrays."""
 
     @rule(*names)
     def emit(em: Emitter, equation, a, b):
         dtype = _operands(equation)
         function = getattr(em.lanes, method)
         return em.map(
-            lambda x, y: function(dtype, x, y), _result(equation), a, b, kinds=_kinds(equation)
-        )
+            lambda x, y: function(dtype, x, y), _result(equation), a, b,
+            kinds=_kinds(equation), known=None if is_complex(dtype) else known,
+        )  # fmt: skip
 
     return emit
 
 
-for _names, _method in {
-    ("add", "add_any"): "add",
-    ("sub",): "sub",
-    ("mul",): "mul",
-    ("rem",): "rem",
-    ("max",): "max",
-    ("min",): "min",
-    ("and",): "and_",
-    ("or",): "or_",
-    ("xor",): "xor",
-}.items():
-    _two(*_names, method=_method)
+_two("add", "add_any", method="add", known=np.add)
+_two("sub", method="sub", known=np.subtract)
+_two("mul", method="mul", known=np.multiply)
+_two("rem", method="rem")
+_two("max", method="max", known=np.maximum)
+_two("min", method="min", known=np.minimum)
+_two("and", method="and_", known=np.bitwise_and)
+_two("or", method="or_", known=np.bitwise_or)
+_two("xor", method="xor", known=np.bitwise_xor)
 
 
 @rule("div")
@@ -74,8 +72,9 @@ def _comparison(name, operator):
         dtype = _operands(equation)
         function = em.lanes.compare
         return em.map(
-            lambda x, y: function(dtype, operator, x, y), np.bool_, a, b, kinds=_kinds(equation)
-        )
+            lambda x, y: function(dtype, operator, x, y), np.bool_, a, b,
+            kinds=_kinds(equation), known=None if is_complex(dtype) else COMPARISONS[operator],
+        )  # fmt: skip
 
 
 for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=", eq="==", ne="!=").items():
@@ -332,4 +331,6 @@ def _convert(em, equation, a):
     old, new = _operands(equation), _result(equation)
     if old == new:
         return a
-    return em.map(lambda x: em.lanes.convert(x, old, new), new, a, kinds=[old])
+    saturates = old.kind == "f" and new.kind in "iu"
+    known = None if saturates or is_complex(old) or is_complex(new) else lambda x: x.astype(new)
+    return em.map(lambda x: em.lanes.convert(x, old, new), new, a, kinds=[old], known=known)

@@ -252,10 +252,9 @@ def _dot_general(em, equation, a, b):
     (a, (batch, rows, along)), (b, (_, columns, _)) = sides
     shape = (*batch, *rows, *columns)
     lanes = em.lanes
-    if (
-        math.prod(shape) * math.prod(along) <= WRITTEN_OUT_PRODUCT
-        and math.prod(shape) <= em.largest
-    ):
+    # Of one lane, several numbers of a row are computed at once where there is a loop.
+    most = WRITTEN_OUT_PRODUCT if lanes.width > 1 else WRITTEN_OUT_PRODUCT // 3
+    if math.prod(shape) * math.prod(along) <= most and math.prod(shape) <= em.largest:
         a, b = em.registers(a), em.registers(b)
         out = np.empty(shape, object)
         for i in np.ndindex(batch):

@@ -12,7 +12,6 @@ from jaxtyping import Array, Float, PyTree
 
 from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
 from ...native.alternatives import alternatives
-from ...sums import small_product
 from ..rate_elimination import Pairs
 from ..terms import ImplicitTerm, Index, MassMatrixTerm, flattened, unwrapped
 
@@ -89,13 +88,13 @@ class ConstantMass(AbstractEquations):
     is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
-        return small_product(self.M, rate) - self.f(t, y)
+        return self.M @ rate - self.f(t, y)
 
     def evaluate(self, t, y):
         return self.f(t, y)
 
     def at(self, point, t, y, rate):
-        return small_product(self.M, rate) - point
+        return self.M @ rate - point
 
     def linearize(self, t, y, rate):
         f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
@@ -115,21 +114,21 @@ class VariableMass(AbstractEquations):
     is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
-        return small_product(self.mass(t, y), rate) - self.f(t, y)
+        return self.mass(t, y) @ rate - self.f(t, y)
 
     def evaluate(self, t, y):
         return self.mass(t, y), self.f(t, y)
 
     def at(self, point, t, y, rate):
         M, f = point
-        return small_product(M, rate) - f
+        return M @ rate - f
 
     def linearize(self, t, y, rate):
         f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
 
         def momentum(y):
             M = self.mass(t, y)
-            return small_product(M, rate), M
+            return M @ rate, M
 
         _, through, M = jax.linearize(momentum, y, has_aux=True)
         return (M, f), M, columns(through, y) - J
