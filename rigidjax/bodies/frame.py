@@ -5,8 +5,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, finite_leaf
+from ..cross_product import cross
 from ..rotations.euler_map import euler_map
-from ..rotations.matrix import product, to_space
+from ..rotations.matrix import product, to_body, to_space
 from .body import Body, unit_quaternion
 
 
@@ -15,8 +16,8 @@ class Frame(eqx.Module):
 
     Give frames to `System(frames=...)`. Models then take their names where they take those of
     bodies: `jacobian` and its rate, `forward_kinematics`, `apply_impulse`; sensors stand in their
-    origin and measure in their axes, forces act and joints are put there; `Solution.frames` has
-    their poses.
+    origin and measure in their axes, forces act and joints are put there, constraints see them;
+    `Solution.frames` has their poses.
 
     **Arguments:**
 
@@ -82,3 +83,10 @@ class Frame(eqx.Module):
     ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
         """The same where the body is at `x` with the rotation matrix `R`."""
         return x + to_space(R, self.point), product(R, self.rotation)
+
+    def twist(
+        self, R: Float[Array, "3 3"], v: Float[Array, "3"], omega: Float[Array, "3"]
+    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+        """Velocity of the origin, space components, and angular velocity, components of the frame,
+        where the body moves with `v`, space components, and `omega`, body components."""
+        return v + to_space(R, cross(omega, self.point)), to_body(self.rotation, omega)

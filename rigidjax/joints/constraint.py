@@ -223,15 +223,15 @@ class AbstractUserConstraint(AbstractConstraint):
 
 
 class Constraint(AbstractUserConstraint, AbstractPositionConstraint):
-    r"""Equations of a user, $g(t, x_1, R_1, x_2, R_2, \dots) = 0$, on the poses of bodies.
+    r"""Equations of a user, $g(t, x_1, R_1, x_2, R_2, \dots) = 0$, on poses of bodies and frames.
 
     **Arguments:**
 
     - `function`: `function(t, poses)` with `poses[name] = (x, R)`, the position of the centre of
-      mass, (3,) m, space components, and the rotation matrix (3, 3) from body to space. It returns
-      a number or a vector, zero where the equations hold. An Equinox module keeps its parameters
-      as leaves.
-    - `bodies`: names of the bodies that it depends on.
+      mass, (3,) m, space components, and the rotation matrix (3, 3) from body to space; of a
+      `Frame` its origin and the matrix from frame to space. It returns a number or a vector, zero
+      where the equations hold. An Equinox module keeps its parameters as leaves.
+    - `bodies`: names of the bodies and frames that it depends on.
     - `lengths`: whether its values are lengths, m, or angles and numbers; one for each, or one for
       all.
     - `name`.

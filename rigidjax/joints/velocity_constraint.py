@@ -33,10 +33,11 @@ class VelocityConstraint(AbstractUserConstraint):
     - `function`: `function(t, poses, twists)` with `poses[name] = (x, R)`, the position of the
       centre of mass, (3,) m, space components, and the rotation matrix (3, 3) from body to space;
       `twists[name] = (v, omega)`, the velocity of the centre of mass, (3,) m/s, space components,
-      and the angular velocity, (3,) rad/s, body components. It returns a number or a vector, linear
-      in the twists up to a part without them, zero where the equations hold. An Equinox module
-      keeps its parameters as leaves.
-    - `bodies`: names of the bodies that it depends on.
+      and the angular velocity, (3,) rad/s, body components; of a `Frame` its origin, the matrix
+      from frame to space, the velocity of its origin and the angular velocity in its components.
+      It returns a number or a vector, linear in the twists up to a part without them, zero where
+      the equations hold. An Equinox module keeps its parameters as leaves.
+    - `bodies`: names of the bodies and frames that it depends on.
     - `lengths`: whether its values are velocities, m/s, or angular velocities, rad/s; one for each,
       or one for all.
     - `name`.

@@ -21,6 +21,7 @@ def loop_blocks(mechanics: "SystemMechanics") -> Blocks | None:
     ancestors = system.topology.ancestors
     paths = np.concatenate([ancestors, np.zeros((1, len(ancestors)), bool)])
     index = {"ground": -1, **{body.name: i for i, body in enumerate(system.bodies)}}
+    index |= {frame: index[body] for frame, body in system.body_of.items()}
 
     def around(first, second):
         return paths[first] ^ paths[second]

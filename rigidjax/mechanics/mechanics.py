@@ -225,18 +225,33 @@ class SystemMechanics(eqx.Module):
         found = self.coordinates(places, t)
         joints = enumerate(system.joints)
         coordinates = {joint.name: found[j] for j, joint in joints if joint.name in names}
-        at = Configuration(self._named(places.poses.positions, places.poses.rotations), coordinates)
+        at = Configuration(self._named_poses(places.poses), coordinates)
         return [one.value(t, at).astype(self.masses.dtype) for one in system.position_constraints]
 
-    def _named(self, first, second) -> dict[str, tuple[Array, Array]]:
-        """Poses or twists of all bodies by their names."""
+    def _named_poses(self, poses: Poses) -> dict[str, tuple[Array, Array]]:
+        """Poses of all bodies, and of the frames that constraints see, by their names."""
+        found = self._by_body(poses.positions, poses.rotations)
+        return found | {frame.name: frame.at(*found[frame.body]) for frame in self._seen()}
+
+    def _named_twists(self, poses: Poses, twists: Twists) -> dict[str, tuple[Array, Array]]:
+        """The same of twists."""
+        found, R = self._by_body(twists.linear, twists.angular), poses.rotations
+        rows = {body.name: i for i, body in enumerate(self.system.bodies)}
+        frames = [(frame, frame.body) for frame in self._seen()]
+        return found | {f.name: f.twist(R[rows[body]], *found[body]) for f, body in frames}
+
+    def _by_body(self, first, second):
         return {body.name: (first[i], second[i]) for i, body in enumerate(self.system.bodies)}
+
+    def _seen(self):
+        """Frames that constraints see."""
+        names = {name for one in self.system.constraints for name in one.body_names()}
+        return [frame for frame in self.system.frames if frame.name in names]
 
     def slips(self, t, poses: Poses, twists: Twists) -> Float[Array, " k"]:
         """Values of the constraints on velocities alone."""
         t = jnp.asarray(t, self.masses.dtype)
-        at = self._named(poses.positions, poses.rotations)
-        moving = self._named(twists.linear, twists.angular)
+        at, moving = self._named_poses(poses), self._named_twists(poses, twists)
         rates = [one.rate(t, at, moving) for one in self.system.velocity_constraints]
         return jnp.concatenate([jnp.zeros(0), *rates]).astype(self.masses.dtype)
 

@@ -163,13 +163,14 @@ def _other_reactions(mechanics: SystemMechanics, t, places, lam) -> dict[str, An
     if not system.constraints:
         return out
     index = {body.name: i for i, body in enumerate(system.bodies)}
-    joined = system.joined_bodies
+    joined, of = system.joined_bodies, system.body_of
     G, R = mechanics.other_jacobian(t, places), places.poses.rotations
     start = 0
     for one in system.constraints:
         rows = slice(start, start + one.num_constraints)
         start = rows.stop
-        names = [*one.body_names(), *(body for j in one.joint_names() for body in joined[j])]
+        named = [of.get(name, name) for name in one.body_names()]
+        names = [*named, *(body for j in one.joint_names() for body in joined[j])]
         bodies = tuple(name for name in dict.fromkeys(names) if name != "ground")
         at = np.array([index[name] for name in bodies])
         wrench = -jnp.tensordot(lam[rows], G[rows], 1)[at]

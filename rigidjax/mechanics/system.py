@@ -173,9 +173,14 @@ class System(eqx.Module):
         return tuple(one for one in self.constraints if isinstance(one, AbstractPositionConstraint))
 
     @property
+    def body_of(self) -> dict[str, str]:
+        """The name of the body of each frame, by the name of the frame."""
+        return {frame.name: frame.body for frame in self.frames}
+
+    @property
     def joined_bodies(self) -> dict[str, tuple[str, str]]:
         """Names of the bodies of the parent and the child of each joint, by its name."""
-        of = {frame.name: frame.body for frame in self.frames}
+        of = self.body_of
         ends = ((joint.name, joint.parent, joint.child) for joint in self.joints)
         return {name: (of.get(one, one), of.get(two, two)) for name, one, two in ends}
 
@@ -188,7 +193,7 @@ class System(eqx.Module):
         """The constraints of these joints, checked."""
         for constraint in constraints:
             for name in constraint.body_names():
-                body_index(self.bodies, name)
+                self.located(name)  # or it raises
             for name in constraint.joint_names():
                 self.joint_index(name)
         if twice := doubled(item.name for item in (*self.joints, *constraints)):

@@ -1,0 +1,97 @@
+"""Constraints that name frames: as on bodies, with what the frame says written out."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.rotations.euler_map import euler_map
+
+TURNED = np.array([0.8, 0.0, 0.6, 0.0])
+POINTS = {"a": jnp.array([0.5, 0.1, 0.0]), "b": jnp.array([-0.5, 0.0, 0.2])}
+GRAVITY = rj.Gravity((0.0, 0.0, -9.81))
+
+
+def rods():
+    return [rj.Body(n, 2.0, (0.1, 0.2, 0.25), (x, 0, 0)) for n, x in (("a", 0.5), ("b", 2.5))]
+
+
+def frames(point=POINTS["a"]):
+    return [rj.Frame("tip", "a", point, TURNED), rj.Frame("tail", "b", POINTS["b"])]
+
+
+def rod(first, second, at=None):
+    """Two places at a distance, on bodies if `at` gives their points there."""
+
+    def gap(t, poses):
+        (xa, Ra), (xb, Rb) = poses[first], poses[second]
+        apart = xb - xa if at is None else xb + Rb @ at[second] - xa - Ra @ at[first]
+        return jnp.sqrt(jnp.sum(apart**2)) - 1.0
+
+    return rj.Constraint(gap, [first, second], name="rod")
+
+
+def sliding(frame, at=None):
+    """No motion of a place along its own first axis, and none about its second."""
+
+    def slip(t, poses, twists):
+        (_, R), (v, omega) = poses[frame], twists[frame]
+        if at is not None:
+            turn = euler_map(jnp.asarray(TURNED))
+            v, R, omega = v + R @ jnp.cross(omega, at), R @ turn, turn.T @ omega
+        return jnp.stack([(R.T @ v)[0], omega[1]])
+
+    return rj.VelocityConstraint(slip, frame, name="slip")
+
+
+def moving(system):
+    state = system.reference_state()
+    omega = jnp.array([[0.1, 0.2, 0.3], [1.0, -0.5, 0.2]])
+    state = eqx.tree_at(lambda s: s.angular_velocity, state, omega)
+    return rj.consistent_state(system, state)
+
+
+@pytest.mark.exhaustive("Relative", "Absolute")
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
+def test_accelerations_and_reactions(kind):
+    given = [
+        rj.System(rods(), [rod("a", "b", POINTS), sliding("a", POINTS["a"])], [GRAVITY]),
+        rj.System(rods(), [rod("tip", "tail"), sliding("tip")], [GRAVITY], frames()),
+    ]
+    state = moving(given[0])
+    first, second = (kind(system) for system in given)
+    y = first.encode(state)
+    np.testing.assert_allclose(second.encode(state), y, atol=1e-13)
+    found = [model.accelerations(0.0, y) for model in (first, second)]
+    assert float(jnp.abs(found[0].angular).max()) > 0.1
+    np.testing.assert_allclose(found[0].linear, found[1].linear, atol=1e-11)
+    np.testing.assert_allclose(found[0].angular, found[1].angular, atol=1e-11)
+    one, two = (model.reactions(0.0, y) for model in (first, second))
+    for name in ("rod", "slip"):
+        assert one[name].bodies == two[name].bodies
+        np.testing.assert_allclose(one[name].force, two[name].force, atol=1e-11)
+        np.testing.assert_allclose(one[name].moment, two[name].moment, atol=1e-11)
+
+
+def test_the_derivative_by_a_place():
+    """The distance that is kept depends on where the frame is."""
+
+    def drift(height):
+        point = POINTS["a"].at[1].set(height)
+        system = rj.System(rods(), [rod("tip", "tail")], (), frames(point))
+        model = rj.NullSpace(system)
+        poses = system.reference_state()
+        tip, tail = poses.position[0] + point, poses.position[1] + POINTS["b"]
+        return model.drift(0.0, model.pack(poses))[0], jnp.sqrt(jnp.sum((tail - tip) ** 2)) - 1.0
+
+    found, wanted = drift(0.1)
+    np.testing.assert_allclose(found, abs(wanted), rtol=1e-12)
+    slopes = [jax.grad(lambda h, k=k: drift(h)[k])(0.1) for k in range(2)]
+    np.testing.assert_allclose(abs(slopes[0]), abs(slopes[1]), rtol=1e-12)
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match="no body or frame called 'tipp'.*'tip'"):
+        rj.System(rods(), [rod("tipp", "tail")], (), frames())
