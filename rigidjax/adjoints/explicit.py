@@ -238,16 +238,17 @@ class _Run:
                 return carry
             return {**carry, "boundaries": start["boundaries"].before(motion, bar_a, bar_b)}
 
-        last = (record.count - 1) // C
+        longest = record.longest
+        last = (longest - 1) // C
 
         def transpose_segment(val):
             c, steps, outputs, carry = val
             start = c * C
-            end = jnp.minimum(start + C, record.count)
+            end = jnp.minimum(start + C, longest)
 
             def again(m, val):
                 steps, y = val
-                times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
+                times = record.times(m)
                 y1, F = jax.lax.cond(
                     times[1] > times[0], self.step, lambda _, y: (y, self.vectors(y)), times, y
                 )
@@ -256,7 +257,7 @@ class _Run:
             def back(val):
                 m, outputs, carry = val
                 step = take(steps, m - start)
-                times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
+                times = record.times(m)
                 outputs, bars = self.transpose_outputs(record, times, step, ct_ys, outputs)
                 carry = jax.lax.cond(
                     times[1] > times[0], transpose_step, lambda *args: args[-1],

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
+from ..lockstep import most_of_all
 from ..solvers.counting import CountingController
 from ..solvers.knots import delays_of, knots_of
 from .boundaries import Tree
@@ -18,8 +19,8 @@ from .boundaries import Tree
 class Record(NamedTuple):
     """What is kept of a run; all trajectories of a batch share its indices."""
 
-    boundaries: Float[Array, " N"]  # of the steps; a step of length zero is none
-    # Number of steps, the longest of a batch.
+    boundaries: Float[Array, " N"]  # of the steps; a step of length zero was rejected
+    # Number of attempts.
     count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
     start: Scalar  # first boundary
     end: Scalar  # last boundary
@@ -28,6 +29,16 @@ class Record(NamedTuple):
     states: PyTree[Array]  # at the start of every segment
     # Of the steps of the last segment, at their number in it; `None` if none were asked for.
     rows: Float[Array, "C ..."] | None
+
+    @property
+    def longest(self) -> Count:
+        """The largest count of the runs that are computed at the same time (see `lockstep`)."""
+        return most_of_all(self.count)
+
+    def times(self, m: Count) -> Float[Array, "2"]:
+        """Boundaries of an attempt; behind those of this run twice its end."""
+        times = jax.lax.dynamic_slice(self.boundaries, (m,), (2,))
+        return jnp.where(m < self.count, times, self.end)
 
 
 SAVE_Y = diffrax.SubSaveAt(t1=True).fn
@@ -125,14 +136,12 @@ def recorded(
         new, row = jax.lax.cond(is_running(run), attempt, lambda run: (run, none), run)
         if rows is not None:
             rows = put(rows, jax.lax.rem(k, C), row)
-        # A step that all trajectories reject is written over by the next one.
-        k_new = k + eqxi.unvmap_any(new["t"] > run["t"])
         boundaries = put(boundaries, k + 1, new["t"])
         motions = put(motions, k + 1, new["motion"]) if moves else None
         # The last state written to an entry is the one that starts a segment.
         i = k if C == 1 else jax.lax.div(k + C, C)
         states = put(states, i, state_of(_state(run), _state(new)))
-        return k_new, boundaries, motions, states, rows, new
+        return k + 1, boundaries, motions, states, rows, new
 
     run = dict(
         t=init.tprev, t_next=init.tnext, y=init.y, solver=init.solver_state,

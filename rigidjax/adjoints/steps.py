@@ -136,7 +136,7 @@ class _Run:
     # Backward.
 
     def backward(self, record, ct_ts, ct_ys):
-        carry = self.end(record, ct_ts, ct_ys)
+        carry, longest = self.end(record, ct_ts, ct_ys), record.longest
 
         def transpose_step(*args):
             return self.transpose_step(record, ct_ys, *args)
@@ -144,14 +144,14 @@ class _Run:
         def transpose_segment(val):
             c, carry = val
             start = c * self.segment
-            end = jnp.minimum(start + self.segment, record.count)
+            end = jnp.minimum(start + self.segment, longest)
             steps, first = record.states, 0
             if not self.is_direct:
                 steps, first = self.made_again(record, c, end), start
 
             def back(val):
                 m, carry = val
-                times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
+                times = record.times(m)
                 motion = take(record.motions, m + 1)
                 carry = jax.lax.cond(
                     times[1] > times[0], transpose_step, lambda *args: args[-1],
@@ -161,7 +161,7 @@ class _Run:
 
             return c - 1, jax.lax.while_loop(lambda val: val[0] >= start, back, (end - 1, carry))[1]
 
-        val = (record.count - 1) // self.segment, carry
+        val = (longest - 1) // self.segment, carry
         return jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)[1]
 
     def end(self, record: Record, ct_ts, ct_ys) -> Tree:
@@ -186,7 +186,7 @@ class _Run:
 
         def again(m, val):
             steps, state = val
-            times = jax.lax.dynamic_slice(record.boundaries, (m,), (2,))
+            times = record.times(m)
             step, state = jax.lax.cond(
                 times[1] > times[0], self.step, lambda _, state: (self.nothing, state), times, state
             )

@@ -98,7 +98,10 @@ class Emitter:
             args = [read(atom) for atom in equation.invars]
             # Who is read here for the last time may be written in place.
             released += [buffer for var in last_uses[k] for buffer in unbind(var)]
-            for var, value in zip(equation.outvars, self.equation(equation, args), strict=True):
+            results: list[Held] = []
+            with self.memory.only_kept(results):
+                results += self.equation(equation, args)
+            for var, value in zip(equation.outvars, results, strict=True):
                 assert value.shape == var.aval.shape, (equation.primitive, value.shape, var.aval)
                 bind(var, value)
                 if var not in self._live(jaxpr):

@@ -126,6 +126,8 @@ def emit_block(
     function.linkage = "internal"
     # LLVM would go through its instructions again in each function that it becomes a part of.
     function.attributes.add("noinline")
+    # Else vectors that registers cannot hold lie across cache lines on the stack.
+    function.attributes.alignstack = 64 if width > 1 else 0
     inputs, outputs, workspace, first, count = function.args
     workspace.add_attribute("noalias")
     entry = function.append_basic_block("entry")

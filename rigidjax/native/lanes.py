@@ -407,6 +407,19 @@ class Lanes:
             return condition
         return self.intrinsic(f"llvm.vector.reduce.or.v{self.width}i1", I1, condition)
 
+    def all(self, condition):
+        """Whether a condition holds in every lane, a single bit."""
+        if is_known(condition) or self.width == 1:
+            return self.any(condition)
+        return self.intrinsic(f"llvm.vector.reduce.and.v{self.width}i1", I1, condition)
+
+    def largest(self, dtype: DType, a: Any) -> Value:
+        """The largest whole number of all lanes, a scalar."""
+        if self.width == 1:
+            return self.value(a, dtype)
+        name = f"llvm.vector.reduce.smax.{self.suffix(dtype)}"
+        return self.intrinsic(name, element_type(dtype), self.value(a, dtype))
+
     def count(self, condition):
         """In how many lanes a condition holds, an integer of 64 bits."""
         bits = ir.IntType(self.width)

@@ -5,6 +5,7 @@ most reshapes move no number. A buffer of a kernel's own holds W lanes for each 
 the other; a buffer that all lanes share (an input without a batch, a constant) holds one.
 """
 
+import bisect
 import contextlib
 import dataclasses
 import functools
@@ -29,7 +30,8 @@ class Buffer:
 
     **Arguments:** `pointer`; `dtype`; `size`, numbers; `shared`, one number for all lanes; `own`,
     whether the kernel may write it; `users`, variables bound to it; `pinned`, kept although nobody
-    is bound to it (a loop's variable, say); `values` (size,) if they are known at emission.
+    is bound to it (a loop's variable, say); `values` (size,) if they are known at emission;
+    `piece`, begin and end in the kernel's own memory, bytes.
     """
 
     pointer: Value
@@ -40,6 +42,7 @@ class Buffer:
     users: int = 0
     pinned: int = 0
     values: np.ndarray | None = None
+    piece: tuple[int, int] = (0, 0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -133,12 +136,18 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Memory:
-    """Allocates, reads and writes buffers of a kernel."""
+    """Allocates, reads and writes buffers of a kernel.
+
+    What is free again is given to the next buffer that fits best, so that few pieces of memory are
+    used again and again: those that are in the processor's first cache.
+    """
 
     def __init__(self, lanes: Lanes, workspace: Value):
         self.lanes, self.workspace = lanes, workspace
         self.bytes = 0
-        self._free: dict[tuple, list[Value]] = {}
+        # Pieces that are free, start and end, in their order; no two of them are neighbours.
+        self._free: list[tuple[int, int]] = []
+        self._allocated: list[Buffer] = []
 
     @property
     def builder(self):
@@ -147,22 +156,56 @@ class Memory:
     def allocate(self, shape: tuple[int, ...], dtype: DType, unused: bool = False) -> View:
         """A new array of the kernel's own, in memory that nobody has used before if `unused`."""
         dtype, size = np.dtype(dtype), math.prod(shape)
-        free = None if unused else self._free.get((dtype, size))
-        pointer = free.pop() if free else self._new(size * self.lanes.width * dtype.itemsize)
-        return View(Buffer(pointer, dtype, size), tuple(shape), row_major(shape))
-
-    def _new(self, size: int):
-        start = self.bytes
-        self.bytes += -(-size // 64) * 64
+        length = -(-size * self.lanes.width * dtype.itemsize // 64) * 64
+        start = self.bytes if unused else self._place(length)
+        self.bytes = max(self.bytes, start + length)
         # In the first block, so that the address is known in all that follow.
         with self.builder.goto_entry_block():
-            return self.builder.gep(self.workspace, [int64(start)], source_etype=I8)
+            pointer = self.builder.gep(self.workspace, [int64(start)], source_etype=I8)
+        buffer = Buffer(pointer, dtype, size, piece=(start, start + length))
+        self._allocated.append(buffer)
+        return View(buffer, tuple(shape), row_major(shape))
+
+    @contextlib.contextmanager
+    def only_kept(self, results: list) -> Iterator[None]:
+        """Release what is allocated within and is neither bound nor part of `results`."""
+        outer, self._allocated = self._allocated, []
+        yield
+        kept = {id(x.buffer) for x in results if isinstance(x, View)}
+        for buffer in self._allocated:
+            if id(buffer) not in kept:
+                self.release(buffer)
+            if buffer.own:
+                outer.append(buffer)
+        self._allocated = outer
+
+    def _place(self, length):
+        """Where a buffer begins: in the shortest free piece that is long enough, or at the end."""
+        fits = [(end - start, k) for k, (start, end) in enumerate(self._free)]
+        fits = [one for one in fits if one[0] >= length]
+        if fits:
+            k = min(fits)[1]
+            start, end = self._free[k]
+            self._free[k : k + 1] = [(start + length, end)] if start + length < end else []
+            return start
+        if self._free and self._free[-1][1] == self.bytes:
+            return self._free.pop()[0]
+        return self.bytes
 
     def release(self, buffer: Buffer) -> None:
         """Give memory back that nobody uses any more."""
         if buffer.own and not buffer.users and not buffer.pinned and not buffer.shared:
             buffer.own = False
-            self._free.setdefault((buffer.dtype, buffer.size), []).append(buffer.pointer)
+            start, end = buffer.piece
+            if start == end:
+                return
+            k = bisect.bisect(self._free, buffer.piece)
+            before, after = self._free[:k], self._free[k:]
+            if before and before[-1][1] == start:
+                start = before.pop()[0]
+            if after and after[0][0] == end:
+                end = after.pop(0)[1]
+            self._free = [*before, (start, end), *after]
 
     # Positions known at emission, or the same in all lanes.
 

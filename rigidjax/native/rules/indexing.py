@@ -13,6 +13,9 @@ from ..emitter import Emitter
 from ..lanes import is_known
 from ..memory import View
 
+# Numbers of a slice from which on it is tested whether it starts at one place in all lanes.
+_LONG_SLICE = 16
+
 
 def _shape(equation):
     return tuple(equation.outvars[0].aval.shape)
@@ -74,14 +77,75 @@ def _dynamic_slice(em: Emitter, equation, x, *indices):
     if not isinstance(x, View) and x.size <= 8:
         return _chosen(em, x, starts, shape, dtype)
     x = em.in_memory(x, dtype)
-    if math.prod(shape) <= em.largest:
+    in_registers = math.prod(shape) <= em.largest
+    into = None if in_registers else em.memory.allocate(shape, dtype)
+
+    def together(at):
+        part = View(x.buffer, shape, x.strides, at)
+        return em.registers(part) if into is None else em.copied(part, dtype, into)
+
+    def apart():
+        if into is not None:
+            with em.indices(shape) as index:
+                em.memory.write(into, index, _read(em, x, _moved(em, starts, index)))
+            return into
         out = np.empty(shape, object)
         for index in np.ndindex(shape):
             out[index] = _read(em, x, _moved(em, starts, index))
         return out
-    out = em.memory.allocate(shape, dtype)
-    with em.indices(shape) as index:
-        em.memory.write(out, index, _read(em, x, _moved(em, starts, index)))
+
+    return _at_one_place(em, x, starts, shape, dtype, together, apart)
+
+
+def _at_one_place(em, x, starts, shape, dtype, together, apart):
+    """`together(position)` where a slice starts at one place in all lanes, else `apart()`.
+
+    Lanes that make their steps at the same time read and write their records so: vectors, in the
+    place of one number of each lane after another.
+    """
+    build, lanes = em.builder, em.lanes
+    if lanes.width == 1 or math.prod(shape) < _LONG_SLICE:
+        return apart()
+    firsts, same = list(starts), np.True_
+    for axis, start in enumerate(starts):
+        if not is_known(start):
+            active = start
+            if em.mask is not None:
+                active = lanes.select(np.int64, em.mask, start, np.int64(0))
+            firsts[axis] = lanes.largest(np.int64, active)
+            is_same = lanes.compare(np.int64, "==", start, lanes.splat(firsts[axis]))
+            same = lanes.and_(np.bool_, same, is_same)
+    if em.mask is not None:
+        same = lanes.or_(np.bool_, same, lanes.not_(np.bool_, em.mask))
+    blocks = [build.append_basic_block(name) for name in ("together", "apart", "after")]
+    build.cbranch(lanes.all(same), *blocks[:2])
+    ends = []
+    for block, form in zip(
+        blocks, (lambda: together(em.memory.position(x, tuple(firsts))), apart), strict=False
+    ):
+        build.position_at_end(block)
+        found = form()
+        ends.append((found, build.block))
+        build.branch(blocks[2])
+    build.position_at_end(blocks[2])
+    (found, end), (other, other_end) = ends
+    if not isinstance(found, np.ndarray):
+        return found
+    out = em.phis(found, dtype, end)
+    em.add_incoming(out, other, dtype, other_end)
+    return out
+
+
+@rule("most_of_all")
+def _most_of_all(em, equation, count):
+    """The largest count of all lanes that are at work."""
+    lanes, dtype, own = em.lanes, _dtype(equation), em.entry(count, ())
+    if lanes.width == 1 or is_known(own):
+        return count
+    if em.mask is not None:
+        own = lanes.select(dtype, em.mask, own, dtype.type(0))
+    out = np.empty((), object)
+    out[()] = lanes.splat(lanes.largest(dtype, own))
     return out
 
 
@@ -193,10 +257,18 @@ def _written(em, x, update, starts, dtype, mask):
         at = _position(em, out, _moved(em, starts, index))
         em.memory.write_at(out, em.lanes.value(at, np.int64), value, mask)
 
-    if isinstance(update, View):
-        with em.indices(update.shape) as index:
-            put(index, em.memory.read(update, index))
-    else:
-        for index in np.ndindex(update.shape):
-            put(index, update[index])
-    return out
+    def together(at):
+        part = View(out.buffer, update.shape, out.strides, at)
+        em.copied(update, dtype, into=part, mask=mask)
+        return out
+
+    def apart():
+        if isinstance(update, View):
+            with em.indices(update.shape) as index:
+                put(index, em.memory.read(update, index))
+        else:
+            for index in np.ndindex(update.shape):
+                put(index, update[index])
+        return out
+
+    return _at_one_place(em, out, starts, update.shape, dtype, together, apart)
