@@ -15,22 +15,26 @@ from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from ..garbage import nothing_collected
-from .analysis import cost
+from .analysis import cost, outside_registers
 from .builder import I64, Builder, int64
 from .emitter import Emitter
 from .frame import Frame
 from .lanes import POINTER, Lanes
 from .machine import Code, is_long, usual_width, widest
 from .members import argument, store
+from .memory import Memory
 from .refill import Parts, Refilled, _KnownTurns, parted
 from .stacks import with_loops
 from .threads import emit_shared
 
-# Numbers that a refilled program computes (see `cost`) up to which its blocks are the `widest`.
-# Measured on an Intel processor with AVX-512.
-# Batches of 1,024 tops are 1.55 (MuntheKaas) to 1.05 times (Variational) as fast with 8 lanes as
-# with 4; `Radau5`, of 10,051 numbers, takes 1.3 times as long: what registers cannot hold doubles.
-SHORT_LOOP = 8_000
+# Bytes of memory, without tables, up to which a kernel's blocks are the `widest`: a processor's
+# first cache. On an Intel processor with AVX-512, batches of 512 tops are 1.6 (`MuntheKaas`), 1.4
+# (Dopri5, Dopri8), 1.15 times (BDF, energy-momentum) as fast with 8 lanes as with 4, their tangents
+# 1.1 to 1.6 times, gradients of Dopri5 and Dopri8 1.2 times; `Radau5`, of 84 kB with 4 lanes, takes
+# 1.2 times as long.
+FIRST_CACHE = 48 * 1024
+# Numbers that a program computes (see `cost`), without tables, from which on that is not tried.
+LONG_PROGRAM = 50_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,31 +59,39 @@ class Kernel:
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature
         self.closed = closed = with_loops(closed)
-        parts = parted(closed, signature.batched) if signature.is_batch else None
-        self.width = self._lanes(parts)
-        try:
-            self.text = self._emitted(parts)
-        except _KnownTurns:
-            parts = None
-            self.width = self._lanes(None)
-            self.text = self._emitted(None)
-        self.is_refilled = parts is not None
+        for width in self._widths():
+            self.width = width
+            parts = parted(closed, signature.batched) if signature.is_batch else None
+            try:
+                self.text, near = self._emitted(parts)
+            except _KnownTurns:
+                parts = None
+                self.text, near = self._emitted(None)
+            self.is_refilled = parts is not None
+            if near <= FIRST_CACHE:
+                break
         fast = signature.once or is_long(self.text, signature.is_batch)
         self.code = _code(self.text, fast)
         self.name = f"rigidjax_{self.code.name}"
 
-    def _lanes(self, parts: Parts | None) -> int:
-        """Members of a block: more of them in programs that are refilled and short."""
+    def _widths(self) -> list[int]:
+        """Members of a block: the first number whose memory is near enough, or the last."""
         if not self.signature.is_batch:
-            return 1
-        is_short = parts is not None and cost(self.closed.jaxpr) <= SHORT_LOOP
-        return widest() if is_short else usual_width()
+            return [1]
+        jaxpr, few = self.closed.jaxpr, usual_width()
+        if self.signature.once or cost(jaxpr) - outside_registers(jaxpr) > LONG_PROGRAM:
+            return [few]
+        return [widest(), few] if widest() > few else [few]
 
-    def _emitted(self, parts: Parts | None) -> str:
+    def _emitted(self, parts: Parts | None) -> tuple[str, int]:
+        """The text of the module, and bytes of its memory without tables."""
         module = ir.Module("rigidjax")
-        size = emit_block(module, self.closed, self.signature, self.width, parts, row=usual_width())
-        _emit_handler(module, self.closed, self.signature, self.width, size, parts is not None)
-        return str(module)
+        memory = emit_block(
+            module, self.closed, self.signature, self.width, parts, row=usual_width()
+        )
+        of_all = memory.bytes
+        _emit_handler(module, self.closed, self.signature, self.width, of_all, parts is not None)
+        return str(module), of_all - memory.tables
 
 
 _codes: dict[tuple[str, bool], Code] = {}
@@ -116,10 +128,10 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
 def emit_block(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
     parts: Parts | None = None, row: int = 1,
-) -> int:  # fmt: skip
+) -> Memory:  # fmt: skip
     """Emit `block`, for all members that follow if there are `parts`; `row` as in `Emitter`.
 
-    Returns the bytes of memory that it needs.
+    Returns the memory that it needs.
     """
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "block")
@@ -155,7 +167,7 @@ def emit_block(
     else:
         Refilled(em, closed, signature.batched, parts).emit(sources, targets, first, count)
     builder.ret_void()
-    return em.memory.bytes
+    return em.memory
 
 
 def _members(lanes: Lanes, first, count):

@@ -144,7 +144,8 @@ class Memory:
 
     def __init__(self, lanes: Lanes, workspace: Value):
         self.lanes, self.workspace = lanes, workspace
-        self.bytes = 0
+        # Of all, and of tables of which a run does not use every row.
+        self.bytes, self.tables = 0, 0
         # Pieces that are free, start and end, in their order; no two of them are neighbours.
         self._free: list[tuple[int, int]] = []
         self._allocated: list[Buffer] = []

@@ -72,16 +72,16 @@ def test_equals_vmap(function, shared):
     assert made and all(one.is_refilled for one in made)
 
 
-def test_width_of_short_loops(monkeypatch):
-    """Short loops of steps have the widest blocks, long ones do not; numbers are the same."""
+def test_width_of_blocks(monkeypatch):
+    """Programs whose memory is small have the widest blocks, others not; numbers are the same."""
     monkeypatch.setattr(kernel, "widest", lambda: 8)
     monkeypatch.setattr(kernel, "usual_width", lambda: 4)
     rng = np.random.default_rng(8)
     given = jnp.asarray(rng.integers(0, 9, 43)), jnp.asarray(rng.normal(size=43))
     shared = jnp.linspace(0.3, 1.1, 30)
     found = {}
-    for width, limit in ((8, kernel.SHORT_LOOP), (4, 0)):
-        monkeypatch.setattr(kernel, "SHORT_LOOP", limit)
+    for width, limit in ((8, kernel.FIRST_CACHE), (4, -1)):
+        monkeypatch.setattr(kernel, "FIRST_CACHE", limit)
         before = set(kernel._kernels)
         native = rj.native.jit(lambda *args: in_registers(*args))
         found[width] = jax.jit(jax.vmap(native, in_axes=(0, 0, None)))(*given, shared)
