@@ -1,5 +1,6 @@
 """A diffrax adjoint that serves forward and reverse mode, of any order."""
 
+import math
 from typing import NamedTuple
 
 import diffrax
@@ -212,6 +213,10 @@ _cotangent_p = eqxi.create_vprim(
 
 # Values and tangents in one loop.
 
+# Members of a batch from which on each of them has all its tangents: fewer leave lanes empty, that
+# tangents fill.
+_MEMBERS = 8
+
 _forward_p = Primitive("rigidjax_solve_forward")
 _forward_p.multiple_results = True
 
@@ -228,10 +233,18 @@ class Batch(NamedTuple):
 
 
 def _forward_impl(*inputs, solve, given, batches):
+    members = math.prod(batch.size for batch in batches if batch.of_values)
+
     def one(*inputs):
         if solve.backend == "native":
             return solve.values_and_tangents(inputs, given)
         return solve.forward(diffrax.ForwardMode(), *solve.split(inputs), given)
+
+    if solve.backend == "native" and members >= _MEMBERS and not batches[0].of_values:
+        (axes, size, _), *batches = batches
+
+        def one(*inputs, axes=axes, size=size):
+            return solve.values_and_several_tangents(inputs, given, axes, size)
 
     for axes, size, of_values in batches:
         one = jax.vmap(one, axes, (0 if of_values else None, 0), axis_size=size)

@@ -243,11 +243,12 @@ class TracedSolve:
         """Outputs' tangents, of the arguments of `forward`."""
         return self.forward(*args)[1]
 
-    def by_kernel(self, name, program, inputs, linear=0, values=(0, 0)):
+    def by_kernel(self, name, program, inputs, linear=0, values=(0, 0), several=0):
         """Results of a program as a kernel, or by XLA where one is not to be had.
 
         **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr;
-        `linear`, number of the last inputs in which it is linear; `values`, see `native_call`.
+        `linear`, number of the last inputs in which it is linear; `values`, `several`, see
+        `native_call`.
         **Raises:** `ValueError` and `NoRule` if a kernel was asked for and is not to be had.
         """
         from ..native import native_call
@@ -260,7 +261,9 @@ class TracedSolve:
         if not possible:
             return jaxpr_as_fun(closed)(*inputs)
         strict = self.asked == "native"
-        return native_call(closed, list(inputs), strict=strict, linear=linear, values=values)
+        return native_call(
+            closed, list(inputs), strict=strict, linear=linear, values=values, several=several
+        )
 
     def all_tangents(self, inputs, given):
         """Outputs' tangents for tangents of the primals marked in `given`, as one program."""
@@ -282,9 +285,32 @@ class TracedSolve:
         out = self.by_kernel(("both", given), program, inputs, values=(len(self.inexact), count))
         return out[:count], out[count:]
 
+    def values_and_several_tangents(self, inputs, given, axes, size):
+        """The same for `size` tangents of each primal, along these axes of the inputs.
+
+        One member of a batch has all of them, so that it computes values once.
+        """
+        count = self.num_results
+
+        def program():
+            forward = functools.partial(self._forward, self.forward, given)
+            stacked = jax.vmap(forward, axes, (None, 0), axis_size=size)
+
+            def both(*inputs):
+                values, rates = stacked(*inputs)
+                return [*values, *rates]
+
+            return program_of(both, *shapes_of(map(jax.typeof, inputs)))
+
+        out = self.by_kernel(("several", given, axes, size), program, inputs, several=size)
+        return out[:count], out[count:]
+
+    def _forward(self, function, given, *inputs):
+        return function(diffrax.ForwardMode(), *self.split(inputs), given)
+
     def _forward_program(self, function, given):
         moved = [aval for aval, g in zip(self.in_avals, given, strict=True) if g]
-        forward = lambda *x: function(diffrax.ForwardMode(), *self.split(x), given)  # noqa: E731
+        forward = functools.partial(self._forward, function, given)
         return program_of(forward, *shapes_of([*self.jaxpr.in_avals, *moved]))
 
     def all_cotangents(self, inputs, wanted):

@@ -60,7 +60,7 @@ def emit_entry(
 
     `place(function, builder)` gives the thread's number and the number of all threads.
     """
-    closed = with_loops(closed)
+    closed = with_loops(closed, several=signature.several)
     size = -(-emit_block(module, closed, signature, 1).bytes // 64) * 64
     buffers = len(closed.in_avals), len(closed.out_avals)
     kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, *[POINTER] * sum(buffers)])

@@ -43,12 +43,13 @@ class Signature:
 
     **Arguments:** `batched`, for each argument whether it has a batch axis (the first one);
     `is_batch`, whether there is a batch at all; `once`, whether it is compiled fast rather than
-    well.
+    well; `several`, the length of stacks of tangents in it, if it has some.
     """
 
     batched: tuple[bool, ...]
     is_batch: bool
     once: bool = False
+    several: int = 0
 
 
 class Kernel:
@@ -58,7 +59,7 @@ class Kernel:
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature
-        self.closed = closed = with_loops(closed)
+        self.closed = closed = with_loops(closed, several=signature.several)
         for width in self._widths():
             self.width = width
             parts = parted(closed, signature.batched) if signature.is_batch else None

@@ -32,6 +32,7 @@ class Mode(NamedTuple):
     by_xla: bool
     once: bool
     alone: bool
+    several: int
 
 
 class Forward(NamedTuple):
@@ -62,6 +63,7 @@ def native_call(
     once: bool = False,
     alone: bool = False,
     values: tuple[int, int] = (0, 0),
+    several: int = 0,
 ) -> list[Array]:
     """Results of a program by a kernel.
 
@@ -71,12 +73,13 @@ def native_call(
     `by_xla`, whether it is left to XLA in any case; `once`, whether it is run so seldom that a
     short time of compilation matters more than that of a run; `alone`, whether derivatives and
     batches are those of the calls inside, not of this one; `values`, numbers of the first arguments
-    and of the first results, which depend on these alone and are no batch where they are none.
+    and of the first results, which depend on these alone and are no batch where they are none;
+    `several`, the number of tangents of which the program has stacks, if it has.
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
         *alike(args), closed=closed, batched=batched, size=None, linear=linear,
-        mode=Mode(strict, by_xla, once, alone), values=values,
+        mode=Mode(strict, by_xla, once, alone, several), values=values,
     )  # fmt: skip
 
 
@@ -94,7 +97,7 @@ def _by_xla(*args, closed, batched, size, **_):
 
 def _by_kernel(kernel_of, *args, closed, batched, size, mode, **_):
     try:
-        signature = Signature(batched, size is not None, mode.once)
+        signature = Signature(batched, size is not None, mode.once, mode.several)
         made = None if mode.by_xla else kernel_of(closed, signature)
     except NoRule:
         if mode.strict:

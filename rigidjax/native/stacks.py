@@ -7,6 +7,7 @@ become the body of one loop, whose intermediate results stay in registers.
 """
 
 import collections
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -29,18 +30,21 @@ for_each_p = Primitive("for_each")
 for_each_p.multiple_results = True
 
 
-def with_loops(closed: ClosedJaxpr, known: frozenset[int] = frozenset()) -> ClosedJaxpr:
+def with_loops(
+    closed: ClosedJaxpr, known: frozenset[int] = frozenset(), several: int = 0
+) -> ClosedJaxpr:
     """The program with one loop for each group of equations over a long stack.
 
     And with what `alternatives` have for kernels; itself if there is neither. `known`, numbers of
-    arguments that are known when the kernel is emitted.
+    arguments that are known when the kernel is emitted; `several`, length of stacks of tangents,
+    which there are loops over however short they are.
     """
-    if not _has_something_to_do(closed.jaxpr):
+    if not several and not _has_something_to_do(closed.jaxpr):
         return closed
-    key = id(closed), known
+    key = id(closed), known, several
     if key not in _rewritten:
         # The program is kept, so that its address stays its own.
-        _rewritten[key] = _rewrite(closed, known), closed
+        _rewritten[key] = _rewrite(closed, known, several), closed
     return _rewritten[key][0]
 
 
@@ -77,12 +81,12 @@ def _has_something_to_do(jaxpr: Jaxpr) -> bool:
     return False
 
 
-def _rewrite(closed, known):
+def _rewrite(closed, known, several):
     arguments = closed.jaxpr.invars
     remaining = {arguments[k] for k in known if remains_known(arguments[k].aval)}
-    program = Inlined(closed, remaining, with_loops)
+    program = Inlined(closed, remaining, functools.partial(with_loops, several=several))
     equations = program.equations
-    for length in _lengths(equations):
+    for length in _lengths(equations, several):
         equations = _regrouped(equations, program.results, length, program.known)
     jaxpr = closed.jaxpr
     jaxpr = jaxpr.replace(
@@ -91,7 +95,7 @@ def _rewrite(closed, known):
     return ClosedJaxpr(jaxpr, list(program.constants.values()))
 
 
-def _lengths(equations) -> list[int]:
+def _lengths(equations, several) -> list[int]:
     """Lengths of the stacks for which loops are worth while, those with most numbers first."""
     numbers: dict[int, int] = collections.Counter()
     for equation in equations:
@@ -100,10 +104,11 @@ def _lengths(equations) -> list[int]:
             continue
         for length in set(shape):
             axis = shape.index(length)
-            if length >= _SHORTEST and split_of(equation, axis) is not None:
+            is_long = length >= _SHORTEST or length == several
+            if is_long and split_of(equation, axis) is not None:
                 numbers[length] += math.prod(shape)
     worth = [length for length, count in numbers.items() if count > _FEWEST]
-    return sorted(worth, key=lambda length: -numbers[length])
+    return sorted(worth, key=lambda length: (length != several, -numbers[length]))
 
 
 class _Place(NamedTuple):
