@@ -11,6 +11,7 @@ from rule_cases import equations
 
 import rigidjax as rj
 from rigidjax import native
+from rigidjax.native import kernel
 
 X = jnp.array([0.3, -0.2, 0.5])
 MANY = jnp.stack([X, 2 * X, X - 0.1])
@@ -123,3 +124,35 @@ def test_runs(backend):
     value, slope = jax.jit(lambda m: jax.jvp(last, (m,), (m,)))(moments)
     np.testing.assert_allclose(value, jax.jit(last)(moments), rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(slope, forward @ moments, rtol=1e-11, atol=1e-13)
+
+
+def test_derivatives_of_members_of_many_lengths():
+    """Members whose runs take from a few steps to many: as one after the other.
+
+    Forward mode has all tangents of a member in a loop of its own; records of reverse mode are read
+    in all lanes at the same time.
+    """
+    top = rj.problems.heavy_top()
+    model = rj.NullSpace(rj.FixedPointBody(top.system.inertia, potential=top.system.potential))
+
+    def last(omega):
+        state = rj.State(orientation=top.state0.orientation, angular_velocity=omega[None])
+        sol = rj.simulate(
+            model, state, 0.3, solver=diffrax.Bosh3(), rtol=1e-5, atol=1e-5, backend="native"
+        )
+        return sol.ys[-1], sol.stats["num_steps"]
+
+    spins = jnp.asarray([0.1, 40.0, 3.0, 90.0, 0.5, 20.0, 1.0, 60.0, 9.0, 5.0, 30.0])
+    omegas = spins[:, None] * jnp.array([0.3, -0.2, 1.0])
+    steps = jax.jit(jax.vmap(last))(omegas)[1]
+    assert int(jnp.max(steps)) > 5 * int(jnp.min(steps))
+    forms = [jax.jacfwd(last, has_aux=True), jax.jacrev(last, has_aux=True)]
+    one = jax.jit(forms[0])
+    each = jnp.stack([one(omega)[0] for omega in omegas])
+    before = set(kernel._kernels)
+    for form in forms:
+        found = jax.jit(jax.vmap(form))(omegas)[0]
+        scale = jnp.max(jnp.abs(each), axis=(1, 2), keepdims=True)
+        np.testing.assert_allclose(found / scale, each / scale, atol=1e-9)
+    made = [kernel._kernels[key] for key in set(kernel._kernels) - before]
+    assert 3 in {one.signature.several for one in made}
