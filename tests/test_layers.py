@@ -9,7 +9,7 @@ LAYERS = (
     ("annotations",),
     (
         "sums", "cross_product", "quotient", "reflections", "gather_scatter", "garbage", "meshes",
-        "checks", "interrupts", "results", "state",
+        "lockstep", "checks", "interrupts", "results", "state",
     ),
     ("native",),
     ("linalg", "laws", "signal", "refilled"),

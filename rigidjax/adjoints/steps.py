@@ -1,4 +1,4 @@
-r"""The discrete adjoint of runs whose solver can repeat a step, see `AbstractDAESolver.repeated`.
+r"""The discrete adjoint of runs whose solver can repeat a step, see `AbstractRepeatable.repeated`.
 
 A run is repeated once to record its steps: their boundaries, their starts and what they had to
 find out (converged stages, order, number of columns). Then it is walked backwards, and each step is
@@ -26,10 +26,11 @@ from jaxtyping import Array, Float
 from ..annotations import Y
 from ..solvers.after_step import Projected, Recharted
 from ..solvers.counting import CountingController, CountingSolver
-from ..solvers.dae.base import AbstractDAESolver
+from ..solvers.dae.base import AbstractDAESolver, repeatable
 from ..solvers.dae.predictive import PredictiveController
 from ..solvers.dae.proposed import ProposedStepController
 from ..solvers.knots import KnotController, Pinned
+from ..solvers.structure.base import AbstractStructureSolver
 from .boundaries import Boundaries, Tree, behind, do_move
 from .record import Record, is_recordable, put, recorded, take
 
@@ -52,7 +53,7 @@ def is_supported(kwargs: Tree) -> bool:
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller
     return (
-        isinstance(solver, AbstractDAESolver)
+        isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
         and type(controller) in _CONTROLLERS
         and is_recordable(kwargs)
     )
@@ -90,7 +91,7 @@ class _Run:
     def __init__(self, kwargs, wanted, batched):
         self.kwargs = kwargs
         self.init = kwargs["init_state"]
-        self.solver = kwargs["solver"]
+        self.solver = repeatable(kwargs["solver"])
         self.theta, self.theta_static = eqx.partition(_parts(kwargs), _parts(wanted))
         self.saved_ts = kwargs["saveat"].subs.ts
         self.moves = do_move(wanted)
@@ -116,7 +117,7 @@ class _Run:
     def step(self, times, state):
         """The step again: what is kept of it, and the state behind it."""
         y, before = state
-        y1, _, _, after, _ = self.solver.step(
+        y1, _, _, after, _ = self.kwargs["solver"].step(
             self.kwargs["terms"], *times, y, self.kwargs["args"], before, self.init.made_jump
         )
         return self.step_of(state, (y1, after)), (y1, after)
@@ -125,13 +126,13 @@ class _Run:
         """Start of the next step, and dense information."""
         terms, args, solver = eqx.combine(theta, self.theta_static)
         (y, values), lengths = start
-        y1, dense, (values, lengths) = solver.repeated(
+        y1, dense, (values, lengths) = repeatable(solver).repeated(
             terms, ta, tb, y, args, (values, lengths), found, self.init.made_jump
         )
         return ((y1, values), lengths), dense
 
     def output(self, ta, tb, dense, t):
-        return self.solver.interpolation_cls(t0=ta, t1=tb, **dense).evaluate(t)
+        return self.kwargs["solver"].interpolation_cls(t0=ta, t1=tb, **dense).evaluate(t)
 
     # Backward.
 

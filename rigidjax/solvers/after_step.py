@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import diffrax
 import equinox as eqx
@@ -24,7 +24,7 @@ from ..annotations import (
 )
 from ..formulations import AbstractFormulation
 from ..projection.base import AbstractProjection
-from .dae.base import AbstractRepeatable
+from .dae.base import AbstractRepeatable, repeatable
 from .dense import AbstractDenseOutput
 
 
@@ -36,7 +36,7 @@ class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractRepeatable):
     @property
     def inner(self) -> AbstractRepeatable:
         """The wrapped solver as one that can repeat its steps."""
-        return cast(AbstractRepeatable, self.solver)
+        return repeatable(self.solver)
 
     @property
     def term_structure(self) -> PyTree[type[diffrax.AbstractTerm]]:

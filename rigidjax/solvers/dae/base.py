@@ -39,6 +39,28 @@ class AbstractRepeatable(eqx.Module):
         """
 
 
+class WholeSteps(AbstractRepeatable):
+    """Any solver as one that makes its steps again as a whole, from its state before them."""
+
+    solver: diffrax.AbstractSolver
+
+    def past(self, solver_state) -> Past:
+        return eqx.filter(solver_state, eqx.is_inexact_array), None
+
+    def found(self, before, after) -> PyTree[Array]:
+        return eqx.filter(before, eqx.is_inexact_array, inverse=True)
+
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+        state = eqx.combine(past[0], found)
+        y1, _, dense_info, state, _ = self.solver.step(terms, t0, t1, y0, args, state, made_jump)
+        return y1, dense_info, self.past(state)
+
+
+def repeatable(solver: diffrax.AbstractSolver) -> AbstractRepeatable:
+    """The solver itself if it can make its steps again, else as one that makes whole ones."""
+    return solver if isinstance(solver, AbstractRepeatable) else WholeSteps(solver)
+
+
 class AbstractDAESolver(
     diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver, AbstractRepeatable
 ):

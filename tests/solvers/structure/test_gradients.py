@@ -8,7 +8,7 @@ import pytest
 from solvers.structure import models
 
 import rigidjax as rj
-from rigidjax.solvers import EnergyMomentum, ModelTerm, Variational
+from rigidjax.solvers import EnergyMomentum, ModelTerm, MuntheKaas, Variational
 
 X0 = jnp.array([6.0, 8.0, 3.0, 1.0, 2.0, 2.0])
 TOP, UNEVEN = rj.bodies.AxialGravityPotential(3.0), models.Quartic(jnp.asarray(3.0))
@@ -141,3 +141,26 @@ def test_counts_and_dense_output():
     # The value at the end of a step, with the rate of the motion by time.
     _, rate = jax.jvp(lambda t: sol.interpolation.evaluate(t), (0.3,), (1.0,))
     assert np.allclose(rate, model.vector_field(0.3, fine.ys[30]), rtol=1e-9, atol=1e-9)
+
+
+def test_adaptive_steps_and_saved_times():
+    """Lie-group steps that are rejected now and then, by inertia, start and final time."""
+
+    def function(x, t1):
+        model = rj.NullSpace(rj.FixedPointBody(x[:3], rj.bodies.AxialGravityPotential(30.0)))
+        state0 = rj.State(orientation=(0.8, 0.0, 0.6, 0.0), angular_velocity=x[3:])
+        sol = rj.simulate(
+            model, state0, t1, ts=t1 * jnp.array([0.2, 0.21, 0.7, 1.0]),
+            solver=MuntheKaas(diffrax.Bosh3()), rtol=1e-5, atol=1e-5, max_steps=256,
+        )  # fmt: skip
+        return jnp.sum(jnp.sin(jnp.arange(28.0)) * sol.ys.ravel()), sol.stats
+
+    t1 = jnp.asarray(2.0)
+    assert int(jax.jit(function)(X0, t1)[1]["num_rejected_steps"]) > 0
+    found = [
+        jax.jit(form(function, argnums=(0, 1), has_aux=True))(X0, t1)[0]
+        for form in (jax.jacfwd, jax.grad)
+    ]
+    for forward, reverse in zip(*found, strict=True):
+        assert float(jnp.max(jnp.abs(forward))) > 0.1
+        np.testing.assert_allclose(reverse, forward, rtol=1e-10, atol=1e-10)
