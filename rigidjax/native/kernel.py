@@ -215,7 +215,10 @@ def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
     inputs, outputs, begin, last = function.args
     before = function.append_basic_block("entry")
     builder = Builder(before)
-    workspace = builder.call(malloc, [int64(workspace_bytes + 64)])
+    allocated = builder.call(malloc, [int64(workspace_bytes + 64)])
+    # Where a cache line begins.
+    aligned = builder.and_(builder.add(builder.ptrtoint(allocated, I64), int64(63)), int64(-64))
+    workspace = builder.inttoptr(aligned, POINTER)
     test, turn, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
     builder.branch(test)
     builder.position_at_end(test)
@@ -227,6 +230,6 @@ def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
     first.add_incoming(last if at_once else builder.add(first, int64(width)), turn)
     builder.branch(test)
     builder.position_at_end(end)
-    builder.call(free, [workspace])
+    builder.call(free, [allocated])
     builder.ret_void()
     return function
