@@ -17,8 +17,9 @@ NAMES = ("auto", "native", "xla")
 LARGEST_DECOMPOSITION = 12
 # Numbers outside of registers and of loops over stacks up to which kernels with matrices of all
 # unknowns are faster: `Radau5` on a chain of 8 (128,000; 3.6 and 8 times), on Andrews' mechanism
-# (68,000; 0.6 and 2.3 times).
-LARGE = 150_000
+# (68,000; 0.6 and 2.3 times), on a five-bar at index 2, stabilized (269,000; 0.7 and 3.6 times, the
+# first run 2.3 times).
+LARGE = 300_000
 
 
 class Backend(eqx.Module):
