@@ -21,7 +21,7 @@ def most_of_all(count: Int[Array, ""]) -> Int[Array, ""]:
 
 
 def _batched(counts, axes):
-    return _p.bind(jnp.max(counts[0], axes[0])), batching.not_mapped
+    return _p.bind(jnp.max(counts[0], axes[0])), None
 
 
 _p.def_impl(lambda count: count)

@@ -234,17 +234,16 @@ class Batch(NamedTuple):
 
 def _forward_impl(*inputs, solve, given, batches):
     members = math.prod(batch.size for batch in batches if batch.of_values)
+    several = None
+    if solve.backend == "native" and members >= _MEMBERS and not batches[0].of_values:
+        several, *batches = batches
 
     def one(*inputs):
+        if several is not None:
+            return solve.values_and_several_tangents(inputs, given, several.axes, several.size)
         if solve.backend == "native":
             return solve.values_and_tangents(inputs, given)
         return solve.forward(diffrax.ForwardMode(), *solve.split(inputs), given)
-
-    if solve.backend == "native" and members >= _MEMBERS and not batches[0].of_values:
-        (axes, size, _), *batches = batches
-
-        def one(*inputs, axes=axes, size=size):
-            return solve.values_and_several_tangents(inputs, given, axes, size)
 
     for axes, size, of_values in batches:
         one = jax.vmap(one, axes, (0 if of_values else None, 0), axis_size=size)
