@@ -180,7 +180,7 @@ def test_what_is_traced_of_charts_does_not_grow_with_the_bodies(formulation):
 
         return str(jax.make_jaxpr(charts)(model, model.system.reference_state())).count(" = ")
 
-    assert size(12) == size(36)
+    assert size(20) == size(60)
 
 
 def test_a_model_keeps_nothing_of_a_trace():

@@ -253,6 +253,6 @@ def _empty(em, equation, *_):
     if math.prod(shape) <= em.largest:
         return em.constant(np.zeros(shape, dtype))
     before = em.memory.bytes
-    table = em.memory.allocate(shape, dtype, unused=True)
+    table = em.memory.allocate(shape, dtype)
     em.memory.tables += em.memory.bytes - before
     return table
