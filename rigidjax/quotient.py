@@ -6,6 +6,8 @@ the quotients of a rigid body's step are of this kind, and each takes as long as
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
@@ -33,12 +35,19 @@ def _jvp(primals, tangents):
 def _transpose(cotangent, a, b):
     if isinstance(cotangent, ad.Zero):
         return [ad.Zero(a.aval), None]
-    return [quotient_p.bind(cotangent, b), None]
+    found = quotient_p.bind(cotangent, b)
+    axes = [k for k, n in enumerate(a.aval.shape) if n != found.shape[k]]
+    return [jnp.sum(found, axes, keepdims=True) if axes else found, None]
+
+
+def _abstract(a, b):
+    # `jax.vmap` gives what is no batch an axis of one entry.
+    return ShapedArray(np.broadcast_shapes(a.shape, b.shape), a.dtype)
 
 
 batching.defbroadcasting(quotient_p)
 quotient_p.def_impl(jax.jit(jax.lax.div))
-quotient_p.def_abstract_eval(lambda a, b: a)
+quotient_p.def_abstract_eval(_abstract)
 ad.primitive_jvps[quotient_p] = _jvp
 ad.primitive_transposes[quotient_p] = _transpose
 mlir.register_lowering(quotient_p, mlir.lower_fun(jax.lax.div, multiple_results=False))

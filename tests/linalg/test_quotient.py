@@ -59,3 +59,16 @@ def test_types():
     assert quotient(A.astype(jnp.float32), B).dtype == B.dtype
     names = [e.primitive.name for e in jax.make_jaxpr(quotient)(A, B).eqns]
     assert names == ["div"]
+
+
+def test_one_divisor_for_each_member():
+    """Of a numerator that all members have, and of one without entries."""
+    a, b = jnp.arange(1.0, 7.0).reshape(2, 3), jnp.arange(1.0, 5.0)
+    wanted = a / b[:, None, None]
+    for form in (jax.vmap(lambda y: quotient(a, y)), jax.jit(jax.vmap(lambda y: quotient(a, y)))):
+        np.testing.assert_allclose(form(b), wanted, rtol=1e-15)
+    kernel = native.jit(lambda ys: jax.vmap(lambda y: quotient(a, y))(ys))
+    np.testing.assert_allclose(kernel(b), wanted, rtol=1e-15)
+    slope = jax.grad(lambda a: jnp.sum(jax.vmap(lambda y: quotient(a, y))(b)))(a)
+    np.testing.assert_allclose(slope, np.full((2, 3), np.sum(1 / b)), rtol=1e-15)
+    assert jax.vmap(lambda y: quotient(jnp.zeros((0, 3)), y))(b).shape == (4, 0, 3)
