@@ -22,8 +22,8 @@ _WIDTH = 4
 def take(values: Rows, rows: Sequence[int] | np.ndarray) -> Rows:
     """`values[rows]` of an array, or of all arrays of a module; `rows`, indices of any rank.
 
-    Consecutive rows are sliced, which costs a tenth of gathering them. JAX's own indexing makes
-    five operations of it, which take eight times as long to trace as one.
+    Consecutive rows are sliced, which costs a tenth of gathering them. JAX's own indexing is
+    five operations in the place of one, and takes eight times as long to trace.
     """
     return jax.tree.map(lambda leaf: _taken(leaf, rows), values)
 

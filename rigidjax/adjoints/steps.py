@@ -26,10 +26,11 @@ from jaxtyping import Array, Float
 from ..annotations import Y
 from ..solvers.after_step import Projected, Recharted
 from ..solvers.counting import CountingController, CountingSolver
-from ..solvers.dae.base import AbstractDAESolver, repeatable
+from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.predictive import PredictiveController
 from ..solvers.dae.proposed import ProposedStepController
 from ..solvers.knots import KnotController, Pinned
+from ..solvers.repeatable import repeatable
 from ..solvers.structure.base import AbstractStructureSolver
 from .boundaries import Boundaries, Tree, behind, do_move
 from .record import Record, is_recordable, put, recorded, take
@@ -52,6 +53,7 @@ def is_supported(kwargs: Tree) -> bool:
         solver = solver.solver
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller
+    # Of diffrax's implicit methods, `Kvaerno5` raises errors about infinite numbers in a batch so.
     return (
         isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
         and type(controller) in _CONTROLLERS

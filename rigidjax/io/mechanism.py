@@ -59,7 +59,7 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
         }
 
     mounted = {frame.name: frame for frame in system.frames}
-    body_of = {frame.name: frame.body for frame in system.frames}
+    body_of = system.body_of
 
     def end(name: str, point: Any) -> list[float]:
         if point is not None:

@@ -245,7 +245,6 @@ class Emitter:
         """
         shapes = {a.shape for a in arrays}
         shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-        # Types of the arguments where they are not that of the result.
         kinds = [dtype] * len(arrays) if kinds is None else kinds
         if known and math.prod(shape) > 1 and self._is_folded(shape, dtype, arrays):
             return self.constant(np.asarray(known(*map(self._numbers, arrays, kinds)), dtype))

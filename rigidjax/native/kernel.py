@@ -60,17 +60,17 @@ class Kernel:
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature
         self.closed = closed = with_loops(closed, several=signature.several)
+        parts = parted(closed, signature.batched) if signature.is_batch else None
         for width in self._widths():
             self.width = width
-            parts = parted(closed, signature.batched) if signature.is_batch else None
             try:
                 self.text, near = self._emitted(parts)
             except _KnownTurns:
                 parts = None
                 self.text, near = self._emitted(None)
-            self.is_refilled = parts is not None
             if near <= FIRST_CACHE:
                 break
+        self.is_refilled = parts is not None
         fast = signature.once or is_long(self.text, signature.is_batch)
         self.code = _code(self.text, fast)
         self.name = f"rigidjax_{self.code.name}"

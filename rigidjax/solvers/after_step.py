@@ -24,8 +24,8 @@ from ..annotations import (
 )
 from ..formulations import AbstractFormulation
 from ..projection.base import AbstractProjection
-from .dae.base import AbstractRepeatable, repeatable
 from .dense import AbstractDenseOutput
+from .repeatable import AbstractRepeatable, repeatable
 
 
 class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractRepeatable):
