@@ -76,3 +76,28 @@ def test_what_is_indexed():
 
     jaxpr = jax.make_jaxpr(branches)(x, 3).jaxpr
     assert indexed(jaxpr, (True, True)).arguments == (True, False)
+
+
+@pytest.mark.parametrize("columns", [5, 40, 300])
+@pytest.mark.parametrize("places", [[2] * 11, [2] * 10 + [3], list(range(11))])
+def test_long_slices_at_one_place_and_at_many(columns, places):
+    """Rows that all lanes read and write at one place (vectors), and lanes at places of their own;
+    some lanes leave the loop early, and rows lie in registers or in memory."""
+
+    def function(table, first, turns):
+        def turn(state):
+            k, table = state
+            row = jax.lax.dynamic_slice_in_dim(table, first + k, 4)
+            table = jax.lax.dynamic_update_slice_in_dim(table, 2.0 * row + 1.0, first - k, 0)
+            return k + 1, table
+
+        return jax.lax.while_loop(lambda state: state[0] < turns, turn, (0, table))[1]
+
+    rng = np.random.default_rng(columns)
+    args = (
+        jnp.asarray(rng.normal(size=(11, 20, columns))),
+        jnp.asarray(places),
+        jnp.asarray(rng.integers(0, 4, 11)),
+    )
+    found = jax.jit(jax.vmap(native.jit(function)))(*args)
+    np.testing.assert_allclose(found, jax.vmap(function)(*args), rtol=1e-14)
