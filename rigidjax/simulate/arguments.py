@@ -165,7 +165,8 @@ def check_index(model, solver):
     if max(model.indices) > solver.max_index:
         raise ValueError(
             f"`{type(solver).__name__}` integrates equations of index up to {solver.max_index}; "
-            f"got {name}. Use `solver=rj.solvers.Radau5()` or a lower index."
+            f"got {name}, whose multipliers count as index {max(model.indices)}. Use "
+            "`solver=rj.solvers.Radau5()`, or `index=0`."
         )
 
 

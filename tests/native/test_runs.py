@@ -1,5 +1,7 @@
 """Runs of `simulate` as kernels: the same as by XLA, step for step, and their derivatives."""
 
+import functools
+
 import diffrax
 import equinox as eqx
 import jax
@@ -190,7 +192,46 @@ def test_closed_loops(name):
     np.testing.assert_allclose(native.ys[-1], xla.ys[-1], atol=1e-9)
 
 
-CHAIN, FOUR_BAR = rj.problems.chain(3, "spherical"), rj.problems.four_bar(thickness=0.05)
+FOUR_BAR = rj.problems.four_bar(thickness=0.05)
+FOUR_BARS = {
+    **{
+        f"{name}{suffix}": (formulation, dict(solver=solver(), rtol=1e-6, atol=1e-6))
+        for suffix, formulation in (("", rj.NullSpace), (", relative", rj.Relative))
+        for name, solver in {
+            "Odex": rj.solvers.Odex, "Radau5": rj.solvers.Radau5, "BDF": rj.solvers.BDF,
+            "Seulex": rj.solvers.Seulex,
+        }.items()
+    },
+    **{
+        f"{solver.__name__}, index {index}": (
+            functools.partial(rj.Absolute, index=index),
+            dict(solver=solver(), rtol=1e-6, atol=1e-6),
+        )
+        for index in (1, 2, 3)
+        for solver in (rj.solvers.Radau5, rj.solvers.BDF)
+    },
+    "EnergyMomentum": (rj.NullSpace, dict(solver=rj.solvers.EnergyMomentum(), dt=1e-3)),
+    "Variational": (rj.NullSpace, dict(solver=rj.solvers.Variational(), dt=5e-4)),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def four_bar_position():
+    sol = rj.simulate(rj.NullSpace(FOUR_BAR.system), FOUR_BAR.state0, 0.2, rtol=1e-10, atol=1e-10)
+    return sol.states.position[-1]
+
+
+@pytest.mark.exhaustive(but=("Seulex",))
+@pytest.mark.parametrize("name", FOUR_BARS)
+def test_closed_loops_by_other_solvers(name, four_bar_position):
+    """Their programs have branches in loops in branches, all of which hand large arrays on."""
+    formulation, options = FOUR_BARS[name]
+    model = formulation(FOUR_BAR.system)
+    sol = rj.simulate(model, FOUR_BAR.state0, 0.2, backend="native", **options)
+    np.testing.assert_allclose(sol.states.position[-1], four_bar_position, atol=2e-5)
+
+
+CHAIN = rj.problems.chain(3, "spherical")
 FIELDS = {
     # Changes of positions and of velocities, any of which a chain can have. Loops that are not
     # quite closed are redundant to the square of the change.

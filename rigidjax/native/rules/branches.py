@@ -79,7 +79,7 @@ def _guarded_branches(em, branches, conditions, args, avals):
         with em.masked(mask if em.lanes.width > 1 else None):
             results = em.run(branch, list(args))
             merged = [
-                _merged(em, aval, old, new, condition)
+                _merged(em, aval, old, new, condition, args)
                 for aval, old, new in zip(avals, out, results, strict=True)
             ]
         end = build.block
@@ -106,13 +106,15 @@ class _Pending:
         self.aval = aval
 
 
-def _merged(em, aval, old, new, condition):
+def _merged(em, aval, old, new, condition, args):
     """A branch's result in its lanes, what there was before in the others (inside the branch)."""
     dtype = np.dtype(aval.dtype)
     if isinstance(old, _Pending):
-        mine = isinstance(new, View) and new.is_whole and not new.buffer.shared
-        if mine and new.buffer.pinned:
-            return new  # an argument, perhaps changed in place
+        whole = isinstance(new, View) and new.is_whole and not new.buffer.shared
+        # An argument, perhaps changed in place. (What an inner branch hands on may be kept too,
+        # but its address is known in this branch only.)
+        if whole and any(isinstance(x, View) and new.buffer is x.buffer for x in args):
+            return new
         out = em.memory.allocate(aval.shape, dtype)
         return em.copied(new, dtype, into=out)
     if isinstance(old, View):
