@@ -184,6 +184,11 @@ class PriorRows(eqx.Module):
     by_own: Float[Array, "B Q D"]
 
     @property
+    def count(self) -> int:
+        """Number of residuals."""
+        return self.shared.size + self.own.size
+
+    @property
     def residuals(self) -> Float[Array, " M"]:
         """All residuals: shared, then run by run."""
         return jnp.concatenate([self.shared, self.own.reshape(-1)])

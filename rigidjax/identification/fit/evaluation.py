@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
@@ -49,7 +50,7 @@ class Evaluation(eqx.Module):
         """
         size = self.shared.shape[0]
         J = np.asarray(self.jacobian)
-        return _dense(np, J[..., :size], J[..., size:])
+        return J[0] if len(J) == 1 else _dense(np, J[..., :size], J[..., size:])
 
     def with_prior(self, variance: float = 1.0) -> np.ndarray:
         """The same with the rows of the priors below them, (on the host).
@@ -57,12 +58,17 @@ class Evaluation(eqx.Module):
         **Arguments:** `variance` of a weighted residual of the data, where that is not one; those
         of a prior have one.
         """
+        of_data = self.by_components()
+        if not self.prior.count:
+            return of_data
         prior = np.sqrt(variance) * np.asarray(self.prior.by_components())
-        return np.concatenate([self.by_components(), prior])
+        return np.concatenate([of_data, prior])
 
     def by_coordinates(self) -> Float[Array, "M U"]:
         """Derivatives of all residuals by all coordinates: shared, then run by run."""
         size = self.shared.shape[0]
+        if len(self.jacobian) == 1:
+            return self.jacobian[0] @ block_diag(self.shared_chain, self.own_chain[0])
         own = jax.vmap(jnp.matmul)(self.jacobian[..., size:], self.own_chain)
         return _dense(jnp, self.jacobian[..., :size] @ self.shared_chain, own)
 

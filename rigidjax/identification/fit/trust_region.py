@@ -75,8 +75,9 @@ def reduced(jacobian: Float[Array, "M U"], residual: Float[Array, " M"]) -> Line
     """A problem with this Jacobian and residual."""
     count = jacobian.shape[1]
     R = triangular_factor(jnp.concatenate([jacobian, residual[:, None]], axis=1))
-    size = jnp.sqrt(jnp.sum(jacobian * jacobian, axis=0))
-    return LinearProblem(R[:count, :count], R[:count, count], R[count, count], size)
+    factor = R[:count, :count]
+    size = jnp.sqrt(jnp.sum(factor * factor, axis=0))
+    return LinearProblem(factor, R[:count, count], R[count, count], size)
 
 
 class AbstractRegion(eqx.Module):

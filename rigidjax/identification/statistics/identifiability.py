@@ -85,6 +85,8 @@ def judge(
     """
     reach, chosen = of.reach(starts), of.chosen
     part = of.part(chosen)
+    # Columns of the triangular factor have the same norms and products, and are short.
+    jacobian = np.asarray(np.linalg.qr(jacobian, mode="r"))
     spectrum = Spectrum(jacobian[:, chosen], tolerance, reach[chosen], variance)
     undetermined, messages = describe(spectrum, part)
     if not messages:
