@@ -20,7 +20,7 @@ from .builder import I64, Builder, int64
 from .emitter import Emitter
 from .frame import Frame
 from .lanes import POINTER, Lanes
-from .machine import Code, is_long, usual_width, widest
+from .machine import Code, Effort, effort, usual_width, widest
 from .members import argument, store
 from .memory import Memory
 from .refill import Parts, Refilled, _KnownTurns, parted
@@ -71,8 +71,7 @@ class Kernel:
             if near <= FIRST_CACHE:
                 break
         self.is_refilled = parts is not None
-        fast = signature.once or is_long(self.text, signature.is_batch)
-        self.code = _code(self.text, fast)
+        self.code = _code(self.text, effort(self.text, signature.is_batch, signature.once))
         self.name = f"rigidjax_{self.code.name}"
 
     def _widths(self) -> list[int]:
@@ -95,15 +94,15 @@ class Kernel:
         return str(module), of_all - memory.tables
 
 
-_codes: dict[tuple[str, bool], Code] = {}
+_codes: dict[tuple[str, Effort], Code] = {}
 
 
-def _code(text: str, fast: bool) -> Code:
+def _code(text: str, worth: Effort) -> Code:
     """Machine code of a module, known to XLA by a name that is the same in every process.
 
     So JAX's cache of compiled programs finds those that call it.
     """
-    key = text, fast
+    key = text, worth
     if key not in _codes:
         code = Code(*key)
         function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
@@ -9,28 +10,43 @@ from . import disk
 
 _LOCK = threading.Lock()
 # Lines of a module up to which it gets LLVM's level 1, without which loops over tables take up to
-# five times as long to run (`Odex`); level 2 takes longer and makes no faster code.
-SHORT = 25_000
+# five times as long to run (`Odex`); level 2 takes longer and makes no faster code. Its times grow
+# faster than the length: of `Radau5` on a top it takes 0.6 of 2.1 s, and gains nothing. What is
+# made for a batch runs for longer, so that it pays for more lines.
+SHORT, SHORT_BATCH = 15_000, 25_000
 # Lines from which on code is generated fast rather than well (of 130,000 lines 0.6 s in the place
-# of 3.8, and 2.5 times the time of a run); what is made for a batch runs for longer, so that it
-# pays for more lines.
+# of 3.8, and 2.5 times the time of a run).
 LONG, LONG_BATCH = 75_000, 200_000
-# The passes of longer modules: those of level 1 take times that grow faster than the length. Before
-# code that is generated fast, to combine instructions takes as long as to generate it.
-_PASSES = (
+
+
+class Effort(NamedTuple):
+    """What LLVM does: its passes (those of level 1 if there are none), and its level for code."""
+
+    passes: tuple[str, ...] = ()
+    level: int = 2
+
+
+# Before code that is generated fast, to combine instructions takes as long as to generate it; of
+# a batch of tops with `Radau5` it takes 1 of 4 s, and a tenth of the time of a run.
+_LEAST, _LITTLE = Effort(("simplify_cfg",), 0), Effort(("sroa", "simplify_cfg"))
+_LITTLE_BATCH = Effort((
     "sroa", "instruction_combine", "simplify_cfg", "mem_copy_opt", "dead_store_elimination",
     "instruction_combine",
-)  # fmt: skip
-_FAST_PASSES = ("simplify_cfg",)
+))  # fmt: skip
 # Part of the name of code on disk: to be changed with what `Code` does.
 _VERSION = "8"
 # Architectures that PTX is written for.
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
 
-def is_long(text: str, batch: bool) -> bool:
-    """Whether a module is too long for good code; more of it pays for a batch."""
-    return text.count("\n") > (LONG_BATCH if batch else LONG)
+def effort(text: str, batch: bool = False, once: bool = False) -> Effort:
+    """What a module is worth: less if it is long, is no `batch`, or runs `once`."""
+    lines = text.count("\n")
+    if once or lines > (LONG_BATCH if batch else LONG):
+        return _LEAST
+    if lines <= (SHORT_BATCH if batch else SHORT):
+        return Effort()
+    return _LITTLE_BATCH if batch else _LITTLE
 
 
 @functools.cache
@@ -69,15 +85,12 @@ def _target_machine(level: int):
 
 
 class Code:
-    """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`).
+    """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`)."""
 
-    `fast` leaves out what makes good code (see `is_long`).
-    """
-
-    def __init__(self, text: str, fast: bool = False):
-        self.text, self._is_fast = text, fast
-        self._passes = _FAST_PASSES if fast else _passes(text)
-        self.name = disk.digest(text, _version(), *processor(), _VERSION, *self._passes)
+    def __init__(self, text: str, effort: Effort = Effort()):
+        self.text, self._effort = text, effort
+        how = *effort.passes, str(effort.level)
+        self.name = disk.digest(text, _version(), *processor(), _VERSION, *how)
         machine_code = disk.read(self.name)
         # LLVM's passes share state of the process.
         with _LOCK:
@@ -103,23 +116,18 @@ class Code:
             return str(self._passed(self._machine()))
 
     def _machine(self):
-        return _target_machine(0 if self._is_fast else 2)
+        return _target_machine(self._effort.level)
 
     def _compiled(self):
         machine = self._machine()
         return machine.emit_object(self._passed(machine))
 
     def _passed(self, machine):
-        return _passed(self.text, machine, self._passes)
+        return _passed(self.text, machine, self._effort.passes)
 
 
 def _version():
     return ".".join(map(str, llvm.llvm_version_info))
-
-
-def _passes(text):
-    """LLVM's passes for good code of a module; none for those of level 1."""
-    return _PASSES if text.count("\n") > SHORT else ()
 
 
 def _passed(text, machine, names):
@@ -145,7 +153,7 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
     """
     if architecture not in GPUS:
         raise ValueError(f"`architecture` must be one of {', '.join(GPUS)}; got {architecture!r}.")
-    passes = _passes(text)
+    passes = effort(text, batch=True).passes
     name = disk.digest(text, _version(), architecture, _VERSION, *passes)
     kept = disk.read(name)
     if kept is not None:
