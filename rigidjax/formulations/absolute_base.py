@@ -16,7 +16,7 @@ from ..gather_scatter import each
 from ..mechanics import has_joints
 from ..mechanics.constraints import project_twists
 from ..mechanics.dynamics import constrained_accelerations
-from ..mechanics.mechanics import Twists
+from ..mechanics.twists import Twists
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled

@@ -22,9 +22,10 @@ from ..mechanics import System, gathered, mechanics_of, system_of
 from ..mechanics.attachment import Placements, Poses
 from ..mechanics.constraints import pose_correction
 from ..mechanics.gaps import gaps
-from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.reactions import ConstraintReaction, Reaction, multipliers, reactions
+from ..mechanics.twists import Twists
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product

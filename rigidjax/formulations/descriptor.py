@@ -20,8 +20,8 @@ from jaxtyping import Array, Float
 from ..cross_product import cross
 from ..joints.base import replaced
 from ..linalg import block_diagonal
-from ..mechanics.mechanics import Twists
 from ..mechanics.pseudo_inverses import ConstrainedEquations
+from ..mechanics.twists import Twists
 from ..rotations.so3 import skew
 from .compiled import compiled
 from .redundancy import idle_projector
@@ -83,7 +83,7 @@ class Descriptor(eqx.Module):
         poses = mechanics.poses(x, model.matrices(a, None), angles)
         twists = Twists(x_dot, jax.vmap(model.rotation.angular_velocity)(a, a_dot))
         count = model.num_multipliers - self.num_slips
-        return jnp.pad(mechanics.slips(t, poses, twists), (count, 0))
+        return jnp.pad(mechanics.others.slips(t, poses, twists), (count, 0))
 
     def constraint_bias(self, t, q, v, angles) -> Float[Array, " m"]:
         r"""$\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""

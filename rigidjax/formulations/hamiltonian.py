@@ -10,8 +10,9 @@ from ..annotations import Args
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_system, has_joints
-from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
+from ..mechanics.twists import Twists
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from .base import AbstractFormulation

@@ -16,8 +16,9 @@ from ..linalg import one_by_one
 from ..mechanics.attachment import Poses
 from ..mechanics.constraints import loop_gradient
 from ..mechanics.gaps import alignments, by_joint
-from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.trees import null_space, owners, rate_lengths
+from ..mechanics.twists import Twists
 from ..native.backend import by_kernel
 from ..rotations.euler_map import euler_map
 from ..state import State

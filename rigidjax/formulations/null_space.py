@@ -14,10 +14,11 @@ from ..joints.base import replaced
 from ..mechanics import System, check_system, has_joints
 from ..mechanics.attachment import Placements, Poses
 from ..mechanics.dynamics import body_accelerations, consistent_rates, motion
-from ..mechanics.mechanics import Motion, SystemMechanics
+from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.reactions import rotors
 from ..mechanics.trees import free_bodies, rows_of_free, tree_rates, tree_twists
+from ..mechanics.twists import Motion
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
 from .charts import Unknowns, constant_chart, join_chart, split_chart

@@ -12,9 +12,10 @@ from ..mechanics import System, check_system
 from ..mechanics.attachment import Poses
 from ..mechanics.constraints import factor_loops, regular_inertias
 from ..mechanics.forward_kinematics import plain_counts, tree_poses, turning_bodies
-from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.trees import free_bodies, in_order, tree_joints
+from ..mechanics.twists import Twists
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.euler_map import euler_map
 from ..rotations.spurrier_klumpp import spurrier_klumpp

@@ -13,9 +13,10 @@ from ..formulations.joint_checks import TOLERANCE, violations
 from ..mechanics import System, has_joints
 from ..mechanics.attachment import Poses
 from ..mechanics.constraints import LoopGradient, loop_gradient, pose_correction
-from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.pseudo_inverses import pseudo_inverse
 from ..mechanics.trees import spread, tree_rates, tree_twists
+from ..mechanics.twists import Twists
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State

@@ -21,7 +21,7 @@ from ..sums import short_sum
 from .attachment import Placement, Poses
 from .bias_accelerations import own_accelerations
 from .elimination import invert
-from .mechanics import Motion, SystemMechanics
+from .mechanics import SystemMechanics
 from .topology import GROUND
 from .trees import (
     centres,
@@ -34,6 +34,7 @@ from .trees import (
     tree_joints,
     twists_of,
 )
+from .twists import Motion
 
 
 class _Body(NamedTuple):

@@ -14,7 +14,7 @@ from ..joints import Relative
 from ..joints.base import moved
 from ..rotations.matrix import to_body, to_space
 from .attachment import JointGroup, Placement, Poses
-from .mechanics import SystemMechanics, Twists
+from .mechanics import SystemMechanics
 from .trees import (
     along_paths,
     first_rate,
@@ -25,6 +25,7 @@ from .trees import (
     rates_of,
     tree_joints,
 )
+from .twists import Twists
 
 
 def own_accelerations(

@@ -23,7 +23,7 @@ from .elimination import Factors, invert
 from .inverses import solve
 from .joint_gradients import JointGradients, joint_gradients
 from .loop_blocks import loop_blocks
-from .mechanics import SystemMechanics, Twists
+from .mechanics import SystemMechanics
 from .pseudo_inverses import CUTOFF, Blocks, ConstrainedEquations, pseudo_inverse
 from .trees import (
     Screws,
@@ -35,6 +35,7 @@ from .trees import (
     screws,
     spread,
 )
+from .twists import Twists
 
 # Constraints of trees up to which a dense matrix is faster than elimination.
 _DENSE_LIMIT = 48

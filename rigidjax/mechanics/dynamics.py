@@ -25,7 +25,7 @@ from .constraints import (
     tree_constraints,
 )
 from .inverses import solve
-from .mechanics import Motion, SystemMechanics, Twists
+from .mechanics import SystemMechanics
 from .system import System
 from .trees import (
     Screws,
@@ -39,6 +39,7 @@ from .trees import (
     tree_twists,
     twists_of,
 )
+from .twists import Motion, Twists
 
 # Minimal velocities up to which a dense mass matrix is faster (16 ball joints or 48 hinges).
 DENSE_LIMIT = 48

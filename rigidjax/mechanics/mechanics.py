@@ -13,7 +13,7 @@ from ..bodies.euler_equations import angular_momentum, euler_equations, solve_in
 from ..cross_product import cross
 from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
 from ..gather_scatter import each, take
-from ..joints import AbstractJoint, Configuration
+from ..joints import AbstractJoint
 from ..joints.base import replaced, wrapped
 from ..quotient import quotient
 from ..rotations.euler_map import euler_map
@@ -23,22 +23,8 @@ from .attachment import JointGroup, Placement, Placements, Poses
 from .force_groups import ForceGroup
 from .lengths import characteristic_lengths
 from .numbers import Numbers, grouped_forces, numbers_of
-
-
-class Twists(eqx.Module):
-    r"""Velocities of all centres of mass, (L, 3) m/s, space components, and angular velocities,
-    (L, 3) rad/s, body components."""
-
-    linear: Float[Array, "L 3"]
-    angular: Float[Array, "L 3"]
-
-
-class Motion(eqx.Module):
-    r"""Consistent minimal velocities (f,), the twists of the bodies, and $\dot\nu$ (f,)."""
-
-    rates: Float[Array, " f"]
-    twists: Twists
-    derivatives: Float[Array, " f"]
+from .other_constraints import OtherConstraints
+from .twists import Twists
 
 
 class SystemMechanics(eqx.Module):
@@ -213,67 +199,12 @@ class SystemMechanics(eqx.Module):
             for group, place in self._chosen(places, loops_only)
         ]
         free = jnp.zeros(self.num_velocity_constraints, self.masses.dtype)
-        return jnp.concatenate([*parts, *self._others(t, places), free])
+        return jnp.concatenate([*parts, *self.others.values(t, places), free])
 
-    def _others(self, t, places: Placements) -> list[Float[Array, " m"]]:
-        """Values of the constraints on positions that are no joint."""
-        system = self.system
-        if not system.position_constraints:
-            return []
-        t = jnp.asarray(t, self.masses.dtype)
-        names = {name for one in system.position_constraints for name in one.joint_names()}
-        found = self.coordinates(places, t)
-        joints = enumerate(system.joints)
-        coordinates = {joint.name: found[j] for j, joint in joints if joint.name in names}
-        at = Configuration(self._named_poses(places.poses), coordinates)
-        return [one.value(t, at).astype(self.masses.dtype) for one in system.position_constraints]
-
-    def _named_poses(self, poses: Poses) -> dict[str, tuple[Array, Array]]:
-        """Poses of all bodies, and of the frames that constraints see, by their names."""
-        found = self._by_body(poses.positions, poses.rotations)
-        return found | {frame.name: frame.at(*found[frame.body]) for frame in self._seen()}
-
-    def _named_twists(self, poses: Poses, twists: Twists) -> dict[str, tuple[Array, Array]]:
-        """The same of twists."""
-        found, R = self._by_body(twists.linear, twists.angular), poses.rotations
-        rows = {body.name: i for i, body in enumerate(self.system.bodies)}
-        frames = [(frame, frame.body) for frame in self._seen()]
-        return found | {f.name: f.twist(R[rows[body]], *found[body]) for f, body in frames}
-
-    def _by_body(self, first, second):
-        return {body.name: (first[i], second[i]) for i, body in enumerate(self.system.bodies)}
-
-    def _seen(self):
-        """Frames that constraints see."""
-        names = {name for one in self.system.constraints for name in one.body_names()}
-        return [frame for frame in self.system.frames if frame.name in names]
-
-    def slips(self, t, poses: Poses, twists: Twists) -> Float[Array, " k"]:
-        """Values of the constraints on velocities alone."""
-        t = jnp.asarray(t, self.masses.dtype)
-        at, moving = self._named_poses(poses), self._named_twists(poses, twists)
-        rates = [one.rate(t, at, moving) for one in self.system.velocity_constraints]
-        return jnp.concatenate([jnp.zeros(0), *rates]).astype(self.masses.dtype)
-
-    def _other_rates(self, t, places: Placements, twists: Twists) -> Float[Array, " m"]:
-        """Rates of the constraints that are no joint."""
-
-        def values(t, poses):
-            return jnp.concatenate(self._others(t, self.place(poses)))
-
-        t = jnp.asarray(t, self.masses.dtype)
-        slips = self.slips(t, places.poses, twists)
-        if not self.system.position_constraints:
-            return slips
-        return jnp.concatenate([self.bias(values, t, places.poses, twists)[1], slips])
-
-    def other_jacobian(self, t, places: Placements) -> Float[Array, "m L 6"]:
-        """Gradients of the constraints that are no joint on the twists of all bodies."""
-
-        def rate(w):
-            return self._other_rates(t, places, Twists(w[:, :3], w[:, 3:]))
-
-        return jax.jacrev(rate)(jnp.zeros((self.num_bodies, 6), self.masses.dtype))
+    @property
+    def others(self) -> OtherConstraints:
+        """The constraints that are no joint."""
+        return OtherConstraints(self)
 
     def constraint_rate(self, t, places, twists: Twists, loops_only=False) -> Float[Array, " m"]:
         """Rates of the constraints in the order of `constraint`."""
@@ -286,7 +217,7 @@ class SystemMechanics(eqx.Module):
             for group, place in self._chosen(places, loops_only)
         ]
         if self.system.constraints:
-            parts.append(self._other_rates(t, places, twists))
+            parts.append(self.others.rates(t, places, twists))
         return jnp.concatenate([jnp.zeros(0, self.masses.dtype), *parts])
 
     def constraint_jacobian(self, t, places, trees_only=False) -> Float[Array, "m L 6"]:
@@ -304,7 +235,7 @@ class SystemMechanics(eqx.Module):
             block = block.at[k, :, np.array(group.children)].set(on_child, unique_indices=True)
             blocks.append(block[:, :, :-1].reshape(n * m, self.num_bodies, 6))
         if self.system.constraints and not trees_only:
-            blocks.append(self.other_jacobian(t, places))
+            blocks.append(self.others.jacobian(t, places))
         return jnp.concatenate([jnp.zeros((0, self.num_bodies, 6), self.masses.dtype), *blocks])
 
     def by_group(self, values: Float[Array, " m"]) -> list[Float[Array, "n m"]]:

@@ -14,9 +14,10 @@ from .attachment import Poses
 from .bias_accelerations import joint_bias
 from .constraints import loop_gradient, tree_constraints
 from .inverses import inverse_root
-from .mechanics import SystemMechanics, Twists
+from .mechanics import SystemMechanics
 from .pseudo_inverses import CUTOFF
 from .trees import first_rate, generalised_forces, tree_rates
+from .twists import Twists
 
 
 class Reaction(eqx.Module):
@@ -164,7 +165,7 @@ def _other_reactions(mechanics: SystemMechanics, t, places, lam) -> dict[str, An
         return out
     index = {body.name: i for i, body in enumerate(system.bodies)}
     joined, of = system.joined_bodies, system.body_of
-    G, R = mechanics.other_jacobian(t, places), places.poses.rotations
+    G, R = mechanics.others.jacobian(t, places), places.poses.rotations
     start = 0
     for one in system.constraints:
         rows = slice(start, start + one.num_constraints)

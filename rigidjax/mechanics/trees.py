@@ -21,9 +21,10 @@ from ..rotations.matrix import product, to_body, to_space
 from ..sums import short_sum
 from .attachment import JointGroup, Placement, Poses
 from .topology import GROUND
+from .twists import Twists
 
 if TYPE_CHECKING:
-    from .mechanics import SystemMechanics, Twists
+    from .mechanics import SystemMechanics
 
 # Bodies up to which sums along paths are products with a matrix; more are added by doubling.
 _MATRIX_LIMIT = 16
@@ -217,20 +218,16 @@ def rate_lengths(mechanics: "SystemMechanics") -> Float[Array, " f"]:
 # From minimal velocities to twists and back.
 
 
-def twists_of(poses: Poses, at, motions: Float[Array, "L 6"]) -> "Twists":
+def twists_of(poses: Poses, at, motions: Float[Array, "L 6"]) -> Twists:
     """Twists of the bodies from their motions about the points `at`."""
-    from .mechanics import Twists
-
     x, R = poses.positions[:-1], poses.rotations[:-1]
     linear = motions[:, :3] + jax.vmap(cross)(motions[:, 3:], x - at)
     return Twists(linear, jax.vmap(to_body)(R, motions[:, 3:]))
 
 
-def tree_twists(mechanics: "SystemMechanics", t, poses: Poses, places, nu) -> "Twists":
+def tree_twists(mechanics: "SystemMechanics", t, poses: Poses, places, nu) -> Twists:
     """Twists of all bodies from the minimal velocities of the trees."""
     if mechanics.is_free:
-        from .mechanics import Twists
-
         rows = free_rates(mechanics, nu)
         return Twists(rows[:, :3], rows[:, 3:])
     at = centres(mechanics, poses)
@@ -256,7 +253,7 @@ def null_space(mechanics: "SystemMechanics", poses: Poses, places) -> Float[Arra
     return jax.vmap(lambda nu: spread(mechanics, poses, moving, nu), out_axes=2)(unit)
 
 
-def tree_rates(mechanics: "SystemMechanics", t, places, twists: "Twists", bias=None):
+def tree_rates(mechanics: "SystemMechanics", t, places, twists: Twists, bias=None):
     r"""Minimal velocities of the trees nearest to the twists, joint by joint, (f,).
 
     With `bias` (see `bias.joint_bias`): derivatives of minimal velocities, from those of twists.
@@ -380,7 +377,7 @@ def loop_jacobian(mechanics: "SystemMechanics", t, places, moving: Screws) -> Fl
             part = whole.at[own, one, around[:, None]].set(part, unique_indices=True)
         rows.append(part.reshape(n * m, -1))
     if mechanics.system.constraints:
-        G = mechanics.other_jacobian(t, places)
+        G = mechanics.others.jacobian(t, places)
         rows.append(
             jax.vmap(lambda row: generalised_forces(mechanics, places.poses, moving, row))(G)
         )

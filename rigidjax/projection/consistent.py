@@ -11,7 +11,8 @@ from ..checks import ArrayInput, checked_with_derivatives, is_traced
 from ..mechanics import System
 from ..mechanics.constraints import mass_metric, project_twists
 from ..mechanics.gaps import by_joint, closing, gaps
-from ..mechanics.mechanics import SystemMechanics, Twists
+from ..mechanics.mechanics import SystemMechanics
+from ..mechanics.twists import Twists
 from ..native.backend import by_kernel
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply

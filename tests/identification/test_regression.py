@@ -13,8 +13,9 @@ import rigidjax as rj
 from rigidjax import identification as ident
 from rigidjax.mechanics.dynamics import motion
 from rigidjax.mechanics.forward_kinematics import tree_poses
-from rigidjax.mechanics.mechanics import SystemMechanics, Twists
+from rigidjax.mechanics.mechanics import SystemMechanics
 from rigidjax.mechanics.trees import tree_rates
+from rigidjax.mechanics.twists import Twists
 
 # The matrix.
 

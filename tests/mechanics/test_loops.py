@@ -13,8 +13,9 @@ from formulations.cases import error, round_off
 import rigidjax as rj
 from rigidjax.mechanics.constraints import _DENSE_LIMIT as DENSE_TREES, flat, loop_gradient
 from rigidjax.mechanics.loop_blocks import loop_blocks
-from rigidjax.mechanics.mechanics import SystemMechanics, Twists
+from rigidjax.mechanics.mechanics import SystemMechanics
 from rigidjax.mechanics.trees import spread
+from rigidjax.mechanics.twists import Twists
 
 FAST = {"xla_backend_optimization_level": 0}
 ZERO = jnp.zeros(())

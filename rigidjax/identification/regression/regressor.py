@@ -16,8 +16,9 @@ from ...mechanics import System
 from ...mechanics.attachment import Poses
 from ...mechanics.dynamics import body_accelerations
 from ...mechanics.forward_kinematics import rate_labels
-from ...mechanics.mechanics import SystemMechanics, Twists
+from ...mechanics.mechanics import SystemMechanics
 from ...mechanics.trees import null_space, tree_rates, tree_twists
+from ...mechanics.twists import Twists
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
 from ...state import State

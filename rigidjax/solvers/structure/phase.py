@@ -10,7 +10,8 @@ from ...annotations import Scalar
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics.attachment import Poses
 from ...mechanics.constraints import project_twists
-from ...mechanics.mechanics import SystemMechanics, Twists
+from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.twists import Twists
 from ...rotations import Directors
 from ...rotations.euler_map import euler_map
 from ...rotations.quaternion import Quaternion

@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 from ....bodies.inertia import inertia_tensor
 from ....mechanics.constraints import flat, smallest_change
 from ....mechanics.dynamics import constrained_accelerations
-from ....mechanics.mechanics import SystemMechanics, Twists
+from ....mechanics.mechanics import SystemMechanics
 from ....mechanics.reactions import idle_multipliers
+from ....mechanics.twists import Twists
 from ....rotations.euler_map import euler_map
 from ..sizes import extents
 
