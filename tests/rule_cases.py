@@ -1,10 +1,14 @@
-"""Arguments and functions of the rules' tests, by families of primitives."""
+"""Arguments and functions of the rules' tests, by families of primitives, and the comparison."""
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy import special
 
+from rigidjax import native
 from rigidjax.native.analysis import inner_jaxprs
+
+EPS = float(np.finfo(np.float64).eps)
 
 X = jnp.array([1.0, 2.0, -3.0])
 Y = jnp.array([0.3, 0.2, 4.0])
@@ -68,3 +72,23 @@ def equations(jaxpr):
         yield equation
         for inner in inner_jaxprs(equation):
             yield from equations(inner)
+
+
+def compare(function, *args, tolerance=50 * EPS, batch=7):
+    """The kernel equals XLA for one member, and for a batch that is no multiple of the lanes."""
+    kernel = native.jit(function)
+    assert kernel.why_not(*args) == []
+    check(jax.jit(kernel)(*args), function(*args), tolerance)
+    many = [jnp.stack([scaled(x, 1 + 0.1 * k) for k in range(batch)]) for x in args]
+    check(jax.jit(jax.vmap(kernel))(*many), jax.vmap(function)(*many), tolerance)
+
+
+def scaled(x, factor):
+    return x * factor if jnp.issubdtype(x.dtype, jnp.inexact) else x
+
+
+def check(actual, expected, tolerance):
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)

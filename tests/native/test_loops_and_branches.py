@@ -1,0 +1,125 @@
+"""Loops and branches in kernels against XLA: who owns which memory, and which members wait."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import pytest
+from rule_cases import X, Y, check, compare
+
+from rigidjax import native
+from rigidjax.native.kernel import Kernel, Signature
+
+
+def test_loops_run_as_long_as_each_member_needs():
+    def function(x, count):
+        def turn(carry):
+            k, x, history = carry
+            return k + 1, x * 1.1 + jnp.sin(x), history.at[k % 100].set(x)
+
+        start = 0, x, jnp.zeros((100, 3))
+        return jax.lax.while_loop(lambda carry: carry[0] < count, turn, start)
+
+    counts = jnp.array([3, 250, 0, 7, 41, 1, 90])
+    points = jnp.stack([X * k for k in range(1, 8)])
+    kernel = native.jit(function)
+    actual = jax.jit(jax.vmap(kernel))(points, counts)
+    check(actual, jax.vmap(function)(points, counts), 1e-12)
+
+
+def nested(x, inner, same=False):
+    """Tables of 600 numbers that a loop within a loop writes; they start from the `same` one."""
+
+    def write(j, carry):
+        k, a, b = carry
+        at = (7 * k + j) % 600
+        seen = a[at]
+        return k, a.at[at].set(seen + x), b.at[at].set(seen + 1.0)
+
+    def turn(carry):
+        k = carry[0]
+        if inner == "scan":
+            carry = jax.lax.fori_loop(0, 5, write, carry)
+        else:
+            step = lambda c: (c[0] + 1, write(*c))  # noqa: E731
+            carry = jax.lax.while_loop(lambda c: c[0] < x * k, step, (0, carry))[1]
+        return k + 1, *carry[1:]
+
+    first = jnp.linspace(0.0, 1.0, 600) * x
+    start = 1, first, first if same else jnp.sin(first)
+    return jax.lax.while_loop(lambda c: c[0] < 9 * x, turn, start)[1:]
+
+
+@pytest.mark.parametrize("inner", ["while", "scan"])
+def test_loops_within_loops_change_tables_in_place(inner):
+    """A table is copied for nobody but a variable that starts from the same one as another."""
+    x = jnp.array(1.3)
+    for same in (False, True):
+        function = functools.partial(nested, inner=inner, same=same)
+        compare(function, x)
+        text = Kernel(jax.make_jaxpr(function)(x), Signature((False,), False)).text
+        # One of them makes the first table.
+        assert text.count('call void @"llvm.memcpy') == 1 + same
+
+
+def test_scans_and_branches():
+    def function(x, y):
+        def turn(carry, row):
+            carry = jax.lax.cond(row[0] > carry[0], lambda c: jnp.sin(c) + row, jnp.cos, carry)
+            return carry, carry.sum()
+
+        rows = jnp.sin(jnp.arange(900.0)).reshape(300, 3) * y
+        short = jax.lax.scan(turn, x, rows[:4], reverse=True)
+        return (
+            short,
+            jax.lax.scan(turn, x, rows),
+            jax.lax.switch(
+                jnp.int32(x[0] > 1.2) + jnp.int32(x[0] > 1.4),
+                [lambda v: v, lambda v: v * 2, lambda v: v - 1],
+                x,
+            ),
+        )
+
+    compare(function, X, Y, tolerance=1e-12)
+
+
+def test_scans_of_large_and_small_variables():
+    def function(x):
+        def turn(carry, k):
+            count, history, total = carry
+            history = history.at[k % 100].add(total) * 0.5
+            return (count + 1, history, jnp.sin(total) + x), history[3]
+
+        return jax.lax.scan(turn, (0, jnp.zeros((100, 3)), x), jnp.arange(150))
+
+    compare(function, X, tolerance=1e-12)
+
+
+@pytest.mark.parametrize("taken", [0, 1], ids=["none", "some"])
+def test_branches_that_change_an_argument_or_not(taken):
+    """Where no lane takes the branch that changes it, and it is read again afterwards."""
+
+    def function(big, flag):
+        changed = jax.lax.cond(flag > 0, lambda y: y.at[3].set(7.0), lambda y: y, big)
+        table = jnp.linspace(0.0, 1.0, 300)
+        other = jax.lax.cond(flag > 0, lambda y: 2 * y, lambda y: table, big)
+        return changed, other, big.sum()
+
+    big = jnp.arange(5.0)[:, None] + jnp.linspace(0.0, 1.0, 300)
+    flags = taken * jnp.array([1, 0, 0, 1, 0])
+    found = jax.jit(jax.vmap(native.jit(function)))(big, flags)
+    check(found, jax.vmap(function)(big, flags), 1e-13)
+
+
+@pytest.mark.parametrize("flag", range(4))
+def test_branches_in_branches_hand_arrays_on(flag):
+    """What the inner branch gives lies in memory that is known in the outer branch only."""
+
+    def inner(y, flag):
+        return jax.lax.cond(flag > 1, jnp.cumsum, lambda y: y, jnp.sin(y))
+
+    def function(big, flag):
+        big = jax.lax.cond(flag % 2 > 0, lambda y, flag: 2 * y, inner, big, flag)
+        return big, big[::-1].cumsum()
+
+    compare(function, jnp.linspace(0.0, 1.0, 300), jnp.array(flag), tolerance=1e-13)
