@@ -58,69 +58,62 @@ def is_recordable(kwargs: Tree) -> bool:
     )
 
 
-def recorded(
-    kwargs: Tree,
-    segment: int,
-    state_of: Callable[[PyTree, PyTree], PyTree],
-    moves: bool,
-    row_of: Callable[[Time, Y, DenseInfo], Array] | None = None,
-) -> Record:
-    """The run again, with its step boundaries and every `segment`-th state.
+class _Attempts:
+    """The loop of diffrax with what `is_recordable` leaves of it, one attempt of a step at a time.
 
-    This is the loop of diffrax with what `is_recordable` leaves of it. (That loop itself
-    can save all of this as well, but writes to its buffers at an index for each trajectory, and
-    copied one of them in every step: 7.7 ms instead of 2.7 ms for the heavy top.)
-
-    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state;
-    `state_of`, what to record, from unknowns and state of the solver before and after a step;
-    `moves`, whether to record how boundaries move; `row_of`, what to record of each step of a
-    segment (the next one writes over it), from its length, its start and its dense information.
-    **Returns:** the record.
+    A run is a dictionary: boundaries of the step and how they move, unknowns, states of solver and
+    controller, whether all went well, and how many attempts there were.
     """
-    solver, controller, terms, args, t1 = (
-        kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
-    )
-    init, C, max_steps = kwargs["init_state"], segment, kwargs["max_steps"]
-    # Where diffrax rounds the end of a step to `t1`.
-    clip_floor = t1
-    for _ in range(100):
-        clip_floor = eqxi.prevbefore(clip_floor)
 
-    size = 3 + len(delays_of(controller))
-    by_start, by_step, by_end = jnp.eye(3, size, dtype=init.tprev.dtype)
-    knots = knots_of(controller)
+    def __init__(self, kwargs: Tree, row_of: Callable[[Time, Y, DenseInfo], Array] | None):
+        self.solver, self.controller, self.terms, self.args, self.t1 = (
+            kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
+        )
+        self.init, self.max_steps = kwargs["init_state"], kwargs["max_steps"]
+        self.row_of, self.knots = row_of, knots_of(self.controller)
+        # Where diffrax rounds the end of a step to `t1`.
+        self.clip_floor = self.t1
+        for _ in range(100):
+            self.clip_floor = eqxi.prevbefore(self.clip_floor)
+        # How boundaries move with the start, the first step and the end of the run.
+        size = 3 + len(delays_of(self.controller))
+        self.by_start, self.by_step, self.by_end = jnp.eye(3, size, dtype=self.init.tprev.dtype)
 
-    def is_running(run):
-        return (run["t"] < t1) & run["ok"] & (run["tries"] < max_steps)
+    def first(self) -> Tree:
+        """A run at its start."""
+        init = self.init
+        return dict(
+            t=init.tprev, t_next=init.tnext, y=init.y, solver=init.solver_state,
+            controller=init.controller_state, ok=jnp.array(True), tries=jnp.array(0),
+            motion=self.by_start, motion_next=self.by_step,
+        )  # fmt: skip
 
-    def attempt(run):
-        t, t_next, y = run["t"], run["t_next"], run["y"]
+    def is_running(self, run: Tree) -> Array:
+        """Whether there is another attempt."""
+        return (run["t"] < self.t1) & run["ok"] & (run["tries"] < self.max_steps)
+
+    def attempt(self, run: Tree) -> tuple[Tree, Array | None]:
+        """The run after another attempt, and what is recorded of that."""
+        t1, t, t_next, y = self.t1, run["t"], run["t_next"], run["y"]
         length = t_next - t
-        y_new, error, dense, solver_state, result = solver.step(
-            terms, t, t_next, y, args, run["solver"], init.made_jump
+        y_new, error, dense, solver_state, result = self.solver.step(
+            self.terms, t, t_next, y, self.args, run["solver"], self.init.made_jump
         )
-        row = None if row_of is None else row_of(length, y, dense)
+        row = None if self.row_of is None else self.row_of(length, y, dense)
         error = jax.tree.map(lambda x: jnp.where(jnp.isnan(x), jnp.inf, x), error)
-        keep, t, t_next, _, controller_state, outcome = controller.adapt_step_size(
-            t, t_next, y, y_new, args, error, solver.error_order(terms), run["controller"]
+        order = self.solver.error_order(self.terms)
+        keep, t, t_next, _, controller_state, outcome = self.controller.adapt_step_size(
+            t, t_next, y, y_new, self.args, error, order, run["controller"]
         )
-        motion = jnp.where(keep, run["motion_next"], run["motion"])
-        # The controller's factor of the step is a constant.
-        factor = (t_next - t) / jnp.where(length > 0, length, 1.0)
-        motion_next = motion + factor * (run["motion_next"] - run["motion"])
-        if knots is not None:
-            inner = controller_state
-            if type(controller) is CountingController:
-                inner, _ = controller_state
-            motion_next = knots.motion(inner, motion)
+        motion, motion_next = self._motions(run, keep, length, t_next - t, controller_state)
         t = jnp.minimum(t, t1)
         part = jnp.where(keep, 1.0, 0.5).astype(t.dtype)
-        clips = t_next > clip_floor
+        clips = t_next > self.clip_floor
         new = dict(
             t=t,
             t_next=jnp.where(clips, jnp.where(keep, t1, t + part * (t1 - t)), t_next),
             motion=motion,
-            motion_next=jnp.where(clips, motion + part * (by_end - motion), motion_next),
+            motion_next=jnp.where(clips, motion + part * (self.by_end - motion), motion_next),
             y=_where(keep, y_new, y),
             solver=_where(keep, solver_state, run["solver"]),
             controller=controller_state,
@@ -130,10 +123,47 @@ def recorded(
         )
         return new, row
 
+    def _motions(self, run, keep, length, following, controller_state):
+        """How both boundaries of the following step move, from those of the one before."""
+        motion = jnp.where(keep, run["motion_next"], run["motion"])
+        if self.knots is not None:
+            inner = controller_state
+            if type(self.controller) is CountingController:
+                inner, _ = controller_state
+            return motion, self.knots.motion(inner, motion)
+        # The controller's factor of the step is a constant.
+        factor = following / jnp.where(length > 0, length, 1.0)
+        return motion, motion + factor * (run["motion_next"] - run["motion"])
+
+
+def recorded(
+    kwargs: Tree,
+    segment: int,
+    state_of: Callable[[PyTree, PyTree], PyTree],
+    moves: bool,
+    row_of: Callable[[Time, Y, DenseInfo], Array] | None = None,
+) -> Record:
+    """The run again, with its step boundaries and every `segment`-th state.
+
+    (The loop of diffrax itself can save all of this as well, but writes to its buffers at an index
+    for each trajectory, and copied one of them in every step: 7.7 ms instead of 2.7 ms for the
+    heavy top.)
+
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state;
+    `state_of`, what to record, from unknowns and state of the solver before and after a step;
+    `moves`, whether to record how boundaries move; `row_of`, what to record of each step of a
+    segment (the next one writes over it), from its length, its start and its dense information.
+    **Returns:** the record.
+    """
+    attempts, C = _Attempts(kwargs, row_of), segment
+    run, most = attempts.first(), attempts.max_steps
+
     def turn(val):
         k, boundaries, motions, states, rows, run = val
         none = None if rows is None else jnp.zeros_like(rows[0])
-        new, row = jax.lax.cond(is_running(run), attempt, lambda run: (run, none), run)
+        new, row = jax.lax.cond(
+            attempts.is_running(run), attempts.attempt, lambda run: (run, none), run
+        )
         if rows is not None:
             rows = put(rows, jax.lax.rem(k, C), row)
         boundaries = put(boundaries, k + 1, new["t"])
@@ -143,23 +173,19 @@ def recorded(
         states = put(states, i, state_of(_state(run), _state(new)))
         return k + 1, boundaries, motions, states, rows, new
 
-    run = dict(
-        t=init.tprev, t_next=init.tnext, y=init.y, solver=init.solver_state,
-        controller=init.controller_state, ok=jnp.array(True), tries=jnp.array(0),
-        motion=by_start, motion_next=by_step,
-    )  # fmt: skip
-    boundaries = table(max_steps + 1, init.tprev)
-    motions = table(max_steps + 1, by_start) if moves else None
-    states = table(max_steps // C + 2, state_of(*2 * [(init.y, init.solver_state)]))
+    boundaries = table(most + 1, run["t"])
+    motions = table(most + 1, run["motion"]) if moves else None
+    states = table(most // C + 2, state_of(*2 * [_state(run)]))
     rows = None
     if row_of is not None:
-        row = jax.eval_shape(lambda run: attempt(run)[1], run)
+        row = jax.eval_shape(lambda run: attempts.attempt(run)[1], run)
         rows = jax.lax.empty((C, *row.shape), row.dtype)
+    start = run["t"]
     val = jnp.array(0), boundaries, motions, states, rows, run
     count, boundaries, motions, states, rows, run = jax.lax.while_loop(
-        lambda val: eqxi.unvmap_any(is_running(val[-1])), turn, val
+        lambda val: eqxi.unvmap_any(attempts.is_running(val[-1])), turn, val
     )
-    return Record(boundaries, count, init.tprev, run["t"], motions, states, rows)
+    return Record(boundaries, count, start, run["t"], motions, states, rows)
 
 
 def table(rows: int, first: T) -> T:

@@ -38,11 +38,7 @@ def make_fit(
     chosen, samples = table.chosen, runs.num_samples
     freedom = samples - chosen.size
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
-    if not isinstance(search.loss, Squares):
-        used = np.concatenate([r[w > 0] for _, w, r in runs.by_sensor(last.residuals)])
-        variance = search.loss.variance(used, chosen.size)
-    else:
-        variance = 1.0 if runs.noise_is_known else chi_square
+    variance = _variance(runs, search, last, chi_square, chosen.size)
     resolution = float(problem.simulation.resolution(runs.ts.dtype))
     jacobian = last.with_prior(variance)
     spectrum, verdict = judge(table, first.components, jacobian, variance, resolution)
@@ -62,30 +58,18 @@ def make_fit(
     noise = estimated
     if not (noise or runs.noise_is_known):
         noise = {runs.sensors[0].name: float(np.sqrt(chi_square))}
-    models, states, sensors = [], [], []
-    of_runs, found = jax.tree.map(np.asarray, (problem.runs, minimum.leaves))
-    for b in range(problem.num_runs):
-        leaves = [jnp.asarray(leaf[b]) for leaf in found]
-        run = jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), of_runs)
-        experiment = problem.experiment(leaves, run)
-        models.append(experiment.model)
-        states.append(experiment.started(run.ts[0])[0])
-        sensors.append(experiment.sensors)
-        for p, leaf in zip(problem.parameters, leaves, strict=True):
-            reached = p.transform.bound(np.asarray(leaf))
-            if reached and (p.per_run or b == 0):
-                of_run = f" of run {runs.names[b]}" if p.per_run else ""
-                warnings.append(
-                    f"{p.name}{of_run} is at {reached}; its standard deviation is that of a "
-                    "linearisation which does not know of the bound."
-                )
+    experiments, found = _experiments(problem, minimum)
+    warnings += _at_bounds(problem, runs, found)
     iterations = np.asarray(minimum.iterations)
     return Fit(
-        model=models[0],
-        sensors=sensors[0],
-        models=tuple(models),
-        states=tuple(states),
-        sensors_by_run=tuple(sensors),
+        model=experiments[0].model,
+        sensors=experiments[0].sensors,
+        models=tuple(e.model for e in experiments),
+        states=tuple(
+            e.started(jnp.asarray(t))[0]
+            for e, t in zip(experiments, np.asarray(problem.runs.ts)[:, 0], strict=True)
+        ),
+        sensors_by_run=tuple(e.sensors for e in experiments),
         labels=estimates.labels,
         units=estimates.units,
         values=estimates.values,
@@ -109,6 +93,42 @@ def make_fit(
         offset=offset,
         cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
     )
+
+
+def _variance(runs, search, last, chi_square, count):
+    """Variance of a weighted residual, with so many parameters fitted."""
+    if isinstance(search.loss, Squares):
+        return 1.0 if runs.noise_is_known else chi_square
+    used = np.concatenate([r[w > 0] for _, w, r in runs.by_sensor(last.residuals)])
+    return search.loss.variance(used, count)
+
+
+def _experiments(problem, minimum):
+    """The experiment of every run at a minimum, and its leaves."""
+    of_runs, found = jax.tree.map(np.asarray, (problem.runs, minimum.leaves))
+    leaves = [[np.asarray(leaf[b]) for leaf in found] for b in range(problem.num_runs)]
+    return [
+        problem.experiment(
+            [jnp.asarray(leaf) for leaf in own],
+            jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), of_runs),
+        )
+        for b, own in enumerate(leaves)
+    ], leaves
+
+
+def _at_bounds(problem, runs, leaves):
+    """Parameters that have reached a bound, in words."""
+    warnings = []
+    for b, own in enumerate(leaves):
+        for p, leaf in zip(problem.parameters, own, strict=True):
+            reached = p.transform.bound(leaf)
+            if reached and (p.per_run or b == 0):
+                of_run = f" of run {runs.names[b]}" if p.per_run else ""
+                warnings.append(
+                    f"{p.name}{of_run} is at {reached}; its standard deviation is that of a "
+                    "linearisation which does not know of the bound."
+                )
+    return warnings
 
 
 def _ending(minimum, offset, search, verdict):
