@@ -41,8 +41,9 @@ def nested(x, inner, same=False):
         if inner == "scan":
             carry = jax.lax.fori_loop(0, 5, write, carry)
         else:
-            step = lambda c: (c[0] + 1, write(*c))  # noqa: E731
-            carry = jax.lax.while_loop(lambda c: c[0] < x * k, step, (0, carry))[1]
+            carry = jax.lax.while_loop(
+                lambda c: c[0] < x * k, lambda c: (c[0] + 1, write(*c)), (0, carry)
+            )[1]
         return k + 1, *carry[1:]
 
     first = jnp.linspace(0.0, 1.0, 600) * x

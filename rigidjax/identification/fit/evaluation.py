@@ -1,5 +1,6 @@
 """A problem evaluated at one set of coordinates: residuals and sensitivities of all runs."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -48,9 +49,7 @@ class Evaluation(eqx.Module):
 
         Those of the data; for priors see `with_prior`.
         """
-        size = self.shared.shape[0]
-        J = np.asarray(self.jacobian)
-        return J[0] if len(J) == 1 else _dense(np, J[..., :size], J[..., size:])
+        return _dense(np, np.asarray(self.jacobian), self.shared.shape[0])
 
     def with_prior(self, variance: float = 1.0) -> np.ndarray:
         """The same with the rows of the priors below them, (on the host).
@@ -66,20 +65,21 @@ class Evaluation(eqx.Module):
 
     def by_coordinates(self) -> Float[Array, "M U"]:
         """Derivatives of all residuals by all coordinates: shared, then run by run."""
-        size = self.shared.shape[0]
-        if len(self.jacobian) == 1:
-            return self.jacobian[0] @ block_diag(self.shared_chain, self.own_chain[0])
-        own = jax.vmap(jnp.matmul)(self.jacobian[..., size:], self.own_chain)
-        return _dense(jnp, self.jacobian[..., :size] @ self.shared_chain, own)
+        chains = jax.vmap(functools.partial(block_diag, self.shared_chain))(self.own_chain)
+        return _dense(jnp, self.jacobian @ chains, self.shared_chain.shape[1])
 
 
-def _dense(xp: Any, shared: Any, own: Any) -> Any:
-    """Rows of all runs (B, N, S), (B, N, P) with columns of the shared unknowns, then run by run.
+def _dense(xp: Any, rows: Any, shared: int) -> Any:
+    """Rows of all runs (B, N, S + P) with columns of the S `shared` unknowns, then run by run.
 
     **Arguments:** `xp`, NumPy or its like in JAX.
     """
+    if len(rows) == 1:
+        return rows[0]
+    own = rows[..., shared:]
     blocks = xp.einsum("bc,bnp->bncp", xp.eye(len(own), dtype=own.dtype), own)
-    rows = xp.concatenate([shared, blocks.reshape(*own.shape[:2], -1)], axis=-1)
+    blocks = blocks.reshape(*own.shape[:2], -1)
+    rows = xp.concatenate([rows[..., :shared], blocks], axis=-1)
     return rows.reshape(rows.shape[0] * rows.shape[1], -1)
 
 
