@@ -179,6 +179,13 @@ class Builder(_Builder):
         text = f"insertelement {_typed(vector)}, {_typed(value)}, {_typed(idx)}"
         return self.once(vector.type, text)
 
+    def splat(self, scalar: Value, width: int) -> Line:
+        """A vector of the same scalar."""
+        kind = ir.VectorType(scalar.type, width)
+        first = self.insert_element(ir.Constant(kind, ir.Undefined), scalar, int32(0))
+        both, lanes = _typed(first), f"<{width} x i32> zeroinitializer"
+        return self.once(kind, f"shufflevector {both}, {both}, {lanes}")
+
     def gep(self, ptr: Value, indices: Values, source_etype: ir.Type) -> Line:
         places = ", ".join(map(_typed, indices))
         text = f"getelementptr {_text(source_etype)}, {_typed(ptr)}, {places}"

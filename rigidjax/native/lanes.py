@@ -112,7 +112,12 @@ class Lanes:
         return out
 
     def splat(self, scalar: Value) -> Value:
-        return self.gathered([scalar] * self.width)
+        """A vector of the same scalar in each lane."""
+        return scalar if self.width == 1 else self.builder.splat(scalar, self.width)
+
+    def counted(self) -> Value:
+        """The number of each lane, int64."""
+        return ir.Constant(ir.VectorType(I64, self.width), list(range(self.width)))
 
     def phi(self, dtype: DType) -> Any:
         """A number that depends on where its block is entered from."""

@@ -354,6 +354,17 @@ class Rows:
         for lanes in self.arithmetic:
             lanes.width = 1
 
+    @contextlib.contextmanager
+    def as_lanes(self) -> Iterator[int]:
+        """Everything is of several lanes, `Memory` too, and nothing of rows; gives their number."""
+        width, self.width = self.width, 1
+        for lanes in self.arithmetic:
+            lanes.width = width
+        yield width
+        for lanes in self.arithmetic:
+            lanes.width = 1
+        self.width = width
+
     def read(self, view: View, index: Index, repeated: bool = False) -> Value:
         """The numbers from an entry on; that of the entry again and again if `repeated`."""
         address, lanes = self._address(view, index), self.memory.lanes

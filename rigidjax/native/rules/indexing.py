@@ -45,7 +45,7 @@ def _starts(em, equation, indices, first, shape, sizes):
     return out
 
 
-def _position(em, view, index):
+def position(em, view, index):
     """Number of an entry in its buffer, where the index may differ from lane to lane."""
     at, rest = np.int64(0), []
     for i, stride in zip(index, view.strides, strict=True):
@@ -61,7 +61,7 @@ def _read(em, x, index):
     """An entry whose index may differ from lane to lane (numbers of type int64)."""
     if all(is_known(i) for i in index):
         return em.entry(x, tuple(int(i) for i in index))
-    return em.memory.read_at(x, em.lanes.value(_position(em, x, index), np.int64))
+    return em.memory.read_at(x, em.lanes.value(position(em, x, index), np.int64))
 
 
 @rule("dynamic_slice")
@@ -254,7 +254,7 @@ def _written(em, x, update, starts, dtype, mask):
         return out
 
     def put(index, value):
-        at = _position(em, out, _moved(em, starts, index))
+        at = position(em, out, _moved(em, starts, index))
         em.memory.write_at(out, em.lanes.value(at, np.int64), value, mask)
 
     def together(at):

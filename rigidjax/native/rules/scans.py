@@ -11,6 +11,7 @@ from ..nests import reordered
 from .indexing import variables_of
 from .loops import divided
 from .structure import taken, taken_view
+from .turns import in_lanes
 
 
 @rule("scan")
@@ -35,7 +36,14 @@ def _scan(em: Emitter, equation, *args):
             _stacked(em, [one[k] for one in slices], aval) for k, aval in enumerate(out_avals)
         ]
         return carry + stacked
+    if not carry and length > 1 and em.row.width > 1:
+        return in_lanes(em, body, length, consts, _in_memory(em, equation, xs))
     return _ScanLoop(em, equation, consts, carry, xs).emit()
+
+
+def _in_memory(em, equation, xs):
+    dtypes = [np.dtype(v.aval.dtype) for v in equation.invars[-len(xs) :]] if xs else []
+    return [em.in_memory(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
 
 
 def _stacked(em, parts, aval):
@@ -88,15 +96,14 @@ class _ScanLoop:
     """A scan at run time; its turns are the same in all lanes."""
 
     def __init__(self, em, equation, consts, carry, xs):
-        self.em, self.p = em, equation.params
+        self.em, self.equation, self.p = em, equation, equation.params
         self.consts, self.carry, self.xs = consts, carry, xs
         self.out_avals = [var.aval for var in equation.outvars[len(carry) :]]
-        self.x_dtypes = [np.dtype(v.aval.dtype) for v in equation.invars[-len(xs) :]] if xs else []
         self.dtypes = [np.dtype(v.aval.dtype) for v in equation.outvars[: len(carry)]]
 
     def emit(self):
         em = self.em
-        xs = [em.in_memory(x, dtype) for x, dtype in zip(self.xs, self.x_dtypes, strict=True)]
+        xs = _in_memory(em, self.equation, self.xs)
         with em.kept([*self.consts, *xs]):
             return self._emit(xs)
 

@@ -10,7 +10,7 @@ from jax.lax import GatherScatterMode
 from ..analysis import rule
 from ..lanes import is_known
 from ..memory import View, row_major
-from .indexing import _clamped, _dtype, _integer, _moved, _position, _read, _shape, writable
+from .indexing import _clamped, _dtype, _integer, _moved, _read, _shape, position, writable
 from .structure import taken
 
 # Parts of an array from which on a scatter to known places is a loop: LLVM takes longer than in
@@ -225,7 +225,7 @@ def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
                 index[k] = number
         for axis, number in zip(axes, within, strict=True):
             offset[axis] = number
-        at = em.lanes.value(_position(em, out, _moved(em, start, offset)), np.int64)
+        at = em.lanes.value(position(em, out, _moved(em, start, offset)), np.int64)
         value = em.entry(updates, tuple(index))
         if combine is not None:
             value = combine(dtype, em.memory.read_at(out, at), value)
