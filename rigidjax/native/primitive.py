@@ -103,6 +103,16 @@ def _by_kernel(kernel_of, *args, closed, batched, size, mode, **_):
         if mode.strict:
             raise
         made = None
+    except Exception as error:
+        if mode.strict:
+            raise
+        # A defect of ours, which must not keep a user from results.
+        warnings.warn(
+            "A native kernel could not be made, and XLA runs the program in its place, whatever "
+            f'`sol.stats["backend"]` says. Please report this: {type(error).__name__}: {error}',
+            stacklevel=2,
+        )
+        made = None
     if made is None:
         return _by_xla(*args, closed=closed, batched=batched, size=size)
     lead = () if size is None else (size,)

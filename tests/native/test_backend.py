@@ -8,7 +8,7 @@ import pytest
 from rule_cases import equations
 
 import rigidjax as rj
-from rigidjax.native import backend, machine
+from rigidjax.native import analysis, backend, machine
 from rigidjax.native.analysis import largest_decomposition
 from rigidjax.native.backend import by_kernel
 from rigidjax.native.kernel import Kernel, Signature, _kernels
@@ -179,3 +179,26 @@ def test_exported_programs_have_no_kernels():
     np.testing.assert_allclose(written.call(omega), kernel(omega), rtol=1e-12, atol=1e-13)
     with pytest.warns(UserWarning, match="has no native kernels"):
         jax.export.export(jax.jit(lambda omega: run(omega, "native")))(omega)
+
+
+def test_a_defect_of_ours_leaves_a_run_to_xla_and_says_so(monkeypatch):
+    """What the emitter or LLVM makes of a program that it should know."""
+
+    def broken(*args):
+        raise RuntimeError("made wrong")
+
+    monkeypatch.setitem(analysis.RULES, "atan2", broken)
+    top = rj.FixedPointBody(
+        jnp.array([0.5, 0.4, 0.3]), potential=lambda R: jnp.arctan2(R[2, 2], 3.0)
+    )
+    model = rj.NullSpace(top)
+    state = rj.State(orientation=[[1.0, 0.0, 0.0, 0.0]], angular_velocity=[[1.0, 2.0, 3.0]])
+    expected = rj.simulate(model, state, 0.1, backend="xla")
+    with pytest.warns(UserWarning, match="XLA runs the program in its place.*made wrong"):
+        sol = rj.simulate(model, state, 0.1)
+    np.testing.assert_array_equal(sol.ys, expected.ys)
+    with (
+        pytest.warns(UserWarning, match="in its place"),
+        pytest.raises(RuntimeError, match="wrong"),
+    ):
+        rj.simulate(model, state, 0.1, backend="native")
