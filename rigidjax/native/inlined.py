@@ -1,4 +1,4 @@
-"""Programs without calls: what is called stands in the place of the call."""
+"""Programs without calls: what is called stands in the place of the call, and is done once."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from jax.typing import ArrayLike
 
 from .alternatives import kernel_branch
 from .analysis import RULES, expanded, is_expanded, of_complex, remains_known, scan_counts
+from .distinct import distinct
 
 # Calls of programs that take the place of the call.
 _CALLS = {
@@ -30,7 +31,8 @@ class Inlined:
         self.constants: dict[Var, ArrayLike] = {}
         self.known = set(known)
         arguments = closed.jaxpr.invars
-        self.results = self._run(closed.jaxpr, closed.consts, arguments)
+        results = self._run(closed.jaxpr, closed.consts, arguments)
+        self.equations, self.results = distinct(self.equations, results)
 
     def _run(self, jaxpr, consts, args):
         env = dict(zip(jaxpr.invars, args, strict=True))
