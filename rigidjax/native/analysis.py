@@ -34,6 +34,9 @@ REAL_ONLY = frozenset(
     "scatter-min sort svd cholesky".split()
 )
 
+# Folders whose code is not where something comes from.
+_NOBODYS = ("/jax/", "/equinox/", "/rigidjax/native/")
+
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 
@@ -60,27 +63,30 @@ def remains_known(aval: ShapedArray) -> bool:
 
 def why_not(closed: ClosedJaxpr) -> list[str]:
     """What keeps a program from being a kernel: primitives, types, and where they come from."""
-    return list(dict.fromkeys(_obstacles(closed.jaxpr)))
+    arguments = (f"an argument of type {a.dtype}" for a in closed.in_avals if not _is_number(a))
+    return list(dict.fromkeys([*arguments, *_obstacles(closed.jaxpr)]))
 
 
-def _obstacles(jaxpr: Jaxpr, within: tuple = ()) -> Iterator[str]:
+def _obstacles(jaxpr: Jaxpr, within: tuple = (), caller: str = "") -> Iterator[str]:
     for equation in jaxpr.eqns:
         name = equation.primitive.name
+        # JAX's own functions do not know who called them.
+        place = place_of(equation) or caller
         other = _other_type(equation)
         if other is not None:
-            yield f"`{name}` of type {other} {place_of(equation)}".strip()
+            yield f"`{name}` of type {other} {place}".strip()
         elif name in RULES:
             for inner in inner_jaxprs(equation):
-                yield from _obstacles(inner, within)
+                yield from _obstacles(inner, within, place)
         elif is_expanded(equation.primitive) and (name, of_complex(equation)) not in within:
             try:
                 inner = expanded(equation).jaxpr
             except NoRule as form:
-                yield f"{form} {place_of(equation)}".strip()
+                yield f"{form} {place}".strip()
             else:
-                yield from _obstacles(inner, (*within, (name, of_complex(equation))))
+                yield from _obstacles(inner, (*within, (name, of_complex(equation))), place)
         else:
-            yield f"`{name}` {place_of(equation)}".strip()
+            yield f"`{name}` {place}".strip()
 
 
 def outside_registers(jaxpr: Jaxpr) -> int:
@@ -117,14 +123,16 @@ def _other_type(equation):
     """A type of numbers that there is no rule for, if the equation has one."""
     kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"
     for var in (*equation.invars, *equation.outvars):
-        dtype = getattr(var.aval, "dtype", None)
-        if dtype is None:
-            continue
-        # Keys of random numbers have no kind; numbers of 16 bits are floating too.
-        kind = getattr(dtype, "kind", "key")
-        if kind not in kinds or (kind == "f" and dtype.itemsize < 4):
-            return dtype
+        if hasattr(var.aval, "dtype") and not _is_number(var.aval, kinds):
+            return var.aval.dtype
     return None
+
+
+def _is_number(aval, kinds="fiubc"):
+    """Whether an array has numbers of these kinds."""
+    # Keys of random numbers have no kind; numbers of 16 bits are floating too.
+    kind = getattr(aval.dtype, "kind", "key")
+    return kind in kinds and not (kind == "f" and aval.dtype.itemsize < 4)
 
 
 def expanded(equation: Any) -> ClosedJaxpr:
@@ -158,6 +166,12 @@ def of_complex(equation: JaxprEqn) -> bool:
     return getattr(equation.invars[0].aval, "dtype", np.dtype(bool)).kind == "c"
 
 
+def has_stacked_condition(equation: JaxprEqn) -> bool:
+    """Whether an equation is a loop of `jax.vmap`, whose members end one after another."""
+    params = equation.params
+    return equation.primitive.name == "while" and params["cond_jaxpr"].out_avals[0].shape != ()
+
+
 def is_expanded(primitive: Primitive) -> bool:
     """Whether a primitive stands for JAX code: that of an expansion, or its own."""
     if primitive.name in EXPANSIONS:
@@ -172,12 +186,12 @@ def is_expanded(primitive: Primitive) -> bool:
 
 
 def place_of(equation: JaxprEqn) -> str:
-    """Where an equation comes from, in code that is neither JAX's nor Equinox's."""
+    """Where an equation comes from, in code that is not JAX's, Equinox's or of this folder."""
     frames = equation.source_info.traceback
     if frames is None:
         return ""
     for frame in frames.frames:
-        if "/jax/" not in frame.file_name and "/equinox/" not in frame.file_name:
+        if not any(folder in frame.file_name for folder in _NOBODYS):
             return f"({frame.file_name}:{frame.line_num})"
     return ""
 

@@ -24,6 +24,7 @@ from .analysis import (
     RULES,
     NoRule,
     expanded,
+    has_stacked_condition,
     inner_jaxprs,
     is_expanded,
     of_complex,
@@ -138,7 +139,7 @@ class Emitter:
     def equation(self, equation: JaxprEqn, args: list[Held]) -> list[Held]:
         """Results of one equation."""
         name = equation.primitive.name
-        if of_complex(equation):
+        if of_complex(equation) or has_stacked_condition(equation):
             return self.run(expanded(equation), args)
         if name in RULES:
             out = RULES[name](self, equation, *args)

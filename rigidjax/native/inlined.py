@@ -7,7 +7,15 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
 from .alternatives import kernel_branch
-from .analysis import RULES, expanded, is_expanded, of_complex, remains_known, scan_counts
+from .analysis import (
+    RULES,
+    expanded,
+    has_stacked_condition,
+    is_expanded,
+    of_complex,
+    remains_known,
+    scan_counts,
+)
 from .distinct import distinct
 
 # Calls of programs that take the place of the call.
@@ -85,6 +93,8 @@ class Inlined:
         branch = kernel_branch(equation.params.get("branches_platforms", ()))
         if branch is not None:
             return equation.params["branches"][branch], args[1:]
+        if has_stacked_condition(equation):
+            return expanded(equation), args
         if name not in RULES and not of_complex(equation) and is_expanded(equation.primitive):
             return expanded(equation), args
         return None

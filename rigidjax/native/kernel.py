@@ -8,6 +8,7 @@ members of the batch into lanes, runs the program and stores the results; where 
 
 import ctypes
 import dataclasses
+import threading
 
 import jax
 import numpy as np
@@ -113,15 +114,17 @@ def _code(text: str, worth: Effort) -> Code:
 
 
 _kernels: dict[tuple, Kernel] = {}
+# Threads that make the same kernel at the same time would tell XLA of it twice.
+MAKING = threading.RLock()
 
 
 def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
     """The kernel of a program, emitted at the first call."""
     key = id(closed), signature
-    if key not in _kernels:
-        made = Kernel(closed, signature)
-        _kernels[key] = made
-    return _kernels[key]
+    with MAKING:
+        if key not in _kernels:
+            _kernels[key] = Kernel(closed, signature)
+        return _kernels[key]
 
 
 @np.errstate(all="ignore")  # of what is known: infinities and NaN are numbers like others

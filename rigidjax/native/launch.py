@@ -16,7 +16,7 @@ from . import disk, gpu
 from .analysis import NoRule
 from .builder import I32, I64, int32, int64
 from .frame import Frame
-from .kernel import Signature
+from .kernel import MAKING, Signature
 from .lanes import POINTER
 from .machine import GPUS, Code
 
@@ -157,14 +157,15 @@ def launched(closed: ClosedJaxpr, signature: Signature) -> Launched | None:
     if reasons := _too_many(closed):
         raise NoRule(*reasons)
     key = id(closed), signature
-    if key not in _kernels:
-        made = Launched(closed, signature, name, cuda)
-        function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(made.handler)
-        jax.ffi.register_ffi_target(
-            made.name, jax.ffi.pycapsule(function), platform="CUDA", api_version=1
-        )
-        _kernels[key] = made
-    return _kernels[key]
+    with MAKING:
+        if key not in _kernels:
+            made = Launched(closed, signature, name, cuda)
+            function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(made.handler)
+            jax.ffi.register_ffi_target(
+                made.name, jax.ffi.pycapsule(function), platform="CUDA", api_version=1
+            )
+            _kernels[key] = made
+        return _kernels[key]
 
 
 def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int) -> str:

@@ -91,27 +91,25 @@ class View:
         """The same numbers in another shape, if that needs no copy."""
         if self.size == 0:
             return View(self.buffer, shape, row_major(shape), self.offset)
-        old = [(n, s) for n, s in zip(self.shape, self.strides, strict=True) if n != 1]
-        strides, rest = [], list(old)
+        # Neighbouring axes that are one in memory are one.
+        old: list[tuple[int, int]] = []
+        for n, stride in zip(self.shape, self.strides, strict=True):
+            if n == 1:
+                continue
+            if old and old[-1][1] == n * stride:
+                n *= old.pop()[0]
+            old.append((n, stride))
+        strides = []
         for n in reversed(shape):
             if n == 1:
                 strides.append(0)
                 continue
-            if not rest:
+            if not old or old[-1][0] % n:
                 return None
-            size, stride = rest.pop()
-            while size < n and rest:
-                outer, outer_stride = rest.pop()
-                if outer_stride != size * stride:
-                    return None
-                size *= outer
-            if size % n:
-                return None
+            size, stride = old.pop()
             strides.append(stride)
             if size != n:
-                rest.append((size // n, stride * n))
-        if rest:
-            return None
+                old.append((size // n, stride * n))
         return View(self.buffer, tuple(shape), tuple(reversed(strides)), self.offset)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from .analysis import MOVES, REGISTERS, programs_of, remains_known
+from .analysis import MOVES, REGISTERS, has_stacked_condition, programs_of, remains_known
 from .inlined import Inlined
 from .splits import Split, split_of, without
 
@@ -71,9 +71,10 @@ def _volume(equation):
 
 
 def _has_something_to_do(jaxpr: Jaxpr) -> bool:
-    """Whether a program, or one inside of it, has alternatives or computes large arrays."""
+    """Whether a program, or one inside of it, has alternatives, loops of members that end one by
+    one, or computes large arrays."""
     for equation in jaxpr.eqns:
-        if equation.primitive.name == "platform_index":
+        if equation.primitive.name == "platform_index" or has_stacked_condition(equation):
             return True
         if any(getattr(var.aval, "size", 0) > REGISTERS for var in equation.outvars):
             return True

@@ -27,6 +27,52 @@ def test_loops_run_as_long_as_each_member_needs():
     check(actual, jax.vmap(function)(points, counts), 1e-12)
 
 
+def each_until_its_own_end(limits, table):
+    """`jax.vmap` of a loop: its condition is a stack."""
+
+    def one(limit, row):
+        def turn(carry):
+            k, x, row = carry
+            return k + 1, x * 1.1 + row[k % 3], row.at[k % 3].add(limit)
+
+        return jax.lax.while_loop(lambda carry: carry[1] < limit, turn, (0, 0.1, row))
+
+    return jax.vmap(one)(limits, table)
+
+
+@pytest.mark.parametrize("count", [1, 6, 300])
+def test_members_of_a_program_have_loops_of_their_own(count):
+    limits = jnp.linspace(0.0, 5.0, count)
+    table = jnp.abs(jnp.sin(jnp.arange(3.0 * count))).reshape(count, 3) + 0.1
+    compare(each_until_its_own_end, limits, table)
+    several = 3.0 * limits[None] / jnp.arange(1, 4)[:, None], jnp.tile(table, (3, 1, 1))
+    compare(jax.vmap(each_until_its_own_end), *several, tolerance=1e-12)
+
+
+def test_members_whose_turns_are_known():
+    def function(x):
+        counts = jax.vmap(lambda q: jax.lax.while_loop(lambda c: c < q, lambda c: c + 1, 0))
+        return x * counts(jnp.arange(3))
+
+    compare(function, X)
+
+
+def test_decompositions_of_stacks():
+    """Loops of the package's own, until the last matrix is done."""
+    rows = jnp.sin(jnp.arange(27.0)).reshape(3, 3, 3)
+
+    def function(rows):
+        symmetric = rows + jnp.swapaxes(rows, 1, 2)
+        values, vectors = jnp.linalg.eigh(symmetric)
+        again = vectors @ (values[:, :, None] * jnp.swapaxes(vectors, 1, 2))
+        return (
+            *(jnp.linalg.eigvalsh(symmetric), again, jnp.linalg.matrix_rank(symmetric)),
+            *(jnp.linalg.svd(rows, compute_uv=False), jnp.linalg.pinv(rows + jnp.eye(3))),
+        )
+
+    compare(function, rows, tolerance=1e-12)
+
+
 def nested(x, inner, same=False):
     """Tables of 600 numbers that a loop within a loop writes; they start from the `same` one."""
 

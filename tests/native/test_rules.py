@@ -17,6 +17,32 @@ def test_arithmetic(name):
     compare(ARITHMETIC[name], X, Y)
 
 
+@pytest.mark.parametrize("rows", [2, 12, 200])
+def test_arrays_in_another_order(rows):
+    """Columns first: what JAX's derivatives of products do too, and stacks are not loops over."""
+    table = jnp.linspace(0.5, 1.5, 3 * rows).reshape(rows, 3)
+
+    def function(a):
+        return (
+            a.ravel(order="F"),
+            (2.0 * a).reshape(3, rows, order="F"),
+            jax.lax.reshape(a * a, (3, rows), dimensions=(1, 0)) + 1.0,
+            jax.lax.reshape(jnp.sin(a), (rows, 3), dimensions=(1, 0)),
+        )
+
+    compare(function, table)
+
+    compare(lambda a: (jnp.sin(a).T * 2.0).T.reshape(3, rows), table)
+    compare(lambda a: jnp.sin(a).reshape(3, rows).reshape(rows, 3).T.reshape(rows, 3), table)
+
+    def total(a):
+        return jnp.sum(jnp.prod(a, axis=1) ** 2)
+
+    kernel = native.jit(total)
+    check(jax.jit(jax.grad(kernel))(table), jax.grad(total)(table), 1e-13)
+    check(jax.jvp(kernel, (table,), (table,)), jax.jvp(total, (table,), (table,)), 1e-13)
+
+
 def test_batches_inside_of_a_program():
     """What Equinox's loops ask of a batch, they ask of that of the program itself."""
 
@@ -68,6 +94,15 @@ def test_rows_of_a_single_run(n, dtype):
     # Sums of a hundred numbers.
     tolerance = 200 * float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
     compare(function, x, row, column, one, tolerance=tolerance, batch=5)
+
+
+def test_places_beyond_the_largest_signed_number():
+    places = jnp.array([1, 2**63 + 5], jnp.uint64)
+
+    def function(x, places):
+        return [jax.lax.dynamic_slice(x, (k,), (2,)) for k in places]
+
+    compare(function, X, places)
 
 
 def test_larger_arrays_lie_in_memory():

@@ -27,6 +27,8 @@ def _dtype(equation):
 
 def _integer(em, x, dtype):
     """An index as a number of type int64."""
+    if np.dtype(dtype) == np.uint64:
+        x = em.lanes.min(np.uint64, x, np.uint64(np.iinfo(np.int64).max))
     return em.lanes.convert(x, dtype, np.int64)
 
 

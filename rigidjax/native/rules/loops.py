@@ -7,12 +7,15 @@ main loop of a batch is left earlier, where others wait for the lanes (see `refi
 
 import functools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from ..analysis import MOST_TURNS, WRITTEN_OUT, cost, rule
 from ..builder import I64, int64
 from ..emitter import Emitter
+from ..expansions import expansion
 from ..lanes import is_known
 from ..memory import View
 from .indexing import variables_of
@@ -30,6 +33,25 @@ def _while(em: Emitter, equation, *args):
                 start = em.run(body, of_body + start)
         return start
     return Loop(em, condition, body, of_condition, of_body, start).emit()
+
+
+@expansion("while")
+def _until_all_have_ended(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_):
+    """A loop whose condition is a stack: members that have ended stay as they are."""
+    of_condition, of_body, start = divided(args, cond_nconsts, body_nconsts)
+    test, body = jaxpr_as_fun(cond_jaxpr), jaxpr_as_fun(body_jaxpr)
+
+    def going_on(carry):
+        return test(*of_condition, *carry)[0]
+
+    def turn(carry):
+        going = going_on(carry)
+        return [
+            jnp.where(jax.lax.expand_dims(going, range(going.ndim, new.ndim)), new, old)
+            for new, old in zip(body(*of_body, *carry), carry, strict=True)
+        ]
+
+    return jax.lax.while_loop(lambda carry: jnp.any(going_on(carry)), turn, list(start))
 
 
 def divided(args, first, second):

@@ -34,6 +34,8 @@ def _select_if_vmap(em, equation, condition, yes, no):
 
 @rule("reshape")
 def _reshape(em: Emitter, equation, x):
+    if equation.params["dimensions"] is not None:
+        x = transposed(x, equation.params["dimensions"])
     return reshaped(em, x, _shape(equation), _dtype(equation))
 
 

@@ -1,0 +1,113 @@
+"""`rj.native.jit` as users call it: what `jax.jit` takes, and what is said where it cannot be."""
+
+import copy
+import pickle
+import threading
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import native
+
+X = jnp.array([1.0, 2.0, -3.0])
+
+
+def doubled(x, by=2.0):
+    return x * by
+
+
+def test_traced_values_that_a_function_closes_over():
+    def loss(p, jit):
+        return jit(lambda y: jnp.sum(jnp.sin(p * y)))(X)
+
+    for transformed in (jax.jit, jax.grad, lambda f: jax.jit(jax.hessian(f))):
+        expected = transformed(lambda p: loss(p, jax.jit))(2.0)
+        actual = transformed(lambda p: loss(p, native.jit))(2.0)
+        np.testing.assert_allclose(actual, expected, rtol=1e-14)
+    points = jnp.linspace(0.0, 1.0, 5)
+    actual = jax.vmap(lambda p: loss(p, native.jit))(points)
+    np.testing.assert_allclose(actual, jax.vmap(lambda p: loss(p, jax.jit))(points), rtol=1e-14)
+
+
+def test_a_function_that_closes_over_another_value_each_time():
+    """What was traced for one value is not taken for the next one."""
+    values = []
+    kernel = native.jit(lambda x: x * values[-1])
+
+    def scaled(p):
+        values.append(p)
+        return kernel(X)
+
+    for p in (2.0, 5.0):
+        np.testing.assert_array_equal(jax.jit(lambda p: scaled(p))(p), p * X)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.int8])
+def test_python_numbers_take_the_type_of_arrays(dtype):
+    x = jnp.ones(2, dtype)
+    number = 2.5 if dtype == jnp.float32 else 2
+    expected = jax.jit(doubled)(x, number)
+    for actual in (native.jit(doubled)(x, number), native.jit(doubled)(x, by=number)):
+        assert actual.dtype == expected.dtype == dtype
+        np.testing.assert_array_equal(actual, expected)
+    # The same shape of another type is another program.
+    assert native.jit(doubled)(x, jnp.asarray(number, float)).dtype == float
+
+
+class Scaled(eqx.Module):
+    factor: jax.Array
+
+    @native.jit
+    def __call__(self, x):
+        return x * self.factor
+
+
+def test_methods():
+    np.testing.assert_array_equal(Scaled(jnp.array(3.0))(X), 3.0 * X)
+    slope = jax.grad(lambda factor: Scaled(factor)(X).sum())(3.0)
+    np.testing.assert_allclose(slope, X.sum())
+
+
+def test_copies():
+    kernel = native.jit(doubled)
+    kernel(X)
+    for again in (copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
+        np.testing.assert_array_equal(again(X), 2.0 * X)
+
+
+def test_threads_that_call_at_the_same_time():
+    """The first calls, which make the kernel."""
+    kernel, failed, start = native.jit(lambda x: jnp.sin(x) * 7.0 + x), [], threading.Barrier(4)
+
+    def call():
+        start.wait()
+        try:
+            np.testing.assert_allclose(kernel(X), jnp.sin(X) * 7.0 + X, rtol=1e-14)
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_what_cannot_be_and_where():
+    """The line of the user's code, also where JAX's function is a program of its own."""
+
+    def function(x):
+        return jnp.fft.fft(x * 2)
+
+    (reason,) = native.jit(function).why_not(X)
+    assert reason.startswith("`fft`")
+    assert f"test_jit.py:{function.__code__.co_firstlineno + 1}" in reason
+    key = jax.random.key(0)
+    (reason,) = native.jit(lambda key, x: x).why_not(key, X)
+    assert reason == "an argument of type key<fry>"
+    with pytest.raises(NotImplementedError, match="no rule for an argument of type key"):
+        native.jit(lambda key, x: x)(key, X)
