@@ -67,26 +67,29 @@ def why_not(closed: ClosedJaxpr) -> list[str]:
     return list(dict.fromkeys([*arguments, *_obstacles(closed.jaxpr)]))
 
 
-def _obstacles(jaxpr: Jaxpr, within: tuple = (), caller: str = "") -> Iterator[str]:
+def _obstacles(jaxpr: Jaxpr, within: tuple = (), callers: tuple = ()) -> Iterator[str]:
     for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        # JAX's own functions do not know who called them.
-        place = place_of(equation) or caller
+        name, called = equation.primitive.name, (equation, *callers)
         other = _other_type(equation)
         if other is not None:
-            yield f"`{name}` of type {other} {place}".strip()
+            yield f"`{name}` of type {other} {_place(called)}".strip()
         elif name in RULES:
             for inner in inner_jaxprs(equation):
-                yield from _obstacles(inner, within, place)
+                yield from _obstacles(inner, within, called)
         elif is_expanded(equation.primitive) and (name, of_complex(equation)) not in within:
             try:
                 inner = expanded(equation).jaxpr
             except NoRule as form:
-                yield f"{form} {place}".strip()
+                yield f"{form} {_place(called)}".strip()
             else:
-                yield from _obstacles(inner, (*within, (name, of_complex(equation))), place)
+                yield from _obstacles(inner, (*within, (name, of_complex(equation))), called)
         else:
-            yield f"`{name}` {place}".strip()
+            yield f"`{name}` {_place(called)}".strip()
+
+
+def _place(called):
+    """Where an equation comes from, or who called it: JAX's own functions do not know."""
+    return next(filter(None, map(place_of, called)), "")
 
 
 def outside_registers(jaxpr: Jaxpr) -> int:
