@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..linalg import with_kernel
-from ..rotations.matrix import matrix
 
 
 def _inverted_root(H):
@@ -90,16 +89,3 @@ def _solve_jvp(primals, tangents):
     (H, b), (dH, db) = primals, tangents
     x, W = solve(H, b), inverse_root(H)
     return x, W.T @ (W @ (db - dH @ x))
-
-
-def inverse_root_3(D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """The same for a matrix 3x3, from its entries."""
-    zero = jnp.zeros_like(D[0, 0])
-    a = 1 / jnp.sqrt(D[0, 0])
-    l21, l31 = D[1, 0] * a, D[2, 0] * a
-    b = 1 / jnp.sqrt(D[1, 1] - l21 * l21)
-    l32 = (D[2, 1] - l31 * l21) * b
-    c = 1 / jnp.sqrt(D[2, 2] - l31 * l31 - l32 * l32)
-    w21 = -l21 * a * b
-    w31 = -(l31 * a + l32 * w21) * c
-    return matrix([a, zero, zero, w21, b, zero, w31, -l32 * b * c, c])

@@ -126,11 +126,6 @@ def sine_excess_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.where(small, _polynomial(_SINE_EXCESS, series), closed)
 
 
-def tangent_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    r"""$\tan\phi / \phi$ of $x = \phi^2$; infinite at $\phi = \pi/2$."""
-    return sine_ratio(x) / cosine(x)
-
-
 def dexp_inverse_ratio(x: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""$\bigl(1 - \tfrac{\phi}{2}\cot\tfrac{\phi}{2}\bigr) / \phi^2$ of $x = \phi^2$.
 

@@ -20,7 +20,6 @@ EXACT = {
     "sine_ratio": lambda x: mpmath.sin(root(x)) / root(x),
     "versine_ratio": lambda x: (1 - mpmath.cos(root(x))) / x,
     "sine_excess_ratio": lambda x: (root(x) - mpmath.sin(root(x))) / root(x) ** 3,
-    "tangent_ratio": lambda x: mpmath.tan(root(x)) / root(x),
     "dexp_inverse_ratio": lambda x: (1 - root(x) / 2 * mpmath.cot(root(x) / 2)) / x,
 }
 # Both sides of every change-over (6, 20, 24, 41), zeros and poles avoided.
