@@ -234,8 +234,8 @@ def scan_counts(params: dict[str, Any]) -> tuple[int, int]:
     """The numbers of constants and of carried arrays of a scan; JAX 0.12 has trees of them."""
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
-    constants, carried, _ = params["ft_in"].elts
-    return len(constants.vals), len(carried.vals)
+    constants, carried, _ = params["ft_in"].unpack()
+    return len(constants), len(carried)
 
 
 def cost(jaxpr: Any) -> int:

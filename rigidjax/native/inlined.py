@@ -21,6 +21,7 @@ from .distinct import distinct
 # Calls of programs that take the place of the call.
 _CALLS = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
+    "eval_jaxpr": "call_jaxpr",  # of JAX 0.12
     "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vmap_call": "call",
     "remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr",
 }  # fmt: skip

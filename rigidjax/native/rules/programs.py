@@ -12,7 +12,7 @@ from ..expansions import expansion
 
 @rule(
     "jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin",
-    "composite",
+    "composite", "eval_jaxpr",
 )  # fmt: skip
 def _call(em: Emitter, equation, *args):
     p = equation.params
