@@ -3,6 +3,7 @@
 import errno
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -158,7 +159,10 @@ def test_at_any_moment_of_a_fit(tmp_path, seconds):
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
             code = end_of(process)
-            assert process.stderr is not None and process.stderr.read() == b""
+            assert process.stderr is not None
+            # A long fit on a busy machine says how far it is.
+            for line in process.stderr.read().decode().splitlines():
+                assert re.fullmatch(r" *[0-9.]+ s +.*iteration \d+, cost \S+", line)
     files = len(list(tmp_path.iterdir()))
     # Python gives signals back to the system when all is done and it takes itself down: the signal
     # ends it then, which shells count as 130 too.
