@@ -23,7 +23,7 @@ def distinct(
     seen: dict[tuple, list[Var]] = {}
     kept = []
 
-    def read(atom):
+    def read(atom: Atom) -> Atom:
         return atom if isinstance(atom, Literal) else same.get(atom, atom)
 
     for equation in equations:
@@ -36,8 +36,8 @@ def distinct(
         else:
             seen[key] = equation.outvars
             kept.append(equation)
-    results = [read(atom) for atom in results]
-    return _needed(kept, results), results
+    ends = [read(atom) for atom in results]
+    return _needed(kept, ends), ends
 
 
 def _key(equation):
