@@ -96,6 +96,20 @@ def test_rows_of_a_single_run(n, dtype):
     compare(function, x, row, column, one, tolerance=tolerance, batch=5)
 
 
+def test_updates_that_are_views_of_what_they_change():
+    line, order = jnp.linspace(0.1, 1.0, 301), jnp.arange(301)[::-1]
+
+    def function(x, k):
+        y = jnp.sin(x)
+        return (
+            jax.lax.dynamic_update_slice(y, jnp.sin(x)[::-1], (0,)),
+            (lambda z: jax.lax.dynamic_update_slice(z, z[:-20], (k,)))(jnp.cos(x)),
+            (lambda z: z.at[order].set(z))(jnp.exp(x)),
+        )
+
+    compare(function, line, jnp.array(3))
+
+
 def test_places_beyond_the_largest_signed_number():
     places = jnp.array([1, 2**63 + 5], jnp.uint64)
 

@@ -187,9 +187,10 @@ def is_writable(x):
     return isinstance(x, View) and x.buffer.own and not x.buffer.users and x.is_whole
 
 
-def writable(em, x, dtype):
-    """The array itself if nobody else reads it, otherwise a copy of it."""
-    return x if is_writable(x) else em.copied(x, dtype)
+def writable(em, x, dtype, *read):
+    """The array itself if nobody else reads it, nor one of those that are `read` meanwhile."""
+    shared = any(isinstance(y, View) and isinstance(x, View) and y.buffer is x.buffer for y in read)
+    return x if is_writable(x) and not shared else em.copied(x, dtype)
 
 
 def variables_of(em, arrays, dtypes, limits):
@@ -245,7 +246,7 @@ def _updated(em, x, update, starts, dtype):
 
 def _written(em, x, update, starts, dtype, mask):
     """Memory with a slice replaced, in the lanes of `mask`; in place where nobody else reads."""
-    out = writable(em, x, dtype)
+    out = writable(em, x, dtype, update)
     # A copy may change in all lanes.
     mask = mask if out is x else None
     known = all(is_known(s) for s in starts)

@@ -184,7 +184,7 @@ def _scatter(em, equation, x, indices, updates):
     many = isinstance(updates, View) and places > _MANY
     in_memory = isinstance(x, View) or not window.is_known or many
     out: Any = x
-    out = writable(em, x, dtype) if in_memory else out.copy()
+    out = writable(em, x, dtype, indices, updates) if in_memory else out.copy()
     mask = em.mask if out is x else None
     if in_memory:
         changed = _at_known_places if window.is_known else _at_any_places
