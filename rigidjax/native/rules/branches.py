@@ -118,9 +118,11 @@ def _merged(em, aval, old, new, condition, args):
         out = em.memory.allocate(aval.shape, dtype)
         return em.copied(new, dtype, into=out)
     if isinstance(old, View):
-        if isinstance(new, View) and new.buffer is old.buffer:
+        same = isinstance(new, View) and new.buffer is old.buffer
+        if same and new.is_whole:
             return old
-        if old.buffer.pinned:
+        # In another order it is read while it would be changed.
+        if same or old.buffer.pinned:
             # Some branches hand an argument on, others do not: a copy (see `_joined`).
             return em.copied(new, dtype, into=em.copied(old, dtype), mask=condition)
         return em.copied(new, dtype, into=old, mask=condition)
