@@ -49,6 +49,26 @@ def test_members_of_a_program_have_loops_of_their_own(count):
     compare(jax.vmap(each_until_its_own_end), *several, tolerance=1e-12)
 
 
+def test_branches_that_return_an_array_and_a_view_of_it():
+    table = jnp.sin(jnp.arange(324.0)).reshape(18, 18)
+
+    def function(which, table):
+        here = jnp.cos(table)
+        several = [lambda a: a, lambda a: a[::-1], lambda a: a.T, lambda a: a]
+        return (
+            jax.lax.cond(which > 1, lambda a: a.T, lambda a: a, table),
+            jax.lax.cond(which > 1, lambda a: a.T, lambda a: a, here),
+            jax.lax.switch(which, several, jnp.sin(table)),
+        )
+
+    numbers, tables = jnp.array([2, 0, 1, 3, 2, 1]), jnp.stack([table * k for k in range(1, 7)])
+    kernel = native.jit(function)
+    expected = jax.vmap(function)(numbers, tables)
+    check(jax.jit(jax.vmap(kernel))(numbers, tables), expected, 1e-13)
+    for k in range(4):
+        check(jax.jit(kernel)(numbers[k], tables[k]), [x[k] for x in expected], 1e-13)
+
+
 def test_members_whose_turns_are_known():
     def function(x):
         counts = jax.vmap(lambda q: jax.lax.while_loop(lambda c: c < q, lambda c: c + 1, 0))

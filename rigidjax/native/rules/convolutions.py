@@ -37,8 +37,9 @@ def _convolution(
     groups, along = feature_group_count, x.shape[1] // feature_group_count
     parts = parts.reshape(len(x), groups, along, math.prod(places), size)
     kernel = kernel.reshape(groups, -1, along, size)
-    out = jnp.einsum("bgcps,gocs->bgop", parts, kernel).reshape(len(x), -1, *places)
-    return out.transpose(np.argsort(of_out)).astype(preferred_element_type or out.dtype)
+    kind = preferred_element_type or x.dtype
+    out = jnp.einsum("bgcps,gocs->bgop", parts.astype(kind), kernel.astype(kind))
+    return out.reshape(len(x), -1, *places).transpose(np.argsort(of_out))
 
 
 def _in_windows(name, reduce, start):
@@ -54,10 +55,14 @@ def _in_windows(name, reduce, start):
 
 
 def _lowest(dtype):
+    if dtype == bool:
+        return False
     return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
 
 
 def _highest(dtype):
+    if dtype == bool:
+        return True
     return jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
 
 
