@@ -195,6 +195,22 @@ class Descriptor(eqx.Module):
         return A
 
     @compiled
+    def mass_times(self, t, y, rate, index: int) -> Float[Array, " N"]:
+        r"""$A(t, y)\,\dot y$ of a rate, (N,), without the matrix."""
+        size = self.model.layout.size
+        q, _, angles = self.split(y[:size])
+        n, m = q.size, self.model.num_multipliers
+        v, v_dot, rest = rate[:n], rate[n : 2 * n], rate[2 * n : size]
+        along = jnp.zeros_like(rate[size:])
+        if index == 1 and m:
+            _, along = jax.jvp(lambda q: self.constraint(t, q, angles), (q,), (v_dot,))
+            if self.num_slips:
+                slips, none = lambda v: self.slips(t, q, v, angles), jnp.zeros_like(q)
+                along = along + jax.jvp(slips, (none,), (v_dot,))[1]
+            along = along if self.idle is None else along - self.idle.T @ along
+        return jnp.concatenate([v, self.momentum(q, v_dot), rest, along])
+
+    @compiled
     def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
         r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         model, size = self.model, self.model.layout.size

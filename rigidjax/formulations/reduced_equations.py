@@ -76,6 +76,17 @@ class ReducedEquations(eqx.Module):
         return jax.scipy.linalg.block_diag(jnp.eye(q.size, dtype=y.dtype), rates)
 
     @compiled
+    def mass_times(self, t, y, rate, index: int) -> Float[Array, " N"]:
+        r"""$A(t, y)\,\dot y$ of a rate, (N,), without the matrix."""
+        q, _, angles = self.descriptor.split(y)
+        v, v_dot = rate[: q.size], rate[q.size :]
+        along = self.reduction(q) @ self.descriptor.momentum(q, v_dot)
+        if index == 1:
+            constraint = lambda q: self.descriptor.constraint(t, q, angles)  # noqa: E731
+            along = along + self.placed(jax.jvp(constraint, (q,), (v_dot,))[1])
+        return jnp.concatenate([v, along])
+
+    @compiled
     def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
         r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         q, v, angles = self.descriptor.split(y)

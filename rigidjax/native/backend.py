@@ -82,9 +82,10 @@ def chosen(
 def with_many_numbers(program: ClosedJaxpr) -> list[str]:
     """Whether a program has more numbers outside of registers than kernels are fast with."""
     from .analysis import outside_registers
+    from .repeated import repeated
     from .stacks import with_loops
 
-    size = outside_registers(with_loops(program).jaxpr)
+    size = outside_registers(with_loops(program, shared=repeated(program)).jaxpr)
     if size <= LARGE:
         return []
     return [

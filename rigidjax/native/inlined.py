@@ -11,12 +11,14 @@ from .analysis import (
     RULES,
     expanded,
     has_stacked_condition,
+    inner_jaxprs,
     is_expanded,
     of_complex,
     remains_known,
     scan_counts,
 )
 from .distinct import distinct
+from .repeated import called, shared_call_p
 
 # Calls of programs that take the place of the call.
 _CALLS = {
@@ -34,8 +36,14 @@ class Inlined:
     variables whose numbers are known when the kernel is emitted (places of a gather, say).
     """
 
-    def __init__(self, closed: ClosedJaxpr, known: set[Var], rewritten: Callable[..., ClosedJaxpr]):
-        self.rewritten = rewritten
+    def __init__(
+        self,
+        closed: ClosedJaxpr,
+        known: set[Var],
+        rewritten: Callable[..., ClosedJaxpr],
+        shared: frozenset[int] = frozenset(),
+    ):
+        self.rewritten, self.shared = rewritten, shared
         self.equations: list[JaxprEqn] = []
         self.constants: dict[Var, ArrayLike] = {}
         self.known = set(known)
@@ -64,13 +72,25 @@ class Inlined:
                 out = self._run(inner, consts, args)
             else:
                 out = [Var(var.aval) for var in equation.outvars]
-                params = self._params(equation, args)
-                self.equations.append(equation.replace(invars=args, outvars=out, params=params))
+                self.equations.append(self._kept(equation, args, out))
                 known = all(isinstance(v.aval, ShapedArray) and remains_known(v.aval) for v in out)
                 if known and all(map(self._is_known, args)):
                     self.known.update(out)
             env.update(zip(equation.outvars, out, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
+
+    def _kept(self, equation, args, out):
+        """An equation that stays one, for these arguments and results."""
+        equation = equation.replace(invars=args, outvars=out)
+        if not inner_jaxprs(equation):
+            return equation
+        shared = called(equation)
+        if shared is None:
+            return equation.replace(params=self._params(equation, args))
+        # Known real numbers are handed over as others are, for one function in all places.
+        whole = (self._is_known(x) and x.aval.dtype.kind in "iub" for x in args)
+        params = {"jaxpr": _inside(shared, whole, self.rewritten)}
+        return equation.replace(primitive=shared_call_p, params=params)
 
     def _params(self, equation, args):
         """Parameters of an equation, the programs in it rewritten."""
@@ -89,6 +109,8 @@ class Inlined:
     def _called(self, equation, args):
         """The program in the place of an equation, and its arguments."""
         name = equation.primitive.name
+        if id(called(equation)) in self.shared and not all(map(self._is_known, args)):
+            return None
         if name in _CALLS:
             return equation.params[_CALLS[name]], args
         branch = kernel_branch(equation.params.get("branches_platforms", ()))

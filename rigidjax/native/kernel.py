@@ -25,6 +25,7 @@ from .machine import Code, Effort, effort, usual_width, widest
 from .members import argument, store
 from .memory import Memory
 from .refill import Parts, Refilled, _KnownTurns, parted
+from .repeated import repeated
 from .stacks import with_loops
 from .threads import emit_shared
 
@@ -60,7 +61,8 @@ class Kernel:
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature
-        self.closed = closed = with_loops(closed, several=signature.several)
+        shared = frozenset() if signature.is_batch else repeated(closed)
+        self.closed = closed = with_loops(closed, several=signature.several, shared=shared)
         parts = parted(closed, signature.batched) if signature.is_batch else None
         for width in self._widths():
             self.width = width
@@ -72,7 +74,9 @@ class Kernel:
             if near <= FIRST_CACHE:
                 break
         self.is_refilled = parts is not None
-        self.code = _code(self.text, effort(self.text, signature.is_batch, signature.once))
+        self.code = _code(
+            self.text, effort(self.text, signature.is_batch, signature.once or bool(shared))
+        )
         self.name = f"rigidjax_{self.code.name}"
 
     def _widths(self) -> list[int]:

@@ -32,20 +32,24 @@ for_each_p.multiple_results = True
 
 
 def with_loops(
-    closed: ClosedJaxpr, known: frozenset[int] = frozenset(), several: int = 0
+    closed: ClosedJaxpr,
+    known: frozenset[int] = frozenset(),
+    several: int = 0,
+    shared: frozenset[int] = frozenset(),
 ) -> ClosedJaxpr:
     """The program with one loop for each group of equations over a long stack.
 
     And with what `alternatives` have for kernels; itself if there is neither. `known`, numbers of
     arguments that are known when the kernel is emitted; `several`, length of stacks of tangents,
-    which there are loops over however short they are.
+    which there are loops over however short they are; `shared`, what becomes functions (see
+    `repeated`).
     """
-    if not several and not _has_something_to_do(closed.jaxpr):
+    if not several and not shared and not _has_something_to_do(closed.jaxpr):
         return closed
-    key = id(closed), known, several
+    key = id(closed), known, several, shared
     if key not in _rewritten:
         # The program is kept, so that its address stays its own.
-        _rewritten[key] = _rewrite(closed, known, several), closed
+        _rewritten[key] = _rewrite(closed, known, several, shared), closed
     return _rewritten[key][0]
 
 
@@ -83,10 +87,11 @@ def _has_something_to_do(jaxpr: Jaxpr) -> bool:
     return False
 
 
-def _rewrite(closed, known, several):
+def _rewrite(closed, known, several, shared):
     arguments = closed.jaxpr.invars
     remaining = {arguments[k] for k in known if remains_known(arguments[k].aval)}
-    program = Inlined(closed, remaining, functools.partial(with_loops, several=several))
+    rewritten = functools.partial(with_loops, several=several, shared=shared)
+    program = Inlined(closed, remaining, rewritten, shared)
     equations = program.equations
     for length in _lengths(equations, several):
         equations = _regrouped(equations, program.results, length, program.known)

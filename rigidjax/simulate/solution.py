@@ -1,5 +1,6 @@
 """What a simulation returns."""
 
+import functools
 from typing import Any
 
 import diffrax
@@ -8,9 +9,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ..checks import is_traced
 from ..formulations import AbstractFormulation
 from ..formulations.charts import split_chart
 from ..mechanics.gaps import closed_gap
+from ..native.backend import by_kernel
 from ..results import RESULTS
 from ..state import State
 
@@ -149,13 +152,16 @@ class Solution(eqx.Module):
             raise ValueError(
                 "`SaveAt(fn=...)` saved something else than the unknowns; use `Solution.ys`."
             )
-        return _evaluate(function, self.model, self.ts, self.ys)
+        traced = is_traced((self.model, self.ts, self.ys))
+        return _evaluate(function, self.model, self.ts, self.ys, as_kernel=not traced)
 
 
 @eqx.filter_jit
-def _evaluate(function, model, ts, ys):
+def _evaluate(function, model, ts, ys, as_kernel):
+    one = functools.partial(by_kernel, function) if as_kernel else function
+
     def along(model, ts, ys):
-        return jax.vmap(function, in_axes=(None, 0, 0))(model, ts, ys)
+        return jax.vmap(one, in_axes=(None, 0, 0))(model, ts, ys)
 
     for _ in range(ts.ndim - 1):
         along = eqx.filter_vmap(along)

@@ -56,10 +56,14 @@ class MassMatrixTerm(AbstractDAETerm):
       velocities, say). They are eliminated before a Newton matrix is inverted, which with 27
       unknowns, 14 of them such, takes a quarter of the time. The default `linear_solver` uses
       them, others see the whole matrix.
+    - `product`: $M(t, y)\,\dot y$ as a function of `(t, y, y_dot, args)`, of the structure of `y`,
+      where that takes less than the matrix and has simpler derivatives; `None` for the product
+      with the matrix.
 
     **Raises:** `ValueError` for an index other than 0 to 3, for pairs that are none, and for
     matrices of another shape; at run time an error for a start that violates an algebraic equation,
-    with its number, and for an equation that is not what `rates` says, both if `check_start`.
+    with its number, for an equation that is not what `rates` says, and for a `product` that is not
+    that with the matrix, all if `check_start`.
     **Source:** Hairer-Wanner II, VI.1 and VII.1 (error scaling: the code RADAU5).
     """
 
@@ -74,6 +78,7 @@ class MassMatrixTerm(AbstractDAETerm):
     rates: tuple[tuple[int, int], ...] = eqx.field(
         static=True, default=(), converter=lambda rates: checked_rates(rates)
     )
+    product: Callable[..., Y] | None = None
 
     def vf(self, t, y, args) -> Y:
         """The right-hand side $f$."""

@@ -1,5 +1,7 @@
 """Equations of index 1, 2 and 3: derived by automatic differentiation, against index 0."""
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -114,3 +116,50 @@ def test_no_vector_field():
         rj.EulerParameters(pendulum())
     with pytest.raises(ValueError, match="is for bodies without joints"):
         rj.NullSpace(pendulum(), rates="space")
+
+
+def skating():
+    """`pendulum` with one body that does not slip sideways."""
+    system = pendulum()
+
+    def slip(t, poses, twists):
+        return (poses["b"][1][:, 1] @ twists["b"][0]) + 0.3 * twists["a"][1][2] + t
+
+    skate = rj.VelocityConstraint(slip, ("a", "b"), name="skate")
+    return rj.System(system.bodies, (*system.joints, skate), system.forces)
+
+
+def loop():
+    """Three bars on four hinges with parallel axes: constraints that others imply."""
+    points = [(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (1.5, 1.0, 0.0), (1.0, 0.0, 0.0)]
+    middle = (np.mean(pair, axis=0) for pair in itertools.pairwise(points))
+    bars = [rj.Body(f"bar {k}", 1.0, (0.1, 0.1, 0.15), position=p) for k, p in enumerate(middle)]
+    names = ["ground", *(bar.name for bar in bars), "ground"]
+    hinges = [
+        rj.Revolute(*names[k : k + 2], point, (0.0, 0.0, 1.0)) for k, point in enumerate(points)
+    ]
+    return rj.System(bars, hinges)
+
+
+SYSTEMS = {
+    "motion": pendulum,
+    "velocities": skating,
+    "loop": loop,
+}
+
+
+@pytest.mark.parametrize(
+    "name, index", [("motion", 1), ("velocities", 1), ("loop", 1), ("loop", 2)]
+)
+def test_product_with_the_mass_matrix(name, index):
+    """Without the matrix and with it; the loop has constraints that the others imply."""
+    system = SYSTEMS[name]()
+    model = rj.Absolute(system, index=index)
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=model.num_unknowns)
+    state = rj.consistent_state(system, system.reference_state(), T)
+    y[: model.layout.size] = model.encode(state, T)[: model.layout.size]
+    term = rj.solvers.dae_term(model, state, T, check_start=False)
+    y, rate = jnp.asarray(y), jnp.asarray(rng.normal(size=model.num_unknowns))
+    expected = term.mass_matrix(T, y, None) @ rate
+    np.testing.assert_allclose(term.product(T, y, rate, None), expected, rtol=0, atol=1e-12)

@@ -45,6 +45,7 @@ def test_equations_are_the_printed_ones(form, unknowns):
     model, t = one_body(form, 1), jnp.zeros(())
     y = y[: model.num_unknowns]
     A, b = model.mass_matrix(t, y), model.right_hand_side(t, y)
+    np.testing.assert_allclose(rj.solvers.dae_term(model).product(t, y, b, None), A @ b, atol=1e-12)
     gyroscopic, load = form_terms(form, p, p_dot, U, F, TENSOR)
     L = matrix_L(p)
     M, right = 4 * L.T @ TENSOR @ L, load - gyroscopic

@@ -139,3 +139,17 @@ def test_rotation_is_named():
     y0 = model.encode(rj.State(angular_velocity=(0.1, 0.2, 0.3)))
     with pytest.raises(RuntimeError, match=r"number 8 \(the rotation coordinates\)"):
         begin(Radau1(), dae_term(model), y0.at[0].add(0.1))
+
+
+def test_product_that_is_not_that_with_the_matrix():
+    def mass(t, y, args):
+        return jnp.diag(jnp.array([1.0, 1.0, 0.0])) * (1.0 + t)
+
+    def term(factor):
+        field = cases.robertson_dae().vector_field
+        product = lambda t, y, rate, args: factor * mass(t, y, args) @ rate  # noqa: E731
+        return MassMatrixTerm(field, mass, product=product)
+
+    with pytest.raises(RuntimeError, match="`MassMatrixTerm.product=....` is not the product"):
+        begin(Radau5(), term(1.001), ROBERTSON())
+    begin(Radau5(), term(1.0), ROBERTSON())

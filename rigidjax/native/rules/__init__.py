@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     arithmetic,
     bits,
     branches,
+    calls,
     complex_functions,
     convolutions,
     definite,

@@ -55,13 +55,13 @@ def _in_windows(name, reduce, start):
 
 
 def _lowest(dtype):
-    if dtype == bool:
+    if jnp.issubdtype(dtype, jnp.bool_):
         return False
     return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
 
 
 def _highest(dtype):
-    if dtype == bool:
+    if jnp.issubdtype(dtype, jnp.bool_):
         return True
     return jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max
 

@@ -38,12 +38,12 @@ def dae_term(
         idle = idle_projector(Descriptor(model), jnp.asarray(t, y0.dtype), y0)
         idle = jax.lax.stop_gradient(idle)
         descriptor = Descriptor(model, idle)
-    right, mass = _RightHandSide(descriptor), _Mass(descriptor)
+    right, mass, times = (of(descriptor) for of in (_RightHandSide, _Mass, _MassTimes))
     # q' = v, unless multipliers correct it.
     n = 0 if model.stabilized else model.layout.num_positions
     rates = tuple((i, n + i) for i in range(n))
     # pyright takes `index`, which the base class names, for the first field.
-    return MassMatrixTerm(right, mass, model.indices, None, names, check_start, rates)  # pyright: ignore[reportArgumentType]
+    return MassMatrixTerm(right, mass, model.indices, None, names, check_start, rates, times)  # pyright: ignore[reportArgumentType]
 
 
 class _RightHandSide(eqx.Module):
@@ -58,6 +58,14 @@ class _Mass(eqx.Module):
 
     def __call__(self, t, y, args):
         return self.descriptor.mass(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
+
+
+class _MassTimes(eqx.Module):
+    descriptor: Descriptor | ReducedEquations
+
+    def __call__(self, t, y, rate, args):
+        index = _index(self.descriptor)
+        return self.descriptor.mass_times(jnp.asarray(t, y.dtype), y, rate, index)
 
 
 def _index(descriptor: Descriptor | ReducedEquations) -> int:

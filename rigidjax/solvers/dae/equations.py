@@ -105,37 +105,37 @@ class ConstantMass(AbstractEquations):
 
 
 class VariableMass(AbstractEquations):
-    r"""$M(t, y)\,\dot y - f(t, y) = 0$."""
+    r"""$M(t, y)\,\dot y - f(t, y) = 0$; `times(t, y, rate)`, the product with $M$."""
 
     f: Callable
     jacobian: Callable | None
     mass: Callable
+    times: Callable
     rates: Pairs = eqx.field(static=True, default=())  # pyright: ignore
     is_singular: ClassVar[bool] = True
 
     def residual(self, t, y, rate):
-        return self.mass(t, y) @ rate - self.f(t, y)
+        return self.times(t, y, rate) - self.f(t, y)
 
     def evaluate(self, t, y):
-        return self.mass(t, y), self.f(t, y)
+        return self.f(t, y)
 
     def at(self, point, t, y, rate):
-        M, f = point
-        return M @ rate - f
+        return self.times(t, y, rate) - point
 
     def linearize(self, t, y, rate):
-        f, J = _value_and_jacobian(self.f, self.jacobian, t, y)
+        def residual(y):
+            f = self.f(t, y) if self.jacobian is None else 0.0
+            return self.times(t, y, rate) - f, f
 
-        def momentum(y):
-            M = self.mass(t, y)
-            return M @ rate, M
-
-        _, through, M = jax.linearize(momentum, y, has_aux=True)
-        return (M, f), M, columns(through, y) - J
+        _, through, f = jax.linearize(residual, y, has_aux=True)
+        K = columns(through, y)
+        if self.jacobian is not None:
+            f, K = self.f(t, y), K - self.jacobian(t, y)
+        return f, self.mass(t, y), K
 
     def start_rate(self, t, y):
-        M, f = self.evaluate(t, y)
-        return _least_norm_rate(M, f)
+        return _least_norm_rate(self.mass(t, y), self.f(t, y))
 
 
 class Implicit(AbstractEquations):
@@ -194,6 +194,15 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
 
         return eqx.filter_closure_convert(call, t, vector)
 
+    def times(term, mass):
+        def call(t, y, rate):
+            if term.product is None:
+                return mass(t, y) @ rate
+            product = term.product(direction * t, unravel(y), unravel(rate), args)
+            return flattened(product)[0].astype(dtype)
+
+        return eqx.filter_closure_convert(call, t, vector, vector)
+
     if isinstance(term, ImplicitTerm):
 
         def call(t, y, rate):
@@ -208,7 +217,7 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
         J = None if term.jacobian is None else matrix(term.jacobian, "jacobian", direction)
         mass = matrix(term.mass_matrix, "mass")
         if callable(term.mass):
-            return VariableMass(f, J, mass, term.rates)
+            return VariableMass(f, J, mass, times(term, mass), term.rates)
         return ConstantMass(f, J, mass(t, vector), term.rates)
     if isinstance(term, diffrax.ODETerm):
         return Explicit(f, None)

@@ -58,7 +58,22 @@ def checked_start(
     code = jnp.where(bad, code, 0)
     messages = _Messages(type(solver).__name__, names, y.size)
     state = eqx.branched_error_if(state, bad, code, messages)
-    return _with_rates(state, eqs, t, y) if eqs.rates else state
+    state = _with_rates(state, eqs, t, y) if eqs.rates else state
+    has_product = getattr(term, "product", None) is not None
+    return _with_product(state, eqs, t, y) if has_product else state
+
+
+def _with_product(state, eqs, t, y):
+    """The state; an error where `product` is not that with the mass matrix."""
+    rate = jnp.cos(jnp.arange(1.0, y.size + 1.0)).astype(y.dtype)
+    M = eqs.mass(t, y)
+    off = jnp.abs(eqs.times(t, y, rate) - M @ rate)
+    allowed = jnp.sqrt(jnp.finfo(y.dtype).eps) * jnp.maximum(jnp.abs(M) @ jnp.abs(rate), 1e-30)
+    message = (
+        "`MassMatrixTerm(product=...)` is not the product of the matrix that `mass=` gives and a "
+        "rate, at the start. Without `product=` it is computed from the matrix."
+    )
+    return eqx.error_if(state, jnp.any(off > allowed), message)
 
 
 def _with_rates(state, eqs, t, y):

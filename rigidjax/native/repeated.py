@@ -1,0 +1,63 @@
+"""Programs that are called in several places of another one, and are emitted once.
+
+A vector field is called at the start, in each stage, after a step; its code is a function of the
+kernel, as a compiler would have it, in the place of as many copies.
+"""
+
+import collections
+import math
+
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
+
+from .analysis import cost, programs_of
+
+# Equations of a program from which on functions are worth while. Below, LLVM takes longer with them
+# (`Dopri8` on a five-bar 0.5 s): it makes better code of such programs, and what is in registers
+# has to be saved around each call.
+LONG = 15_000
+# Numbers that a program computes from which on it is a function, and how many for each number that
+# is handed over: the call goes through memory.
+_SMALLEST, _FOR_EACH = 500, 4
+
+# A call of a program that is emitted once. Exists in rewritten programs only.
+shared_call_p = Primitive("shared_call")
+shared_call_p.multiple_results = True
+
+
+def repeated(closed: ClosedJaxpr) -> frozenset[int]:
+    """Identities of the programs that are worth a function, none in a program that is not long."""
+    if _equations(closed.jaxpr) < LONG:
+        return frozenset()
+    # Calls inside of what is called again count once.
+    calls: dict[int, int] = collections.Counter()
+    programs: dict[int, ClosedJaxpr] = {}
+
+    def count(jaxpr):
+        for equation in jaxpr.eqns:
+            inner = called(equation)
+            if inner is not None:
+                programs[id(inner)] = inner
+                calls[id(inner)] += 1
+                if calls[id(inner)] > 1:
+                    continue
+            for one in programs_of(equation):
+                count(one)
+
+    count(closed.jaxpr)
+    return frozenset(k for k, n in calls.items() if n > 1 and _is_worth_it(programs[k].jaxpr))
+
+
+def _equations(jaxpr):
+    """Equations of a program and of those inside of it."""
+    inside = (one for equation in jaxpr.eqns for one in programs_of(equation))
+    return len(jaxpr.eqns) + sum(map(_equations, inside))
+
+
+def called(equation: JaxprEqn) -> ClosedJaxpr | None:
+    """The program that an equation of `jax.jit` calls."""
+    return equation.params["jaxpr"] if equation.primitive.name in ("jit", "pjit") else None
+
+
+def _is_worth_it(jaxpr):
+    handed = sum(math.prod(var.aval.shape) for var in (*jaxpr.invars, *jaxpr.outvars))
+    return cost(jaxpr) >= max(_SMALLEST, _FOR_EACH * handed)
