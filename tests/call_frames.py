@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from rigidjax.native import gpu
 from rigidjax.native.builder import I64
-from rigidjax.native.machine import Code
+from rigidjax.native.machine import compiled
 
 BASE = [("size", c.c_size_t), ("extension", c.c_void_p)]
 
@@ -129,7 +129,7 @@ class Device:
             return found
 
         self.scratch = gpu.emit_entry(module, closed, signature, place)
-        self._host = Code(str(module))
+        self._host = compiled(str(module))
         self._numbers = [
             c.c_int64.from_address(self._host.variable(k)) for k in ("thread", "threads")
         ]

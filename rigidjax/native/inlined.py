@@ -21,7 +21,7 @@ from .distinct import distinct
 from .repeated import called, shared_call_p
 
 # Calls of programs that take the place of the call.
-_CALLS = {
+CALLS = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
     "eval_jaxpr": "call_jaxpr",  # of JAX 0.12
     "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vmap_call": "call",
@@ -111,8 +111,8 @@ class Inlined:
         name = equation.primitive.name
         if id(called(equation)) in self.shared and not all(map(self._is_known, args)):
             return None
-        if name in _CALLS:
-            return equation.params[_CALLS[name]], args
+        if name in CALLS:
+            return equation.params[CALLS[name]], args
         branch = kernel_branch(equation.params.get("branches_platforms", ()))
         if branch is not None:
             return equation.params["branches"][branch], args[1:]

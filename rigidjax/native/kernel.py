@@ -8,6 +8,7 @@ members of the batch into lanes, runs the program and stores the results; where 
 
 import ctypes
 import dataclasses
+import functools
 import threading
 
 import jax
@@ -16,12 +17,14 @@ from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from ..garbage import nothing_collected
+from . import disk
 from .analysis import cost, outside_registers
 from .builder import I64, Builder, int64
 from .emitter import Emitter
 from .frame import Frame
+from .identity import identity
 from .lanes import POINTER, Lanes
-from .machine import Code, Effort, effort, usual_width, widest
+from .machine import Code, Effort, compiled, effort, usual_width, widest
 from .members import argument, store
 from .memory import Memory
 from .refill import Parts, Refilled, _KnownTurns, parted
@@ -55,29 +58,80 @@ class Signature:
 
 
 class Kernel:
-    """Machine code of a program for one signature."""
+    """Machine code of a program for one signature.
+
+    **Attributes:** `code`; `name`, by which XLA knows it.
+    """
 
     @nothing_collected()
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature
-        shared = frozenset() if signature.is_batch else repeated(closed)
-        self.closed = closed = with_loops(closed, several=signature.several, shared=shared)
-        parts = parted(closed, signature.batched) if signature.is_batch else None
+        named = identity(closed, signature)
+        code = None if named is None else self._kept(named)
+        if code is None:
+            code = _registered(compiled(self.text, self._effort))
+            if named is not None:
+                level, *passes = str(self._effort.level), *self._effort.passes
+                disk.write(named, " ".join((code.name, level, *passes)).encode())
+        self.code = code
+        self.name = f"rigidjax_{self.code.name}"
+
+    def _kept(self, named: str) -> Code | None:
+        """The code that another process has made, if it is on disk."""
+        found = disk.read(named)
+        if found is None:
+            return None
+        name, level, *passes = found.decode().split()
+        machine_code = disk.read(name)
+        if machine_code is None:
+            return None
+        effort = Effort(tuple(passes), int(level))
+        return _registered(Code(name, machine_code, lambda: self.text, effort))
+
+    @functools.cached_property
+    def _shared(self) -> frozenset[int]:
+        return frozenset() if self.signature.is_batch else repeated(self.source)
+
+    @functools.cached_property
+    def closed(self) -> ClosedJaxpr:
+        """The program as it is emitted."""
+        return with_loops(self.source, several=self.signature.several, shared=self._shared)
+
+    @functools.cached_property
+    def _emission(self) -> tuple[str, int, bool]:
+        parts = parted(self.closed, self.signature.batched) if self.signature.is_batch else None
+        text, width = "", 0
         for width in self._widths():
-            self.width = width
             try:
-                self.text, near = self._emitted(parts)
+                text, near = self._emitted(width, parts)
             except _KnownTurns:
                 parts = None
-                self.text, near = self._emitted(None)
+                text, near = self._emitted(width, None)
             if near <= FIRST_CACHE:
                 break
-        self.is_refilled = parts is not None
-        self.code = _code(
-            self.text, effort(self.text, signature.is_batch, signature.once or bool(shared))
-        )
-        self.name = f"rigidjax_{self.code.name}"
+        return text, width, parts is not None
+
+    @property
+    def text(self) -> str:
+        """The module as it is emitted."""
+        return self._emission[0]
+
+    @property
+    def width(self) -> int:
+        """Members of a block."""
+        return self._emission[1]
+
+    @property
+    def is_refilled(self) -> bool:
+        """Whether lanes take other members of the batch when they are done."""
+        return self._emission[2]
+
+    @property
+    def _effort(self):
+        # Programs with functions are long: code is generated fast, whatever lines functions save.
+        once = self.signature.once or bool(self._shared)
+        return effort(self.text, self.signature.is_batch, once)
 
     def _widths(self) -> list[int]:
         """Members of a block: the first number whose memory is near enough, or the last."""
@@ -88,33 +142,29 @@ class Kernel:
             return [few]
         return [widest(), few] if widest() > few else [few]
 
-    def _emitted(self, parts: Parts | None) -> tuple[str, int]:
+    def _emitted(self, width: int, parts: Parts | None) -> tuple[str, int]:
         """The text of the module, and bytes of its memory without tables."""
         module = ir.Module("rigidjax")
-        memory = emit_block(
-            module, self.closed, self.signature, self.width, parts, row=usual_width()
-        )
+        memory = emit_block(module, self.closed, self.signature, width, parts, row=usual_width())
         of_all = memory.bytes
-        _emit_handler(module, self.closed, self.signature, self.width, of_all, parts is not None)
+        _emit_handler(module, self.closed, self.signature, width, of_all, parts is not None)
         return str(module), of_all - memory.tables
 
 
-_codes: dict[tuple[str, Effort], Code] = {}
+_codes: dict[str, Code] = {}
 
 
-def _code(text: str, worth: Effort) -> Code:
-    """Machine code of a module, known to XLA by a name that is the same in every process.
+def _registered(code: Code) -> Code:
+    """Machine code known to XLA by a name that is the same in every process.
 
     So JAX's cache of compiled programs finds those that call it.
     """
-    key = text, worth
-    if key not in _codes:
-        code = Code(*key)
+    if code.name not in _codes:
         function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))
         capsule = jax.ffi.pycapsule(function)
         jax.ffi.register_ffi_target(f"rigidjax_{code.name}", capsule, platform="cpu", api_version=1)
-        _codes[key] = code
-    return _codes[key]
+        _codes[code.name] = code
+    return _codes[code.name]
 
 
 _kernels: dict[tuple, Kernel] = {}

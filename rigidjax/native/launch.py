@@ -18,7 +18,7 @@ from .builder import I32, I64, int32, int64
 from .frame import Frame
 from .kernel import MAKING, Signature
 from .lanes import POINTER
-from .machine import GPUS, Code
+from .machine import GPUS, compiled
 
 # Threads of a block; threads at most of a kernel with scratch memory, and bytes of that.
 _BLOCK, _THREADS, _SCRATCH = 32, 1 << 17, 1 << 30
@@ -129,7 +129,7 @@ class Launched:
         self.source = closed
         self.text = gpu.ptx(closed, signature, processor)
         handler = handler_text(closed, signature, self.text.scratch)
-        self._code = Code(handler)
+        self._code = compiled(handler)
         for name, value in ("kernel", cuda.load(self.text.ptx)), ("launch", cuda.launch):
             ctypes.c_void_p.from_address(self._code.variable(name)).value = value
         self.handler = self._code.address("handler")

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 import llvmlite.binding as llvm
@@ -85,20 +86,20 @@ def _target_machine(level: int):
 
 
 class Code:
-    """Machine code of a module, kept in memory as long as this object, and on disk (see `disk`)."""
+    """Machine code, kept in memory as long as this object, and on disk (see `disk`).
 
-    def __init__(self, text: str, effort: Effort = Effort()):
-        self.text, self._effort = text, effort
-        how = *effort.passes, str(effort.level)
-        self.name = disk.digest(text, _version(), *processor(), _VERSION, *how)
-        machine_code = disk.read(self.name)
+    **Arguments:** `name`, by which it is on disk; `machine_code`; `text`, gives the module that it
+    is of; `effort`.
+    """
+
+    def __init__(
+        self, name: str, machine_code: bytes, text: Callable[[], str], effort: Effort = Effort()
+    ):
+        self.name, self._text, self._effort = name, text, effort
         # LLVM's passes share state of the process.
         with _LOCK:
-            if machine_code is None:
-                machine_code = self._compiled()
-                disk.write(self.name, machine_code)
             empty = llvm.parse_assembly("")
-            self._engine = llvm.create_mcjit_compiler(empty, self._machine())
+            self._engine = llvm.create_mcjit_compiler(empty, _target_machine(effort.level))
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
             self._engine.finalize_object()
 
@@ -113,17 +114,21 @@ class Code:
     def optimised(self) -> str:
         """The module after LLVM's passes."""
         with _LOCK:
-            return str(self._passed(self._machine()))
+            machine = _target_machine(self._effort.level)
+            return str(_passed(self._text(), machine, self._effort.passes))
 
-    def _machine(self):
-        return _target_machine(self._effort.level)
 
-    def _compiled(self):
-        machine = self._machine()
-        return machine.emit_object(self._passed(machine))
-
-    def _passed(self, machine):
-        return _passed(self.text, machine, self._effort.passes)
+def compiled(text: str, effort: Effort = Effort()) -> Code:
+    """Machine code of a module, from disk if it is there."""
+    how = *effort.passes, str(effort.level)
+    name = disk.digest(text, _version(), *processor(), _VERSION, *how)
+    machine_code = disk.read(name)
+    if machine_code is None:
+        with _LOCK:
+            machine = _target_machine(effort.level)
+            machine_code = machine.emit_object(_passed(text, machine, effort.passes))
+        disk.write(name, machine_code)
+    return Code(name, machine_code, lambda: text, effort)
 
 
 def _version():

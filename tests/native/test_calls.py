@@ -14,6 +14,8 @@ from ..rule_cases import check
 
 @pytest.fixture(autouse=True)
 def every_repeated_program_is_a_function(monkeypatch):
+    # What is kept on disk was made without them.
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(repeated, "LONG", 0)
     monkeypatch.setattr(repeated, "_SMALLEST", 0)
     monkeypatch.setattr(repeated, "_FOR_EACH", 0)
@@ -115,6 +117,7 @@ def test_derivatives_and_batches_of_such_programs():
 
 def test_short_programs_have_none(monkeypatch):
     monkeypatch.undo()
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
 
     @jax.jit
     def inner(x):
