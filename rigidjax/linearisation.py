@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from .checks import ArrayInput, is_traced
+from .checks import ArrayInput, is_traced, is_tracing
 from .formulations import AbstractMinimalRates, Charted
 from .formulations.charts import Unknowns, join_chart, split_chart
 from .mechanics.constraints import loop_gradient
@@ -176,7 +176,8 @@ def _check(model, state) -> None:
             "Small motions and equilibria are those of `NullSpace` and `Relative`; got "
             f"`{type(model).__name__}`."
         )
-    if is_traced((model, state)):
+    # Also where a function under `jax.jit` makes the model or the state of known numbers.
+    if is_traced((model, state)) or is_tracing():
         raise ValueError(
             "`linearize` and `equilibrium` need known values: call them outside of `jax.jit`."
         )

@@ -7,6 +7,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax._src.interpreters.batching import BatchTracer
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import PyTree
@@ -370,5 +371,5 @@ def shapes_of(avals):
 
 
 def is_batched(inputs):
-    """Whether a primitive is being vectorised (by name: JAX keeps the class to itself)."""
-    return any(type(x).__name__ == "BatchTracer" for x in inputs)
+    """Whether a primitive is being vectorised."""
+    return any(isinstance(x, BatchTracer) for x in inputs)

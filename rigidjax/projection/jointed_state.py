@@ -4,10 +4,12 @@ import dataclasses
 from collections.abc import Mapping
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..checks import check_all, is_finite, is_traced
 from ..formulations import Relative
 from ..joints.base import replaced
 from ..mechanics import System
@@ -16,8 +18,8 @@ from ..state import State
 from .consistent import consistent_state
 
 # The joints are brought to their coordinates in steps of at most so many radians or metres: from
-# further away a loop may close on its other branch.
-_STEP = 0.2
+# further away a loop may close on its other branch. Where they are traced, in so many steps.
+_STEP, _STEPS = 0.2, 16
 
 
 def jointed_state(
@@ -29,7 +31,8 @@ def jointed_state(
 
     In trees the other joints stay as in the reference configuration, and so do bodies that hang on
     no joint. With loops they move as little as closing these needs, in steps from the reference
-    configuration on.
+    configuration on: of 0.2 rad or m, or under `jax.jit` and its kin 16 of them, whatever the way.
+    Derivatives by coordinates, rates and the numbers of the system are those of the state.
 
     **Arguments:** `system`; `coordinates`, by names of joints, of each as many numbers as it has
     rates, lengths (m) before angles (rad), a rotation vector (rad) of a ball joint, zero in the
@@ -71,16 +74,20 @@ def _decoded(model: Relative, q, nu) -> State:
     return model.decode(jnp.zeros((), q.dtype), jnp.concatenate([q, nu]))
 
 
-def _checked(system, name, coordinates, rates) -> tuple[np.ndarray, np.ndarray]:
+def _checked(system, name, coordinates, rates) -> tuple[Array | np.ndarray, Array | np.ndarray]:
     joint = system.joints[system.joint_index(name)]
     count = joint.num_rates
-    pair = [np.asarray(x, float) for x in (coordinates, rates)]
-    if count == 0 or any(x.shape not in ((), (count,)) or not np.isfinite(x).all() for x in pair):
+    pair = [jnp.asarray(x) if is_traced(x) else np.asarray(x, float) for x in (coordinates, rates)]
+    known = [x for x in pair if isinstance(x, np.ndarray)]
+    shaped = count > 0 and all(x.shape in ((), (count,)) for x in pair)
+    if not (shaped and all(np.isfinite(x).all() for x in known)):
+        shown = [x.tolist() if isinstance(x, np.ndarray) else f"shape {x.shape}" for x in pair]
         raise ValueError(
             f"The {type(joint).__name__} {name!r} has {count} coordinates, lengths before angles, "
-            f"finite numbers; got {np.asarray(coordinates).tolist()} and the rates "
-            f"{np.asarray(rates).tolist()}."
+            f"finite numbers; got {shown[0]} and the rates {shown[1]}."
         )
+    finite = [is_finite(f"jointed_state(..., {name!r})")]
+    pair = [x if isinstance(x, np.ndarray) else check_all(x, finite) for x in pair]
     return pair[0] * np.ones(count), pair[1] * np.ones(count)
 
 
@@ -94,7 +101,7 @@ class _Held(eqx.Module):
         return self.coordinate + self.rate * t
 
 
-def _driven(system: System, given: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> State:
+def _driven(system: System, given: Mapping[str, tuple]) -> State:
     """As `jointed_state`: joints are given motions, under which the others are closed."""
     for name in given:
         joint = system.joints[system.joint_index(name)]
@@ -103,12 +110,27 @@ def _driven(system: System, given: Mapping[str, tuple[np.ndarray, np.ndarray]]) 
                 "In a system with loops only hinges and sliders are placed by "
                 f"their coordinates; the {type(joint).__name__} {name!r} is none. Give states."
             )
+    if is_traced((system, dict(given))):
+        return _driven_in_a_loop(system, dict(given))
     farthest = max((abs(float(q[0])) for q, _ in given.values()), default=0.0)
     steps = max(1, int(np.ceil(farthest / _STEP)))
     state = system.reference_state()
     for part in np.arange(1, steps + 1) / steps:
         state = consistent_state(_held(system, given, part), state)
     return state
+
+
+def _driven_in_a_loop(system, given) -> State:
+    """As `_driven`; the way there has no derivative, the state at its end does."""
+    numbers, rest = eqx.partition((system, given), eqx.is_inexact_array)
+    fixed, coordinates = eqx.combine(jax.lax.stop_gradient(numbers), rest)
+
+    def closer(state, part):
+        return consistent_state(_held(fixed, coordinates, part), state), None
+
+    parts = jnp.arange(1, _STEPS) / _STEPS
+    state, _ = jax.lax.scan(closer, fixed.reference_state(), parts)
+    return consistent_state(_held(system, given, 1.0), state)
 
 
 def _held(system, given, part) -> System:

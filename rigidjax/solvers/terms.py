@@ -1,12 +1,14 @@
 """Terms of differential-algebraic equations, for diffrax."""
 
 from collections.abc import Callable
+from typing import cast
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from diffrax._term import WrapTerm
 from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -133,10 +135,10 @@ def checked_index(index: ArrayInput | None) -> Index:
 def unwrapped(terms: Terms) -> tuple[Terms, int | Array]:
     """The term inside diffrax's wrapper, and the direction of time (1 or -1).
 
-    diffrax wraps a term to let time run backwards; the wrapper has no public name.
+    diffrax wraps a term to let time run backwards.
     """
-    if type(terms).__name__ == "WrapTerm":
-        return terms.term, terms.direction
+    if isinstance(terms, WrapTerm):
+        return terms.term, cast("int | Array", terms.direction)
     return terms, 1
 
 

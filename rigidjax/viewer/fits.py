@@ -110,9 +110,7 @@ def _coordinates(system: System) -> list[tuple[str, int]]:
     """
     hangers = [None if j is None else system.joints[j] for j in system.topology.joints]
     places = not system.topology.loops and all(
-        joint is not None
-        and joint.num_rates - joint.num_translations <= 1
-        and getattr(joint, "motion", None) is None
+        joint is not None and joint.num_rates - joint.num_translations <= 1 and not joint.is_driven
         for joint in hangers
     )
     joints = [joint for joint in hangers if joint is not None] if places else []

@@ -1,5 +1,8 @@
 """States from coordinates of joints, in trees, loops and free chains."""
 
+import itertools
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -80,3 +83,52 @@ def test_what_joints_do_not_have():
         jointed_state(system, {"ground-a": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"finite numbers; got nan and the rates 0.0"):
         jointed_state(system, {"ground-a": np.nan})
+
+
+def closed_chain():
+    """Three bars between two points of the ground: one degree of freedom."""
+    points = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.5, 1.2, 0.0], [1.0, 0.0, 0.0]])
+    bars = [
+        rj.Body(name, 1.0, (0.1, 0.1, 0.15), position=(a + b) / 2)
+        for name, (a, b) in zip("abc", itertools.pairwise(points), strict=True)
+    ]
+    names = ["ground", "a", "b", "c", "ground"]
+    joints = [
+        rj.Revolute(*pair, point, [0.0, 0.0, 1.0], name=f"hinge {k}")
+        for k, (pair, point) in enumerate(zip(itertools.pairwise(names), points, strict=True))
+    ]
+    return rj.System(bars, joints)
+
+
+@pytest.mark.parametrize("system", [closed_chain(), rj.System(
+    [bar("a", 0.5), bar("b", 1.5)],
+    [rj.Revolute("ground", "a", [0.0] * 3, [0.0, 0.0, 1.0], name="hinge 0"),
+     rj.Spherical("a", "b", [1.0, 0.0, 0.0])],
+)], ids=["loop", "tree"])  # fmt: skip
+def test_coordinates_and_rates_that_are_traced(system):
+    """The same states under `jax.jit` and `jax.vmap`, and their derivatives by differences."""
+
+    def state(q, rate):
+        return jointed_state(system, {"hinge 0": q}, {"hinge 0": rate})
+
+    places, h = np.array([0.3, -0.2]), 1e-5
+    many = jax.jit(jax.vmap(lambda q: state(q, 2.0)))(places)
+    for k, q in enumerate(places):
+        for a, b in zip(jax.tree.leaves(state(q, 2.0)), jax.tree.leaves(many), strict=True):
+            np.testing.assert_allclose(b[k], a, rtol=0, atol=1e-12)
+
+    def observed(q):
+        at = state(q, 2.0)
+        return jnp.sum(at.position[1] * jnp.array([1.0, 2.0, 3.0])) + at.velocity[1, 0]
+
+    slope = float(observed(0.3 + h) - observed(0.3 - h)) / (2 * h)
+    for derivative in (jax.grad, jax.jacfwd):
+        assert float(jax.jit(derivative(observed))(0.3)) == pytest.approx(slope, rel=1e-8)
+
+
+def test_traced_numbers_that_are_wrong():
+    system = closed_chain()
+    with pytest.raises(ValueError, match="has 1 coordinates.*got shape \\(2,\\)"):
+        jax.eval_shape(lambda q: jointed_state(system, {"hinge 0": q}), np.zeros(2))
+    with pytest.raises(RuntimeError, match="must be finite"):
+        eqx.filter_jit(lambda q: jointed_state(system, {"hinge 0": q}))(jnp.array(np.nan))

@@ -1,6 +1,7 @@
 """Equilibria and small motions about them: closed forms."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -89,3 +90,11 @@ def test_nothing_balances_a_free_fall():
     with pytest.raises(ValueError, match="found none"):
         body = rj.System(rj.Body.box("box", (1, 1, 1), mass=1.0), forces=[GRAVITY])
         rj.equilibrium(rj.NullSpace(body), body.reference_state())
+
+
+def test_under_jit_it_says_what_to_do():
+    problem = rj.problems.chain(1)
+    model = rj.NullSpace(problem.system)
+    for function in (rj.equilibrium, rj.linearize):
+        with pytest.raises(ValueError, match="outside of `jax.jit`"):
+            jax.jit(lambda f=function: f(model, problem.system.reference_state()))()
