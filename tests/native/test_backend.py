@@ -72,6 +72,7 @@ def test_tangents_of_what_moves_alone():
 
 def test_one_program_as_part_of_a_run_and_beside_it(monkeypatch):
     """Where both get the same few optimisations they are one and the same code."""
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(machine, "LONG", 0)
     closed = jax.make_jaxpr(lambda x: jnp.sin(x) * 3.0)(jnp.arange(3.0))
     made = [Kernel(closed, Signature((False,), False, once)) for once in (False, True)]

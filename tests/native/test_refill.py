@@ -74,6 +74,7 @@ def test_equals_vmap(function, shared):
 
 def test_width_of_blocks(monkeypatch):
     """Programs whose memory is small have the widest blocks, others not; numbers are the same."""
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(kernel, "widest", lambda: 8)
     monkeypatch.setattr(kernel, "usual_width", lambda: 4)
     rng = np.random.default_rng(8)

@@ -147,6 +147,7 @@ def test_members_of_a_batch_are_the_same_as_alone(members):
 
 def test_derivatives(members, monkeypatch):
     # With few optimisations: the long code of derivatives takes seconds otherwise.
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(machine, "LONG", 0)
     run, moments, rates = members
 
