@@ -68,13 +68,14 @@ class _Program:
     """Names a program, each of the programs inside of it once."""
 
     def __init__(self):
-        self.names: dict[int, str] = {}
+        # With the programs, so that addresses stay their own.
+        self.names: dict[int, tuple[str, object]] = {}
 
     def name(self, program: ClosedJaxpr | Jaxpr) -> str:
         """A digest of a program."""
         if id(program) not in self.names:
-            self.names[id(program)] = self._named(program)
-        return self.names[id(program)]
+            self.names[id(program)] = self._named(program), program
+        return self.names[id(program)][0]
 
     def _named(self, program):
         jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
@@ -143,8 +144,7 @@ def _array(value):
         raise _Unknown
     if not isinstance(value, bool | int | float | complex) and value.dtype.kind not in "fiubc":
         raise _Unknown  # keys of random numbers, say
-    array = np.asarray(value)
-    return array
+    return np.asarray(value)
 
 
 @functools.lru_cache(1 << 12)
