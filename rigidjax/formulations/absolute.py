@@ -14,7 +14,6 @@ from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .descriptor import Descriptor
 from .internal import check_rotation, multipliers_of_rotations
-from .redundancy import idle_projector
 
 
 class Absolute(AbstractAbsolute):
@@ -115,8 +114,8 @@ class Absolute(AbstractAbsolute):
             lam = values[self.layout.size :][: self.num_multipliers]
             if not self.has_loops:
                 return lam
-            t, y0 = jnp.asarray(t, values.dtype), values[: self.layout.size]
-            return lam - idle_projector(Descriptor(self), t, y0) @ lam
+            y0 = values[: self.layout.size]
+            return lam - Descriptor(self).idle_projector(t, y0) @ lam
         if has_joints(self.system):
             if self.rotation.num_constraints == 0:
                 return self.joint_multipliers(t, y)

@@ -163,8 +163,13 @@ class Descriptor(eqx.Module):
         v_dot, lam = equations.solve(scale * f, -bias / units)
         v_dot, lam = scale * v_dot, lam / units
         if self.model.has_loops:
-            lam = lam - idle_projector(self, t, y0) @ lam
+            lam = lam - self.idle_projector(t, y0) @ lam
         return v_dot, lam
+
+    @compiled
+    def idle_projector(self, t, y0) -> Float[Array, "m m"]:
+        """`redundancy.idle_projector` of this system."""
+        return idle_projector(self, t, y0)
 
     def _lengths(self, q) -> Float[Array, " n"]:
         """What the coordinates are measured by: rotations by 1."""

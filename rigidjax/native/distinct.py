@@ -8,7 +8,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jax.extend.core import JaxprEqn, Literal, Var
+from jax.core import Tracer
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from jax.typing import ArrayLike
 
 from .analysis import REGISTERS
 
@@ -20,44 +22,110 @@ def distinct(
 ) -> tuple[list[JaxprEqn], list[Atom]]:
     """Equations of which no two are the same and all are needed, and the results by them."""
     same: dict[Var, Var] = {}
+    # What starts as the same large array is changed in place, each time on its own.
+    equal: dict[Var, Var] = {}
     seen: dict[tuple, list[Var]] = {}
+    programs = _Programs()
     kept = []
 
     def read(atom: Atom) -> Atom:
         return atom if isinstance(atom, Literal) else same.get(atom, atom)
 
     for equation in equations:
-        equation = equation.replace(invars=[read(atom) for atom in equation.invars])
-        key = _key(equation)
+        args = [read(atom) for atom in equation.invars]
+        equation = equation.replace(invars=args)
+        key = programs.key(equation, [equal.get(atom, atom) for atom in map(_atom, args)])
         if key is None:
             kept.append(equation)
-        elif key in seen:
-            same.update(zip(equation.outvars, seen[key], strict=True))
-        else:
-            seen[key] = equation.outvars
+            continue
+        first = seen.setdefault(key, equation.outvars)
+        merged = equal if _is_large_start(equation) else same
+        if first is not equation.outvars:
+            merged.update(zip(equation.outvars, first, strict=True))
+        if first is equation.outvars or merged is equal:
             kept.append(equation)
     ends = [read(atom) for atom in results]
     return _needed(kept, ends), ends
 
 
-def _key(equation):
-    """Equal for equations that compute the same; `None` for one that stays what it is."""
-    if equation.effects:
-        return None
-    if all(isinstance(atom, Literal) for atom in equation.invars):
-        # What starts as the same large array is changed in place, each time on its own.
-        if any(math.prod(var.aval.shape) > REGISTERS for var in equation.outvars):
+class _Programs:
+    """Programs inside of equations by what they compute: derivatives and branches are traced anew
+    each time, so that two of them are the same without being one object."""
+
+    def __init__(self):
+        self.numbers: dict[tuple, int] = {}
+        # With the programs, so that addresses stay their own.
+        self.known: dict[int, tuple[int, object]] = {}
+
+    def key(self, equation: JaxprEqn, args: Sequence[object]) -> tuple | None:
+        """Equal for equations that compute the same; `None` for one that stays what it is."""
+        if equation.effects:
             return None
-    atoms = tuple(
-        (atom.aval, np.asarray(atom.val).tobytes()) if isinstance(atom, Literal) else atom
-        for atom in equation.invars
-    )
-    key = equation.primitive, tuple(equation.params.items()), atoms
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+        key = self._function(equation), tuple(args)
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key
+
+    def _function(self, equation):
+        params = ((k, self._param(v)) for k, v in equation.params.items())
+        return equation.primitive, tuple(params)
+
+    def _param(self, value):
+        if isinstance(value, ClosedJaxpr | Jaxpr):
+            return self._number(value)
+        return tuple(map(self._param, value)) if type(value) is tuple else value
+
+    def _number(self, program):
+        """Equal for programs that compute the same."""
+        if id(program) not in self.known:
+            key = self._structure(program)
+            try:
+                number = self.numbers.setdefault(key, len(self.numbers))
+            except TypeError:
+                number = -id(program)
+            self.known[id(program)] = number, program
+        return self.known[id(program)][0]
+
+    def _structure(self, program):
+        jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+        consts = program.consts if isinstance(program, ClosedJaxpr) else []
+        numbers: dict[Var, int] = {}
+
+        def new(variables):
+            for var in variables:
+                numbers[var] = len(numbers)
+            return tuple(var.aval for var in variables)
+
+        def read(atom):
+            return _atom(atom) if isinstance(atom, Literal) else numbers[atom]
+
+        lines: list = [tuple(map(constant_key, consts)), new(jaxpr.constvars), new(jaxpr.invars)]
+        for equation in jaxpr.eqns:
+            args = tuple(map(read, equation.invars))
+            effects = id(equation) if equation.effects else None
+            lines.append((self._function(equation), args, effects, new(equation.outvars)))
+        return *lines, tuple(map(read, jaxpr.outvars))
+
+
+def _is_large_start(equation):
+    """Whether an equation makes a large array of one number."""
+    if equation.primitive.name != "broadcast_in_dim":
+        return False
+    (number,), (out,) = equation.invars, equation.outvars
+    return isinstance(number, Literal) and math.prod(out.aval.shape) > REGISTERS
+
+
+def _atom(atom):
+    return (atom.aval, constant_key(atom.val)) if isinstance(atom, Literal) else atom
+
+
+def constant_key(value: ArrayLike) -> tuple | int:
+    """Equal for equal constants, large ones if they are the same object."""
+    if np.size(value) > REGISTERS or isinstance(value, Tracer):
+        return id(value)
+    return np.shape(value), np.asarray(value).dtype, np.asarray(value).tobytes()
 
 
 def _needed(equations, results):

@@ -17,7 +17,7 @@ from .analysis import (
     remains_known,
     scan_counts,
 )
-from .distinct import distinct
+from .distinct import constant_key, distinct
 from .repeated import called, shared_call_p
 
 # Calls of programs that take the place of the call.
@@ -46,6 +46,7 @@ class Inlined:
         self.rewritten, self.shared = rewritten, shared
         self.equations: list[JaxprEqn] = []
         self.constants: dict[Var, ArrayLike] = {}
+        self.variables: dict[tuple, Var] = {}
         self.known = set(known)
         arguments = closed.jaxpr.invars
         results = self._run(closed.jaxpr, closed.consts, arguments)
@@ -54,8 +55,7 @@ class Inlined:
     def _run(self, jaxpr, consts, args):
         env = dict(zip(jaxpr.invars, args, strict=True))
         for var, value in zip(jaxpr.constvars, consts, strict=True):
-            env[var] = Var(var.aval)
-            self.constants[env[var]] = value
+            env[var] = self._of_constant(var, value)
             if remains_known(var.aval):
                 self.known.add(env[var])
 
@@ -78,6 +78,12 @@ class Inlined:
                     self.known.update(out)
             env.update(zip(equation.outvars, out, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
+
+    def _of_constant(self, var, value):
+        """The variable of a constant, one for all equal ones."""
+        own = self.variables.setdefault((var.aval, constant_key(value)), Var(var.aval))
+        self.constants[own] = value
+        return own
 
     def _kept(self, equation, args, out):
         """An equation that stays one, for these arguments and results."""

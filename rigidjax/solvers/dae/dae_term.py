@@ -8,7 +8,6 @@ from ...annotations import Time
 from ...formulations import AbstractAbsolute
 from ...formulations.descriptor import Descriptor
 from ...formulations.reduced_equations import ReducedEquations
-from ...formulations.redundancy import idle_projector
 from ...state import State
 from ..terms import MassMatrixTerm
 
@@ -35,7 +34,7 @@ def dae_term(
         state = model.system.reference_state() if state is None else state  # pyright: ignore
         y0 = model.pack(state, None, t)
         # Any projector will do that is one at the start: it has no derivatives.
-        idle = idle_projector(Descriptor(model), jnp.asarray(t, y0.dtype), y0)
+        idle = Descriptor(model).idle_projector(t, y0)
         idle = jax.lax.stop_gradient(idle)
         descriptor = Descriptor(model, idle)
     right, mass, times = (of(descriptor) for of in (_RightHandSide, _Mass, _MassTimes))
