@@ -119,8 +119,10 @@ class Descriptor(eqx.Module):
 
     def momentum(self, q, v) -> Float[Array, " n"]:
         r"""$M(q)\,v$."""
-        blocks = self.mass_matrices(q)
-        return jnp.einsum("lij,lj->li", blocks, v.reshape(len(blocks), -1)).ravel()
+        model, layout = self.model, self.model.layout
+        mechanics, (_, a), (x_dot, a_dot) = model.mechanics, layout.poses(q), layout.poses(v)
+        turning = jax.vmap(model.rotation.momentum)(a, a_dot, mechanics.inertias)
+        return layout.join(mechanics.masses[:, None] * x_dot, turning)
 
     def force(self, t, q, v, y0) -> Float[Array, " n"]:
         r"""Applied and velocity-dependent generalised forces, $f = \psi - \dot M v + \nabla T$."""

@@ -64,6 +64,9 @@ class Inlined:
 
         for equation in jaxpr.eqns:
             args = [read(atom) for atom in equation.invars]
+            if _changes_nothing(equation):
+                env.update(zip(equation.outvars, args, strict=True))
+                continue
             called = self._called(equation, args)
             if called is not None:
                 inner, args = called
@@ -127,6 +130,14 @@ class Inlined:
         if name not in RULES and not of_complex(equation) and is_expanded(equation.primitive):
             return expanded(equation), args
         return None
+
+
+def _changes_nothing(equation):
+    """Whether an equation gives back its only argument."""
+    name = equation.primitive.name
+    if name == "convert_element_type":
+        return equation.invars[0].aval.dtype == equation.outvars[0].aval.dtype
+    return name in ("stop_gradient", "copy", "copy_p")
 
 
 def _inside(param, known, rewritten):

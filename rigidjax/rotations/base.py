@@ -38,6 +38,17 @@ def reduced_mass(
     return H.T @ (inertia[:, None] * H if inertia.ndim == 1 else inertia @ H)
 
 
+def reduced_momentum(
+    H: Float[Array, "3 n"],
+    a_dot: Float[Array, " n"],
+    inertia: Float[Array, "3"] | Float[Array, "3 3"],
+) -> Float[Array, " n"]:
+    r"""$H^T I H \dot a$ without the matrix."""
+    check_inertia(inertia)
+    turning = H @ a_dot
+    return (inertia * turning if inertia.ndim == 1 else inertia @ turning) @ H
+
+
 class AbstractRotation(eqx.Module):
     r"""A parametrization $a \mapsto R(a)$ of the rotation group SO(3).
 
@@ -114,6 +125,15 @@ class AbstractRotation(eqx.Module):
         self, a: Float[Array, " n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
     ) -> Float[Array, "n n"]:
         r"""Mass matrix $M(a)$ of the kinetic energy $\frac12 \dot a^T M \dot a$, kg m^2."""
+
+    def momentum(
+        self,
+        a: Float[Array, " n"],
+        a_dot: Float[Array, " n"],
+        inertia: Float[Array, "3"] | Float[Array, "3 3"],
+    ) -> Float[Array, " n"]:
+        r"""$M(a)\,\dot a$, kg m^2/s; to be overridden where it takes less without the matrix."""
+        return self.mass_matrix(a, inertia) @ a_dot
 
     @abc.abstractmethod
     def project(self, a: Float[Array, " n"]) -> Float[Array, " n"]:

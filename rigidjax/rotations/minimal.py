@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import so3
-from .base import AbstractRotation, Rates, check_rates, reduced_mass
+from .base import AbstractRotation, Rates, check_rates, reduced_mass, reduced_momentum
 from .euler_map import euler_map
 from .half_rotation import half_rotation_matrix
 from .spurrier_klumpp import spurrier_klumpp
@@ -91,6 +91,15 @@ class AbstractMinimalRotation(AbstractRotation):
     ) -> Float[Array, "3 3"]:
         r"""$M = H^T I H$, kg m^2; singular or unbounded at the singularity."""
         return reduced_mass(self.tangent(a), inertia)
+
+    def momentum(
+        self,
+        a: Float[Array, "3"],
+        a_dot: Float[Array, "3"],
+        inertia: Float[Array, "3"] | Float[Array, "3 3"],
+    ) -> Float[Array, "3"]:
+        r"""$H^T I H \dot a$."""
+        return reduced_momentum(self.tangent(a), a_dot, inertia)
 
     def project(self, a: Float[Array, "3"]) -> Float[Array, "3"]:
         r"""The coordinates themselves."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import so3
-from .base import AbstractRotation, Rates, check_rates, reduced_mass
+from .base import AbstractRotation, Rates, check_rates, reduced_mass, reduced_momentum
 from .euler_map import euler_map
 from .half_rotation import half_rotation_matrix
 from .spurrier_klumpp import spurrier_klumpp
@@ -160,6 +160,18 @@ class Quaternion(AbstractRotation):
         if self.radial_inertia == "zero":
             return M
         return M + 4.0 * self.radial_inertia_value(inertia) * jnp.outer(a, a)
+
+    def momentum(
+        self,
+        a: Float[Array, "4"],
+        a_dot: Float[Array, "4"],
+        inertia: Float[Array, "3"] | Float[Array, "3 3"],
+    ) -> Float[Array, "4"]:
+        r"""$M(p)\,\dot p$ without the matrix."""
+        turning = reduced_momentum(self.tangent(a), a_dot, inertia)
+        if self.radial_inertia == "zero":
+            return turning
+        return turning + 4.0 * self.radial_inertia_value(inertia) * (a @ a_dot) * a
 
     def project(self, a: Float[Array, "4"]) -> Float[Array, "4"]:
         r"""$p / |p|$. **Source:** Lang (63, P)."""

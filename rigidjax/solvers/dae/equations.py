@@ -11,9 +11,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
+from ...linalg import inverse
 from ...native.alternatives import alternatives
 from ..rate_elimination import Pairs
 from ..terms import ImplicitTerm, Index, MassMatrixTerm, flattened, unwrapped
+
+# Of the first guess of a rate: what is added to a matrix, in round-off, and how often it is solved.
+_REGULAR, _ITERATIONS = 1e3, 4
 
 Point = PyTree[Array]
 
@@ -266,7 +270,18 @@ def columns(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m n"
 
 
 def _least_norm_rate(M, f):
-    return jnp.linalg.pinv(M) @ f
+    r"""The rate of least norm with $M \dot y = f$, as a first guess needs it.
+
+    By iterated regularisation, whose error falls by $\delta/(\sigma^2 + \delta)$ each time, $\sigma$
+    the smallest singular value of $M$ but for zeros, rows divided by their norms.
+    """
+    size = jnp.linalg.norm(M, axis=1)
+    size = jnp.where(size > 0, size, 1.0)
+    M, f = M / size[:, None], f / size
+    n = len(M)
+    regular = M.T @ M + _REGULAR * n * jnp.finfo(M.dtype).eps * jnp.eye(n, dtype=M.dtype)
+    by = inverse(regular) @ M.T
+    return jax.lax.fori_loop(0, _ITERATIONS, lambda _, rate: rate + by @ (f - M @ rate), 0.0 * f)
 
 
 def frozen(tree: T) -> T:
