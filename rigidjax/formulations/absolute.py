@@ -1,7 +1,6 @@
 """Absolute coordinates: redundant positions and velocities."""
 
 import equinox as eqx
-import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 

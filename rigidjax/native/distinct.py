@@ -31,10 +31,13 @@ def distinct(
     def read(atom: Atom) -> Atom:
         return atom if isinstance(atom, Literal) else same.get(atom, atom)
 
+    def same_as(atom: Atom) -> Atom:
+        return atom if isinstance(atom, Literal) else equal.get(atom, atom)
+
     for equation in equations:
         args = [read(atom) for atom in equation.invars]
         equation = equation.replace(invars=args)
-        key = programs.key(equation, [equal.get(atom, atom) for atom in map(_atom, args)])
+        key = programs.key(equation, [_atom(same_as(atom)) for atom in args])
         if key is None:
             kept.append(equation)
             continue

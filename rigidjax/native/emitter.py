@@ -64,6 +64,8 @@ class Emitter:
         self.row = Rows(self.memory, arithmetic, row if width == 1 else 1)
         # Lanes whose memory may change; `None` for all.
         self.mask: Number | None = None
+        # Arrays in registers that memory holds as well, with what is in memory.
+        self._stored: dict[int, tuple[np.ndarray, View]] = {}
         self._last_uses: dict[Jaxpr, Any] = {}
         self._loops: dict[Jaxpr, bool] = {}
 
@@ -217,6 +219,16 @@ class Emitter:
         for index in np.ndindex(x.shape):
             self.memory.write(out, index, x[index])
         return out
+
+    def read_once(self, x: View) -> Held:
+        """The numbers of memory that does not change, in registers."""
+        numbers = self.registers(x)
+        self._stored[id(numbers)] = numbers, x
+        return numbers
+
+    def stored(self, x: Held) -> Held:
+        """An array as memory holds it, if it is one that was `read_once`."""
+        return self._stored.get(id(x), (x, x))[1]
 
     def settled(self, x: Held) -> Held:
         """An array as large ones are in memory, small ones in registers."""

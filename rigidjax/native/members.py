@@ -96,7 +96,7 @@ def argument(
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
     if members is None:
-        return em.registers(shared) if size <= largest else shared
+        return em.read_once(shared) if size <= largest else shared
     load = _Members(em, pointer, dtype, size, members).load
     if size <= largest:
         out = np.empty(shape, object)

@@ -76,6 +76,7 @@ def _handed_over(em, x, dtype):
     """A pointer to the numbers of an array, in order."""
     if not x.size:
         return _NOTHING
+    x = em.stored(x)
     if not isinstance(x, View) or x.strides != row_major(x.shape):
         x = em.copied(x, dtype)
     return em.memory.address(x, (0,) * x.ndim)

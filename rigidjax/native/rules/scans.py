@@ -3,7 +3,7 @@
 import numpy as np
 from llvmlite import ir
 
-from ..analysis import MOST_ENTRIES, WRITTEN_OUT, cost, rule, scan_counts
+from ..analysis import MOST_ENTRIES, WRITTEN_OUT, cost, inner_jaxprs, rule, scan_counts
 from ..complex import Number
 from ..emitter import Emitter
 from ..memory import View
@@ -36,9 +36,17 @@ def _scan(em: Emitter, equation, *args):
             _stacked(em, [one[k] for one in slices], aval) for k, aval in enumerate(out_avals)
         ]
         return carry + stacked
-    if not carry and length > 1 and em.row.width > 1:
+    if not carry and length > 1 and em.row.width > 1 and not _has_call(body.jaxpr):
         return in_lanes(em, body, length, consts, _in_memory(em, equation, xs))
     return _ScanLoop(em, equation, consts, carry, xs).emit()
+
+
+def _has_call(jaxpr):
+    """Whether a program calls functions of the kernel, which are for one lane."""
+    return any(
+        equation.primitive.name == "shared_call" or any(map(_has_call, inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
 
 
 def _in_memory(em, equation, xs):

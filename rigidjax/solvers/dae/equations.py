@@ -16,8 +16,8 @@ from ...native.alternatives import alternatives
 from ..rate_elimination import Pairs
 from ..terms import ImplicitTerm, Index, MassMatrixTerm, flattened, unwrapped
 
-# Of the first guess of a rate: what is added to a matrix, in round-off, and how often it is solved.
-_REGULAR, _ITERATIONS = 1e3, 4
+# How often a first guess of a rate is improved.
+_ITERATIONS = 30
 
 Point = PyTree[Array]
 
@@ -269,18 +269,20 @@ def columns(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m n"
     )
 
 
+@jax.jit
 def _least_norm_rate(M, f):
     r"""The rate of least norm with $M \dot y = f$, as a first guess needs it.
 
-    By iterated regularisation, whose error falls by $\delta/(\sigma^2 + \delta)$ each time, $\sigma$
-    the smallest singular value of $M$ but for zeros, rows divided by their norms.
+    By iterated regularisation with $\delta$, the root of round-off: errors fall each time by
+    $\delta/(\sigma^2 + \delta)$, with the smallest singular value $\sigma$ of $M$ but for zeros, its
+    rows divided by their norms.
     """
     size = jnp.linalg.norm(M, axis=1)
     size = jnp.where(size > 0, size, 1.0)
     M, f = M / size[:, None], f / size
     n = len(M)
-    regular = M.T @ M + _REGULAR * n * jnp.finfo(M.dtype).eps * jnp.eye(n, dtype=M.dtype)
-    by = inverse(regular) @ M.T
+    delta = jnp.sqrt(jnp.finfo(M.dtype).eps).astype(M.dtype)
+    by = inverse(M.T @ M + delta * jnp.eye(n, dtype=M.dtype)) @ M.T
     return jax.lax.fori_loop(0, _ITERATIONS, lambda _, rate: rate + by @ (f - M @ rate), 0.0 * f)
 
 
