@@ -67,6 +67,26 @@ def test_arrays_in_registers_in_memory_of_all_types_and_empty_ones():
     assert functions_in(function, table, X, z, X > 0.3, jnp.array(3)) == 1
 
 
+def test_arguments_are_handed_over_where_they_are():
+    @jax.jit
+    def inner(x, table):
+        return jnp.sin(table @ x) * x[0]
+
+    def function(x, table):
+        a = inner(x, table)
+        # Not the argument itself any more, and turns of a loop without lanes.
+        b = inner(x, 2.0 * table)
+        turns = jax.lax.map(lambda k: inner(x * k, table), jnp.arange(9.0))
+        return a, b, inner(a, table), turns
+
+    table = jnp.cos(jnp.arange(144.0)).reshape(12, 12)
+    assert functions_in(function, X, table) == 1
+    closed = jax.make_jaxpr(function)(X, table)
+    lines = Kernel(closed, Signature((False, False), False)).text.splitlines()
+    # The table is copied once, for what is twice as much.
+    assert sum(line.strip().startswith("store") for line in lines) < 2 * 144
+
+
 def test_known_whole_numbers_choose_the_function():
     @jax.jit
     def entry(x, places):

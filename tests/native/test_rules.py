@@ -302,6 +302,40 @@ def test_what_a_block_computes_twice_is_emitted_once():
     assert twice - once <= 4 + 3
 
 
+@pytest.mark.parametrize("kind", ["scan", "while", "cond", "changed in place"])
+def test_what_is_traced_twice_is_emitted_once(kind):
+    """Programs inside of equations are compared by what they compute, not by who traced them."""
+
+    def part(x, factor, table):
+        if kind == "scan":
+            step = lambda y, c: (jnp.sin(y) * factor + c, y[0] * table)  # noqa: E731
+            return jax.lax.scan(step, x, jnp.arange(9.0))
+        if kind == "while":
+            grown = lambda y: jnp.exp(y) * factor + table[:2].sum()  # noqa: E731
+            return jax.lax.while_loop(lambda y: y[0] < 99.0 * factor, grown, x)
+        if kind == "cond":
+            return jax.lax.cond(x[0] > factor, lambda y: jnp.sin(y) * table[1], jnp.cos, x)
+        # One of its own for each, though they start as the same zeros.
+        large = jnp.zeros((40, 50)).at[3, :3].set(x[:3] * factor).at[5, :3].set(table)
+        return large.sum(axis=0), large[3]
+
+    def both(*differing):
+        def function(x, y):
+            tables = [np.arange(3.0) + extra for _, extra in differing]
+            found = [part(x, f, t) for (f, _), t in zip(differing, tables, strict=True)]
+            # A program without large arrays is emitted as it is.
+            return found, jnp.outer(jnp.arange(300.0), y)
+
+        compare(function, X, Y)
+        closed = jax.make_jaxpr(function)(X, Y)
+        return Kernel(closed, Signature((False, False), False)).text.count("\n")
+
+    once, same = both((2.0, 0.0)), both((2.0, 0.0), (2.0, 0.0))
+    assert same - once < 0.4 * once
+    for other in ((3.0, 0.0), (2.0, 1.0)):
+        assert both((2.0, 0.0), other) > same
+
+
 def test_places_known_at_run_time():
     table = jnp.arange(24.0).reshape(8, 3) ** 2
 

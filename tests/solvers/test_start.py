@@ -32,6 +32,23 @@ def start(values, k=None, change=0.0):
     return jnp.asarray(y)
 
 
+@pytest.mark.parametrize("size, rank", [(1, 1), (5, 5), (12, 6), (40, 40), (40, 20)])
+def test_first_guess_of_a_rate(size, rank, rng):
+    """The solution of least norm, whatever units equations have; zero if there is none to find."""
+    A, B = rng.normal(size=(size, rank)), rng.normal(size=(rank, size))
+    A = np.linalg.qr(A)[0] if rank == size else A
+    B = np.linalg.qr(B)[0] if rank == size else B
+    M = 10.0 ** rng.uniform(-6.0, 6.0, size=(size, 1)) * (A @ B)
+    expected = np.linalg.pinv(B) @ rng.normal(size=rank)
+    zero = jnp.zeros(size)
+    field = lambda t, y, args: jnp.asarray(M @ expected)  # noqa: E731
+    term = MassMatrixTerm(field, lambda t, y, args: jnp.asarray(M), check_start=False)
+    rate = Radau5().func(term, 0.0, zero, None)
+    np.testing.assert_allclose(rate, expected, atol=1e-6 * np.linalg.norm(expected))
+    nothing = MassMatrixTerm(lambda t, y, args: zero, jnp.zeros((size, size)), check_start=False)
+    np.testing.assert_array_equal(Radau5().func(nothing, 0.0, zero, None), zero)
+
+
 PENDULUM = functools.partial(start, cases.PENDULUM_START)
 ROBERTSON = functools.partial(start, (1.0, 0.0, 0.0))
 

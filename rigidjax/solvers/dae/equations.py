@@ -274,8 +274,8 @@ def _least_norm_rate(M, f):
     r"""The rate of least norm with $M \dot y = f$, as a first guess needs it.
 
     By iterated regularisation with $\delta$, the root of round-off: errors fall each time by
-    $\delta/(\sigma^2 + \delta)$, with the smallest singular value $\sigma$ of $M$ but for zeros, its
-    rows divided by their norms.
+    $\delta/(\sigma^2 + \delta)$. Here $\sigma$ is the smallest singular value of $M$ but for zeros,
+    its rows divided by their norms.
     """
     size = jnp.linalg.norm(M, axis=1)
     size = jnp.where(size > 0, size, 1.0)
