@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
-from .analysis import REGISTERS
+from .analysis import REGISTERS, inner_jaxprs
 
 Atom = Var | Literal
 
@@ -24,7 +24,7 @@ def distinct(
     same: dict[Var, Var] = {}
     # What starts as the same large array is changed in place, each time on its own.
     equal: dict[Var, Var] = {}
-    seen: dict[tuple, list[Var]] = {}
+    seen: dict[object, list[JaxprEqn]] = {}
     programs = _Programs()
     kept = []
 
@@ -37,18 +37,31 @@ def distinct(
     for equation in equations:
         args = [read(atom) for atom in equation.invars]
         equation = equation.replace(invars=args)
-        key = programs.key(equation, [_atom(same_as(atom)) for atom in args])
-        if key is None:
+        alike = seen.setdefault(_key(equation, [_atom(same_as(atom)) for atom in args]), [])
+        first = next((one for one in alike if programs.are_same(one, equation)), None)
+        if first is None:
+            alike.append(equation)
             kept.append(equation)
-            continue
-        first = seen.setdefault(key, equation.outvars)
-        merged = equal if _is_large_start(equation) else same
-        if first is not equation.outvars:
-            merged.update(zip(equation.outvars, first, strict=True))
-        if first is equation.outvars or merged is equal:
+        elif _is_large_start(equation):
+            equal.update(zip(equation.outvars, first.outvars, strict=True))
             kept.append(equation)
+        else:
+            same.update(zip(equation.outvars, first.outvars, strict=True))
     ends = [read(atom) for atom in results]
     return _needed(kept, ends), ends
+
+
+def _key(equation, args):
+    """Equal for equations that compute the same, but for programs inside of them."""
+    if equation.effects:
+        return id(equation)
+    params = () if inner_jaxprs(equation) else tuple(equation.params.items())
+    key = equation.primitive, params, tuple(args)
+    try:
+        hash(key)
+    except TypeError:
+        return id(equation)
+    return key
 
 
 class _Programs:
@@ -60,16 +73,15 @@ class _Programs:
         # With the programs, so that addresses stay their own.
         self.known: dict[int, tuple[int, object]] = {}
 
-    def key(self, equation: JaxprEqn, args: Sequence[object]) -> tuple | None:
-        """Equal for equations that compute the same; `None` for one that stays what it is."""
-        if equation.effects:
-            return None
-        key = self._function(equation), tuple(args)
+    def are_same(self, one: JaxprEqn, other: JaxprEqn) -> bool:
+        """Whether equations of the same key have the same programs inside of them."""
+        if not inner_jaxprs(one):
+            return True
+        functions = self._function(one), self._function(other)
         try:
-            hash(key)
+            return hash(functions[0]) == hash(functions[1]) and functions[0] == functions[1]
         except TypeError:
-            return None
-        return key
+            return False
 
     def _function(self, equation):
         params = ((k, self._param(v)) for k, v in equation.params.items())
