@@ -191,9 +191,17 @@ def loop_gradient(mechanics: SystemMechanics, t, poses: Poses, places) -> LoopGr
     return LoopGradient(moving, J, units, scale, loop_blocks(mechanics))
 
 
-@eqx.filter_jit
 def factor_loops(mechanics: SystemMechanics, t, poses: Poses, places, inertias=None) -> Loops:
-    """Factored mass matrix of the trees, and the constraints of the loops, in a pose."""
+    """Factored mass matrix of the trees, and the constraints of the loops, in a pose; `inertias`
+    (L, 3, 3) if not those of the bodies."""
+    if inertias is None:
+        inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
+    return _factored(mechanics, t, poses, places, inertias)
+
+
+# One program for accelerations, for projections of positions and of velocities.
+@eqx.filter_jit
+def _factored(mechanics, t, poses, places, inertias):
     of = loop_gradient(mechanics, t, poses, places)
     H, scale = mass_matrix(mechanics, poses, of.moving, inertias), of.scale[:, None]
     equations = ConstrainedEquations(of.matrix, scale * H * of.scale, of.blocks)
