@@ -43,14 +43,15 @@ class EnergyMomentum(AbstractSystemStepSolver):
       h\,T(d_{n+1/2})\,W$, with rates that stay tangent. All invariants are those of `Solution`.
 
     For `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or of a `System`, closed loops and
-    redundant constraints included. Bodies on joints turn with the mean of their matrices in
-    quaternions too: of bodies that go by their mean velocity, no other map keeps joints, energy and
-    angular momentum at once. With joints, `Absolute` holds the velocities of the scheme and
-    their energy, conserved to round-off; their constraints hold in the middle of a step, and at its
-    ends to second order. `NullSpace` has the nearest velocities that the joints allow, lengthened
-    to have that energy too. In systems with bodies free in space, whose momentum it keeps, and with
-    prescribed motions it does not lengthen them: their energy oscillates about the conserved one to
-    fourth order in the step.
+    redundant constraints included. Bodies that welds alone hold together move as the one body that
+    they are. Bodies on other joints turn with the mean of their matrices in quaternions too: of
+    bodies that go by their mean velocity, no other map keeps joints, energy and angular momentum at
+    once. With joints, `Absolute` holds the velocities of the scheme and their energy, conserved to
+    round-off; their constraints hold in the middle of a step, and at its ends to second order.
+    `NullSpace` has the nearest velocities that the joints allow, lengthened to have that energy
+    too. In systems with bodies free in space, whose momentum it keeps, and with prescribed motions
+    it does not lengthen them: their energy oscillates about the conserved one to fourth order in
+    the step.
 
     The moment of an internal force (one that names two bodies) leaves total momentum and angular
     momentum alone; that of any other nonlinear potential conserves energy exactly, and momentum to

@@ -14,6 +14,7 @@ from ...mechanics.mechanics import SystemMechanics
 from ...mechanics.twists import Twists
 from ...rotations import Directors
 from ...rotations.euler_map import euler_map
+from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
 from .increments import Increment
@@ -141,3 +142,10 @@ def as_twists(w: Float[Array, "L 6"]) -> Twists:
 def momenta(mechanics: SystemMechanics, w: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
     """Momenta of twists, angular ones about the centres of mass in body components."""
     return mechanics.momenta(w[:, :3], w[:, 3:])
+
+
+def carried(
+    vectors: Float[Array, "L 3"], here: Float[Array, "L 3 3"], there: Float[Array, "L 3 3"]
+) -> Float[Array, "L 3"]:
+    """Body components in one orientation as those in another."""
+    return jax.vmap(lambda v, R, Q: to_body(Q, to_space(R, v)))(vectors, here, there)

@@ -12,12 +12,13 @@ from ...formulations import AbstractFormulation
 from ...mechanics.attachment import Placements, Poses
 from ...mechanics.mechanics import SystemMechanics
 from ...rotations.euler_map import euler_map
-from ...rotations.matrix import to_body, to_space
+from ...rotations.matrix import to_body
+from .clusters import Clusters, leads_of
 from .fixed_point import director_gain, director_rates
 from .increments import Increment, Map, cayley, mapped
 from .loads import applied, conserving_wrenches
 from .newton import Root, find_root
-from .phase import Phase, advanced, is_held, middle_of, momenta
+from .phase import Phase, advanced, carried, is_held, middle_of, momenta
 from .saddle import AbstractSaddle
 from .sizes import extents
 
@@ -47,7 +48,8 @@ def trapezoidal_step(
     end, $g(q_1) = 0$, to round-off; the rates of their constraints hold in the mean, and are of
     second order in $h$ at the ends.
 
-    Bodies without joints turn by any other map of $h\,\bar\Omega$ about the same axis: QUAT.EM has
+    Bodies without joints, and those that welds alone hold together as one (see `clusters`), turn by
+    any other map of $h\,\bar\Omega$ about the same axis: QUAT.EM has
     $q_1 - q_0 = \frac h2\,\bar q \circ \bar\Omega$ with the mean quaternion $\bar q$. In DIR.EM
     their directors have rates of their own, of which the same is true as of the twists. With
     `published`, all bodies turn as QUAT.EM has it, and the rest of $\bar G$ is the chain rule over
@@ -70,10 +72,14 @@ def trapezoidal_step(
     """
     mechanics = model.mechanics
     first, sizes = start.poses(mechanics), extents(mechanics, start.positions)
-    held = is_held(mechanics)
+    held, clusters = np.array(is_held(mechanics)), None
+    if free is not cayley and not published and (leads := leads_of(mechanics)) is not None:
+        clusters = Clusters(mechanics, leads, first)
+        held = held & ~clusters.is_member
     maps = tuple(cayley if is_on_joint and not published else free for is_on_joint in held)
+    places = mechanics.place(first)
     equations = _Equations(
-        mechanics, sizes, t0, h, start, first, mechanics.place(first), maps, conserves, published
+        mechanics, sizes, t0, h, start, first, places, maps, conserves, published, clusters
     )
     guess = jnp.concatenate([h * start.twists.ravel(), multipliers])
     root = find_root(equations, guess, limit)
@@ -92,6 +98,7 @@ class _Equations(AbstractSaddle):
     maps: tuple[Map, ...] = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
     published: bool = eqx.field(static=True)
+    clusters: Clusters | None
 
     def increments(self, change) -> Increment:
         """Rotations of all bodies."""
@@ -108,6 +115,10 @@ class _Equations(AbstractSaddle):
         """The end, with its twists."""
         start, end = self.start, self.end(change)
         twists = 2.0 / self.h * change - start.twists
+        if self.clusters is not None:
+            last = end.poses(self.mechanics)
+            of_clusters = self.clusters.twists(self.h, start.twists, change, last)
+            twists = jnp.where(self.clusters.is_member[:, None], of_clusters, twists)
         if start.rates is None:
             return eqx.tree_at(lambda phase: phase.twists, end, twists)
         middle = middle_of(self.mechanics, start, end).rotations[:-1]
@@ -125,16 +136,19 @@ class _Equations(AbstractSaddle):
         L, t = mechanics.num_bodies, self.t0 + 0.5 * h
         # In body components at the start: rotations about the axis of the step leave them alone.
         frames = first.rotations[:L]
+        moved = change
+        if self.clusters is not None:
+            middle, moved = self.clusters.in_the_middle(change, middle, last)
         if self.conserves:
             wrench = conserving_wrenches(
-                mechanics, t, first, middle, last, change, h, increments.chord
+                mechanics, t, first, middle, last, moved, h, increments.chord
             )
         else:
-            wrench = applied(mechanics, t, middle, change / h)
-        moment = _carried(wrench[:, 3:], middle.rotations[:L], frames)
+            wrench = applied(mechanics, t, middle, moved / h)
+        moment = carried(wrench[:, 3:], middle.rotations[:L], frames)
         before = 0.5 * h * momenta(mechanics, start.twists)
         after = momenta(mechanics, change) - before
-        spin = _carried(after[:, 3:], last.rotations[:L], frames) - before[:, 3:]
+        spin = carried(after[:, 3:], last.rotations[:L], frames) - before[:, 3:]
         if start.rates is not None:
             spin = self._spin_of_directors(change, increments, middle, spin)
         gain = jnp.concatenate([after[:, :3] - before[:, :3], spin], axis=1)
@@ -144,7 +158,15 @@ class _Equations(AbstractSaddle):
         places = mechanics.place(last)
         reaction = self._reaction(t, last, places, mu, end.quaternions)
         gap = mechanics.constraint(self.t0 + h, places)
-        return jnp.concatenate([(gain - impulse + reaction).ravel(), gap])
+        balance = gain - impulse + reaction
+        if (clusters := self.clusters) is not None:
+            whole = clusters.balance(h, start.twists, change, middle, last, wrench)
+            loose = change - clusters.following(change, last)
+            rows = jnp.where(clusters.is_lead[:, None], whole, loose)
+            balance = jnp.where(clusters.is_member[:, None], rows, balance)
+            # Their welds hold by that.
+            gap = jnp.where(clusters.welds(mechanics), mu, gap)
+        return jnp.concatenate([balance.ravel(), gap])
 
     def _spin_of_directors(self, change, increments, middle: Poses, spin):
         """Gains of angular momentum, where bodies without joints have rates of their directors."""
@@ -155,7 +177,7 @@ class _Equations(AbstractSaddle):
             self.mechanics.inertias, increments, frames, rates, change[:, 3:], self.h
         )
         held = np.array(is_held(self.mechanics))[:, None]
-        return jnp.where(held, spin, _carried(gain, middle.rotations[:-1], frames))
+        return jnp.where(held, spin, carried(gain, middle.rotations[:-1], frames))
 
     def _reaction(self, t, last: Poses, places: Placements, mu, ends):
         r"""$\bar G^T \mu$, moments in body components at the start."""
@@ -185,8 +207,3 @@ class _Equations(AbstractSaddle):
         columns, slopes = (jnp.swapaxes(A, 1, 2) for A in (matrices, gradient))
         moment = jnp.sum(jax.vmap(jax.vmap(cross))(columns, slopes), axis=1)
         return jnp.concatenate([force, jax.vmap(to_body)(first.rotations[:-1], moment)], axis=1)
-
-
-def _carried(vectors, here, there):
-    """Body components in one orientation as those in another."""
-    return jax.vmap(lambda v, R, Q: to_body(Q, to_space(R, v)))(vectors, here, there)

@@ -67,7 +67,11 @@ def test_a_body_without_joints_moves_as_alone(run, formulation):
 
 @pytest.mark.parametrize(
     "solver",
-    [pytest.param(PUBLISHED, id="mean", marks=pytest.mark.exhaustive), Variational()],
+    [
+        pytest.param(PUBLISHED, id="mean", marks=pytest.mark.exhaustive),
+        pytest.param(EnergyMomentum(), id="default"),
+        pytest.param(Variational(), id="variational"),
+    ],
 )
 def test_a_bystander_changes_nothing(run, solver):
     """A speck of dust, welded to a body on a damped spring: the same step, joint or not."""
