@@ -134,7 +134,8 @@ def violations(
     still = Twists(jnp.zeros_like(twists.linear), jnp.zeros_like(twists.angular))
     driven = jnp.abs(mechanics.constraint_rate(t, places, still) / units)
     rate = jnp.abs(mechanics.constraint_rate(t, places, twists) / units)
-    largest = jnp.maximum(_largest_rate(mechanics, t, poses, places, twists), jnp.max(driven))
+    moving = _largest_rate(mechanics, t, poses, places, twists)
+    largest = jnp.maximum(moving, jnp.max(driven, initial=0.0))
     velocity = rate / jnp.maximum(largest, _REST / TOLERANCE)
     position = jnp.abs(mechanics.constraint(t, places)) / allowed
     return by_joint(mechanics, position), by_joint(mechanics, velocity)

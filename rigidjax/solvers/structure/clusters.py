@@ -2,8 +2,8 @@ r"""Bodies that welds alone hold together, which move as one body free in space.
 
 A scheme of free bodies moves the centre of mass of the whole with its mean velocity, and turns all
 of it by the same map as a body on its own: what is welded to a body changes its motion by the
-mass that it adds, by nothing if it has none. The reactions of such welds do no work that
-a step could miss, and are not among its unknowns.
+mass that it adds, by nothing if it has none. The reactions of such welds count for nothing in the
+step of the whole, and are zero among its unknowns.
 """
 
 import equinox as eqx
@@ -32,6 +32,8 @@ def leads_of(mechanics: SystemMechanics) -> tuple[int, ...] | None:
     lead, is_free = np.arange(count + 1), np.ones(count + 1, bool)
     is_free[count] = False  # the ground
     for group in mechanics.groups:
+        if group.joint.num_constraints == 0:
+            continue  # `Free`
         is_weld = isinstance(group.joint, Weld)
         for pair in zip(group.parents, group.children, strict=True):
             a, b = (lead[row] for row in pair)
@@ -49,8 +51,7 @@ def leads_of(mechanics: SystemMechanics) -> tuple[int, ...] | None:
 class Clusters(eqx.Module):
     """The clusters of a system at the start of a step, in the axes of their leads.
 
-    What is said of a cluster stands at each of its members; a body that is in none is one by
-    itself, which nobody asks for.
+    What is said of a cluster stands at each of its members; entries of other bodies are not used.
 
     **Attributes:** `leads`, see `leads_of`; `first`, poses; `own_masses` of the bodies; of the
     whole `masses`, `centres` of mass from that of the lead, (L, 3), and `inertias` about them,

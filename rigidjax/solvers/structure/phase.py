@@ -120,8 +120,9 @@ def middle_of(mechanics: SystemMechanics, start: Phase, end: Phase) -> Poses:
 
 
 def is_held(mechanics: SystemMechanics) -> tuple[bool, ...]:
-    """Whether each body is tied to another or to the ground by a joint."""
-    held = {row for group in mechanics.groups for row in (*group.parents, *group.children)}
+    """Whether each body is tied to another or to the ground by a joint, which `Free` does not."""
+    groups = [group for group in mechanics.groups if group.joint.num_constraints]
+    held = {row for group in groups for row in (*group.parents, *group.children)}
     return tuple(row in held for row in range(mechanics.num_bodies))
 
 

@@ -130,6 +130,7 @@ def test_which_bodies_step_as_one(parts):
     everything = [*bodies, *PAIR]
     assert leads(everything, [BALL]) is None
     assert leads(everything, [*WELDS, BALL]) == (0, 0, 0, -1, -1)
+    assert leads(everything, [rj.Free("b"), *WELDS, BALL]) == (0, 0, 0, -1, -1)
     assert leads(everything[::-1], [rj.Weld("d", "e"), *LOOP]) == (0, 0, 2, 2, 2)
     # The ground or another joint holds one of them.
     rod = rj.Distance("c", "d", (0.1, -0.6, 0.5), (2.0, 0.3, 0.1))
