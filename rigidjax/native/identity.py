@@ -178,7 +178,20 @@ def _value(value: Any, programs: _Program | None) -> str:
     if isinstance(value, ShapedArray):
         return _type(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_known(kind):
-        names = (field.name for field in dataclasses.fields(value))
-        fields = {name: getattr(value, name) for name in names}
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return f"{kind.__qualname__}{_value(fields, programs)}"
+    if _is_record(kind):
+        return f"{kind.__qualname__}{_value(vars(value), programs)}"
     raise _Unknown
+
+
+def _is_record(kind):
+    """Whether objects are what their attributes say, as trees of JAX 0.12 are: of Python classes
+    alone, without slots."""
+    bases = kind.__mro__[:-1]
+    return all(
+        _is_known(base)
+        and not base.__module__.startswith("jaxlib")
+        and "__slots__" not in vars(base)
+        for base in bases
+    )
