@@ -307,11 +307,15 @@ def test_what_is_traced_twice_is_emitted_once(kind):
     """Programs inside of equations are compared by what they compute, not by who traced them."""
 
     def part(x, factor, table):
+        def step(y, c):
+            return jnp.sin(y) * factor / 4 + c, y[0] * table
+
+        def grown(y):
+            return jnp.exp(y) * factor + table[:2].sum()
+
         if kind == "scan":
-            step = lambda y, c: (jnp.sin(y) * factor / 4 + c, y[0] * table)  # noqa: E731
             return jax.lax.scan(step, x, jnp.arange(9.0))
         if kind == "while":
-            grown = lambda y: jnp.exp(y) * factor + table[:2].sum()  # noqa: E731
             return jax.lax.while_loop(lambda y: y[0] < 99.0 * factor, grown, x)
         if kind == "cond":
             return jax.lax.cond(x[0] > factor, lambda y: jnp.sin(y) * table[1], jnp.cos, x)

@@ -41,10 +41,21 @@ def test_first_guess_of_a_rate(size, rank, rng):
     M = 10.0 ** rng.uniform(-6.0, 6.0, size=(size, 1)) * (A @ B)
     expected = np.linalg.pinv(B) @ rng.normal(size=rank)
     zero = jnp.zeros(size)
-    field = lambda t, y, args: jnp.asarray(M @ expected)  # noqa: E731
-    term = MassMatrixTerm(field, lambda t, y, args: jnp.asarray(M), check_start=False)
-    rate = Radau5().func(term, 0.0, zero, None)
-    np.testing.assert_allclose(rate, expected, atol=1e-6 * np.linalg.norm(expected))
+
+    @jax.jit
+    def guess(mass):
+        """Of equations whose matrix is a multiple of M, the last of them algebraic."""
+        A = jnp.zeros((size + 1, size + 1)).at[:size, :size].set(mass * M)
+        f = jnp.append(jnp.asarray(M @ expected), 0.0)
+        term = MassMatrixTerm(lambda t, y, args: f, lambda t, y, args: A, check_start=False)
+        return Radau5().func(term, 0.0, jnp.zeros(size + 1), None)
+
+    # What singular directions get is round-off over the root of round-off.
+    within = 1e-6 * np.linalg.norm(expected)
+    rate = np.append(expected, 0.0)
+    np.testing.assert_allclose(guess(1.0), rate, atol=within)
+    for slope in (jax.jacfwd(guess)(1.0), jax.jacrev(guess)(1.0)):
+        np.testing.assert_allclose(slope, -rate, atol=within)
     nothing = MassMatrixTerm(lambda t, y, args: zero, jnp.zeros((size, size)), check_start=False)
     np.testing.assert_array_equal(Radau5().func(nothing, 0.0, zero, None), zero)
 

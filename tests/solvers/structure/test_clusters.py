@@ -79,15 +79,15 @@ def test_welded_bodies_are_one_body(parts, formulation, welds):
     one = states(formulation, [whole, *PAIR], [BALL], forces(lambda name: "whole")).states
     R, turned = matrices(bodies[0].orientation[None])[0], matrices(one.orientation[:, 0])
     centre = jnp.einsum("b,tbi->ti", MASSES / MASSES.sum(), found.position[:, :3])
-    np.testing.assert_allclose(centre, one.position[:, 0], atol=1e-11)
-    np.testing.assert_allclose(matrices(found.orientation[:, 0]), turned @ R, atol=1e-11)
-    np.testing.assert_allclose(found.position[:, 3:], one.position[:, 1:], atol=1e-11)
-    np.testing.assert_allclose(found.velocity[:, 3:], one.velocity[:, 1:], atol=1e-10)
+    np.testing.assert_allclose(centre, one.position[:, 0], atol=1e-12)
+    np.testing.assert_allclose(matrices(found.orientation[:, 0]), turned @ R, atol=1e-12)
+    np.testing.assert_allclose(found.position[:, 3:], one.position[:, 1:], atol=1e-12)
+    np.testing.assert_allclose(found.velocity[:, 3:], one.velocity[:, 1:], atol=1e-11)
     # Steps of 0.1 rad, whose twists are not those of the mean at the ends.
     arms = jnp.einsum("tij,bj->tbi", turned, CENTRES - CENTRE)
     omega = jnp.einsum("tij,tj->ti", turned, one.angular_velocity[:, 0])
     velocity = one.velocity[:, :1] + jnp.cross(omega[:, None], arms)
-    np.testing.assert_allclose(found.velocity[:, :3], velocity, atol=1e-10)
+    np.testing.assert_allclose(found.velocity[:, :3], velocity, atol=1e-11)
 
 
 def test_what_welded_bodies_conserve(parts):
@@ -114,11 +114,11 @@ def test_derivatives_by_what_a_member_weighs(parts):
         sol = rj.simulate(here, state0, 0.2, solver=EnergyMomentum(), dt=0.02)
         return jnp.sum(sol.states.position[-1] ** 2)
 
-    mass, h = jnp.asarray(2.0), 1e-4
+    mass, h = jnp.asarray(2.0), 2e-3
     expected = (8 * (end(mass + h) - end(mass - h)) - end(mass + 2 * h) + end(mass - 2 * h)) / (
         12 * h
     )
-    np.testing.assert_allclose(jax.jit(jax.grad(end))(mass), expected, rtol=1e-8)
+    np.testing.assert_allclose(jax.jit(jax.grad(end))(mass), expected, rtol=1e-9)
 
 
 def leads(bodies, joints):
