@@ -2,7 +2,7 @@
 
 Every kernel is written as PTX for two generations of GPUs and assembled by `ptxas` of the CUDA
 toolkit, which tells its registers, its memory and what it spills. On a machine with a GPU runs
-are compared with those of the processor, and with XLA's on the GPU.
+are compared with those of the processor, and one with XLA's on the GPU.
 """
 
 import pathlib
@@ -27,18 +27,28 @@ from rigidjax.native.kernel import Signature
 
 ARCHITECTURES = "sm_80", "sm_90"
 BATCHES = 1_024, 32_768, 1_000_000
+# Members up to which others than kernels run too; seconds of a run up to which it is measured.
+FEW, LONGEST = 32_768, 10.0
 
 
 class Case(NamedTuple):
-    """What is measured: the function for a backend, and arguments of that many members."""
+    """What is measured: the function for a backend, arguments of that many members, and whether by
+    XLA too, which compiles the others for minutes."""
 
     form: Callable[[str], Callable[..., Any]]
     arguments: Callable[[int], tuple[Any, ...]]
+    xla: bool = False
 
 
-def _top(backend: str) -> Callable[..., Any]:
-    run = end(backend, **TIGHT)
-    return lambda moments, rates: run(moments, rates)[0]
+def _by(**options: Any) -> Callable[[str], Callable[..., Any]]:
+    def form(backend: str) -> Callable[..., Any]:
+        run = end(backend, **options)
+        return lambda moments, rates: run(moments, rates)[0]
+
+    return form
+
+
+_top = _by(**TIGHT)
 
 
 def _tangent(backend: str) -> Callable[..., Any]:
@@ -49,11 +59,6 @@ def _tangent(backend: str) -> Callable[..., Any]:
 def _gradient(backend: str) -> Callable[..., Any]:
     last = _top(backend)
     return jax.grad(lambda m, w: last(m, w)[0], argnums=(0, 1))
-
-
-def _radau(backend: str) -> Callable[..., Any]:
-    run = end(backend, solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6)
-    return lambda moments, rates: run(moments, rates)[0]
 
 
 def _four_bar(backend: str) -> Callable[..., Any]:
@@ -76,11 +81,13 @@ def _speeds(count: int) -> tuple[Any, ...]:
 
 
 CASES = {
-    "top, Dopri5": Case(_top, members),
+    "top, Dopri5": Case(_top, members, xla=True),
     "top, Dopri5: one tangent": Case(_tangent, members),
     "top, Dopri5: gradient": Case(_gradient, members),
-    "top, Radau5": Case(_radau, members),
+    "top, EnergyMomentum, 10 ms": Case(_by(solver=rj.solvers.EnergyMomentum(), dt=0.01), members),
+    "top, BDF": Case(_by(solver=rj.solvers.BDF(), rtol=1e-6, atol=1e-6), members),
     "four-bar, Dopri8": Case(_four_bar, _speeds),
+    "top, Radau5": Case(_by(solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6), members),
 }
 
 
@@ -114,22 +121,40 @@ def assembled(case: Case, architecture: str) -> dict[str, Any]:
 
 
 def measured(case: Case, count: int) -> dict[str, Any]:
-    """Times of a batch on the GPU by a kernel and by XLA, and how far from the processor's."""
+    """Times of a batch on the GPU and on all cores of the processor, and how far apart they are."""
     args = case.arguments(count)
-    programs = {name: jax.jit(jax.vmap(case.form(name))) for name in ("native", "xla")}
     found: dict[str, Any] = {"batch": count}
-    for name, program in programs.items():
+    for name in ("native", "xla")[: 1 + (case.xla and count <= FEW)]:
+        program = jax.jit(jax.vmap(case.form(name)))
         found[f"{name}_first_seconds"] = common.seconds(lambda p=program: p(*args))
-    calls = {name: (lambda p=program: p(*args)) for name, program in programs.items()}
-    for name, times in common.interleaved(calls, 5).items():
-        found[f"{name}_run_seconds"] = common.summary(times)["run_seconds_min"]
-    few = [np.asarray(x[:1_024]) for x in args]
-    with jax.default_device(jax.devices("cpu")[0]):
-        expected = jax.jit(jax.vmap(case.form("native")))(*few)
-    here = programs["native"](*map(jnp.asarray, few))
+        found[f"{name}_run_seconds"] = min(
+            common.seconds(lambda p=program: p(*args)) for _ in "123"
+        )
+    if count > FEW:
+        return found
+    here = jax.device_get(jax.jit(jax.vmap(case.form("native")))(*args))
+    processor = jax.devices("cpu")[0]
+    with jax.default_device(processor):
+        args = jax.device_put(args, processor)
+        program = jax.jit(jax.vmap(case.form("native")))
+        expected = jax.device_get(program(*args))
+        found["processor_run_seconds"] = min(common.seconds(lambda: program(*args)) for _ in "12")
     pairs = zip(jax.tree.leaves(here), jax.tree.leaves(expected), strict=True)
-    found["difference"] = max(float(np.max(np.abs(np.asarray(a) - b))) for a, b in pairs)
+    found["difference"] = max(
+        float(np.max(np.abs(a - b) / np.maximum(np.abs(b), 1.0))) for a, b in pairs
+    )
     return found
+
+
+def rows_of_runs(smoke: bool) -> list[dict[str, Any]]:
+    out = []
+    for name, case in CASES.items():
+        for count in BATCHES[: 1 if smoke else None]:
+            out.append({"case": name, **measured(case, count)})
+            print(out[-1], flush=True)
+            if out[-1]["native_run_seconds"] * 30 > LONGEST:
+                break
+    return out
 
 
 def rows(smoke: bool) -> list[dict[str, Any]]:
@@ -140,14 +165,15 @@ def rows(smoke: bool) -> list[dict[str, Any]]:
                 {"case": name, "architecture": architecture, **assembled(case, architecture)}
             )
             print(out[-1], flush=True)
-        if launch.architecture() is not None and launch.driver() is not None:
-            for count in BATCHES[: 1 if smoke else None]:
-                out.append({"case": name, **measured(case, count)})
-                print(out[-1], flush=True)
     return out
 
 
 if __name__ == "__main__":
-    options = common.arguments(__doc__)
+    options = common.arguments(
+        __doc__, lambda p: p.add_argument("--runs-only", action="store_true", help="no assembly")
+    )
     common.double_precision()
-    common.write("gpu", rows(options.smoke), options.smoke)
+    if not options.runs_only:
+        common.write("gpu", rows(options.smoke), options.smoke)
+    if launch.architecture() is not None and launch.driver() is not None:
+        common.write("gpu_runs", rows_of_runs(options.smoke), options.smoke)

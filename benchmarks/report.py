@@ -217,9 +217,8 @@ def native_table() -> str:
 
 
 def gpu_table() -> str:
-    """Kernels for GPUs: what they take, and what was measured where there was a GPU."""
-    rows = common.read("gpu")
-    assembled = [r for r in rows if "registers" in r]
+    """Kernels for GPUs: what they take of its registers and memory."""
+    assembled = common.read("gpu")
     body = [
         [
             r["case"], r["architecture"],
@@ -232,24 +231,31 @@ def gpu_table() -> str:
         "kernel", "GPU", "registers", "spilled bytes", "stack", "scratch", "lines of PTX",
         "seconds to write", "to assemble",
     ]  # fmt: skip
-    text = table(header, body) + "\n\n" + measured(assembled)
-    launched = [r for r in rows if "batch" in r]
-    if not launched:
-        return text
+    return table(header, body) + "\n\n" + measured(assembled)
+
+
+def gpu_runs_table() -> str:
+    """Runs by kernels on a GPU, against the processor beside it and XLA on the GPU."""
+    rows = common.read("gpu_runs")
+
+    def milliseconds(row, key):
+        return f"{1e3 * row[key]:.3g}" if key in row else ""
+
     body = [
         [
-            r["case"], f"{r['batch']:,}", f"{1e3 * r['xla_run_seconds']:.3g}",
-            f"{1e3 * r['native_run_seconds']:.3g}",
-            f"{r['xla_run_seconds'] / r['native_run_seconds']:.1f}", f"{r['difference']:.1e}",
-            f"{r['xla_first_seconds']:.1f}", f"{r['native_first_seconds']:.1f}",
+            r["case"], f"{r['batch']:,}", milliseconds(r, "native_run_seconds"),
+            f"{r['batch'] / r['native_run_seconds']:,.3g}",
+            milliseconds(r, "processor_run_seconds"), milliseconds(r, "xla_run_seconds"),
+            f"{r['difference']:.0e}" if "difference" in r else "",
+            f"{r['native_first_seconds']:.1f}",
         ]
-        for r in launched
+        for r in rows
     ]  # fmt: skip
     header = [
-        "kernel", "members", "XLA ms", "kernel ms", "times faster", "from the processor",
-        "first call s, XLA", "kernel",
+        "runs", "members", "GPU ms", "members a second", "processor ms", "XLA on the GPU ms",
+        "GPU from processor", "first call s",
     ]  # fmt: skip
-    return text + "\n\n" + table(header, body) + "\n\n" + measured(launched)
+    return table(header, body) + "\n\n" + measured(rows)
 
 
 def thread_table() -> str:
@@ -355,6 +361,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "native": ("native", native_table),
     "threads": ("threads", thread_table),
     "gpu": ("gpu", gpu_table),
+    "gpu_runs": ("gpu_runs", gpu_runs_table),
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
     **SOLVER_TABLES,

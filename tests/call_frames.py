@@ -55,7 +55,7 @@ FUNCTIONS = (
 ).split()
 POINTERS = [(name, c.c_void_p) for name in ("internal", *FUNCTIONS)]
 Api = structure("Api", ("version", Version), *POINTERS)
-CONTEXT, STREAM, ERROR, REFUSED = 4711, 815, 99, 77
+CONTEXT, STREAM, CURRENT, ERROR, REFUSED = 4711, 815, 1234, 99, 77
 
 
 class Metadata(c.Structure):
@@ -105,7 +105,18 @@ class Device:
         kind = c.CFUNCTYPE(
             c.c_int, c.c_void_p, *[c.c_uint] * 7, c.c_void_p, c.POINTER(c.c_void_p), c.c_void_p
         )
-        self._launch = kind(self._launched)
+        self._driver = {"cuLaunchKernel": kind(self._launched)}
+        pointer, copy = c.c_void_p, (c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p)
+        for name, function, kinds in (
+            ("cuStreamGetCtx", self._context_of, (pointer, c.POINTER(c.c_void_p))),
+            ("cuCtxPushCurrent_v2", self._enter, (pointer,)),
+            ("cuCtxPopCurrent_v2", self._leave, (c.POINTER(c.c_void_p),)),
+            ("cuMemcpyDtoHAsync_v2", self._copy, copy),
+            ("cuMemcpyHtoDAsync_v2", self._copy, copy),
+            ("cuStreamSynchronize", self._wait, (pointer,)),
+        ):
+            self._driver[name] = c.CFUNCTYPE(c.c_int, *kinds)(function)
+        self.contexts, self.copied = [], []
 
     # The driver.
 
@@ -113,9 +124,33 @@ class Device:
         self.texts.append(ptx)
         return 42
 
-    @property
-    def launch(self):
-        return c.cast(self._launch, c.c_void_p).value
+    def address(self, name):
+        return c.cast(self._driver[name], c.c_void_p).value
+
+    def _context_of(self, stream, context):
+        assert stream == STREAM
+        context[0] = CURRENT
+        return 0
+
+    def _enter(self, context):
+        assert context == CURRENT
+        self.contexts.append("entered")
+        return 0
+
+    def _leave(self, context):
+        self.contexts.append("left")
+        return 0
+
+    def _copy(self, target, source, size, stream):
+        assert (stream, self.contexts[-1]) == (STREAM, "entered")
+        if not self.code:
+            c.memmove(target, source, size)
+            self.copied.append(size)
+        return self.code
+
+    def _wait(self, stream):
+        assert stream == STREAM
+        return 0
 
     def _kernel(self, module, closed, signature):
         """The kernel as code of the processor: the same but for where a thread's number is."""
@@ -159,7 +194,8 @@ class Device:
         args[0].stream = STREAM
 
     def _allocate(self, args):
-        if not self.has_memory:
+        # XLA gives more, and refuses to be asked for more.
+        if not self.has_memory or args[0].alignment > 16:
             return REFUSED
         memory = c.create_string_buffer(args[0].bytes)
         args[0].data = c.addressof(memory)

@@ -41,6 +41,10 @@ jax.config.update(
     float(os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"]),
 )
 
+# Tests are of the processor; those of kernels on a GPU name its devices.
+if jax.default_backend() == "gpu":
+    jax.config.update("jax_default_device", jax.devices("cpu")[0])
+
 # Searches for garbage, of which tracing makes little, took an eighth of the time: only what is
 # young is searched, and everything where memory runs short (see below).
 gc.set_threshold(1_000_000, 1_000, 1_000)

@@ -132,7 +132,7 @@ class Builder(_Builder):
         self._anchor += 1
         return line
 
-    fadd, fsub, fmul, fdiv, frem = map(_binary, ("fadd", "fsub", "fmul", "fdiv", "frem"))
+    fadd, fsub, fmul, fdiv = map(_binary, ("fadd", "fsub", "fmul", "fdiv"))
     add, sub, mul = map(_binary, ("add", "sub", "mul"))
     sdiv, udiv, srem, urem = map(_binary, ("sdiv", "udiv", "srem", "urem"))
     and_, or_, xor = map(_binary, ("and", "or", "xor"))

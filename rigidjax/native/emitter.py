@@ -45,7 +45,8 @@ class Emitter:
 
     **Arguments:** `builder`; `width`, number of lanes; `workspace`, an LLVM pointer to the memory
     of the kernel, whose size is `memory.bytes` at the end; `row`, numbers of an array that are
-    computed at once where there is one lane; `made`, functions of the module (see `rules.calls`).
+    computed at once where there is one lane; `made`, functions of the module (see `rules.calls`);
+    `warp`, as of `Memory`.
 
     **Attributes:** `largest`, entries up to which an array of the program that is being emitted is
     held in registers (known ones are up to `REGISTERS`).
@@ -53,13 +54,13 @@ class Emitter:
 
     def __init__(
         self, builder: Builder, width: int, workspace: Value, row: int = 1,
-        made: dict[tuple, Any] | None = None,
+        made: dict[tuple, Any] | None = None, warp: tuple[int, Value] | None = None,
     ):  # fmt: skip
         self.builder, self.largest = builder, REGISTERS
         self.made = {} if made is None else made
         self.lanes = Lanes(builder, width)
         self.functions = Functions(self.lanes)
-        self.memory = Memory(self.lanes, workspace)
+        self.memory = Memory(self.lanes, workspace, warp)
         arithmetic = self.lanes, self.functions.lanes
         self.row = Rows(self.memory, arithmetic, row if width == 1 else 1)
         # Lanes whose memory may change; `None` for all.

@@ -4,6 +4,7 @@ Offsets of the structures in `xla/ffi/api/c_api.h` (a stable C interface, shippe
 of them for 64-bit machines.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -19,14 +20,17 @@ _FUNCTIONS = 48
 _ERROR_CREATE, _ERROR_DESTROY, _STREAM, _ALLOCATE, _FREE, _SCHEDULE, _NUM_THREADS = (
     _FUNCTIONS + 8 * k for k in (0, 2, 4, 9, 10, 11, 12)
 )
-# XLA_FFI_Error_Code_INTERNAL. Alignment of scratch memory, and of a message's bytes.
-_INTERNAL, _ALIGNMENT, _MESSAGE = 13, 256, 256
+# XLA_FFI_Error_Code_INTERNAL. Alignment of scratch memory (XLA refuses more, and gives more), and
+# the most bytes of a message.
+_INTERNAL, _ALIGNMENT, _MESSAGE = 13, 16, 256
 # XLA_FFI_Metadata_Extension: extension (size, type, next), metadata.
 _METADATA = 24
 # XLA_FFI_Metadata: size, api version (size, extension, major, minor), traits.
 _MAJOR, _MINOR = 8 + 16, 8 + 20
 # XLA_FFI_Buffer: size, extension, dtype (int32, padded), data, rank, dims.
 _DATA, _DIMS = 24, 40
+# Bytes of a buffer, and of a call frame up to its attributes, all of them 64-bit words.
+_BUFFER_BYTES, _FRAME_BYTES = 48, 120
 # Version of the interface that the offsets belong to.
 VERSION = (0, 1)
 
@@ -145,14 +149,48 @@ class Frame:
     def pointers(self, buffers: Value, count: int) -> Value:
         """An array of the data of the first buffers."""
         build = self.builder
-        place = build.alloca(ir.ArrayType(POINTER, max(count, 1)))
-        # llvmlite keeps what a pointer points to; this forgets it.
-        out = build.inttoptr(build.ptrtoint(place, I64), POINTER)
+        out = self._memory(8 * max(count, 1))
         for k in range(count):
-            data = self._load(POINTER, self._buffer(buffers, k), _DATA)
-            build.store(data, self._offset(out, 8 * k))
+            build.store(self.data(buffers, k), self._offset(out, 8 * k))
+        return out
+
+    def data(self, buffers: Value, k: int) -> Value:
+        """Where a buffer's data are."""
+        return self._load(POINTER, self._buffer(buffers, k), _DATA)
+
+    def with_data(self, arguments: Sequence[Value], results: Sequence[Value]) -> Value:
+        """A call frame like this one, without attributes, whose data are elsewhere."""
+        out = self._copied(self._frame, _FRAME_BYTES)
+        for offset, buffers, places in (
+            (_ARGUMENTS, self.arguments, arguments), (_RESULTS, self.results, results),
+        ):  # fmt: skip
+            own = self._memory(8 * max(len(places), 1))
+            for k, place in enumerate(places):
+                buffer = self._copied(self._buffer(buffers, k), _BUFFER_BYTES)
+                self.builder.store(place, self._offset(buffer, _DATA))
+                self.builder.store(buffer, self._offset(own, 8 * k))
+            self.builder.store(own, self._offset(out, offset))
+        return out
+
+    def _memory(self, size):
+        place = self.builder.alloca(ir.ArrayType(I64, size // 8))
+        # llvmlite keeps what a pointer points to; this forgets it.
+        return self.builder.inttoptr(self.builder.ptrtoint(place, I64), POINTER)
+
+    def _copied(self, pointer, size):
+        out = self._memory(size)
+        for at in range(0, size, 8):
+            self.builder.store(self._load(I64, pointer, at), self._offset(out, at))
         return out
 
     def first_extent(self, buffers: Value, k: int) -> Value:
         """The extent of a buffer's first axis."""
         return self._load(I64, self._load(POINTER, self._buffer(buffers, k), _DIMS), 0)
+
+
+def variable(module: ir.Module, name: str) -> Value:
+    """A 64-bit variable of a module, to be set before its code runs."""
+    if name not in module.globals:
+        made: Any = ir.GlobalVariable(module, I64, name)
+        made.initializer = int64(0)
+    return module.globals[name]

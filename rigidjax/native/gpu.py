@@ -1,8 +1,9 @@
 """Kernels for GPUs: the program as PTX, one member of a batch in each thread.
 
 The program is walked as for the processor, with a single lane. Arrays that are not in registers
-are in the memory of their thread, or, if there are many, in scratch memory of XLA's; threads then
-take one member after another. Text only: `launch` loads and launches it.
+are in the memory of their thread, or, if there are many, in scratch memory of XLA's, the numbers of
+a warp's threads side by side; threads then take one member after another. Text only: `launch` loads
+and launches it.
 """
 
 from collections.abc import Callable
@@ -12,15 +13,19 @@ from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from . import machine
+from .analysis import outside_registers
 from .builder import I32, I64, Builder, Value, Values, int64
 from .kernel import Signature, emit_block
 from .lanes import I8, POINTER
+from .repeated import repeated
 from .stacks import with_loops
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _LAYOUT = "e-p3:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 # Bytes that a thread has of its own at most: CUDA sets them aside for all threads that can run.
 OWN = 4_096
+# Threads that go together.
+WARP = 32
 # Arguments of a kernel, 4 kB on all GPUs.
 MOST_POINTERS = 500
 NAME = "kernel"
@@ -60,8 +65,11 @@ def emit_entry(
 
     `place(function, builder)` gives the thread's number and the number of all threads.
     """
-    closed = with_loops(closed, several=signature.several)
-    size = -(-emit_block(module, closed, signature, 1).bytes // 64) * 64
+    shared = frozenset() if signature.is_batch else repeated(closed)
+    closed = with_loops(closed, several=signature.several, shared=shared)
+    memory = outside_registers(closed.jaxpr) * 8
+    warp = WARP if signature.is_batch and memory > OWN else 1
+    size = -(-emit_block(module, closed, signature, 1, warp=warp).bytes // 64) * 64
     buffers = len(closed.in_avals), len(closed.out_avals)
     kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, *[POINTER] * sum(buffers)])
     function = ir.Function(module, kind, NAME)
@@ -73,23 +81,25 @@ def emit_entry(
     thread, threads = place(function, build)
     inputs = array(build, pointers[: buffers[0]])
     outputs = array(build, pointers[buffers[0] :])
-    if size <= OWN:
+    is_own = warp == 1 and size <= OWN
+    if is_own:
         own = _forgotten(build, build.alloca(ir.ArrayType(I64, max(size // 8, 1))))
     else:
-        start = build.mul(thread, int64(size))
+        start = build.mul(build.udiv(thread, int64(warp)), int64(size))
         own = build.gep(scratch, [start], source_etype=I8)
+    number = [build.urem(thread, int64(warp))] if warp > 1 else []
     build.branch(test)
     build.position_at_end(test)
     member = build.phi(I64)
     member.add_incoming(thread, entry)
     build.cbranch(build.icmp_signed("<", member, count), turn, end)
     build.position_at_end(turn)
-    build.call(module.globals["block"], [inputs, outputs, own, member, count])
+    build.call(module.globals["block"], [inputs, outputs, own, member, count, *number])
     member.add_incoming(build.add(member, threads), turn)
     build.branch(test)
     build.position_at_end(end)
     build.ret_void()
-    return 0 if size <= OWN else size
+    return 0 if is_own else -(-size // warp)
 
 
 def array(build: Builder, pointers: Values) -> Value:

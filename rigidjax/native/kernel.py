@@ -184,27 +184,30 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
 @np.errstate(all="ignore")  # of what is known: infinities and NaN are numbers like others
 def emit_block(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
-    parts: Parts | None = None, row: int = 1,
+    parts: Parts | None = None, row: int = 1, warp: int = 1,
 ) -> Memory:  # fmt: skip
     """Emit `block`, for all members that follow if there are `parts`; `row` as in `Emitter`.
 
-    Returns the memory that it needs.
+    Returns the memory that it needs. Where the threads of a `warp` have it together, the last
+    argument of `block` is the number of a thread among them.
     """
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64])
+    kind = ir.FunctionType(
+        ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64, *[I64] * (warp > 1)]
+    )
     function = ir.Function(module, kind, "block")
     function.linkage = "internal"
     # LLVM would go through its instructions again in each function that it becomes a part of.
     function.attributes.add("noinline")
     # Else vectors that registers cannot hold lie across cache lines on the stack.
     function.attributes.alignstack = 64 if width > 1 else 0
-    inputs, outputs, workspace, first, count = function.args
+    inputs, outputs, workspace, first, count, *thread = function.args
     workspace.add_attribute("noalias")
     entry = function.append_basic_block("entry")
     builder = Builder(entry)
     start = function.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    em = Emitter(builder, width, workspace, row)
+    em = Emitter(builder, width, workspace, row, warp=(warp, thread[0]) if thread else None)
     sources = [_at(builder, inputs, k) for k in range(len(closed.in_avals))]
     targets = [_at(builder, outputs, k) for k in range(len(closed.out_avals))]
     if parts is None:

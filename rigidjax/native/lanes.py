@@ -16,6 +16,7 @@ from llvmlite import ir
 
 from .builder import I64, Builder, Line, Value, int32
 from .complex import Complex, DType, Pair, is_complex, part_dtype
+from .remainders import remainder
 
 I1, I8 = ir.IntType(1), ir.IntType(8)
 POINTER = ir.PointerType()
@@ -228,7 +229,12 @@ class Lanes:
         if _is_float(dtype):
             if is_known(a) and is_known(b):
                 return _known(dtype, np.fmod, a, b)
-            return self.builder.frem(self.value(a, dtype), self.value(b, dtype))
+            a, b = self.value(a, dtype), self.value(b, dtype)
+            function = remainder(self.builder.module, np.dtype(dtype), element_type(dtype))
+            return self.gathered([
+                self.builder.intrinsic(function, [self.lane(x, k) for x in (a, b)])
+                for k in range(self.width)
+            ])  # fmt: skip
         return self._integer_quotient(dtype, a, b, "rem")
 
     def _integer_quotient(self, dtype, a, b, kind):

@@ -1,4 +1,4 @@
-"""Kernels on a GPU: loaded by CUDA's driver, launched on XLA's stream.
+"""Kernels on a machine with a GPU: loaded by CUDA's driver, launched on XLA's stream.
 
 The handler that XLA calls is code of the processor: it reads the buffers from the call frame,
 takes scratch memory from XLA and calls the driver. Python takes no part in a call.
@@ -6,22 +6,23 @@ takes scratch memory from XLA and calls the driver. Python takes no part in a ca
 
 import ctypes
 import functools
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import jax
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
-from . import disk, gpu
+from . import disk, gpu, host
 from .analysis import NoRule
 from .builder import I32, I64, int32, int64
-from .frame import Frame
-from .kernel import MAKING, Signature
+from .frame import Frame, variable
+from .kernel import MAKING, Signature, kernel
 from .lanes import POINTER
-from .machine import GPUS, compiled
+from .machine import GPUS, Code, compiled
 
-# Threads of a block; threads at most of a kernel with scratch memory, and bytes of that.
-_BLOCK, _THREADS, _SCRATCH = 32, 1 << 17, 1 << 30
+# Threads of a block; threads at most of a kernel with scratch memory; members up to which the
+# processor computes them (see `host`).
+_BLOCK, _THREADS, _FEW = gpu.WARP, 1 << 17, gpu.WARP
 _LIBRARY = "libcuda.so.1"
 # Of a jit option of CUDA: where it writes what is wrong with a text, and how much at most.
 _LOG, _LOG_BYTES = 5, 6
@@ -34,9 +35,8 @@ class Driver(Protocol):
         """A kernel of a text, as the driver names it."""
         ...
 
-    @property
-    def launch(self) -> int:
-        """The address of the function that launches a kernel."""
+    def address(self, name: str) -> int:
+        """Where one of its functions begins."""
         ...
 
 
@@ -69,10 +69,9 @@ class Cuda:
         self._called("cuLibraryGetKernel", ctypes.byref(kernel), library, gpu.NAME.encode())
         return kernel.value or 0
 
-    @property
-    def launch(self) -> int:
-        """The address of `cuLaunchKernel`."""
-        return ctypes.cast(self._library.cuLaunchKernel, ctypes.c_void_p).value or 0
+    def address(self, name: str) -> int:
+        """Where a function of the driver begins."""
+        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
     def _called(self, name, *args, log=None):
         code = getattr(self._library, name)(*args)
@@ -108,12 +107,20 @@ def architecture() -> str | None:
     return fit[-1] if fit else None
 
 
+@functools.cache
+def scratch_limit() -> int:
+    """Bytes of scratch memory that a kernel takes at most: an eighth of the smallest GPU's."""
+    stats = [device.memory_stats() or {} for device in jax.devices("cuda")]
+    return min(one.get("bytes_limit", 8 << 30) for one in stats) // 8
+
+
 def why_not_here(closed: ClosedJaxpr) -> list[str]:
     """What keeps a program from being a kernel on JAX's default device; empty if nothing."""
-    platform = jax.default_backend()
+    chosen = getattr(jax.config, "jax_default_device", None)
+    platform = getattr(chosen, "platform", chosen) or jax.default_backend()
     if platform == "cpu":
         return []
-    if platform == "gpu" and driver() and architecture():
+    if platform in ("gpu", "cuda") and driver() and architecture():
         return _too_many(closed)
     return [
         f"native kernels run on processors and on NVIDIA's GPUs ({GPUS[0]} or newer, with a "
@@ -121,19 +128,30 @@ def why_not_here(closed: ClosedJaxpr) -> list[str]:
     ]
 
 
-class Launched:
-    """A kernel on GPUs, for one program and signature."""
+class Handler:
+    """What XLA calls in programs for GPUs.
 
-    def __init__(self, closed: ClosedJaxpr, signature: Signature, processor: str, cuda: Driver):
-        # Kept, so that its address stays its own.
-        self.source = closed
-        self.text = gpu.ptx(closed, signature, processor)
-        handler = handler_text(closed, signature, self.text.scratch)
-        self._code = compiled(handler)
-        for name, value in ("kernel", cuda.load(self.text.ptx)), ("launch", cuda.launch):
+    **Arguments:** `text`, its module; `values` of the module's variables, by name.
+
+    **Attributes:** `address`.
+    """
+
+    def __init__(self, text: str, values: dict[str, int]):
+        self._code = compiled(text)
+        for name, value in values.items():
             ctypes.c_void_p.from_address(self._code.variable(name)).value = value
-        self.handler = self._code.address("handler")
-        self.name = f"rigidjax_{disk.digest(self.text.ptx, handler)}"
+        self.address = self._code.address("handler")
+
+
+def on_gpu(ptx: str, handler: str, cuda: Driver) -> Handler:
+    """The handler of a kernel of the GPU, of both texts."""
+    return Handler(handler, {"kernel": cuda.load(ptx), "launch": cuda.address("cuLaunchKernel")})
+
+
+def on_processor(handler: str, code: Code, cuda: Driver) -> Handler:
+    """The handler of a kernel of the processor, of its text and that kernel's code."""
+    values = {name: cuda.address(name) for name in host.FUNCTIONS}
+    return Handler(handler, {"computed": code.address("handler"), **values})
 
 
 def _too_many(closed):
@@ -143,35 +161,70 @@ def _too_many(closed):
     return [f"a kernel of CUDA's takes {gpu.MOST_POINTERS} arrays at most, this has {buffers}"]
 
 
-_kernels: dict[tuple, Launched] = {}
+class Known(NamedTuple):
+    """A kernel that XLA knows.
+
+    **Attributes:** `name`; `source`, its program, kept so that its address stays its own.
+    """
+
+    name: str
+    source: ClosedJaxpr
 
 
-def launched(closed: ClosedJaxpr, signature: Signature) -> Launched | None:
-    """The kernel of a program, known to XLA; `None` on a machine without such a GPU.
+_kernels: dict[tuple, Known] = {}
+_handlers: dict[str, Handler] = {}
+
+
+def texts(closed: ClosedJaxpr, signature: Signature, processor: str, limit: int) -> tuple[str, str]:
+    """A program as PTX, and the module of its handler; `limit` as of `handler_text`."""
+    made = gpu.ptx(closed, signature, processor)
+    return made.ptx, handler_text(closed, signature, made.scratch, limit)
+
+
+def launched(closed: ClosedJaxpr, signature: Signature, size: int | None) -> Known | None:
+    """The kernel of a program for a batch of this size; `None` on a machine without such a GPU.
+
+    Few members are the processor's work (see `host`).
 
     **Raises:** `NoRule`; `RuntimeError` if CUDA's driver does not take it.
     """
-    cuda, name = driver(), architecture()
-    if cuda is None or name is None:
+    cuda, processor = driver(), architecture()
+    if cuda is None or processor is None:
         return None
-    if reasons := _too_many(closed):
+    are_few = (1 if size is None else size) <= _FEW
+    if not are_few and (reasons := _too_many(closed)):
         raise NoRule(*reasons)
-    key = id(closed), signature
+    key = id(closed), signature, are_few
     with MAKING:
         if key not in _kernels:
-            made = Launched(closed, signature, name, cuda)
-            function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(made.handler)
-            jax.ffi.register_ffi_target(
-                made.name, jax.ffi.pycapsule(function), platform="CUDA", api_version=1
-            )
-            _kernels[key] = made
+            if are_few:
+                code, text = kernel(closed, signature).code, host.handler_text(closed, signature)
+                name = _registered((code.name, text), lambda: on_processor(text, code, cuda))
+            else:
+                both = texts(closed, signature, processor, scratch_limit())
+                name = _registered(both, lambda: on_gpu(*both, cuda))
+            _kernels[key] = Known(name, closed)
         return _kernels[key]
 
 
-def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int) -> str:
-    """The module of the function that XLA calls; its variables are to be set before."""
+def _registered(texts, made):
+    """The name by which XLA knows a handler. Programs that differ in names alone have the same."""
+    name = f"rigidjax_{disk.digest(*texts)}"
+    if name not in _handlers:
+        _handlers[name] = made()
+        kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+        capsule = jax.ffi.pycapsule(kind(_handlers[name].address))
+        jax.ffi.register_ffi_target(name, capsule, platform="CUDA", api_version=1)
+    return name
+
+
+def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int, limit: int) -> str:
+    """The module of the function that XLA calls; its variables are to be set before.
+
+    **Arguments:** `scratch`, bytes of scratch memory for a thread, and `limit`, for all.
+    """
     module = ir.Module("rigidjax")
-    variables = [_variable(module, name) for name in ("kernel", "launch")]
+    variables = [variable(module, name) for name in ("kernel", "launch")]
     frame = Frame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
     build, nothing = frame.builder, ir.Constant(POINTER, None)
     count = frame.first_extent(frame.results, 0) if signature.is_batch else _number(1)
@@ -179,7 +232,7 @@ def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int) -> str
         build.ret(nothing)
     threads = count
     if scratch:
-        most = _number(min(_THREADS, max(_SCRATCH // scratch, _BLOCK)))
+        most = _number(min(_THREADS, max(limit // scratch, _BLOCK)))
         threads = build.select(build.icmp_signed("<", count, most), count, most)
     blocks = build.sdiv(build.add(threads, _number(_BLOCK - 1)), _number(_BLOCK))
     stream = frame.stream()
@@ -212,9 +265,3 @@ def _number(value):
 
 def _at(build, pointers, k):
     return build.gep(pointers, [_number(k)], source_etype=POINTER)
-
-
-def _variable(module, name):
-    variable: Any = ir.GlobalVariable(module, I64, name)
-    variable.initializer = _number(0)
-    return variable

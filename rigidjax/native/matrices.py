@@ -99,7 +99,8 @@ class OwnRow:
         self.matrix, em = matrix, matrix.em
         build, self.width = em.builder, em.lanes.width
         self.align = matrix.real.itemsize
-        stride, self.starts = int64(matrix.shape[1] * self.width), []
+        self.pitch = self.width * em.memory.pitch
+        stride, self.starts = int64(matrix.shape[1] * self.pitch), []
         kind = element_type(matrix.dtype)
         for part in matrix.parts:
             places = (build.mul(em.lanes.lane(row, t), stride) for t in range(self.width))
@@ -110,7 +111,7 @@ class OwnRow:
 
     def _addresses(self, starts, j):
         em, kind = self.matrix.em, element_type(self.matrix.dtype)
-        j = em.builder.mul(j, int64(self.width)) if self.width > 1 else j
+        j = em.builder.mul(j, int64(self.pitch)) if self.pitch > 1 else j
         return (em.builder.gep(start, [j], source_etype=kind) for start in starts)
 
     def read(self, j: Value) -> Any:

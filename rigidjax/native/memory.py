@@ -2,7 +2,9 @@
 
 An array in memory is a strided view of a buffer, as in NumPy: slices, transposes, broadcasts and
 most reshapes move no number. A buffer of a kernel's own holds W lanes for each number, one beside
-the other; a buffer that all lanes share (an input without a batch, a constant) holds one.
+the other; a buffer that all lanes share (an input without a batch, a constant) holds one. On a GPU
+it is the threads of a warp, each of one lane, whose numbers are side by side, so that the warp
+reads and writes them at once.
 """
 
 import bisect
@@ -31,7 +33,8 @@ class Buffer:
     **Arguments:** `pointer`; `dtype`; `size`, numbers; `shared`, one number for all lanes; `own`,
     whether the kernel may write it; `users`, variables bound to it; `pinned`, kept although nobody
     is bound to it (a loop's variable, say); `values` (size,) if they are known at emission;
-    `piece`, begin and end in the kernel's own memory, bytes.
+    `piece`, begin and end in the kernel's own memory, bytes; `pitch`, from one number to the next,
+    in numbers of all lanes.
     """
 
     pointer: Value
@@ -43,6 +46,7 @@ class Buffer:
     pinned: int = 0
     values: np.ndarray | None = None
     piece: tuple[int, int] = (0, 0)
+    pitch: int = 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,10 +142,14 @@ class Memory:
 
     What is free again is given to the next buffer that fits best, so that few pieces of memory are
     used again and again: those that are in the processor's first cache.
+
+    **Arguments:** `lanes`; `workspace`, a pointer to all of it; `warp`, where several threads of
+    one lane have it together, their number and which of them this one is.
     """
 
-    def __init__(self, lanes: Lanes, workspace: Value):
+    def __init__(self, lanes: Lanes, workspace: Value, warp: tuple[int, Value] | None = None):
         self.lanes, self.workspace = lanes, workspace
+        self.pitch, self._thread = (1, None) if warp is None else warp
         # Of all, and of tables of which a run does not use every row.
         self.bytes, self.tables = 0, 0
         # Pieces that are free, start and end, in their order; no two of them are neighbours.
@@ -155,13 +163,17 @@ class Memory:
     def allocate(self, shape: tuple[int, ...], dtype: DType, unused: bool = False) -> View:
         """A new array of the kernel's own, in memory that nobody has used before if `unused`."""
         dtype, size = np.dtype(dtype), math.prod(shape)
-        length = -(-size * self.lanes.width * dtype.itemsize // 64) * 64
+        length = -(-size * self.lanes.width * self.pitch * dtype.itemsize // 64) * 64
         start = self.bytes if unused else self._place(length)
         self.bytes = max(self.bytes, start + length)
         # In the first block, so that the address is known in all that follow.
         with self.builder.goto_entry_block():
-            pointer = self.builder.gep(self.workspace, [int64(start)], source_etype=I8)
-        buffer = Buffer(pointer, dtype, size, piece=(start, start + length))
+            place: Value = int64(start)
+            if self._thread is not None:
+                own = self.builder.mul(self._thread, int64(part_dtype(dtype).itemsize))
+                place = self.builder.add(own, place)
+            pointer = self.builder.gep(self.workspace, [place], source_etype=I8)
+        buffer = Buffer(pointer, dtype, size, piece=(start, start + length), pitch=self.pitch)
         self._allocated.append(buffer)
         return View(buffer, tuple(shape), row_major(shape))
 
@@ -275,7 +287,9 @@ class Memory:
 
     def address_of(self, buffer: Buffer, at: int | Value, kind: ir.Type) -> Value:
         """A pointer to a number of this LLVM type, so many of them from the buffer's begin."""
-        place = at if isinstance(at, ir.Value) else int64(int(at))
+        place = at if isinstance(at, ir.Value) else int64(int(at) * buffer.pitch)
+        if isinstance(at, ir.Value) and buffer.pitch > 1:
+            place = self.builder.mul(at, int64(buffer.pitch))
         return self.builder.gep(buffer.pointer, [place], source_etype=kind)
 
     def as_stored(self, buffer: Buffer, value: Value) -> Value:
@@ -320,7 +334,7 @@ class Memory:
             at = self.lanes.lane(positions, k)
             if not buffer.shared and width > 1:
                 at = build.add(build.mul(at, int64(width)), int64(k))
-            address = build.gep(buffer.pointer, [at], source_etype=stored)
+            address = self.address_of(buffer, at, stored)
             old = build.load(address, typ=stored, align=self._align(buffer))
             if new is None:
                 out.append(old)

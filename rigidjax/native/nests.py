@@ -129,7 +129,7 @@ def copy(em: "Emitter", x: View, out: View, mask: Number | None) -> None:
     """Copy an array in memory to another place, in the lanes of `mask`."""
     x, out = joined_axes([x, out])
     row = x.shape[-1] if x.shape else 1
-    ordered = x.strides[-1:] in ((), (1,)) and out.strides[-1:] in ((), (1,))
+    ordered = all(v.strides[-1:] in ((), (1,)) and v.buffer.pitch == 1 for v in (x, out))
     if mask is None and ordered and row > 1 and not x.buffer.shared and not out.buffer.shared:
         size = row * em.lanes.width * x.buffer.dtype.itemsize
         heads = [View(v.buffer, v.shape[:-1], v.strides[:-1], v.offset) for v in (x, out)]

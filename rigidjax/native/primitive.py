@@ -98,7 +98,7 @@ def _by_xla(*args, closed, batched, size, **_):
 def _by_kernel(kernel_of, *args, closed, batched, size, mode, **_):
     try:
         signature = Signature(batched, size is not None, mode.once, mode.several)
-        made = None if mode.by_xla else kernel_of(closed, signature)
+        made = None if mode.by_xla else kernel_of(closed, signature, size)
     except NoRule:
         if mode.strict:
             raise
@@ -118,6 +118,10 @@ def _by_kernel(kernel_of, *args, closed, batched, size, mode, **_):
     lead = () if size is None else (size,)
     out = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in closed.out_avals]
     return jax.ffi.ffi_call(made.name, out)(*args)
+
+
+def _on_processor(closed, signature, size):
+    return kernel(closed, signature)
 
 
 def _lowering(function):
@@ -280,7 +284,7 @@ def _register(primitive):
     # Part of the program around it, where that is a kernel.
     EXPANSIONS[primitive.name] = _by_xla
     mlir.register_lowering(primitive, _lowering(_by_xla))
-    for platform, kernel_of in ("cpu", kernel), ("cuda", launched):
+    for platform, kernel_of in ("cpu", _on_processor), ("cuda", launched):
         mlir.register_lowering(primitive, _lowering_here(kernel_of), platform=platform)
     batching.primitive_batchers[primitive] = _batch
     ad.primitive_jvps[primitive] = _jvp

@@ -13,10 +13,10 @@ from call_frames import ERROR, REFUSED, Device, version_of
 
 import rigidjax as rj
 from rigidjax import native
-from rigidjax.native import gpu, launch
+from rigidjax.native import gpu, host, launch
 from rigidjax.native.analysis import NoRule
 from rigidjax.native.frame import VERSION
-from rigidjax.native.kernel import Signature
+from rigidjax.native.kernel import Signature, kernel
 
 HAS_GPU = launch.architecture() is not None
 
@@ -43,41 +43,55 @@ def large(x):
     return jax.lax.fori_loop(0, 1_500, turn, jnp.linspace(0.0, 1.0, 1_000)).sum()
 
 
-def launched(closed, batched, count, inputs, **device):
+def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, **device):
     """What the handler returns, the results, and the device."""
     signature = Signature(batched, count is not None)
     played = Device(closed, signature, **device)
-    made = launch.Launched(closed, signature, "sm_90", played)
-    assert version_of(made.handler) == VERSION
+    if by_processor:
+        text = host.handler_text(closed, signature)
+        made = launch.on_processor(text, kernel(closed, signature).code, played)
+    else:
+        made = launch.on_gpu(*launch.texts(closed, signature, "sm_90", limit), played)
+    assert version_of(made.address) == VERSION
     lead = () if count is None else (count,)
     results = [np.zeros((*lead, *a.shape), a.dtype) for a in closed.out_avals]
-    return played.called(made.handler, inputs, results), results, played
+    return played.called(made.address, inputs, results), results, played
 
 
-@pytest.mark.parametrize("count", [None, 0, 1, 33])
-def test_results(count):
+@pytest.mark.parametrize(
+    ("by_processor", "count"),
+    [(False, None), (False, 0), (False, 1), (False, 33), (True, None), (True, 0), (True, 32)],
+)
+def test_results(by_processor, count):
     """Those of XLA for each member, an argument that all share, and branches and loops."""
     x = np.linspace(1.0, 1.4, 3 * (count or 1)).reshape(-1, 3)
     y = np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(loops)(x[0], y)
     given = x[0] if count is None else x[: count or 0]
-    error, found, device = launched(closed, (count is not None, False), count, [given, y])
+    error, found, device = launched(
+        closed, (count is not None, False), count, [given, y], by_processor=by_processor
+    )
     assert error is None
     if count == 0:
-        assert device.launches == []
+        assert device.launches == device.copied == []
         return
     expected = jax.vmap(loops, (0, None))(x, y)
     for a, b in zip(found, jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b[0] if count is None else b, rtol=1e-12)
-    assert device.launches == [(-(-(count or 1) // 32), 32)]
+    if by_processor:
+        lengths = [*(n * (count or 1) for n in (24, 24, 24)), 24, 8 * (count or 1)]
+        assert sorted(device.copied) == sorted(lengths)
+        assert device.contexts == ["entered", "left"]
+        assert device.launches == []
+    else:
+        assert device.launches == [(-(-(count or 1) // 32), 32)]
 
 
-def test_scratch_memory(monkeypatch):
+def test_scratch_memory():
     """Threads take several members where memory does not suffice for all at once."""
-    monkeypatch.setattr(launch, "_THREADS", 64)
     closed = jax.make_jaxpr(large)(1.0)
     x = np.linspace(0.0, 0.5, 200)
-    error, (found,), device = launched(closed, (True,), 200, [x])
+    error, (found,), device = launched(closed, (True,), 200, [x], limit=64 * 9_000)
     assert error is None
     assert device.scratch > gpu.OWN
     assert device.launches == [(2, 32)]
@@ -111,11 +125,14 @@ def test_whole_run():
 def test_errors():
     """What XLA and CUDA report is what the call reports."""
     closed = jax.make_jaxpr(jnp.sin)(1.0)
-    error, _, device = launched(closed, (True,), 3, [np.ones(3)], code=700)
-    assert error == ERROR
-    assert device.messages == [
-        ("CUDA could not launch a native kernel of rigidjax: its error 700", 13)
-    ]
+    for what, by_processor in (("launch", False), ("copy for", True)):
+        error, _, device = launched(
+            closed, (True,), 3, [np.ones(3)], code=700, by_processor=by_processor
+        )
+        assert error == ERROR
+        assert device.messages == [
+            (f"CUDA could not {what} a native kernel of rigidjax: its error 700", 13)
+        ]
     closed = jax.make_jaxpr(large)(1.0)
     error, _, device = launched(closed, (True,), 3, [np.ones(3)], has_memory=False)
     assert error == REFUSED
@@ -128,6 +145,7 @@ def played(monkeypatch):
     device = Device(jax.make_jaxpr(jnp.sin)(1.0), Signature((True,), True))
     monkeypatch.setattr(launch, "driver", lambda: device)
     monkeypatch.setattr(launch, "architecture", lambda: "sm_90")
+    monkeypatch.setattr(launch, "scratch_limit", lambda: 1 << 30)
     return device
 
 
@@ -137,11 +155,20 @@ def lowered(function, *args):
 
 def test_lowered_to_a_call(played):
     """In programs for CUDA a kernel is a call by its name, one for a batch of batches."""
-    kernel = native.jit(lambda x: jnp.sin(x) * jnp.cos(x))
-    text = lowered(jax.vmap(jax.vmap(kernel)), jnp.ones((3, 5)))
-    assert text.count("@rigidjax_") == 1
-    assert len(played.texts) == 1
-    assert ".target sm_90" in played.texts[0]
+    for _ in range(2):
+        # The second time another program, of the same equations.
+        function = native.jit(lambda x: jnp.sin(x) * jnp.cos(x))
+        text = lowered(jax.vmap(jax.vmap(function)), jnp.ones((30, 5)))
+        assert text.count("@rigidjax_") == 1
+        assert len(played.texts) == 1
+        assert ".target sm_90" in played.texts[0]
+
+
+def test_few_members_are_work_of_the_processor(played):
+    function = native.jit(lambda x: jnp.sin(x) + 2.0 * jnp.cos(x))
+    for program, x in (function, 1.0), (jax.vmap(function), jnp.ones(32)):
+        assert lowered(program, x).count("@rigidjax_") == 1
+    assert played.texts == []
 
 
 def test_lowered_to_the_program_without_a_driver():
@@ -154,7 +181,7 @@ def test_too_many_arguments(played):
     closed = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * gpu.MOST_POINTERS)
     signature = Signature((True,) * gpu.MOST_POINTERS, True)
     with pytest.raises(NoRule, match="takes 500 arrays at most, this has 501"):
-        launch.launched(closed, signature)
+        launch.launched(closed, signature, 1_000)
     assert played.texts == []
 
 
@@ -168,10 +195,14 @@ def test_default_device(monkeypatch, played):
     ):
         monkeypatch.setattr(jax, "default_backend", lambda kind=kind: kind)
         monkeypatch.setattr(launch, "driver", lambda driver=driver: driver)
-        reasons = launch.why_not_here(few)
+        with jax.default_device(None):
+            reasons = launch.why_not_here(few)
         assert reasons == [] if known else f"default device is {kind!r}" in reasons[0]
     many = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * 600)
-    assert "500 arrays at most, this has 601" in launch.why_not_here(many)[0]
+    with jax.default_device(None):
+        assert "500 arrays at most, this has 601" in launch.why_not_here(many)[0]
+    with jax.default_device(jax.devices("cpu")[0]):
+        assert launch.why_not_here(many) == []
 
 
 class Library:

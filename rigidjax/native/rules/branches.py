@@ -142,7 +142,9 @@ def _joined(em, aval, old, new, before, end):
         for one, block in ((old, before), (new, end)):
             pointer.add_incoming(one.buffer.pointer, block)
             one.buffer.pinned += 1
-        buffer = Buffer(pointer, new.buffer.dtype, new.buffer.size, own=False, pinned=1)
+        buffer = Buffer(
+            pointer, new.buffer.dtype, new.buffer.size, own=False, pinned=1, pitch=new.buffer.pitch
+        )
         return View(buffer, new.shape, new.strides)
     dtype = np.dtype(aval.dtype)
     out = em.phis(new, dtype, end)
