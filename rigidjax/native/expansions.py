@@ -5,6 +5,7 @@ Needs no LLVM, so that other parts of the package can register what they have.
 
 from collections.abc import Callable
 
+import jax
 from jaxtyping import PyTree
 
 Expansion = Callable[..., PyTree]
@@ -20,3 +21,9 @@ def expansion(*names: str) -> Callable[[Expansion], Expansion]:
         return function
 
     return register
+
+
+@expansion("call_hi_primitive")
+def _of_jax(*arrays, _prim):
+    """What JAX 0.12 has written in JAX itself, such as `jnp.searchsorted`."""
+    return jax.tree.leaves(_prim.expand(*jax.tree.unflatten(_prim.in_tree, arrays)))

@@ -54,7 +54,7 @@ def test_trees_and_keys():
     stacked = Stacked(jnp.arange(10))
     found = rj.ensemble(run, (keys, stacked), batch=3, progress=False)
     expected = jax.vmap(lambda *p: run(p))(keys, stacked)
-    assert np.array_equal(found.outputs, expected)
+    np.testing.assert_allclose(found.outputs, expected, rtol=1e-14)
     assert found.names == ("value",)
 
 

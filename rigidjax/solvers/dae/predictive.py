@@ -86,7 +86,7 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
         bounded = jnp.maximum(error, 1e-10)
         factor = self.safety * bounded ** (-power)
         trend = (length / last.h) * (last.error / bounded**2) ** power * self.safety
-        factor = jnp.where(keep & ~last.first, jnp.minimum(factor, trend), factor)
+        factor = jnp.where(keep & jnp.logical_not(last.first), jnp.minimum(factor, trend), factor)
         factor = jnp.clip(factor, self.factormin, self.factormax)
         factor = jnp.where(last.rejected, jnp.minimum(factor, 1.0), factor)
         factor = jnp.where(keep & (factor >= 1) & (factor <= self.keep), 1.0, factor)
