@@ -24,6 +24,6 @@ def expansion(*names: str) -> Callable[[Expansion], Expansion]:
 
 
 @expansion("call_hi_primitive")
-def _of_jax(*arrays, _prim):
+def _written_in_jax(*arrays, _prim):
     """What JAX 0.12 has written in JAX itself, such as `jnp.searchsorted`."""
     return jax.tree.leaves(_prim.expand(*jax.tree.unflatten(_prim.in_tree, arrays)))
