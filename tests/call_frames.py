@@ -86,8 +86,8 @@ def call(handler, frame):
 class Device:
     """A GPU played by the processor: XLA's functions, and the driver's."""
 
-    def __init__(self, closed, signature, code=0, has_memory=True):
-        self.code, self.has_memory = code, has_memory
+    def __init__(self, closed, signature, code=0, has_memory=True, has_context=True):
+        self.code, self.has_memory, self.has_context = code, has_memory, has_context
         self.texts, self.memory, self.freed, self.messages = [], {}, [], []
         self.launches = []
         module = ir.Module("host")
@@ -130,19 +130,20 @@ class Device:
     def _context_of(self, stream, context):
         assert stream == STREAM
         context[0] = CURRENT
-        return 0
+        return 0 if self.has_context else 201
 
     def _enter(self, context):
         assert context == CURRENT
-        self.contexts.append("entered")
-        return 0
+        if self.has_context:
+            self.contexts.append("entered")
+        return 0 if self.has_context else 201
 
     def _leave(self, context):
         self.contexts.append("left")
         return 0
 
     def _copy(self, target, source, size, stream):
-        assert (stream, self.contexts[-1]) == (STREAM, "entered")
+        assert (stream, self.contexts) == (STREAM, ["entered"] * self.has_context)
         if not self.code:
             c.memmove(target, source, size)
             self.copied.append(size)

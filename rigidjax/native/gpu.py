@@ -17,7 +17,6 @@ from .analysis import outside_registers
 from .builder import I32, I64, Builder, Value, Values, int64
 from .kernel import Signature, emit_block
 from .lanes import I8, POINTER
-from .repeated import repeated
 from .stacks import with_loops
 
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -65,8 +64,7 @@ def emit_entry(
 
     `place(function, builder)` gives the thread's number and the number of all threads.
     """
-    shared = frozenset() if signature.is_batch else repeated(closed)
-    closed = with_loops(closed, several=signature.several, shared=shared)
+    closed = with_loops(closed, several=signature.several)
     memory = outside_registers(closed.jaxpr) * 8
     warp = WARP if signature.is_batch and memory > OWN else 1
     size = -(-emit_block(module, closed, signature, 1, warp=warp).bytes // 64) * 64

@@ -119,6 +119,9 @@ class _Driver:
         """The stream's context is that of the thread until `leave`."""
         self.call("cuStreamGetCtx", stream, self._context)
         self.call("cuCtxPushCurrent_v2", self.build.load(self._context, typ=I64))
+        self._entered = self.build.icmp_signed("==", self.failed(), int32(0))
 
     def leave(self):
-        self.call("cuCtxPopCurrent_v2", self._context)
+        # Else the context that is left would be XLA's.
+        with self.build.if_then(self._entered):
+            self.call("cuCtxPopCurrent_v2", self._context)

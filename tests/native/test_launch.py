@@ -133,6 +133,10 @@ def test_errors():
         assert device.messages == [
             (f"CUDA could not {what} a native kernel of rigidjax: its error 700", 13)
         ]
+    error, _, device = launched(
+        closed, (True,), 3, [np.ones(3)], has_context=False, by_processor=True
+    )
+    assert (error, device.contexts) == (ERROR, [])
     closed = jax.make_jaxpr(large)(1.0)
     error, _, device = launched(closed, (True,), 3, [np.ones(3)], has_memory=False)
     assert error == REFUSED
