@@ -264,7 +264,7 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
     runs = stack_runs(data)
     model, states = prepare(off, runs, state0)
     simulation = trials(Simulation(), runs.ts.dtype)
-    problem, _ = make_problem(model, runs, states, study.parameters, simulation)
+    problem, *_ = make_problem(model, runs, states, study.parameters, simulation)
     search = search_of(runs.ts.dtype, (1.0,))
     forward = eqx.filter_jit(lambda p: p.residuals(p.leaves(*_own(p)), _run(p)))
     linearise = eqx.filter_jit(lambda p: evaluate(p, *p.start()))

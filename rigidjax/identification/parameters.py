@@ -141,9 +141,8 @@ class Parameter(eqx.Module):
             )
         return self.labels
 
-    def component_units(self, shape: tuple[int, ...]) -> tuple[str, ...]:
-        """Units of all components of a leaf of this shape."""
-        count = len(self.component_labels(shape))
+    def component_units(self, count: int) -> tuple[str, ...]:
+        """Units of all components, so many of them."""
         if isinstance(self.unit, str):
             return (self.unit,) * count
         if len(self.unit) != count:
@@ -244,7 +243,7 @@ def components_of(entries: Iterable[tuple[Parameter, tuple[int, ...], str]]) -> 
     for number, (p, shape, suffix) in enumerate(entries):
         names = p.component_labels(shape)
         labels += [name + suffix for name in names]
-        units += p.component_units(shape)
+        units += p.component_units(len(names))
         groups += [number] * len(names)
         sizes += [p.size] * len(names)
         of_leaf = p.transform.fitted(shape)

@@ -72,11 +72,17 @@ class Emitter:
 
     # Programs.
 
-    def run(self, closed: ClosedJaxpr, args: list[Held]) -> list[Held]:
-        """Results of a program for these arrays."""
-        return self.run_jaxpr(closed.jaxpr, [self.constant(c) for c in closed.consts], args)
+    def run(
+        self, closed: ClosedJaxpr, args: list[Held], solved: dict[Var, Held] | None = None
+    ) -> list[Held]:
+        """Results of a program for these arrays; `solved`, results of equations in it."""
+        consts = [self.constant(c) for c in closed.consts]
+        return self.run_jaxpr(closed.jaxpr, consts, args, solved)
 
-    def run_jaxpr(self, jaxpr: Any, consts: list[Held], args: list[Held]) -> list[Held]:
+    def run_jaxpr(
+        self, jaxpr: Any, consts: list[Held], args: list[Held],
+        solved: dict[Var, Held] | None = None,
+    ) -> list[Held]:  # fmt: skip
         frame: dict[Var, Held] = {}
         outer = self.largest
         self.largest = min(outer, self.largest_in(jaxpr))
@@ -107,8 +113,11 @@ class Emitter:
             # Who is read here for the last time may be written in place.
             released += [buffer for var in last_uses[k] for buffer in unbind(var)]
             results: list[Held] = []
-            with self.memory.only_kept(results):
-                results += self.equation(equation, args)
+            if solved and equation.outvars and equation.outvars[0] in solved:
+                results += [solved[var] for var in equation.outvars]
+            else:
+                with self.memory.only_kept(results):
+                    results += self.equation(equation, args)
             for var, value in zip(equation.outvars, results, strict=True):
                 assert value.shape == var.aval.shape, (equation.primitive, value.shape, var.aval)
                 bind(var, value)

@@ -21,8 +21,9 @@ def reading(
     `misalignment`, $m$, the rotation vector that takes body axes to sensor axes, rad.
     """
     dtype = ideal.dtype
-    turn = so3.exp_quaternion(-misalignment.astype(dtype))
-    return scale.astype(dtype) * so3.rotate(turn, ideal) + bias.astype(dtype)
+    # As a matrix, which is the same for all samples: a quaternion takes three times the operations.
+    turned = so3.exp(misalignment.astype(dtype)).T @ ideal
+    return scale.astype(dtype) * turned + bias.astype(dtype)
 
 
 def ideal_value(

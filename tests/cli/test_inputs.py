@@ -78,7 +78,7 @@ def test_every_run_has_its_own_table(tmp_path):
     np.testing.assert_allclose(case.measurements[1].inputs["wheels"][1][3], [3e-3, 6e-3, 0.0])
     runs = stack_runs(case.measurements)
     how: Any = None
-    problem, _ = make_problem(case.model, runs, [rj.State()] * 2, case.parameters, how)
+    problem, *_ = make_problem(case.model, runs, [rj.State()] * 2, case.parameters, how)
     np.testing.assert_array_equal(
         problem.runs.inputs["wheels"].ts, [[0, 1, 2, np.inf], [0, 1, 2, 3]]
     )

@@ -92,7 +92,7 @@ def test_derivatives_of_segments():
     model, runs = cases.model(), stack_runs(data)
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
     how = trials(rj.Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
-    problem, _ = make_problem(model, runs, states, parameters, how)
+    problem, *_ = make_problem(model, runs, states, parameters, how)
     pieces, count = cut(runs, 4, 6), 3
     bases = jax.tree.map(lambda x: jnp.repeat(x[:, None], 4, axis=1), problem.runs.state0)
     one = selection((0, 1, 2), count)
@@ -157,7 +157,7 @@ def test_priors_count_between_segments():
     runs = stack_runs(data)
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
     how = trials(rj.Simulation(), runs.ts.dtype)
-    problem, _ = make_problem(cases.model(), runs, states, parameters, how)
+    problem, *_ = make_problem(cases.model(), runs, states, parameters, how)
     shot = shoot(problem, runs, 3)
     search = search_of(runs.ts.dtype, (1.0,))
     direct, later = minimise(problem, search), minimise(shot.problem, search)

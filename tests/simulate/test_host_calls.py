@@ -54,7 +54,7 @@ def test_fits_do_not_call_the_host():
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
     how = trials(rj.Simulation(), runs.ts.dtype)
-    problem, _ = make_problem(cases.model(), runs, states, cases.parameters(), how)
+    problem, *_ = make_problem(cases.model(), runs, states, cases.parameters(), how)
     search = search_of(runs.ts.dtype)
     assert called(lambda p, s: minimise_from(p, *p.start(), s), problem, search) == set()
 

@@ -116,7 +116,7 @@ def identify_batch(
         )
     tracked, states = prepare(model, all_runs[0], state0)
     trial = trials(simulation, all_runs[0].ts.dtype)
-    problems = []
+    problems, table = [], None
     for n, runs in enumerate(all_runs):
         if n and state0 is None:
             states = start_states(tracked, runs, None)
@@ -124,9 +124,9 @@ def identify_batch(
             dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
             for p in parameters
         ]
-        problem, _ = make_problem(tracked, runs, states, chosen, trial)
+        problem, own_table, _ = make_problem(tracked, runs, states, chosen, trial)
+        table = table or own_table
         problems.append(dataclasses.replace(problem, fitted_only=True))
-    table = problems[0].components(all_runs[0].names)
     search = search_of(all_runs[0].ts.dtype, **how)
     samples = np.array([runs.num_samples for runs in all_runs])
     moving = [(p.shared, p.runs) for p in problems]

@@ -11,7 +11,7 @@ from ..statistics.identifiability import judge
 from .least_squares import Minimum, Search
 from .losses import Squares
 from .precision import MOST_OFFSET, least_scatter
-from .problem import Problem
+from .problem import Problem, Start
 from .result import Fit
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
@@ -43,7 +43,7 @@ def make_fit(
     jacobian = last.with_prior(variance)
     spectrum, verdict = judge(table, first.components, jacobian, variance, resolution)
     estimates = table.part(chosen)
-    offset = float(minimum.offset(least_scatter(problem, runs)))
+    offset = float(minimum.offset(least_scatter(problem, runs), np))
     result, warnings = _ending(minimum, offset, search, verdict)
     failures = int(minimum.failures)
     if failures:
@@ -105,15 +105,16 @@ def _variance(runs, search, last, chi_square, count):
 
 def _experiments(problem, minimum):
     """The experiment of every run at a minimum, and its leaves."""
-    of_runs, found = jax.tree.map(np.asarray, (problem.runs, minimum.leaves))
-    leaves = [[np.asarray(leaf[b]) for leaf in found] for b in range(problem.num_runs)]
-    return [
-        problem.experiment(
-            [jnp.asarray(leaf) for leaf in own],
-            jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), of_runs),
-        )
-        for b, own in enumerate(leaves)
-    ], leaves
+    starts = Start(problem.runs.state0, problem.runs.inputs)
+    starts, found = jax.tree.map(np.asarray, (starts, minimum.leaves))
+    each = range(problem.num_runs)
+    leaves = [[leaf[b] for leaf in found] for b in each]
+    starts = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), starts) for b in each]
+    experiments = [
+        problem.experiment([jnp.asarray(leaf) for leaf in own], start)
+        for own, start in zip(leaves, starts, strict=True)
+    ]
+    return experiments, leaves
 
 
 def _at_bounds(problem, runs, leaves):

@@ -99,9 +99,9 @@ def identify(
     known = runs.noise_is_known or single
     if not known:
         runs = first_guess(runs, priors=bool(told))
-    problem, notes = make_problem(model, runs, states, parameters, trials(how, runs.ts.dtype))
+    how = trials(how, runs.ts.dtype)
+    problem, table, notes = make_problem(model, runs, states, parameters, how)
     notes += told
-    table = problem.components(runs.names)
     count = num_fitted(table, runs)
     given, shot = problem, None
     if starts > 1:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .evaluation import Evaluation, evaluate
-from .losses import AbstractLoss
+from .losses import AbstractLoss, Squares
 from .problem import Problem
-from .trust_region import AbstractRegion, Damped, LinearProblem, Shortened, reduced
+from .trust_region import AbstractRegion, Damped, LinearProblem, Shortened, reduced, triangular_factor
 
 # Tolerance of the stages before the last.
 _COARSE = 1e-3
@@ -54,12 +55,14 @@ class Minimum(eqx.Module):
     failures: Int[Array, ""]
     cost: Float[Array, "K M"]
 
-    def offset(self, least: Any = 0.0) -> Float[Array, ""]:
+    def offset(self, least: Any = 0.0, xp: Any = jnp) -> Any:
         """Distance to the optimum of the linearisation, root mean square, in standard errors.
 
-        **Arguments:** `least`, square of the noise below which scatter is not noise.
+        **Arguments:** `least`, square of the noise below which scatter is not noise; `xp`, JAX's
+        NumPy, or NumPy itself for a number.
         """
-        return jnp.sqrt(self.removable / jnp.maximum(self.scatter, least))
+        removable, scatter = xp.asarray(self.removable), xp.asarray(self.scatter)
+        return xp.sqrt(removable / xp.maximum(scatter, least))
 
 
 class Search(eqx.Module):
@@ -86,11 +89,11 @@ class Search(eqx.Module):
 
     def undivided(self) -> "Search":
         """The same with the whole horizon at once."""
-        return dataclasses.replace(self, horizons=jnp.ones_like(self.horizons[:1]))
+        return dataclasses.replace(self, horizons=np.ones_like(self.horizons[:1]))
 
     def repeated(self) -> "Search":
         """The same with the whole horizon in every stage, for which the same program serves."""
-        return dataclasses.replace(self, horizons=jnp.ones_like(self.horizons))
+        return dataclasses.replace(self, horizons=np.ones_like(self.horizons))
 
 
 class Iteration(NamedTuple):
@@ -131,12 +134,10 @@ def _minimise_telling(problem: Problem, search: Search, told) -> Minimum:
     """As `minimise`. Iterations are made here: a program that calls back is never cached."""
     reached = eqx.filter_jit(begin)(problem, *problem.start(), search)
     while bool(goes_on(search, reached)):
-        stage, before = int(reached.stage), reached
-        reached = _iterated_compiled(problem, search, before)
-        if stage > 0:
-            number = int(before.iterations[stage]) + 1
-            cost = float(reached.cost[stage, number - 1])
-            told(Iteration(float(search.horizons[stage - 1]), number, cost))
+        stage, number = int(reached.stage), int(reached.steps.iterations) + 1
+        reached = _iterated_compiled(problem, search, reached)
+        cost = float(reached.cost[stage, number - 1])
+        told(Iteration(float(search.horizons[stage]), number, cost))
     return eqx.filter_jit(minimum_of)(problem, reached)
 
 
@@ -165,8 +166,7 @@ def minimise_from(
 class Reached(NamedTuple):
     """Where the search is: its stage, where that began, and the residuals there.
 
-    Before the first stage there is one iteration: the problem evaluated at the start. `iterations`
-    and `cost` are those of all stages.
+    `first` is known after the first iteration, as are the residuals after the first one of a stage.
     """
 
     stage: Array
@@ -197,11 +197,11 @@ def begin(
 ) -> Reached:
     """Where the search begins."""
     x = jnp.concatenate([shared, own.reshape(-1)])
-    count = search.horizons.shape[0] + 1
-    blank = jax.tree.map(
-        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
-        eqx.filter_eval_shape(evaluate, problem, shared, own),
-    )
+    count = search.horizons.shape[0]
+    shapes = eqx.filter_eval_shape(evaluate, problem, shared, own)
+    num_runs, _, size = shapes.jacobian.shape
+    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    blank = _reduced_to(blank, jnp.zeros((num_runs, size + 1, size), x.dtype))
     nothing = jnp.zeros_like(x[0])
     return Reached(
         stage=jnp.array(0),
@@ -221,21 +221,25 @@ def begin(
 
 def goes_on(search: Search, reached: Reached) -> Bool[Array, ""]:
     """Whether there is another iteration."""
-    return (reached.stage <= search.horizons.shape[0]) & reached.feasible
+    return (reached.stage < search.horizons.shape[0]) & reached.feasible
 
 
 def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
     """One more iteration, and the end of the stage if it was the last one of it."""
     stage, number = reached.stage, reached.steps.iterations
-    steps, okay = _step(problem, search, reached)
+    steps, before, first, okay = _step(problem, search, reached)
     place = steps.place
-    is_last = stage == search.horizons.shape[0]
+    is_last = stage == search.horizons.shape[0] - 1
     limit = jnp.where(is_last, search.max_iterations, search.max_iterations // 4)
-    ended = steps.done | (steps.iterations >= jnp.where(stage == 0, 1, limit))
+    starts = (stage == 0) & (number == 0)
+    feasible = jnp.where(starts, okay, reached.feasible)
+    ended = steps.done | (steps.iterations >= limit) | ~feasible
     cost = jnp.where(place.okay, place.line.cost, jnp.inf)
     here = reached._replace(
         steps=steps,
-        first=_chosen(stage == 0, place.found, reached.first),
+        first=first,
+        residuals=before,
+        feasible=feasible,
         failures=reached.failures + ~okay,
         iterations=reached.iterations.at[stage].set(steps.iterations),
         cost=reached.cost.at[stage, number].set(cost),
@@ -243,8 +247,7 @@ def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
     following = here._replace(
         stage=stage + 1,
         x=place.x,
-        residuals=place.found.residuals,
-        feasible=jnp.all(place.found.okay),
+        feasible=feasible & jnp.all(place.found.okay),
         steps=_first_steps(search, place.x, place.found),
         converged=steps.done & place.okay,
         removable=place.removable,
@@ -274,48 +277,85 @@ def minimum_of(problem: Problem, reached: Reached) -> Minimum:
         converged=reached.converged & reached.feasible,
         removable=reached.removable,
         scatter=reached.scatter,
-        iterations=reached.iterations[1:],
+        iterations=reached.iterations,
         failures=reached.failures,
-        cost=reached.cost[1:],
+        cost=reached.cost,
     )
 
 
-def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
-    """One iteration of a stage, and whether its simulations succeeded."""
-    start, before, stage = reached.x, reached.residuals, reached.stage
-    last = stage == search.horizons.shape[0]
-    horizon = jnp.where(stage == 0, 1.0, search.horizons[jnp.maximum(stage - 1, 0)])
+def _step(problem, search, reached: Reached) -> tuple[_Steps, Array, Evaluation, Array]:
+    """One iteration of a stage.
+
+    Besides its end, the residuals where the stage began, the problem evaluated at the start of the
+    search, and whether the simulations of this iteration succeeded.
+    """
+    start, stage, begins = reached.x, reached.stage, reached.steps.iterations == 0
+    starts = begins & (stage == 0)
+    last = stage == search.horizons.shape[0] - 1
     tolerance = jnp.where(last, search.tolerance, _COARSE)
     num_runs, size = problem.num_runs, reached.first.shared_chain.shape[1]
     elapsed = problem.runs.ts - problem.runs.ts[:, :1]
+    horizon = jnp.asarray(search.horizons)[stage]
     within = elapsed <= horizon * elapsed[:, -1:] * (1 + 1e-9)
     within = [jnp.repeat(within, w.shape[-1], axis=1) for w in problem.runs.weights]
     weighs = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
     counts = jnp.concatenate(within, axis=1) & jnp.concatenate(weighs, axis=1)
-    # In the early stages a change by `spread` costs as much as one sample is off at their start.
-    roots = jnp.where(counts, search.loss.root(before), 0.0)
-    square = jnp.sum(roots**2) / jnp.maximum(counts.sum(), 1)
     spread = problem.spread()
-    kept = jnp.where(last, 0.0, jnp.sqrt(square)) / jnp.concatenate(
-        [spread[0], jnp.tile(spread[1], num_runs)]
-    )
+    spread = jnp.concatenate([spread[0], jnp.tile(spread[1], num_runs)])
+
+    def keeping(before):
+        # A change by `spread` costs as much as one sample is off at the start of the stage.
+        roots = jnp.where(counts, search.loss.root(before), 0.0)
+        return jnp.sqrt(jnp.sum(roots**2) / jnp.maximum(counts.sum(), 1)) / spread
 
     def linearise(x):
         found = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1))
         okay = jnp.all(found.okay)
-        used = jnp.where(counts & okay, found.residuals, 0.0)
-        use = okay & counts.reshape(-1, 1)
-        slopes = search.loss.slope(used).reshape(-1, 1)
-        J = jnp.where(use, slopes * found.by_coordinates(), 0.0)
+        before = jnp.where(begins, found.residuals, reached.residuals)
+        kept = jax.lax.cond(last, lambda _: jnp.zeros_like(spread), keeping, before)
+        r, J = _factors(search.loss, found, counts & okay)
+        # What data determine does not depend on the loss, and is asked for at both ends.
+        squares, seen = isinstance(search.loss, Squares), J
+        if not squares or search.horizons.shape[0] > 1:
+            everything = jnp.broadcast_to(okay, counts.shape)
+            seen = jax.lax.cond(
+                starts | (last & (not squares)),
+                lambda: _factors(Squares(), found, everything)[1],
+                lambda: J,
+            )
+        num_residuals = found.residuals.size + found.prior.count + kept.size
         prior = found.prior.by_coordinates(found.shared_chain, found.own_chain)
-        r = [search.loss.root(used).reshape(-1), found.prior.residuals, kept * (x - start)]
-        J = [J, prior, jnp.diag(kept)]
+        found = _reduced_to(found, J)
+        J = [found.by_coordinates(), prior, jnp.diag(kept)]
+        r = [r.reshape(-1), found.prior.residuals, kept * (x - start)]
         r, J = (jnp.where(okay, jnp.concatenate(parts), 0.0) for parts in (r, J))
         line = reduced(J, r)
-        return Place(x, line, found, okay, *line.offset(r.size))
+        found = _reduced_to(found, seen)
+        return Place(x, line, found, okay, *line.offset(num_residuals)), before
 
     explained = (_EXPLAINED * tolerance) ** 2 * _square(problem.runs)
-    return _next(linearise, tolerance, explained, reached.steps)
+    steps, before, okay = _next(linearise, tolerance, explained, reached.steps)
+    return steps, before, _chosen(starts, steps.place.found, reached.first), okay
+
+
+def _factors(loss, found, counts):
+    """Residuals in the column space of the Jacobian, and this, by the triangular factor of each run.
+
+    Rows of a sum of squares that is the same, but for a constant: (B, E + 1) and (B, E + 1, E).
+
+    **Arguments:** `counts`, the residuals that count, (B, N).
+    """
+    used = jnp.where(counts, found.residuals, 0.0)
+    rows = jnp.concatenate(
+        [loss.slope(used)[..., None] * found.jacobian, loss.root(used)[..., None]], axis=2
+    )
+    R = jax.vmap(triangular_factor)(jnp.where(counts[..., None], rows, 0.0))
+    return R[..., -1], R[..., :-1]
+
+
+def _reduced_to(found: Evaluation, rows: Array) -> Evaluation:
+    """The evaluation with fewer rows that have the products of those of its Jacobian."""
+    return eqx.tree_at(lambda e: e.jacobian, found, rows)
 
 
 def _square(runs):
@@ -353,12 +393,15 @@ def _first_steps(search, x, found) -> _Steps:
     return _Steps(place, search.region(x.dtype), jnp.array(0), jnp.array(False))
 
 
-def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array]:
-    """A step from one place to the next, if that gains anything; whether that could be tried."""
+def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array, Array]:
+    """A step from one place to the next, if that gains anything.
+
+    Besides, the residuals where the stage began, and whether the step could be tried.
+    """
     place, region, iterations, _ = steps
     # The first iteration evaluates where it starts, for which the step from nowhere is zero.
     step = region.step(place.line)
-    trial = evaluated(place.x + step)
+    trial, before = evaluated(place.x + step)
     first = iterations == 0
     size = jnp.maximum(place.line.size, trial.line.size)
     trial = eqx.tree_at(lambda p: p.line.size, trial, size)
@@ -375,4 +418,4 @@ def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array
     ratio = jnp.where(first | settles, 0.0, gained / promised)
     region = region.updated(jnp.where(settles, 1.0, ratio), accepted)
     place = _chosen(accepted, trial, place)
-    return _Steps(place, region, iterations + 1, done), trial.okay
+    return _Steps(place, region, iterations + 1, done), before, trial.okay

@@ -67,8 +67,8 @@ def search_of(
     if tolerance is None:
         tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
     return Search(
-        jnp.asarray(stages, dtype),
-        jnp.asarray(tolerance, dtype),
+        np.asarray(stages, dtype),
+        np.asarray(tolerance, dtype),
         max_iterations,
         Squares() if loss is None else loss,
         method != "gauss-newton",

@@ -51,20 +51,19 @@ def tightened(
     notes = []
     if problem.simulation.dt is not None:
         return problem, minimum, notes
-    least = 10 * float(jnp.finfo(runs.ts.dtype).eps)
-    again = search.repeated()
     for _ in range(_ROUNDS):
-        offset = float(minimum.offset(least_scatter(problem, runs)))
+        offset = minimum.offset(least_scatter(problem, runs), np)
         how = problem.simulation
         if not bool(minimum.converged) or offset <= max(MOST_OFFSET, float(search.reach)):
             break
+        least = 10 * float(jnp.finfo(runs.ts.dtype).eps)
         rtol, atol = (jnp.maximum(_TIGHTER * x, least) for x in (how.rtol, how.atol))
         if rtol >= how.rtol and atol >= how.atol:
             break
         for max_steps in (how.max_steps, _MORE_STEPS * how.max_steps):
             lower = dataclasses.replace(how, rtol=rtol, atol=atol, max_steps=max_steps)
             tighter = eqx.tree_at(lambda p: p.simulation, problem.starting(minimum.leaves), lower)
-            found = minimise(tighter, again)
+            found = minimise(tighter, search.repeated())
             reached = bool(np.all(found.last.okay))
             if reached and int(found.failures) == 0:
                 break

@@ -1,7 +1,7 @@
 """A least-squares problem: experiments, data, and parameters as one vector of coordinates."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -36,6 +36,13 @@ class Run(eqx.Module):
     values: tuple[Array, ...]
     weights: tuple[Float[Array, "T C"], ...]
     own: tuple[Array, ...]
+    inputs: dict[str, Table]
+
+
+class Start(NamedTuple):
+    """What an experiment of one run is made of, besides leaves."""
+
+    state0: State
     inputs: dict[str, Table]
 
 
@@ -111,7 +118,7 @@ class Problem(eqx.Module):
             *leaves_at(self.own_parameters, run.own, own),
         ]
 
-    def experiment(self, leaves: Sequence[Array], run: Run) -> Experiment:
+    def experiment(self, leaves: Sequence[Array], run: Run | Start) -> Experiment:
         """The experiment of one run with these leaves in it."""
         model = with_tables(self.model, run.inputs)
         experiment = Experiment(model, run.state0, self.sensors, self.displacement)
@@ -187,8 +194,8 @@ def make_problem(
     states: Sequence[State],
     parameters: Sequence[Parameter],
     simulation: Simulation,
-) -> tuple[Problem, list[str]]:
-    """Assemble a problem; the notes say which start values were moved.
+) -> tuple[Problem, Components, list[str]]:
+    """A problem, all components of its parameters, and notes on start values that were moved.
 
     **Errors:** `ValueError` for parameters that pick the same leaf, or have the same labels.
     """
@@ -213,20 +220,22 @@ def make_problem(
     _check_cover(experiments, ordered, run, runs)
     # Which run a start value came from, and the start values themselves, are data: not static.
     ordered = tuple(
-        eqx.tree_at(lambda p: p.start, p, None, is_leaf=lambda x: x is None) for p in ordered
+        p if p.start is None else eqx.tree_at(lambda p: p.start, p, None) for p in ordered
     )
     displacement = experiments[0].start
     problem = Problem(model, runs.sensors, run, ordered, tuple(shared), simulation, displacement)
-    problem.components(runs.names).check_labels()
-    return problem, notes
+    table = problem.components(runs.names)
+    table.check_labels()
+    return problem, table, notes
 
 
 def _check_cover(experiments, parameters, run, runs):
     """Raise for runs that leave the table of a signal; see `inputs.check_cover`."""
-    given, spans, ts = [], [], np.asarray(runs.ts)
+    given, spans, ts = list(experiments), [], np.asarray(runs.ts)
     for b, (experiment, length) in enumerate(zip(experiments, runs.lengths, strict=True)):
-        tables = jax.tree.map(lambda x, b=b: x[b], run.inputs)
-        model = with_tables(experiment.model, tables)
-        given.append(eqx.tree_at(lambda e: e.model, experiment, model))
+        if run.inputs:
+            tables = jax.tree.map(lambda x, b=b: x[b], run.inputs)
+            model = with_tables(experiment.model, tables)
+            given[b] = eqx.tree_at(lambda e: e.model, experiment, model)
         spans.append((float(ts[b, 0]), float(ts[b, length - 1])))
     check_cover(given, parameters, spans, runs.names)

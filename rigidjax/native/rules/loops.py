@@ -16,6 +16,7 @@ from ..analysis import MOST_TURNS, WRITTEN_OUT, cost, rule
 from ..builder import I64, int64
 from ..emitter import Emitter
 from ..expansions import expansion
+from ..invariants import as_program, invariant
 from ..lanes import is_known
 from ..memory import View
 from .indexing import variables_of
@@ -181,6 +182,7 @@ class Loop:
         changing = [v.buffer for v in variables if isinstance(v, View)]
         for buffer in changing:
             buffer.pinned += 1
+        early = self._early(variables)
         before, head = build.block, build.append_basic_block("while")
         build.branch(head)
         build.position_at_end(head)
@@ -206,8 +208,8 @@ class Loop:
         build.cbranch(again, turn, after)
         build.position_at_end(turn)
         single = em.lanes.width == 1
-        with em.masked(None if single else active):
-            new = em.run(self.body, self.of_body + carry)
+        with em.masked(None if single else active), em.kept(list(early.values())):
+            new = em.run(self.body, self.of_body + carry, early)
             new = self._apart(carry, new, changing)
             for k, (nodes, value) in enumerate(zip(phis, new, strict=True)):
                 if isinstance(carry[k], View) and not self.fixed[k]:
@@ -225,6 +227,15 @@ class Loop:
         for buffer in changing:
             buffer.pinned -= 1
         return carry, active
+
+    def _early(self, variables):
+        """What the body computes and no turn changes, computed before the first."""
+        fixed = (True,) * len(self.of_body) + tuple(self.fixed)
+        equations = invariant(self.body.jaxpr, fixed)
+        if not equations:
+            return {}
+        out = self.em.run(as_program(self.body, equations), self.of_body + variables)
+        return dict(zip((v for e in equations for v in e.outvars), out, strict=True))
 
     def _apart(self, carry, new, changing):
         """Results that lie in the memory of another variable, copied before that changes."""
