@@ -238,6 +238,12 @@ def scan_counts(params: dict[str, Any]) -> tuple[int, int]:
     return len(constants), len(carried)
 
 
+def is_written_out(params: dict[str, Any]) -> bool:
+    """Whether a scan is emitted turn by turn."""
+    length = params["length"]
+    return length <= MOST_ENTRIES and length * cost(params["jaxpr"].jaxpr) <= WRITTEN_OUT
+
+
 def cost(jaxpr: Any) -> int:
     """About how many numbers a program computes, a loop counted once."""
     total = 0

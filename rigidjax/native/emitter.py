@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 from llvmlite import ir
 
-from . import indexed, nests
+from . import indexed, mixed, nests
 from .analysis import (
     FEW_REGISTERS,
     REGISTERS,
@@ -46,7 +46,7 @@ class Emitter:
     **Arguments:** `builder`; `width`, number of lanes; `workspace`, an LLVM pointer to the memory
     of the kernel, whose size is `memory.bytes` at the end; `row`, numbers of an array that are
     computed at once where there is one lane; `made`, functions of the module (see `rules.calls`);
-    `warp`, as of `Memory`.
+    `warp`, as of `Memory`; `mixed`, whether some arrays have `row` lanes (see `mixed`).
 
     **Attributes:** `largest`, entries up to which an array of the program that is being emitted is
     held in registers (known ones are up to `REGISTERS`).
@@ -55,12 +55,13 @@ class Emitter:
     def __init__(
         self, builder: Builder, width: int, workspace: Value, row: int = 1,
         made: dict[tuple, Any] | None = None, warp: tuple[int, Value] | None = None,
+        mixed: bool = False,
     ):  # fmt: skip
-        self.builder, self.largest = builder, REGISTERS
+        self.builder, self.largest, self.mixed = builder, REGISTERS, mixed
         self.made = {} if made is None else made
         self.lanes = Lanes(builder, width)
         self.functions = Functions(self.lanes)
-        self.memory = Memory(self.lanes, workspace, warp)
+        self.memory = Memory(self.lanes, workspace, warp, mixed)
         arithmetic = self.lanes, self.functions.lanes
         self.row = Rows(self.memory, arithmetic, row if width == 1 else 1)
         # Lanes whose memory may change; `None` for all.
@@ -87,6 +88,7 @@ class Emitter:
         outer = self.largest
         self.largest = min(outer, self.largest_in(jaxpr))
         last_uses, unused = self._uses(jaxpr)
+        different = mixed.differing(self, jaxpr, args)
 
         def bind(var, value):
             frame[var] = value
@@ -115,6 +117,9 @@ class Emitter:
             results: list[Held] = []
             if solved and equation.outvars and equation.outvars[0] in solved:
                 results += [solved[var] for var in equation.outvars]
+            elif not different.isdisjoint(equation.outvars):
+                with self.memory.only_kept(results):
+                    results += mixed.results(self, equation, args, different)
             else:
                 with self.memory.only_kept(results):
                     results += self.equation(equation, args)

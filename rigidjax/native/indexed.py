@@ -7,9 +7,9 @@ array in registers would put all of it in memory first.
 import functools
 from typing import NamedTuple
 
-from jax.extend.core import Jaxpr, Literal
+from jax.extend.core import Jaxpr, Literal, Var
 
-from .analysis import MOST_ENTRIES, WRITTEN_OUT, cost, programs_of, scan_counts
+from .analysis import is_written_out, programs_of, scan_counts
 
 # Entries up to which such an array is held in registers all the same.
 FEW_INDEXED = 8
@@ -25,16 +25,20 @@ class Indexed(NamedTuple):
     """Marks of a program.
 
     **Attributes:** `arguments`, which of them are read or written at such places; `unknown`, which
-    results depend on what is known at run time only.
+    results depend on what is known at run time only; `variables` of the program that do.
     """
 
     arguments: tuple[bool, ...]
     unknown: tuple[bool, ...]
+    variables: frozenset[Var] = frozenset()
 
 
 @functools.lru_cache(maxsize=4096)
-def indexed(jaxpr: Jaxpr, unknown: tuple[bool, ...]) -> Indexed:
-    """What is indexed, for arguments of which some are known at run time only."""
+def indexed(jaxpr: Jaxpr, unknown: tuple[bool, ...], turns: bool = True) -> Indexed:
+    """What is indexed, for arguments of which some are known at run time only.
+
+    **Arguments:** `turns`, whether the number of a turn of a scan is known at run time only.
+    """
     not_known = {var for var, u in zip(jaxpr.invars, unknown, strict=True) if u}
     marked, before = set(), {}
 
@@ -49,7 +53,7 @@ def indexed(jaxpr: Jaxpr, unknown: tuple[bool, ...]) -> Indexed:
             places = args[first:] if name.startswith("dynamic") else args[1:2]
             marks = (any(map(depends, places)), *marks[1:])
         else:
-            marks, results = _within(equation, tuple(map(depends, args)))
+            marks, results = _within(equation, tuple(map(depends, args)), turns)
         marked |= {a for a, m in zip(args, marks, strict=True) if m and not isinstance(a, Literal)}
         if name in _HANDED_ON or name in _UPDATES:
             before[equation.outvars[0]] = args[0]
@@ -60,34 +64,37 @@ def indexed(jaxpr: Jaxpr, unknown: tuple[bool, ...]) -> Indexed:
         while var in before and not isinstance(before[var], Literal):
             var = before[var]
             marked.add(var)
-    return Indexed(tuple(var in marked for var in jaxpr.invars), tuple(map(depends, jaxpr.outvars)))
+    arguments = tuple(var in marked for var in jaxpr.invars)
+    return Indexed(arguments, tuple(map(depends, jaxpr.outvars)), frozenset(not_known))
 
 
-def _within(equation, unknown):
+def _within(equation, unknown, turns):
     """Marks of the arguments of an equation with programs in it, and which results are unknown."""
     name, p = equation.primitive.name, equation.params
     if name == "while":
-        return _of_loop(p, unknown)
+        return _of_loop(p, unknown, turns)
     if name == "scan":
-        return _of_scan(p, unknown)
+        return _of_scan(p, unknown, turns)
     programs = programs_of(equation)
     if name == "cond":
-        found = [indexed(one, unknown[1:]) for one in programs]
+        found = [indexed(one, unknown[1:], turns) for one in programs]
         marks = (False, *(any(m) for m in zip(*(f.arguments for f in found), strict=True)))
         results = (any(u) for u in zip(*(f.unknown for f in found), strict=True))
         return marks, tuple(u or unknown[0] for u in results)
     if len(programs) != 1 or len(programs[0].invars) != len(unknown):
         return (False,) * len(unknown), None
-    return indexed(programs[0], unknown)
+    found = indexed(programs[0], unknown, turns)
+    return found.arguments, found.unknown
 
 
-def _of_loop(p, unknown):
+def _of_loop(p, unknown, turns):
     first, second = p["cond_nconsts"], p["body_nconsts"]
     of_condition, of_body = unknown[:first], unknown[first : first + second]
     condition, body = p["cond_jaxpr"].jaxpr, p["body_jaxpr"].jaxpr
     carried = unknown[first + second :]
     while True:
-        test, turn = indexed(condition, of_condition + carried), indexed(body, of_body + carried)
+        test = indexed(condition, of_condition + carried, turns)
+        turn = indexed(body, of_body + carried, turns)
         # A loop that ends when something known at run time says so has such turns.
         after = tuple(
             a or b or (test.unknown[0] and x is not y)
@@ -103,14 +110,13 @@ def _of_loop(p, unknown):
     return marks, carried
 
 
-def _of_scan(p, unknown):
+def _of_scan(p, unknown, turns):
     first, count = scan_counts(p)
     consts, carried, xs = unknown[:first], unknown[first : first + count], unknown[first + count :]
-    body, length = p["jaxpr"].jaxpr, p["length"]
-    is_loop = length > MOST_ENTRIES or length * cost(body) > WRITTEN_OUT
+    body, is_loop = p["jaxpr"].jaxpr, turns and not is_written_out(p)
     carried = tuple(u or is_loop for u in carried)
     while True:
-        turn = indexed(body, consts + carried + xs)
+        turn = indexed(body, consts + carried + xs, turns)
         after = tuple(a or b for a, b in zip(carried, turn.unknown[:count], strict=True))
         if after == carried:
             break

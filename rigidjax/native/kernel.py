@@ -27,6 +27,7 @@ from .lanes import POINTER, Lanes
 from .machine import Code, Effort, compiled, effort, usual_width, widest
 from .members import argument, store
 from .memory import Memory
+from .mixed import in_all_lanes, lanes_of, of_one
 from .refill import Parts, Refilled, _KnownTurns, parted
 from .repeated import repeated
 from .stacks import with_loops
@@ -48,13 +49,17 @@ class Signature:
 
     **Arguments:** `batched`, for each argument whether it has a batch axis (the first one);
     `is_batch`, whether there is a batch at all; `once`, whether it is compiled fast rather than
-    well; `several`, the length of stacks of tangents in it, if it has some.
+    well; `several`, the length of stacks of tangents in it, if it has some; `values`, number of its
+    first results that depend on no argument with a batch axis, of which nobody reads other members
+    than the first; `few`, whether there are no more members than `usual_width`.
     """
 
     batched: tuple[bool, ...]
     is_batch: bool
     once: bool = False
     several: int = 0
+    values: int = 0
+    few: bool = False
 
 
 class Kernel:
@@ -100,7 +105,9 @@ class Kernel:
 
     @functools.cached_property
     def _emission(self) -> tuple[str, int, bool]:
-        parts = parted(self.closed, self.signature.batched) if self.signature.is_batch else None
+        parts = None
+        if self.signature.is_batch and not self.signature.values:
+            parts = parted(self.closed, self.signature.batched)
         text, width = "", 0
         for width in self._widths():
             try:
@@ -138,14 +145,18 @@ class Kernel:
         if not self.signature.is_batch:
             return [1]
         jaxpr, few = self.closed.jaxpr, usual_width()
-        if self.signature.once or cost(jaxpr) - outside_registers(jaxpr) > LONG_PROGRAM:
+        is_long = cost(jaxpr) - outside_registers(jaxpr) > LONG_PROGRAM
+        if self.signature.once or self.signature.few or is_long:
             return [few]
         return [widest(), few] if widest() > few else [few]
 
     def _emitted(self, width: int, parts: Parts | None) -> tuple[str, int]:
         """The text of the module, and bytes of its memory without tables."""
         module = ir.Module("rigidjax")
-        memory = emit_block(module, self.closed, self.signature, width, parts, row=usual_width())
+        memory = emit_block(
+            module, self.closed, self.signature, width, parts, row=usual_width(),
+            mixed=self.signature.values > 0,
+        )  # fmt: skip
         of_all = memory.bytes
         _emit_handler(module, self.closed, self.signature, width, of_all, parts is not None)
         return str(module), of_all - memory.tables
@@ -184,10 +195,11 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
 @np.errstate(all="ignore")  # of what is known: infinities and NaN are numbers like others
 def emit_block(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
-    parts: Parts | None = None, row: int = 1, warp: int = 1,
+    parts: Parts | None = None, row: int = 1, warp: int = 1, mixed: bool = False,
 ) -> Memory:  # fmt: skip
     """Emit `block`, for all members that follow if there are `parts`; `row` as in `Emitter`.
 
+    If `mixed`, only what differs from lane to lane is computed for each of them (see `mixed`).
     Returns the memory that it needs. Where the threads of a `warp` have it together, the last
     argument of `block` is the number of a thread among them.
     """
@@ -207,23 +219,29 @@ def emit_block(
     start = function.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    em = Emitter(builder, width, workspace, row, warp=(warp, thread[0]) if thread else None)
+    lanes, row = (1, width) if mixed else (width, row)
+    of_warp = (warp, thread[0]) if thread else None
+    em = Emitter(builder, lanes, workspace, row, warp=of_warp, mixed=mixed)
     sources = [_at(builder, inputs, k) for k in range(len(closed.in_avals))]
     targets = [_at(builder, outputs, k) for k in range(len(closed.out_avals))]
     if parts is None:
-        members = _members(em.lanes, first, count)
-        limits = em.limits(closed.jaxpr, [None] * len(sources))
-        args = [
-            argument(em, pointer, aval, members if batched else None, limit)
-            for pointer, aval, batched, limit in zip(
-                sources, closed.in_avals, signature.batched, limits, strict=True
-            )
-        ]
-        everyone = members if signature.is_batch else [int64(0)]
-        for pointer, aval, result in zip(
-            targets, closed.out_avals, em.run(closed, args), strict=True
+        with lanes_of(em, mixed):
+            members = _members(em.lanes, first, count)
+        limits, args = em.limits(closed.jaxpr, [None] * len(sources)), []
+        for pointer, aval, batched, limit in zip(
+            sources, closed.in_avals, signature.batched, limits, strict=True
         ):
-            store(em, pointer, aval, result, everyone)
+            with lanes_of(em, mixed and batched):
+                args.append(argument(em, pointer, aval, members if batched else None, limit))
+        results = em.run(closed, args)
+        everyone = members if signature.is_batch else [int64(0)]
+        for k, (pointer, aval) in enumerate(zip(targets, closed.out_avals, strict=True)):
+            if k < signature.values:
+                store(em, pointer, aval, of_one(em, results[k]), [int64(0)])
+                continue
+            with lanes_of(em, mixed):
+                result = in_all_lanes(em, results[k]) if mixed else results[k]
+                store(em, pointer, aval, result, everyone)
     else:
         Refilled(em, closed, signature.batched, parts).emit(sources, targets, first, count)
     builder.ret_void()

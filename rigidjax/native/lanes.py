@@ -6,9 +6,10 @@ sparse Jacobian or a loop counter costs nothing at run time. As with JAX's symbo
 with a known zero is zero, whatever the other factor.
 """
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -51,6 +52,22 @@ def is_known(x: object) -> TypeGuard[int | np.number]:
     return known
 
 
+def _once_if_same(method):
+    """Whole numbers and booleans that are the same in all lanes are computed once."""
+
+    @functools.wraps(method)
+    def once(self, dtype, *args):
+        if self.width > 1 and self._scalars and np.dtype(dtype).kind in "iub":
+            scalars = [self.scalar(x) for x in args]
+            if None not in scalars and any(x is not y for x, y in zip(scalars, args, strict=True)):
+                with self.single():
+                    out = method(self, dtype, *scalars)
+                return out if is_known(out) else self.splat(out)
+        return method(self, dtype, *args)
+
+    return once
+
+
 class Lanes:
     """Emits arithmetic on vectors of `width` lanes at the end of a builder's block.
 
@@ -63,6 +80,8 @@ class Lanes:
         self.complex = Complex(self)
         self._types: dict[tuple[ir.Type, int], ir.Type] = {}
         self._constants: dict[tuple[np.dtype, bytes, int], ir.Constant] = {}
+        # Of vectors of the same number in all lanes, by their addresses: the vector, the number.
+        self._scalars: dict[int, tuple[Value, Value]] = {}
 
     # Types and constants.
 
@@ -114,7 +133,24 @@ class Lanes:
 
     def splat(self, scalar: Value) -> Value:
         """A vector of the same scalar in each lane."""
-        return scalar if self.width == 1 else self.builder.splat(scalar, self.width)
+        if self.width == 1:
+            return scalar
+        vector = self.builder.splat(scalar, self.width)
+        self._scalars[id(vector)] = vector, scalar
+        return vector
+
+    def scalar(self, x: Any) -> Any:
+        """The number that a vector has in all lanes, or a known one; `None` if lanes may differ."""
+        if isinstance(x, Line):
+            return self._scalars.get(id(x), (None, None))[1]
+        return x if isinstance(x, str) or is_known(x) else None
+
+    @contextlib.contextmanager
+    def single(self) -> Iterator[None]:
+        """There is one lane within."""
+        width, self.width = self.width, 1
+        yield
+        self.width = width
 
     def counted(self) -> Value:
         """The number of each lane, int64."""
@@ -152,6 +188,7 @@ class Lanes:
 
     # Arithmetic; every method takes the dtype of its operands first.
 
+    @_once_if_same
     def add(self, dtype, a, b):
         if type(a) is type(b) is Line and _is_float(dtype):
             return self.builder.fadd(a, b, self.flags)
@@ -177,6 +214,7 @@ class Lanes:
         ]
         return functools.reduce(add, first)
 
+    @_once_if_same
     def sub(self, dtype, a, b):
         if is_complex(dtype):
             return self.complex.sub(dtype, a, b)
@@ -191,6 +229,7 @@ class Lanes:
             return self.builder.fsub(a, b, flags=self.flags)
         return self.builder.sub(a, b)
 
+    @_once_if_same
     def mul(self, dtype, a, b):
         if type(a) is type(b) is Line and _is_float(dtype):
             return self.builder.fmul(a, b, self.flags)
@@ -279,6 +318,7 @@ class Lanes:
 
     # Comparisons and choices.
 
+    @_once_if_same
     def compare(self, dtype, operator, a, b):
         """A comparison by IEEE's rules: with NaN only `!=` holds."""
         if is_complex(dtype):
@@ -304,9 +344,11 @@ class Lanes:
             return condition if yes else self.not_(np.bool_, condition)
         return self.builder.select(condition, self.value(yes, dtype), self.value(no, dtype))
 
+    @_once_if_same
     def max(self, dtype, a, b):
         return self._extreme(dtype, a, b, np.maximum, ">")
 
+    @_once_if_same
     def min(self, dtype, a, b):
         return self._extreme(dtype, a, b, np.minimum, "<")
 
@@ -323,6 +365,7 @@ class Lanes:
 
     # Bits.
 
+    @_once_if_same
     def and_(self, dtype, a, b):
         if is_known(a) and is_known(b):
             return _known(dtype, np.bitwise_and, a, b)
@@ -331,6 +374,7 @@ class Lanes:
                 return y if x else np.bool_(False)
         return self.builder.and_(self.value(a, dtype), self.value(b, dtype))
 
+    @_once_if_same
     def or_(self, dtype, a, b):
         if is_known(a) and is_known(b):
             return _known(dtype, np.bitwise_or, a, b)
@@ -344,6 +388,7 @@ class Lanes:
             return _known(dtype, np.bitwise_xor, a, b)
         return self.builder.xor(self.value(a, dtype), self.value(b, dtype))
 
+    @_once_if_same
     def not_(self, dtype, a):
         if is_known(a):
             return _known(dtype, np.invert, a)
@@ -368,6 +413,10 @@ class Lanes:
         old, new = np.dtype(old), np.dtype(new)
         if old == new:
             return a
+        if self.width > 1 and (one := self._scalars.get(id(a))) is not None:
+            with self.single():
+                out = self.convert(one[1], old, new)
+            return self.splat(out)
         if is_known(a):
             a = np.real(a) if is_complex(old) and not is_complex(new) else a
             saturates = new.kind in "iu" and isinstance(a, float | np.floating)

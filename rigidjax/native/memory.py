@@ -34,7 +34,7 @@ class Buffer:
     whether the kernel may write it; `users`, variables bound to it; `pinned`, kept although nobody
     is bound to it (a loop's variable, say); `values` (size,) if they are known at emission;
     `piece`, begin and end in the kernel's own memory, bytes; `pitch`, from one number to the next,
-    in numbers of all lanes.
+    in numbers of all lanes; `lanes` of which each has its own.
     """
 
     pointer: Value
@@ -47,6 +47,7 @@ class Buffer:
     values: np.ndarray | None = None
     piece: tuple[int, int] = (0, 0)
     pitch: int = 1
+    lanes: int = 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -144,14 +145,19 @@ class Memory:
     used again and again: those that are in the processor's first cache.
 
     **Arguments:** `lanes`; `workspace`, a pointer to all of it; `warp`, where several threads of
-    one lane have it together, their number and which of them this one is.
+    one lane have it together, their number and which of them this one is; `mixed`, whether some of
+    it has one number for all lanes (see `mixed`).
     """
 
-    def __init__(self, lanes: Lanes, workspace: Value, warp: tuple[int, Value] | None = None):
+    def __init__(
+        self, lanes: Lanes, workspace: Value, warp: tuple[int, Value] | None = None,
+        mixed: bool = False,
+    ):  # fmt: skip
         self.lanes, self.workspace = lanes, workspace
         self.pitch, self._thread = (1, None) if warp is None else warp
-        # Of all, and of tables of which a run does not use every row.
-        self.bytes, self.tables = 0, 0
+        # Of all, and of what does not count in the choice of a width: tables of which a turn does
+        # not use every row, and what all lanes have in common.
+        self.bytes, self.tables, self.mixed = 0, 0, mixed
         # Pieces that are free, start and end, in their order; no two of them are neighbours.
         self._free: list[tuple[int, int]] = []
         self._allocated: list[Buffer] = []
@@ -164,8 +170,9 @@ class Memory:
         """A new array of the kernel's own, in memory that nobody has used before if `unused`."""
         dtype, size = np.dtype(dtype), math.prod(shape)
         length = -(-size * self.lanes.width * self.pitch * dtype.itemsize // 64) * 64
-        start = self.bytes if unused else self._place(length)
+        start, before = self.bytes if unused else self._place(length), self.bytes
         self.bytes = max(self.bytes, start + length)
+        self.tables += self.bytes - before if self._is_common else 0
         # In the first block, so that the address is known in all that follow.
         with self.builder.goto_entry_block():
             place: Value = int64(start)
@@ -173,9 +180,20 @@ class Memory:
                 own = self.builder.mul(self._thread, int64(part_dtype(dtype).itemsize))
                 place = self.builder.add(own, place)
             pointer = self.builder.gep(self.workspace, [place], source_etype=I8)
-        buffer = Buffer(pointer, dtype, size, piece=(start, start + length), pitch=self.pitch)
+        buffer = Buffer(
+            pointer, dtype, size, piece=(start, start + length), pitch=self.pitch,
+            lanes=self.lanes.width,
+        )  # fmt: skip
         self._allocated.append(buffer)
         return View(buffer, tuple(shape), row_major(shape))
+
+    @property
+    def _is_common(self):
+        return self.mixed and self.lanes.width == 1
+
+    def count_as_table(self, before: int) -> None:
+        """What has been allocated since there were so many bytes is a table."""
+        self.tables += 0 if self._is_common else self.bytes - before
 
     @contextlib.contextmanager
     def only_kept(self, results: list) -> Iterator[None]:
@@ -327,6 +345,9 @@ class Memory:
     def lanes_at(self, buffer, positions, value, mask):
         """Read, or write if there is a value, lane by lane; real numbers, or parts of pairs."""
         build, width = self.builder, self.lanes.width
+        one = self.lanes.scalar(positions)
+        if one is not None and not is_known(one) and not (buffer.shared and value is not None):
+            return self._at_one_place(buffer, one, value, mask)
         stored = _stored_type(buffer.dtype)
         out = []
         new = None if value is None else self.as_stored(buffer, value)
@@ -345,6 +366,17 @@ class Memory:
             build.store(one, address, align=self._align(buffer))
         if new is None:
             return self.as_computed(buffer, self.lanes.gathered(out))
+        return None
+
+    def _at_one_place(self, buffer, at, value, mask):
+        """The same at one place in all lanes."""
+        if value is None:
+            return self._load_real(buffer, at)
+        if mask is not None:
+            value = self.lanes.select(buffer.dtype, mask, value, self._load_real(buffer, at))
+        stored = self.as_stored(buffer, value)
+        address = self.address_of(buffer, at, stored.type)
+        self.builder.store(stored, address, align=self._align(buffer))
         return None
 
 

@@ -23,6 +23,7 @@ from .expansions import EXPANSIONS
 from .forward import falls_apart
 from .kernel import Signature, kernel
 from .launch import launched
+from .machine import usual_width
 
 
 class Mode(NamedTuple):
@@ -95,9 +96,11 @@ def _by_xla(*args, closed, batched, size, **_):
     return jax.vmap(function, in_axes=axes, axis_size=size)(*args)
 
 
-def _by_kernel(kernel_of, *args, closed, batched, size, mode, **_):
+def _by_kernel(kernel_of, *args, closed, batched, size, mode, values, **_):
     try:
-        signature = Signature(batched, size is not None, mode.once, mode.several)
+        shared = values[1] if size is not None and not any(batched[: values[0]]) else 0
+        few = bool(shared) and size <= usual_width()
+        signature = Signature(batched, size is not None, mode.once, mode.several, shared, few)
         made = None if mode.by_xla else kernel_of(closed, signature, size)
     except NoRule:
         if mode.strict:

@@ -15,7 +15,14 @@ from jaxtyping import Array, Bool, Float, Int
 from .evaluation import Evaluation, evaluate
 from .losses import AbstractLoss, Squares
 from .problem import Problem
-from .trust_region import AbstractRegion, Damped, LinearProblem, Shortened, reduced, triangular_factor
+from .trust_region import (
+    AbstractRegion,
+    Damped,
+    LinearProblem,
+    Shortened,
+    reduced,
+    triangular_factor,
+)
 
 # Tolerance of the stages before the last.
 _COARSE = 1e-3
@@ -339,7 +346,7 @@ def _step(problem, search, reached: Reached) -> tuple[_Steps, Array, Evaluation,
 
 
 def _factors(loss, found, counts):
-    """Residuals in the column space of the Jacobian, and this, by the triangular factor of each run.
+    """Residuals in the column space of the Jacobian, and this, by the triangular factors of runs.
 
     Rows of a sum of squares that is the same, but for a constant: (B, E + 1) and (B, E + 1, E).
 

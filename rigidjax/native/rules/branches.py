@@ -6,8 +6,10 @@ import numpy as np
 
 from ..analysis import FEW_REGISTERS, cost, rule
 from ..emitter import Emitter
+from ..indexed import indexed
 from ..lanes import POINTER, is_known
 from ..memory import Buffer, View
+from ..mixed import differs, has_one_lane, in_all_lanes, lanes_of
 
 # Numbers computed by a branch up to which all branches are computed, and one is chosen.
 _SMALL_BRANCH = 24
@@ -35,7 +37,9 @@ def _cond(em: Emitter, equation, which, *args):
     if all(_is_simple(branch.jaxpr) for branch in branches):
         out = _all_branches(em, branches, conditions, args, avals)
     else:
-        out = _guarded_branches(em, branches, conditions, args, avals)
+        out = _guarded_branches(
+            em, branches, conditions, args, avals, _different(em, branches, args)
+        )
     for buffer in buffers:
         buffer.pinned -= 1
     return out
@@ -51,20 +55,48 @@ def _all_branches(em, branches, conditions, args, avals):
     out = None
     for branch, condition in zip(branches, conditions, strict=True):
         with em.masked(em.both(em.mask, condition)):
-            one = [em.registers(x) for x in em.run(branch, list(args))]
+            one = [_registers(em, x) for x in em.run(branch, list(args))]
         if out is None:
             out = one
             continue
         out = [
-            em.chosen(aval.dtype, condition, new, old)
+            _chosen(em, aval.dtype, condition, new, old)
             for aval, new, old in zip(avals, one, out, strict=True)
         ]
     return out
 
 
-def _guarded_branches(em, branches, conditions, args, avals):
-    """Branches that are computed only if some lane takes them."""
-    build, outer = em.builder, em.mask
+def _registers(em, x):
+    with lanes_of(em, differs(x)):
+        return em.registers(x)
+
+
+def _chosen(em, dtype, condition, new, old):
+    if not has_one_lane(em) or not (differs(new) or differs(old)):
+        return em.chosen(dtype, condition, new, old)
+    with em.row.as_lanes():
+        condition, new, old = (in_all_lanes(em, x) for x in (_array(condition), new, old))
+        return em.chosen(dtype, condition[()], new, old)
+
+
+def _array(number):
+    out = np.empty((), object)
+    out[()] = number
+    return out
+
+
+def _different(em, branches, args):
+    """Which results differ from lane to lane where the emitter has one (see `mixed`)."""
+    if not has_one_lane(em):
+        return [False] * len(branches[0].out_avals)
+    marks = tuple(map(differs, args))
+    found = [indexed(branch.jaxpr, marks, False).unknown for branch in branches]
+    return list(map(any, zip(*found, strict=True)))
+
+
+def _guarded_branches(em, branches, conditions, args, avals, different):
+    """Branches that are computed only if some lane takes them; see `_different`."""
+    build, outer, single = em.builder, em.mask, em.lanes.width == 1
     out: list = [None] * len(avals)
     for branch, condition in zip(branches, conditions, strict=True):
         mask = em.both(outer, condition)
@@ -76,19 +108,21 @@ def _guarded_branches(em, branches, conditions, args, avals):
                 out[k] = _Pending(aval)
         build.cbranch(em.lanes.any(mask), inside, after)
         build.position_at_end(inside)
-        with em.masked(mask if em.lanes.width > 1 else None):
+        with em.masked(None if single else mask):
             results = em.run(branch, list(args))
-            merged = [
-                _merged(em, aval, old, new, condition, args)
-                for aval, old, new in zip(avals, out, results, strict=True)
-            ]
+            merged = []
+            for aval, old, new, differ in zip(avals, out, results, different, strict=True):
+                with lanes_of(em, differ):
+                    new = in_all_lanes(em, new) if differ else new
+                    mask = None if single else condition
+                    merged.append(_merged(em, aval, old, new, mask, args))
         end = build.block
         build.branch(after)
         build.position_at_end(after)
-        out = [
-            _joined(em, aval, old, new, before, end)
-            for aval, old, new in zip(avals, out, merged, strict=True)
-        ]
+        parts, out = zip(avals, out, merged, different, strict=True), []
+        for aval, old, new, differ in parts:
+            with lanes_of(em, differ):
+                out.append(_joined(em, aval, old, new, before, end))
     return out
 
 
@@ -107,7 +141,10 @@ class _Pending:
 
 
 def _merged(em, aval, old, new, condition, args):
-    """A branch's result in its lanes, what there was before in the others (inside the branch)."""
+    """A branch's result in its lanes, what there was before in the others (inside the branch).
+
+    **Arguments:** `condition`, in which lanes the branch is taken; `None` for all of them.
+    """
     dtype = np.dtype(aval.dtype)
     if isinstance(old, _Pending):
         whole = isinstance(new, View) and new.is_whole and not new.buffer.shared
@@ -127,7 +164,7 @@ def _merged(em, aval, old, new, condition, args):
             return em.copied(new, dtype, into=em.copied(old, dtype), mask=condition)
         return em.copied(new, dtype, into=old, mask=condition)
     new = em.registers(new)
-    if old is None or em.lanes.width == 1:
+    if old is None or condition is None:
         return new
     return em.chosen(dtype, condition, new, old)
 
@@ -143,8 +180,9 @@ def _joined(em, aval, old, new, before, end):
             pointer.add_incoming(one.buffer.pointer, block)
             one.buffer.pinned += 1
         buffer = Buffer(
-            pointer, new.buffer.dtype, new.buffer.size, own=False, pinned=1, pitch=new.buffer.pitch
-        )
+            pointer, new.buffer.dtype, new.buffer.size, own=False, pinned=1,
+            pitch=new.buffer.pitch, lanes=new.buffer.lanes,
+        )  # fmt: skip
         return View(buffer, new.shape, new.strides)
     dtype = np.dtype(aval.dtype)
     out = em.phis(new, dtype, end)

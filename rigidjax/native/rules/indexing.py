@@ -205,8 +205,12 @@ def variables_of(em, arrays, dtypes, limits):
             continue
         # Two variables may start from the same array.
         mine = is_writable(x) and id(x.buffer) not in taken
+        before = em.memory.bytes
         out.append(x if mine else em.copied(x, dtype))
         taken.add(id(out[-1].buffer))
+        if isinstance(x, View) and not any(x.strides):
+            # One number again and again: a table that turns fill row by row.
+            em.memory.count_as_table(before)
     return out
 
 

@@ -19,6 +19,7 @@ from ..expansions import expansion
 from ..invariants import as_program, invariant
 from ..lanes import is_known
 from ..memory import View
+from ..mixed import carried_in, differs, has_one_lane, in_all_lanes, lanes_of
 from .indexing import variables_of
 
 
@@ -149,9 +150,22 @@ class Loop:
         self.limits = limits[len(of_body) :]
         kinds = [var.aval.dtype for var in inner.invars]
         self.of_body = [
-            em.in_memory(x, kind) if x.size > limit else x
+            self._placed(x, kind) if x.size > limit else x
             for x, kind, limit in zip(of_body, kinds, limits, strict=False)
         ]
+        # Which variables differ from lane to lane where the emitter has one (see `mixed`).
+        self.different = (False,) * len(start)
+        if has_one_lane(em):
+            of_body, carried = (tuple(map(differs, of)) for of in (self.of_body, start))
+            self.different = carried_in(inner, of_body, carried)
+
+    def _placed(self, x, dtype):
+        with lanes_of(self.em, differs(x)):
+            return self.em.in_memory(x, dtype)
+
+    def _here(self, k, x):
+        """An array as variable number `k` is held, for use within `lanes_of`."""
+        return in_all_lanes(self.em, x) if self.different[k] else x
 
     def emit(self):
         em = self.em
@@ -160,14 +174,17 @@ class Loop:
             return self._emit()
 
     def _emit(self):
-        changing = [k for k, fixed in enumerate(self.fixed) if not fixed]
-        starts, dtypes, limits = (
-            [of[k] for k in changing] for of in (self.start, self.dtypes, self.limits)
-        )
         variables = list(self.start)
-        made = variables_of(self.em, starts, dtypes, limits)
-        for k, variable in zip(changing, made, strict=True):
-            variables[k] = variable
+        for different in {*self.different}:
+            with lanes_of(self.em, different):
+                changing = [
+                    k for k, d in enumerate(self.different) if d == different and not self.fixed[k]
+                ]
+                starts = [self._here(k, self.start[k]) for k in changing]
+                dtypes, limits = ([of[k] for k in changing] for of in (self.dtypes, self.limits))
+                made = variables_of(self.em, starts, dtypes, limits)
+            for k, variable in zip(changing, made, strict=True):
+                variables[k] = variable
         return self.turns(variables)[0]
 
     def turns(self, variables, alive=None, limit=None):
@@ -187,12 +204,13 @@ class Loop:
         build.branch(head)
         build.position_at_end(head)
         phis, carry = [], []
-        for variable, dtype, fixed in zip(variables, self.dtypes, self.fixed, strict=True):
-            if fixed or isinstance(variable, View):
+        for k, (variable, dtype) in enumerate(zip(variables, self.dtypes, strict=True)):
+            if self.fixed[k] or isinstance(variable, View):
                 phis.append(None)
                 carry.append(variable)
                 continue
-            phis.append(em.phis(variable, dtype, before))
+            with lanes_of(em, self.different[k]):
+                phis.append(em.phis(variable, dtype, before))
             carry.append(phis[-1])
         idle = None
         if limit is not None:
@@ -212,13 +230,15 @@ class Loop:
             new = em.run(self.body, self.of_body + carry, early)
             new = self._apart(carry, new, changing)
             for k, (nodes, value) in enumerate(zip(phis, new, strict=True)):
-                if isinstance(carry[k], View) and not self.fixed[k]:
-                    self._store(carry[k], value, None if single else active)
-                elif nodes is not None:
-                    new[k] = self._following(nodes, value, active, self.dtypes[k])
-        for nodes, value, dtype in zip(phis, new, self.dtypes, strict=True):
+                with lanes_of(em, self.different[k]):
+                    if isinstance(carry[k], View) and not self.fixed[k]:
+                        self._store(carry[k], value, None if single else active)
+                    elif nodes is not None:
+                        new[k] = self._following(nodes, value, active, self.dtypes[k], single)
+        for k, (nodes, value) in enumerate(zip(phis, new, strict=True)):
             if nodes is not None:
-                em.add_incoming(nodes, value, dtype, build.block)
+                with lanes_of(em, self.different[k]):
+                    em.add_incoming(nodes, value, self.dtypes[k], build.block)
         if idle is not None:
             resting = em.lanes.count(build.not_(active))
             idle.add_incoming(build.add(idle, resting), build.block)
@@ -240,14 +260,18 @@ class Loop:
     def _apart(self, carry, new, changing):
         """Results that lie in the memory of another variable, copied before that changes."""
         out = []
-        for old, value, dtype, limit in zip(carry, new, self.dtypes, self.limits, strict=True):
+        for k, (old, value) in enumerate(zip(carry, new, strict=True)):
             shares = isinstance(value, View) and any(value.buffer is b for b in changing)
             same = shares and isinstance(old, View) and value.buffer is old.buffer
             if shares and not (same and value.is_whole):
-                value = (
-                    self.em.copied(value, dtype) if value.size > limit else self.em.registers(value)
-                )
-            out.append(value)
+                with lanes_of(self.em, differs(value)):
+                    value = (
+                        self.em.copied(value, self.dtypes[k])
+                        if value.size > self.limits[k]
+                        else self.em.registers(value)
+                    )
+            with lanes_of(self.em, self.different[k]):
+                out.append(self._here(k, value))
         return out
 
     def _store(self, variable, value, mask):
@@ -255,9 +279,9 @@ class Loop:
             return
         self.em.copied(value, variable.buffer.dtype, into=variable, mask=mask)
 
-    def _following(self, nodes, value, active, dtype):
+    def _following(self, nodes, value, active, dtype, single):
         value = self.em.registers(value)
-        if self.em.lanes.width == 1:
+        if single:
             return value
         out = np.empty(nodes.shape, object)
         for index in np.ndindex(nodes.shape):

@@ -3,10 +3,11 @@
 import numpy as np
 from llvmlite import ir
 
-from ..analysis import MOST_ENTRIES, WRITTEN_OUT, cost, inner_jaxprs, rule, scan_counts
+from ..analysis import inner_jaxprs, is_written_out, rule, scan_counts
 from ..complex import Number
 from ..emitter import Emitter
 from ..memory import View
+from ..mixed import differs, in_all_lanes, lanes_of
 from ..nests import reordered
 from .indexing import variables_of
 from .loops import divided
@@ -21,16 +22,16 @@ def _scan(em: Emitter, equation, *args):
     body, length = p["jaxpr"], p["length"]
     carried = len(carry)
     out_avals = [var.aval for var in equation.outvars[carried:]]
-    if length <= MOST_ENTRIES and length * cost(body.jaxpr) <= WRITTEN_OUT:
+    if is_written_out(p):
         order = range(length)
         slices: list = [None] * length
         with em.kept([*consts, *xs]):
             for k in reversed(order) if p["reverse"] else order:
-                now = [taken(em, x, 0, k) for x in xs]
+                now = [_taken(em, x, k) for x in xs]
                 out = em.run(body, consts + carry + now)
                 carry, slices[k] = out[:carried], out[carried:]
                 slices[k] = [
-                    em.owned(part, aval) for part, aval in zip(slices[k], out_avals, strict=True)
+                    _owned(em, part, aval) for part, aval in zip(slices[k], out_avals, strict=True)
                 ]
         stacked = [
             _stacked(em, [one[k] for one in slices], aval) for k, aval in enumerate(out_avals)
@@ -54,7 +55,24 @@ def _in_memory(em, equation, xs):
     return [em.in_memory(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
 
 
+def _taken(em, x, k):
+    with lanes_of(em, differs(x)):
+        return taken(em, x, 0, k)
+
+
+def _owned(em, part, aval):
+    with lanes_of(em, differs(part)):
+        return em.owned(part, aval)
+
+
 def _stacked(em, parts, aval):
+    different = any(map(differs, parts))
+    with lanes_of(em, different):
+        parts = [in_all_lanes(em, part) for part in parts] if different else parts
+        return _one_stack(em, parts, aval)
+
+
+def _one_stack(em, parts, aval):
     dtype = np.dtype(aval.dtype)
     if em.fits(aval.size, *parts):
         parts = [em.registers(part) for part in parts]

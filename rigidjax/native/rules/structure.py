@@ -256,5 +256,5 @@ def _empty(em, equation, *_):
         return em.constant(np.zeros(shape, dtype))
     before = em.memory.bytes
     table = em.memory.allocate(shape, dtype)
-    em.memory.tables += em.memory.bytes - before
+    em.memory.count_as_table(before)
     return table

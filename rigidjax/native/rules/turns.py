@@ -4,16 +4,14 @@ They take the place of lanes, as members of a batch do: what all turns have in c
 for all lanes. A Jacobian, column after column, takes a fraction of the time.
 """
 
-import dataclasses
-
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from ..builder import int64
-from ..complex import Pair
 from ..emitter import Emitter
 from ..lanes import is_known
 from ..memory import Held, View
+from ..mixed import in_all_lanes, of_one_lane
 from .indexing import position
 
 
@@ -27,7 +25,7 @@ def in_lanes(
     limits = em.limits(body.jaxpr, [*consts, *(None for _ in xs)])[len(consts) :]
     with em.kept([*consts, *xs]):
         with em.row.as_lanes():
-            common = [_in_all_lanes(em, x) for x in consts]
+            common = [in_all_lanes(em, x) for x in consts]
         width = em.row.width
         with em.loop(-(-length // width)) as block, em.row.as_lanes():
             first = em.lanes.splat(em.builder.mul(block, int64(width)))
@@ -42,31 +40,9 @@ def in_lanes(
     return [em.settled(out) for out in outs]
 
 
-def _of_one_lane(x):
-    """An array of one lane's memory, as one that all lanes have in common."""
-    buffer = dataclasses.replace(x.buffer, shared=True, own=False, users=0, pinned=1)
-    return View(buffer, x.shape, x.strides, x.offset)
-
-
-def _in_all_lanes(em, x):
-    if isinstance(x, View):
-        return _of_one_lane(x)
-    out = np.empty(x.size, object)
-    out[:] = [_splat(em.lanes, number) for number in x.ravel().tolist()]
-    return out.reshape(x.shape)
-
-
-def _splat(lanes, number):
-    if is_known(number):
-        return number
-    if isinstance(number, Pair):
-        return Pair(lanes.splat(number.real), lanes.splat(number.imag))
-    return lanes.splat(number)
-
-
 def _taken(em, x, turns, limit):
     """The entries of each lane's turn, in registers up to `limit` of them."""
-    shape, source = x.shape[1:], _of_one_lane(x)
+    shape, source = x.shape[1:], of_one_lane(x)
 
     def read(index):
         return em.memory.read_at(source, _places(em, source, turns, index))
@@ -84,7 +60,7 @@ def _taken(em, x, turns, limit):
 
 def _store(em, out, turns, result):
     """Set the entries of each lane's turn."""
-    target = _of_one_lane(out)
+    target = of_one_lane(out)
 
     def write(index, value):
         em.memory.write_at(target, _places(em, target, turns, index), value, None)

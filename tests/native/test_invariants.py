@@ -1,0 +1,64 @@
+"""What no turn of a loop changes is computed before it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rigidjax import native
+from rigidjax.native.invariants import invariant
+
+
+def summed(a, x, turns):
+    """In each turn sines of what stays the same, and of what does not."""
+
+    def turn(carry):
+        k, total = carry
+        kept = jnp.exp(jnp.sin(a)) / (1.0 + a * a)
+        return k + 1, total + kept * jnp.cos(x * k)
+
+    return jax.lax.while_loop(lambda carry: carry[0] < turns, turn, (0, jnp.zeros_like(x)))[1]
+
+
+def body_of(function, *args):
+    """The body of a program's loop, and which of its arguments no turn changes."""
+    jaxpr = jax.make_jaxpr(function)(*args).jaxpr
+    loop = next(e for e in jaxpr.eqns if e.primitive.name == "while")
+    body, count = loop.params["body_jaxpr"].jaxpr, loop.params["body_nconsts"]
+    return body, tuple(k < count for k in range(len(body.invars)))
+
+
+def test_what_is_computed_before_a_loop():
+    """Costly functions and what they need; neither cheap ones nor those that turns change."""
+    found = [e.primitive.name for e in invariant(*body_of(summed, 0.3, 0.7, 5))]
+    assert found == ["sin", "exp"]
+
+    def nested(a, x, turns):
+        return jax.lax.while_loop(
+            lambda carry: carry[0] < turns,
+            lambda carry: (carry[0] + 1, carry[1] + summed(a, x, turns)),
+            (0, 0.0),
+        )[1]
+
+    assert invariant(*body_of(nested, 0.3, 0.7, 5)) == ()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 6])
+def test_results(turns):
+    """Alone and as a batch, of loops without turns too."""
+    kernel, a, x = native.jit(summed), jnp.linspace(-2.0, 2.0, 11), jnp.linspace(0.1, 1.0, 11)
+    expected = jax.vmap(summed)(a, x, jnp.full(11, turns))
+    found = jax.vmap(kernel)(a, x, jnp.full(11, turns))
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    np.testing.assert_allclose(kernel(a[2], x[2], turns), expected[2], rtol=1e-14)
+
+
+def test_no_turn_and_no_number():
+    """What would be no number is of no effect where no turn asks for it."""
+
+    def root(a, turns):
+        return jax.lax.fori_loop(0, turns, lambda k, total: total + jnp.log(a), 1.0)
+
+    kernel = native.jit(root)
+    assert kernel(-1.0, 0) == 1.0
+    assert np.isnan(kernel(-1.0, 2))
