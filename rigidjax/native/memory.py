@@ -368,13 +368,13 @@ class Memory:
             return self.as_computed(buffer, self.lanes.gathered(out))
         return None
 
-    def _at_one_place(self, buffer, at, value, mask):
+    def _at_one_place(self, buffer: Buffer, at: Any, value: Any, mask: Any) -> Any:
         """The same at one place in all lanes."""
         if value is None:
             return self._load_real(buffer, at)
         if mask is not None:
             value = self.lanes.select(buffer.dtype, mask, value, self._load_real(buffer, at))
-        stored = self.as_stored(buffer, value)
+        stored: Any = self.as_stored(buffer, value)
         address = self.address_of(buffer, at, stored.type)
         self.builder.store(stored, address, align=self._align(buffer))
         return None

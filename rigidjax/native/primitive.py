@@ -99,7 +99,7 @@ def _by_xla(*args, closed, batched, size, **_):
 def _by_kernel(kernel_of, *args, closed, batched, size, mode, values, **_):
     try:
         shared = values[1] if size is not None and not any(batched[: values[0]]) else 0
-        few = bool(shared) and size <= usual_width()
+        few = shared > 0 and (size or 1) <= usual_width()
         signature = Signature(batched, size is not None, mode.once, mode.several, shared, few)
         made = None if mode.by_xla else kernel_of(closed, signature, size)
     except NoRule:

@@ -83,5 +83,5 @@ def test_tangents_of_one_run():
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
     made = [k for key, k in kernel._kernels.items() if key not in before and k.signature.values]
     assert all(one.signature.few for one in made)
-    phis = "phi double", f"phi <{usual_width()} x double>"
+    phis = "phi  double", f"phi  <{usual_width()} x double>"
     assert any(all(phi in one.text for phi in phis) for one in made)

@@ -79,8 +79,8 @@ class Search(eqx.Module):
     `max_iterations` of a stage; `loss`; `damped`, Levenberg-Marquardt, else Gauss-Newton.
     """
 
-    horizons: Float[Array, " K"]
-    tolerance: Float[Array, ""]
+    horizons: Float[np.ndarray | Array, " K"]
+    tolerance: Float[np.ndarray | Array, ""]
     max_iterations: int = eqx.field(static=True)
     loss: AbstractLoss
     damped: bool = eqx.field(static=True, default=True)

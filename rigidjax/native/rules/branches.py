@@ -75,14 +75,8 @@ def _chosen(em, dtype, condition, new, old):
     if not has_one_lane(em) or not (differs(new) or differs(old)):
         return em.chosen(dtype, condition, new, old)
     with em.row.as_lanes():
-        condition, new, old = (in_all_lanes(em, x) for x in (_array(condition), new, old))
-        return em.chosen(dtype, condition[()], new, old)
-
-
-def _array(number):
-    out = np.empty((), object)
-    out[()] = number
-    return out
+        new, old = (in_all_lanes(em, x) for x in (new, old))
+        return em.chosen(dtype, em.lanes.splat(condition), new, old)
 
 
 def _different(em, branches, args):
