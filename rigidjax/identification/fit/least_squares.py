@@ -86,7 +86,7 @@ class Search(eqx.Module):
     damped: bool = eqx.field(static=True, default=True)
 
     @property
-    def reach(self) -> Float[Array, ""]:
+    def reach(self) -> Float[np.ndarray | Array, ""]:
         """How many standard errors from the optimum the search may end."""
         return _OFFSET * self.tolerance
 
