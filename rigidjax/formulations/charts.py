@@ -1,5 +1,6 @@
 """Charts that move on before a minimal parametrization becomes singular (Geradin-Rixen 5.4)."""
 
+import functools
 import itertools
 from functools import singledispatch
 from typing import TypeAlias
@@ -46,8 +47,12 @@ def constant_chart(rate: Float[Array, " N"], y: Unknowns) -> Unknowns:
     return Charted(rate, jnp.zeros_like(y.reference)) if isinstance(y, Charted) else rate
 
 
+@functools.cache
 def _icosians() -> np.ndarray:
-    """The 60 rotations of an icosahedron as unit quaternions, one of each pair +-g, (60, 4)."""
+    """The 60 rotations of an icosahedron as unit quaternions, one of each pair +-g, (60, 4).
+
+    No rotation is farther than 44.48 degrees from one of them.
+    """
     golden = 0.5 * (1 + np.sqrt(5.0))
     even = [o for o in itertools.permutations(range(4)) if np.linalg.det(np.eye(4)[list(o)]) > 0]
     signs = list(itertools.product((1.0, -1.0), repeat=4))
@@ -62,10 +67,6 @@ def _icosians() -> np.ndarray:
     return np.array(chosen)
 
 
-# No rotation is farther than 44.48 degrees from one of them.
-_REFERENCES = _icosians()
-
-
 def move_chart(rotation: AbstractRotation, p: Float[Array, "4"]) -> Float[Array, "4"]:
     """Reference in which the rotation `p` has coordinates far from every singularity.
 
@@ -75,7 +76,7 @@ def move_chart(rotation: AbstractRotation, p: Float[Array, "4"]) -> Float[Array,
     itself forward derivatives came out wrong by 1e-5 to 1e-3 at a tolerance of 1e-12.)
     """
     center = rotation.to_quaternion(rotation.center()).astype(p.dtype)
-    references = jnp.asarray(_REFERENCES, p.dtype)
+    references = jnp.asarray(_icosians(), p.dtype)
     cosines = sum(references[:, i] * p[i] for i in range(4))
     return multiply(references[jnp.argmax(jnp.abs(cosines))], conjugate(center))
 

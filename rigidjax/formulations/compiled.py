@@ -25,8 +25,9 @@ def compiled(method: _Method) -> _Method:
     def of_ready(self, t, y, args, kwargs):
         return method(self.ready(), t, y, *args, **kwargs)
 
-    jitted = eqx.filter_jit(of_ready)
-    as_kernel = eqx.filter_jit(functools.partial(by_kernel, of_ready))
+    # Not before the first call: both read signatures, a tenth of the time to import the package.
+    jitted = functools.cache(lambda: eqx.filter_jit(of_ready))
+    as_kernel = functools.cache(lambda: eqx.filter_jit(functools.partial(by_kernel, of_ready)))
 
     @functools.wraps(method)
     def with_arrays(self, t, y, *args, **kwargs):
@@ -41,7 +42,7 @@ def compiled(method: _Method) -> _Method:
         kwargs = {name: _array(x) for name, x in kwargs.items()}
         model = self if is_traced(self) else self.gathered()
         call = jitted if is_traced((self, t, y, args, kwargs)) else as_kernel
-        return call(model, t, y, args, kwargs)
+        return call()(model, t, y, args, kwargs)
 
     return cast(_Method, with_arrays)
 

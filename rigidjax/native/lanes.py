@@ -82,6 +82,8 @@ class Lanes:
         self._constants: dict[tuple[np.dtype, bytes, int], ir.Constant] = {}
         # Of vectors of the same number in all lanes, by their addresses: the vector, the number.
         self._scalars: dict[int, tuple[Value, Value]] = {}
+        # Quotients and roots, by their addresses: what they are, and of what.
+        self._origins: dict[int, tuple[Value, str, tuple[Any, ...]]] = {}
 
     # Types and constants.
 
@@ -260,7 +262,9 @@ class Lanes:
                 return a
             if is_known(b) and b != 0 and math.frexp(float(b))[0] in (0.5, -0.5):
                 return self.mul(dtype, a, np.asarray(1.0 / b, dtype)[()])
-            return self.builder.fdiv(self.value(a, dtype), self.value(b, dtype))
+            out = self.builder.fdiv(self.value(a, dtype), self.value(b, dtype))
+            self._origins[id(out)] = out, "div", (a, b)
+            return out
         return self._integer_quotient(dtype, a, b, "div")
 
     def rem(self, dtype, a, b):
@@ -457,7 +461,30 @@ class Lanes:
         """An LLVM intrinsic of one number, such as `sqrt`."""
         if is_known(a):
             return _known(dtype, known, a)
-        return self.intrinsic(f"llvm.{name}.{self.suffix(dtype)}", self.type(dtype), a)
+        out = self.intrinsic(f"llvm.{name}.{self.suffix(dtype)}", self.type(dtype), a)
+        if name == "sqrt":
+            self._origins[id(out)] = out, name, (a,)
+        return out
+
+    def power_of(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        """A base, an exponent and a factor that give x^y too, without quotients and roots in `x`.
+
+        A step of a run waits for the power of a norm in its step-size control.
+
+        **Arguments:** `x`, and `y`, which is known.
+        """
+        factor = y.dtype.type(1)
+        while id(x) in self._origins:
+            _, kind, given = self._origins[id(x)]
+            if kind == "sqrt" and not (0.5 * y).is_integer():
+                x, y = given[0], 0.5 * y
+            elif kind == "div" and is_known(given[0]) and given[0] == 1:
+                x, y = given[1], -y
+            elif kind == "div" and is_known(given[1]) and 0 < given[1] < np.inf and abs(y) <= 1:
+                x, factor = given[0], factor * given[1] ** -y
+            else:
+                break
+        return x, y, factor
 
     def any(self, condition):
         """Whether a condition holds in some lane, a single bit."""

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Float
-from numpy.polynomial import Legendre
 
 from ..annotations import Time, Y
 from .dense import AbstractDenseOutput
@@ -74,9 +73,9 @@ def _extended() -> tuple[diffrax.ButcherTableau, _Weighted]:
     """
     old = diffrax.Dopri8.tableau
     interpolation: Any = diffrax.Dopri8.interpolation_cls
-    # Real ones, which NumPy returns as complex numbers from 2.5 on.
-    roots = np.real(np.asarray(Legendre.basis(6).deriv().roots()))
-    inner = 0.5 * (1.0 + roots)
+    # Where the derivative of Legendre's polynomial of degree 6 is zero.
+    near, far = (np.sqrt(5 / 11 + sign * 2 / 11 * np.sqrt(5 / 3)) for sign in (-1, 1))
+    inner = 0.5 * (1.0 + np.array([-far, -near, 0.0, near, far]))
     s, m = len(old.c) + 1, len(inner)
     rows = [node * np.polyval(interpolation.eval_coeffs.T, node) for node in inner]
     stages = [np.concatenate([row, np.zeros(j)]) for j, row in enumerate(rows)]

@@ -9,6 +9,7 @@ import scipy.special
 from jax.scipy import special
 
 from rigidjax import native
+from rigidjax.native.kernel import Kernel, Signature
 
 INFINITE = float("inf")
 EPS = float(np.finfo(np.float64).eps)
@@ -196,3 +197,23 @@ def test_complex_numbers():
     power = jax.vmap(native.jit(lambda z: z ** (0.5 + 0.3j)))(jnp.asarray([0.0, *z[:9]]))
     np.testing.assert_allclose(power[1:], z[:9] ** (0.5 + 0.3j), rtol=1e-14)
     assert power[0] == 0.0
+
+
+def test_powers_of_norms():
+    """The power of a root or a quotient is computed from what is under it."""
+
+    def power(x):
+        return (1.0 / (jnp.sqrt(jnp.sum(x * x)) / jnp.sqrt(3.0))) ** 0.2, (x[0] / 3.0) ** 40.5
+
+    x = jnp.array([0.3, -2.0, 5.0])
+    kernel = native.jit(power)
+    np.testing.assert_allclose(kernel(x), power(x), rtol=1e-15)
+    text = Kernel(
+        jax.make_jaxpr(lambda x: power(x)[0])(x), Signature((False,), False)
+    ).code.optimised()
+    assert "fdiv" not in text and "sqrt" not in text
+    for special in (0.0, -0.0, np.inf, np.nan):
+        edge = jnp.full(3, special)
+        np.testing.assert_array_equal(kernel(edge)[0], power(edge)[0])
+    large = jnp.array([3e9, 0.0, 0.0])
+    np.testing.assert_allclose(kernel(large)[1], power(large)[1], rtol=1e-13)

@@ -281,9 +281,12 @@ def _pow(em, equation, a, b):
         y = em.lanes.convert(y, exponent, dtype)
         if is_known(x) and is_known(y):
             return dtype.type(np.power(x, y))
-        double = np.dtype(np.float64)
+        double, factor = np.dtype(np.float64), None
+        if is_known(y) and dtype == double:
+            x, y, factor = em.lanes.power_of(x, y)
         x, y = (em.lanes.convert(v, dtype, double) for v in (x, y))
         out = powers.pow(em.functions, x, y)
+        out = out if factor is None else em.lanes.mul(double, out, factor)
         return em.lanes.convert(out, double, dtype)
 
     return em.map(one, dtype, a, b, kinds=_kinds(equation))
