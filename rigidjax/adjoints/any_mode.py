@@ -213,8 +213,9 @@ _cotangent_p = eqxi.create_vprim(
 
 # Values and tangents in one loop.
 
-# Members of a batch from which on each of them has all its tangents: fewer leave lanes empty, that
-# tangents fill.
+# Members of a batch from which on lanes are members, each with all its tangents. Fewer leave lanes
+# empty: one after the other has its tangents as lanes (three tops with six tangents each take 0.77
+# of the time of 18 members that each have their own values).
 _MEMBERS = 8
 
 _forward_p = Primitive("rigidjax_solve_forward")
@@ -234,9 +235,11 @@ class Batch(NamedTuple):
 
 def _forward_impl(*inputs, solve, given, batches):
     members = math.prod(batch.size for batch in batches if batch.of_values)
-    several = None
-    if solve.backend == "native" and members >= _MEMBERS and not batches[0].of_values:
-        several, *batches = batches
+    several, in_turn = None, False
+    if solve.backend == "native" and batches and not batches[0].of_values:
+        in_turn = members < _MEMBERS
+        if not in_turn:
+            several, *batches = batches
 
     def one(*inputs):
         if several is not None:
@@ -246,9 +249,28 @@ def _forward_impl(*inputs, solve, given, batches):
         return solve.forward(diffrax.ForwardMode(), *solve.split(inputs), given)
 
     for axes, size, of_values in batches:
-        one = jax.vmap(one, axes, (0 if of_values else None, 0), axis_size=size)
+        if in_turn and of_values:
+            one = _one_by_one(one, axes)
+        else:
+            one = jax.vmap(one, axes, (0 if of_values else None, 0), axis_size=size)
     values, rates = one(*inputs)
     return [*values, *rates]
+
+
+def _one_by_one(function, axes):
+    """A function of members along these axes, one after the other."""
+
+    def of_all(*inputs):
+        moving = [jnp.moveaxis(x, a, 0) for x, a in zip(inputs, axes, strict=True) if a is not None]
+
+        def of_one(moving):
+            moving = iter(moving)
+            pairs = zip(inputs, axes, strict=True)
+            return function(*(x if a is None else next(moving) for x, a in pairs))
+
+        return jax.lax.map(of_one, moving)
+
+    return of_all
 
 
 def _forward_abstract(*inputs, solve, given, batches):
