@@ -466,25 +466,26 @@ class Lanes:
             self._origins[id(out)] = out, name, (a,)
         return out
 
-    def power_of(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
+    def power_of(self, x: Any, y: Any) -> tuple[Any, Any, Any, bool]:
         """A base, an exponent and a factor that give x^y too, without quotients and roots in `x`.
 
         A step of a run waits for the power of a norm in its step-size control.
 
         **Arguments:** `x`, and `y`, which is known.
+        **Returns:** also whether there was a root, which no number below zero has.
         """
-        factor = y.dtype.type(1)
-        while id(x) in self._origins:
+        factor, of_root = y.dtype.type(1), False
+        while id(x) in self._origins and np.isfinite(y):
             _, kind, given = self._origins[id(x)]
             if kind == "sqrt" and not (0.5 * y).is_integer():
-                x, y = given[0], 0.5 * y
+                x, y, of_root = given[0], 0.5 * y, True
             elif kind == "div" and is_known(given[0]) and given[0] == 1:
                 x, y = given[1], -y
             elif kind == "div" and is_known(given[1]) and 0 < given[1] < np.inf and abs(y) <= 1:
                 x, factor = given[0], factor * given[1] ** -y
             else:
                 break
-        return x, y, factor
+        return x, y, factor, of_root
 
     def any(self, condition):
         """Whether a condition holds in some lane, a single bit."""

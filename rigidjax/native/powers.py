@@ -207,8 +207,12 @@ def log(f: Functions, x):
     return f._where(_has_logarithm(f, x), out, _log_edges(f, x))
 
 
-def pow(f: Functions, x, y):
-    """x^y with the rules of IEEE 754 for its edges; `y` may be known."""
+def pow(f: Functions, x, y, of_root: bool = False):
+    """x^y with the rules of IEEE 754 for its edges; `y` may be known.
+
+    **Arguments:** `of_root`, whether it is that of a square root of `x`: not a number for minus
+    infinity too.
+    """
     if is_known(y) and y == 0:
         return np.float64(1.0)
     lanes, one, zero = f.lanes, np.float64(1.0), np.float64(0.0)
@@ -230,7 +234,7 @@ def pow(f: Functions, x, y):
     # What is left: a base or an exponent that is zero, infinite or undefined, roots of less than 0.
     edge = f._product(y, f._where(has_logarithm, high, _log_edges(f, size)))
     edge = f._where(f._is(edge, "<", zero), zero, edge)
-    finite_base = f._is(size, "<", _INFINITE)
+    finite_base = np.True_ if of_root else f._is(size, "<", _INFINITE)
     edge = f._where(lanes.and_(np.bool_, no_root, finite_base), np.float64(np.nan), edge)
     # -1 to an infinite power, and everything to the power of zero.
     unit = lanes.and_(np.bool_, f._is(size, "==", one), f._is(f._abs(y), "==", _INFINITE))

@@ -212,8 +212,11 @@ def test_powers_of_norms():
         jax.make_jaxpr(lambda x: power(x)[0])(x), Signature((False,), False)
     ).code.optimised()
     assert "fdiv" not in text and "sqrt" not in text
-    for number in (0.0, -0.0, np.inf, np.nan):
+    for number in (0.0, -0.0, np.inf, -np.inf, np.nan):
         edge = jnp.full(3, number)
         np.testing.assert_array_equal(kernel(edge)[0], power(edge)[0])
     large = jnp.array([3e9, 0.0, 0.0])
     np.testing.assert_allclose(kernel(large)[1], power(large)[1], rtol=1e-13)
+    root = native.jit(lambda x: jnp.sqrt(x) ** 0.2)
+    below = jnp.array([-np.inf, -2.0, -0.0, 4.0])
+    np.testing.assert_allclose(root(below), jnp.sqrt(below) ** 0.2, rtol=1e-15)

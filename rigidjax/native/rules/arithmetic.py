@@ -281,11 +281,11 @@ def _pow(em, equation, a, b):
         y = em.lanes.convert(y, exponent, dtype)
         if is_known(x) and is_known(y):
             return dtype.type(np.power(x, y))
-        double, factor = np.dtype(np.float64), None
+        double, factor, of_root = np.dtype(np.float64), None, False
         if is_known(y) and dtype == double:
-            x, y, factor = em.lanes.power_of(x, y)
+            x, y, factor, of_root = em.lanes.power_of(x, y)
         x, y = (em.lanes.convert(v, dtype, double) for v in (x, y))
-        out = powers.pow(em.functions, x, y)
+        out = powers.pow(em.functions, x, y, of_root)
         out = out if factor is None else em.lanes.mul(double, out, factor)
         return em.lanes.convert(out, double, dtype)
 
