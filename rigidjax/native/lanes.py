@@ -52,22 +52,6 @@ def is_known(x: object) -> TypeGuard[int | np.number]:
     return known
 
 
-def _once_if_same(method):
-    """Whole numbers and booleans that are the same in all lanes are computed once."""
-
-    @functools.wraps(method)
-    def once(self, dtype, *args):
-        if self.width > 1 and self._scalars and np.dtype(dtype).kind in "iub":
-            scalars = [self.scalar(x) for x in args]
-            if None not in scalars and any(x is not y for x, y in zip(scalars, args, strict=True)):
-                with self.single():
-                    out = method(self, dtype, *scalars)
-                return out if is_known(out) else self.splat(out)
-        return method(self, dtype, *args)
-
-    return once
-
-
 class Lanes:
     """Emits arithmetic on vectors of `width` lanes at the end of a builder's block.
 
@@ -147,6 +131,18 @@ class Lanes:
             return self._scalars.get(id(x), (None, None))[1]
         return x if isinstance(x, str) or is_known(x) else None
 
+    def _once(self, method: Callable[..., Any], dtype: DType, *args: Any) -> Any:
+        """A method of whole numbers or booleans that are the same in all lanes, done once; `None`
+        if they may differ."""
+        if self.width == 1 or not self._scalars:
+            return None
+        scalars = [self.scalar(x) for x in args]
+        if any(one is None for one in scalars):
+            return None
+        with self.single():
+            out = method(self, dtype, *scalars)
+        return out if is_known(out) else self.splat(out)
+
     @contextlib.contextmanager
     def single(self) -> Iterator[None]:
         """There is one lane within."""
@@ -190,7 +186,6 @@ class Lanes:
 
     # Arithmetic; every method takes the dtype of its operands first.
 
-    @_once_if_same
     def add(self, dtype, a, b):
         if type(a) is type(b) is Line and _is_float(dtype):
             return self.builder.fadd(a, b, self.flags)
@@ -202,6 +197,8 @@ class Lanes:
             return b
         if _is(b, 0):
             return a
+        if not _is_float(dtype) and (out := self._once(Lanes.add, dtype, a, b)) is not None:
+            return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
             return self.builder.fadd(a, b, flags=self.flags)
@@ -216,7 +213,6 @@ class Lanes:
         ]
         return functools.reduce(add, first)
 
-    @_once_if_same
     def sub(self, dtype, a, b):
         if is_complex(dtype):
             return self.complex.sub(dtype, a, b)
@@ -226,12 +222,13 @@ class Lanes:
             return a
         if _is(a, 0) and _is_float(dtype):
             return self.neg(dtype, b)
+        if not _is_float(dtype) and (out := self._once(Lanes.sub, dtype, a, b)) is not None:
+            return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
             return self.builder.fsub(a, b, flags=self.flags)
         return self.builder.sub(a, b)
 
-    @_once_if_same
     def mul(self, dtype, a, b):
         if type(a) is type(b) is Line and _is_float(dtype):
             return self.builder.fmul(a, b, self.flags)
@@ -246,6 +243,8 @@ class Lanes:
                 return y
             if _is_float(dtype) and _is(x, -1):
                 return self.neg(dtype, y)
+        if not _is_float(dtype) and (out := self._once(Lanes.mul, dtype, a, b)) is not None:
+            return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
             return self.builder.fmul(a, b, flags=self.flags)
@@ -322,13 +321,15 @@ class Lanes:
 
     # Comparisons and choices.
 
-    @_once_if_same
     def compare(self, dtype, operator, a, b):
         """A comparison by IEEE's rules: with NaN only `!=` holds."""
         if is_complex(dtype):
             return self.complex.compare(dtype, operator, a, b)
         if is_known(a) and is_known(b):
             return np.bool_(COMPARISONS[operator](a, b))
+        if not _is_float(dtype):
+            if (out := self._once(Lanes.compare, dtype, operator, a, b)) is not None:
+                return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
             build = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
@@ -348,11 +349,9 @@ class Lanes:
             return condition if yes else self.not_(np.bool_, condition)
         return self.builder.select(condition, self.value(yes, dtype), self.value(no, dtype))
 
-    @_once_if_same
     def max(self, dtype, a, b):
         return self._extreme(dtype, a, b, np.maximum, ">")
 
-    @_once_if_same
     def min(self, dtype, a, b):
         return self._extreme(dtype, a, b, np.minimum, "<")
 
@@ -360,7 +359,11 @@ class Lanes:
         """The larger or smaller of two numbers; NaN if one of them is."""
         if is_known(a) and is_known(b):
             return _known(dtype, known, a, b)
-        if is_known(a) and _is_float(dtype):
+        if not _is_float(dtype):
+            method = Lanes.max if operator == ">" else Lanes.min
+            if (out := self._once(method, dtype, a, b)) is not None:
+                return out
+        elif is_known(a):
             a, b = b, a
         keep = self.compare(dtype, operator, a, b)
         if _is_float(dtype):
@@ -369,22 +372,24 @@ class Lanes:
 
     # Bits.
 
-    @_once_if_same
     def and_(self, dtype, a, b):
         if is_known(a) and is_known(b):
             return _known(dtype, np.bitwise_and, a, b)
         for x, y in ((a, b), (b, a)):
             if is_known(x) and _is_bool(dtype):
                 return y if x else np.bool_(False)
+        if (out := self._once(Lanes.and_, dtype, a, b)) is not None:
+            return out
         return self.builder.and_(self.value(a, dtype), self.value(b, dtype))
 
-    @_once_if_same
     def or_(self, dtype, a, b):
         if is_known(a) and is_known(b):
             return _known(dtype, np.bitwise_or, a, b)
         for x, y in ((a, b), (b, a)):
             if is_known(x) and _is_bool(dtype):
                 return np.bool_(True) if x else y
+        if (out := self._once(Lanes.or_, dtype, a, b)) is not None:
+            return out
         return self.builder.or_(self.value(a, dtype), self.value(b, dtype))
 
     def xor(self, dtype, a, b):
@@ -392,10 +397,11 @@ class Lanes:
             return _known(dtype, np.bitwise_xor, a, b)
         return self.builder.xor(self.value(a, dtype), self.value(b, dtype))
 
-    @_once_if_same
     def not_(self, dtype, a):
         if is_known(a):
             return _known(dtype, np.invert, a)
+        if (out := self._once(Lanes.not_, dtype, a)) is not None:
+            return out
         return self.builder.not_(a)
 
     def shift(self, dtype, kind: str, a, by):
