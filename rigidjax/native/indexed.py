@@ -5,6 +5,7 @@ array in registers would put all of it in memory first.
 """
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from jax.extend.core import Jaxpr, Literal, Var
@@ -68,6 +69,17 @@ def indexed(jaxpr: Jaxpr, unknown: tuple[bool, ...], turns: bool = True) -> Inde
     return Indexed(arguments, tuple(map(depends, jaxpr.outvars)), frozenset(not_known))
 
 
+def settled(
+    after: Callable[[tuple[bool, ...]], tuple[bool, ...]], carried: tuple[bool, ...]
+) -> tuple[bool, ...]:
+    """Marks of the variables of a loop after all turns; `after(marks)`, those after one more."""
+    while True:
+        following = tuple(a or b for a, b in zip(carried, after(carried), strict=True))
+        if following == carried:
+            return carried
+        carried = following
+
+
 def _within(equation, unknown, turns):
     """Marks of the arguments of an equation with programs in it, and which results are unknown."""
     name, p = equation.primitive.name, equation.params
@@ -91,20 +103,17 @@ def _of_loop(p, unknown, turns):
     first, second = p["cond_nconsts"], p["body_nconsts"]
     of_condition, of_body = unknown[:first], unknown[first : first + second]
     condition, body = p["cond_jaxpr"].jaxpr, p["body_jaxpr"].jaxpr
-    carried = unknown[first + second :]
-    while True:
+
+    def after(carried):
         test = indexed(condition, of_condition + carried, turns)
         turn = indexed(body, of_body + carried, turns)
         # A loop that ends when something known at run time says so has such turns.
-        after = tuple(
-            a or b or (test.unknown[0] and x is not y)
-            for a, b, x, y in zip(
-                carried, turn.unknown, body.invars[second:], body.outvars, strict=True
-            )
-        )
-        if after == carried:
-            break
-        carried = after
+        pairs = zip(turn.unknown, body.invars[second:], body.outvars, strict=True)
+        return tuple(u or (test.unknown[0] and x is not y) for u, x, y in pairs)
+
+    carried = settled(after, unknown[first + second :])
+    test = indexed(condition, of_condition + carried, turns)
+    turn = indexed(body, of_body + carried, turns)
     of_carried = zip(test.arguments[first:], turn.arguments[second:], strict=True)
     marks = (*test.arguments[:first], *turn.arguments[:second], *(a or b for a, b in of_carried))
     return marks, carried
@@ -115,11 +124,7 @@ def _of_scan(p, unknown, turns):
     consts, carried, xs = unknown[:first], unknown[first : first + count], unknown[first + count :]
     body, is_loop = p["jaxpr"].jaxpr, turns and not is_written_out(p)
     carried = tuple(u or is_loop for u in carried)
-    while True:
-        turn = indexed(body, consts + carried + xs, turns)
-        after = tuple(a or b for a, b in zip(carried, turn.unknown[:count], strict=True))
-        if after == carried:
-            break
-        carried = after
+    carried = settled(lambda c: indexed(body, consts + c + xs, turns).unknown[:count], carried)
+    turn = indexed(body, consts + carried + xs, turns)
     marks = (*turn.arguments[: first + count], *(False for _ in xs))
     return marks, (*carried, *turn.unknown[count:])

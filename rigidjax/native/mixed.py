@@ -17,7 +17,7 @@ from llvmlite import ir
 from .analysis import is_written_out
 from .builder import int32
 from .complex import Pair
-from .indexed import indexed
+from .indexed import indexed, settled
 from .inlined import CALLS
 from .lanes import is_known
 from .memory import Held, View
@@ -84,12 +84,7 @@ def carried_in(
     body: Jaxpr, consts: tuple[bool, ...], carried: tuple[bool, ...]
 ) -> tuple[bool, ...]:
     """Which variables of a loop may differ, of those that do at first."""
-    while True:
-        after = indexed(body, consts + carried, False).unknown
-        after = tuple(a or b for a, b in zip(carried, after, strict=True))
-        if after == carried:
-            return carried
-        carried = after
+    return settled(lambda marks: indexed(body, consts + marks, False).unknown, carried)
 
 
 @contextlib.contextmanager

@@ -43,9 +43,9 @@ def large(x):
     return jax.lax.fori_loop(0, 1_500, turn, jnp.linspace(0.0, 1.0, 1_000)).sum()
 
 
-def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, **device):
+def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, values=0, **device):
     """What the handler returns, the results, and the device."""
-    signature = Signature(batched, count is not None)
+    signature = Signature(batched, count is not None, values=values)
     played = Device(closed, signature, **device)
     if by_processor:
         text = host.handler_text(closed, signature)
@@ -56,6 +56,20 @@ def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, 
     lead = () if count is None else (count,)
     results = [np.zeros((*lead, *a.shape), a.dtype) for a in closed.out_avals]
     return played.called(made.address, inputs, results), results, played
+
+
+@pytest.mark.parametrize(("by_processor", "count"), [(False, 33), (True, 5)])
+def test_values_that_members_share(by_processor, count):
+    """The first results are those of all members, and are written for the first of them."""
+    x, y = np.linspace(1.0, 1.4, 3 * count).reshape(-1, 3), np.array([0.01, 0.02, 0.03])
+    closed = jax.make_jaxpr(lambda y, x: (2.0 * y, *loops(x, y)))(y, x[0])
+    error, found, _ = launched(
+        closed, (False, True), count, [y, x], by_processor=by_processor, values=1
+    )
+    assert error is None
+    np.testing.assert_array_equal(found[0][0], 2.0 * y)
+    for one, other in zip(found[1:], jax.vmap(lambda x: loops(x, y))(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def identify_batch(
         )
     tracked, states = prepare(model, all_runs[0], state0)
     trial = trials(simulation, all_runs[0].ts.dtype)
-    problems, tables = [], []
+    problems = []
     for n, runs in enumerate(all_runs):
         if n and state0 is None:
             states = start_states(tracked, runs, None)
@@ -124,8 +124,7 @@ def identify_batch(
             dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
             for p in parameters
         ]
-        problem, table, _ = make_problem(tracked, runs, states, chosen, trial)
-        tables.append(table)
+        problem, *_ = make_problem(tracked, runs, states, chosen, trial)
         problems.append(dataclasses.replace(problem, fitted_only=True))
     search = search_of(all_runs[0].ts.dtype, **how)
     samples = np.array([runs.num_samples for runs in all_runs])
@@ -142,7 +141,8 @@ def identify_batch(
         found = ensemble(
             one, stacked, batch=size, out=out, resume=resume, progress=progress
         ).outputs
-    index, part = tables[0].chosen, tables[0].part(tables[0].chosen)
+    table = problems[0].components(all_runs[0].names)
+    index, part = table.chosen, table.part(table.chosen)
     return BatchFit(
         labels=part.labels,
         units=part.units,

@@ -117,7 +117,7 @@ def evaluate(problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B 
         found = jax.vmap(one)(own, problem.runs)
     (first, second), r, J, (shared_chain, own_chain), okay, (of_all, of_run) = found
     prior = PriorRows(of_all[0][0], of_all[1][0], *of_run)
-    # A sum is finite if all its terms are, and takes a fraction of the time of looking at each.
+    # A sum is not finite if one of its terms is not, and takes less time than to look at each.
     okay = okay & jnp.isfinite(jnp.sum(r, axis=1)) & jnp.isfinite(jnp.sum(J, axis=(1, 2)))
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(prior)]
     okay = okay & jnp.all(jnp.stack(finite))

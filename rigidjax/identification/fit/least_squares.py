@@ -234,7 +234,7 @@ def goes_on(search: Search, reached: Reached) -> Bool[Array, ""]:
 def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
     """One more iteration, and the end of the stage if it was the last one of it."""
     stage, number = reached.stage, reached.steps.iterations
-    steps, before, first, okay = _step(problem, search, reached)
+    steps, okay = _step(problem, search, reached)
     place = steps.place
     is_last = stage == search.horizons.shape[0] - 1
     limit = jnp.where(is_last, search.max_iterations, search.max_iterations // 4)
@@ -244,8 +244,8 @@ def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
     cost = jnp.where(place.okay, place.line.cost, jnp.inf)
     here = reached._replace(
         steps=steps,
-        first=first,
-        residuals=before,
+        first=_chosen(starts, place.found, reached.first),
+        residuals=jnp.where(number == 0, place.found.residuals, reached.residuals),
         feasible=feasible,
         failures=reached.failures + ~okay,
         iterations=reached.iterations.at[stage].set(steps.iterations),
@@ -290,12 +290,8 @@ def minimum_of(problem: Problem, reached: Reached) -> Minimum:
     )
 
 
-def _step(problem, search, reached: Reached) -> tuple[_Steps, Array, Evaluation, Array]:
-    """One iteration of a stage.
-
-    Besides its end, the residuals where the stage began, the problem evaluated at the start of the
-    search, and whether the simulations of this iteration succeeded.
-    """
+def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
+    """One iteration of a stage, and whether its simulations succeeded."""
     start, stage, begins = reached.x, reached.stage, reached.steps.iterations == 0
     starts = begins & (stage == 0)
     last = stage == search.horizons.shape[0] - 1
@@ -338,11 +334,10 @@ def _step(problem, search, reached: Reached) -> tuple[_Steps, Array, Evaluation,
         r, J = (jnp.where(okay, jnp.concatenate(parts), 0.0) for parts in (r, J))
         line = reduced(J, r)
         found = _reduced_to(found, seen)
-        return Place(x, line, found, okay, *line.offset(num_residuals)), before
+        return Place(x, line, found, okay, *line.offset(num_residuals))
 
     explained = (_EXPLAINED * tolerance) ** 2 * _square(problem.runs)
-    steps, before, okay = _next(linearise, tolerance, explained, reached.steps)
-    return steps, before, _chosen(starts, steps.place.found, reached.first), okay
+    return _next(linearise, tolerance, explained, reached.steps)
 
 
 def _factors(loss, found, counts):
@@ -400,15 +395,12 @@ def _first_steps(search, x, found) -> _Steps:
     return _Steps(place, search.region(x.dtype), jnp.array(0), jnp.array(False))
 
 
-def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array, Array]:
-    """A step from one place to the next, if that gains anything.
-
-    Besides, the residuals where the stage began, and whether the step could be tried.
-    """
+def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array]:
+    """A step from one place to the next, if that gains anything; whether that could be tried."""
     place, region, iterations, _ = steps
     # The first iteration evaluates where it starts, for which the step from nowhere is zero.
     step = region.step(place.line)
-    trial, before = evaluated(place.x + step)
+    trial = evaluated(place.x + step)
     first = iterations == 0
     size = jnp.maximum(place.line.size, trial.line.size)
     trial = eqx.tree_at(lambda p: p.line.size, trial, size)
@@ -425,4 +417,4 @@ def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array
     ratio = jnp.where(first | settles, 0.0, gained / promised)
     region = region.updated(jnp.where(settles, 1.0, ratio), accepted)
     place = _chosen(accepted, trial, place)
-    return _Steps(place, region, iterations + 1, done), before, trial.okay
+    return _Steps(place, region, iterations + 1, done), trial.okay
