@@ -9,13 +9,14 @@ PYTEST_ARGS ?=
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-all lint format types notebooks benchmarks-smoke docs dist clean
+.PHONY: help demo test test-all ptxas lint format types notebooks benchmarks-smoke docs dist clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo              compare formulations, fit the racket, write figures to out/"
 	@echo "make test              all tests, then those for single precision once more"
 	@echo "make test-all          those and the long statistics and whole grids"
+	@echo "make ptxas             install NVIDIA's assembler, for the tests of kernels for GPUs"
 	@echo "make lint              ruff"
 	@echo "make format            ruff, rewriting files"
 	@echo "make types             pyright"
@@ -45,6 +46,13 @@ $(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing rigidjax and its test tools into $(VENV)"
 	@$(PIP) -e ".[plot,test]"
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-ptxas: $(VENV)/.installed-test
+	@echo "Installing ptxas into $(VENV)"
+	@$(PIP) -e ".[plot,test,ptx]"
+	@touch $@
+
+ptxas: $(VENV)/.installed-ptxas
 
 demo: $(VENV)/.installed
 	$(BIN)/rigidjax demo

@@ -2,8 +2,10 @@
 
 `RIGIDJAX_TEST_X64=0` runs in single precision, and then only the tests marked `float32`.
 `RIGIDJAX_TEST_ALL=1` also runs the tests marked `exhaustive`, as `make test-all` does.
+`CI=true` makes a skipped test a failure, unless it needs a GPU.
 """
 
+import collections
 import ctypes
 import gc
 import os
@@ -13,9 +15,11 @@ import hypothesis
 import jax
 import numpy as np
 import pytest
+from external_programs import allowed_in_ci
 
 X64 = os.environ.get("RIGIDJAX_TEST_X64", "1") != "0"
 EXHAUSTIVE = os.environ.get("RIGIDJAX_TEST_ALL", "0") != "0"
+CI = os.environ.get("CI", "") not in ("", "0", "false")
 SEED = 20260101
 
 # In the environment too, so that programs started by a test share the cache.
@@ -79,6 +83,42 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if is_run(item)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    return _failed_if_skipped_in_ci((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    return _failed_if_skipped_in_ci((yield))
+
+
+def _failed_if_skipped_in_ci(report):
+    """Return the report of a test or of a collected file, as a failure if CI allows no skip."""
+    if CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = _skip_reason(report)
+        if not allowed_in_ci(reason):
+            report.outcome, report.longrepr = "failed", f"skipped in CI: {reason}"
+    return report
+
+
+def _skip_reason(report):
+    """Return why a test was skipped: `longrepr` is file, line and reason, or text."""
+    longrepr = report.longrepr
+    reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
+    return reason.removeprefix("Skipped: ")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what was left out, and how to have it."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    counts = collections.Counter(map(_skip_reason, skipped))
+    if counts:
+        terminalreporter.section("left out")
+    for reason, count in counts.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}")
 
 
 # Each compiled program is a few memory maps, of which Linux gives a process 65,530: without

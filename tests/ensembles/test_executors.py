@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import signal
 
+import distributed
 import numpy as np
 import pytest
 from ensembles import study
@@ -49,7 +50,6 @@ def test_work_of_the_dead_is_done_again(tmp_path):
 
 @pytest.mark.exhaustive
 def test_dask_of_which_a_worker_is_killed():
-    distributed = pytest.importorskip("distributed")
     expected = rj.ensemble(study.run, PARAMETERS, batch=4, progress=False)
     with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
         with distributed.Client(cluster) as client:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from call_frames import ERROR, REFUSED, Device, version_of
+from external_programs import NO_GPU
 
 import rigidjax as rj
 from rigidjax import native
@@ -189,9 +190,8 @@ def test_few_members_are_work_of_the_processor(played):
     assert played.texts == []
 
 
-def test_lowered_to_the_program_without_a_driver():
-    if HAS_GPU:
-        pytest.skip("this machine has a GPU")
+def test_lowered_to_the_program_without_a_driver(monkeypatch):
+    monkeypatch.setattr(launch, "driver", lambda: None)
     assert "@rigidjax_" not in lowered(native.jit(jnp.sin), 1.0)
 
 
@@ -275,7 +275,7 @@ def test_capabilities(monkeypatch):
         assert launch.architecture.__wrapped__() == expected
 
 
-@pytest.mark.skipif(not HAS_GPU, reason="no GPU of NVIDIA's")
+@pytest.mark.skipif(not HAS_GPU, reason=NO_GPU)
 @pytest.mark.parametrize("count", [1, 1_000, 300_000])
 def test_runs_on_a_gpu(count):
     """A batch of runs: those of the processor."""
@@ -287,7 +287,7 @@ def test_runs_on_a_gpu(count):
     np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.skipif(not HAS_GPU, reason="no GPU of NVIDIA's")
+@pytest.mark.skipif(not HAS_GPU, reason=NO_GPU)
 def test_scratch_memory_on_a_gpu():
     x = jnp.linspace(0.0, 0.5, 200_000)
     np.testing.assert_allclose(

@@ -1,19 +1,17 @@
 """Kernels as PTX: written for two GPUs, and assembled where `ptxas` is found."""
 
-import shutil
 import subprocess
 
 import diffrax
 import jax
 import jax.numpy as jnp
 import pytest
+from external_programs import NO_PTXAS, PTXAS
 from rule_cases import ARITHMETIC, SQUARE, X, Y, equations
 
 import rigidjax as rj
 from rigidjax.native import gpu
 from rigidjax.native.kernel import Signature
-
-PTXAS = shutil.which("ptxas")
 
 
 def loops(x, y):
@@ -65,7 +63,7 @@ def written(name, architecture):
     return gpu.ptx(closed, Signature(batched, True), architecture).ptx
 
 
-@pytest.mark.skipif(PTXAS is None, reason="`ptxas` of the CUDA toolkit is not installed")
+@pytest.mark.skipif(PTXAS is None, reason=NO_PTXAS)
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize(
     "name",

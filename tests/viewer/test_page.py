@@ -5,20 +5,17 @@ import gzip
 import html
 import json
 import pathlib
-import shutil
 
 import numpy as np
 import pytest
+from external_programs import CHROMEDRIVER, CHROMIUM, NO_BROWSER
 from viewer.motions import TS, mechanism, turned
 
 import rigidjax as rj
 
 TETRAHEDRON = rj.Mesh(0.2 * np.eye(4, 3), [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
 GALLERY = pathlib.Path(__file__).resolve().parents[2] / "docs" / "gallery"
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs Debian's packages chromium and chromium-driver"
-)
+pytestmark = pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason=NO_BROWSER)
 
 FLAGS = (
     "--headless=new --no-sandbox --use-gl=angle --use-angle=swiftshader "
@@ -36,7 +33,7 @@ def browser():
     for flag in FLAGS:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    driver = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
     yield driver
     driver.quit()
 
