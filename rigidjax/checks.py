@@ -143,8 +143,9 @@ def _raised_if_alone(violated: Bool[Array, " n"], messages: Sequence[str]) -> Bo
 def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
     """Convert `value` to a floating-point array of one of `shapes`; no shape given allows any.
 
-    Floating-point arrays keep their dtype, everything else gets JAX's default. The result is a
-    NumPy array (to be checked and then given to `jnp.asarray`) unless `value` is traced.
+    Floating-point arrays wider than JAX's default keep their dtype, everything else gets the
+    default, so that the arguments of one constructor have one precision. The result is a NumPy
+    array (to be checked and then given to `jnp.asarray`) unless `value` is traced.
 
     **Arguments:** `value`, number, nested sequence or array; `argument`, how the error message
     names it, as in `Body(mass=...)`; `shapes`, the allowed shapes.
@@ -153,7 +154,6 @@ def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
     default = jnp.result_type(float)
     if is_traced(value):
         array = jnp.asarray(value)
-        kind = jnp.issubdtype(array.dtype, jnp.floating)
     else:
         try:
             array = np.asarray(value)
@@ -161,19 +161,22 @@ def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
             raise ValueError(
                 f"`{argument}` must be a rectangular array of numbers; got {value!r}."
             ) from error
-        kind = isinstance(value, np.ndarray | np.generic | jax.Array) and jnp.issubdtype(
-            array.dtype, jnp.floating
-        )
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise TypeError(
             f"`{argument}` must be real numbers; got {value!r} with dtype {array.dtype}."
         )
-    if not kind:
+    if not is_wide(array.dtype):
         array = array.astype(default)
     if shapes and array.shape not in shapes:
         allowed = " or ".join(str(shape) for shape in shapes)
         raise ValueError(f"`{argument}` must have shape {allowed}; got shape {array.shape}.")
     return array
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether a dtype is floating-point and at least as wide as JAX's default."""
+    default = jnp.finfo(jnp.result_type(float)).bits
+    return jnp.issubdtype(dtype, jnp.floating) and jnp.finfo(dtype).bits >= default
 
 
 def checked_with_derivatives(tree: Any, check: Callable[[Array], Array]) -> Any:
@@ -253,6 +256,47 @@ def doubled(names: Iterable[str]) -> list[str]:
 def precision_of(*trees: Any) -> Any:
     """The type that the real and complex numbers in pytrees have together."""
     return jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves(trees)))
+
+
+def check_one_precision(owner: str, parts: Iterable[tuple[str, Any]]) -> None:
+    """Raise `ValueError` unless all floating-point leaves of the parts have one precision.
+
+    Weakly typed leaves of JAX's default precision adapt to the others and always pass.
+
+    **Arguments:** `owner`, subject of the message; `parts`, pairs of a name for
+    the message and a pytree.
+    """
+    parts = list(parts)
+    default = jnp.result_type(float)
+
+    def precision(leaf):
+        return jnp.finfo(leaf.dtype).dtype
+
+    def counts(leaf):
+        if not eqx.is_inexact_array(leaf):
+            return False
+        return not getattr(leaf, "weak_type", False) or precision(leaf) != default
+
+    leaves = jax.tree.leaves([tree for _, tree in parts])
+    found = list(dict.fromkeys(precision(leaf) for leaf in leaves if counts(leaf)))
+    if len(found) < 2:
+        return
+    common = default if default in found else found[0]
+    for name, tree in parts:
+        for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+            if counts(leaf) and precision(leaf) != common:
+                raise ValueError(
+                    f"{owner} combines {common} and {leaf.dtype}: "
+                    f"{name}{jax.tree_util.keystr(path)} is {leaf.dtype}. {BUILD_AFTER_X64}"
+                )
+
+
+# The remedy for parts of different precision.
+BUILD_AFTER_X64 = (
+    "Objects built before double precision was switched on hold float32: enable x64 before "
+    "building any object, `jax.config.update('jax_enable_x64', True)` right after `import jax`, "
+    "and give arrays of one dtype."
+)
 
 
 def did_you_mean(name: Any, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:

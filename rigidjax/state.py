@@ -12,7 +12,11 @@ from .checks import ArrayInput, as_leaf, float_array
 
 
 def _rows(name: str, value: Any, width: int) -> Any:
-    value = value if isinstance(value, jax.Array) else float_array(value, f"State({name}=...)")
+    # An array of single precision makes a state of single precision.
+    if not (
+        isinstance(value, jax.Array | np.ndarray) and jnp.issubdtype(value.dtype, jnp.floating)
+    ):
+        value = float_array(value, f"State({name}=...)")
     value = value if jnp.issubdtype(value.dtype, jnp.floating) else value.astype(float)
     if value.ndim == 1:
         value = value[None]
@@ -70,6 +74,7 @@ class State(eqx.Module):
             )
         num_bodies = next(iter(counts.values()), 1)
         dtype = jnp.result_type(*given.values()) if given else jnp.result_type(float)
+        given = {name: value.astype(dtype) for name, value in given.items()}
         zeros, identity = np.zeros((num_bodies, 3), dtype), np.eye(1, 4, dtype=dtype)
         self.position = as_leaf(given.get("position", zeros))
         self.orientation = as_leaf(given.get("orientation", identity.repeat(num_bodies, 0)))

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput
+from ..checks import ArrayInput, check_one_precision
 from ..laws import as_law, check_shapes, with_static_functions
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
 from .inertia import checked_inertia
@@ -29,7 +29,8 @@ class FixedPointBody(eqx.Module):
 
     Arrays in modules given as `potential` and `moment` are parameters; plain functions are static.
 
-    **Errors:** `ValueError` for a wrong shape or an inertia that is not physical or not positive.
+    **Errors:** `ValueError` for a wrong shape, an inertia that is not physical or not positive, or
+    parts of different precision.
     """
 
     inertia: Float[Array, "3"] | Float[Array, "3 3"]
@@ -55,6 +56,8 @@ class FixedPointBody(eqx.Module):
         if moment is not None:
             self.moment = as_law(moment, "FixedPointBody(moment=...)")
             check_shapes(self.extra_moment, (), (3, 3), (3,))
+        parts = ("inertia", self.inertia), ("potential", self.potential), ("moment", self.moment)
+        check_one_precision("`FixedPointBody(...)`", parts)
 
     @property
     def is_free(self) -> bool:

@@ -9,7 +9,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Args
-from ..checks import ArrayInput, check_all, is_finite, is_traced, raise_or_note
+from ..checks import (
+    ArrayInput,
+    check_all,
+    check_one_precision,
+    is_finite,
+    is_traced,
+    raise_or_note,
+)
 from ..cross_product import cross
 from ..mechanics import has_joints
 from ..mechanics.dynamics import eliminates
@@ -121,6 +128,8 @@ class AbstractFormulation(AbstractCoordinates):
             raise TypeError(f"A formulation encodes a `State`; got {type(state).__name__}.")
         layout = self.layout
         state.check_rows(layout.num_bodies)
+        parts = ("the model", self), ("the `State`", state)
+        check_one_precision("A model with its start", parts)
         rules = {
             "position": [],
             "orientation": [

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Args
-from ..checks import ArrayInput, as_leaf, finite, float_array
+from ..checks import ArrayInput, as_leaf, check_one_precision, finite, float_array
 from ..joints.base import replaced
 from ..mechanics import System
 from ..mechanics.forward_kinematics import check_placeable, state_of_joints
@@ -60,6 +60,7 @@ class JointStart(AbstractFormulation):
             for name, value in given.items()
         }
         self.coordinates, self.rates = checked["coordinates"], checked["rates"]
+        check_one_precision("`JointStart(...)`", [("the system", system), *checked.items()])
 
     @property
     def system(self) -> System:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ..checks import doubled, float_array
+from ..checks import check_one_precision, doubled, float_array
 from ..formulations import AbstractFormulation
 from ..sensors import AbstractSensor
 from .parameters import Parameter
@@ -58,6 +58,24 @@ def check_sensors(
     if doubled(names):
         raise ValueError(f"Every sensor needs a name of its own; got {names}.")
     return sensors
+
+
+def check_precision(
+    entry: str,
+    model: AbstractFormulation,
+    sensors: Sequence[AbstractSensor],
+    parameters: Sequence[Parameter],
+    ts: Any = None,
+) -> None:
+    """Raise `ValueError` unless the parts of a fit have one precision.
+
+    **Arguments:** `entry`, the function that takes them; `ts`, times of the samples, if there are
+    any.
+    """
+    parts = [("the model", model), ("`ts` of the measurements", ts)]
+    parts += [(f"the sensor {sensor.name!r}", sensor) for sensor in sensors]
+    parts += [(f"the parameter {parameter.name!r}", parameter) for parameter in parameters]
+    check_one_precision(f"`{entry}`", parts)
 
 
 def checked_noise(

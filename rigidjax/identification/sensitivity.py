@@ -16,7 +16,7 @@ from ..results import RESULTS, SimulationError
 from ..sensors import AbstractSensor, tracking
 from ..simulate.arguments import save_at, times
 from ..state import State
-from .checked_arguments import check_model, check_sensors, checked_parameters
+from .checked_arguments import check_model, check_precision, check_sensors, checked_parameters
 from .linearised_runs import Motion, Varied, observed
 from .parameters import Experiment, Parameter, components_of, started
 from .priors import check_no_prior
@@ -103,6 +103,7 @@ def sensitivity(
     sensors = check_sensors("`sensitivity(sensors=...)` takes", given, model)
     parameters = checked_parameters("sensitivity", parameters)
     check_no_prior("sensitivity", parameters)
+    check_precision("sensitivity", model, sensors, parameters)
     how = simulation_of("sensitivity", simulation, settings)
     model = tracking(model, sensors)
     dtype = precision_of(model, state0)

@@ -5,6 +5,7 @@ from typing import TypeGuard
 import equinox as eqx
 
 from ..bodies.fixed_point import FixedPointBody
+from ..checks import check_one_precision
 from .fixed_point import system_of as system_of
 from .forward_kinematics import joint_states as joint_states, rate_labels as rate_labels
 from .mechanics import SystemMechanics as SystemMechanics
@@ -13,12 +14,14 @@ from .system import System as System
 
 
 def check_system(system: object) -> None:
-    """`TypeError` for what is neither a `System` nor a `FixedPointBody`."""
+    """Raise `TypeError` unless it is a `System` or a `FixedPointBody`, `ValueError` for parts of
+    different precision."""
     if not isinstance(system, System | FixedPointBody):
         raise TypeError(
             f"A formulation takes a `System` or a `FixedPointBody`; got {type(system).__name__}. "
             "Wrap a single `Body` as `System(body)`."
         )
+    check_one_precision("A formulation", [("the system", system)])
 
 
 @eqx.filter_jit

@@ -1,7 +1,7 @@
 """Systems of rigid bodies and the forces on them."""
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +12,14 @@ from jaxtyping import Array, Float
 from ..bodies.body import Body
 from ..bodies.euler_equations import symmetric_components
 from ..bodies.frame import Frame
-from ..checks import check, checked_with_derivatives, did_you_mean, doubled, is_traced
+from ..checks import (
+    check,
+    check_one_precision,
+    checked_with_derivatives,
+    did_you_mean,
+    doubled,
+    is_traced,
+)
 from ..forces.base import AbstractForce, Kinematics, body_index
 from ..forces.joint_damping import JointDamping
 from ..gather_scatter import stacked
@@ -54,7 +61,8 @@ class System(eqx.Module):
 
     `repr` draws the trees and the loops.
 
-    **Raises:** `ValueError` for no body, doubled or unknown names; `TypeError` for what is not a
+    **Raises:** `ValueError` for no body, doubled or unknown names, parts of different precision;
+    `TypeError` for what is not a
     body, a joint or a force.
     """
 
@@ -97,6 +105,7 @@ class System(eqx.Module):
         constraints = [item for item in joints if isinstance(item, AbstractConstraint)]
         constraints.sort(key=lambda one: not one.is_on_positions)
         joints = tuple(item for item in joints if isinstance(item, AbstractJoint))
+        check_one_precision("`System(...)`", _labelled(bodies, joints, constraints, forces, frames))
         names = [body.name for body in bodies]
         if twice := doubled(names):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
@@ -371,6 +380,23 @@ class System(eqx.Module):
         from .mechanics import SystemMechanics
 
         return SystemMechanics(self)
+
+
+def _labelled(
+    bodies: Sequence[Body],
+    joints: Sequence[AbstractJoint],
+    constraints: Sequence[AbstractConstraint],
+    forces: Sequence[AbstractForce],
+    frames: Sequence[Frame],
+) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a system with names for messages."""
+    for kind, items in (
+        ("body", bodies), ("joint", joints), ("constraint", constraints), ("frame", frames)
+    ):  # fmt: skip
+        for item in items:
+            yield f"the {kind} {item.name!r}", item
+    for force in forces:
+        yield f"the force `{type(force).__name__}`", force
 
 
 def _as_tuple(items: Any) -> tuple[Any, ...]:

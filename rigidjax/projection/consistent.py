@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..checks import ArrayInput, checked_with_derivatives, is_traced
+from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
 from ..mechanics import System
 from ..mechanics.constraints import mass_metric, project_twists
 from ..mechanics.gaps import by_joint, closing, gaps
@@ -41,6 +41,8 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
         raise TypeError(f"`consistent_state` takes a `System`; got {type(system).__name__}.")
     state = system.reference_state() if state is None else state
     state.check_rows(system.num_bodies)
+    parts = ("the system", system), ("the state", state)
+    check_one_precision("`consistent_state(system, state)`", parts)
     state = state.normalized()
     if not system.closing_names:
         return state

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
 
-from ..checks import check, finite, float_array, is_traced
+from ..checks import BUILD_AFTER_X64, check, finite, float_array, is_traced
 from ..formulations import AbstractAbsolute, Charted
 from ..projection import AbstractProjection, Explicit
 from ..signal import signals_of
@@ -84,11 +84,7 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
         raise ValueError(
             f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
             f"reaches. Give `simulate` at least {floor:g}"
-            + (
-                ", or use double precision: `jax.config.update('jax_enable_x64', True)`."
-                if dtype == jnp.float32
-                else "."
-            )
+            + (f", or use double precision. {BUILD_AFTER_X64}" if dtype == jnp.float32 else ".")
         )
     if dt is not None:
         return diffrax.ConstantStepSize(), _step(dt, dtype)

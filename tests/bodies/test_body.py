@@ -108,8 +108,10 @@ def test_leaves_and_defaults():
     assert all(leaf.dtype == jnp.result_type(float) for leaf in leaves)
     np.testing.assert_array_equal(body.orientation, [1, 0, 0, 0])
     assert body.inertia_tensor.shape == (3, 3)
-    single = Body("a", np.float32(1), np.array(MOMENTS, np.float32))
-    assert single.mass.dtype == single.inertia.dtype == jnp.float32
+    # Arrays of less precision are widened, so that a body has one precision.
+    single = Body("a", 1.0, np.array(MOMENTS, np.float32), jnp.zeros(3, jnp.float16))
+    assert {leaf.dtype for leaf in jax.tree.leaves(single)} == {jnp.result_type(float)}
+    np.testing.assert_array_equal(single.inertia, np.array(MOMENTS, np.float32))
 
 
 def test_nearly_unit_quaternion_is_normalised():

@@ -16,7 +16,13 @@ from ...formulations import AbstractFormulation
 from ...results import RESULTS
 from ...sensors import tracking
 from ...state import State
-from ..checked_arguments import check_model, check_sensors, checked_noise, checked_parameters
+from ..checked_arguments import (
+    check_model,
+    check_precision,
+    check_sensors,
+    checked_noise,
+    checked_parameters,
+)
 from ..linearised_runs import Varied, linearised_run
 from ..parameters import Components, Experiment, Parameter, components_of, started
 from ..simulation import Simulation
@@ -100,6 +106,7 @@ def make_plan(
             f"{noise!r}."
         )
     sensors = check_sensors(f"The keys of `{entry}(noise=...)` must be", noise, model)
+    check_precision(entry, model, sensors, parameters)
     model = tracking(model, sensors)
     dtype = precision_of(model, state0)
     at = jnp.asarray(times_of_samples(ts, f"{entry}(ts=...)"), dtype)

@@ -11,6 +11,7 @@ import numpy as np
 from ...formulations import AbstractFormulation
 from ...sensors import improved, tracking
 from ...state import State
+from ..checked_arguments import check_precision
 from ..data.measurements import Runs
 from ..parameters import Components
 from ..simulation import Simulation
@@ -98,6 +99,7 @@ def prepare(
     model: AbstractFormulation, runs: Runs, state0: State | Sequence[State] | None
 ) -> tuple[AbstractFormulation, list[State]]:
     """The model with the angles that the sensors need, and the start state of every run."""
+    check_precision("identify", model, runs.sensors, (), runs.ts)
     for sensor in runs.sensors:
         sensor.check(model)
     model = tracking(model, runs.sensors)

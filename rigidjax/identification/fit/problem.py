@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
 from ...state import State
+from ..checked_arguments import check_precision
 from ..data.inputs import Table, check_cover, make_tables, with_tables
 from ..data.measurements import Runs
 from ..linearised_runs import Varied, observed, residuals_of, weighted
@@ -199,6 +200,7 @@ def make_problem(
 
     **Errors:** `ValueError` for parameters that pick the same leaf, or have the same labels.
     """
+    check_precision("identify", model, (), parameters)
     experiments = [
         with_start(Experiment(model, state, runs.sensors), parameters) for state in states
     ]
