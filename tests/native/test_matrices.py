@@ -92,6 +92,38 @@ def test_qr(shape):
         assert (np.diff(diagonal) <= bound * size[k]).all()
 
 
+def scaled_matrices(dtype):
+    """A matrix times factors whose squares over- or underflow; rows and columns of such factors."""
+    A = np.random.default_rng(20260101).normal(size=(4, 3))
+    small, large = (1e-200, 1e200) if dtype == np.float64 else (1e-24, 1e24)
+    columns, rows = np.array([small, 1.0, large]), np.array([[1.0], [small], [small], [small]])
+    root = np.sqrt(small * large) * np.array([small**0.75, large**0.75])
+    stack = [small * A, large * A, A * columns, A * columns[::-1], rows * A, rows * np.triu(A)]
+    return np.stack([*stack, *(x * A for x in root)]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("pivoting", [False, True])
+def test_qr_of_matrices_whose_squares_overflow_or_underflow(dtype, pivoting):
+    """Each column of Q R has the relative accuracy of LAPACK, and R has the signs of LAPACK."""
+    stack, bound = scaled_matrices(dtype), 100 * np.finfo(dtype).eps
+
+    def function(A):
+        return jax.scipy.linalg.qr(A, pivoting=pivoting)
+
+    results = [np.asarray(x) for x in jax.vmap(native.jit(function))(jnp.asarray(stack))]
+    for A, Q, R, *order in zip(stack.astype(float), *results, strict=True):
+        A = A[:, order[0]] if pivoting else A
+        size = np.abs(A).max(0)
+        np.testing.assert_allclose(Q.astype(float) @ (R / size), A / size, atol=bound)
+        np.testing.assert_allclose(Q.T @ Q, np.eye(4), atol=bound)
+        expected = scipy.linalg.qr(A)[1]
+        np.testing.assert_allclose(R / size, expected / size, atol=bound)
+        if pivoting:
+            diagonal = np.abs(np.diagonal(R)).astype(float)
+            assert (diagonal[1:] <= (1 + bound) * diagonal[:-1]).all()
+
+
 def test_tall_matrices():
     """Their factors take time and memory by the number of their entries."""
     A = np.random.default_rng(20260101).normal(size=(20_000, 3))
@@ -326,6 +358,30 @@ def test_elimination_in_memory(n, dtype):
         jax.tree.leaves(alone), (inverse, x, LU, pivots, order, ratio), strict=True
     ):
         np.testing.assert_allclose(one, many[2], rtol=bound, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("n", [4, 7])
+def test_lu_of_singular_matrices(n, dtype):
+    """A pivot of zero leaves zeros below it, as in LAPACK: P L U is the matrix."""
+    rng = np.random.default_rng(20260101)
+    integers = rng.integers(-3, 4, (5, n, n)).astype(dtype)
+    if dtype is complex:
+        integers += 1j * rng.integers(-3, 4, integers.shape)
+    zero_column, zero_row, twice, low = integers[:4]
+    zero_column[:, 0], zero_row[1], twice[:, -1] = 0.0, 0.0, twice[:, 0]
+    stack = [np.zeros((n, n)), np.ones((n, n)), zero_column, zero_row, twice, np.tril(low, -1)]
+    stack = np.stack([*stack, np.triu(low, 1), integers[4]])
+    kernel = native.jit(jax.lax.linalg.lu)
+    LU, pivots, order = (np.asarray(x) for x in jax.vmap(kernel)(jnp.asarray(stack)))
+    for A, both, exchanged, rows in zip(stack, LU, pivots, order, strict=True):
+        product = (np.tril(both, -1) + np.eye(n)) @ np.triu(both)
+        np.testing.assert_allclose(product, A[rows], atol=100 * EPS)
+        assert (np.abs(np.tril(both, -1)) <= np.sqrt(2) + EPS).all()
+        assert (exchanged >= np.arange(n)).all()
+    of_ones = np.zeros((n, n))
+    of_ones[0] = of_ones[:, 0] = 1.0
+    np.testing.assert_array_equal(LU[:2], [np.zeros((n, n)), of_ones])
 
 
 @pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)

@@ -359,6 +359,34 @@ def test_places_known_at_run_time():
     compare(function, X, Y)
 
 
+@pytest.mark.parametrize("rows", [3, 50])
+def test_updates_out_of_bounds_by_a_constant_index(rows):
+    """JAX drops updates whose constant index is out of bounds, whatever the dynamic index is.
+
+    Arrays in registers and in memory, updates of one entry and of rows, within a scan too.
+    """
+    shape = (rows, 2)
+
+    def function(x, y):
+        array, k = jnp.outer(jnp.arange(1.0 * rows), x[:2]), jnp.argmax(x * y)
+        pair, many = jnp.stack([k, k]), jnp.arange(40) % 2 + 0 * k
+        outside = array.at[rows + 4, k], array.at[k, -3], array.at[np.array([rows, 1]), pair]
+        clipped = array.at[rows + 4, k].add(5.0, mode="clip")
+        dropped = [update.add(5.0) for update in outside[:2]]
+        scanned, _ = jax.lax.scan(lambda a, i: (a.at[i, 2].set(7.0), None), array, jnp.arange(3))
+        assert all(a.shape == shape for a in dropped)
+        return (
+            *dropped, outside[0].set(5.0), outside[1].multiply(5.0), outside[2].min(-5.0),
+            outside[0].max(1e3), outside[1].apply(jnp.cos), outside[0].get(), clipped, scanned,
+            array.at[rows, many].add(1.0), array.at[:, many, None].add(1.0, mode="drop"),
+        )  # fmt: skip
+
+    compare(function, X, Y)
+    array = jnp.zeros(shape)
+    actual = native.jit(lambda array, k: array.at[7 + rows, k].add(5.0))(array, 1)
+    np.testing.assert_array_equal(actual, array)
+
+
 @pytest.mark.parametrize(
     "function",
     [

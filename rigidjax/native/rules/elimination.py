@@ -293,7 +293,10 @@ class _Factors(_Elimination):
                 row.append(own.read(c))
                 own.write(c, moved)
                 self.panel.write(c, column, row[c])
-            inverse = lanes.div(dtype, dtype.type(1), row[q])
+            # A pivot of zero leaves its column as it is, as in LAPACK: zeros, as it is the largest.
+            is_zero = lanes.compare(dtype, "==", row[q], dtype.type(0))
+            pivot = lanes.select(dtype, is_zero, dtype.type(1), row[q])
+            inverse = lanes.div(dtype, dtype.type(1), pivot)
             with self.in_rows():
                 spread, scale = [self.panel.spread(x) for x in row], self.panel.spread(inverse)
                 with nests.span(em, self.plus(column, 1), last, self.step) as i:

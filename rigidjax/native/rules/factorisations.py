@@ -75,7 +75,9 @@ def _lu(A, **_):
         size = jnp.where(rows >= k, jnp.abs(A[:, k]), -1.0)
         p = jnp.argmax(size).astype(jnp.int32)
         A, order = _exchanged(A, k, p), _exchanged(order, k, p)
-        factors = jnp.where(rows > k, A[:, k] / A[k, k], 0.0)
+        # A pivot of zero leaves its column as it is, as in LAPACK: zeros, as it is the largest.
+        pivot = jnp.where(A[k, k] == 0, jnp.ones_like(A[k, k]), A[k, k])
+        factors = jnp.where(rows > k, A[:, k] / pivot, 0.0)
         right = jnp.where(jnp.arange(n) > k, A[k], 0.0)
         A = A - factors[:, None] * right
         A = A.at[:, k].set(jnp.where(rows > k, factors, A[:, k]))

@@ -219,7 +219,11 @@ def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
     batch, part = (tuple(updates.shape[k] for k in ks) for ks in (others, own))
 
     def put(begin, place, within):
-        (start, inside), index, offset = begin, [0] * updates.ndim, [0] * out.ndim
+        start, inside = begin
+        allowed = em.both(mask, inside)
+        if is_known(allowed) and not allowed:
+            return  # JAX drops updates out of bounds.
+        index, offset = [0] * updates.ndim, [0] * out.ndim
         for ks, numbers in ((others, place), (own, within)):
             for k, number in zip(ks, numbers, strict=True):
                 index[k] = number
@@ -229,9 +233,7 @@ def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
         value = em.entry(updates, tuple(index))
         if combine is not None:
             value = combine(dtype, em.memory.read_at(out, at), value)
-        allowed = em.both(mask, inside)
-        allowed = None if allowed is None or is_known(allowed) else allowed
-        em.memory.write_at(out, at, value, allowed)
+        em.memory.write_at(out, at, value, None if is_known(allowed) else allowed)
 
     if updates.size <= _MANY:
         for place in np.ndindex(batch):
