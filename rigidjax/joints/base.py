@@ -85,13 +85,20 @@ class AbstractJoint(eqx.Module):
         """Number of independent joint rates $f = 6 - m$."""
 
     @property
+    def num_undriven_rates(self) -> int:
+        """Number of joint rates, that of a prescribed motion included."""
+        return self.num_rates + self.is_driven
+
+    @property
     def dampings(self) -> Float[Array, " f"] | None:
-        """Viscous damping of each rate; `None` without any."""
+        """Viscous damping of each rate, that of a prescribed motion included; `None` without
+        any."""
         return getattr(self, "damping", None)
 
     @property
     def armatures(self) -> Float[Array, " f"] | None:
-        """Inertia that a rotor adds to each rate; `None` without any."""
+        """Inertia that a rotor adds to each rate, that of a prescribed motion included; `None`
+        without any."""
         return getattr(self, "armature", None)
 
     @property
@@ -246,23 +253,24 @@ def moved(relative: Relative, twist: Float[Array, "6"]) -> Relative:
 
 
 def per_rate(joint: "AbstractJoint", value: ArrayInput, argument: str) -> Float[Array, " f"] | None:
-    """A checked constant of a joint for each of its rates, not negative; `None` for a plain zero.
+    """Return a checked constant of a joint for each of its rates, that of a prescribed motion
+    included, not negative; `None` for a plain zero.
 
-    **Errors:** `ValueError` for a wrong shape, a negative number, or if the motion is prescribed.
+    **Errors:** `ValueError` for a wrong shape or a negative number.
     """
     kind = type(joint).__name__
     if isinstance(value, int | float) and value == 0:
         return None
-    if joint.is_driven:
-        raise ValueError(
-            f"`{kind}({argument}=...)` changes a motion that is free; that of the joint "
-            f"{joint.name!r} is prescribed. Leave one of them out."
-        )
-    name = f"{kind}({argument}=...)"
+    name, count = f"{kind}({argument}=...)", joint.num_undriven_rates
     shape = jnp.shape(jnp.asarray(value))
-    checked = float_array(value, name, () if shape == () else (joint.num_rates,))
+    checked = float_array(value, name, () if shape == () else (count,))
     rule = (lambda x: (x >= 0).all(), f"`{name}` must not be negative.")
-    return jnp.broadcast_to(as_leaf(check_all(checked, [is_finite(name), rule])), joint.num_rates)
+    return jnp.broadcast_to(as_leaf(check_all(checked, [is_finite(name), rule])), count)
+
+
+def undriven(joint: "AbstractJoint") -> "AbstractJoint":
+    """Return the joint without its prescribed motion, whose rate is free."""
+    return replaced(joint, motion=None) if joint.is_driven else joint
 
 
 def shifted(displacement: Sequence[Float[Array, ""]]) -> Relative:
@@ -353,8 +361,13 @@ def point_leaf(value: ArrayInput | None, argument: str) -> Any:
 
 def direction(value: ArrayInput | None, argument: str) -> Vector:
     """A checked axis (3,), space components, not zero; of any length."""
-    if value is None:
-        raise TypeError(f"`{argument}` is missing: a direction, (3,), space components.")
+    if value is None or callable(value):
+        got = "is missing" if value is None else f"is a function, {value!r}"
+        raise TypeError(
+            f"`{argument}` {got}: it must be a direction, (3,), space components. The arguments "
+            "are parent, child, point and then the direction (`Prismatic` has its axis before its "
+            "point); give them by name, as in `axis=(0, 0, 1)`."
+        )
     rule = (
         lambda axis: (axis * axis).sum() > 0,
         f"`{argument}` must not be zero: it is the direction of an axis, space components.",
@@ -400,12 +413,25 @@ def checked_motion(kind: str, motion: Any) -> Any:
     if not callable(motion):
         raise TypeError(
             f"`{kind}(motion=...)` must be a function of time that returns the joint coordinate, "
-            f"such as `lambda t: 2 * t`; got {motion!r}."
+            f"such as `lambda t: 2 * t`; got {motion!r}.{_swapped(kind, motion)}"
         )
     check_motion_signals(kind, motion)
     law = as_law(motion, f"{kind}(motion=...)")
     check_shapes(lambda t: motion_at(kind, law, t), ())
     return law
+
+
+def _swapped(kind: str, motion: Any) -> str:
+    """Return a sentence for the argument that was probably meant instead of a motion."""
+    if isinstance(motion, str):
+        return f" Give a name by keyword, `name={motion!r}`."
+    if kind == "Prismatic":
+        return (
+            " `Prismatic(parent, child, axis, motion, point)` has its axis before its point, "
+            "`Revolute(parent, child, point, axis, motion)` after it: give `axis=` and `point=` by "
+            "name."
+        )
+    return ""
 
 
 def motion_at(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:
@@ -423,6 +449,12 @@ def motion_rate(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array
     """Time derivative of the coordinate that `motion` prescribes."""
     t = jnp.asarray(t, jnp.result_type(t, float))
     return jax.jvp(lambda t: motion_at(kind, motion, t), (t,), (jnp.ones_like(t),))[1]
+
+
+def motion_acceleration(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:
+    """Second time derivative of the coordinate that `motion` prescribes."""
+    t = jnp.asarray(t, jnp.result_type(t, float))
+    return jax.jvp(lambda t: motion_rate(kind, motion, t), (t,), (jnp.ones_like(t),))[1]
 
 
 def renamed(joint: AbstractJoint, name: str, parent: str = "", child: str = "") -> AbstractJoint:

@@ -40,7 +40,8 @@ class Prismatic(AbstractJoint):
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `axis`, (3,), of any
     length but zero; `motion`, a function of time, or `None`; `point`, where the reaction is taken,
     (3,) m, or `None`, the origin if there is no frame; `name`; `damping`, viscous, and `armature`,
-    the inertia of a rotor as the joint feels it, not negative, N s/m and kg.
+    the inertia of a rotor as the joint feels it, not negative, N s/m and kg. Of a
+    prescribed motion too: they load its drive.
     **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
     of a body with itself.
     """
@@ -73,8 +74,9 @@ class Prismatic(AbstractJoint):
     ):
         self.name = check_names("Prismatic", parent, child, name)
         self.parent, self.child = parent, child
-        self.axis = direction(axis, "Prismatic(axis=...)")
+        # First, since it knows a point that was given in the place of the axis.
         self.motion = checked_motion("Prismatic", motion)
+        self.axis = direction(axis, "Prismatic(axis=...)")
         self.point = point_leaf(point, "Prismatic(point=...)")
         self.damping = per_rate(self, damping, "damping")
         self.armature = per_rate(self, armature, "armature")

@@ -42,7 +42,8 @@ class Revolute(AbstractJoint):
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis`, (3,), of any length but zero; `motion`, a function of time, or `None`; `name`;
     `damping`, viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
-    N m s and kg m^2.
+    N m s and kg m^2. Of a prescribed
+    motion too: they load its drive.
     **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
     of a body with itself.
     """

@@ -41,7 +41,8 @@ class Screw(AbstractJoint):
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis`, (3,), of any length but zero; `pitch`, m per turn; `motion`, a function of time
     that prescribes the coordinate, or `None`; `name`; `damping`, viscous, and `armature`, the
-    inertia of a rotor as the joint feels it, not negative, N m s and kg m^2.
+    inertia of a rotor as the joint feels it, not negative, N m s and kg m^2. Of a prescribed
+    motion too: they load its drive.
     **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
     """
 

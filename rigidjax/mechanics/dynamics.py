@@ -51,7 +51,7 @@ def eliminates(system: System) -> bool:
     A dense mass matrix is faster for few rates, and needs mass in fewer directions.
     """
     few = sum(system.rates_of_bodies) <= DENSE_LIMIT
-    regular = system.has_all_mass and not system.has_armature
+    regular = system.has_all_mass and system.armatures is None
     return not few and not system.closes and regular
 
 

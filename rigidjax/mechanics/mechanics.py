@@ -14,7 +14,7 @@ from ..cross_product import cross
 from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
 from ..gather_scatter import each, take
 from ..joints import AbstractJoint
-from ..joints.base import replaced, wrapped
+from ..joints.base import replaced, undriven, wrapped
 from ..quotient import quotient
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_space
@@ -428,8 +428,9 @@ def _plus(first, second):
 
 
 def _seen_by_forces(joint: AbstractJoint, place: Placement, twist) -> JointKinematics:
-    """Coordinates and rates of a joint, and the wrenches that do work on them."""
-    dual = joint.dual(place.relative)
+    """Return coordinates and rates of a joint, prescribed ones included, and the wrenches that do
+    work on them."""
+    dual = undriven(joint).dual(place.relative)
     force = jax.vmap(lambda column: to_space(place.frame, column))(dual[:3].T)
     moment = jax.vmap(lambda column: to_space(place.frame, column))(dual[3:].T)
     return JointKinematics(

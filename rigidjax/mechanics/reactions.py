@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..forces.joint_damping import RotorInertia
+from ..joints.base import motion_acceleration
 from ..rotations.matrix import to_space
 from .attachment import Poses
 from .bias_accelerations import joint_bias
@@ -25,6 +26,8 @@ class Reaction(eqx.Module):
 
     `force`, (3,) N; `moment`, (3,) N m, about the joint point (of the child); `drive`, the force
     (N) or moment (N m) along the axis of a prescribed motion, included in them, `None` without one.
+    The `damping` of the joint and the inertia of its rotor (`armature`) act on the child besides:
+    the drive is what the motion needs against them too.
     With redundant constraints it is the solution of least norm of the multipliers.
     """
 
@@ -59,24 +62,27 @@ def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twis
     return balancing_multipliers(mechanics, t, poses, places, balance)
 
 
-def rotors(mechanics: SystemMechanics, t, poses, places, twists: Twists, accelerations: Twists):
-    """What the rotors of joints do to them, as forces."""
+def rotors(
+    mechanics: SystemMechanics, t, poses, places, twists: Twists, accelerations: Twists
+) -> list[RotorInertia]:
+    """Return what the rotors of joints, of prescribed motions too, do to them, as forces."""
     nu = tree_rates(mechanics, t, places, twists)
     bias = joint_bias(mechanics, t, poses, nu, twists)
     nu_dot = tree_rates(mechanics, t, places, accelerations, bias)
-    forces, start = [], first_rate(mechanics)
-    for body, j in enumerate(mechanics.system.topology.joints):
-        joint = None if j is None else mechanics.system.joints[j]
-        if joint is not None and joint.armatures is not None:
-            forces += [
-                RotorInertia(
-                    joint=joint.name,
-                    armature=joint.armatures[k],
-                    acceleration=nu_dot[start[body] + k],
-                    component=k,
-                )
-                for k in range(joint.num_rates)
-            ]
+    system, forces = mechanics.system, []
+    first = dict(zip(system.topology.joints, first_rate(mechanics), strict=False))
+    for j, joint in enumerate(system.joints):
+        if joint.armatures is None:
+            continue
+        if joint.is_driven:
+            of_motion: Any = joint
+            second = [motion_acceleration(type(joint).__name__, of_motion.motion, t)]
+        else:
+            second = nu_dot[first[j] : first[j] + joint.num_rates]
+        forces += [
+            RotorInertia(joint=joint.name, armature=armature, acceleration=rate_dot, component=k)
+            for k, (armature, rate_dot) in enumerate(zip(joint.armatures, second, strict=True))
+        ]
     return forces
 
 

@@ -144,7 +144,7 @@ class System(eqx.Module):
                     f"The body {self.joints[j].child!r} hangs on the ground already; leave `Free` "
                     "out, or name it first and let other joints close loops."
                 )
-            if self.joints[j].armatures is not None:
+            if self.joints[j].armatures is not None and not self.joints[j].is_driven:
                 raise ValueError(
                     f"The joint {self.joints[j].name!r} closes a loop, where `armature` is not "
                     "supported. Name it before another joint of the loop, which closes it then."
@@ -247,19 +247,22 @@ class System(eqx.Module):
             JointDamping(joint=joint.name, damping=joint.dampings[k], component=k)
             for joint in self.joints
             if joint.dampings is not None
-            for k in range(joint.num_rates)
+            for k in range(joint.num_undriven_rates)
         ]
         return (*self.forces, *dampings)
 
     @property
     def armatures(self) -> Float[Array, " f"] | None:
-        """Inertia that rotors add to each minimal velocity, (f,); `None` if there are none."""
-        if not self.has_armature:
+        """Inertia that rotors add to each minimal velocity, (f,); `None` if they add none.
+
+        The rotor of a prescribed motion adds nothing: it loads the drive alone.
+        """
+        if not any(j.armatures is not None and not j.is_driven for j in self.joints):
             return None
         rows = []
         for j, count in zip(self.topology.joints, self.rates_of_bodies, strict=True):
             own = None if j is None else self.joints[j].armatures
-            rows.append(np.zeros(count, np.float32) if own is None else own)
+            rows.append(np.zeros(count, np.float32) if own is None else own[:count])
         return jnp.concatenate(rows)
 
     @property

@@ -54,6 +54,17 @@ def test_names_that_are_refused(kind, bodies, options, error, match):
          r"`Prismatic\(axis=...\)` must not be zero"),
         (lambda: rj.Prismatic("a", "b", Z, "up"), TypeError,
          r"`Prismatic\(motion=...\)` must be a function of time .* got 'up'"),
+        # A slider written like a hinge and the other way round.
+        (lambda: rj.Prismatic("a", "b", P, Z), TypeError,
+         r"got \(0.0, 0.0, 1.0\)\. `Prismatic\(parent, child, axis, motion, point\)` has its axis "
+         r"before its point.*give `axis=` and `point=` by name"),
+        (lambda: rj.Prismatic("a", "b", X, jnp.array(Z), np.sin), TypeError, "before its point"),
+        (lambda: rj.Revolute("a", "b", Z), TypeError,
+         r"`Revolute\(axis=...\)` is missing.*parent, child, point and then the direction"),
+        (lambda: rj.Revolute("a", "b", Z, np.sin), TypeError,
+         r"`Revolute\(axis=...\)` is a function, .*`Prismatic` has its axis before its point"),
+        (lambda: rj.Revolute("a", "b", P, Z, "hinge"), TypeError,
+         r"got 'hinge'\. Give a name by keyword, `name='hinge'`"),
         (lambda: rj.Prismatic("a", "b", Z, point=2.0), ValueError,
          r"`Prismatic\(point=...\)` must have shape \(3,\)"),
         (lambda: rj.Cylindrical("a", "b", P, P), ValueError,
