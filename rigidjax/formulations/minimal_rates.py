@@ -3,6 +3,7 @@ r"""What a model whose velocities are minimal says of itself: mass matrix, force
 The equations of motion are $M \dot\nu + h = \tau$, and with closed loops $\tau + J^T \lambda$.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import equinox as eqx
@@ -22,6 +23,7 @@ from ..mechanics.trees import Screws, centres, generalised_forces, mass_matrix, 
 from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import skew
+from .actuation import actuated_rates, checked_forces, forces_of_actuated
 from .base import AbstractFormulation
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compiled
@@ -93,9 +95,12 @@ class AbstractMinimalRates(AbstractFormulation):
         forces = forces - mechanics.momenta(bias[:, :3], bias[:, 3:])
         return self._out_rates(y, -generalised_forces(mechanics, at.poses, moving, forces))
 
-    @compiled
     def inverse_dynamics(
-        self, t: Float[Array, ""], y: Unknowns, rates_dot: ArrayInput
+        self,
+        t: Float[Array, ""],
+        y: Unknowns,
+        rates_dot: ArrayInput,
+        actuated: str | Sequence[str] | None = None,
     ) -> Float[Array, " f"]:
         r"""Generalised forces $\tau$, beyond those of the model, that cause accelerations.
 
@@ -103,11 +108,39 @@ class AbstractMinimalRates(AbstractFormulation):
         part: those of least norm, a length of the mechanism (see `docs/systems.md`) for forces.
         What in `rates_dot` the loops forbid is not seen: it has to satisfy them.
 
-        **Arguments:** `rates_dot`, $\dot\nu$, shape (f,), in the order of `rate_labels`.
-        **Returns:** shape (f,), N and N m.
-        **Errors:** `ValueError` for another shape.
+        With `actuated` the forces are those of these joints alone, all others are passive: as many
+        actuated rates as degrees of freedom have unique forces, more have those of least norm,
+        fewer are refused unless nothing is missing (to 1.5e-8 of the largest force, or of what
+        1 rad/s^2 takes; to 3e-4 in single precision).
+
+        **Arguments:** `rates_dot`, $\dot\nu$, shape (f,), in the order of `rate_labels`;
+        `actuated`, names of tree joints, or single entries of `rate_labels`.
+        **Returns:** shape (f,), N and N m; zero where nothing is actuated.
+        **Errors:** `ValueError` for another shape, an unknown or prescribed joint or one that
+        closes a loop, and for actuated joints that cannot cause these accelerations.
         """
         rates_dot = self._of_rates(rates_dot, "inverse_dynamics(rates_dot=...)")
+        if actuated is None:
+            return self._inverse_dynamics(t, y, rates_dot)
+        rows = actuated_rates(self.multibody, self.rate_labels, actuated)
+        forces, rest = self._actuated_forces(t, y, rates_dot, rows)
+        return checked_forces(forces, rest, self.rate_labels, actuated)
+
+    @compiled
+    def _actuated_forces(
+        self, t: Float[Array, ""], y: Unknowns, rates_dot: Float[Array, " f"], rows: frozenset[int]
+    ) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
+        M, at = self.mass_matrix(t, y), self.placed(t, y)
+        tau = M @ rates_dot + self.bias_forces(t, y)
+        loops = None
+        if self.multibody.closes:
+            loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
+        return forces_of_actuated(M, tau, rows, loops)
+
+    @compiled
+    def _inverse_dynamics(
+        self, t: Float[Array, ""], y: Unknowns, rates_dot: Float[Array, " f"]
+    ) -> Float[Array, " f"]:
         tau = self.mass_matrix(t, y) @ rates_dot + self.bias_forces(t, y)
         if not self.multibody.closes:
             return tau

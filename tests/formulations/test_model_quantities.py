@@ -219,6 +219,88 @@ def test_loops_take_a_part_of_the_forces(four_bar):
     np.testing.assert_allclose(matrix @ (tau * scale), 0, atol=1e-10)
 
 
+def test_actuated_joint_of_a_loop(four_bar):
+    """One motor for one freedom: it causes the accelerations, and does the same power."""
+    model, at = four_bar
+    y, wanted = model.encode(rj.problems.four_bar(thickness=0.05).state0), at["rates dot"]
+    N, all_motors = at["free motion"], at["motors"][1]
+    label = model.rate_labels[0]
+
+    def motor(scale):
+        return model.inverse_dynamics(0.0, y, wanted + scale * N, actuated=[label])
+
+    tau, tangent = jax.jvp(jax.jit(motor), (2.0,), (1.0,))
+    np.testing.assert_array_equal(tau[1:], 0)
+    np.testing.assert_allclose(N @ tau, N @ all_motors, rtol=1e-10)
+    np.testing.assert_allclose(tangent, tau / 2.0, atol=1e-10)
+    np.testing.assert_allclose(jax.jacrev(motor)(2.0), tangent, atol=1e-11)
+    moved = model.forward_dynamics(0.0, y, tau)
+    np.testing.assert_allclose(moved, wanted + 2.0 * N, atol=1e-10)
+    # More motors than freedoms: all of them are the least there is.
+    both = model.inverse_dynamics(0.0, y, wanted + 2.0 * N, actuated=model.rate_labels)
+    np.testing.assert_allclose(both, all_motors, atol=1e-10)
+    # None is needed where the mechanism moves as it does by itself.
+    none = model.inverse_dynamics(0.0, y, wanted, actuated=[])
+    np.testing.assert_array_equal(none, 0)
+    with pytest.raises(ValueError, match="cannot cause these accelerations: forces are missing"):
+        model.inverse_dynamics(0.0, y, wanted + 2.0 * N, actuated=[])
+    with pytest.raises(ValueError, match=r"the joint '.*' closes a loop.*Name it before another"):
+        closing = model.system.joints[model.system.topology.loops[0]].name
+        model.inverse_dynamics(0.0, y, wanted, actuated=closing)
+
+
+def test_actuated_joints_of_a_tree(at_random):
+    model, y = at_random
+    labels = model.rate_labels
+    missing = model.inverse_dynamics(T, y, jnp.zeros(5))
+    every = model.inverse_dynamics(T, y, jnp.zeros(5), actuated=labels)
+    np.testing.assert_allclose(every, missing, rtol=1e-14)
+    # Accelerations under one motor need that motor alone, in every lane.
+    push = jnp.zeros(5).at[0].set(0.7)
+    rates_dot = model.forward_dynamics(T, y, push)
+    found = jax.vmap(lambda a: model.inverse_dynamics(T, y, a, actuated=labels[0]))(
+        jnp.stack([rates_dot, rates_dot + 1.0])
+    )
+    np.testing.assert_allclose(found[0], push, atol=1e-10)
+    assert np.isnan(found[1]).all()
+    with pytest.raises(ValueError, match=rf"missing elsewhere.*at the rate '{labels[4]}'"):
+        wanted = rates_dot + jnp.linalg.solve(model.mass_matrix(T, y), jnp.eye(5)[4])
+        model.inverse_dynamics(T, y, wanted, actuated=labels[0])
+    with pytest.raises(ValueError, match=r"takes joints with free rates; got 'hing'. Did you mean"):
+        model.inverse_dynamics(T, y, rates_dot, actuated=["hing"])
+
+
+def test_legs_of_a_platform_carry_it_alone():
+    """Six equal legs by symmetry: each carries a sixth of the weight along its axis."""
+    angles = np.deg2rad([8.0, 112.0, 128.0, 232.0, 248.0, 352.0])
+    feet = np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
+    angles = np.deg2rad([52.0, 68.0, 172.0, 188.0, 292.0, 308.0])
+    balls = np.stack([0.6 * np.cos(angles), 0.6 * np.sin(angles), 0 * angles + 1.2], axis=1)
+    bodies, joints = [rj.Body("top", 20.0, (1.0, 1.0, 2.0), (0.0, 0.0, 1.2))], []
+    for k, (p, q) in enumerate(zip(feet, balls, strict=True)):
+        along = (q - p) / np.linalg.norm(q - p)
+        first = np.cross(along, (0.0, 0.0, 1.0))
+        for name, part in (("low", 0.3), ("up", 0.7)):
+            bodies.append(rj.Body(f"{name}{k}", 1e-9, (1e-10,) * 3, p + part * (q - p)))
+        second = np.cross(along, first)
+        joints += [
+            rj.Universal("ground", f"low{k}", p, first, second),
+            rj.Prismatic(f"low{k}", f"up{k}", along, name=f"leg{k}"),
+            rj.Spherical(f"up{k}", "top", q),
+        ]
+    system = rj.System(bodies, joints, rj.Gravity((0.0, 0.0, -9.81)))
+    model = rj.NullSpace(system)
+    y, still = model.encode(system.reference_state()), jnp.zeros(model.num_rates)
+    legs = [f"leg{k}" for k in range(6)]
+    tau = dict(zip(model.rate_labels, model.inverse_dynamics(0, y, still, legs), strict=True))
+    along = (balls[0] - feet[0]) / np.linalg.norm(balls[0] - feet[0])
+    for label, force in tau.items():
+        wanted = 20.0 * 9.81 / 6.0 / along[2] if label in legs else 0.0
+        np.testing.assert_allclose(force, wanted, rtol=1e-8)
+    with pytest.raises(ValueError, match=r"'leg4'\], cannot cause these accelerations"):
+        model.inverse_dynamics(0, y, still, legs[:5])
+
+
 def test_an_impulse_changes_velocities_as_all_joints_allow(four_bar):
     """The same by the constraints of all joints on the twists of all bodies."""
     model, at = four_bar
