@@ -74,15 +74,16 @@ def check_all(value: ArrayInput, rules: Sequence[Rule]) -> Any:
     **Returns:** `value`, unchanged.
     **Errors:** `ValueError`.
     """
-    if is_traced(value):
-        violated = jnp.stack([jnp.logical_not(valid(value)).any() for valid, _ in rules])
+    known = value if is_traced(value) else np.asarray(value)
+    found = [valid(known) for valid, _ in rules]
+    if is_traced((value, found)):  # a rule may compare a known value with a traced one
+        violated = jnp.stack([jnp.logical_not(one).any() for one in found])
         messages = [message for _, message in rules]
         if _NOTED.get() is not None:
             return raise_or_note(value, violated, messages)
         return jnp.where(_raised_if_alone(violated, messages), jnp.nan, jnp.asarray(value))
-    known = np.asarray(value)
-    for valid, message in rules:
-        if not np.all(valid(known)):
+    for holds, (_, message) in zip(found, rules, strict=True):
+        if not np.all(holds):
             got = np.array2string(known, separator=", ", formatter={"float_kind": _number})
             raise ValueError(f"{message} Got {got.replace(chr(10), '')}.")
     return value

@@ -110,8 +110,7 @@ def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) 
     **Errors:** `TypeError` for another model; `ValueError` if none is found from there.
     """
     _check(model, state)
-    still = jnp.zeros_like(state.velocity)
-    y = _start(model, State(state.position, state.orientation, still, still), t)
+    y = _start(model, state.at_rest(), t)
     at, largest = _rest(model, t, y), 1e-300
     for _ in range(_STEPS):
         largest = max(largest, at.size, np.abs(at.stiffness).max(initial=0.0))

@@ -1,5 +1,7 @@
 """The physical, parametrization-free state of a system of rigid bodies."""
 
+import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -8,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .checks import ArrayInput, as_leaf, float_array
+from .checks import ArrayInput, as_leaf, finite, float_array, is_traced
 
 
 def _rows(name: str, value: Any, width: int) -> Any:
@@ -29,7 +31,7 @@ def _rows(name: str, value: Any, width: int) -> Any:
 
 
 class State(eqx.Module):
-    """Poses and twists of all bodies, whatever the parametrization.
+    r"""Poses and twists of all bodies, whatever the parametrization.
 
     **Arguments:**
 
@@ -38,10 +40,20 @@ class State(eqx.Module):
     - `velocity`: velocities of the centres of mass, shape (L, 3), space components, m/s.
     - `angular_velocity`: shape (L, 3), **body** components, rad/s.
 
+    - `angles`: unwrapped angles of joints by their names, rad. Poses determine the angle of a
+      hinge up to whole revolutions; of these values the one nearest to `angles[name]` is the
+      angle, and without an entry the principal value in $(-\pi, \pi]$. Torsion springs, motors,
+      couplings and joint sensors depend on it.
+
     What is left out is zero (position, velocity, angular velocity) or the identity
     (orientation). One body may be given without its leading axis. A `FixedPointBody` has
     orientation (1, 4) and angular velocity (1, 3); its position and velocity are zero.
 
+    States that rigidjax computes for a system hold the angles of all joints that
+    `System.angle_names` lists, so that `jax.tree.map` combines them.
+
+    **Attributes:** the first four arguments; `joint_angles`, shape (A,), rad, in the order of
+    `angle_names`, `None` without any.
     **Raises:** `ValueError` for a wrong shape or different numbers of bodies.
     """
 
@@ -49,6 +61,8 @@ class State(eqx.Module):
     orientation: Float[Array, "L 4"]
     velocity: Float[Array, "L 3"]
     angular_velocity: Float[Array, "L 3"]
+    joint_angles: Float[Array, " A"] | None
+    angle_names: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -56,6 +70,7 @@ class State(eqx.Module):
         orientation: ArrayInput | None = None,
         velocity: ArrayInput | None = None,
         angular_velocity: ArrayInput | None = None,
+        angles: Mapping[str, ArrayInput] | None = None,
     ):
         given = {
             name: _rows(name, value, width)
@@ -80,12 +95,42 @@ class State(eqx.Module):
         self.orientation = as_leaf(given.get("orientation", identity.repeat(num_bodies, 0)))
         self.velocity = as_leaf(given.get("velocity", zeros))
         self.angular_velocity = as_leaf(given.get("angular_velocity", zeros))
+        self.angle_names, self.joint_angles = _joint_angles(angles or {}, dtype)
+
+    @property
+    def angles(self) -> dict[str, Float[Array, ""]]:
+        """Unwrapped angles of joints by their names, rad."""
+        if self.joint_angles is None:
+            return {}
+        return {name: self.joint_angles[..., k] for k, name in enumerate(self.angle_names)}
+
+    def with_angles(
+        self, names: tuple[str, ...], joint_angles: Float[Array, " A"] | None
+    ) -> "State":
+        """The same state with other unwrapped angles of joints.
+
+        **Arguments:** `names` of joints; `joint_angles`, shape (A,), rad, in the order of `names`.
+        """
+        return self._replaced(angle_names=names, joint_angles=joint_angles if names else None)
+
+    def at_rest(self) -> "State":
+        """The same poses and joint angles with all velocities zero."""
+        zero = jnp.zeros_like(self.velocity)
+        return self._replaced(velocity=zero, angular_velocity=jnp.zeros_like(self.angular_velocity))
 
     def normalized(self) -> "State":
         """The same state with quaternions of unit length."""
         p = self.orientation
         p = p / jnp.sqrt(jnp.sum(p * p, axis=-1, keepdims=True))
-        return State(self.position, p, self.velocity, self.angular_velocity)
+        return self._replaced(orientation=p)
+
+    def _replaced(self, **fields: Any) -> "State":
+        """The same state with other values of these fields, unchecked: leaves may be batched."""
+        new = object.__new__(State)
+        for field in dataclasses.fields(self):
+            value = fields.get(field.name, getattr(self, field.name))
+            object.__setattr__(new, field.name, value)
+        return new
 
     @property
     def num_bodies(self) -> int:
@@ -99,3 +144,24 @@ class State(eqx.Module):
                 f"The system has {num_bodies} bodies, the state has {self.num_bodies}. Give "
                 "`State` one row for each body."
             )
+
+
+def _joint_angles(
+    angles: Mapping[str, ArrayInput], dtype: jnp.dtype
+) -> tuple[tuple[str, ...], Array | None]:
+    """Names of joints and their checked angles in one array, `None` without any."""
+    if not isinstance(angles, Mapping):
+        raise TypeError(
+            "`State(angles=...)` takes a mapping from names of joints to angles in rad; got "
+            f"{type(angles).__name__}."
+        )
+    if not angles:
+        return (), None
+    values = [
+        finite(
+            float_array(value, f"State(angles={{{name!r}: ...}})", ()), f"State(angles={name!r})"
+        )
+        for name, value in angles.items()
+    ]
+    stack = jnp.stack if is_traced(values) else np.stack
+    return tuple(angles), as_leaf(stack(values).astype(dtype))

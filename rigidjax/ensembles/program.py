@@ -115,7 +115,7 @@ def _trajectory(x: Any) -> Any:
     if x.ts is None or x.ys is None:
         raise ValueError("An ensemble keeps what a `Solution` saved: give `simulate` times.")
     states = x.states
-    return {
+    quantities = {
         "t": x.ts,
         "position": states.position,
         "orientation": states.orientation,
@@ -123,6 +123,9 @@ def _trajectory(x: Any) -> Any:
         "angular_velocity": states.angular_velocity,
         "energy": x.energy,
     }
+    if states.joint_angles is not None:
+        quantities["joint_angles"] = states.joint_angles
+    return quantities
 
 
 def _status(runs: list[Noted], outputs: list[Any]) -> Status:

@@ -117,6 +117,7 @@ _STATES = {
     "orientation": (("time", "body", "quaternion"), "1"),
     "velocity": (("time", "body", "space"), "m s-1"),
     "angular_velocity": (("time", "body", "axis"), "rad s-1"),
+    "joint_angles": (("time", "joint"), "rad"),
     "energy": (("time",), "J"),
 }
 

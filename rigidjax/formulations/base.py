@@ -6,6 +6,7 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..annotations import Args
@@ -27,6 +28,7 @@ from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_referen
 from .compiled import compiled
 from .coordinates import AbstractCoordinates
 from .joint_checks import check_joints
+from .unknown_checks import check_form, check_rotations
 
 
 class AbstractFormulation(AbstractCoordinates):
@@ -110,9 +112,9 @@ class AbstractFormulation(AbstractCoordinates):
         values, reference = split_chart(y)
         p = jax.vmap(self.rotation.to_quaternion)(self.layout.rotations(values))
         p = p if reference is None else jax.vmap(multiply)(reference, p)
-        of = self.kinematics(t, y)
-        of = of.positions, p, of.velocities, of.angular_velocities
-        return State(*map(jnp.asarray, of))
+        poses, places, twists = self.motion(t, y)
+        state = State(poses.positions[:-1], p, twists.linear, twists.angular)
+        return self.mechanics.with_angles_at(state, places)
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
@@ -123,13 +125,34 @@ class AbstractFormulation(AbstractCoordinates):
             state = self.system.with_all_mass(state)
         return check_joints(self, state, t)
 
+    def check_unknowns(self, y: Unknowns, t: ArrayInput = 0.0) -> Unknowns:
+        """The unknowns from which a run goes on at `t`, s, checked; in charts if the model moves
+        its charts.
+
+        **Errors:** `TypeError` for what is no array of unknowns, or has another precision than the
+        model; `ValueError` for another shape, NaN, and unknowns that violate constraints of the
+        rotation or of joints.
+        """
+        y = check_form(self, y)
+        state = self.decode(jnp.asarray(t, split_chart(y)[0].dtype), y)
+        y = check_rotations(self, y)
+        if not has_joints(self.system):
+            return y
+        if eliminates(self.system):
+            y = self.system.with_all_mass(y)
+        return check_joints(self, state, t, y)
+
     def _check_rows(self, state: State) -> State:
         if not isinstance(state, State):
-            raise TypeError(f"A formulation encodes a `State`; got {type(state).__name__}.")
+            hint = ""
+            if isinstance(state, Charted | jax.Array | np.ndarray):
+                hint = " `simulate` takes unknowns of the model as `y0=`."
+            raise TypeError(f"A formulation encodes a `State`; got {type(state).__name__}.{hint}")
         layout = self.layout
         state.check_rows(layout.num_bodies)
         parts = ("the model", self), ("the `State`", state)
         check_one_precision("A model with its start", parts)
+        self.multibody.check_angle_names(state)
         rules = {
             "position": [],
             "orientation": [

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from functools import singledispatch
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -25,6 +25,10 @@ class Charted(eqx.Module):
 
     values: Float[Array, " N"]
     reference: Float[Array, "L 4"]
+
+    def __getitem__(self, index: Any) -> "Charted":
+        """Entries along the leading axes, as of an array: `sol.ys[-1]` is the last one."""
+        return Charted(self.values[index], self.reference[index])
 
 
 Unknowns: TypeAlias = Float[Array, " N"] | Charted

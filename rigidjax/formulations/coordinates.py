@@ -163,8 +163,9 @@ class AbstractCoordinates(eqx.Module):
         """`pack` of a model that is ready."""
         mechanics, p = self.mechanics, state.orientation
         a = self.coordinates_of(p, reference)
-        poses = mechanics.poses(state.position, jax.vmap(euler_map)(p), jnp.zeros(0))
-        places, angles = mechanics.place(poses), mechanics.angles(poses, self.followed)
+        poses = mechanics.poses_of(state, self.followed)
+        places = mechanics.place(poses)
+        angles = mechanics.angles_at(places, self.followed)
         twists = Twists(state.velocity, state.angular_velocity)
         velocities = self.velocities_of(t, poses, places, a, twists)
         return self.layout.join_all(state.position, a, velocities, angles)

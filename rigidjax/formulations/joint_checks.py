@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import eval_context
 from jaxtyping import Array, Float
 
+from ..annotations import T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, raise_or_note
 from ..linalg import one_by_one
@@ -20,7 +21,6 @@ from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.trees import null_space, owners, rate_lengths
 from ..mechanics.twists import Twists
 from ..native.backend import by_kernel
-from ..rotations.euler_map import euler_map
 from ..state import State
 
 if TYPE_CHECKING:
@@ -38,8 +38,12 @@ _REST = 1e-12
 _MASSLESS, _MOVES = 1e-14, 1e-8
 
 
-def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput) -> State:
-    """The state; errors where it violates a joint, or a body lacks mass that it needs."""
+def check_joints(
+    model: "AbstractCoordinates", state: State, t: ArrayInput, start: T | None = None
+) -> State | T:
+    """Return `start`, or the state if it is left out; errors where the state violates a joint, or a
+    body lacks mass that it needs."""
+    start = state if start is None else start
     names, massive = model.multibody.closing_names, _all_have_mass(model.multibody.bodies)
     if is_traced((model, state, t)):
         position, velocity, cosines, massless = _faults(model, state, t, massive)
@@ -49,7 +53,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput) -> S
         messages += [_turned_message(name) for name in names]
         messages += [_velocity_message(name) for name in names]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
-        return raise_or_note(state, flags, messages)
+        return raise_or_note(start, flags, messages)
     with eval_context():  # also where a function under trace closes over them
         # Compiled once: a time given as a number would be a constant.
         t = np.asarray(t, state.position.dtype)
@@ -67,7 +71,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput) -> S
     if massless[0] >= 0:
         body = model.multibody.bodies[int(massless[0])].name
         raise ValueError(_MASSLESS_MESSAGE.format(body=f"The body {body!r}"))
-    return state
+    return start
 
 
 def _position_message(joint: str) -> str:
@@ -111,8 +115,7 @@ def _faults_of(model, state, t, massive):
     mechanics = model.mechanics
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
-    rotations = jax.vmap(euler_map)(state.orientation)
-    poses = mechanics.poses(state.position, rotations, jnp.zeros(0))
+    poses = mechanics.poses_of(state)
     places = mechanics.place(poses)
     twists = Twists(state.velocity, state.angular_velocity)
     both = violations(mechanics, t, poses, places, twists)

@@ -17,7 +17,6 @@ from ..mechanics.numbers import Numbers
 from ..mechanics.trees import free_bodies, in_order, tree_joints
 from ..mechanics.twists import Twists
 from ..rotations.base import AbstractRotation, Rates
-from ..rotations.euler_map import euler_map
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
 from .charts import Unknowns, join_chart, split_chart
@@ -124,7 +123,7 @@ class Relative(AbstractNullSpace):
         return self.mechanics.angles(poses, self.followed)
 
     def quaternions(self, state: State) -> Float[Array, "k 4"]:
-        return self._quaternions(state, self.mechanics.place(self._poses_of(state)))
+        return self._quaternions(state, self.mechanics.place(self.mechanics.poses_of(state)))
 
     def _quaternions(self, state: State, places) -> Float[Array, "k 4"]:
         parts, where = [], []
@@ -151,23 +150,21 @@ class Relative(AbstractNullSpace):
             where.append(np.add.outer(first[free], np.arange(3)).ravel())
         return in_order(parts, where, parts[0])
 
-    def _poses_of(self, state: State) -> Poses:
-        R = jax.vmap(euler_map)(state.orientation)
-        return self.mechanics.poses(state.position, R, jnp.zeros(0))
-
     def packed(self, t, state: State, reference) -> Float[Array, " N"]:
-        poses = self._poses_of(state)
+        poses = self.mechanics.poses_of(state)
         places = self.mechanics.place(poses)
         a = self.coordinates_of(self._quaternions(state, places), reference)
         twists = Twists(state.velocity, state.angular_velocity)
         nu = self.velocities_of(t, poses, places, a, twists)
-        return self.layout.join(self._plain(state, places), a, nu, self._angles(poses))
+        angles = self.mechanics.angles_at(places, self.followed)
+        return self.layout.join(self._plain(state, places), a, nu, angles)
 
     @compiled
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
-        poses, _, twists = self.motion(t, y)
+        poses, places, twists = self.motion(t, y)
         p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
-        return State(poses.positions[:-1], p, twists.linear, twists.angular)
+        state = State(poses.positions[:-1], p, twists.linear, twists.angular)
+        return self.mechanics.with_angles_at(state, places)
 
     def _rotation_rates(self, y: Unknowns, nu) -> Float[Array, "k n"]:
         """Rates of the rotation coordinates."""

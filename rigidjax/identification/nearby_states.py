@@ -113,7 +113,7 @@ def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
 @eqx.filter_jit
 def _loop_rows(system, state):
     mechanics = SystemMechanics(system)
-    poses = _poses(mechanics, state.position, state.orientation)
+    poses = mechanics.poses_of(state.normalized())
     places = mechanics.place(poses)
     t = jnp.zeros((), state.position.dtype)
     return loop_gradient(mechanics, t, poses, places)
@@ -169,39 +169,48 @@ def displaced(
 def _displaced_with_joints(system: System, state, t, directions, positions, rates):
     mechanics = SystemMechanics(system)
     t = jnp.asarray(t, state.position.dtype)
-    poses = _poses(mechanics, state.position, state.orientation)
+    places = mechanics.place(mechanics.poses_of(state))
     twists = Twists(state.velocity, state.angular_velocity)
-    nu = tree_rates(mechanics, t, mechanics.place(poses), twists)
-    x, p = _moved(mechanics, t, directions, positions, state.position, state.orientation)
-    x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, at: _closed(mechanics, t, *at), (x, p))
-    poses = _poses(mechanics, x, p)
+    nu = tree_rates(mechanics, t, places, twists)
+    angles = mechanics.angles_at(places, system.angle_joints)
+    at = state.position, state.orientation, angles
+    x, p, angles = _moved(mechanics, t, directions, positions, at)
+
+    def closed(_, at):
+        return _closed(mechanics, t, *at, angles)
+
+    x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, closed, (x, p))
+    poses = _poses(mechanics, x, p, angles)
     places = mechanics.place(poses)
     twists = tree_twists(mechanics, t, poses, places, nu)
     residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
     loops = loop_gradient(mechanics, t, poses, places)
     nu = nu + directions.completed(loops, rates, residual)
     twists = tree_twists(mechanics, t, poses, places, nu)
-    moved = State(x, p, twists.linear, twists.angular)
+    moved = mechanics.with_angles_at(State(x, p, twists.linear, twists.angular), places)
+    state = mechanics.with_angles_at(state, mechanics.place(mechanics.poses_of(state)))
     okay = jnp.max(jnp.stack(violations(mechanics, t, poses, places, twists))) < _OPEN
     # A trial that cannot be closed starts where nothing raises; it counts as failed.
     return jax.tree.map(lambda new, old: jnp.where(okay, new, old), moved, state), okay
 
 
-def _moved(mechanics, t, directions, positions, x, p):
-    """Poses after a displacement, by Runge-Kutta steps of order 4."""
+def _moved(mechanics, t, directions, positions, at):
+    """Poses and joint angles after a displacement, by Runge-Kutta steps of order 4."""
 
-    def velocity(x, p):
-        poses = _poses(mechanics, x, p)
+    def velocity(x, p, angles):
+        poses = _poses(mechanics, x, p, angles)
         places = mechanics.place(poses)
         loops = loop_gradient(mechanics, t, poses, places)
         nu = directions.completed(loops, positions, jnp.zeros_like(loops.units))
         w = spread(mechanics, poses, loops.moving, nu)
         turn = jnp.pad(0.5 * w[:, 3:], ((0, 0), (1, 0)))
-        return w[:, :3], jax.vmap(multiply)(p, turn)
+        joints = mechanics.system.angle_joints
+        rates = mechanics.angle_rates(places, Twists(w[:, :3], w[:, 3:]), joints)
+        return w[:, :3], jax.vmap(multiply)(p, turn), rates
 
-    h = 1.0 / _STEPS
-    parts = jnp.array([0.0, 0.5, 0.5, 1.0], x.dtype)
-    weights = jnp.array([1 / 6, 1 / 3, 1 / 3, 1 / 6], x.dtype)
+    h, dtype = 1.0 / _STEPS, at[0].dtype
+    parts = jnp.array([0.0, 0.5, 0.5, 1.0], dtype)
+    weights = jnp.array([1 / 6, 1 / 3, 1 / 3, 1 / 6], dtype)
 
     def step(_, at):
         # The stages are a loop too: compiled once, not four times.
@@ -212,15 +221,15 @@ def _moved(mechanics, t, directions, positions, x, p):
             return (jax.tree.map(lambda a, s: a + h * weight * s, total, slope), slope), None
 
         none = jax.tree.map(jnp.zeros_like, at)
-        ((x, p), _), _ = jax.lax.scan(stage, (at, none), (parts, weights))
-        return x, _unit(p)
+        ((x, p, angles), _), _ = jax.lax.scan(stage, (at, none), (parts, weights))
+        return x, _unit(p), angles
 
-    return jax.lax.fori_loop(0, _STEPS, step, (x, p))
+    return jax.lax.fori_loop(0, _STEPS, step, at)
 
 
-def _closed(mechanics, t, x, p):
+def _closed(mechanics, t, x, p, angles):
     """One Newton step towards poses that the joints allow."""
-    poses = _poses(mechanics, x, p)
+    poses = _poses(mechanics, x, p, angles)
     change = pose_correction(mechanics, t, poses, mechanics.place(poses))
     turned = jax.vmap(multiply)(p, jax.vmap(exp_quaternion)(change[:, 3:]))
     return x + change[:, :3], _unit(turned)
@@ -230,5 +239,7 @@ def _unit(p):
     return p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
 
 
-def _poses(mechanics, x, p) -> Poses:
-    return mechanics.poses(x, jax.vmap(euler_map)(_unit(p)), jnp.zeros(0))
+def _poses(mechanics, x, p, angles) -> Poses:
+    """Poses with the revolutions that bring the angles of joints next to `angles`."""
+    R = jax.vmap(euler_map)(_unit(p))
+    return mechanics.poses(x, R, angles, mechanics.system.angle_joints)

@@ -14,6 +14,7 @@ from ..formulations.charts import split_chart
 from ..results import RESULTS
 from ..rotations.so3 import multiply
 from ..simulate.solution import Solution
+from ..state import State
 from .mechanism import describe_mechanism
 from .names import body_names, unknown_names
 
@@ -31,8 +32,9 @@ def to_dataset(
 ) -> "xarray.Dataset":
     """The trajectory with named dimensions, units and frames.
 
-    Dimensions are `time`, `body`, `frame` (of a system with frames) and the components: `space` (x,
-    y, z), `axis` (1, 2, 3, of the body), `quaternion` (p0 to p3), `unknown`. A solution made under
+    Dimensions are `time`, `body`, `joint` (those with unwrapped angles), `frame` (of a system with
+    frames) and the components: `space` (x, y, z), `axis` (1, 2, 3, of the body), `quaternion` (p0
+    to p3), `unknown`. A solution made under
     `jax.vmap` has `sample` in front, and its `result`s as a variable; its trajectories must have
     the same times. Times that no trajectory reached are left out; where one of several did not come
     is NaN.
@@ -95,6 +97,31 @@ def to_dataset(
     )
 
 
+def states_of(dataset: "xarray.Dataset") -> State:
+    """States of a trajectory that `to_dataset` made or `load` read.
+
+    **Returns:** a `State` whose leaves have the leading axes of the dataset, such as `time`; of
+    `dataset.isel(time=-1)` the last state, from which a run can go on.
+    **Raises:** `ValueError` for a dataset without poses and velocities.
+    """
+    names = ("position", "orientation", "velocity", "angular_velocity")
+    missing = [name for name in names if name not in dataset]
+    if missing:
+        raise ValueError(
+            f"This dataset has no {', '.join(missing)}: it is not a trajectory that `rj.io.save` "
+            "wrote."
+        )
+    leading = dataset["position"].ndim - 2
+    make = State
+    for _ in range(leading):
+        make = jax.vmap(make)
+    states = make(*(jnp.asarray(dataset[name].values) for name in names))
+    if "joint_angles" not in dataset:
+        return states
+    joints = tuple(str(name) for name in np.atleast_1d(dataset["joint"].values))
+    return states.with_angles(joints, jnp.asarray(dataset["joint_angles"].values))
+
+
 def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict[str, str]]]:
     """What changes with time: values, their dimensions behind time, and attributes."""
     states = solution.states
@@ -149,6 +176,9 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
             "rotational velocities w, rates and angles of joints, multipliers",
         ),
     }
+    if states.joint_angles is not None:
+        text = "unwrapped angle of the joint"
+        histories["joint_angles"] = entry(states.joint_angles, ("joint",), "rad", text)
     if _frame_names(solution.model):
         positions, orientations = solution._along(_frames)
         text = "origin of frames on bodies"
@@ -184,9 +214,10 @@ def _results(result: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def _axes(model: AbstractFormulation) -> dict[str, Any]:
     """Coordinates of the dimensions besides time."""
-    frames = _frame_names(model)
+    frames, joints = _frame_names(model), model.multibody.angle_names
     return {
         "body": ("body", np.array(body_names(model))),
+        **({"joint": ("joint", np.array(joints))} if joints else {}),
         **({"frame": ("frame", np.array(frames))} if frames else {}),
         "space": ("space", np.array(["x", "y", "z"])),
         "axis": ("axis", np.array([1, 2, 3])),

@@ -50,9 +50,11 @@ def state_of_joints(mechanics: SystemMechanics, q, nu) -> State:
     """As `joint_states`, of one state, unchecked."""
     t = jnp.zeros((), q.dtype)
     poses = tree_poses(mechanics, t, q, jnp.zeros((0, 3, 3), q.dtype))
-    twists = tree_twists(mechanics, t, poses, mechanics.place(poses), nu)
+    places = mechanics.place(poses)
+    twists = tree_twists(mechanics, t, poses, places, nu)
     p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
-    return State(poses.positions[:-1], p, twists.linear, twists.angular)
+    state = State(poses.positions[:-1], p, twists.linear, twists.angular)
+    return mechanics.with_angles_at(state, places)
 
 
 def rate_labels(system: System) -> tuple[str, ...]:

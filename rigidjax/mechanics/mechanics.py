@@ -19,6 +19,7 @@ from ..quotient import quotient
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_space
 from ..rotations.so3 import skew
+from ..state import State
 from .attachment import JointGroup, Placement, Placements, Poses
 from .force_groups import ForceGroup
 from .lengths import characteristic_lengths
@@ -116,16 +117,42 @@ class SystemMechanics(eqx.Module):
 
     # Poses.
 
-    def poses(self, positions, rotations, angles) -> Poses:
-        """Poses with the ground, and the turns that bring the joints' angles next to `angles`."""
+    def poses(self, positions, rotations, angles, joints: Sequence[int] | None = None) -> Poses:
+        """Poses with the ground, and the revolutions that bring the angles of `joints` next to
+        `angles`; `joints` are those that are `tracked` if left out."""
         x = jnp.concatenate([positions, jnp.zeros((1, 3), positions.dtype)])
         R = jnp.concatenate([rotations, np.eye(3, dtype=rotations.dtype)[None]])
         turns = jnp.zeros(len(self.system.joints), positions.dtype)
-        return Poses(x, R, turns) if angles.size == 0 else self._turned(Poses(x, R, turns), angles)
+        if angles.size == 0:
+            return Poses(x, R, turns)
+        return self._turned(Poses(x, R, turns), angles, self.tracked if joints is None else joints)
 
-    def _turned(self, poses, angles):
-        tracked = np.array(self.tracked)
-        found = self.angles(poses, self.tracked)
+    def poses_of(self, state: State, joints: Sequence[int] | None = None) -> Poses:
+        """Poses of a state with unit quaternions, with the revolutions of its joint angles.
+
+        **Arguments:** `joints`, those whose revolutions are wanted; all that the state knows if
+        left out.
+        """
+        rows = {j: self.system.joints[j].name for j in self.system.angle_joints}
+        known = [
+            (j, state.angle_names.index(name))
+            for j, name in rows.items()
+            if name in state.angle_names and (joints is None or j in joints)
+        ]
+        R = jax.vmap(euler_map)(state.orientation)
+        angles = jnp.zeros(0)
+        if known:
+            angles = take(state.joint_angles, [row for _, row in known])
+        return self.poses(state.position, R, angles, [j for j, _ in known])
+
+    def with_angles_at(self, state: State, places: Placements) -> State:
+        """The state with the unwrapped angles that the joints have in these placements."""
+        joints = self.system.angle_joints
+        return state.with_angles(self.system.angle_names, self.angles_at(places, joints))
+
+    def _turned(self, poses, angles, joints):
+        tracked = np.array(joints)
+        found = self.angles(poses, joints)
         turns = jax.lax.stop_gradient(angles - found)
         turns = 2 * jnp.pi * jnp.round(turns / (2 * jnp.pi))
         return Poses(
@@ -136,9 +163,13 @@ class SystemMechanics(eqx.Module):
 
     def angles(self, poses: Poses, followed: Sequence[int]) -> Float[Array, " k"]:
         """Angles of these joints, rad."""
+        return self.angles_at(self.place(poses), followed)
+
+    def angles_at(self, places: Placements, followed: Sequence[int]) -> Float[Array, " k"]:
+        """Angles of these joints, rad, where they are placed."""
         if not followed:
-            return jnp.zeros(0, poses.positions.dtype)
-        found, joints = self.coordinates(self.place(poses)), self.system.joints
+            return jnp.zeros(0, places.poses.positions.dtype)
+        found, joints = self.coordinates(places), self.system.joints
         return jnp.stack([found[j][joints[j].num_translations] for j in followed])
 
     def angle_rates(

@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import T
 from ..bodies.body import Body
 from ..bodies.euler_equations import symmetric_components
 from ..bodies.frame import Frame
 from ..checks import (
+    as_leaf,
     check,
     check_one_precision,
     checked_with_derivatives,
@@ -284,11 +286,29 @@ class System(eqx.Module):
         coupled = {name for one in self.constraints for name in one.followed_joints()}
         followed = {name for force in self.forces for name in force.joint_names()}
         wanted = self._joint_rows({*followed, *coupled, *self.tracked})
+        return tuple(j for j in self.angle_joints if j in wanted)
+
+    @property
+    def angle_joints(self) -> tuple[int, ...]:
+        """Joints with an angle that is free, in the order of `angle_names`."""
         return tuple(
-            j
-            for j, joint in enumerate(self.joints)
-            if j in wanted and joint.has_angle and joint.num_rates
+            j for j, joint in enumerate(self.joints) if joint.has_angle and joint.num_rates
         )
+
+    @property
+    def angle_names(self) -> tuple[str, ...]:
+        """Names of the joints whose unwrapped angles a `State` of the system holds."""
+        return tuple(self.joints[j].name for j in self.angle_joints)
+
+    def check_angle_names(self, state: State) -> None:
+        """Raise `ValueError` for angles in a state of joints that have none."""
+        for name in state.angle_names:
+            joint = self.joints[self.joint_index(name)]
+            if not joint.has_angle:
+                raise ValueError(
+                    f"`State(angles=...)` holds unwrapped angles of joints; the "
+                    f"{type(joint).__name__} {name!r} has none."
+                )
 
     def located(self, name: str) -> tuple[int, Frame | None]:
         """Row of the body called `name`, or that of the frame called so, and the frame.
@@ -341,16 +361,20 @@ class System(eqx.Module):
         )
 
     def reference_state(self) -> State:
-        """Poses and twists given to the bodies when they were built."""
-        return State(
-            stacked([body.position for body in self.bodies]),
+        """Poses and twists given to the bodies when they were built; joint angles are zero."""
+        position = stacked([body.position for body in self.bodies])
+        state = State(
+            position,
             stacked([body.orientation for body in self.bodies]),
             stacked([body.velocity for body in self.bodies]),
             stacked([body.angular_velocity for body in self.bodies]),
         )
+        zeros = np.zeros(len(self.angle_joints), position.dtype)
+        return state.with_angles(self.angle_names, as_leaf(zeros))
 
-    def with_all_mass(self, state: State) -> State:
-        """The state; an error if a body has lost the inertia that it had when this was made.
+    def with_all_mass(self, state: T) -> T:
+        """Return the state, or unknowns; an error if a body has lost the inertia that it had when
+        this was made.
 
         Whether all have it decides how accelerations are found, by elimination along the trees or
         by a mass matrix, and so it cannot depend on values that are changed later.

@@ -14,7 +14,6 @@ from ..mechanics.gaps import by_joint, closing, gaps
 from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.twists import Twists
 from ..native.backend import by_kernel
-from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
 from .least_change import LeastChange
@@ -43,6 +42,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     state.check_rows(system.num_bodies)
     parts = ("the system", system), ("the state", state)
     check_one_precision("`consistent_state(system, state)`", parts)
+    system.check_angle_names(state)
     state = state.normalized()
     if not system.closing_names:
         return state
@@ -79,26 +79,24 @@ def _consistent(system, state, t):
 def _found(system, state, t):
     mechanics = SystemMechanics(system)
 
-    def poses(x, p):
-        return mechanics.poses(x, jax.vmap(euler_map)(p), jnp.zeros(0))
-
     def moved(change):
         change = change.reshape(mechanics.num_bodies, 6)
         turned = jax.vmap(multiply)(state.orientation, jax.vmap(exp_quaternion)(change[:, 3:]))
-        return state.position + mechanics.lengths[:, None] * change[:, :3], turned
+        shifted = state.position + mechanics.lengths[:, None] * change[:, :3]
+        return eqx.tree_at(lambda s: (s.position, s.orientation), state, (shifted, turned))
 
     def equations(change):
-        return closing(mechanics.holonomic, t, mechanics.place(poses(*moved(change))))
+        return closing(mechanics.holonomic, t, mechanics.place(mechanics.poses_of(moved(change))))
 
-    x, p = state.position, state.orientation
+    found = state
     if mechanics.holonomic.num_joint_constraints:
-        x, p = moved(LeastChange(equations, mass_metric(mechanics)).solve())
-    p = p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
-    here = poses(x, p)
+        found = moved(LeastChange(equations, mass_metric(mechanics)).solve()).normalized()
+    here = mechanics.poses_of(found)
     places = mechanics.place(here)
     given = Twists(state.velocity, state.angular_velocity)
     twists = project_twists(mechanics, t, here, places, given)
-    found = State(x, p, twists.linear, twists.angular)
+    found = State(found.position, found.orientation, twists.linear, twists.angular)
+    found = mechanics.with_angles_at(found, places)
     violations = gaps(mechanics, t, places), _contradictions(mechanics, t, places, given, twists)
     return found, *jax.lax.stop_gradient(violations)
 

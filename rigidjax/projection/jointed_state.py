@@ -11,7 +11,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..checks import check_all, is_finite, is_traced
 from ..formulations import Relative
-from ..joints.base import replaced
+from ..joints import Coupling
+from ..joints.base import replaced, wrapped
 from ..mechanics import System
 from ..rotations import RotationVector
 from ..state import State
@@ -64,9 +65,7 @@ def jointed_state(
 @eqx.filter_jit
 def _reference(model: Relative, state: State):
     """Coordinates and rates of the joints in the reference configuration, at rest."""
-    still = jnp.zeros_like(state.velocity)
-    y = model.pack(State(state.position, state.orientation, still, still))
-    return jnp.split(y, [model.layout.num_positions])
+    return jnp.split(model.pack(state.at_rest()), [model.layout.num_positions])
 
 
 @eqx.filter_jit
@@ -117,7 +116,7 @@ def _driven(system: System, given: Mapping[str, tuple]) -> State:
     state = system.reference_state()
     for part in np.arange(1, steps + 1) / steps:
         state = consistent_state(_held(system, given, part), state)
-    return state
+    return _with_all_angles(system, given, state)
 
 
 def _driven_in_a_loop(system, given) -> State:
@@ -129,8 +128,28 @@ def _driven_in_a_loop(system, given) -> State:
         return consistent_state(_held(fixed, coordinates, part), state), None
 
     parts = jnp.arange(1, _STEPS) / _STEPS
-    state, _ = jax.lax.scan(closer, fixed.reference_state(), parts)
-    return consistent_state(_held(system, given, 1.0), state)
+    start = _held(fixed, coordinates, 0.0).reference_state()
+    state, _ = jax.lax.scan(closer, start, parts)
+    return _with_all_angles(system, given, consistent_state(_held(system, given, 1.0), state))
+
+
+def _with_all_angles(system: System, given: Mapping[str, tuple], state: State) -> State:
+    """The state with the angles of held joints too, and with those of gears as they mesh.
+
+    The angles of joints that were not held are unwrapped from step to step, in which a gear of a
+    large ratio may make more than half a revolution.
+    """
+    angles = state.angles | {name: q[0] for name, (q, _) in given.items()}
+    couplings = [one for one in system.constraints if isinstance(one, Coupling)]
+    for coupling in [*couplings] * len(couplings):
+        name = coupling.joint
+        if name in system.angle_names and name not in given and coupling.by in angles:
+            meshed = coupling.ratio * angles[coupling.by] + coupling.offset
+            angles[name] = meshed + wrapped(angles[name] - meshed)
+    names = system.angle_names
+    dtype = state.position.dtype
+    joint_angles = [jnp.asarray(angles[name], dtype) for name in names]
+    return state.with_angles(names, jnp.stack(joint_angles) if names else None)
 
 
 def _held(system, given, part) -> System:

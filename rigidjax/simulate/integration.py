@@ -10,6 +10,7 @@ from jaxtyping import Array
 
 from ..adjoints.any_mode import AnyMode
 from ..formulations import AbstractAbsolute, AbstractFormulation
+from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
 from ..native.backend import Backend, as_kernel, by_kernel
 from ..projection import AbstractProjection
@@ -42,12 +43,13 @@ _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 class Run(NamedTuple):
     """What is integrated, from where to where and how: arguments of `simulate`, checked.
 
-    `number` counts evaluations of the vector field on the host; `invalid` tells that a traced
-    argument is not admissible.
+    Either `state0` or `y0` is given. `number` counts evaluations of the vector field on the host;
+    `invalid` tells that a traced argument is not admissible.
     """
 
     model: AbstractFormulation
-    state0: State
+    state0: State | None
+    y0: Unknowns | None
     t0: Array
     t1: Array
     dt0: Array | None
@@ -93,7 +95,7 @@ def integrated(run: Run) -> tuple[Solution, Array]:
     run = run._replace(model=separated(run.model, run.t0, run.t1))
     kernels = isinstance(run.adjoint, AnyMode) and run.adjoint.backend != "xla"
     called = by_kernel if kernels else _called
-    model, y0, term = called(_begun, run.model, run.state0, run.t0)
+    model, y0, term = called(_begun, run.model, run.state0, run.y0, run.t0)
     run = run._replace(model=model)
     ended = functools.partial(as_kernel, _is_native) if kernels else _called
     return ended(_ended, run, y0, term)
@@ -107,14 +109,17 @@ def _is_native(results):
     return results[0].stats["backend"] == "native"
 
 
-def _begun(model, state0, t0):
+def _begun(model, state0, y0, t0):
     """The model with what it prepares, its unknowns at a checked state, its term if it has one."""
     # Steps see the pieces of signals, what would be prepared the whole of them.
     model = model if signals_of(model) else model.prepared()
-    state0 = state0.normalized()
-    y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
-    # Consistent by what is checked before.
     implicit = isinstance(model, AbstractAbsolute) and model.index > 0
+    if y0 is None:
+        state0 = state0.normalized()
+        y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+    elif implicit:
+        state0 = model.decode(t0, y0).normalized()
+    # Consistent by what is checked before.
     return model, y0, dae_term(model, state0, t0, check_start=False) if implicit else None
 
 

@@ -13,6 +13,7 @@ from jaxtyping import ArrayLike
 from ..adjoints.any_mode import AnyMode
 from ..checks import is_traced, is_tracing, noted_faults, precision_of
 from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns
 from ..joints.base import replaced
 from ..meshes import as_one
 from ..native.backend import NAMES, checked_name
@@ -41,9 +42,10 @@ from .solution import Solution
 
 def simulate(
     model: AbstractFormulation,
-    state0: State,
-    t1: ArrayLike,
+    state0: State | None = None,
+    t1: ArrayLike | None = None,
     *,
+    y0: Unknowns | None = None,
     t0: ArrayLike = 0.0,
     ts: ArrayLike | None = None,
     solver: diffrax.AbstractSolver | None = None,
@@ -71,6 +73,13 @@ def simulate(
 
     - `model`: a formulation such as `rj.NullSpace(system)`.
     - `state0`: the state at `t0`.
+    - `y0`: instead of `state0`, the unknowns at `t0`, such as `sol.ys[-1]`: the run goes on exactly
+      where another one of the same model ended, whole revolutions of joints and multipliers
+      included. With steps of a fixed length it equals the uninterrupted run to round-off, of an
+      implicit solver to the tolerance of its Newton iteration. What a solver or a step-size
+      controller remembers of earlier steps is not among the unknowns and begins anew: the history
+      of `rj.solvers.BDF()`, the accelerations of `GeneralizedAlpha()`, and the velocities of
+      `EnergyMomentum()` and its kin that joints of `NullSpace` do not allow.
     - `t1`, `t0`: end and start, s; `t1 > t0`.
     - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves the end alone.
     - `solver`: any diffrax solver of ordinary differential equations; `None` for
@@ -112,14 +121,18 @@ def simulate(
     check_event(event)
     check_index(model, method)
     check_structure(model, method, projection, stepsize_controller, dt)
+    _check_start(state0, y0, t1)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
-    dtype = precision_of(model, state0)
+    dtype = precision_of(model, state0, y0)
     with contextlib.nullcontext([]) if throw else noted_faults() as of_times:
         start, end = times(t0, t1, dtype)
         saved = save_at(saveat, ts, start, end, dtype)
         controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
     with contextlib.nullcontext([]) if throw else noted_faults() as of_state:
-        state0 = model.check_state(state0, start)
+        if y0 is None:
+            state0 = model.check_state(state0, start)
+        else:
+            y0 = model.check_unknowns(y0, start)
     check_signals(model, method, controller, start, end, event)
     method = with_tolerances(method, controller, rtol, atol)
     method = accurate_between(method, saved, event)
@@ -128,7 +141,7 @@ def simulate(
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = _with_backend(adjoint, checked_name(backend))
     max_steps += sum(len(signal.ts) for signal in signals_of(model))
-    known = (model, state0, start, end, dt0, saved, controller, method, args)
+    known = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     traced = is_traced(known) or is_tracing()
     invalid = _any([*of_times, *of_state, *_nan_leaves(model)])
     # Adaptive steps of what is not finite are rejected for ever. Fixed ones end; there all lanes of
@@ -140,8 +153,8 @@ def simulate(
     # A host counter needs a run of its own: under a transformation nobody reads it.
     count = explicit_evaluations(method) is None and not counts_itself(method) and not traced
     run = Run(
-        model.gathered(), state0, start, end, dt0, saved, controller, method, projected, adjoint,
-        event, progress, max_steps, args, start_count() if count else None, invalid,
+        model.gathered(), state0, y0, start, end, dt0, saved, controller, method, projected,
+        adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
     )  # fmt: skip
     solution, okay = as_one(integrated, run)
     solution = replaced(solution, model=model)
@@ -160,6 +173,18 @@ def simulate(
         opening = replaced(opened, model=model).warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
     return thrown(solution, okay, traced)
+
+
+def _check_start(state0: State | None, y0: Unknowns | None, t1: ArrayLike | None) -> None:
+    """Raise unless there are one start and an end."""
+    if (state0 is None) == (y0 is None):
+        got = "neither" if y0 is None else "both"
+        raise ValueError(
+            "`simulate` starts from a state, `state0`, or from the unknowns of another run, "
+            f"`y0=sol.ys[-1]`; got {got}."
+        )
+    if t1 is None:
+        raise TypeError("`simulate(t1=...)` is needed: the end of the run, s.")
 
 
 # Made once: building modules costs more than a short run.

@@ -3,13 +3,14 @@
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike
 
 from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
@@ -116,7 +117,7 @@ def _of_solution(solution, label, frames, members, with_reactions):
             np.asarray(states.position),
             np.asarray(states.orientation),
             np.asarray(states.angular_velocity),
-            _graphs(energy, *drift),
+            _graphs(energy, *drift) | _angles(states.angle_names, states.joint_angles),
             None if forces is None else np.asarray(forces),
             reactions,
         )
@@ -145,6 +146,9 @@ def _of_ensemble(model, ensemble, label, frames, members):
             continue
         energy = np.asarray(outputs["energy"][k])[rows]
         graphs = {("energy", "J"): energy, ("change of energy", "J"): energy - energy[0]}
+        if "joint_angles" in outputs:
+            names = model.multibody.angle_names
+            graphs |= _angles(names, np.asarray(outputs["joint_angles"][k])[rows])
         text = f"{label} member {k}".strip()
         poses = (times[rows], x[rows], p[rows], omega[rows])
         runs.append(Run(text, mechanism, *poses, graphs, is_ghost=bool(runs)))
@@ -170,6 +174,14 @@ def _reactions(model, t, y):
     found = model.reactions(t, y)
     joints = [joint for joint in model.system.joints if not joint.at_centre]
     return jnp.stack([found[joint.name].force for joint in joints])
+
+
+def _angles(names: Iterable[str], joint_angles: ArrayLike | None) -> dict:
+    """Graphs of the unwrapped angles (T, A) of joints by name and unit."""
+    if joint_angles is None:
+        return {}
+    columns = np.asarray(joint_angles).T
+    return {(f"angle of {name}", "rad"): x for name, x in zip(names, columns, strict=True)}
 
 
 def _graphs(energy, position_drift, velocity_drift):
@@ -206,6 +218,8 @@ def _of_dataset(dataset, label, frames, members):
         graphs = {}
         if {"energy", "position_drift", "velocity_drift"} <= set(data.data_vars):
             graphs = _graphs(data.energy, data.position_drift, data.velocity_drift)
+        if "joint_angles" in data:
+            graphs |= _angles(data.joint.values, data.joint_angles.values)
         runs.append(
             Run(
                 label if k is None else f"{label} member {k}".strip(),

@@ -62,9 +62,8 @@ def regressor(
 
 
 def _of_state(mechanics: SystemMechanics, gravity, state: State, nu_dot):
-    R = jax.vmap(euler_map)(state.orientation)
-    poses = mechanics.poses(state.position, R, jnp.zeros(0))
-    places, t = mechanics.place(poses), jnp.zeros((), R.dtype)
+    poses = mechanics.poses_of(state)
+    places, t = mechanics.place(poses), jnp.zeros((), state.position.dtype)
     nu = tree_rates(mechanics, t, places, Twists(state.velocity, state.angular_velocity))
     return inverse_dynamics(mechanics, gravity, poses, nu, nu_dot)[0]
 

@@ -61,7 +61,7 @@ class Viewer {
     const tracks = this.runs.map((run) => run.track);
     const quantities = quantitiesOf(tracks, this.data);
     const always = ["energy", "change of energy", "position drift", "velocity drift"];
-    const given = tracks[0].graphs.map((graph) => graph.name).filter((name) => !always.includes(name));
+    const given = tracks[0].graphs.map((graph) => graph.name).filter((name) => !always.includes(name) && !name.startsWith("angle of "));
     const rest = given.length ? ["change of energy", "angular speed of"] : ["change of energy", "position drift", "angular speed of"];
     const wanted = [...given, ...rest].slice(0, NUM_GRAPHS);
     const chosen = wanted.map((name) => quantities.findIndex((q) => q.name.startsWith(name))).filter((k) => k >= 0);

@@ -1,0 +1,249 @@
+"""Whole revolutions in states, and runs that go on from states and from unknowns."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+
+STIFFNESS, INERTIA = 1.0, 0.1
+OMEGA = np.sqrt(STIFFNESS / INERTIA)
+ROTOR = rj.Body("rotor", 1.0, (INERTIA,) * 3)
+HINGE = rj.Revolute("ground", "rotor", (0, 0, 0), (0, 0, 1), name="h")
+WOUND = rj.System(ROTOR, HINGE, [rj.TorsionSpring("h", STIFFNESS)])
+MODELS = {
+    "NullSpace": rj.NullSpace(WOUND),
+    "Relative": rj.Relative(WOUND),
+    "Absolute": rj.Absolute(WOUND, index=0),
+    "index 2": rj.Absolute(WOUND, index=2),
+}
+ROD = rj.Body("rod", 1.3, (1e-2, 0.05, 0.06), (0.4, 0, 0))
+ARM = rj.Body("arm", 0.7, (1e-2, 0.03, 0.02), (1.0, 0.1, 0))
+# A hinge with a law and a ball joint, whose rotation needs more than one chart.
+PENDULUM = rj.System(
+    [ROD, ARM],
+    [
+        rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="h"),
+        rj.Spherical("rod", "arm", (0.8, 0, 0), name="b"),
+    ],
+    [rj.Gravity((0, 0, -9.81)), rj.TorsionSpring("h", 0.3)],
+)
+START = rj.jointed_state(PENDULUM, {"h": 10.0}, {"h": 9.0, "b": (1.0, 12.0, -9.0)})
+
+
+def last(states):
+    return jax.tree.map(lambda leaf: leaf[-1], states)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_spring_wound_up_by_five_revolutions_unwinds(name):
+    solver = rj.solvers.Radau5() if name == "index 2" else None
+    run = eqx.filter_jit(
+        lambda state, t0, t1: rj.simulate(MODELS[name], state, t1, t0=t0, solver=solver)
+    )
+    q0, t1 = 10 * np.pi, 0.3
+    state = rj.jointed_state(WOUND, {"h": q0})
+    half = run(state, 0.0, 0.5 * t1)
+    np.testing.assert_allclose(
+        half.coordinates["h"][0, 0], q0 * np.cos(0.5 * OMEGA * t1), rtol=1e-6
+    )
+    sol = run(last(half.states), 0.5 * t1, t1)
+    np.testing.assert_allclose(sol.coordinates["h"][0, 0], q0 * np.cos(OMEGA * t1), rtol=1e-6)
+    np.testing.assert_allclose(sol.energy, 0.5 * STIFFNESS * q0**2, rtol=1e-6)
+    # The state by its orientation alone has the principal angle.
+    plain = rj.State(state.position, state.orientation, state.velocity, state.angular_velocity)
+    assert abs(run(plain, 0.0, t1).energy[0]) < 1e-6
+    model = MODELS[name]
+    again = model.decode(jnp.array(0.0), model.encode(state))
+    assert again.angle_names == ("h",)
+    np.testing.assert_allclose(again.angles["h"], q0, rtol=1e-15)
+
+
+def test_states_of_all_sources_combine():
+    states = [
+        WOUND.reference_state(),
+        rj.jointed_state(WOUND, {"h": 7.0}),
+        rj.consistent_state(WOUND, rj.jointed_state(WOUND, {"h": -9.0})),
+        MODELS["NullSpace"].decode(jnp.array(0.0), MODELS["NullSpace"].encode(rj.State())),
+        rj.joint_states(WOUND, jnp.array([5.0])),
+    ]
+    many = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    np.testing.assert_allclose(many.angles["h"], [0.0, 7.0, -9.0, 0.0, 5.0], atol=1e-12)
+    model = MODELS["Relative"]
+    energies = jax.vmap(lambda s: model.energy(0.0, model.encode(s)))(many)
+    np.testing.assert_allclose(energies, 0.5 * many.angles["h"] ** 2, rtol=1e-9, atol=1e-12)
+    for build in (rj.NullSpace, rj.Relative):
+        # Joints without a law, too: a sensor may be added later.
+        state = rj.jointed_state(rj.System(ROTOR, HINGE), {"h": 31.4})
+        model = build(rj.System(ROTOR, HINGE).tracking(["h"]))
+        np.testing.assert_allclose(
+            rj.JointCoordinate("h").predict(model, 0.0, model.encode(state)), 31.4
+        )
+
+
+def test_a_state_takes_angles_by_name():
+    half = [[np.cos(0.5), 0, 0, np.sin(0.5)]]
+    state = rj.State(orientation=half, angles={"h": 1.0 + 4 * np.pi + 0.4})
+    y = MODELS["Relative"].encode(state)
+    np.testing.assert_allclose(y, [1.0 + 4 * np.pi, 0.0], atol=1e-12)
+    assert len(jax.tree.leaves(rj.State(orientation=half))) == 4
+    with pytest.raises(ValueError, match="There is no joint called 'g'"):
+        MODELS["Relative"].encode(rj.State(angles={"g": 1.0}))
+    with pytest.raises(ValueError, match="the Spherical 'b' has none"):
+        rj.NullSpace(PENDULUM).encode(START.with_angles(("b",), jnp.zeros(1)))
+    with pytest.raises(TypeError, match="mapping from names of joints"):
+        rj.State(angles=[1.0])  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("build", [rj.NullSpace, rj.Relative])
+def test_gears_mesh_as_in_the_run_without_interruption(build):
+    wheel = rj.Body("wheel", 2.0, (0.3,) * 3, (1, 0, 0))
+    system = rj.System(
+        [ROTOR, wheel],
+        [
+            HINGE,
+            rj.Revolute("ground", "wheel", (1, 0, 0), (0, 0, 1), name="g"),
+            rj.Coupling("g", "h", 0.3),
+        ],
+        [rj.TorsionSpring("g", 0.5)],
+    )
+    model = build(system)
+    run = eqx.filter_jit(lambda state, t0, t1: rj.simulate(model, state, t1, t0=t0))
+    state = rj.jointed_state(system, {"h": 31.0})
+    np.testing.assert_allclose(state.angles["g"], 0.3 * 31.0, rtol=1e-9)
+    whole = run(state, 0.0, 1.0)
+    for t0 in (0.0, 0.5):
+        part = run(state, t0, t0 + 0.5)
+        state = last(part.states)
+    # The spring turns both: (I_g + I_h / r^2) g'' = -k g.
+    rate = np.sqrt(0.5 / (0.3 + INERTIA / 0.3**2))
+    for sol in (whole, part):
+        np.testing.assert_allclose(sol.coordinates["g"][0], 9.3 * np.cos(rate), rtol=1e-6)
+        np.testing.assert_allclose(sol.coordinates["h"][0], 31.0 * np.cos(rate), rtol=1e-6)
+
+
+def values(y):
+    return getattr(y, "values", y)
+
+
+EXPLICIT = diffrax.Dopri5()
+RESTARTS = {
+    "quaternions": (rj.NullSpace(PENDULUM), EXPLICIT, 1e-13),
+    "charts": (rj.NullSpace(PENDULUM, rj.EulerAngles("ZYX")), EXPLICIT, 1e-13),
+    "Relative": (rj.Relative(PENDULUM), EXPLICIT, 1e-13),
+    "Relative in charts": (rj.Relative(PENDULUM, rj.RotationVector()), EXPLICIT, 1e-13),
+    "index 0": (rj.Absolute(PENDULUM, index=0), EXPLICIT, 1e-13),
+    # To the tolerance of Newton's iteration.
+    "index 3": (rj.Absolute(PENDULUM, index=3), rj.solvers.Radau5(), 1e-9),
+    "Variational": (rj.NullSpace(PENDULUM), rj.solvers.Variational(), 1e-12),
+}
+
+
+@pytest.mark.parametrize("name", RESTARTS)
+def test_a_run_goes_on_from_unknowns_exactly(name):
+    model, solver, bound = RESTARTS[name]
+    options = {"dt": 0.002, "solver": solver}
+    whole = rj.simulate(model, START, 0.16, **options)
+    first = rj.simulate(model, START, 0.08, **options)
+    second = rj.simulate(model, y0=first.ys[-1], t0=0.08, t1=0.16, **options)
+    expected = values(whole.ys[-1])
+    gap = jnp.max(jnp.abs(values(second.ys[-1]) - expected)) / jnp.max(jnp.abs(expected))
+    assert gap < bound
+    assert second.coordinates["h"][0, 0] > 10.0
+
+
+def test_derivatives_and_batches_by_unknowns():
+    model = MODELS["NullSpace"]
+    y0 = model.encode(rj.jointed_state(WOUND, {"h": 31.0}))
+
+    def angle(y0, t0=0.0):
+        sol = rj.simulate(model, y0=y0, t1=1.0, t0=t0)
+        return sol.coordinates["h"][0, 0]
+
+    rate = jnp.zeros_like(y0).at[rj.io.names.unknown_names(model).index("h.rate1")].set(1.0)
+    expected = np.sin(OMEGA) / OMEGA
+    np.testing.assert_allclose(jax.jvp(angle, (y0,), (rate,))[1], expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.grad(angle)(y0) @ rate, expected, rtol=1e-5)
+    starts = jnp.stack([y0, y0 + rate])
+    t0 = jnp.array([0.0, 0.25])
+    many = jax.vmap(angle)(starts, t0)
+    exact = [31.0 * np.cos(OMEGA), 31.0 * np.cos(0.75 * OMEGA) + np.sin(0.75 * OMEGA) / OMEGA]
+    np.testing.assert_allclose(many, exact, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.vmap(angle))(starts, t0), many, rtol=1e-9)
+
+
+def test_unknowns_are_checked():
+    model, charted = MODELS["NullSpace"], rj.NullSpace(WOUND, rj.RotationVector())
+    y0 = model.encode(WOUND.reference_state())
+    with pytest.raises(ValueError, match="got both"):
+        rj.simulate(model, rj.State(), 1.0, y0=y0)
+    with pytest.raises(ValueError, match="got neither"):
+        rj.simulate(model, t1=1.0)
+    with pytest.raises(TypeError, match=r"simulate\(t1=...\)` is needed"):
+        rj.simulate(model, y0=y0)
+    with pytest.raises(TypeError, match="takes unknowns of the model as `y0=`"):
+        rj.simulate(model, y0, 1.0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="A `State` is given as `state0`"):
+        rj.simulate(model, y0=rj.State(), t1=1.0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"must have shape \(9,\).*got shape \(1, 9\)"):
+        rj.simulate(model, y0=y0[None], t1=1.0)
+    with pytest.raises(TypeError, match=r"must be float64 as the model; got float32"):
+        rj.simulate(model, y0=y0.astype(jnp.float32), t1=1.0)
+    with pytest.raises(ValueError, match="must be finite"):
+        rj.simulate(model, y0=y0.at[0].set(jnp.nan), t1=1.0)
+    with pytest.raises(ValueError, match="violates the constraints of `Quaternion`"):
+        rj.simulate(model, y0=y0.at[3].set(1.1), t1=1.0)
+    with pytest.raises(ValueError, match="violate the joint 'h'"):
+        rj.simulate(model, y0=y0.at[0].set(0.2), t1=1.0)
+    with pytest.raises(ValueError, match="references of moving charts"):
+        rj.simulate(model, y0=rj.formulations.Charted(y0, jnp.eye(1, 4)), t1=1.0)
+    # Unknowns in the fixed chart start a run that moves its charts.
+    y0 = charted.encode(rj.jointed_state(WOUND, {"h": 7.0}))
+    sol = rj.simulate(charted, y0=y0, t1=0.1)
+    np.testing.assert_allclose(sol.coordinates["h"][0, 0], 7 * np.cos(0.1 * OMEGA), rtol=1e-6)
+    bad = jax.vmap(lambda y0: rj.simulate(model, y0=y0, t1=0.1, throw=False).result)
+    y0 = model.encode(WOUND.reference_state())
+    result = bad(jnp.stack([y0, y0.at[0].set(0.2), y0.at[3].set(1.1)]))
+    assert (result == rj.RESULTS.invalid_input).tolist() == [False, True, True]
+
+
+def test_files_keep_revolutions(tmp_path):
+    sol = rj.simulate(MODELS["NullSpace"], rj.jointed_state(WOUND, {"h": 31.0}), 0.3, ts=[0.1, 0.3])
+    rj.io.save(sol, tmp_path / "run.nc")
+    data = rj.io.load(tmp_path / "run.nc")
+    np.testing.assert_array_equal(data.joint_angles.sel(joint="h"), sol.coordinates["h"][:, 0])
+    states = rj.io.states_of(data)
+    assert jax.tree.structure(states) == jax.tree.structure(sol.states)
+    for ours, theirs in zip(*map(jax.tree.leaves, (states, sol.states)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    end = rj.io.states_of(data.isel(time=-1))
+    np.testing.assert_array_equal(end.angles["h"], sol.states.angles["h"][-1])
+
+
+RUN = rj.NullSpace(WOUND)
+VMAPPED = {
+    "t0": lambda x: rj.simulate(RUN, WOUND.reference_state(), 0.8, t0=x),
+    "t0 and ts": lambda x: rj.simulate(RUN, WOUND.reference_state(), 0.8, t0=x, ts=[0.5, 0.8]),
+    "t0 and dt": lambda x: rj.simulate(
+        RUN, WOUND.reference_state(), 0.8, t0=x, dt=0.05, solver=EXPLICIT
+    ),
+    "t1": lambda x: rj.simulate(RUN, WOUND.reference_state(), 0.8 + x),
+    "rtol": lambda x: rj.simulate(RUN, WOUND.reference_state(), 0.8, rtol=1e-6 * (1 + x)),
+}
+
+
+@pytest.mark.parametrize("name", VMAPPED)
+def test_eager_vmap_over_one_argument(name):
+    values = jnp.array([0.0, 0.2])
+    many = jax.vmap(lambda x: VMAPPED[name](x).ts)(values)
+    one = jnp.stack([VMAPPED[name](x).ts for x in values])
+    np.testing.assert_array_equal(many, one)
+
+
+def test_a_known_axis_is_checked_against_a_traced_one():
+    build = lambda axis: rj.Universal("a", "b", (0, 0, 0), axis, (0.0, 1.0, 0.0)).axis1  # noqa: E731
+    axes = jnp.array([[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+    np.testing.assert_array_equal(jax.vmap(build)(axes), axes)
