@@ -198,16 +198,53 @@ def finite(value: Any, argument: str) -> Any:
 
 
 def times_of_samples(ts: Any, argument: str) -> Any:
-    """Times (T,), at least two, finite and strictly increasing, s; NumPy's unless traced."""
-    ts = finite(float_array(ts, argument), argument)
+    """Times (T,), at least two, finite and strictly increasing, s; NumPy's unless traced.
+
+    **Errors:** `ValueError` for other shapes and orders, and for times that the precision cannot
+    hold.
+    """
+    given, ts = ts, finite(float_array(ts, argument), argument)
     if ts.ndim != 1 or len(ts) < 2:
         raise ValueError(
             f"`{argument}` must have shape (T,) with at least two times; got {ts.shape}."
         )
     if is_traced(ts):
         return check(ts, lambda t: t[1:] > t[:-1], f"`{argument}` must be strictly increasing.")
+    # As given: steps of integers are exact, those of a lower precision may be zero.
+    if text := steps_text(np.asarray(given), jax.dtypes.canonicalize_dtype(ts.dtype)):
+        raise ValueError(f"`{argument}`: {text}")
     check_increasing(f"`{argument}`", ts)
     return ts
+
+
+def precision_text(times: np.ndarray, needed: float, what: str, dtype: Any) -> str:
+    """Say that a precision does not hold known times to `needed`, s; `""` if it does.
+
+    **Arguments:** `what` asks for it, in words.
+    """
+    largest = float(np.abs(times).max())
+    spacing = float(np.spacing(np.asarray(largest, dtype)))
+    if not spacing > needed:
+        return ""
+    double = (
+        ", or use double precision: `jax.config.update('jax_enable_x64', True)` before any object "
+        "is made"
+        if jnp.dtype(dtype) == jnp.float32
+        else ""
+    )
+    return (
+        f"The precision of {jnp.dtype(dtype).name} does not serve for times of {largest:.6g} s, "
+        f"which it holds to {spacing:.3g} s; {what}. Count times from the start, as in "
+        f"`ts - ts[0]`{double}."
+    )
+
+
+def steps_text(times: np.ndarray, dtype: Any) -> str:
+    """Say that a precision does not hold known times to a quarter of their steps, or `""`."""
+    if not (len(times) > 1 and times[-1] > times[0]):
+        return ""
+    step = float(times[-1] - times[0]) / (len(times) - 1)
+    return precision_text(times, 0.25 * step, f"they are {step:.3g} s apart", dtype)
 
 
 def check_increasing(what: str, ts: np.ndarray) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Fit
-from ..identification.statistics.digits import std_text
+from ..identification.statistics.digits import interval_text, std_text
 from .style import GREY, PALETTE, new_figure, style
 
 if TYPE_CHECKING:
@@ -31,8 +31,13 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
         figure = new_figure(6.4, 1.0 + 0.26 * count)
         ax = figure.subplots()
         beside, intervals = ax.get_yaxis_transform(), fit.confidence_intervals(level)
-        widest = 0.0
+        widest, held = 0.0, {b.label: b for b in fit.bounds}
         for row, (label, value) in enumerate(fit.estimates.items()):
+            if label in held and np.isfinite(held[label].std):
+                side = "lower" if held[label].is_lower else "upper"
+                text = f"on its {side} bound: {interval_text(intervals[label])}"
+                ax.text(0, row, text, va="center", ha="center", color=GREY, fontsize=8)
+                continue
             half = intervals[label][1] - value
             if not np.isfinite(half) or value == 0:
                 text = "not determined" if not np.isfinite(half) else f"0 ± {std_text(half)}"

@@ -8,7 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
 
-from ..checks import BUILD_AFTER_X64, check, finite, float_array, is_traced
+from ..checks import (
+    BUILD_AFTER_X64,
+    check,
+    finite,
+    float_array,
+    is_traced,
+    precision_text,
+)
 from ..formulations import AbstractAbsolute, Charted
 from ..projection import AbstractProjection, Explicit
 from ..signal import signals_of
@@ -21,20 +28,42 @@ from .sample_times import sample_times
 # Made once: building modules costs more than a short run.
 _DOPRI8 = diffrax.Dopri8()
 _EXPLICIT = Explicit()
+# Part of a run to which its times have to be held.
+_SHARE = 2.5e-4
 _SAVE_END = diffrax.SaveAt(t1=True)
 
 
 def times(t0, t1, dtype):
-    """Start and end in the precision of the run."""
+    """Start and end in the precision of the run.
+
+    **Errors:** `ValueError` for times that do not increase, or that the precision cannot hold.
+    """
+    text = _times_text(t0, t1, dtype)
     t0, t1 = (_as_time(t, f"simulate({name}=...)", dtype) for name, t in (("t0", t0), ("t1", t1)))
     if is_traced((t0, t1)):
         t1 = check(jnp.asarray(t1), lambda t1: t1 > t0, "`simulate` needs t1 > t0.")
     elif not t1 > t0:
         raise ValueError(
-            f"`simulate` needs t1 > t0; got t0 = {float(t0)}, t1 = {float(t1)}. To run backwards, "
-            "reverse the velocities or use diffrax directly."
+            f"`simulate` needs t1 > t0; got t0 = {float(t0)}, t1 = {float(t1)}. "
+            + (text or "To run backwards, reverse the velocities or use diffrax directly.")
         )
+    elif text:
+        raise ValueError(f"`simulate(t0=..., t1=...)`: {text}")
     return t0, t1
+
+
+def _times_text(t0, t1, dtype):
+    """Say that the precision of a run does not hold its start and end, or `""`."""
+    if is_traced((t0, t1)):
+        return ""
+    for name, t in (("t0", t0), ("t1", t1)):
+        float_array(t, f"simulate({name}=...)", ())
+    # Numbers of Python are double, whatever the precision of the run.
+    ends = [np.asarray(t, float) for t in (t0, t1)]
+    span = float(ends[1] - ends[0])
+    if not (np.isfinite(span) and span > 0):
+        return ""
+    return precision_text(np.stack(ends), _SHARE * span, f"the run takes {span:.3g} s", dtype)
 
 
 def _as_time(t, argument, dtype):

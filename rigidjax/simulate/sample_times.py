@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..annotations import Jump, T, Time
-from ..checks import ArrayInput, finite, float_array, is_traced, raise_or_note
+from ..checks import ArrayInput, finite, float_array, is_traced, raise_or_note, steps_text
 
 
 def sample_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument: str) -> Array:
@@ -24,10 +24,13 @@ def sample_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument:
     if times.ndim != 1 or times.size == 0:
         raise ValueError(f"`{argument}` must have shape (T,); got shape {times.shape}.")
     known = not is_traced(times)
+    text = steps_text(np.asarray(times), dtype) if known else ""
     # Rounded like t0 and t1 before anything is compared.
     times = finite(times, argument).astype(dtype) if known else jnp.asarray(times, dtype)
     if known and not np.all(np.diff(times) > 0):
-        raise ValueError(f"`{argument}` must be strictly increasing in {dtype}.")
+        raise ValueError(f"`{argument}` must be strictly increasing in {dtype}. {text}".rstrip())
+    if text:
+        raise ValueError(f"`{argument}`: {text}")
     if not is_traced((times, t0, t1)):
         if times[0] < t0 or times[-1] > t1:
             raise ValueError(

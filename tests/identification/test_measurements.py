@@ -1,5 +1,6 @@
 """Measurements: what is checked, and runs of different length side by side."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -83,6 +84,24 @@ def test_errors(change, error, message):
     arguments = {"ts": TS, "values": {Gyroscope(): RATES}, **change}
     with pytest.raises(error, match=message):
         Measurements(**arguments)
+
+
+def test_stamps_that_a_precision_cannot_hold():
+    """Nanoseconds since 1970, as integers, whose steps are exact, and already rounded."""
+    stamps = 1_700_000_000_000_000_000 + 300 * np.arange(3)
+    for ts in (stamps, stamps.astype(float)):
+        with pytest.raises(
+            ValueError, match=r"precision of float64 .* to 256 s; .* `ts - ts\[0\]`"
+        ):
+            Measurements(ts, {Gyroscope(): RATES})
+    assert np.ptp(np.diff(Measurements(stamps - stamps[0], {Gyroscope(): RATES}).ts)) == 0
+    with pytest.raises(ValueError, match="precision of float64"):
+        rj.Signal(stamps, np.zeros(3))
+
+
+def test_seconds_since_1970_in_single_precision():
+    with jax.enable_x64(False), pytest.raises(ValueError, match="precision of float32 .* 128 s"):
+        Measurements(1.7e9 + np.asarray(TS), {Gyroscope(): RATES})
 
 
 def test_errors_of_several_runs():

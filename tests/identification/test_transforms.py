@@ -164,9 +164,27 @@ class TestStartOfPrincipalInertia:
             distance = np.linalg.norm(admissible - start, axis=1)
             assert distance.size and distance.min() >= np.linalg.norm(moved - start) - 1e-12
 
-    def test_bound_is_reported(self):
-        assert PrincipalInertia().bound(MOMENTS) == ""
-        assert "E1 = 0" in PrincipalInertia().bound(np.array([3.0, 2.0, 1.0]))
+    @pytest.mark.parametrize(
+        ("fixed", "sides", "axes"),
+        [
+            ((), (0, -1, 0), [1]),
+            (("I3",), (1, 0), [1]),
+            (("I3",), (-1, -1), [0, 2]),
+            (("I2", "I3"), (1,), [0]),
+            (("I2", "I3"), (-1,), [1]),
+            (("I1", "I2"), (0,), []),
+        ],
+    )
+    def test_active_limits_are_principal_euler_values(self, fixed, sides, axes):
+        """At the limits of its coordinates a body is flat across these axes."""
+        transform, leaf = PrincipalInertia(fixed=fixed), jnp.asarray(MOMENTS)
+        limits, sides = transform.limits(leaf), np.array(sides)
+        u = np.where(sides < 0, limits.lower, transform.coordinates(leaf))
+        flat = np.asarray(transform.leaf(jnp.where(sides > 0, limits.upper, u), leaf))
+        found = transform.active_limits(flat, sides)
+        assert [a.quantity for a in found] == [f"principal Euler value E{k + 1}" for k in axes]
+        assert all(abs(a.combination @ flat) < 1e-8 * flat.sum() for a in found)
+        assert euler_values(flat).min() > -1e-16
 
 
 def test_tensor_start_is_moved_to_the_nearest_physical_one():
@@ -175,18 +193,59 @@ def test_tensor_start_is_moved_to_the_nearest_physical_one():
     moved, note = InertiaTensor().admissible(start)
     assert euler_values(moved).min() > 0
     assert "nearest physical inertia" in note
-    assert InertiaTensor().bound(moved) == ""
-    assert "flat body" in InertiaTensor().bound(R @ np.diag([3.0, 1.0, 2.0]) @ R.T)
+    assert InertiaTensor().active_limits(moved, np.zeros(6)) == ()
+    flat = R @ np.diag([3.0, 1.0, 2.0]) @ R.T
+    (active,) = InertiaTensor().active_limits(flat, np.array([0, -1, 0, 0, 0, 0]))
+    estimates = np.asarray(InertiaTensor().estimates(jnp.asarray(flat)))
+    assert abs(active.combination @ estimates) < 1e-14
+    # Another tensor: half the trace less the moment about the axis.
+    other = np.asarray(InertiaTensor().estimates(jnp.asarray(TENSOR)))
+    n = R[:, 0]
+    expected = 0.5 * np.trace(TENSOR) - n @ TENSOR @ n
+    np.testing.assert_allclose(active.combination @ other, expected, rtol=1e-13)
 
 
-def test_bounded_start_is_moved_inside_and_bounds_are_reported():
-    transform = Bounded(0.0, 2.0)
-    moved, note = transform.admissible(np.array(0.0))
-    np.testing.assert_allclose(moved, 0.02)
-    assert "too close to a bound" in note
-    assert transform.bound(np.array(1.0)) == ""
-    assert transform.bound(np.array(0.0)) == "its lower bound"
-    assert transform.bound(np.array(2.0)) == "its upper bound"
+def test_a_flat_tensor_is_reached_where_one_logarithm_ends():
+    """The other coordinates do not grow, whatever the axis across which the body is flat."""
+    R = np.asarray(so3.exp(jnp.array([0.3, -0.5, 0.2])))
+    transform = InertiaTensor()
+    flat = [R @ np.diag([3.0 - 1e-8, 1.0, 2.0]) @ R.T for R in (R, np.eye(3), R @ R @ R)]
+    for inertia in map(jnp.asarray, flat):
+        u = np.asarray(transform.coordinates(inertia))
+        assert np.sum(u < -5) == 1
+        assert np.abs(u[u > -5]).max() < 10
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "inside"),
+    [(0.1, 0.3, 0.2), (0.1, np.inf, 7.0), (-np.inf, -0.3, -9.0), (-np.inf, np.inf, 5.0)],
+)
+def test_bounded_numbers_reach_their_bounds(lower, upper, inside):
+    transform, leaf = Bounded(lower, upper), jnp.asarray(inside)
+    limits = transform.limits(leaf)
+    slope = jax.jacfwd(lambda u: transform.leaf(u, leaf))
+    for limit, bound in ((limits.lower, lower), (limits.upper, upper)):
+        assert np.isfinite(limit) == np.isfinite(bound)
+        if np.isfinite(bound):
+            assert float(transform.leaf(limit, leaf)) == bound
+            # A search on the bound sees whether to leave it.
+            assert slope(limit) == slope(transform.coordinates(leaf)) > 0
+            assert transform.admissible(np.asarray(bound)) == (bound, "")
+    np.testing.assert_allclose(transform.leaf(transform.coordinates(leaf), leaf), inside)
+    spread = np.isfinite(lower) and np.isfinite(upper)
+    assert np.isfinite(transform.spread(leaf)) == spread
+    if np.isfinite(lower):
+        (active,) = transform.active_limits(np.asarray(lower), np.array([-1]))
+        assert active.limit == lower and active.is_lower
+
+
+def test_two_of_three_elements_on_their_bounds():
+    transform = Bounded([0.0, 1.0, 2.0], 5.0, which=(2, 0))
+    found = transform.active_limits(np.array([0.0, 3.0, 5.0]), np.array([1, -1]))
+    assert [(int(np.argmax(a.combination)), a.limit, a.is_lower) for a in found] == [
+        (2, 5.0, False),
+        (0, 0.0, True),
+    ]
 
 
 def test_errors():

@@ -137,6 +137,11 @@ def test_times_that_single_precision_does_not_tell_apart():
         single(1.0, ts=np.array([0.5, 0.5 + 1e-9]))
     with pytest.raises(ValueError, match="needs t1 > t0; got t0 = 0.5, t1 = 0.5"):
         single(np.float64(0.5 + 1e-9), t0=0.5)
+    # Seconds since 1970.
+    with pytest.raises(ValueError, match=r"precision of float32 .* to 128 s; the run takes 300 s"):
+        single(1.7e9 + 300.0, t0=1.7e9)
+    with pytest.raises(ValueError, match=r"to 128 s; they are 0.1 s apart. Count times from the"):
+        single(1.8e9, t0=1e9, ts=1.7e9 + np.arange(3) / 10)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from .plan import Plan, make_plan
 
 # Part of the largest condition at which the information is regular.
 _CLOSE_TO_SINGULAR = 0.1
+# Coordinates between the bounds, -1 and 1, within which a search starts.
+_INSIDE = 0.98
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -175,6 +177,11 @@ def _check_inputs(plan: Plan, inputs: Sequence[Parameter]) -> None:
                 f"The input {p.name!r} needs bounds: `rj.Parameter({p.name!r}, where, "
                 "rj.identification.Bounded(lower, upper))`; more of an input always tells more."
             )
+        if not all(np.isfinite(x).all() for x in (p.transform.lower, p.transform.upper)):
+            raise ValueError(
+                f"The input {p.name!r} needs two finite bounds; got {p.transform.lower} and "
+                f"{p.transform.upper}."
+            )
         leaf = np.asarray(p.leaf(plan.experiment))
         p.component_labels(leaf.shape)
         try:
@@ -230,15 +237,19 @@ def _order(plan: Plan, interest: Sequence[str] | None) -> tuple[tuple[int, ...],
 
 
 def _starts(designer: Designer, num_starts: int, seed: int) -> jnp.ndarray:
-    """Coordinates of the inputs as given, and of others drawn uniformly within their bounds."""
-    first = []
-    for p, leaf in zip(designer.inputs, designer.references, strict=True):
-        inside, _ = p.transform.admissible(np.asarray(leaf))
-        first.append(p.transform.coordinates(jnp.asarray(inside)))
-    given = np.concatenate(first)
-    # The coordinate of `Bounded` is the arc sine of the place between the bounds.
+    """Angles of the inputs as given, and of others drawn uniformly within their bounds.
+
+    Those that are given on a bound start inside: there the sine has no derivative.
+    """
+    given = np.concatenate(
+        [
+            p.transform.coordinates(jnp.asarray(leaf))
+            for p, leaf in zip(designer.inputs, designer.references, strict=True)
+        ]
+    )
+    given = np.clip(given, -_INSIDE, _INSIDE)
     drawn = np.random.default_rng(seed).uniform(-1.0, 1.0, (num_starts - 1, len(given)))
-    return jnp.asarray(np.concatenate([given[None], np.arcsin(drawn)]), given.dtype)
+    return jnp.asarray(np.arcsin(np.concatenate([given[None], drawn])), given.dtype)
 
 
 def _labelled(inputs, experiment):

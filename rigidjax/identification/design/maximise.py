@@ -13,7 +13,10 @@ from .plan import Plan
 
 
 class Designer(eqx.Module):
-    """A criterion as a function of the coordinates of the inputs.
+    r"""A criterion as a function of angles, whose sines are the coordinates of the inputs.
+
+    The coordinates of `Bounded` are between -1 and 1. A step of an angle beyond a bound comes back,
+    so that the search needs to know of no bounds.
 
     **Attributes:** `plan`; `inputs`, and `references`, their leaves as given; `scale`, of all
     components of the parameters; `order`, the fitted components with those of interest, `count` of
@@ -30,7 +33,7 @@ class Designer(eqx.Module):
 
     def experiment(self, u: Float[Array, " q"]) -> Experiment:
         """The experiment with the inputs in it."""
-        leaves = leaves_at(self.inputs, self.references, u)
+        leaves = leaves_at(self.inputs, self.references, jnp.sin(u))
         return with_leaves(self.inputs, self.plan.experiment, leaves)
 
     def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
@@ -57,9 +60,9 @@ class Designer(eqx.Module):
 class Maximum(eqx.Module):
     """Where the maximisation of every start ended, with the starts in front.
 
-    **Attributes:** `u`, coordinates; `value`, of the criterion; `feasible`, whether there was one
-    at the start, with a gradient; `converged`; `iterations`; `history` of the criterion, `-inf`
-    beyond the end.
+    **Attributes:** `u`, angles, see `Designer`; `value`, of the criterion; `feasible`, whether
+    there was one at the start, with a gradient; `converged`; `iterations`; `history` of the
+    criterion, `-inf` beyond the end.
     """
 
     u: Float[Array, "S q"]

@@ -39,6 +39,8 @@ class BatchFit:
     - `labels`, `units`: of the k fitted parameters.
     - `values` (N, k), `std` (N, k), `covariance` (N, k, k): in physical units, as in `Fit`, for
       noise that is known. Not finite for a fit whose data do not determine all parameters.
+    - `at_bound` (N, k), boolean: which parameters a bound holds, alone or in a combination such as
+      a principal Euler value; see `Fit.bounds`.
     - `chi_square` (N,): sum of squares of the weighted residuals by the degrees of freedom.
     - `converged` (N,), boolean: fits without are not at an optimum; `iterations` (N,).
     """
@@ -47,6 +49,7 @@ class BatchFit:
     units: tuple[str, ...]
     values: np.ndarray
     covariance: np.ndarray
+    at_bound: np.ndarray
     chi_square: np.ndarray
     converged: np.ndarray
     iterations: np.ndarray
@@ -148,6 +151,7 @@ def identify_batch(
         units=part.units,
         values=found["values"][:, index],
         covariance=found["covariance"][:, index[:, None], index],
+        at_bound=found["at_bound"][:, index],
         chi_square=found["squares"] / np.maximum(samples - len(index), 1),
         converged=found["converged"],
         iterations=found["iterations"],
@@ -187,9 +191,11 @@ def _with_data(problem, moving):
 def _result(minimum: Minimum) -> dict[str, Any]:
     """Estimates of one set of data, and how its fit ended."""
     last = minimum.last
+    chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.own_chain)
     return {
         "values": jnp.concatenate([last.shared, last.own.reshape(-1)]),
-        "covariance": _covariance(last),
+        "covariance": _covariance(last, chain),
+        "at_bound": jnp.any((chain != 0) & (minimum.sides != 0), axis=1),
         "squares": jnp.sum(last.residuals**2),
         "converged": minimum.converged & (minimum.offset(1.0) <= MOST_OFFSET),
         "iterations": jnp.sum(minimum.iterations),
@@ -202,11 +208,13 @@ def _kind_of(runs):
     return tuple(s.name for s in runs.sensors), tree, *map(np.shape, leaves)
 
 
-def _covariance(last: Evaluation):
-    """Covariance of all components, by that of the coordinates; unit variance of a residual."""
+def _covariance(last: Evaluation, chain: Any):
+    """Covariance of all components, by that of the coordinates; unit variance of a residual.
+
+    **Arguments:** `chain`, derivatives of the components by the coordinates.
+    """
     prior = last.prior.by_coordinates(last.shared_chain, last.own_chain)
     rest = inverse_gram(jnp.concatenate([last.by_coordinates(), prior]))
-    chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.own_chain)
     return chain @ rest @ chain.T
 
 

@@ -1,5 +1,7 @@
 """What a fit found, as its users see it."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,11 +10,12 @@ from ..data.measurements import Runs
 from ..parameters import Components
 from ..statistics.ambiguity import listed
 from ..statistics.identifiability import judge
+from .active_bounds import active_bounds
 from .least_squares import Minimum, Search
 from .losses import Squares
 from .precision import MOST_OFFSET, least_scatter
 from .problem import Problem, Start
-from .result import Fit
+from .result import LEVEL, Fit
 
 # Sum of squares per degree of freedom above which a fit is called a misfit.
 _MISFIT = 2.0
@@ -58,10 +61,9 @@ def make_fit(
     noise = estimated
     if not (noise or runs.noise_is_known):
         noise = {runs.sensors[0].name: float(np.sqrt(chi_square))}
-    experiments, found = _experiments(problem, minimum)
-    warnings += _at_bounds(problem, runs, found)
+    experiments = _experiments(problem, minimum)
     iterations = np.asarray(minimum.iterations)
-    return Fit(
+    fit = Fit(
         model=experiments[0].model,
         sensors=experiments[0].sensors,
         models=tuple(e.model for e in experiments),
@@ -91,8 +93,11 @@ def make_fit(
         iterations=tuple(int(i) for i in iterations),
         failed_evaluations=failures,
         offset=offset,
+        bounds=active_bounds(problem, minimum, table, runs.names, spectrum),
         cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
     )
+    texts = tuple(bound.text(fit.quantile(LEVEL, True), LEVEL) for bound in fit.bounds)
+    return dataclasses.replace(fit, warnings=(*fit.warnings, *texts))
 
 
 def _variance(runs, search, last, chi_square, count):
@@ -104,32 +109,16 @@ def _variance(runs, search, last, chi_square, count):
 
 
 def _experiments(problem, minimum):
-    """The experiment of every run at a minimum, and its leaves."""
+    """The experiment of every run at a minimum."""
     starts = Start(problem.runs.state0, problem.runs.inputs)
     starts, found = jax.tree.map(np.asarray, (starts, minimum.leaves))
     each = range(problem.num_runs)
     leaves = [[leaf[b] for leaf in found] for b in each]
     starts = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), starts) for b in each]
-    experiments = [
+    return [
         problem.experiment([jnp.asarray(leaf) for leaf in own], start)
         for own, start in zip(leaves, starts, strict=True)
     ]
-    return experiments, leaves
-
-
-def _at_bounds(problem, runs, leaves):
-    """Parameters that have reached a bound, in words."""
-    warnings = []
-    for b, own in enumerate(leaves):
-        for p, leaf in zip(problem.parameters, own, strict=True):
-            reached = p.transform.bound(leaf)
-            if reached and (p.per_run or b == 0):
-                of_run = f" of run {runs.names[b]}" if p.per_run else ""
-                warnings.append(
-                    f"{p.name}{of_run} is at {reached}; its standard deviation is that of a "
-                    "linearisation which does not know of the bound."
-                )
-    return warnings
 
 
 def _ending(minimum, offset, search, verdict):

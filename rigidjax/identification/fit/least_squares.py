@@ -17,6 +17,7 @@ from .losses import AbstractLoss, Squares
 from .problem import Problem
 from .trust_region import (
     AbstractRegion,
+    Box,
     Damped,
     LinearProblem,
     Shortened,
@@ -45,6 +46,7 @@ class Minimum(eqx.Module):
     - `first`, `last`: the problem evaluated at the start and at the end.
     - `converged`: whether a criterion was met in the last stage.
     - `removable`, `scatter`: at the end, see `LinearProblem.offset`.
+    - `sides`: of each coordinate, see `LinearProblem`.
     - `iterations`: of each stage, each one evaluation of residuals and Jacobian.
     - `failures`: how many of them had a simulation that failed, and were rejected.
     - `cost`: half the sum of squares after every iteration of each stage, `inf` beyond the end.
@@ -58,6 +60,7 @@ class Minimum(eqx.Module):
     converged: Bool[Array, ""]
     removable: Float[Array, ""]
     scatter: Float[Array, ""]
+    sides: Int[Array, " U"]
     iterations: Int[Array, " K"]
     failures: Int[Array, ""]
     cost: Float[Array, "K M"]
@@ -185,6 +188,7 @@ class Reached(NamedTuple):
     converged: Array
     removable: Array
     scatter: Array
+    sides: Array
     failures: Array
     iterations: Array
     cost: Array
@@ -203,8 +207,9 @@ def begin(
     problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"], search: Search
 ) -> Reached:
     """Where the search begins."""
-    x = jnp.concatenate([shared, own.reshape(-1)])
+    x = _joined(shared, own)
     count = search.horizons.shape[0]
+    box = _box(problem, x)
     shapes = eqx.filter_eval_shape(evaluate, problem, shared, own)
     num_runs, _, size = shapes.jacobian.shape
     blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
@@ -215,11 +220,12 @@ def begin(
         x=x,
         residuals=blank.residuals,
         feasible=jnp.array(True),
-        steps=_first_steps(search, x, blank),
+        steps=_first_steps(search, x, blank, box),
         first=blank,
         converged=jnp.array(False),
         removable=nothing,
         scatter=nothing,
+        sides=jnp.zeros(x.shape, int),
         failures=jnp.array(0),
         iterations=jnp.zeros(count, int),
         cost=jnp.full((count, search.max_iterations), jnp.inf, x.dtype),
@@ -255,10 +261,11 @@ def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
         stage=stage + 1,
         x=place.x,
         feasible=feasible & jnp.all(place.found.okay),
-        steps=_first_steps(search, place.x, place.found),
+        steps=_first_steps(search, place.x, place.found, place.line.box),
         converged=steps.done & place.okay,
         removable=place.removable,
         scatter=place.scatter,
+        sides=place.line.sides,
     )
     return _chosen(ended, following, here)
 
@@ -284,6 +291,7 @@ def minimum_of(problem: Problem, reached: Reached) -> Minimum:
         converged=reached.converged & reached.feasible,
         removable=reached.removable,
         scatter=reached.scatter,
+        sides=reached.sides,
         iterations=reached.iterations,
         failures=reached.failures,
         cost=reached.cost,
@@ -303,8 +311,7 @@ def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
     within = [jnp.repeat(within, w.shape[-1], axis=1) for w in problem.runs.weights]
     weighs = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
     counts = jnp.concatenate(within, axis=1) & jnp.concatenate(weighs, axis=1)
-    spread = problem.spread()
-    spread = jnp.concatenate([spread[0], jnp.tile(spread[1], num_runs)])
+    spread = _joined(*problem.spread())
 
     def keeping(before):
         # A change by `spread` costs as much as one sample is off at the start of the stage.
@@ -332,7 +339,7 @@ def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
         J = [found.by_coordinates(), prior, jnp.diag(kept)]
         r = [r.reshape(-1), found.prior.residuals, kept * (x - start)]
         r, J = (jnp.where(okay, jnp.concatenate(parts), 0.0) for parts in (r, J))
-        line = reduced(J, r)
+        line = reduced(J, r, num_residuals, _box(problem, x))
         found = _reduced_to(found, seen)
         return Place(x, line, found, okay, *line.offset(num_residuals))
 
@@ -388,9 +395,22 @@ class Place(eqx.Module):
         return jnp.sqrt(self.removable / self.scatter)
 
 
-def _first_steps(search, x, found) -> _Steps:
+def _joined(shared: Float[Array, " S"], own: Float[Array, "B P"]) -> Float[Array, " U"]:
+    return jnp.concatenate([shared, own.reshape(-1)])
+
+
+def _box(problem: Problem, x: Float[Array, " U"]) -> Box | None:
+    """The changes of coordinates with which they are on their limits."""
+    limits = problem.limits()
+    if limits is None:
+        return None
+    lower, upper, reach = jax.tree.map(_joined, *limits)
+    return Box(lower - x, upper - x, reach)
+
+
+def _first_steps(search, x, found, box) -> _Steps:
     zeros = jnp.zeros((x.shape[0], x.shape[0]), x.dtype)
-    nowhere = reduced(zeros, zeros[0])
+    nowhere = reduced(zeros, zeros[0], x.shape[0], box)
     place = Place(x, nowhere, found, jnp.array(False), zeros[0, 0], zeros[0, 0])
     return _Steps(place, search.region(x.dtype), jnp.array(0), jnp.array(False))
 

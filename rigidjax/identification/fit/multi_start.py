@@ -36,10 +36,8 @@ def best_start(
     key_shared, key_own = jax.random.split(jax.random.key(seed))
     many = jax.vmap(lambda key: _drawn(key, shared, natural[0], spread))
     many_own = jax.vmap(lambda key: _drawn(key, own, natural[1], spread))
-    starts = (
-        many(jax.random.split(key_shared, count)).at[0].set(shared),
-        many_own(jax.random.split(key_own, count)).at[0].set(own),
-    )
+    drawn = many(jax.random.split(key_shared, count)), many_own(jax.random.split(key_own, count))
+    starts = jax.vmap(problem.clip)(drawn[0].at[0].set(shared), drawn[1].at[0].set(own))
     minima, costs = _from_all(problem, starts, search)
     costs = np.where(np.isfinite(costs), costs, np.inf)
     best = int(np.argmin(costs))

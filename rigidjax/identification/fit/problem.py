@@ -27,6 +27,7 @@ from ..parameters import (
 )
 from ..simulation import Simulation
 from ..start_state import StartChange, with_start
+from ..transforms.base import Limits
 
 
 class Run(eqx.Module):
@@ -95,22 +96,45 @@ class Problem(eqx.Module):
         dtype = jnp.result_type(self.runs.ts)
         shared = [p.transform.coordinates(leaf) for p, leaf in of_all]
         own = [jax.vmap(p.transform.coordinates)(leaf) for p, leaf in of_run]
+        return self.clip(
+            jnp.concatenate([jnp.zeros(0, dtype), *shared]),
+            jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *own], axis=1),
+        )
+
+    def spread(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
+        """`AbstractTransform.spread` of every coordinate: shared, and of each run."""
+        dtype, (of_all, of_run) = jnp.result_type(self.runs.ts), self._parts()
+        shared = [p.transform.spread(leaf) for p, leaf in of_all]
+        own = [jax.vmap(p.transform.spread)(leaf) for p, leaf in of_run]
         return (
             jnp.concatenate([jnp.zeros(0, dtype), *shared]),
             jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *own], axis=1),
         )
 
-    def spread(self) -> tuple[Float[Array, " S"], Float[Array, " P"]]:
-        """`AbstractTransform.spread` of every coordinate: shared, and of one run."""
+    def limits(self) -> tuple[Limits, Limits] | None:
+        """Limits of the coordinates, shared (S,), and of each run (B, P); `None` without any."""
+        if not any(p.transform.is_bounded for p in self.parameters):
+            return None
         dtype, (of_all, of_run) = jnp.result_type(self.runs.ts), self._parts()
+        shared = [p.transform.limits(leaf) for p, leaf in of_all]
+        own = [jax.vmap(p.transform.limits)(leaf) for p, leaf in of_run]
+        none = jnp.zeros(0, dtype)
+        of_all = jax.tree.map(lambda *x: jnp.concatenate(x), Limits(none, none, none), *shared)
+        none = jnp.zeros((self.num_runs, 0), dtype)
+        first = Limits(none, none, none)
+        return of_all, jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), first, *own)
 
-        def joined(part, skip):
-            counts = [len(p.transform.fitted(x.shape[skip:])) for p, x in part]
-            return jnp.asarray(
-                np.repeat([p.transform.spread for p, _ in part], np.array(counts, int)), dtype
-            )
-
-        return joined(of_all, 0), joined(of_run, 1)
+    def clip(
+        self, shared: Float[Array, " S"], own: Float[Array, "B P"]
+    ) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
+        """Clip coordinates to their limits."""
+        limits = self.limits()
+        if limits is None:
+            return shared, own
+        return tuple(
+            jnp.clip(u, part.lower, part.upper)
+            for u, part in zip((shared, own), limits, strict=True)
+        )
 
     def leaves(self, shared: Float[Array, " S"], own: Float[Array, " P"], run: Run) -> list[Array]:
         """Leaves of all parameters in one run, in the order of `parameters`."""

@@ -10,14 +10,12 @@ import numpy as np
 
 from ...io.files import write_text
 from ..statistics.digits import estimate_text, interval_text, std_text
-from .result import Fit
+from .result import LEVEL, Fit
 
 # A correlation of successive residuals above this is worth a sentence.
 _DEPENDENT = 0.3
 # Residuals that would be as far from white this rarely are said not to be.
 _SIGNIFICANT = 0.01
-# Of the intervals in reports.
-LEVEL = 0.95
 
 
 def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
@@ -107,6 +105,8 @@ def warning_texts(fit: Fit) -> list[str]:
 def as_record(fit: Fit) -> dict[str, Any]:
     """The report as plain values; what is infinite is written as a string."""
     verdict = fit.identifiability
+    sides = {b.label: "lower" if b.is_lower else "upper" for b in fit.bounds}
+    one_sided = fit.quantile(LEVEL, one_sided=True)
     return {
         "result": fit.result,
         "converged": fit.converged,
@@ -127,6 +127,7 @@ def as_record(fit: Fit) -> dict[str, Any]:
                 "std": _plain(std),
                 "interval": [_plain(x) for x in interval],
                 "start": start,
+                "bound": sides.get(label),
             }
             for label, unit, value, std, interval, start in zip(
                 fit.labels,
@@ -137,6 +138,18 @@ def as_record(fit: Fit) -> dict[str, Any]:
                 fit.starts.tolist(),
                 strict=True,
             )
+        ],
+        "bounds": [
+            {
+                "quantity": bound.quantity,
+                "parameters": list(bound.parameters),
+                "bound": "lower" if bound.is_lower else "upper",
+                "limit": bound.limit,
+                "std": _plain(bound.std),
+                "interval": [_plain(x) for x in bound.interval(one_sided)],
+                "unit": bound.unit,
+            }
+            for bound in fit.bounds
         ],
         "covariance": [[_plain(x) for x in row] for row in fit.covariance.tolist()],
         "correlations": fit.correlations.tolist(),

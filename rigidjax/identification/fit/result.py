@@ -12,6 +12,10 @@ from ...state import State
 from ..statistics.digits import estimate_text, std_text
 from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
+from .active_bounds import ActiveBound
+
+# Probability of the intervals in reports.
+LEVEL = 0.95
 
 
 class IdentificationError(RuntimeError):
@@ -46,7 +50,10 @@ class Fit:
       deviations are not to be trusted, and what to do. `notes`: what was changed or recovered on
       the way.
     - `offset`: distance of the estimates to the optimum of the linearisation, root mean square over
-      the parameters, in standard errors; at most 0.1 if the fit converged.
+      the parameters, in standard errors; at most 0.1 if the fit converged. Where bounds hold
+      parameters, to the optimum within the bounds.
+    - `bounds`: the bounds that hold the optimum, `ActiveBound` objects; empty without any.
+      `covariance` is that of the linearisation without bounds.
     - `iterations`, `failed_evaluations`, `cost`: see `Minimum`; of each stage where the horizon
       grew in stages.
     """
@@ -77,6 +84,7 @@ class Fit:
     iterations: tuple[int, ...]
     failed_evaluations: int
     offset: float
+    bounds: tuple[ActiveBound, ...]
     cost: tuple[np.ndarray, ...]
 
     def __repr__(self) -> str:
@@ -115,34 +123,46 @@ class Fit:
         """Number of residuals less that of parameters."""
         return self.num_residuals - len(self.labels)
 
+    def quantile(self, level: float, one_sided: bool = False) -> float:
+        """Standard deviations from an estimate to the ends of its interval at a level.
+
+        Of Student's distribution with `degrees_of_freedom` if the noise was estimated, of the
+        normal one if it was given; infinite where no noise is left to estimate.
+        """
+        from scipy import special
+
+        probability, freedom = level if one_sided else 0.5 * (1 + level), self.degrees_of_freedom
+        if self.noise_is_known:
+            return float(special.ndtri(probability))
+        return float(special.stdtrit(freedom, probability)) if freedom > 0 else float("inf")
+
     def confidence_intervals(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         r"""Confidence intervals by label, in physical units: $\hat\theta \pm q\,\sigma$.
 
-        `q` is the quantile of Student's distribution with `degrees_of_freedom` if the noise was
-        estimated, the normal one if it was given. They hold as far as `covariance` does: for
-        independent residuals, and where the model is linear over their width. Infinite for what
-        is not determined, and where as many parameters as residuals leave no noise to estimate.
+        `q` is the two-sided `quantile`. They hold as far as `covariance` does: for independent
+        residuals, and where the model is linear over their width. Infinite for what is not
+        determined, and where as many parameters as residuals leave no noise to estimate.
+
+        The interval of a parameter on a bound is one-sided: from the bound to the one-sided
+        quantile times $\sigma$ inside. As the data alone would have the parameter beyond the
+        bound, this end is not closer than that of the one-sided interval of the data.
 
         **Arguments:** `level`, the probability that an interval covers the truth, in (0, 1).
         **Errors:** `ValueError` for another level.
         **Source:** Seber and Wild, *Nonlinear Regression* (1989), Section 5.1.
         """
-        from scipy import special
-
         if not 0 < level < 1:
             raise ValueError(
                 f"A confidence level lies between 0 and 1, such as 0.95 for 95 %; got {level!r}."
             )
-        probability, freedom = 0.5 * (1 + level), self.degrees_of_freedom
-        if self.noise_is_known:
-            factor = float(special.ndtri(probability))
-        else:
-            factor = float(special.stdtrit(freedom, probability)) if freedom > 0 else float("inf")
-        std = self.std
-        return {
+        factor, std = self.quantile(level), self.std
+        intervals = {
             label: (value - factor * std[label], value + factor * std[label])
             for label, value in self.estimates.items()
         }
+        one_sided = self.quantile(level, True) if self.bounds else 0.0
+        held = {b.label: b.interval(one_sided) for b in self.bounds if b.label is not None}
+        return intervals | held
 
     def correlation(self, first: str, second: str) -> float:
         """Correlation of two estimates, by label."""

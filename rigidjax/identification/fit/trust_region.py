@@ -1,11 +1,13 @@
 """Steps of a least-squares fit: the linear problem, and how far it is trusted."""
 
 import abc
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 from ...linalg import one_by_one
 
@@ -17,19 +19,40 @@ _DAMPING = 1e-2
 # valley never lets a step gain all of it; one that is not taken multiplies it by `_MORE`.
 _GOOD, _LESS, _MORE = 0.25, 10.0, 4.0
 
+# Part of the scatter of the residuals below which what is left to a limit does not count.
+_CLOSE = 1e-2
+
+
+class Box(NamedTuple):
+    """Changes of the coordinates, (U,) each, with which they are on their limits.
+
+    **Attributes:** `lower`, not above zero; `upper`, not below; `reach`, see `Limits`.
+    """
+
+    lower: Float[Array, " U"]
+    upper: Float[Array, " U"]
+    reach: Float[Array, " U"]
+
 
 class LinearProblem(eqx.Module):
     r"""A linear least-squares problem, reduced to the triangular factor of $(J, r)$.
 
+    A coordinate is held by its limit if it is on it, or so close that what is left changes the
+    residuals by less than a hundredth of the scatter, and the sum of squares falls beyond the
+    limit. In the optimum of a problem with limits the gradient by the other coordinates is zero.
+
     **Attributes:** `factor` (U, U), the triangular factor of the Jacobian; `projection` (U,), the
     residual in its column space; `rest`, the norm of the residual outside of it; `size` (U,), the
-    norm of each column of the Jacobian, the largest so far.
+    norm of each column of the Jacobian, the largest so far; `box`, `None` without limits; `sides`
+    (U,), -1 for a coordinate that its lower limit holds, 1 for the upper one, else 0.
     """
 
     factor: Float[Array, "U U"]
     projection: Float[Array, " U"]
     rest: Float[Array, ""]
     size: Float[Array, " U"]
+    box: Box | None
+    sides: Int[Array, " U"]
 
     @property
     def cost(self) -> Float[Array, ""]:
@@ -44,40 +67,84 @@ class LinearProblem(eqx.Module):
     def step(self, damping: Float[Array, ""]) -> Float[Array, " U"]:
         r"""The step $\min |J\delta + r|^2 + \lambda |D\delta|^2$, $D$ the norms of the columns.
 
+        Within the limits: a coordinate whose step would lead beyond its limit stops there, and the
+        others are solved for again.
+
         **Source:** Moré, in Lecture Notes in Mathematics 630 (1978) 105.
         """
+        if self.box is None:
+            nothing = jnp.zeros_like(self.size)
+            return self._solve(damping, jnp.zeros(nothing.shape, bool), nothing)
+        lower, upper, reach = self.box
+        # A limit that is only approached is not jumped to.
+        limit = jnp.where(self.sides < 0, jnp.where(jnp.isfinite(reach), 0.0, lower), upper)
+        fixed = self.sides != 0
+        first = jnp.where(fixed, limit / jnp.maximum(damping, 1.0), 0.0)
+
+        def unfinished(carry):
+            return carry[3]
+
+        def solve(carry):
+            fixed, values, _, _ = carry
+            step = self._solve(damping, fixed, values)
+            beyond = ~fixed & ((step < lower) | (step > upper))
+            values = jnp.where(beyond, jnp.clip(step, lower, upper), values)
+            return fixed | beyond, values, step, jnp.any(beyond)
+
+        carry = fixed, first, jnp.zeros_like(first), jnp.array(True)
+        return jax.lax.while_loop(unfinished, solve, carry)[2]
+
+    def _solve(self, damping, fixed, values):
+        """The step with the `values` of the coordinates that are `fixed`."""
         eps, tiny = jnp.finfo(self.size.dtype).eps, jnp.finfo(self.size.dtype).tiny
         size = jnp.maximum(self.size, jnp.maximum(jnp.max(self.size) * eps, tiny))
         identity = jnp.eye(size.shape[0], dtype=size.dtype)
-        rows = jnp.concatenate([self.factor / size, jnp.sqrt(damping) * identity])
-        right = jnp.concatenate([-self.projection, jnp.zeros_like(size)])
+        columns = jnp.where(fixed, 0.0, self.factor / size)
+        rows = jnp.concatenate([columns, jnp.sqrt(damping) * identity])
+        residual = self.projection + self.factor @ jnp.where(fixed, values, 0.0)
+        right = jnp.concatenate([-residual, jnp.zeros_like(size)])
         # A step that is not finite gives a trial that fails, and is not taken.
-        return _least_squares(rows, right) / size
+        return jnp.where(fixed, values, _least_squares(rows, right) / size)
 
     def offset(self, num_residuals: int) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """What a change of parameters could still remove of the squares, and what it leaves.
 
         Both per degree of freedom: the root of their ratio is the distance to the optimum in
-        standard errors. What the data do not determine does not count.
+        standard errors. What the data do not determine does not count, nor what limits hold.
 
         **Source:** Bates, Watts, Technometrics 23 (1981) 179.
         """
         eps, tiny = jnp.finfo(self.size.dtype).eps, jnp.finfo(self.size.dtype).tiny
-        count = self.size.shape[0]
-        R = self.factor / jnp.where(self.size > 0, self.size, 1.0)
+        held = self.sides != 0
+        count = self.size.shape[0] - jnp.sum(held)
+        R = jnp.where(held, 0.0, self.factor / jnp.where(self.size > 0, self.size, 1.0))
         removable = _square_in_range(R, self.projection)
         left = jnp.sum(self.projection**2) - removable + self.rest**2
         left = jnp.maximum(jnp.maximum(left, eps * removable), tiny)
-        return removable / count, left / max(num_residuals - count, 1)
+        return removable / jnp.maximum(count, 1), left / jnp.maximum(num_residuals - count, 1)
 
 
-def reduced(jacobian: Float[Array, "M U"], residual: Float[Array, " M"]) -> LinearProblem:
-    """A problem with this Jacobian and residual."""
+def reduced(
+    jacobian: Float[Array, "M U"],
+    residual: Float[Array, " M"],
+    num_residuals: int,
+    box: Box | None = None,
+) -> LinearProblem:
+    """A problem with this Jacobian and residual, of so many rows that count, within limits."""
     count = jacobian.shape[1]
     R = triangular_factor(jnp.concatenate([jacobian, residual[:, None]], axis=1))
-    factor = R[:count, :count]
+    factor, projection, rest = R[:count, :count], R[:count, count], R[count, count]
     size = jnp.sqrt(jnp.sum(factor * factor, axis=0))
-    return LinearProblem(factor, R[:count, count], R[count, count], size)
+    sides = jnp.zeros(count, int)
+    if box is not None:
+        scatter = jnp.abs(rest) / np.sqrt(max(num_residuals - count, 1))
+        slope = factor.T @ projection
+        below, above = (
+            (way == 0) | (size * way <= _CLOSE * scatter)
+            for way in (jnp.minimum(-box.lower, box.reach), box.upper)
+        )
+        sides = (above & (slope < 0)).astype(int) - (below & (slope > 0)).astype(int)
+    return LinearProblem(factor, projection, rest, size, box, sides)
 
 
 class AbstractRegion(eqx.Module):

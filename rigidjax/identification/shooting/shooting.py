@@ -134,8 +134,11 @@ def _fit_all(
     for _ in range(_MAX_ITERATIONS):
         rows = _rows(found, weight, noise)
         scale = _column_sizes(at, *rows, scale)
+        rows = _without_held(fit, at, *rows)
         step = solve(*rows, tuple(np.sqrt(damping) * x for x in scale))
         trial = jax.tree.map(np.add, at, Unknowns(*map(jnp.asarray, step)))
+        shared, own = fit.problem.clip(trial.shared, trial.own)
+        trial = Unknowns(shared, own, trial.change)
         new = fit.linearise(trial)
         new_cost = _total(new, weight, noise)
         if not new_cost < cost:
@@ -166,6 +169,34 @@ def _rows(found: Any, weight: np.ndarray, noise: float):
     gaps = weight * found.gaps, columns * found.ends, columns * found.starts
     r, by_shared, of_runs, by_own = (noise * x for x in found.prior)
     return data, gaps, (r, by_shared, of_runs, by_own)
+
+
+def _without_held(fit: SegmentFit, at: Unknowns, data, gaps, prior):
+    """The rows without the derivatives by coordinates that their limits hold.
+
+    These are the coordinates on a limit beyond which the sum of squares falls.
+    """
+    limits = fit.problem.limits()
+    if limits is None:
+        return data, gaps, prior
+    (r, J), (g, ends, starts), (shared_r, by_shared, own_r, by_own) = data, gaps, prior
+    S, m = at.shared.size, at.shared.size + at.own.shape[1]
+    slope = np.einsum("bkn,bknm->bm", r, J[..., :m])
+    slope += np.einsum("bkg,bkgm->bm", g, (ends + starts)[..., :m])
+    slopes = (
+        slope[:, :S].sum(axis=0) + shared_r @ by_shared,
+        slope[:, S:] + np.einsum("bq,bqp->bp", own_r, by_own),
+    )
+    free = [
+        ~(((u <= part.lower) & (slope > 0)) | ((u >= part.upper) & (slope < 0)))
+        for u, part, slope in zip((at.shared, at.own), limits, slopes, strict=True)
+    ]
+    own = np.asarray(free[1])
+    columns = np.concatenate([np.broadcast_to(free[0], (len(own), S)), own], axis=1)
+    columns = np.pad(columns, ((0, 0), (0, J.shape[-1] - m)), constant_values=True)
+    columns = columns[:, None, None]
+    prior = shared_r, by_shared * np.asarray(free[0]), own_r, by_own * own[:, None]
+    return (r, J * columns), (g, ends * columns, starts * columns), prior
 
 
 def _column_sizes(at: Unknowns, data, gaps, prior, before):

@@ -1,22 +1,51 @@
 """What every transformation of parameters provides."""
 
 import abc
+from typing import NamedTuple
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 
+class Limits(NamedTuple):
+    r"""Bounds of the coordinates of a parameter, (k,) each, infinite where there are none.
+
+    **Attributes:** `lower`, `upper`; `reach`, the decrease of a coordinate with which the
+    linearised parameter is on its lower bound, one for a logarithm, whose bound lies at
+    $-\infty$ and is stood for by a finite `lower`, infinite for a coordinate that is linear.
+    """
+
+    lower: Float[Array, " k"]
+    upper: Float[Array, " k"]
+    reach: Float[Array, " k"]
+
+
+class ActiveLimit(NamedTuple):
+    """A linear combination of the components of a leaf that is on its bound.
+
+    **Attributes:** `quantity`, its name, `""` for a component itself; `combination` (c,); `limit`,
+    the bound; `is_lower`, whether the combination cannot be less, else it cannot be more.
+    """
+
+    quantity: str
+    combination: np.ndarray
+    limit: float
+    is_lower: bool
+
+
 class AbstractTransform(eqx.Module):
-    r"""Unbounded coordinates $u$ of a parameter, the *leaf* of a model, state or sensor.
+    r"""Coordinates $u$ of a parameter, the *leaf* of a model, state or sensor.
 
     Besides its coordinates a leaf has *components*, the physical numbers that are reported. As many
     of them are fitted as there are coordinates; the others keep the values of a `reference`, the
     leaf at the start of the fit.
     """
 
-    spread: eqx.AbstractClassVar[float]
-    """A change of a coordinate that is large whatever the units; `inf` if there is none."""
+    is_bounded: eqx.AbstractClassVar[bool]
+    """Whether coordinates have limits."""
 
     @abc.abstractmethod
     def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -57,8 +86,20 @@ class AbstractTransform(eqx.Module):
         """The inverse: the `change` that makes `new` of `leaf`, to first order in it."""
 
     @abc.abstractmethod
-    def bound(self, leaf: np.ndarray) -> str:
-        """Which bound a fitted leaf has reached, in words, or `""`."""
+    def spread(self, reference: Array) -> Float[Array, " k"]:
+        """Changes of the coordinates that are large whatever the units; `inf` if there are none."""
+
+    @abc.abstractmethod
+    def limits(self, reference: Array) -> Limits:
+        """Bounds of the coordinates."""
+
+    @abc.abstractmethod
+    def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
+        """The bounds that a fitted leaf is on.
+
+        **Arguments:** `sides` (k,), of each coordinate, -1 on its lower limit, 1 on its upper one,
+        else 0.
+        """
 
 
 class AbstractNumbers(AbstractTransform):
@@ -72,6 +113,20 @@ class AbstractNumbers(AbstractTransform):
 
     def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
         return (new - leaf).reshape(-1)
+
+
+def no_limits(count: int, dtype: jnp.dtype) -> Limits:
+    """Limits of coordinates that may be any number."""
+    none = jnp.full(count, jnp.inf, dtype)
+    return Limits(-none, none, none)
+
+
+def clip_value(u: Float[Array, " k"], lower: Array | float, upper: Array | float) -> Array:
+    """Clip coordinates to their bounds, with the derivative one everywhere.
+
+    The derivative tells a search on a bound whether the parameter should leave it.
+    """
+    return u + jax.lax.stop_gradient(jnp.clip(u, lower, upper) - u)
 
 
 def element_names(shape: tuple[int, ...]) -> tuple[str, ...]:

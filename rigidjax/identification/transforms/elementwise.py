@@ -1,20 +1,27 @@
 """Transformations that act on each element of an array by itself."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...checks import float_array
-from .base import AbstractNumbers, element_names
+from .base import (
+    AbstractNumbers,
+    ActiveLimit,
+    Limits,
+    clip_value,
+    element_names,
+    no_limits,
+)
 
 Components = tuple[int, ...] | None
 
-# How far inside of its bounds a fit starts, as a part of their distance: the coordinate of
-# `Bounded` has no derivative at a bound.
-_MARGIN = 1e-2
+# Part of its start value below which a positive parameter is taken for zero.
+_ZERO = 1e-12
 
 
 class AbstractElementwise(AbstractNumbers):
@@ -35,6 +42,15 @@ class AbstractElementwise(AbstractNumbers):
     def fitted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(range(int(np.prod(shape)))) if self.which is None else tuple(self.which)
 
+    def _on_limits(self, leaf: np.ndarray, sides: np.ndarray, lower: Any, upper: Any):
+        """The elements on their bounds."""
+        found, count = [], int(np.prod(leaf.shape))
+        for k, side in zip(self.fitted(leaf.shape), sides, strict=True):
+            if side:
+                limit = float(np.broadcast_to(lower if side < 0 else upper, leaf.shape).flat[k])
+                found.append(ActiveLimit("", np.eye(count)[k], limit, bool(side < 0)))
+        return tuple(found)
+
 
 class Free(AbstractElementwise):
     """Any real number; the coordinate is the number itself.
@@ -44,7 +60,7 @@ class Free(AbstractElementwise):
     """
 
     which: Components = eqx.field(static=True, default=None)
-    spread: ClassVar[float] = float("inf")
+    is_bounded: ClassVar[bool] = False
 
     def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
         return leaf, ""
@@ -55,18 +71,27 @@ class Free(AbstractElementwise):
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
         return _put(reference, self.which, u)
 
-    def bound(self, leaf: np.ndarray) -> str:
-        return ""
+    def spread(self, reference: Array) -> Float[Array, " k"]:
+        return jnp.full(_take(reference, self.which).shape, jnp.inf, reference.dtype)
+
+    def limits(self, reference: Array) -> Limits:
+        return no_limits(_take(reference, self.which).size, reference.dtype)
+
+    def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
+        return ()
 
 
 class Positive(AbstractElementwise):
     r"""A positive number $\theta = e^u$.
 
+    Data that would have it at zero or below drive it to a negligible part of its start value; it is
+    then on its bound. `Bounded(0.0, inf)` reaches zero itself, and can start there.
+
     **Arguments:** `which`, as of `Free`.
     """
 
     which: Components = eqx.field(static=True, default=None)
-    spread: ClassVar[float] = 1.0
+    is_bounded: ClassVar[bool] = True
 
     def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
         values = np.asarray(_take(leaf, self.which))
@@ -80,24 +105,32 @@ class Positive(AbstractElementwise):
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
         return _put(reference, self.which, jnp.exp(u))
 
-    def bound(self, leaf: np.ndarray) -> str:
-        return ""
+    def spread(self, reference: Array) -> Float[Array, " k"]:
+        return jnp.ones_like(_take(reference, self.which))
+
+    def limits(self, reference: Array) -> Limits:
+        values = _take(reference, self.which)
+        one = jnp.ones_like(values)
+        return Limits(jnp.log(values) + np.log(_ZERO), jnp.inf * one, one)
+
+    def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
+        return self._on_limits(leaf, sides, 0.0, np.inf)
 
 
 class Bounded(AbstractElementwise):
-    r"""A number between bounds, $\theta = \frac12(a + b) + \frac12(b - a)\sin u$.
+    r"""A number between bounds, which it may reach.
 
-    The sine does not flatten out far from the middle as a logistic function does: a step that goes
-    beyond a bound comes back.
+    The coordinate is linear: the number from the middle between its bounds, in units of half their
+    distance; with one bound, the number from this bound. An optimum on a bound is found exactly.
 
-    **Arguments:** `lower` and `upper`, $a < b$, numbers or arrays in the shape of the parameter;
-    `which`, as of `Free`.
+    **Arguments:** `lower` and `upper`, $a < b$, numbers or arrays in the shape of the parameter,
+    infinite where there is no bound; `which`, as of `Free`.
     """
 
     lower: Float[Array, "..."]
     upper: Float[Array, "..."]
     which: Components = eqx.field(static=True)
-    spread: ClassVar[float] = 1.0
+    is_bounded: ClassVar[bool] = True
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, which: Components = None):
         self.lower = jnp.asarray(float_array(lower, "Bounded(lower=...)"))
@@ -111,32 +144,47 @@ class Bounded(AbstractElementwise):
         values = np.asarray(_take(leaf, self.which))
         if not np.all((values >= a) & (values <= b)):
             raise ValueError(f"a bounded parameter must start between {a} and {b}; got {values}")
-        inside = np.clip(values, a + _MARGIN * (b - a), b - _MARGIN * (b - a))
-        if np.array_equal(inside, values):
-            return leaf, ""
-        note = f"started at {inside}, as {values} is too close to a bound to move from it"
-        return np.asarray(_put(jnp.asarray(leaf), self.which, jnp.asarray(inside))), note
+        return leaf, ""
 
     def coordinates(self, leaf: Array) -> Float[Array, " k"]:
-        a, b = self._bounds(leaf)
-        return jnp.arcsin((2 * _take(leaf, self.which) - a - b) / (b - a))
+        origin, unit, lower, upper = self._scale(leaf)
+        return jnp.clip((_take(leaf, self.which) - origin) / unit, lower, upper)
 
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
         a, b = self._bounds(reference)
-        return _put(reference, self.which, 0.5 * (a + b) + 0.5 * (b - a) * jnp.sin(u))
+        origin, unit, lower, upper = self._scale(reference)
+        inside = origin + unit * clip_value(u, lower, upper)
+        # On a bound without the rounding of the sum.
+        exact = jnp.where(u <= lower, a, jnp.where(u >= upper, b, jnp.clip(inside, a, b)))
+        return _put(reference, self.which, inside + jax.lax.stop_gradient(exact - inside))
 
-    def bound(self, leaf: np.ndarray) -> str:
-        a, b = (np.asarray(x) for x in self._bounds(leaf))
-        values = np.asarray(_take(leaf, self.which))
-        close = 1e-6 * (b - a)
-        if np.any(values - a < close):
-            return "its lower bound"
-        return "its upper bound" if np.any(b - values < close) else ""
+    def spread(self, reference: Array) -> Float[Array, " k"]:
+        _, _, lower, upper = self._scale(reference)
+        return jnp.where(jnp.isfinite(upper - lower), jnp.ones_like(lower), jnp.inf)
+
+    def limits(self, reference: Array) -> Limits:
+        _, _, lower, upper = self._scale(reference)
+        return Limits(lower, upper, jnp.full_like(lower, jnp.inf))
+
+    def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
+        return self._on_limits(leaf, sides, self.lower, self.upper)
 
     def _bounds(self, leaf):
         lower = jnp.broadcast_to(self.lower, leaf.shape).astype(leaf.dtype)
         upper = jnp.broadcast_to(self.upper, leaf.shape).astype(leaf.dtype)
         return _take(lower, self.which), _take(upper, self.which)
+
+    def _scale(self, leaf):
+        """Origin and unit of the coordinates, and their limits."""
+        a, b = self._bounds(leaf)
+        below, above = jnp.isfinite(a), jnp.isfinite(b)
+        both, zero, one = below & above, jnp.zeros_like(a), jnp.ones_like(a)
+        low, high = jnp.where(below, a, zero), jnp.where(above, b, zero)
+        origin = jnp.where(both, 0.5 * (low + high), low + high)
+        unit = jnp.where(both, 0.5 * (high - low), one)
+        lower = jnp.where(both, -one, jnp.where(below, zero, -jnp.inf))
+        upper = jnp.where(both, one, jnp.where(above, zero, jnp.inf))
+        return origin, unit, lower, upper
 
 
 def _take(leaf, which):

@@ -8,7 +8,8 @@ from jaxtyping import Array, Float
 
 from ...bodies.euler_equations import symmetric_components
 from ...bodies.inertia import euler_tensor, inertia_from_euler_tensor, nearest_physical
-from .base import AbstractTransform
+from .base import AbstractTransform, ActiveLimit, Limits, no_limits
+from .principal_inertia import euler_floor
 
 _MARGIN_OF_TRACE = 1e-3
 
@@ -16,18 +17,18 @@ _MARGIN_OF_TRACE = 1e-3
 class InertiaTensor(AbstractTransform):
     r"""Symmetric tensor (3, 3) in the log-Cholesky coordinates of its Euler tensor.
 
-    $E = U U^T$ with the upper triangular
-    $U = ((e^{u_1}, m u_4, m u_6), (0, e^{u_2}, m u_5), (0, 0, e^{u_3}))$,
-    $m = e^{(u_1 + u_2 + u_3)/3}$, times a length scale of the start value: positive definite
-    whatever $u$ is. The rotational part of `MassProperties.from_log_cholesky` but for the factor
-    $m$. With it a common scale of all moments is a straight line; without, data that hardly
-    determine the scale leave a curved valley (a torque-free body with a weak prior took more than
-    200 iterations instead of 49).
+    $E = L D L^T$ with $D = \mathrm{diag}(e^{2 u_1}, e^{2 u_2}, e^{2 u_3})$ and the upper triangular
+    $L = ((1, u_4, u_6), (0, 1, u_5), (0, 0, 1))$, times a scale of the start value: positive
+    definite whatever $u$ is. The rotational part of `MassProperties.from_log_cholesky` with the
+    columns of the factor divided by their diagonal, and the axes in a cyclic order in which the
+    body at the start of the fit is thinnest along the first. A common scale of all moments is a
+    straight line. A body that is flat across an axis near the first has one logarithm at its end,
+    and no other coordinate grows.
 
     **Source:** Rucker, Wensing, IEEE Robot. Autom. Lett. 7 (2022) 6797.
     """
 
-    spread: ClassVar[float] = 1.0
+    is_bounded: ClassVar[bool] = True
 
     def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         if shape != (3, 3):
@@ -53,23 +54,22 @@ class InertiaTensor(AbstractTransform):
         )
 
     def coordinates(self, leaf: Array) -> Float[Array, " k"]:
-        scale = _scale(leaf)
-        a, b, c, d, e, f = symmetric_components(euler_tensor(leaf) / scale)
-        u33 = jnp.sqrt(c)
-        u23, u13 = d / u33, e / u33
-        u22 = jnp.sqrt(b - u23 * u23)
-        u12 = (f - u13 * u23) / u22
-        u11 = jnp.sqrt(a - u12 * u12 - u13 * u13)
-        m = jnp.cbrt(u11 * u22 * u33)
-        return jnp.stack([jnp.log(u11), jnp.log(u22), jnp.log(u33), u12 / m, u23 / m, u13 / m])
+        tensor = jnp.stack(symmetric_components(euler_tensor(leaf) / _scale(leaf)))
+        a, b, c, d, e, f = jnp.unstack(_roll(tensor, -_thinnest(leaf)))
+        l23, l13 = d / c, e / c
+        d2 = b - c * l23 * l23
+        l12 = (f - c * l13 * l23) / d2
+        d1 = a - d2 * l12 * l12 - c * l13 * l13
+        logs = (0.5 * jnp.log(x) for x in (d1, d2, c))
+        return jnp.stack([*logs, l12, l23, l13])
 
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
-        scale = _scale(reference)
-        u11, u22, u33 = jnp.exp(u[0]), jnp.exp(u[1]), jnp.exp(u[2])
-        u12, u23, u13 = jnp.exp((u[0] + u[1] + u[2]) / 3) * u[3:]
-        a, b, c = u11 * u11 + u12 * u12 + u13 * u13, u22 * u22 + u23 * u23, u33 * u33
-        d, e, f = u23 * u33, u13 * u33, u12 * u22 + u13 * u23
-        return inertia_from_euler_tensor(scale * _symmetric(a, b, c, d, e, f))
+        d1, d2, d3 = jnp.exp(2 * u[0]), jnp.exp(2 * u[1]), jnp.exp(2 * u[2])
+        l12, l23, l13 = u[3], u[4], u[5]
+        a, b, c = d1 + d2 * l12 * l12 + d3 * l13 * l13, d2 + d3 * l23 * l23, d3
+        d, e, f = d3 * l23, d3 * l13, d2 * l12 + d3 * l13 * l23
+        tensor = _roll(jnp.stack([a, b, c, d, e, f]), _thinnest(reference))
+        return inertia_from_euler_tensor(_scale(reference) * _symmetric(*jnp.unstack(tensor)))
 
     def estimates(self, leaf: Array) -> Float[Array, " c"]:
         return jnp.stack(symmetric_components(leaf))
@@ -80,16 +80,42 @@ class InertiaTensor(AbstractTransform):
     def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
         return jnp.stack(symmetric_components(new - leaf))
 
-    def bound(self, leaf: np.ndarray) -> str:
-        values = np.linalg.eigvalsh(np.asarray(euler_tensor(jnp.asarray(leaf))))
-        if values.min() > 1e-6 * values.sum():
-            return ""
-        return "the limit of a flat body (a principal Euler value is zero)"
+    def spread(self, reference: Array) -> Float[Array, " k"]:
+        return jnp.ones(6, reference.dtype)
+
+    def limits(self, reference: Array) -> Limits:
+        none = no_limits(6, reference.dtype)
+        scale = _scale(reference)
+        floor = 0.5 * jnp.log(euler_floor(2 * scale) / scale)
+        # The square of the exponential is linear in the inertia.
+        return none._replace(lower=none.lower.at[:3].set(floor), reach=none.reach.at[:3].set(0.5))
+
+    def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
+        # Of the Euler tensor E = 1/2 tr(I) 1 - I, along the directions in which it is zero.
+        _, axes = np.linalg.eigh(np.asarray(euler_tensor(jnp.asarray(leaf))))
+        found = []
+        for n in axes.T[: int(np.count_nonzero(sides[:3] < 0))]:
+            squares, products = n * n, -2 * n[[1, 0, 0]] * n[[2, 2, 1]]
+            name = f"principal Euler value about ({', '.join(f'{x:.3f}' for x in n)})"
+            combination = np.concatenate([0.5 - squares, products])
+            found.append(ActiveLimit(name, combination, 0.0, True))
+        return tuple(found)
 
 
 def _scale(inertia):
     """Half the trace, so that coordinates are of order one in any unit."""
     return 0.5 * (inertia[0, 0] + inertia[1, 1] + inertia[2, 2])
+
+
+def _thinnest(inertia: Array) -> Array:
+    """Number of the axis along which a body is thinnest: of the largest minor of its tensor."""
+    a, b, c, d, e, f = symmetric_components(euler_tensor(inertia))
+    return jnp.argmax(jnp.stack([b * c - d * d, a * c - e * e, a * b - f * f]))
+
+
+def _roll(components: Array, shift: Array) -> Array:
+    """Components in another cyclic order of the axes, those off the diagonal by the third axis."""
+    return jnp.concatenate([jnp.roll(part, shift) for part in (components[:3], components[3:])])
 
 
 def _symmetric(a, b, c, d, e, f):

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...rotations import so3
-from .base import AbstractTransform, element_names
+from .base import AbstractTransform, ActiveLimit, Limits, element_names, no_limits
 
 
 class Orientation(AbstractTransform):
@@ -18,7 +18,7 @@ class Orientation(AbstractTransform):
     rotation about the body axes, rad.
     """
 
-    spread: ClassVar[float] = 1.0
+    is_bounded: ClassVar[bool] = False
 
     def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         if not shape or shape[-1] != 4:
@@ -55,5 +55,11 @@ class Orientation(AbstractTransform):
         )
         return turned.reshape(-1)
 
-    def bound(self, leaf: np.ndarray) -> str:
-        return ""
+    def spread(self, reference: Array) -> Float[Array, " k"]:
+        return jnp.ones_like(self.coordinates(reference))
+
+    def limits(self, reference: Array) -> Limits:
+        return no_limits(reference.size // 4 * 3, reference.dtype)
+
+    def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
+        return ()

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.inertia import euler_tensor, inertia_from_euler_tensor
-from .base import AbstractNumbers
+from .base import AbstractNumbers, ActiveLimit, Limits, clip_value
 
 _NAMES = ("I1", "I2", "I3")
 
@@ -22,24 +22,29 @@ _MARGIN_OF_FIXED = 2e-2
 _EULER_VALUES = 0.5 * np.array([[-1.0, 1, 1], [1, -1, 1], [1, 1, -1]])
 
 
+def euler_floor(trace: Array) -> Array:
+    """Euler value that stands for zero, of a body whose moments have this sum."""
+    return 0.03 * np.sqrt(jnp.finfo(trace.dtype).eps) * trace
+
+
 class PrincipalInertia(AbstractNumbers):
     r"""Principal moments with principal Euler values that are never negative.
 
     With $I_i = E_j + E_k$ a body is physical if no $E_i = \frac12(I_j + I_k - I_i)$ is negative.
 
     - All moments fitted: $E_i = e^{u_i}$.
-    - $I_k$ fixed: $E_i + E_j = I_k$ is divided by $E_i = \frac12 I_k (1 + \sin u_1)$, and
-      $E_k = e^{u_2}$.
-    - $I_j$ and $I_k$ fixed: $I_i$ between $|I_j - I_k|$ and $I_j + I_k$ by a sine.
+    - $I_k$ fixed: $E_i + E_j = I_k$ is divided by $E_i = \frac12 I_k (1 + u_1)$, $|u_1| \le 1$,
+      and $E_k = e^{u_2}$.
+    - $I_j$ and $I_k$ fixed: $I_i$ is linear in $u$ between $|I_j - I_k|$ and $I_j + I_k$.
 
-    The sine reaches the limit of a flat body, and comes back from it; a logistic function has no
-    derivative left there.
+    A linear coordinate reaches the limit of a flat body. A logarithm ends where the Euler value is
+    a negligible part of the trace, `euler_floor`, which stands for the limit.
 
     **Arguments:** `fixed`, the moments that keep their start value, such as `("I3",)`.
     """
 
     fixed: tuple[str, ...] = eqx.field(static=True, default=())
-    spread: ClassVar[float] = 1.0
+    is_bounded: ClassVar[bool] = True
 
     def __check_init__(self):
         wrong = [name for name in self.fixed if name not in _NAMES]
@@ -90,10 +95,10 @@ class PrincipalInertia(AbstractNumbers):
             return jnp.log(E)
         if len(free) == 2:
             i, j, k = self._axes()
-            return jnp.stack([jnp.arcsin((E[i] - E[j]) / leaf[k]), jnp.log(E[k])])
+            return jnp.stack([(E[i] - E[j]) / leaf[k], jnp.log(E[k])])
         i, j, k = self._axes()
         lower, upper = jnp.abs(leaf[j] - leaf[k]), leaf[j] + leaf[k]
-        return jnp.arcsin((2 * leaf[i] - lower - upper) / (upper - lower))[None]
+        return ((2 * leaf[i] - lower - upper) / (upper - lower))[None]
 
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
         free = self.fitted((3,))
@@ -101,20 +106,49 @@ class PrincipalInertia(AbstractNumbers):
             return inertia_from_euler_tensor(jnp.exp(u))
         i, j, k = self._axes()
         if len(free) == 2:
-            half, s, Ek = 0.5 * reference[k], jnp.sin(u[0]), jnp.exp(u[1])
+            half, s, Ek = 0.5 * reference[k], clip_value(u[0], -1.0, 1.0), jnp.exp(u[1])
             moments = {i: half * (1 - s) + Ek, j: half * (1 + s) + Ek, k: reference[k]}
         else:
             lower = jnp.abs(reference[j] - reference[k])
             upper = reference[j] + reference[k]
             middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-            moments = {i: middle + half * jnp.sin(u[0]), j: reference[j], k: reference[k]}
+            moments = {
+                i: middle + half * clip_value(u[0], -1.0, 1.0),
+                j: reference[j],
+                k: reference[k],
+            }
         return jnp.stack([moments[0], moments[1], moments[2]])
 
-    def bound(self, leaf: np.ndarray) -> str:
-        values = _EULER_VALUES @ leaf
-        if values.min() > 1e-6 * values.sum():
-            return ""
-        return f"the limit of a flat body (principal Euler value E{int(np.argmin(values)) + 1} = 0)"
+    def spread(self, reference: Array) -> Float[Array, " k"]:
+        return jnp.ones_like(self.coordinates(reference))
+
+    def limits(self, reference: Array) -> Limits:
+        linear = {3: 0, 2: 1, 1: 1}[len(self.fitted((3,)))]
+        floor = jnp.log(euler_floor(jnp.sum(reference)))
+        one = jnp.ones(len(self.fitted((3,))), reference.dtype)
+        is_linear = np.arange(one.size) < linear
+        return Limits(
+            jnp.where(is_linear, -one, floor),
+            jnp.where(is_linear, one, jnp.inf),
+            jnp.where(is_linear, jnp.inf, one),
+        )
+
+    def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
+        free = self.fitted((3,))
+        i, j, k = self._axes()
+        if len(free) == 3:
+            flat = [axis for axis in free if sides[axis] < 0]
+        elif len(free) == 2:
+            flat = [j if sides[0] > 0 else i] * bool(sides[0]) + [k] * bool(sides[1] < 0)
+        elif sides[0]:
+            # The upper bound of I_i is E_i = 0, the lower one that of the greater of the others.
+            flat = [i if sides[0] > 0 else (j if leaf[j] > leaf[k] else k)]
+        else:
+            flat = []
+        return tuple(
+            ActiveLimit(f"principal Euler value E{axis + 1}", _EULER_VALUES[axis], 0.0, True)
+            for axis in flat
+        )
 
     def _axes(self):
         """Axes in cyclic order: the last, or the last two, are fixed."""
