@@ -15,6 +15,7 @@ from ..checks import doubled, float_array
 from ..formulations import AbstractFormulation
 from ..sensors import AbstractSensor
 from ..state import State
+from .left_out import LeafMark, with_zeros
 from .priors import AbstractPrior
 from .start_state import StartChange, with_start
 from .transforms import AbstractTransform, Free
@@ -46,7 +47,8 @@ class Parameter(eqx.Module):
 
     - `name`, for reports.
     - `where(experiment)`, picks the leaf: `lambda e: e.model.system.inertia`,
-      `lambda e: e.state0.angular_velocity`. Use the same function object for fits that are to
+      `lambda e: e.state0.angular_velocity`; also one that was left out because it is zero, such as
+      the damping of a joint. Use the same function object for fits that are to
       share their compiled code.
     - `transform`, its coordinates: `Free()`, `Positive()`, `Bounded(a, b)`, `PrincipalInertia()`,
       `InertiaTensor()`, `Orientation()`; each can hold a part of the leaf fixed.
@@ -300,13 +302,18 @@ def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
     return parameter.start.astype(leaf.dtype)
 
 
+def completed(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
+    """The experiment with arrays where parameters pick zeros that were left out, or numbers."""
+    return with_zeros(experiment, [w for p in parameters for w in (p.where, *p.tied)])
+
+
 def started(parameters: Sequence[Parameter], experiment: Experiment) -> Experiment:
     """The experiment of one run with the `start` of every parameter in it.
 
     **Errors:** `ValueError` for a start, or a prior, of another shape than the leaf, and as
     `check_leaves`.
     """
-    experiment = with_start(experiment, parameters)
+    experiment = with_start(completed(experiment, parameters), parameters)
     check_leaves(parameters, experiment)
     picked = [p.leaf(experiment) for p in parameters]
     leaves = [_given(p, leaf, leaf.shape) for p, leaf in zip(parameters, picked, strict=True)]
@@ -345,15 +352,15 @@ def start_leaf(
 def check_leaves(parameters: Sequence[Parameter], experiment: Experiment) -> None:
     """Raise `ValueError` unless every parameter picks a leaf of its own, as it is stored."""
     numbers = itertools.count()
-    marked = jax.tree.map(lambda _: next(numbers), experiment)
+    marked = jax.tree.map(lambda _: LeafMark(next(numbers)), experiment)
     picked = {}
     for p, where in ((each, where) for each in parameters for where in (each.where, *each.tied)):
         p.leaf(experiment)
         try:
             mark = where(marked)
-        except TypeError:
+        except (AttributeError, TypeError):
             mark = None
-        if not isinstance(mark, int):
+        if not isinstance(mark, LeafMark):
             raise ValueError(
                 f"`Parameter({p.name!r}, where=...)` must pick an array as it is stored, not a "
                 "part or a function of it. For a part use `which=` or `fixed=` of the "

@@ -17,6 +17,7 @@ from ...identification import (
     start_state,
 )
 from ...identification.data.units import UNITS, canonical
+from ...identification.parameters import completed
 from ...identification.start_state import with_start
 from .paths import find_leaf
 from .table import Table, array_of_tables
@@ -69,7 +70,8 @@ def _parameter(table: Table, experiment: Experiment) -> Parameter:
         Parameter, name, where, transform, tied=tied, per_run=per_run, start=start, unit=unit,
         labels=labels, prior=prior,
     )  # fmt: skip
-    shape = table.checked(parameter.leaf, experiment).shape
+    whole = table.checked(completed, experiment, [parameter])
+    shape = table.checked(parameter.leaf, whole).shape
     table.checked(parameter.component_labels, shape)
     if prior is not None:
         table.checked(prior.check_leaf, name, transform, shape)

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 
 from ...checks import did_you_mean
+from ...identification.left_out import with_zeros, zero_of
 
 _PART = re.compile(r'\.?([A-Za-z]\w*)|\.(\d+)|\[(\d+)\]|\["([^"\]]+)"\]')
 
@@ -42,6 +43,9 @@ def find_leaf(path: str, experiment: Any) -> LeafPath:
         found = found[step] if isinstance(step, int) else getattr(found, step)
         steps.append(step)
         before = f"{before}.{part}" if before else part
+    if found is None:
+        found = with_zeros(experiment, [LeafPath(tuple(steps))])
+        found = LeafPath(tuple(steps))(found)
     if not eqx.is_inexact_array(found):
         names = _names(found)
         raise ValueError(
@@ -94,8 +98,15 @@ def _names(found: Any) -> list[str]:
         return [_name(item) for item in found]
     if not isinstance(found, eqx.Module):
         return []
-    parts = {f.name: jax.tree.leaves(getattr(found, f.name)) for f in dataclasses.fields(found)}
-    return [name for name, leaves in parts.items() if any(map(eqx.is_inexact_array, leaves))]
+    return [f.name for f in dataclasses.fields(found) if _has_numbers(found, f.name)]
+
+
+def _has_numbers(found: Any, name: str) -> bool:
+    """Whether there are arrays in a field, or it was left out and stands for zero."""
+    value = getattr(found, name)
+    if value is None:
+        return zero_of(found, name) is not None
+    return any(map(eqx.is_inexact_array, jax.tree.leaves(value)))
 
 
 def _name(item: Any) -> str:

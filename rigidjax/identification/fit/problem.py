@@ -20,6 +20,7 @@ from ..parameters import (
     Experiment,
     Parameter,
     check_leaves,
+    completed,
     components_of,
     leaves_at,
     start_leaf,
@@ -225,9 +226,9 @@ def make_problem(
     **Errors:** `ValueError` for parameters that pick the same leaf, or have the same labels.
     """
     check_precision("identify", model, (), parameters)
-    experiments = [
-        with_start(Experiment(model, state, runs.sensors), parameters) for state in states
-    ]
+    whole = completed(Experiment(model, states[0], runs.sensors), parameters)
+    model, sensors = whole.model, whole.sensors
+    experiments = [with_start(Experiment(model, state, sensors), parameters) for state in states]
     ordered = tuple(sorted(parameters, key=lambda p: p.per_run))
     check_leaves(ordered, experiments[0])
     shared, own, notes = [], [], []
@@ -249,7 +250,7 @@ def make_problem(
         p if p.start is None else eqx.tree_at(lambda p: p.start, p, None) for p in ordered
     )
     displacement = experiments[0].start
-    problem = Problem(model, runs.sensors, run, ordered, tuple(shared), simulation, displacement)
+    problem = Problem(model, sensors, run, ordered, tuple(shared), simulation, displacement)
     table = problem.components(runs.names)
     table.check_labels()
     return problem, table, notes
