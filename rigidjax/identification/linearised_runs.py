@@ -4,6 +4,7 @@ Whoever needs derivatives of runs gets them here: fits and their covariances, de
 of multiple shooting, sensitivities.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from jaxtyping import Array, Float
 
 from ..results import RESULTS
 from ..sensors import AbstractSensor
+from ..sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
 from ..simulate.simulate import simulate
 from .parameters import Experiment, Parameter, with_leaves
 from .priors import prior_rows
@@ -61,6 +63,9 @@ class _Reading(eqx.Module):
 class Motion(eqx.Module):
     """Reads the physical state, in the place of a sensor."""
 
+    def on_time(self):
+        return self, None
+
     def predict(self, model, t, y):
         return model.decode(t, y)
 
@@ -81,21 +86,73 @@ def observed(
     for it: members of a batch would wait for each other in every step.
     """
     t0, t1 = (ts[0], ts[-1]) if span is None else span
+    punctual = [sensor.on_time() for sensor in experiment.sensors]
+    if any(delay is not None for _, delay in punctual):
+        return _observed_late(experiment, ts, simulation, (t0, t1), punctual)
     within = not experiment.model.multibody.closes if within is None else within
     state0, closed = experiment.started(t0)
     read = _Reading(experiment.model, experiment.sensors)
-    solution: Any = simulate(
-        experiment.model,
-        state0,
-        t1,
-        t0=t0,
-        saveat=diffrax.SaveAt(ts=ts, fn=read) if within else diffrax.SaveAt(ts=ts),
-        throw=False,
-        **simulation.forward(experiment.model).arguments,
-    )
+    saveat = diffrax.SaveAt(ts=ts, fn=read) if within else diffrax.SaveAt(ts=ts)
+    solution = _run(experiment, state0, (t0, t1), simulation, saveat)
     result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
     # Times are given again: where a run ends early, those of the solution are infinite.
     return solution.ys if within else jax.vmap(read)(ts, solution.ys), result
+
+
+def _run(experiment, state0, span, simulation, saveat) -> Any:
+    return simulate(
+        experiment.model,
+        state0,
+        span[1],
+        t0=span[0],
+        saveat=saveat,
+        throw=False,
+        **simulation.forward(experiment.model).arguments,
+    )
+
+
+def _observed_late(experiment, ts, simulation, span, punctual):
+    """As `observed`, for sensors of which some have a delay.
+
+    The run is saved at the times of the samples and at those that late sensors tell of. Before its
+    start it is continued backwards. Derivatives by a delay are those of the exact motion.
+    """
+    model, (t0, t1) = experiment.model, span
+    state0, closed = experiment.started(t0)
+    times = [ts if delay is None else ts - delay for _, delay in punctual]
+    fixed = [jax.lax.stop_gradient(of_sensor) for of_sensor in times]
+    saved = jnp.concatenate([jnp.maximum(of_sensor, t0) for of_sensor in fixed])
+    order = jnp.argsort(saved)
+    end = jnp.maximum(t1, saved[order[-1]])
+    saveat = diffrax.SaveAt(ts=saved[order])
+    solution = _run(experiment, state0, (t0, end), simulation, saveat)
+    rows = jnp.argsort(order).reshape(len(punctual), -1)
+    before = _before(model, state0, t0, jnp.min(jnp.stack([own[0] for own in fixed])))
+
+    def read_late(sensor, t, fixed, y):
+        at = jnp.maximum(fixed, t0)
+        y = shift_in_time(model, at, y, t - fixed)
+        y = jax.tree.map(lambda a, b: jnp.where(fixed < t0, b, a), y, before.unknowns(t))
+        return sensor.predict(model, t, y)
+
+    readings = []
+    for k, (sensor, delay) in enumerate(punctual):
+        ys = jax.tree.map(lambda y, k=k: y[rows[k]], solution.ys)
+        if delay is None:
+            read = functools.partial(sensor.predict, model)
+            readings.append(jax.vmap(read)(ts, ys))
+        else:
+            read = functools.partial(read_late, sensor)
+            readings.append(jax.vmap(read)(times[k], fixed[k], ys))
+    result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
+    return tuple(readings), result
+
+
+def _before(model, state0, t0, earliest):
+    """The motion before the start of a run."""
+    state0 = state0.normalized()
+    y = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+    return continue_motion(model, t0, y, jnp.minimum(earliest - t0, -SHORTEST_SPAN))
 
 
 def weighted(

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
-from ..identification import Fit, Measurements
-from ..simulate.simulate import simulate
+from ..identification import Experiment, Fit, Measurements, Simulation
+from ..identification.fit.predictions import read_run
+from ..results import RESULTS, SimulationError
 from .residuals import draw_run
 from .style import GREY, PALETTE, figure_legend, run_panels, style
 
@@ -45,10 +45,12 @@ def plot_fit(
 
 
 def _predicted(fit: Fit, b: int, ts: np.ndarray) -> np.ndarray:
-    """What the first sensor reads in a run at these times."""
-    model, sensor = fit.models[b], fit.sensors_by_run[b][0]
-    solution = simulate(model, fit.states[b], ts[-1], t0=ts[0], ts=ts)
-    return np.asarray(jax.vmap(lambda t, y: sensor.predict(model, t, y))(solution.ts, solution.ys))
+    """Return the readings of the first sensor in a run of the fit at these times."""
+    experiment = Experiment(fit.models[b], fit.states[b], fit.sensors_by_run[b][:1])
+    (readings,), result = read_run(experiment, ts, Simulation(max_steps=100_000).prepared(ts.dtype))
+    if result != RESULTS.successful:
+        raise SimulationError(RESULTS[result])
+    return np.asarray(readings)
 
 
 def _draw_moments(

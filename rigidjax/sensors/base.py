@@ -73,6 +73,13 @@ class AbstractSensor(eqx.Module):
         """Joints whose angle is measured beyond pi; none unless the sensor says so."""
         return ()
 
+    def on_time(self) -> tuple["AbstractSensor", Float[Array, ""] | None]:
+        """Return the sensor without its delay, and the delay, s, `None` for a sensor without one.
+
+        A run reads a sensor with a delay from its own motion at the earlier time.
+        """
+        return self, None
+
     def __hash__(self) -> int:
         return hash((type(self), self.name))
 

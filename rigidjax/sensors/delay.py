@@ -1,28 +1,28 @@
-"""Readings that are late."""
+"""Sensors with a delay."""
 
-from typing import Any
-
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, scalar_leaf
-from ..formulations import AbstractAbsolute, AbstractFormulation
+from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..state import State
 from .base import AbstractSensor
+from .history import unknowns_at_other_time
 
 
 class Delayed(AbstractSensor):
     r"""Another sensor, whose sample with the time stamp $t$ is that of $t - \tau$.
 
-    The motion is followed back by one Runge-Kutta step of order 4, so that the error of the state
-    is of order $\tau^5$: for delays that are short against the motion, such as those of filters and
-    buses. A force that jumps within the delay is not seen as such.
+    Fits, `sensitivity` and designs read the run itself at $t - \tau$, to its tolerance, with the
+    forces as they acted, also those that jump. Before its first sample a run has no motion; it is
+    continued backwards from the start state, smoothly, by one step of Radau IIA of order 11. If the
+    body was held until the run started, leave samples before `ts[0] + delay` out with `mask`.
+
+    `predict` alone knows one state and continues from there in the same way; that is accurate
+    for delays that are short against the motion, of which forces do not jump.
 
     **Arguments:** `sensor`; `delay`, $\tau$, s, that can be fitted (negative for a clock ahead).
-    **Errors:** `TypeError` for what is no sensor; `ValueError` for models of index 1 to 3, which
-    have no vector field.
+    **Errors:** `TypeError` for what is no sensor.
     """
 
     sensor: AbstractSensor
@@ -55,13 +55,17 @@ class Delayed(AbstractSensor):
 
     def check(self, model: AbstractFormulation) -> None:
         self.sensor.check(model)
-        check_delay(model)
 
     def check_values(self, values: Array, argument: str) -> Array:
         return self.sensor.check_values(values, argument)
 
     def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
-        return self.sensor.predict(model, t - self.delay, earlier(model, t, y, self.delay))
+        y = unknowns_at_other_time(model, t, y, self.delay)
+        return self.sensor.predict(model, t - self.delay, y)
+
+    def on_time(self) -> tuple[AbstractSensor, Float[Array, ""]]:
+        sensor, delay = self.sensor.on_time()
+        return sensor, self.delay if delay is None else self.delay + delay
 
     def residual(self, predicted: Array, measured: Array) -> Float[Array, " C"]:
         return self.sensor.residual(predicted, measured)
@@ -71,30 +75,3 @@ class Delayed(AbstractSensor):
 
     def tracked_joints(self, model: AbstractFormulation) -> tuple[str, ...]:
         return self.sensor.tracked_joints(model)
-
-
-def check_delay(model: AbstractFormulation) -> None:
-    """Raise `ValueError` for a model whose motion cannot be followed back."""
-    if isinstance(model, AbstractAbsolute) and model.index != 0:
-        raise ValueError(
-            "A sensor with a delay follows the motion back, for which "
-            f"`{type(model).__name__}(index={model.index})` has no vector field. Use "
-            "`rj.NullSpace(system)` or `rj.Absolute(system, index=0)`."
-        )
-
-
-def earlier(
-    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, delay: Float[Array, ""]
-) -> Any:
-    """The unknowns at `t - delay`, by one step of the classical Runge-Kutta method."""
-    h = -jnp.asarray(delay, t.dtype)
-
-    def moved(slope, part):
-        return jax.tree.map(lambda a, k: a + part * h * k, y, slope)
-
-    k1 = model.vector_field(t, y)
-    k2 = model.vector_field(t + 0.5 * h, moved(k1, 0.5))
-    k3 = model.vector_field(t + 0.5 * h, moved(k2, 0.5))
-    k4 = model.vector_field(t + h, moved(k3, 1.0))
-    mean = jax.tree.map(lambda a, b, c, d: (a + 2.0 * (b + c) + d) / 6.0, k1, k2, k3, k4)
-    return moved(mean, 1.0)

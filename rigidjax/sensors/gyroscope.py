@@ -12,7 +12,7 @@ from ..formulations.charts import Unknowns
 from ..state import State
 from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf
 from .calibration import ONE, ZERO, ideal_value, reading
-from .delay import check_delay, earlier
+from .history import unknowns_at_other_time
 
 
 class Gyroscope(AbstractReading):
@@ -30,8 +30,7 @@ class Gyroscope(AbstractReading):
       They can be fitted, the delay if it is given as a number.
     - `name`, in place of "gyroscope of ...", where a body has several.
 
-    **Errors:** `ValueError` for a wrong shape, a scale of zero, an unknown body, or a delay with a
-    model that has no vector field.
+    **Errors:** `ValueError` for a wrong shape, a scale of zero, or an unknown body.
     """
 
     body: str | None = eqx.field(static=True)
@@ -66,18 +65,20 @@ class Gyroscope(AbstractReading):
 
     def check(self, model: AbstractFormulation) -> None:
         mounted(model, self.body, "Gyroscope")
-        if self.delay is not None:
-            check_delay(model)
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
         if self.delay is not None:
-            y = earlier(model, t, y, self.delay)
+            y = unknowns_at_other_time(model, t, y, self.delay)
             t = t - self.delay
         row, frame = mounted(model, self.body, "Gyroscope")
         omega = in_axes_of(frame, model.decode(t, y).angular_velocity[row])
         return reading(omega, self.bias, self.scale, self.misalignment)
+
+    def on_time(self) -> tuple["Gyroscope", Float[Array, ""] | None]:
+        punctual = eqx.tree_at(lambda s: s.delay, self, None, is_leaf=lambda x: x is None)
+        return punctual, self.delay
 
     def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "3"]) -> State:
         row, frame = mounted(model, self.body, "Gyroscope")

@@ -7,6 +7,8 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Positive, identify, start_state
+from rigidjax.identification.data.first_samples import first_counted, first_samples
+from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.nearby_states import displaced, independent_rates, selection
 
 CRANK = "revolute ground-crank"
@@ -197,3 +199,62 @@ def test_start_of_another_system(four_bar):
         identify(
             model, run, Parameter("r", lambda e: e.state0.angular_velocity, per_run=True, unit=unit)
         )
+
+
+def test_first_samples():
+    """Samples count from the first that is not masked, each channel its own, moved by delays."""
+    ts = np.linspace(0.0, 1.0, 101)
+    rates = np.stack([5.0 * ts, 0.0 * ts, 0.1 * ts], axis=1)
+    gaps = np.ones((101, 3), bool)
+    gaps[:3, 0] = gaps[:30, 2] = False
+    rates[:30, 2] = 99.0  # a reading that does not count
+    gyro, late = rj.Gyroscope(), rj.Gyroscope(delay=0.1, name="late")
+    values = {gyro: rates, late: 5.0 * np.ones((101, 3)) * (ts - 0.1)[:, None]}
+    for noise, is_late in ((0.2, False), (0.1, True)):
+        data = Measurements(ts, values, {gyro: noise, late: 0.01}, mask={gyro: gaps})
+        runs = stack_runs(data)
+        (of_gyro,), (of_late,) = first_samples(runs, 0), first_samples(runs, 1)
+        np.testing.assert_allclose(of_gyro.value, [0.15, 0.0, 0.03])
+        # The third channel begins after more than half of the time of ten samples.
+        assert of_gyro.late and of_gyro.gap == pytest.approx(0.3)
+        gaps[:30, 2] = True
+        rates[:30, 2] = 0.1 * ts[:30]
+        (of_gyro,) = first_samples(
+            stack_runs(Measurements(ts, values, {gyro: noise, late: 0.01}, mask={gyro: gaps})), 0
+        )
+        assert of_gyro.late == is_late
+        gaps[:30, 2], rates[:30, 2] = False, 99.0
+        # The sample of 0.1 s tells of the start.
+        assert not of_late.late
+        np.testing.assert_allclose(of_late.value, 0.0, atol=1e-12)
+    found = first_counted(np.asarray(runs.values[0]), np.asarray(runs.weights[0]))
+    np.testing.assert_allclose(found, [[0.15, 0.0, 0.03]])
+
+
+def test_a_late_first_sample():
+    """A steady turn: an attitude that begins after 0.4 s is not the attitude at the start."""
+    ts, rate = np.linspace(0.0, 1.0, 51), np.array([0.0, 0.0, 1.5])
+    half = 0.5 * rate[2] * ts + 0.3
+    attitude = np.stack([np.cos(half), 0 * ts, 0 * ts, np.sin(half)], axis=1)
+    gyro, turn = rj.Gyroscope("body"), rj.Attitude("body")
+    # The other body is not measured.
+    bodies = [rj.Body(name, 1.0, (0.5, 0.4, 0.2)) for name in ("other", "body")]
+    model = rj.NullSpace(rj.System(bodies))
+    bias = Parameter("bias", lambda e: e.sensors[0].bias)
+    data = Measurements(
+        ts,
+        {gyro: rate + np.tile([0.02, -0.01, 0.03], (51, 1)), turn: attitude},
+        {gyro: 1e-3, turn: 1e-3},
+        mask={turn: ts > 0.4},
+    )
+    fit = identify(model, data, bias)
+    np.testing.assert_allclose(fit.states[0].orientation[1], attitude[0], atol=1e-6)
+    np.testing.assert_allclose(fit.sensors[0].bias, [0.02, -0.01, 0.03], atol=1e-6)
+    (note,) = [note for note in fit.notes if "first sample" in note]
+    assert (
+        "first sample of the attitude of body is not at the start" in note and "0.42 s away" in note
+    )
+    with pytest.raises(
+        ValueError, match="first sample of the attitude.* is not fitted. Give `state0`"
+    ):
+        identify(model, data, [bias, start_state(model, positions=False)])

@@ -128,7 +128,7 @@ def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> Stat
         if type(sensor) not in fitted or (formulation.system.closes and others):
             continue
         values = found[type(sensor)].setdefault(joint.name, np.zeros(joint.num_rates))
-        values[part] = run.values[k][0]
+        values[part] = run.counted(k)[np.flatnonzero(run.mask[k][:, 0])[0]]
     if not any(found.values()):
         return formulation.system.reference_state()
     return jointed_state(formulation.system, found[JointCoordinate], found[JointRate])
@@ -147,7 +147,10 @@ def _check_first(formulation: Any, run: Measurements, state: State, fitted: set[
         return [sensor.predict(model, t, y) for sensor, *_ in sensors]
 
     for (sensor, k, joint, _), start in zip(sensors, read(model, y, t), strict=True):
-        values = np.asarray(run.values[k])[np.asarray(run.mask[k])[:, 0]]
+        rows = np.flatnonzero(run.mask[k][:, 0])
+        if rows[0] >= _FIRST:
+            continue  # It begins later and tells nothing of the start.
+        values = np.asarray(run.values[k])[rows]
         noise = np.asarray(run.noise[k])[0, 0] if run.noise[k] is not None else _noise(values)
         off = np.abs(values[:_FIRST] - float(start))
         if np.all(off > _FAR * noise + _PART * np.ptp(values)):

@@ -21,6 +21,7 @@ from ..parameters import Parameter
 from ..simulation import Settings, Simulation, simulation_of
 from .evaluation import Evaluation
 from .first_order import FirstOrder
+from .late_starts import with_fitted_start
 from .least_squares import Minimum, Search, begin, goes_on, iterated, minimise_from, minimum_of
 from .options import prepare, search_of, start_states, trials
 from .precision import MOST_OFFSET
@@ -118,6 +119,8 @@ def identify_batch(
             "`identify_batch(data=...)` takes sets of the same sensors and numbers of samples."
         )
     tracked, states = prepare(model, all_runs[0], state0)
+    if state0 is None:
+        parameters, _ = with_fitted_start(tracked, all_runs, parameters)
     trial = trials(simulation, all_runs[0].ts.dtype)
     problems = []
     for n, runs in enumerate(all_runs):

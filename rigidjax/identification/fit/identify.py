@@ -15,6 +15,7 @@ from ..simulation import Settings, Simulation, simulation_of
 from ..statistics.plausibility import plausibility_notes
 from .first_order import FirstOrder, descend
 from .from_minimum import make_fit
+from .late_starts import with_fitted_start
 from .least_squares import minimise
 from .losses import AbstractLoss, Squares
 from .multi_start import best_start
@@ -58,6 +59,8 @@ def identify(
       held fixed.
     - `state0`: state at the first sample, one for all runs or one for each. If left out: the
       reference state, with the first sample of every gyroscope and attitude sensor put into it.
+      Where such a sample comes so late that its reading may have changed by more than its noise,
+      the start of every run is fitted too; a note in the `Fit` names the sensor.
     - `simulation`: an `rj.Simulation`, or one by one as `settings`: `solver`, `rtol`, `atol`, `dt`,
       `projection`, `adjoint`, `max_steps`, `backend`. Where a fit gets stuck on errors of the
       integration, it goes on with tolerances a hundredth of these, with up to four times the
@@ -93,6 +96,9 @@ def identify(
     runs = stack_runs(measurements)
     search = search_of(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
     model, states = prepare(model, runs, state0)
+    of_start: list[str] = []
+    if state0 is None:
+        parameters, of_start = with_fitted_start(model, [runs], parameters)
     told = prior_notes(parameters)
     # A prior, as a robust loss, must be weighed against the noise; so must several sensors.
     single = len(runs.sensors) == 1 and isinstance(search.loss, Squares) and not told
@@ -101,7 +107,7 @@ def identify(
         runs = first_guess(runs, priors=bool(told))
     how = trials(how, runs.ts.dtype)
     problem, table, notes = make_problem(model, runs, states, parameters, how)
-    notes += told
+    notes += [*of_start, *told]
     count = num_fitted(table, runs)
     given, shot = problem, None
     if starts > 1:

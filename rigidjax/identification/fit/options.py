@@ -12,6 +12,7 @@ from ...formulations import AbstractFormulation
 from ...sensors import improved, tracking
 from ...state import State
 from ..checked_arguments import check_precision
+from ..data.first_samples import first_samples
 from ..data.measurements import Runs
 from ..parameters import Components
 from ..simulation import Simulation
@@ -113,7 +114,8 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
         state = model.multibody.reference_state()
         # All at once: every operation outside of a program would be compiled by itself.
         given = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
-        found = improved(model, runs.sensors, given, [np.asarray(v)[:, 0] for v in runs.values])
+        samples = [[one.value for one in first_samples(runs, k)] for k in range(len(runs.sensors))]
+        found = improved(model, runs.sensors, given, [np.stack(values) for values in samples])
         found = jax.tree.map(np.asarray, found)
         states = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), found) for b in range(count)]
     elif isinstance(state0, State):

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ...results import RESULTS
 from ...state import State
 from ..data.measurements import Measurements, stack_runs
 from ..linearised_runs import Motion, observed
@@ -59,7 +60,7 @@ def fitted_runs(
     for b, length in enumerate(runs.lengths):
         sensors: Any = (Motion(), *fit.sensors_by_run[b])
         experiment = Experiment(fit.models[b], fit.states[b], sensors)
-        readings = _observed(experiment, runs.ts[b], how)
+        readings, _ = read_run(experiment, runs.ts[b], how)
         states, *values = jax.tree.map(lambda x, n=length: _finite(x[:n]), readings)
         names = (sensor.name for sensor in fit.sensors)
         ts = np.asarray(runs.ts[b][:length])
@@ -68,8 +69,11 @@ def fitted_runs(
 
 
 @eqx.filter_jit
-def _observed(experiment: Experiment, ts: Any, simulation: Simulation) -> Any:
-    return observed(experiment, ts, simulation, within=False)[0]
+def read_run(
+    experiment: Experiment, ts: Any, simulation: Simulation
+) -> tuple[tuple[Any, ...], RESULTS]:
+    """Return the readings of all sensors at the times `ts` (T,), s, and the result of the run."""
+    return observed(experiment, ts, simulation, within=False)
 
 
 def _finite(values):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...sensors import improved
 from ...state import State
+from ..data.first_samples import first_counted
 from ..data.measurements import Runs
 from ..fit.problem import Problem
 from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
@@ -91,7 +92,10 @@ def guesses(problem: Problem, runs: Runs, pieces: Cut) -> State:
     """The start state of the run at every node, improved by what sensors read there."""
     shape = pieces.ts.shape[:2]
     given = jax.tree.map(lambda x: np.repeat(np.asarray(x), shape[1], 0), problem.runs.state0)
-    first = [np.asarray(v)[:, :, 0].reshape(-1, *v.shape[3:]) for v in pieces.values]
+    first = [
+        first_counted(*(np.asarray(x).reshape(-1, *x.shape[2:]) for x in pair))
+        for pair in zip(pieces.values, pieces.weights, strict=True)
+    ]
     found = improved(problem.model, runs.sensors, given, first)
     return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), found)
 

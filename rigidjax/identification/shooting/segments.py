@@ -125,6 +125,9 @@ class LinearSegments(eqx.Module):
 class _End(eqx.Module):
     """Reads what the next segment starts from."""
 
+    def on_time(self):
+        return self, None
+
     def predict(self, model, t, y):
         """State and followed angles."""
         return model.decode(t, y), model.layout.angles(split_chart(y)[0])

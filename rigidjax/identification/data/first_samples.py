@@ -1,0 +1,118 @@
+"""Samples that tell the state at the start of a run, and whether they are close enough to it."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from ...sensors import AbstractSensor
+from .measurements import Runs
+
+# Number of samples through which a line is laid to estimate how fast a reading changes.
+_WINDOW = 10
+# A line is trusted beyond its samples for this part of the time that they cover.
+_TRUSTED = 0.5
+
+
+class FirstSample(NamedTuple):
+    """Sample of one sensor in one run that is closest in time to the start of the run.
+
+    **Attributes:** `value`, shape value_shape, every channel from its own first sample; `gap`, s,
+    the largest time between the start and the sample of a channel; `late`, whether the reading
+    may have changed by more than its noise within that time.
+    """
+
+    value: np.ndarray
+    gap: float
+    late: bool
+
+
+def first_samples(runs: Runs, k: int) -> list[FirstSample]:
+    """Return the first sample of the sensor number `k` that counts, in every run.
+
+    The time of a sample is that of the motion it tells of: earlier than its time stamp where the
+    sensor has a delay.
+    """
+    sensor = runs.sensors[k]
+    _, delay = sensor.on_time()
+    delay = 0.0 if delay is None else float(delay)
+    found = []
+    for b, length in enumerate(runs.lengths):
+        ts = np.asarray(runs.ts[b][:length], float)
+        values, weights = (np.asarray(x[k][b][:length]) for x in (runs.values, runs.weights))
+        times = ts - delay - ts[0]
+        found.append(_first_sample(sensor, times, values, weights, runs.noise_is_known))
+    return found
+
+
+def first_counted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the first samples (R, *value_shape) that count, each channel its own.
+
+    A channel without any has its first value. **Arguments:** `values` (R, T, *value_shape);
+    `weights` (R, T, C), zero where a sample does not count.
+    """
+    shape = values.shape
+    flat = values.reshape(*shape[:2], -1)
+    counts = _counts_by_value(weights, flat.shape[2])
+    index = counts.argmax(axis=1)[:, None]
+    return np.take_along_axis(flat, index, axis=1)[:, 0].reshape(shape[0], *shape[2:])
+
+
+def _counts_by_value(weights: np.ndarray, size: int) -> np.ndarray:
+    """Return which values count, (..., size): of an orientation all of a sample, or none."""
+    counts = weights > 0
+    if counts.shape[-1] == size:
+        return counts
+    return np.broadcast_to(counts.any(axis=-1, keepdims=True), (*counts.shape[:-1], size))
+
+
+def _first_sample(
+    sensor: AbstractSensor,
+    times: np.ndarray,
+    values: np.ndarray,
+    weights: np.ndarray,
+    noise_is_known: bool,
+) -> FirstSample:
+    flat = values.reshape(len(values), -1)
+    counts = _counts_by_value(weights, flat.shape[1])
+    away = np.where(counts, np.abs(times)[:, None], np.inf)
+    closest = away.argmin(axis=0)
+    value = flat[closest, np.arange(flat.shape[1])].reshape(values.shape[1:])
+    late, gaps = False, []
+    for channel, used in enumerate((weights > 0).T):
+        rows = np.flatnonzero(used)
+        # In the order of their distance from the start.
+        rows = rows[np.argsort(np.abs(times[rows]), kind="stable")][:_WINDOW]
+        gap = abs(float(times[rows[0]]))
+        gaps.append(gap)
+        if gap == 0:
+            continue
+        known = 1 / weights[rows[0], channel] if noise_is_known else None
+        late |= not _holds_over(sensor, channel, gap, times[rows], values[rows], known)
+    return FirstSample(value, max(gaps), late)
+
+
+def _holds_over(
+    sensor: AbstractSensor,
+    channel: int,
+    gap: float,
+    times: np.ndarray,
+    values: np.ndarray,
+    noise: float | None,
+) -> bool:
+    """Return whether a reading changes by less than its noise between a sample and the start.
+
+    **Arguments:** `times` and `values` of the samples closest to the start, the closest one first.
+    """
+    if gap > _TRUSTED * np.ptp(times):
+        return False
+    changes = np.asarray(_residuals(sensor, values, values[0]))[:, channel]
+    slope, _ = np.polyfit(times - times[0], changes, 1)
+    if noise is None:
+        line = np.polyval(np.polyfit(times, changes, 1), times)
+        noise = float(np.sqrt(np.sum((changes - line) ** 2) / max(len(times) - 2, 1)))
+    return abs(slope) * gap <= noise
+
+
+def _residuals(sensor, values, first):
+    return jax.vmap(sensor.residual, in_axes=(0, None))(values, first)

@@ -1,0 +1,178 @@
+"""Motion before and after a known state, for sensors that read at another time."""
+
+import functools
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput
+from ..formulations import AbstractAbsolute, AbstractFormulation
+from ..formulations.charts import Charted, Unknowns, join_chart, split_chart
+from ..linalg import inverse
+
+# Even, so that no real decay rate is a pole of the step; with 6 stages a delay of one radian of an
+# oscillation is followed to 1e-11, and errors of the state grow by at most a factor of 1000.
+_STAGES = 6
+# Newton steps; all of them are taken, since a count that depends on values has no reverse mode.
+_NEWTON_STEPS = 8
+# Orders up to which derivatives are exact.
+_ORDERS = 3
+# Span, s, over which a motion is followed whose delay is zero: it matters for derivatives alone.
+SHORTEST_SPAN = 1e-6
+
+
+class Continuation(eqx.Module):
+    r"""Motion of a model around a known state, a polynomial in time.
+
+    One step of the collocation method Radau IIA with six stages. It is L-stable in either
+    direction: backwards, motion that decays fast is not amplified without limit but continued
+    smoothly.
+
+    **Attributes:** `t`, s, and unknowns `y` of the known state; `span`, s, over which the motion is
+    followed, negative for the past; `slopes`, time derivatives at the nodes, (6, N).
+    **Source:** Hairer-Wanner, Solving Ordinary Differential Equations II, IV.5.
+    """
+
+    t: Float[Array, ""]
+    y: Unknowns
+    span: Float[Array, ""]
+    slopes: Float[Array, "S N"]
+
+    def unknowns(self, t: Float[Array, ""]) -> Unknowns:
+        """Return the unknowns at a time between `self.t` and `self.t + self.span`."""
+        values, _ = split_chart(self.y)
+        theta = (t - self.t) / self.span
+        powers = jnp.cumprod(jnp.full(_STAGES, theta))
+        weights = jnp.asarray(_tableau().integrals, values.dtype) @ powers
+        return join_chart(values + self.span * (weights @ self.slopes), self.y)
+
+
+def continue_motion(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, span: Float[Array, ""]
+) -> Continuation:
+    """Follow the motion of a model from a state into the past or the future.
+
+    **Arguments:** `t`, s; `y`, the unknowns there; `span`, s, not zero, negative for the past.
+    """
+    t = jnp.asarray(t)
+    y = differential_part(model, y)
+    start, _ = split_chart(y)
+    dtype, size = start.dtype, start.shape[0]
+    t, span = t.astype(dtype), jnp.asarray(span, dtype)
+    tableau = _tableau()
+    times = t + span * jnp.asarray(tableau.nodes, dtype)
+    A = span * jnp.asarray(tableau.matrix, dtype)
+
+    def slope(model, t, values):
+        return split_chart(time_derivative(model, t, join_chart(values, y)))[0]
+
+    def field(model, t, values):
+        rate = slope(model, t, values)
+        return rate, rate
+
+    def step(matrix, slopes, rates):
+        return slopes - (matrix @ (slopes - rates).reshape(-1)).reshape(_STAGES, size)
+
+    known = model, start, times, A
+    fixed = jax.tree.map(_without_derivative, known)
+
+    def newton(carry, _):
+        slopes, _ = carry
+        model, start, times, A = fixed
+        linearised = jax.jacfwd(functools.partial(field, model), argnums=1, has_aux=True)
+        J, rates = jax.vmap(linearised)(times, start + A @ slopes)
+        matrix = jnp.eye(_STAGES * size, dtype=dtype).reshape(_STAGES, size, _STAGES, size)
+        matrix = matrix - jnp.einsum("ij,ipq->ipjq", A, J)
+        matrix = inverse(matrix.reshape(_STAGES * size, -1))
+        return (step(matrix, slopes, rates), matrix), None
+
+    first = jnp.zeros((_STAGES, size), dtype), jnp.eye(_STAGES * size, dtype=dtype)
+    (slopes, matrix), _ = jax.lax.scan(newton, first, length=_NEWTON_STEPS)
+
+    def chord(slopes, _):
+        model, start, times, A = known
+        rates = jax.vmap(functools.partial(slope, model))(times, start + A @ slopes)
+        return step(matrix, slopes, rates), None
+
+    # By the implicit function theorem; each of these steps gives one more order of derivatives.
+    slopes, _ = jax.lax.scan(chord, slopes, length=_ORDERS)
+    return Continuation(t, y, span, slopes)
+
+
+def _without_derivative(x):
+    return jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x
+
+
+def unknowns_at_other_time(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, delay: ArrayInput
+) -> Unknowns:
+    """Return the unknowns at `t - delay` by continuing the motion from the state at `t`."""
+    delay = jnp.asarray(delay, t.dtype)
+    fixed = jax.lax.stop_gradient(delay)
+    # The polynomial is the same motion for any span; a span of zero has none.
+    span = -jnp.where(fixed == 0, SHORTEST_SPAN, fixed)
+    return continue_motion(model, t, y, span).unknowns(t - delay)
+
+
+def shift_in_time(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, change: Float[Array, ""]
+) -> Unknowns:
+    """Return the unknowns at `t + change`, where `change` is zero and matters by its derivatives.
+
+    By a step of the classical Runge-Kutta method: derivatives up to the fourth order are exact.
+    """
+    y = differential_part(model, y)
+
+    def shifted(slope, part):
+        return jax.tree.map(lambda a, k: a + part * change * k, y, slope)
+
+    k1 = time_derivative(model, t, y)
+    k2 = time_derivative(model, t + 0.5 * change, shifted(k1, 0.5))
+    k3 = time_derivative(model, t + 0.5 * change, shifted(k2, 0.5))
+    k4 = time_derivative(model, t + change, shifted(k3, 1.0))
+    mean = jax.tree.map(lambda a, b, c, d: (a + 2.0 * (b + c) + d) / 6.0, k1, k2, k3, k4)
+    return shifted(mean, 1.0)
+
+
+def differential_part(model: AbstractFormulation, y: Unknowns) -> Unknowns:
+    """Return the unknowns without the multipliers of equations of index 1 to 3."""
+    values, reference = split_chart(y)
+    values = values[: model.layout.size]
+    return values if reference is None else Charted(values, reference)
+
+
+def time_derivative(model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+    r"""Return $\dot y$ of unknowns without multipliers, whatever the index of the equations."""
+    if isinstance(model, AbstractAbsolute):
+        return model.ordinary_field(t, y)
+    return model.vector_field(t, y)
+
+
+class _Tableau(NamedTuple):
+    """Nodes $c_i$ (S,), matrix $A$ (S, S), and integrals of the Lagrange basis.
+
+    `integrals` (S, S): coefficients of $\\theta, \\theta^2, \\dots$ in
+    $\\int_0^\\theta \\ell_j$, transposed: (stage, power).
+    """
+
+    nodes: np.ndarray
+    matrix: np.ndarray
+    integrals: np.ndarray
+
+
+@functools.cache
+def _tableau() -> _Tableau:
+    """Return the collocation method of Radau IIA with the number of stages of this file."""
+    legendre = np.polynomial.Legendre
+    radau = legendre.basis(_STAGES, [0, 1]) - legendre.basis(_STAGES - 1, [0, 1])
+    nodes = np.sort(radau.roots().real)
+    powers = np.arange(_STAGES)
+    # Rows: stages. The Lagrange basis in powers of theta, then its integrals.
+    basis = np.linalg.inv(nodes[:, None] ** powers).T
+    integrals = basis / (powers + 1)
+    matrix = (nodes[:, None] ** (powers + 1)) @ integrals.T
+    return _Tableau(nodes, matrix, integrals)
