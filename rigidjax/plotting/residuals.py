@@ -56,6 +56,10 @@ def draw_run(
     sensor, ts = fit.sensors[k], np.asarray(run.ts)
     lines = predicted.reshape(len(times), -1)
     dots = run.counted(k).reshape(len(ts), -1)
+    residuals = fit.residuals[b][sensor.name]
+    if not sensor.value_shape:
+        # Angles in the revolution in which they were compared.
+        dots = lines[np.searchsorted(times, ts)] - residuals
     is_orientation = sensor.value_shape == (4,)
     if is_orientation:
         # A quaternion and its negative are the same orientation.
@@ -66,7 +70,6 @@ def draw_run(
     for c, label in enumerate(labels):
         above.plot(ts, dots[:, c], ".", color=_color(c), ms=4, alpha=0.5, mew=0)
         above.plot(times, lines[:, c], color=_color(c), label=label)
-    residuals = fit.residuals[b][sensor.name]
     for c, channel in enumerate(sensor.channels):
         below.plot(ts, residuals[:, c], ".", color=_color(c), ms=2.5, mew=0, label=channel)
     below.axhline(0.0, color=GREY, lw=0.7)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..bodies.frame import Frame
-from ..checks import ArrayInput, is_traced, vector_leaf
+from ..checks import ArrayInput, finite_leaf, is_traced
 from ..forces.base import body_index
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -73,6 +73,15 @@ class AbstractSensor(eqx.Module):
         """Joints whose angle is measured beyond pi; none unless the sensor says so."""
         return ()
 
+    def in_range(
+        self, model: AbstractFormulation, samples: Sequence[np.ndarray]
+    ) -> tuple["AbstractSensor", list[str]]:
+        """Return the sensor as its samples show it to count angles, and notes on that.
+
+        **Arguments:** `samples`, of every run (T, *value_shape), NaN where they do not count.
+        """
+        return self, []
+
     def on_time(self) -> tuple["AbstractSensor", Float[Array, ""] | None]:
         """Return the sensor without its delay, and the delay, s, `None` for a sensor without one.
 
@@ -131,9 +140,11 @@ def improved(
     return jax.vmap(one)(states, tuple(samples))
 
 
-def scale_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
-    """Checked scale factors (3,), none of them zero."""
-    scale = vector_leaf(value, argument)
+def scale_leaf(
+    value: ArrayInput, argument: str, shape: tuple[int, ...] = (3,)
+) -> Float[Array, "*c"]:
+    """Return checked scale factors, none of them zero."""
+    scale = finite_leaf(value, argument, shape)
     if not is_traced(scale) and not np.all(np.asarray(scale)):
         raise ValueError(f"`{argument}` must not be zero; got {scale}.")
     return scale

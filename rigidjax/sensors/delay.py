@@ -1,5 +1,9 @@
 """Sensors with a delay."""
 
+from collections.abc import Sequence
+
+import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, scalar_leaf
@@ -62,6 +66,12 @@ class Delayed(AbstractSensor):
     def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
         y = unknowns_at_other_time(model, t, y, self.delay)
         return self.sensor.predict(model, t - self.delay, y)
+
+    def in_range(
+        self, model: AbstractFormulation, samples: Sequence[np.ndarray]
+    ) -> tuple[AbstractSensor, list[str]]:
+        sensor, notes = self.sensor.in_range(model, samples)
+        return eqx.tree_at(lambda s: s.sensor, self, sensor), notes
 
     def on_time(self) -> tuple[AbstractSensor, Float[Array, ""]]:
         sensor, delay = self.sensor.on_time()

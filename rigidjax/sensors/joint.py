@@ -5,14 +5,16 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from ..checks import ArrayInput, scalar_leaf
 from ..forces.joint_force import checked_component, joint_name
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.base import AbstractJoint, Relative
 from ..mechanics import System, has_joints
-from .base import AbstractReading
+from .base import AbstractReading, scale_leaf
 
 
 class AbstractJointSensor(AbstractReading):
@@ -20,17 +22,44 @@ class AbstractJointSensor(AbstractReading):
 
     joint: str = eqx.field(static=True)
     component: int | None = eqx.field(static=True)
+    bias: Float[Array, ""]
+    scale: Float[Array, ""]
+    label: str | None = eqx.field(static=True)
     quantity: eqx.AbstractClassVar[str]
     """What is measured, in the name of the sensor."""
     value_shape: ClassVar[tuple[int, ...]] = ()
 
-    def __init__(self, joint: str | AbstractJoint, component: int | None = None):
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        component: int | None = None,
+        bias: ArrayInput = 0.0,
+        scale: ArrayInput = 1.0,
+        name: str | None = None,
+    ):
+        self._mount(joint, component, bias, scale, name)
+
+    def _mount(self, joint, component, bias, scale, name) -> None:
+        """Set the attributes that all sensors on a coordinate have."""
         kind = type(self).__name__
         self.joint = joint_name(joint, kind)
         self.component = checked_component(component, kind)
+        self.bias = scalar_leaf(bias, f"{kind}(bias=...)")
+        self.scale = scale_leaf(scale, f"{kind}(scale=...)", ())
+        self.label = name
+
+    def reading(self, ideal: Float[Array, ""]) -> Float[Array, ""]:
+        r"""Return the reading $s\,v + b$ of an ideal value $v$."""
+        return self.scale.astype(ideal.dtype) * ideal + self.bias.astype(ideal.dtype)
+
+    def ideal_value(self, reading: ArrayInput) -> np.ndarray:
+        """Return the value of a reading (known, not traced), the inverse of `reading`."""
+        return (np.asarray(reading) - np.asarray(self.bias)) / np.asarray(self.scale)
 
     @property
     def name(self) -> str:
+        if self.label is not None:
+            return self.label
         of = f"{self.quantity} of {self.joint}"
         return of if self.component is None else f"{of} [{self.component}]"
 

@@ -15,7 +15,7 @@ from .joint import AbstractJointSensor, joint_motion
 class JointRate(AbstractJointSensor):
     r"""The time derivative of a coordinate of a joint, rad/s or m/s, prescribed ones included.
 
-    **Arguments, errors:** those of `JointCoordinate`.
+    **Arguments, errors:** those of `JointCoordinate` but `period`; `bias` in rad/s or m/s.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("q_dot",)
@@ -33,4 +33,4 @@ class JointRate(AbstractJointSensor):
         def along(s):
             return joint.coordinates(moved(relative, s * twist))
 
-        return jax.jvp(along, (zero,), (jnp.ones_like(zero),))[1][k]
+        return self.reading(jax.jvp(along, (zero,), (jnp.ones_like(zero),))[1][k])

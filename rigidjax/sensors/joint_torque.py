@@ -21,8 +21,8 @@ class JointTorque(AbstractJointSensor):
       coordinate and rate. Springs and dampers on the joint (`TorsionSpring`, `Bushing`) are not
       part of it.
 
-    **Arguments, errors:** those of `JointCoordinate`; `ValueError` for a joint that has neither a
-    motor on this coordinate nor a prescribed motion.
+    **Arguments, errors:** those of `JointCoordinate` but `period`, with `bias` in N m or N;
+    `ValueError` for a joint that has neither a motor on this coordinate nor a prescribed motion.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("tau",)
@@ -45,14 +45,14 @@ class JointTorque(AbstractJointSensor):
             reaction = model.reactions(t, y)[self.joint]
             assert isinstance(reaction, Reaction)
             assert reaction.drive is not None
-            return reaction.drive
+            return self.reading(reaction.drive)
         seen = model.kinematics(t, y).joints[self.joint]
         t = jnp.asarray(t, seen.rates.dtype)
         torques = [
             motor.generalised_force(t, seen.coordinates[k], seen.rates[k])
             for motor in self._motors(model, k)
         ]
-        return sum(torques, jnp.zeros_like(seen.rates[k]))
+        return self.reading(sum(torques, jnp.zeros_like(seen.rates[k])))
 
     def _motors(self, model, k):
         return [

@@ -9,24 +9,32 @@ from ..checks import ArrayInput, vector_leaf
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..rotations import so3
-from .base import AbstractReading, mounted, mounted_name
+from .base import AbstractReading, mounted, mounted_name, scale_leaf
+from .calibration import ONE, ZERO, reading
 
 
 class Position(AbstractReading):
-    r"""The position $x + R\,u$ of a point of a body, (3,) m, space components.
+    r"""The position of a point of a body, (3,) m, space components.
+
+    It reads $s \circ \exp(\tilde m)^T (x + R\,u) + b$; as it stands that is $x + R\,u$.
 
     **Arguments:**
 
     - `body`, its name or that of a `Frame`; `None` if there is only one.
     - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point; of a
       frame: from its origin), (3,) m, components of the body (of the frame). It can be fitted.
+    - `bias`, $b$, (3,) m; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that takes
+      space axes to those of the measuring system, (3,) rad. They can be fitted.
     - `name`, in place of "position of ...", where a body has several.
 
-    **Errors:** `ValueError` for a wrong shape or an unknown body.
+    **Errors:** `ValueError` for a wrong shape, a scale of zero, or an unknown body.
     """
 
     body: str | None = eqx.field(static=True)
     point: Float[Array, "3"]
+    bias: Float[Array, "3"]
+    scale: Float[Array, "3"]
+    misalignment: Float[Array, "3"]
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("x1", "x2", "x3")
     unit: ClassVar[str] = "m"
@@ -35,11 +43,17 @@ class Position(AbstractReading):
     def __init__(
         self,
         body: str | None = None,
-        point: ArrayInput = (0.0, 0.0, 0.0),
+        point: ArrayInput = ZERO,
         name: str | None = None,
+        bias: ArrayInput = ZERO,
+        scale: ArrayInput = ONE,
+        misalignment: ArrayInput = ZERO,
     ):
         self.body = body
         self.point = vector_leaf(point, "Position(point=...)")
+        self.bias = vector_leaf(bias, "Position(bias=...)")
+        self.scale = scale_leaf(scale, "Position(scale=...)")
+        self.misalignment = vector_leaf(misalignment, "Position(misalignment=...)")
         self.label = name
 
     @property
@@ -56,4 +70,5 @@ class Position(AbstractReading):
         state = model.decode(t, y)
         point = self.point if frame is None else frame.on_body(self.point)
         point = point.astype(state.position.dtype)
-        return state.position[row] + so3.rotate(state.orientation[row], point)
+        place = state.position[row] + so3.rotate(state.orientation[row], point)
+        return reading(place, self.bias, self.scale, self.misalignment)

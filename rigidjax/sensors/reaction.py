@@ -5,11 +5,13 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from ..checks import ArrayInput, vector_leaf
 from ..forces.joint_force import joint_name
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.base import AbstractJoint
-from .base import AbstractReading
+from .base import AbstractReading, scale_leaf
+from .calibration import ONE, ZERO, reading
 from .joint import jointed_system
 
 
@@ -17,30 +19,54 @@ class AbstractReactionSensor(AbstractReading):
     """A part of the reaction of a joint, given by its name."""
 
     joint: str = eqx.field(static=True)
+    bias: Float[Array, "3"]
+    scale: Float[Array, "3"]
+    misalignment: Float[Array, "3"]
+    label: str | None = eqx.field(static=True)
     quantity: eqx.AbstractClassVar[str]
     """What is measured, in the name of the sensor."""
     value_shape: ClassVar[tuple[int, ...]] = (3,)
 
-    def __init__(self, joint: str | AbstractJoint):
-        self.joint = joint_name(joint, type(self).__name__)
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        bias: ArrayInput = ZERO,
+        scale: ArrayInput = ONE,
+        misalignment: ArrayInput = ZERO,
+        name: str | None = None,
+    ):
+        kind = type(self).__name__
+        self.joint = joint_name(joint, kind)
+        self.bias = vector_leaf(bias, f"{kind}(bias=...)")
+        self.scale = scale_leaf(scale, f"{kind}(scale=...)")
+        self.misalignment = vector_leaf(misalignment, f"{kind}(misalignment=...)")
+        self.label = name
 
     @property
     def name(self) -> str:
-        return f"{self.quantity} of {self.joint}"
+        return f"{self.quantity} of {self.joint}" if self.label is None else self.label
 
     def check(self, model: AbstractFormulation) -> None:
         jointed_system(model, type(self).__name__).joint_index(self.joint)
 
 
 class ReactionForce(AbstractReactionSensor):
-    """The reaction force of a joint on its child, (3,) N, space components.
+    r"""The reaction force of a joint on its child, (3,) N, space components.
 
     What the constraints of the joint exert; forces on its coordinates (`Motor`, `TorsionSpring`)
     are not part of it, the drive of a prescribed motion is. With redundant constraints it is that
     of the multipliers of least norm.
 
-    **Arguments:** `joint`: a joint of the system, or its name; it may close a loop.
-    **Errors:** `ValueError` for an unknown joint.
+    The sensor reads $s \circ \exp(\tilde m)^T F + b$; as it stands that is $F$.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name; it may close a loop.
+    - `bias`, $b$, (3,) N; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that takes
+      space axes to sensor axes, (3,) rad. They can be fitted.
+    - `name`, in place of "reaction force of ...", where a joint has several.
+
+    **Errors:** `ValueError` for an unknown joint, a wrong shape, or a scale of zero.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("F1", "F2", "F3")
@@ -50,13 +76,14 @@ class ReactionForce(AbstractReactionSensor):
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
-        return model.reactions(t, y)[self.joint].force
+        force = model.reactions(t, y)[self.joint].force
+        return reading(force, self.bias, self.scale, self.misalignment)
 
 
 class ReactionMoment(AbstractReactionSensor):
     """The reaction moment of a joint on its child, (3,) N m, about the joint point of the child.
 
-    Space components. **Arguments, errors:** those of `ReactionForce`.
+    Space components. **Arguments, errors:** those of `ReactionForce`; `bias` in N m.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("M1", "M2", "M3")
@@ -66,4 +93,5 @@ class ReactionMoment(AbstractReactionSensor):
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
-        return model.reactions(t, y)[self.joint].moment
+        moment = model.reactions(t, y)[self.joint].moment
+        return reading(moment, self.bias, self.scale, self.misalignment)

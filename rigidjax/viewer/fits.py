@@ -84,10 +84,8 @@ def measured_states(
         seen = np.asarray(mask).all(axis=1)
         values = np.where(seen.reshape(-1, *[1] * (values.ndim - 1)), values, np.nan)
         if isinstance(sensor, JointCoordinate):
-            of_joints[sensor.joint, sensor.component or 0] = values
-        elif isinstance(sensor, Attitude) or (
-            isinstance(sensor, Position) and not np.any(np.asarray(sensor.point))
-        ):
+            of_joints[sensor.joint, sensor.component or 0] = sensor.ideal_value(values)
+        elif isinstance(sensor, Attitude | Position) and _reads_pose(sensor):
             of_bodies[type(sensor), sensor.body or system.bodies[0].name] = values
     names = [body.name for body in system.bodies]
     if all((Attitude, name) in of_bodies for name in names):
@@ -101,6 +99,14 @@ def measured_states(
     if not wanted or not all(key in of_joints for key in wanted):
         return None
     return joint_states(system, jnp.stack([of_joints[key] for key in wanted], axis=1))
+
+
+def _reads_pose(sensor: Any) -> bool:
+    """Return whether a sensor reads the pose of a body as it is."""
+    offsets = [sensor.bias, getattr(sensor, "point", 0.0), getattr(sensor, "misalignment", 0.0)]
+    return not any(np.any(np.asarray(x)) for x in offsets) and bool(
+        np.all(np.asarray(getattr(sensor, "scale", 1.0)) == 1)
+    )
 
 
 def _coordinates(system: System) -> list[tuple[str, int]]:

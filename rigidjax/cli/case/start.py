@@ -128,7 +128,8 @@ def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> Stat
         if type(sensor) not in fitted or (formulation.system.closes and others):
             continue
         values = found[type(sensor)].setdefault(joint.name, np.zeros(joint.num_rates))
-        values[part] = run.counted(k)[np.flatnonzero(run.mask[k][:, 0])[0]]
+        first = np.flatnonzero(run.mask[k][:, 0])[0]
+        values[part] = sensor.ideal_value(run.values[k][first])
     if not any(found.values()):
         return formulation.system.reference_state()
     return jointed_state(formulation.system, found[JointCoordinate], found[JointRate])
@@ -152,7 +153,10 @@ def _check_first(formulation: Any, run: Measurements, state: State, fitted: set[
             continue  # It begins later and tells nothing of the start.
         values = np.asarray(run.values[k])[rows]
         noise = np.asarray(run.noise[k])[0, 0] if run.noise[k] is not None else _noise(values)
-        off = np.abs(values[:_FIRST] - float(start))
+        off = values[:_FIRST] - float(start)
+        if isinstance(sensor, JointCoordinate) and sensor.unit_in(model) == "rad":
+            off -= 2 * np.pi * np.round(off / (2 * np.pi))
+        off = np.abs(off)
         if np.all(off > _FAR * noise + _PART * np.ptp(values)):
             key = "joints" if isinstance(sensor, JointCoordinate) else "joint_rates"
             of_run = f" in the run {run.name!r}" if run.name else ""

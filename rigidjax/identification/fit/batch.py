@@ -17,6 +17,7 @@ from ...refilled import in_turn
 from ...state import State
 from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
+from ..data.revolutions import counted_from_start
 from ..parameters import Parameter
 from ..simulation import Settings, Simulation, simulation_of
 from .evaluation import Evaluation
@@ -118,7 +119,8 @@ def identify_batch(
         raise ValueError(
             "`identify_batch(data=...)` takes sets of the same sensors and numbers of samples."
         )
-    tracked, states = prepare(model, all_runs[0], state0)
+    tracked, all_runs, _ = prepare(model, all_runs)
+    states = start_states(tracked, all_runs[0], state0)
     if state0 is None:
         parameters, _ = with_fitted_start(tracked, all_runs, parameters)
     trial = trials(simulation, all_runs[0].ts.dtype)
@@ -126,6 +128,7 @@ def identify_batch(
     for n, runs in enumerate(all_runs):
         if n and state0 is None:
             states = start_states(tracked, runs, None)
+        runs, _ = counted_from_start(tracked, runs, states)
         chosen = [
             dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
             for p in parameters

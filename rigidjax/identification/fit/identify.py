@@ -8,6 +8,7 @@ from ...formulations import AbstractFormulation
 from ...state import State
 from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
+from ..data.revolutions import counted_from_start
 from ..parameters import Parameter
 from ..priors import prior_notes
 from ..shooting.shooting import shoot, started_from
@@ -20,7 +21,16 @@ from .least_squares import minimise
 from .losses import AbstractLoss, Squares
 from .multi_start import best_start
 from .noise import first_guess, noise_note, noise_of_sensors, settle
-from .options import Method, check_start, check_starts, num_fitted, prepare, search_of, trials
+from .options import (
+    Method,
+    check_start,
+    check_starts,
+    num_fitted,
+    prepare,
+    search_of,
+    start_states,
+    trials,
+)
 from .precision import tightened
 from .problem import make_problem
 from .result import Fit, IdentificationError
@@ -95,10 +105,13 @@ def identify(
     check_starts(starts, start_spread, segments)
     runs = stack_runs(measurements)
     search = search_of(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
-    model, states = prepare(model, runs, state0)
-    of_start: list[str] = []
+    model, (runs,), of_data = prepare(model, [runs])
+    states = start_states(model, runs, state0)
+    runs, told = counted_from_start(model, runs, states)
+    of_data += told
     if state0 is None:
-        parameters, of_start = with_fitted_start(model, [runs], parameters)
+        parameters, told = with_fitted_start(model, [runs], parameters)
+        of_data += told
     told = prior_notes(parameters)
     # A prior, as a robust loss, must be weighed against the noise; so must several sensors.
     single = len(runs.sensors) == 1 and isinstance(search.loss, Squares) and not told
@@ -107,7 +120,7 @@ def identify(
         runs = first_guess(runs, priors=bool(told))
     how = trials(how, runs.ts.dtype)
     problem, table, notes = make_problem(model, runs, states, parameters, how)
-    notes += [*of_start, *told]
+    notes += [*of_data, *told]
     count = num_fitted(table, runs)
     given, shot = problem, None
     if starts > 1:

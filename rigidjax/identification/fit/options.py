@@ -14,6 +14,7 @@ from ...state import State
 from ..checked_arguments import check_precision
 from ..data.first_samples import first_samples
 from ..data.measurements import Runs
+from ..data.revolutions import with_ranges
 from ..parameters import Components
 from ..simulation import Simulation
 from ..statistics.covariance import without_effect
@@ -97,14 +98,17 @@ def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
 
 
 def prepare(
-    model: AbstractFormulation, runs: Runs, state0: State | Sequence[State] | None
-) -> tuple[AbstractFormulation, list[State]]:
-    """The model with the angles that the sensors need, and the start state of every run."""
-    check_precision("identify", model, runs.sensors, (), runs.ts)
-    for sensor in runs.sensors:
+    model: AbstractFormulation, all_runs: Sequence[Runs]
+) -> tuple[AbstractFormulation, list[Runs], list[str]]:
+    """Return the model with the angles that sensors need, and runs whose sensors know their range.
+
+    **Returns:** also notes on how sensors of angles are read.
+    """
+    check_precision("identify", model, all_runs[0].sensors, (), all_runs[0].ts)
+    for sensor in all_runs[0].sensors:
         sensor.check(model)
-    model = tracking(model, runs.sensors)
-    return model, start_states(model, runs, state0)
+    model = tracking(model, all_runs[0].sensors)
+    return model, *with_ranges(model, all_runs)
 
 
 def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:

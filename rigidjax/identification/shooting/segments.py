@@ -190,13 +190,21 @@ def _segment(simulation, varied, chain, change, first, cut, base, directions):
     steps = jnp.eye(change.shape[0], dtype=change.dtype)
     columns = jax.scipy.linalg.block_diag(chain, steps).T
     sensors = varied.experiment.sensors
-    turning = {s.name for s in sensors if s.tracked_joints(varied.experiment.model)}
+    turning = {
+        s.name: jnp.argmax(w[:, 0] > 0)
+        for s, w in zip(sensors, cut.weights, strict=True)
+        if s.tracked_joints(varied.experiment.model)
+    }
 
     def residuals(sensor, readings, measured):
         r = residuals_of(sensor, readings, measured)
-        # A segment does not know how often a joint has turned before. The same turns for all
-        # samples: each by itself would take a fast turn for a slow one.
-        return r + (wrapped(r[0]) - r[0]) if sensor.name in turning else r
+        if sensor.name not in turning:
+            return r
+        # A segment does not know how often a joint has turned before. The same revolutions for all
+        # samples, those of the first that counts: each by itself would take a fast turn for a slow
+        # one.
+        first = r[turning[sensor.name]]
+        return r + (wrapped(first) - first)
 
     return linearised(observe, columns, sensors, cut.weights, cut.values, residuals)
 
