@@ -28,8 +28,8 @@ class JointCoordinate(AbstractJointSensor):
     r"""A coordinate of a joint: an angle, rad, or a length, m; zero in the reference configuration.
 
     It reads $s\,q + b$; as it stands that is $q$. An angle is that of the whole motion, beyond pi
-    too, from $(-\pi, \pi]$ at the start (of a prescribed motion, what it prescribes): `identify`
-    and `sensitivity` unwrap it. Only the second angle of a `Universal` stays in $(-\pi, \pi]$.
+    too, from that of the start state, which is in $(-\pi, \pi]$ unless the state has `angles` (of a
+    prescribed motion, what it prescribes): `identify` and `sensitivity` unwrap it. Only the second angle of a `Universal` stays in $(-\pi, \pi]$.
     Without them, `predict` takes a model with `system.tracking([joint])`, or gives an angle in
     $(-\pi, \pi]$.
 
