@@ -1,6 +1,7 @@
 """A rigid body that can be part of a system."""
 
 import os
+import warnings
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -207,9 +208,12 @@ class Body(eqx.Module):
         `origin`, where the origin of the mesh is, (3,) m, space components, in the place of
         `position`, which is that of the centre of mass.
         **Errors:** `ValueError` for a bad file, an open surface, or both `origin` and `position`.
+        A warning names shells that overlap, and asks for the unit of a file of improbable size.
         """
         surface = mesh if isinstance(mesh, Mesh) else Mesh.read(mesh)
         properties = shapes.mesh(surface, density=density, mass=mass)
+        for doubt in surface.doubts():
+            warnings.warn(f"`Body.mesh({name!r}, ...)`: {doubt}", stacklevel=2)
         center = surface.solid().center
         body = _from_shape(name, surface.placed(offset=-center), properties, pose)
         if origin is None:

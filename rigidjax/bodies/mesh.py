@@ -1,6 +1,6 @@
 """Surfaces of triangles, of STL and OBJ files too, and the volume that they enclose."""
 
-import itertools
+import functools
 import os
 import pathlib
 from typing import Any, NamedTuple
@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks import ArrayInput
+from .mesh_files import read_obj, read_stl
 
-_RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-# Corners of triangles nearer to each other than this part of the extent are one vertex.
-_SAME = 1e-6
+# Extents, m, of bodies that files without a unit are taken for; others are asked for their unit.
+_SMALLEST, _LARGEST = 1e-4, 10.0
 
 
 class Mesh:
@@ -41,32 +41,36 @@ class Mesh:
             raise ValueError(f"`Mesh(faces=...)` must be indices of the {len(points)} vertices.")
         self.vertices, self.faces = points, triangles.astype(int)
         self.vertices.flags.writeable = self.faces.flags.writeable = False
+        self._unit_is_known = True
         self._hash = hash((self.vertices.tobytes(), self.faces.tobytes()))
 
     @classmethod
     def read(
         cls,
         path: str | os.PathLike[str],
-        scale: float = 1.0,
+        scale: float | None = None,
         rotation: ArrayInput | None = None,
         offset: ArrayInput = (0.0, 0.0, 0.0),
     ) -> "Mesh":
         """The triangles of an STL (text or binary) or OBJ file, at `offset + rotation @ scale x`.
 
-        **Arguments:** `path`; `scale`, m in a unit of the file, 0.001 for millimetres; `rotation`,
-        (3, 3), from the components of the file; `offset`, (3,) m.
+        **Arguments:** `path`; `scale`, m in a unit of the file, 0.001 for millimetres, which is 1
+        if left out: `Body.mesh` then warns of improbable extents; `rotation`, (3, 3), from the
+        components of the file; `offset`, (3,) m.
         **Raises:** `ValueError` for another ending, a file that is not what its ending says, and a
         `rotation` that is none; `OSError` for a file that cannot be read.
         """
         file = pathlib.Path(path)
-        reader = {".stl": _read_stl, ".obj": _read_obj}.get(file.suffix.lower())
+        reader = {".stl": read_stl, ".obj": read_obj}.get(file.suffix.lower())
         if reader is None:
             raise ValueError(f"Meshes are read from .stl and .obj files; got {file}.")
         try:
             raw = cls(*reader(file.read_bytes()))
         except (ValueError, IndexError, UnicodeDecodeError) as error:
             raise ValueError(f"{file} is not a mesh as its ending says: {error}") from error
-        return raw.placed(scale, rotation, offset)
+        mesh = raw.placed(1.0 if scale is None else scale, rotation, offset)
+        mesh._unit_is_known = scale is not None
+        return mesh
 
     def placed(
         self,
@@ -96,6 +100,10 @@ class Mesh:
 
         **Raises:** `ValueError` if the surface is open, or encloses nothing.
         """
+        return self._solid
+
+    @functools.cached_property
+    def _solid(self) -> "Solid":
         self._check_closed()
         middle = self.vertices.mean(axis=0)
         corners = self.vertices[self.faces] - middle
@@ -114,10 +122,7 @@ class Mesh:
 
     def _check_closed(self):
         """`ValueError` unless each edge is run along as often in one direction as in the other."""
-        extent = float(np.ptp(self.vertices, axis=0).max())
-        steps = np.round(self.vertices / max(_SAME * extent, 1e-300))
-        same = np.unique(steps, axis=0, return_inverse=True)[1].reshape(-1)
-        faces = same[self.faces]
+        faces = self._welded[self.faces]
         edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
         edges = edges[edges[:, 0] != edges[:, 1]]
         forward = edges[:, 0] < edges[:, 1]
@@ -129,6 +134,34 @@ class Mesh:
                 "edges a neighbour is missing or faces the other way. Repair it, or give the body "
                 "a mass and an inertia, and `rj.view(shapes=...)` the mesh."
             )
+
+    @functools.cached_property
+    def _welded(self) -> np.ndarray:
+        """A number for each vertex, the same for those that differ by rounding."""
+        # When it is needed: SciPy takes as long as half of all imports.
+        from .shells import weld
+
+        return weld(self.vertices)
+
+    def doubts(self) -> list[str]:
+        """Return sentences on a closed surface whose mass may not be what is meant."""
+        from .shells import overlaps
+
+        found = []
+        extent, volume = float(np.ptp(self.vertices, axis=0).max()), self.solid().volume
+        if not (self._unit_is_known or _SMALLEST < extent < _LARGEST):
+            found.append(
+                f"The mesh is {extent:.3g} m long and encloses {volume:.3g} m^3 if its file is in "
+                "metres. In which unit is it? Say `Mesh.read(path, scale=0.001)` for millimetres, "
+                "`scale=1.0` for metres."
+            )
+        if shared := overlaps(self.vertices, self.faces, self._welded):
+            more = f", and {len(shared) - 3} pairs more" if len(shared) > 3 else ""
+            found.append(
+                f"Shells of the mesh overlap: {'; '.join(shared[:3])}{more}. What they share "
+                "counts twice in the mass and the inertia. Unite them, or turn cavities inside out."
+            )
+        return found
 
     def __eq__(self, other: Any) -> bool:
         return (
@@ -150,30 +183,3 @@ class Solid(NamedTuple):
     volume: float
     center: np.ndarray
     covariance: np.ndarray
-
-
-def _read_stl(data: bytes):
-    count = int.from_bytes(data[80:84], "little")
-    if len(data) == 84 + count * _RECORD.itemsize and count:
-        corners = np.frombuffer(data, _RECORD, count, 84)["corners"].reshape(-1, 3)
-    else:
-        rows = (line.split() for line in data.decode("ascii").splitlines())
-        corners = np.array([row[1:4] for row in rows if row[:1] == ["vertex"]], float)
-        if corners.size % 9:
-            raise ValueError("the vertices are not three for each facet.")
-        corners = corners.reshape(-1, 3)
-    return corners, np.arange(len(corners)).reshape(-1, 3)
-
-
-def _read_obj(data: bytes):
-    points, triangles = [], []
-    for line in data.decode("utf-8").splitlines():
-        words = line.split("#")[0].split()
-        if words[:1] == ["v"]:
-            points.append([float(word) for word in words[1:4]])
-        elif words[:1] == ["f"]:
-            # Counted from 1, or backwards from the last vertex; a polygon is a fan of triangles.
-            corners = [int(word.split("/")[0]) for word in words[1:]]
-            corners = [k - 1 if k > 0 else len(points) + k for k in corners]
-            triangles += [(corners[0], b, c) for b, c in itertools.pairwise(corners[1:])]
-    return np.array(points, float).reshape(-1, 3), np.array(triangles, int).reshape(-1, 3)

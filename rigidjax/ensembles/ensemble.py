@@ -57,7 +57,8 @@ def ensemble(
     - `run`: a function of a pytree like `parameters` without the members in front.
     - `parameters`: a pytree of arrays with N members in front, such as `rj.ensembles.grid(...)`
       returns it; an `xarray.Dataset` or a file (.nc, .csv), which are dictionaries by the name of a
-      variable.
+      variable. Of a dataset that an ensemble returned (`Ensemble.to_xarray`) its parameters are
+      taken, which are coordinates there, not its outputs.
     - `devices`: of JAX; all of this process by default.
     - `batch`: members of a chunk, and of a shard of `out`; by default as many as memory suggests.
     - `out`: a Zarr store to write to, a folder `*.zarr`: shard by shard, each marked when it is

@@ -18,6 +18,8 @@ Device: TypeAlias = Any
 
 # A dimension of this name, or the first one that all variables share, numbers the members.
 _DIMENSION = "member"
+# Variables by which a dataset is known as one that an ensemble returned.
+ENDS = ("result", "num_steps", "reached")
 
 
 class Members:
@@ -101,7 +103,8 @@ def _of_file(path: pathlib.Path) -> dict[str, np.ndarray]:
             return _of_table(path)
         import xarray
 
-        with xarray.open_dataset(path) as dataset:
+        # A parameter in seconds stays a number.
+        with xarray.open_dataset(path, decode_times=False, decode_timedelta=False) as dataset:
             dataset = dataset.load()
     except ValueError as error:
         said = str(error).partition("\n")[0]
@@ -125,22 +128,31 @@ def _of_table(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def _of_dataset(dataset: "xarray.Dataset") -> dict[str, np.ndarray]:
-    shared = [
-        name
-        for name in dataset.sizes
-        if all(name in variable.dims for variable in dataset.data_vars.values())
-    ]
+    """Return the variables; of what an ensemble returned, or without any, the coordinates.
+
+    `Ensemble.to_xarray` has the parameters as coordinates beside its outputs.
+    """
+    variables: dict[Any, Any] = dict(dataset.data_vars)
+    if not variables or set(ENDS) <= set(variables):
+        variables = {k: v for k, v in dataset.coords.items() if k not in dataset.dims and v.ndim}
+        if not variables:
+            raise ValueError(
+                "The dataset holds no parameters: it has neither variables nor, besides those "
+                "that an ensemble returned, coordinates that number members; it has "
+                f"{[*dataset.data_vars, *dataset.coords]}."
+            )
+    shared = [n for n in dataset.sizes if all(n in v.dims for v in variables.values())]
     if not shared:
         raise ValueError(
             "The variables of a dataset of parameters share one dimension that numbers the "
             f"members, best called {_DIMENSION!r}; here they have "
-            + ", ".join(f"{name}: {tuple(v.dims)}" for name, v in dataset.data_vars.items())
+            + ", ".join(f"{name}: {tuple(v.dims)}" for name, v in variables.items())
             + "."
         )
     dimension = _DIMENSION if _DIMENSION in shared else shared[0]
     return {
         str(name): variable.transpose(dimension, ...).to_numpy()
-        for name, variable in dataset.data_vars.items()
+        for name, variable in variables.items()
     }
 
 

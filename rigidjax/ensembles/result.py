@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ..results import RESULTS
-from .members import Members
+from .members import ENDS, Members
 
 if TYPE_CHECKING:
     import xarray
@@ -147,7 +147,7 @@ def labelled(
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
     """The name of an output beside those of the parameters."""
-    return f"{name}_out" if name in taken or name in ("result", "num_steps", "reached") else name
+    return f"{name}_out" if name in taken or name in ENDS else name
 
 
 # What a member of which a parameter is NaN ended with, whatever its run made of it.

@@ -57,6 +57,14 @@ def test_meshes_are_read(tmp_path, name, data):
         ("a.stl", b"solid s\nendsolid s", "has no triangles"),
         ("a.stl", b"vertex 1 2 3", "not three for each facet"),
         ("a.stl", bytes(90), "no triangles"),
+        ("a.stl", stl_binary()[:-1], "binary STL of 4 facets has 284 bytes; there are 283"),
+        ("a.stl", b"facet\nVertex 1 2\nvertex 1,5 2 3", "three numbers; got 'Vertex 1 2'"),
+        ("a.stl", stl_text() + b"facet normal 0 0 1", "12 for 5 facets"),
+        ("a.obj", b"v 0 0 0\nf 1 0 1", "'0' is no vertex"),
+        ("a.obj", b"v 0 0 0\nf 1 -2 1", "'-2' is no vertex"),
+        ("a.obj", b"v 0 0 0\nf 1 1 1" + b"1" * 23, "is no vertex"),
+        ("a.obj", b"v 0 0 0\nf 1 1", "at least three corners; got 'f 1 1'"),
+        ("a.obj", b"v 0 0\nf 1 1 1", "three coordinates; got 'v 0 0'"),
         ("a.obj", b"v 0 0 0\nf 1 2 three", "not a mesh as its ending says"),
         ("a.obj", b"v 0 0 0\nf 1 2 3", "indices of the 1 vertices"),
     ],
@@ -65,6 +73,27 @@ def test_what_is_no_mesh_is_refused(tmp_path, name, data, message):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ValueError, match=message):
         rj.Mesh.read(tmp_path / name)
+
+
+DIALECTS = {
+    "capitals.stl": stl_text().upper(),
+    "tabs.stl": stl_text().replace(b" ", b" \t ").replace(b"\n", b"\r\n"),
+    "two_solids.stl": stl_text().replace(
+        b"endfacet\nfacet", b"endfacet\nendsolid s\nSOLID Geh\xe4use vertex 2\nFacet", 1
+    ),
+    "one_line.stl": stl_text().replace(b"solid s\n", b"solid s\n", 1).replace(b"\n   ", b" "),
+    "more_bytes.stl": stl_binary() + b"made by",
+    "binary_solid.stl": b"solid part".ljust(80) + stl_binary()[80:],
+    "continued.obj": obj_text().replace(b"/1/1 ", b" \\\r\n ").upper(),
+    "normals.obj": b"\xef\xbb\xbf" + obj_text().replace(b"/1/1 ", b"//1 "),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_dialects(tmp_path, name):
+    (tmp_path / name).write_bytes(DIALECTS[name])
+    mesh = rj.Mesh.read(tmp_path / name)
+    np.testing.assert_allclose(mesh.vertices[mesh.faces], CORNERS[FACES])
 
 
 BOX = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float) - 0.5
@@ -156,3 +185,48 @@ def test_meshes_are_equal_by_their_numbers():
 def test_bad_meshes_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_corners_that_differ_by_rounding(rng):
+    """Every facet has corners of its own, rounded to single precision far from the origin."""
+    exact = rj.Mesh(0.05 * BOX + np.array([3.0, -2.0, 1.0]), TRIANGLES)
+    corners = exact.vertices[exact.faces].reshape(-1, 3)
+    rounded = (corners + 1.2e-7 * rng.uniform(-1, 1, corners.shape)).astype("f4")
+    loose = rj.Mesh(rounded, np.arange(36).reshape(-1, 3))
+    assert abs(loose.solid().volume / 0.05**3 - 1) < 3e-5
+    with pytest.raises(ValueError, match="no closed surface"):
+        rj.Mesh(
+            1.0 + 1e-4 * rng.uniform(size=(36, 3)) + corners, np.arange(36).reshape(-1, 3)
+        ).solid()
+
+
+def boxes(*places, inside_out=False):
+    """Unit boxes, scaled and moved; the last one inside out if asked for."""
+    vertices = np.concatenate([BOX * np.asarray(size) + at for size, at in places])
+    faces = [TRIANGLES + 8 * k for k in range(len(places))]
+    if inside_out:
+        faces[-1] = faces[-1][:, ::-1]
+    return rj.Mesh(vertices, np.concatenate(faces))
+
+
+def test_shells_that_share_volume_are_named():
+    apart, touching = ((1, (0, 0, 0)), (1, (2, 0, 0))), ((1, (0, 0, 0)), (0.5, (0.75, 0.1, 0)))
+    within, beams = ((1, (0, 0, 0)), (0.5, (0.1, 0, 0))), ((3, 0.2, 0.2), (0.3, 3, 0.3))
+    for mesh in (boxes(*apart), boxes(*touching), boxes(*within, inside_out=True)):
+        assert mesh.doubts() == []
+    hollow = boxes(*within, inside_out=True)
+    assert rj.Body.mesh("b", hollow, density=2.0).mass == pytest.approx(2 * (1 - 0.125))
+    (text,) = boxes(*within).doubts()
+    assert "shell 2 (12 triangles) lies within shell 1 (12 triangles), both facing" in text
+    crossing = boxes(*((size, (0, 0, 0)) for size in beams))
+    with pytest.warns(UserWarning, match=r"`Body.mesh\('b', ...\)`: Shells.*1.*and.*2.*intersect"):
+        rj.Body.mesh("b", crossing, mass=1.0)
+    assert boxes(*((size, (0, 0, 0)) for size in beams), (1, (9, 9, 9))).doubts()
+
+
+def test_a_file_of_improbable_size_is_asked_for_its_unit(tmp_path):
+    (tmp_path / "part.stl").write_bytes(stl_text().replace(b"1.0", b"140.0"))
+    with pytest.warns(UserWarning, match=r"140 m long.*unit.*scale=0.001\)` for millimetres"):
+        rj.Body.mesh("part", tmp_path / "part.stl", density=2700.0)
+    for scale in (0.001, 1.0):
+        rj.Body.mesh("part", rj.Mesh.read(tmp_path / "part.stl", scale), density=2700.0)

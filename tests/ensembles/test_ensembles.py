@@ -162,6 +162,16 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
     for one in (data, tmp_path / "p.nc", str(tmp_path / "p.nc")):
         found = rj.ensemble(formula, one, progress=False).outputs
         assert np.array_equal(found["product"], expected["product"])
+    # What an ensemble returned has its parameters as coordinates.
+    returned = rj.ensemble(formula, given, progress=False).to_xarray(units={"a": "seconds"})
+    returned = returned.assign_coords(member=np.arange(6) + 10)
+    returned.to_netcdf(tmp_path / "returned.nc", engine="h5netcdf")
+    for one in (returned, returned[["a", "b"]], tmp_path / "returned.nc"):
+        found = rj.ensemble(formula, one, progress=False)
+        assert found.members.names == ["a", "b"]
+        assert np.array_equal(found.outputs["product"], expected["product"])
+    with pytest.raises(ValueError, match=r"holds no parameters: it has neither.*'result'"):
+        rj.ensemble(formula, returned.drop_vars(["a", "b"]))
     (tmp_path / "p.csv").write_text("a,b\n1.0,2\n3.0,4\n")
     found = rj.ensemble(lambda p: (p["a"] / p["b"], p["b"] + 1), tmp_path / "p.csv", progress=False)
     # Whole numbers stay whole.
