@@ -1,0 +1,190 @@
+"""Operations on elements: arithmetic, functions, comparisons, bits, conversions."""
+
+import numpy as np
+
+from . import values
+from .writer import Writer
+
+# Units in the last place by which XLA's own functions differ from the exact value where the library
+# functions of this package do not: measured against multiple precision, large arguments included.
+UNARY_FLOAT = {
+    "jnp.sin": 4, "jnp.cos": 4, "jnp.tan": 8, "jnp.exp": 4, "jnp.exp2": 8, "jnp.expm1": 8,
+    "jnp.log": 4, "jnp.log1p": 8, "jnp.log2": 8, "jnp.sqrt": 1, "lax.rsqrt": 4, "jnp.cbrt": 8,
+    "jnp.sinh": 400, "jnp.cosh": 400, "jnp.tanh": 8, "jnp.arcsinh": 8, "jnp.arccosh": 8,
+    "jnp.arctanh": 8, "jnp.arcsin": 8, "jnp.arccos": 8, "jnp.arctan": 8, "lax.erf": 8,
+    "lax.erfc": 400, "lax.erf_inv": 16, "lax.logistic": 8, "lax.integer_pow": 8,
+}  # fmt: skip
+# What keeps an argument where the function is finite.
+TAMED = {
+    "jnp.exp": "jnp.clip({x}, -5, 5)", "jnp.exp2": "jnp.clip({x}, -5, 5)",
+    "jnp.expm1": "jnp.clip({x}, -5, 5)", "jnp.sinh": "jnp.clip({x}, -5, 5)",
+    "jnp.cosh": "jnp.clip({x}, -5, 5)", "jnp.log": "(jnp.abs({x}) + 0.5)",
+    "jnp.log1p": "jnp.abs({x})", "jnp.log2": "(jnp.abs({x}) + 0.5)", "jnp.sqrt": "jnp.abs({x})",
+    "lax.rsqrt": "(jnp.abs({x}) + 0.1)", "jnp.arccosh": "(jnp.abs({x}) + 1.0)",
+    "jnp.arctanh": "(0.9 * jnp.sin({x}))", "jnp.arcsin": "(0.9 * jnp.sin({x}))",
+    "jnp.arccos": "(0.9 * jnp.sin({x}))", "lax.erf_inv": "(0.9 * jnp.sin({x}))",
+}  # fmt: skip
+EXACT_UNARY = (
+    "-{x}", "jnp.abs({x})", "jnp.sign({x})", "jnp.floor({x})", "jnp.ceil({x})", "jnp.round({x})",
+    "jnp.trunc({x})", "jnp.isfinite({x})", "lax.stop_gradient({x})",
+    "lax.round({x}, lax.RoundingMethod.AWAY_FROM_ZERO)", "lax.optimization_barrier({x})",
+)  # fmt: skip
+UNARY_COMPLEX = {
+    "jnp.sin": 8, "jnp.cos": 8, "jnp.exp": 8, "jnp.log": 8, "jnp.sqrt": 8, "jnp.tanh": 16,
+    "jnp.sinh": 16, "jnp.cosh": 16, "jnp.tan": 16, "lax.rsqrt": 16, "jnp.sign": 8, "jnp.square": 4,
+    "jnp.expm1": 16, "jnp.log1p": 16, "lax.logistic": 16,
+}  # fmt: skip
+
+
+def unary_float(w: Writer) -> None:
+    x, t = w.variable("f")
+    if w.chance(0.25):
+        code = w.choose(EXACT_UNARY).format(x=x)
+        w.append(code)
+        return
+    name = w.choose(list(UNARY_FLOAT))
+    inner = x
+    if name in TAMED and w.chance(0.7):
+        # A line of its own: functions have errors as if their argument were another one.
+        result = w.append(TAMED[name].format(x=x), 2.0)
+        inner = w.operand(result[0]) if result else x
+    if name == "lax.integer_pow":
+        w.append(f"lax.integer_pow({inner}, {w.choose([-3, -2, -1, 0, 1, 2, 3, 4, 7])})", 8.0)
+    else:
+        w.append(f"{name}({inner})", UNARY_FLOAT[name], "relative")
+
+
+def unary_complex(w: Writer) -> None:
+    x, t = w.variable("c")
+    kind = w.integer(0, 9)
+    if kind < 5:
+        name = w.choose(list(UNARY_COMPLEX))
+        if name in ("jnp.exp", "jnp.sinh", "jnp.cosh", "jnp.expm1") and w.chance(0.7):
+            result = w.append(f"jnp.tanh({x})", 16.0, "relative")
+            x = w.operand(result[0]) if result else x
+        w.append(f"{name}({x})", UNARY_COMPLEX[name], "relative")
+    elif kind == 5:
+        w.append(f"jnp.abs({x})", 8.0)
+    elif kind == 6:
+        w.append(f"lax.integer_pow({x}, {w.choose([-2, -1, 2, 3])})", 16.0)
+    elif kind == 7:
+        w.append(w.choose([f"jnp.conj({x})", f"-{x}", f"{x}.real", f"{x}.imag"]))
+    elif kind == 8:
+        w.append(f"jnp.angle({x})", 8.0)
+    else:
+        other = w.broadcastable(t)
+        w.append(f"jnp.power({x}, {other})", 64.0, "relative")
+
+
+def binary_float(w: Writer) -> None:
+    x, t = w.variable("f")
+    y = w.broadcastable(t)
+    if w.chance(0.3):
+        x, y = y, x
+    code, rounding = w.choose([
+        ("{x} + {y}", 1), ("{x} - {y}", 1), ("{x} * {y}", 1), ("{x} / {y}", 1),
+        ("{x} + {y}", 1), ("{x} - {y}", 1), ("{x} * {y}", 1), ("{x} * {y} + {x}", 4),
+        ("jnp.maximum({x}, {y})", 0), ("jnp.minimum({x}, {y})", 0),
+        ("jnp.arctan2({x}, {y})", 8), ("jnp.power({x}, {y})", 16),
+        ("jnp.power(jnp.abs({x}) + 0.1, jnp.clip({y}, -4, 4))", 16), ("lax.rem({x}, {y})", 0),
+        ("jnp.mod({x}, {y})", 4), ("lax.nextafter(*jnp.broadcast_arrays({x}, {y}))", 0),
+        ("jnp.hypot({x}, {y})", 8), ("jnp.copysign({x}, {y})", 0),
+        ("jnp.clip({x}, -1.0, {y})", 0), ("quotient.quotient({x}, {y})", 4),
+        ("jnp.logaddexp({x}, {y})", 16),
+    ])  # fmt: skip
+    # Remainders are exact, but depend on the last bit of both where the quotient is large.
+    w.append(code.format(x=x, y=y), rounding, "relative" if rounding >= 4 else "")
+
+
+def binary_complex(w: Writer) -> None:
+    x, t = w.variable("c")
+    y = w.broadcastable(t)
+    w.append(f"{x} {w.choose('+-*/')} {y}", 4.0, "relative")
+
+
+def made_complex(w: Writer) -> None:
+    x, t = w.variable("f")
+    w.append(w.choose([f"lax.complex({x}, {w.like(t)})", f"{x} + 1j * {x}", f"{x} * 1j"]), 1.0)
+
+
+def integer_arithmetic(w: Writer) -> None:
+    x, t = w.variable("iu")
+    y = w.broadcastable(t, known=0.3)
+    signed = np.dtype(t.dtype).kind == "i"
+    shift = "lax.shift_right_arithmetic" if signed else "lax.shift_right_logical"
+    code = w.choose([
+        "{x} + {y}", "{x} - {y}", "{x} * {y}", "{x} // {y}", "{x} % {y}", "{x} & {y}", "{x} | {y}",
+        "{x} ^ {y}", "jnp.maximum({x}, {y})", "jnp.minimum({x}, {y})", "-{x}", "~{x}",
+        "jnp.abs({x})", "jnp.sign({x})", "lax.population_count({x})", "lax.clz({x})",
+        "lax.div(*jnp.broadcast_arrays({x}, {y}))", "lax.rem(*jnp.broadcast_arrays({x}, {y}))",
+        "lax.shift_left(*jnp.broadcast_arrays({x}, {y}))",
+        shift + "(*jnp.broadcast_arrays({x}, {y}))", "jnp.clip({x}, 1, {y})",
+        "lax.shift_right_logical(*jnp.broadcast_arrays({x}, {y}))", "lax.integer_pow({x}, 3)",
+        "jnp.square({x})",
+    ])  # fmt: skip
+    _only_used(w, code, x=x, y=y)
+
+
+def logical(w: Writer) -> None:
+    x, t = w.variable("b")
+    y = w.broadcastable(t)
+    _only_used(w, w.choose(["{x} & {y}", "{x} | {y}", "{x} ^ {y}", "~{x}", "{x} == {y}"]), x=x, y=y)
+
+
+def _only_used(w: Writer, code: str, **names: str) -> None:
+    w.append(code.format(**names))
+
+
+def comparison(w: Writer) -> None:
+    x, t = w.variable("fiub")
+    y = w.broadcastable(t)
+    w.append(f"{x} {w.choose(['<', '<=', '>', '>=', '==', '!='])} {y}")
+
+
+def choice(w: Writer) -> None:
+    x, t = w.variable()
+    y = w.like(t)
+    p = w.variable("b", lambda b: b.shape in (t.shape, ()))[0]
+    kind = w.integer(0, 3)
+    if kind == 0:
+        w.append(f"lax.select(jnp.broadcast_to({p}, {t.shape}), {x}, {y})")
+    elif kind == 1 and np.dtype(t.dtype).kind in "fiu":
+        w.append(f"lax.clamp({y}, {x}, {w.like(t)})")
+    else:
+        w.append(f"jnp.where({p}, {x}, {y})")
+
+
+def several_choices(w: Writer) -> None:
+    """`select_n` of more than two."""
+    k, _ = w.variable("iu", lambda t: t.shape == ())
+    x, t = w.variable()
+    cases = ", ".join([x, w.like(t), w.like(t)])
+    w.append(f"lax.select_n(jnp.int32({k} % 3), {cases})")
+
+
+def conversion(w: Writer) -> None:
+    x, t = w.variable("fiub")
+    kinds = values.FLOATS + values.INTEGERS + ("bool",)
+    to = w.choose(kinds + values.COMPLEX)
+    w.append(f"lax.convert_element_type({x}, '{to}')")
+
+
+def bits(w: Writer) -> None:
+    x, t = w.variable("fiu", lambda t: len(t.shape) < 3)
+    size = np.dtype(t.dtype).itemsize
+    kind = w.integer(0, 2)
+    if kind == 0 and np.dtype(t.dtype).kind == "f":
+        exponent, mantissa = w.choose([(8, 10), (5, 3), (8, 23), (4, 7)])
+        w.append(f"lax.reduce_precision({x}, {exponent}, {mantissa})")
+        return
+    options = [d for d in (*values.FLOATS, *values.INTEGERS) if np.dtype(d).itemsize == size]
+    if kind == 1:
+        options += [d for d in ("uint8", "int16", "uint32") if np.dtype(d).itemsize < size]
+    w.append(f"lax.bitcast_convert_type({x}, '{w.choose(options)}')")
+
+
+OPERATIONS = {
+    unary_float: 6, unary_complex: 2, binary_float: 7, binary_complex: 1, made_complex: 0.5,
+    integer_arithmetic: 3, logical: 1, comparison: 2, choice: 2, several_choices: 0.5,
+    conversion: 2, bits: 0.7,
+}  # fmt: skip

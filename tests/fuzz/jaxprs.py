@@ -1,0 +1,226 @@
+"""A random function as a kernel against XLA: values of a batch and of one member, derivatives."""
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rigidjax import native
+from rigidjax.native.analysis import NoRule
+from rigidjax.native.lanes import Lanes, is_known
+
+from . import rounding
+from .blocks import as_function
+from .generate import Case
+
+# What JAX raises where a function has no derivative in some mode, or has no rule for a type.
+NOT_IN_JAX = (NotImplementedError, TypeError, ValueError)
+MOST_COLUMNS = 12
+
+
+class Failure(NamedTuple):
+    """A difference, or an exception.
+
+    **Attributes:** `kind`, "value" or the name of the exception; `form`, "batch" or "member";
+    `message`; `output` and `member` that differ, -1 where there is none.
+    """
+
+    kind: str
+    form: str
+    message: str
+    output: int = -1
+    member: int = -1
+
+
+class Outcome(NamedTuple):
+    """Elements compared, how many rounding leaves undecided, and the first failure.
+
+    **Attributes:** `skipped`, why nothing was compared, or "".
+    """
+
+    elements: int = 0
+    undecided: int = 0
+    failure: Failure | None = None
+    skipped: str = ""
+
+
+def derivative(function: Callable[..., tuple], mode: str) -> Callable[..., Any]:
+    """Return a function of the same arguments: its results, or a derivative along with them."""
+    if mode == "":
+        return function
+
+    def differentiated(*args):
+        real = [k for k, x in enumerate(args) if jnp.asarray(x).dtype.kind == "f"]
+
+        def of_real(*chosen):
+            full = list(args)
+            for k, x in zip(real, chosen, strict=True):
+                full[k] = x
+            results = function(*full)
+            return tuple(y for y in results if y.dtype.kind == "f")
+
+        return _MODES[mode](of_real, tuple(jnp.asarray(args[k]) for k in real))
+
+    return differentiated
+
+
+def _jvp(function, xs):
+    # One rounding: the same numbers in every program.
+    return jax.jvp(function, xs, tuple(0.5 * x + _direction(x) for x in xs))
+
+
+def _vjp(function, xs):
+    values, pull_back = jax.vjp(function, *xs)
+    return values, pull_back(tuple(_direction(y) for y in values))
+
+
+def _jacobian(function, xs):
+    """By columns of the smallest argument: many tangents at one point."""
+    k = min(range(len(xs)), key=lambda k: (xs[k].size == 0, xs[k].size))
+    if xs[k].size > MOST_COLUMNS:
+        return _jvp(function, xs)
+    return jax.jacfwd(function, argnums=k)(*xs)
+
+
+def _hessian(function, xs):
+    """The product of the Hessian and a vector, of a sum of results."""
+
+    def total(*xs):
+        values = function(*xs)
+        return sum((jnp.sum(_direction(y) * jnp.sin(y)).astype(float) for y in values), 0.0)
+
+    def gradient(*xs):
+        return jax.grad(total, argnums=tuple(range(len(xs))))(*xs)
+
+    return _jvp(gradient, xs)[1]
+
+
+def _direction(y):
+    return jnp.asarray(np.cos(np.arange(1.0, y.size + 1.0)).reshape(y.shape), y.dtype)
+
+
+_MODES = {"jvp": _jvp, "vjp": _vjp, "jacobian": _jacobian, "hessian": _hessian}
+
+
+def batch_of(function: Callable[..., Any], case: Case) -> Callable[..., Any]:
+    """Return the function of the whole batch; the function itself where there is none."""
+    if not case.batch:
+        return function
+    return jax.vmap(function, in_axes=[0 if b else None for b in case.batched])
+
+
+def member(case: Case, k: int) -> list[np.ndarray]:
+    """Return the arguments of one member."""
+    return [x[k] if b else x for x, b in zip(case.arguments, case.batched, strict=True)]
+
+
+def check(case: Case, seed: int = 0) -> Outcome:
+    """Compare the kernel with XLA."""
+    noisy = "operands" if case.mode else "results"
+    function = as_function(case.block)
+    kernel = native.jit(function)
+    disturbed = as_function(
+        case.block, noisy, near=rounding.near, near_norm=rounding.near_norm
+    )
+    of = functools.partial(derivative, mode=case.mode)
+    reference = jax.jit(rounding.with_errors(batch_of(of(disturbed), case)))
+    try:
+        drawn = rounding.draws(reference, case.arguments, rounding.DRAWS, seed)
+    except NOT_IN_JAX as error:
+        return Outcome(skipped=f"{type(error).__name__}: {str(error)[:200]}")
+    elements = undecided = 0
+    chosen = seed % case.batch if case.batch else 0
+    for form in ("batch", "member"):
+        if form == "batch":
+            program, args = batch_of(of(kernel), case), case.arguments
+            expected = drawn
+        elif case.batch and (case.mode == "" or seed % 2):
+            program, args = of(kernel), member(case, chosen)
+            expected = [x[:, chosen] for x in drawn]
+        else:
+            continue
+        try:
+            actual = _results(program, args)
+        except NoRule as error:
+            if not case.mode:
+                return Outcome(elements, undecided, Failure("NoRule", form, str(error)))
+            # The derivative has a primitive that the function has not.
+            return Outcome(elements, undecided, skipped=f"NoRule: {error}")
+        except Exception as error:
+            message = f"{type(error).__name__}: {str(error)[:500]}"
+            return Outcome(elements, undecided, Failure(type(error).__name__, form, message))
+        for k, (a, e) in enumerate(zip(actual, expected, strict=True)):
+            verdict = rounding.compare(a, e)
+            if verdict.wrong.any():
+                more = rounding.draws(reference, case.arguments, rounding.MANY_DRAWS, seed + 1)[k]
+                verdict = rounding.compare(a, more[:, chosen] if form == "member" else more)
+            if verdict.wrong.any() and np.isnan(e[0][verdict.wrong]).all():
+                verdict = _without_symbolic_zeros(case, form, args, k, e)
+            elements += verdict.elements
+            undecided += verdict.undecided
+            if verdict.wrong.any():
+                at = tuple(int(i) for i in np.argwhere(verdict.wrong)[0])
+                failure = _difference(a, e[0], verdict, k, form, at, chosen if case.batch else -1)
+                return Outcome(elements, undecided, failure)
+    return Outcome(elements, undecided)
+
+
+def _results(program: Callable[..., Any], args) -> list[np.ndarray]:
+    return jax.tree.leaves(jax.tree.map(np.asarray, jax.jit(program)(*args)))
+
+
+_calls = itertools.count()
+
+
+@contextlib.contextmanager
+def _products_with_zero() -> Iterator[None]:
+    """Emit products with a constant that is zero: kernels take them for zero (docs/native.md)."""
+    product = Lanes.mul
+
+    def mul(self, dtype, a, b):
+        if np.dtype(dtype).kind == "f" and is_known(a) != is_known(b):
+            a, b = self.value(a, dtype), self.value(b, dtype)
+        return product(self, dtype, a, b)
+
+    Lanes.mul = mul
+    try:
+        yield
+    finally:
+        Lanes.mul = product
+
+
+def _without_symbolic_zeros(case: Case, form: str, args, k: int, drawn) -> rounding.Verdict:
+    """Compare a result again where XLA has NaN and the kernel a number: undecided if that is due to
+    a product of a constant zero with something that is not finite."""
+    function, mark = as_function(case.block), float(next(_calls)) + 0.5
+    # The mark makes it another function, which is emitted anew; its result is the last one.
+    marked = native.jit(lambda *xs: (*function(*xs), jnp.full((), mark)))
+    program = derivative(marked, case.mode)
+    with _products_with_zero():
+        actual = _results(batch_of(program, case) if form == "batch" else program, args)[k]
+    verdict = rounding.compare(actual, drawn)
+    if verdict.wrong.any():
+        return verdict
+    return verdict._replace(undecided=verdict.elements)
+
+
+def _difference(actual, expected, verdict, output, form, at, chosen) -> Failure:
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        message = (
+            f"result {output} of the kernel: {actual.dtype}{actual.shape}, "
+            f"of XLA: {expected.dtype}{expected.shape}"
+        )
+        return Failure("value", form, message, output, chosen)
+    message = (
+        f"result {output}{list(at)} of the kernel ({form}): {actual[at]!r}, of XLA: "
+        f"{expected[at]!r}; rounding allows {verdict.allowed[at]:.3g}"
+    )
+    where = chosen
+    if form == "batch" and at:
+        where = at[0] if chosen >= 0 else -1
+    return Failure("value", form, message, output, where)

@@ -1,0 +1,181 @@
+"""Operations over axes, products, factorisations."""
+
+import numpy as np
+
+from .writer import Writer
+
+# Backward stable algorithms: n^2 roundings of the size of the largest element.
+BOUND = "200 * jnp.finfo({x}.dtype).eps * jnp.max(jnp.abs({x})) + 1e3 * jnp.finfo({x}.dtype).tiny"
+
+
+def reduction(w: Writer) -> None:
+    x, t = w.variable(where=lambda t: t.shape and 0 not in t.shape)
+    axis = w.choose([None, *range(len(t.shape))])
+    kind = np.dtype(t.dtype).kind
+    names = {
+        "b": ["any", "all", "sum"], "c": ["sum", "prod", "mean"],
+        "f": ["sum", "prod", "max", "min", "argmax", "argmin", "mean", "var", "any"],
+        "i": ["sum", "prod", "max", "min", "argmax", "argmin"],
+        "u": ["sum", "prod", "max", "min", "argmax", "argmin"],
+    }[kind]  # fmt: skip
+    name = w.choose(names)
+    rounds = name in ("sum", "prod", "mean", "var") and kind in "fc"
+    w.append(f"jnp.{name}({x}, {axis})", 4.0 if rounds else 0.0, "relative" if rounds else "")
+
+
+def bitwise_reduction(w: Writer) -> None:
+    x, t = w.variable("iu", lambda t: t.shape and 0 not in t.shape)
+    operation, start = w.choose([
+        ("lax.bitwise_xor", 0), ("lax.bitwise_and", -1), ("lax.bitwise_or", 0), ("lax.mul", 1),
+    ])  # fmt: skip
+    start = f"np.array({start}).astype('{t.dtype}')"
+    w.append(f"lax.reduce({x}, {start}, {operation}, (0,))")
+
+
+def cumulative(w: Writer) -> None:
+    x, t = w.variable("fiuc", lambda t: t.shape and 0 not in t.shape)
+    kind = np.dtype(t.dtype).kind
+    names = ["cumsum", "cumprod"] + (["cummax", "cummin"] if kind != "c" else [])
+    name = w.choose(names + (["cumlogsumexp"] if kind == "f" else []))
+    axis = w.integer(0, len(t.shape) - 1)
+    rounds = kind in "fc" and name not in ("cummax", "cummin")
+    code = f"lax.{name}({x}, axis={axis}, reverse={w.chance(0.3)})"
+    w.append(code, 8.0 if rounds else 0.0, "relative" if rounds else "")
+
+
+def windows(w: Writer) -> None:
+    x, t = w.variable("f", lambda t: len(t.shape) in (1, 2) and 0 not in t.shape)
+    size = tuple(w.integer(1, min(n, 3)) for n in t.shape)
+    stride = tuple(w.integer(1, 2) for _ in t.shape)
+    operation, start = w.choose(
+        [("lax.add", "0.0"), ("lax.max", "-jnp.inf"), ("lax.min", "jnp.inf")]
+    )
+    padding = w.choose(["SAME", "VALID"])
+    start = f"np.{t.dtype}({start.replace('jnp', 'np')})"
+    w.append(
+        f"lax.reduce_window({x}, {start}, {operation}, {size}, {stride}, '{padding}')",
+        4.0, "relative",
+    )  # fmt: skip
+
+
+def convolution(w: Writer) -> None:
+    x, t = w.variable("f", lambda t: len(t.shape) == 1 and 1 < t.shape[0] <= 40)
+    y = w.variable("f", lambda o: o.dtype == t.dtype and len(o.shape) == 1 and 0 < o.shape[0] < 6)
+    mode = w.choose(["full", "same", "valid"])
+    name = w.choose(["convolve", "correlate"])
+    w.append(f"jnp.{name}({x}, {y[0]}, mode='{mode}')", 8.0, "relative")
+
+
+def product(w: Writer) -> None:
+    x, t = w.variable("fiuc", lambda t: t.shape and 0 not in t.shape)
+    n = t.shape[-1]
+    fits = lambda o: o.dtype == t.dtype and o.shape and o.shape[max(len(o.shape) - 2, 0)] == n  # noqa: E731
+    y, _ = w.variable(where=fits)
+    w.append(f"jnp.matmul({x}, {y})", 8.0, "relative")
+
+
+def einsum(w: Writer) -> None:
+    x, t = w.variable("fc", lambda t: len(t.shape) in (1, 2) and 0 not in t.shape)
+    y = w.like(t)
+    letters = "ij"[: len(t.shape)]
+    formula = w.choose([f"{letters},{letters}->", f"{letters},{letters}->{letters[::-1]}"])
+    if len(t.shape) == 1:
+        formula = w.choose([formula, "i,j->ij"])
+    w.append(f"jnp.einsum('{formula}', {x}, {y})", 8.0, "relative")
+
+
+def of_this_package(w: Writer) -> None:
+    """Cross products, short sums, the largest of a batch."""
+    kind = w.integer(0, 2)
+    if kind == 0:
+        x, t = w.variable("f", lambda t: t.shape[-1:] == (3,))
+        w.append(f"cross_product.cross({x}, {w.like(t)})", 8.0, "relative")
+    elif kind == 1:
+        x, t = w.variable("fc", lambda t: t.shape and 0 not in t.shape)
+        axis = w.integer(0, len(t.shape) - 1)
+        w.append(f"sums.short_sum({x}, {w.like(t)}, axis={axis})", 8.0, "relative")
+    else:
+        k, _ = w.variable("iu", lambda t: t.shape == ())
+        w.append(f"lockstep.most_of_all(jnp.int64({k})) * 0 + 1")
+
+
+def _square(w: Writer, kinds: str = "f") -> tuple[str, str]:
+    """Return a square matrix, regular or not, and its dtype."""
+    x, t = w.variable(kinds, lambda t: len(t.shape) == 2 and t.shape[0] == t.shape[1] > 0)
+    special = w.integer(0, 9)
+    n = t.shape[0]
+    if special == 0:
+        return f"jnp.outer({x}[0], {x}[:, 0])", t.dtype
+    if special == 1:
+        return f"({x}.at[{w.integer(0, n - 1)}].set(0))", t.dtype
+    if special == 2:
+        return f"({x}.at[0].set({x}[{n - 1}]))", t.dtype
+    if special == 3 and t.dtype in ("float64", "complex128"):
+        return f"({x} * {w.choose(['1e-170', '1e160', '1e-300'])})", t.dtype
+    if special == 4:
+        return f"jnp.zeros_like({x})", t.dtype
+    return f"({x} + {float(n)} * jnp.eye({n}, dtype={x}.dtype))", t.dtype
+
+
+def factorisation(w: Writer) -> None:
+    """What holds of factors of any matrix: true, or a matrix that is not finite."""
+    A, _ = _square(w)
+    small = "jnp.max(jnp.abs({rest})) <= " + BOUND.format(x="A")
+    unit = "jnp.max(jnp.abs(q.T @ q - jnp.eye(len(q)))) <= 200 * jnp.finfo(A.dtype).eps"
+    code = w.choose([
+        "(lambda A: (lambda q, r: (" + small.format(rest="q @ r - A") + ", " + unit
+        + "))(*jnp.linalg.qr(A)))",
+        "(lambda A: (lambda p, l, u: (" + small.format(rest="p @ l @ u - A")
+        + "))(*jax.scipy.linalg.lu(A)))",
+        "(lambda A: (lambda q, s, r: (" + small.format(rest="(q * s) @ r - A") + ", " + unit
+        + "))(*jnp.linalg.svd(A)))",
+        "(lambda A: (lambda e, q: (" + small.format(rest="(q * e) @ q.T - A") + ", " + unit
+        + "))(*jnp.linalg.eigh(A)))(0.5 * (A + A.T))",
+    ])  # fmt: skip
+    if "eigh" in code:
+        code = code.replace("(0.5 * (A + A.T))", "")
+        A = f"(lambda A: 0.5 * (A + A.T))({A})"
+    w.append(f"{code}({A})")
+
+
+def linear_algebra(w: Writer) -> None:
+    kind = w.integer(0, 9)
+    A, dtype = _square(w, "fc" if kind in (0, 1, 2) else "f")
+    spd = f"(lambda A: A @ A.T + 0.5 * jnp.eye(len(A), dtype=A.dtype))({A})"
+    code = [
+        f"linalg.inverse({A})", f"jnp.linalg.inv({A})", f"jnp.linalg.det({A})",
+        f"jnp.linalg.slogdet({A})[1]", f"jnp.linalg.cholesky({w.choose([spd, A])})",
+        f"jnp.linalg.svd({A}, compute_uv=False)", f"jnp.linalg.eigvalsh({A})",
+        f"jnp.abs(jnp.diag(jnp.linalg.qr({A})[1]))", f"{w.choose(['linalg.inverse', 'inverses.inverse_root'])}({spd})",
+        f"(lambda A: jnp.linalg.solve(A, jnp.sin(A[0])))({A})",
+    ][kind]  # fmt: skip
+    w.append(code, 16.0, "normwise")
+
+
+def triangular(w: Writer) -> None:
+    x, t = w.variable("f", lambda t: len(t.shape) == 2 and t.shape[0] == t.shape[1] > 0)
+    b = w.like(t)
+    lower, transposed = w.chance(0.5), w.choose([0, 1])
+    side, unit = w.chance(0.5), w.chance(0.3)
+    w.append(
+        f"lax.linalg.triangular_solve({x}, {b}, left_side={side}, lower={lower}, "
+        f"transpose_a={bool(transposed)}, unit_diagonal={unit})",
+        16.0, "relative",
+    )  # fmt: skip
+
+
+def tridiagonal(w: Writer) -> None:
+    x, t = w.variable("f", lambda t: len(t.shape) == 1 and 3 <= t.shape[0] <= 5)
+    y = w.like(t)
+    w.append(
+        f"lax.linalg.tridiagonal_solve(jnp.sin({x}).at[0].set(0), 3.0 + jnp.sin({y}), "
+        f"jnp.cos({x}).at[-1].set(0), {y}[:, None])",
+        16.0, "relative",
+    )  # fmt: skip
+
+
+OPERATIONS = {
+    reduction: 3, bitwise_reduction: 0.5, cumulative: 1, windows: 0.5, convolution: 0.5, product: 2,
+    einsum: 1, of_this_package: 1, factorisation: 0.7, linear_algebra: 1.2, triangular: 0.4,
+    tridiagonal: 0.3,
+}  # fmt: skip

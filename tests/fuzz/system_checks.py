@@ -1,0 +1,395 @@
+"""Checks of one system: kernel against XLA, formulations against each other, derivatives.
+
+Each returns a list of `Comparison`: what was found, what was expected, and the difference that
+rounding, the step size or the finite difference explain, none of which is a chosen tolerance.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+
+import rigidjax as rj
+from rigidjax import native
+
+EPS = float(np.finfo(np.float64).eps)
+# A relative change of all numbers of a system and a state, whose effect stands for the errors of
+# some hundred roundings.
+CHANGE = 500 * EPS
+DRAWS = 4
+# Draws underestimate the largest effect, and two estimates of an error each other.
+FACTOR = 10.0
+STEPS = 12
+
+FORMULATIONS: dict[str, Callable[[rj.System], Any]] = {
+    "NullSpace": rj.NullSpace,
+    "Relative": rj.Relative,
+    "Absolute": rj.Absolute,
+    "NullSpace, space rates": lambda system: rj.NullSpace(system, rates="space"),
+    "NullSpace, rotation vectors": lambda system: rj.NullSpace(system, rj.RotationVector()),
+    "NullSpace, Euler angles": lambda system: rj.NullSpace(system, rj.EulerAngles("ZYX")),
+    "Absolute, directors": lambda system: rj.Absolute(system, rj.Directors()),
+}
+PLAIN = ("NullSpace", "Relative", "Absolute")
+# Implicit ones, with a solver.
+ALGEBRAIC: dict[str, tuple[Callable[[rj.System], Any], Any]] = {
+    "Absolute, index 1": (
+        lambda system: rj.Absolute(system, index=1, baumgarte=(2.0, 1.0)), rj.solvers.Radau5()
+    ),
+    "Absolute, index 2": (
+        lambda system: rj.Absolute(system, index=2, stabilized=True), rj.solvers.Radau5()
+    ),
+    "Absolute, index 3": (lambda system: rj.Absolute(system, index=3), rj.solvers.Radau5()),
+    "Absolute, index 2, BDF": (
+        lambda system: rj.Absolute(system, index=2, stabilized=True), rj.solvers.BDF()
+    ),
+}  # fmt: skip
+
+
+def supported(system: Any, names: Iterable[str]) -> list[str]:
+    """Return the formulations that can hold the system: `Absolute` has no rotors in joints."""
+    armature = any(np.any(np.asarray(getattr(joint, "armature", 0.0))) for joint in system.joints)
+    return [name for name in names if not (armature and name.startswith("Absolute"))]
+
+
+class Comparison(NamedTuple):
+    """Arrays that are to agree.
+
+    **Attributes:** `name`; `found`, `expected`, of one shape; `allowed`, the difference that is
+    explained, an array or a number.
+    """
+
+    name: str
+    found: np.ndarray
+    expected: np.ndarray
+    allowed: Any
+
+    def failure(self) -> str:
+        """Return what is wrong, or ""."""
+        found, expected = np.asarray(self.found), np.asarray(self.expected)
+        allowed = np.broadcast_to(np.asarray(self.allowed, float), expected.shape)
+        with np.errstate(all="ignore"):
+            distance = np.abs(found - expected)
+            bad = ~(distance <= allowed)
+        if not bad.any():
+            return ""
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        return (
+            f"{self.name}{list(at)}: {found[at]!r}, expected {expected[at]!r}; explained: "
+            f"{allowed[at]:.3g}"
+        )
+
+
+def changed(tree: Any, size: float, seed: int) -> Any:
+    """Change all numbers by a relative random amount; unit quaternions are normalised later."""
+    rng = np.random.default_rng(seed)
+
+    def leaf(x):
+        if not eqx.is_inexact_array(x):
+            return x
+        return x * (1.0 + size * rng.uniform(-1.0, 1.0, x.shape))
+
+    return jax.tree.map(leaf, tree)
+
+
+def stacked(trees: list) -> Any:
+    """Return trees of the same structure as one with a leading axis."""
+    arrays = [eqx.partition(tree, eqx.is_inexact_array)[0] for tree in trees]
+    rest = eqx.partition(trees[0], eqx.is_inexact_array)[1]
+    return eqx.combine(jax.tree.map(lambda *x: jnp.stack(x), *arrays), rest)
+
+
+def members(system: Any, state: Any, size: float = CHANGE) -> tuple[Any, Any]:
+    """Return the system and the state with some that are changed a little, in one batch."""
+    systems = [system, *(changed(system, size, 2 * k) for k in range(DRAWS))]
+    states = [state, *(changed(state, size, 2 * k + 1).normalized() for k in range(DRAWS))]
+    return stacked(systems), stacked(states)
+
+
+def in_batch(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of arrays, compiled, of a batch of systems and states."""
+
+    def batch(systems, states, *args):
+        arrays, rest = eqx.partition((systems, states), eqx.is_inexact_array)
+        one = lambda arrays: function(*eqx.combine(arrays, rest), *args)  # noqa: E731
+        return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(arrays))
+
+    return batch
+
+
+def spread(values: np.ndarray) -> np.ndarray:
+    """Return the largest distance from the first, over a batch and all but the last axis."""
+    distance = np.max(np.abs(values - values[0]), axis=0)
+    # Components of a vector share one size: a frame could be turned.
+    return np.broadcast_to(np.max(distance, axis=-1, keepdims=True), distance.shape)
+
+
+def allowance(values: np.ndarray) -> np.ndarray:
+    return FACTOR * spread(values) + 64 * EPS * np.max(np.abs(values[0]), axis=-1, keepdims=True)
+
+
+def _accelerations(formulation):
+    def function(system, state):
+        model = formulation(system)
+        y = model.pack(state)
+        rates = model.accelerations(jnp.zeros(()), y)
+        return rates.linear, rates.angular
+
+    return function
+
+
+def accelerations(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
+    """All explicit formulations by XLA, and one as a kernel."""
+    first, *others = rng.permutation(supported(system, PLAIN))
+    systems, states = members(system, state)
+    results = {
+        name: in_batch(_accelerations(FORMULATIONS[name]))(systems, states)
+        for name in (first, *others)
+    }
+    kernel = native.jit(lambda s: _accelerations(FORMULATIONS[first])(system, s))
+    results[f"{first}, kernel"] = tuple(
+        np.asarray(x)[None] for x in jax.jit(kernel)(state)
+    )
+    out = []
+    size = {0: units.of(1, 0, -2), 1: units.of(0, 0, -2)}
+    for k in range(2):
+        expected = results[first][k]
+        allowed = sum(allowance(results[name][k]) for name in (first, *others))
+        allowed = allowed + 64 * EPS * size[k]
+        out += [
+            Comparison(f"accelerations {name}, {first}", found[k][0], expected[0], allowed)
+            for name, found in results.items()
+            if name != first
+        ]
+    return out
+
+
+def _saved(states: Any) -> tuple:
+    return states.position, states.orientation, states.velocity, states.angular_velocity
+
+
+def _run(formulation, t1, ts, **options):
+    def function(system, state):
+        solution = rj.simulate(formulation(system), state, t1, ts=ts, throw=False, **options)
+        return _saved(solution.states), solution.result == rj.RESULTS.successful, solution.ts
+
+    return function
+
+
+def _scales(units: Any) -> tuple[float, ...]:
+    return units.of(1), 1.0, units.of(1, 0, -1), units.of(0, 0, -1)
+
+
+NAMES = ("position", "orientation", "velocity", "angular velocity")
+
+
+def backends(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
+    """Fixed steps of an explicit formulation: kernel and XLA, in a batch; saved times."""
+    name = str(rng.choice(supported(system, FORMULATIONS)))
+    t1 = 0.2 * units.time
+    ts = np.sort(rng.uniform(0.1, 1.0, 3)) * t1
+    solver = [diffrax.Dopri5(), diffrax.Dopri8(), diffrax.Tsit5()][rng.integers(3)]
+    systems, states = members(system, state)
+    found = {}
+    for backend in ("native", "xla"):
+        options = dict(solver=solver, dt=t1 / STEPS, backend=backend)
+        run = _run(FORMULATIONS[name], t1, jnp.asarray(ts), **options)
+        try:
+            found[backend] = in_batch(run)(systems, states)
+        except ValueError as error:
+            if backend == "native" and "cannot run this as a kernel" in str(error):
+                return []
+            raise
+    ok = [found[b][1] for b in found]
+    out = [Comparison(f"success {name}", ok[0].astype(float), ok[1].astype(float), 0.0)]
+    if not np.all(ok):
+        return out
+    for k, scale in enumerate(_scales(units)):
+        values = found["xla"][0][k]
+        allowed = allowance(values) + 64 * EPS * scale
+        out += [
+            Comparison(f"{NAMES[k]} of {name}, kernel and XLA", a, b, allowed)
+            for a, b in zip(found["native"][0][k], values, strict=True)
+        ]
+    return out
+
+
+def formulations(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
+    """Adaptive runs of two formulations: they differ by no more than their errors, which runs at
+    other tolerances show."""
+    chosen: list[tuple[str, Any, Any]] = [("NullSpace", rj.NullSpace, diffrax.Dopri8())]
+    algebraic = bool(rng.uniform() < 0.4) and len(supported(system, PLAIN)) == 3
+    if algebraic:
+        name = str(rng.choice(list(ALGEBRAIC)))
+        chosen.append((name, *ALGEBRAIC[name]))
+    else:
+        name = str(rng.choice(supported(system, FORMULATIONS)[1:]))
+        chosen.append((name, FORMULATIONS[name], diffrax.Dopri8()))
+    t1 = 0.3 * units.time
+    ts = jnp.asarray(np.sort(rng.uniform(0.1, 1.0, 3)) * t1)
+    out, found = [], {}
+    for name, formulation, solver in chosen:
+        tolerances = (1e-5, 1e-7) if algebraic else (1e-8, 1e-10)
+
+        def run(tolerance, formulation=formulation, solver=solver):
+            # Unknowns are of the size of the units: tolerances without them would mean little.
+            options = dict(solver=solver, rtol=tolerance, atol=tolerance * min(_scales(units)))
+            return _run(formulation, t1, ts, max_steps=20_000, **options)(system, state)
+
+        results = jax.jit(jax.vmap(run))(jnp.asarray(tolerances))
+        found[name] = jax.tree.map(np.asarray, results)
+    (a, b) = found.values()
+    if not (np.all(a[1]) and np.all(b[1])):
+        # Which of both fails at a singular configuration is no fault by itself; it is counted.
+        return [Comparison(f"success of {name}", np.zeros(()), np.zeros(()), 0.0)]
+    for k, scale in enumerate(_scales(units)):
+        x, y = (np.asarray(f[0][k]) for f in (a, b))
+        if NAMES[k] == "orientation":
+            sign = np.sign(np.sum(x[1] * y[1], axis=-1, keepdims=True))
+            y = y * np.where(sign == 0, 1.0, sign)
+        error = np.max(np.abs(x[0] - x[1]), axis=(-1, -2), keepdims=True)
+        other = np.max(np.abs(y[0] - y[1]), axis=(-1, -2), keepdims=True)
+        # Positions and velocities share their errors: each is at least the tolerance.
+        least = tolerances[1] * max(scale, float(np.max(np.abs(x[1]))))
+        allowed = FACTOR * (error + other) + 100 * least
+        out.append(Comparison(f"{NAMES[k]} of {chosen[1][0]} and NullSpace", y[1], x[1], allowed))
+    return out
+
+
+def _scaled(system: Any, theta: Any, weights: list) -> Any:
+    """Return a system whose masses, moments of inertia and forces depend on `theta`."""
+    where = lambda s: [  # noqa: E731
+        *(x for b in s.bodies for x in (b.mass, b.inertia)),
+        *jax.tree.leaves(eqx.filter(s.forces, eqx.is_inexact_array)),
+    ]
+    values = [x * (1.0 + w * theta) for x, w in zip(where(system), weights, strict=True)]
+    return eqx.tree_at(where, system, values)
+
+
+def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
+    """Forward and reverse mode of fixed steps, against differences with an estimate of their error;
+    second derivatives in forward mode, too."""
+    name = str(rng.choice(supported(system, PLAIN)))
+    backend = str(rng.choice(["native", "xla"]))
+    count = 2 * system.num_bodies
+    count += len(jax.tree.leaves(eqx.filter(system.forces, eqx.is_inexact_array)))
+    weights = list(rng.uniform(-1, 1, count))
+    t1 = 0.2 * units.time
+    scales = np.concatenate([np.full(n, s) for n, s in zip((3, 4, 3, 3), _scales(units), strict=True)])
+
+    def end(theta):
+        model = FORMULATIONS[name](_scaled(system, theta, weights))
+        options = dict(solver=diffrax.Dopri5(), dt=t1 / STEPS, backend=backend)
+        states = rj.simulate(model, state, t1, **options).states
+        rows = jnp.concatenate([x[-1] for x in _saved(states)], axis=-1)
+        return (rows / scales).ravel()
+
+    steps = np.array([4e-3, 2e-3, 1e-3])
+    thetas = jnp.asarray(np.concatenate([steps, -steps, [0.0]]))
+    try:
+        values = np.asarray(jax.jit(jax.vmap(end))(thetas))
+    except ValueError as error:
+        if "cannot run this as a kernel" in str(error):
+            return []
+        raise
+    except NotImplementedError:
+        return []
+    differences = [(values[k] - values[3 + k]) / (2 * steps[k]) for k in range(3)]
+    # Of order four, without the error of order two.
+    better = [(4 * differences[k + 1] - differences[k]) / 3 for k in range(2)]
+    noise = 1e4 * EPS * max(1.0, float(np.max(np.abs(values)))) / steps[-1]
+    explained = FACTOR * np.max(np.abs(better[1] - better[0])) + noise
+    tangent = jax.jit(lambda: jax.jvp(end, (0.0,), (1.0,))[1])
+    forward = np.asarray(tangent())
+    label = f"of {name} ({backend})"
+    out = [Comparison(f"derivative {label}, difference", forward, better[1], explained)]
+    direction = jnp.asarray(np.cos(np.arange(1.0, forward.size + 1.0)))
+    (reverse,) = jax.jit(lambda: jax.vjp(end, 0.0)[1](direction))()
+    size = float(np.abs(direction) @ np.abs(forward))
+    # Each sums the same products in another order, over all steps.
+    round_off = 1e5 * EPS * (size + float(np.max(np.abs(values))))
+    out.append(
+        Comparison(f"reverse mode {label}, forward mode", reverse, direction @ forward, round_off)
+    )
+    if rng.uniform() < 0.4:
+        derivative = lambda theta: jax.jvp(end, (theta,), (1.0,))[1]  # noqa: E731
+        second = np.asarray(jax.jit(lambda: jax.jvp(derivative, (0.0,), (1.0,))[1])())
+        curvatures = [
+            (values[k] + values[3 + k] - 2 * values[6]) / steps[k] ** 2 for k in range(3)
+        ]
+        better = [(4 * curvatures[k + 1] - curvatures[k]) / 3 for k in range(2)]
+        noise = 1e3 * EPS * max(1.0, float(np.max(np.abs(values)))) / steps[1] ** 2
+        explained = FACTOR * np.max(np.abs(better[1] - better[0])) + noise
+        out.append(Comparison(f"second derivative {label}, difference", second, better[1], explained))
+    return out
+
+
+class _Level(eqx.Module):
+    """How far a body is above a plane."""
+
+    model: Any
+    normal: jax.Array
+    level: jax.Array
+
+    def __call__(self, t, y, args, **_):
+        return self.model.decode(t, y).position[-1] @ self.normal - self.level
+
+
+def events(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
+    """An event of fixed steps: the function is zero there, and kernel and XLA agree."""
+    name = str(rng.choice(supported(system, PLAIN)))
+    t1 = 0.2 * units.time
+    normal = jnp.asarray(rng.normal(size=3))
+    options = dict(solver=diffrax.Dopri5(), dt=t1 / STEPS)
+    model = FORMULATIONS[name](system)
+    middle = float(rng.uniform(0.2, 0.8)) * t1
+    run = rj.simulate(model, state, t1, ts=jnp.asarray([middle]), throw=False, **options)
+    if run.result != rj.RESULTS.successful:
+        return []
+    height = np.asarray(run.states.position[0, -1]) @ normal
+    speed = abs(float(np.asarray(run.states.velocity[0, -1]) @ normal))
+    start = float(state.position[-1] @ normal)
+    if speed < 1e-2 * units.of(1, 0, -1) or abs(height - start) < 1e-3 * units.of(1):
+        return []
+    accuracy = 1e-10
+    root = optx.Newton(accuracy, accuracy * units.of(1))
+    found = {}
+    for backend in ("native", "xla"):
+        event = diffrax.Event(_Level(model, normal, height), root)
+        solution = rj.simulate(
+            model, state, t1, event=event, backend=backend, throw=False, **options
+        )
+        if solution.result != rj.RESULTS.event_occurred:
+            found[backend] = None
+            continue
+        found[backend] = float(solution.ts[-1]), np.asarray(solution.states.position[-1, -1])
+    out = [
+        Comparison(
+            f"event of {name} found by both", *(np.float64(f is not None) for f in found.values()), 0
+        )
+    ]
+    if None in found.values():
+        return out
+    (t, x), (other, y) = found.values()
+    size = units.of(1) + float(np.max(np.abs(y)))
+    explained = 100 * accuracy * size
+    out.append(Comparison(f"event of {name}: position", x, y, explained))
+    out.append(Comparison(f"event of {name}: level", np.float64(x @ normal), np.float64(height), 10 * explained))
+    # It is the first crossing: no later than the one that is known.
+    late = max(t, other) - middle
+    out.append(Comparison(f"event of {name}: time", np.float64(max(late, 0.0)), np.float64(0.0), 1e3 * explained / speed))
+    return out
+
+
+CHECKS = {
+    "accelerations": accelerations,
+    "backends": backends,
+    "formulations": formulations,
+    "derivatives": derivatives,
+    "events": events,
+}
