@@ -6,16 +6,18 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 PYTEST_ARGS ?=
+SECONDS ?= 3600
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-all ptxas lint format types notebooks benchmarks-smoke docs dist clean
+.PHONY: help demo test test-all fuzz ptxas lint format types notebooks benchmarks-smoke docs dist clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo              compare formulations, fit the racket, write figures to out/"
 	@echo "make test              all tests, then those for single precision once more"
 	@echo "make test-all          those and the long statistics and whole grids"
+	@echo "make fuzz              random jaxprs and systems for SECONDS=$(SECONDS); failures are in out/fuzz"
 	@echo "make ptxas             install NVIDIA's assembler, for the tests of kernels for GPUs"
 	@echo "make lint              ruff"
 	@echo "make format            ruff, rewriting files"
@@ -63,6 +65,9 @@ test: $(VENV)/.installed-test
 
 test-all: export RIGIDJAX_TEST_ALL=1
 test-all: test
+
+fuzz: $(VENV)/.installed-test
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check

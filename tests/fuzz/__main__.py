@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -16,9 +17,11 @@ import time
 
 # Seconds after which a seed counts as hanging, and seeds of one worker.
 HANGING = 900.0
-SEEDS_OF_A_WORKER = {"jaxpr": 120, "system": 12}
-SHARES = {"jaxpr": 0.65, "system": 0.35}
+SEEDS_OF_A_WORKER = {"jaxpr": 100, "system": 8}
+SHARES = {"jaxpr": 0.6, "system": 0.4}
 SHRINKING = 120.0
+# Seconds between reports of the counts.
+REPORTS = 600.0
 # Compilation is nearly all of the time: half of it with these flags.
 FLAGS = (
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
@@ -88,7 +91,7 @@ class Campaign:
         self.seeds = dict.fromkeys(kinds, first)
         self.spent = dict.fromkeys(kinds, 0.0)
         self.out = out
-        self.begin = time.monotonic()
+        self.begin = self.reported = time.monotonic()
 
     def run(self, seconds: float) -> None:
         until = self.begin + seconds
@@ -119,6 +122,8 @@ class Campaign:
 
     def _count(self, record: dict) -> None:
         self.counts.update(record["counts"])
+        if time.monotonic() - self.reported > REPORTS:
+            self.report()
         if "failure" in record:
             where = record.get("file") or record.get("trace", "")
             self._print_failure(record["kind"], record["seed"], record["failure"], where)
@@ -136,11 +141,12 @@ class Campaign:
         print(f"FAILURE {kind} {seed}: {message}\n    {where}", flush=True)
 
     def report(self) -> None:
-        seconds = time.monotonic() - self.begin
+        self.reported = time.monotonic()
+        seconds = self.reported - self.begin
         print(f"\n{seconds:.0f} s; next seeds {self.seeds}")
-        for name in sorted(self.counts):
-            print(f"{name:>24}: {self.counts[name]:,}")
-        print(f"{'failures':>24}: {self.counts['failures']:,}", flush=True)
+        for name in sorted({*self.counts, "failures"}):
+            print(f"{name:>28}: {self.counts[name]:,}")
+        sys.stdout.flush()
 
 
 def main() -> int:
@@ -162,6 +168,9 @@ def main() -> int:
     kinds = ["jaxpr", "system"] if options.kind == "all" else [options.kind]
     campaign = Campaign(kinds, first, options.out)
     print(f"first seed {first}, {options.seconds:.0f} s", flush=True)
+    # In the background, too, where shells leave interrupts out.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         campaign.run(options.seconds)
     except KeyboardInterrupt:

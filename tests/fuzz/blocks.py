@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import rigidjax  # noqa: F401  (registers the primitives of the generated code)
@@ -15,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from rigidjax import cross_product, gather_scatter, linalg, lockstep, quotient, sums
+from rigidjax import cross_product, gather_scatter, linalg, lockstep, native, quotient, sums
 from rigidjax.mechanics import inverses
 """
 

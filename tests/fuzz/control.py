@@ -110,7 +110,7 @@ def batch(w: Writer) -> None:
 def call(w: Writer) -> None:
     operands, types = _operands(w)
     body = _body(w, types)
-    wrap = w.choose(["jax.jit", "jax.checkpoint"])
+    wrap = w.choose(["jax.jit", "jax.checkpoint", "native.jit"])
     w.append(f"{wrap}({{b0}})({', '.join(operands)})", bodies=[body])
 
 

@@ -37,7 +37,7 @@ UNARY_COMPLEX = {
 
 
 def unary_float(w: Writer) -> None:
-    x, t = w.variable("f")
+    x, _ = w.variable("f")
     if w.chance(0.25):
         code = w.choose(EXACT_UNARY).format(x=x)
         w.append(code)
@@ -163,7 +163,7 @@ def several_choices(w: Writer) -> None:
 
 
 def conversion(w: Writer) -> None:
-    x, t = w.variable("fiub")
+    x, _ = w.variable("fiub")
     kinds = values.FLOATS + values.INTEGERS + ("bool",)
     to = w.choose(kinds + values.COMPLEX)
     w.append(f"lax.convert_element_type({x}, '{to}')")

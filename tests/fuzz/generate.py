@@ -79,6 +79,8 @@ def random_case(seed: int) -> tuple[Case, set[str]]:
     outputs = sorted({*last, *(int(k) for k in rng.choice(list(results), count, replace=False))})
     block = without_unused(w.block(outputs))
     batch = BATCHES[rng.integers(len(BATCHES))]
+    # Many tangents at one point.
+    alone = mode == "jacobian" and rng.uniform() < 0.5
     batched = [bool(b) for b in rng.uniform(size=len(inputs)) < 0.75]
     batched[rng.integers(len(inputs))] = True
     special = 0.0 if mode else float(rng.choice([0.0, 0.0, 0.1, 0.4]))
@@ -86,4 +88,7 @@ def random_case(seed: int) -> tuple[Case, set[str]]:
         values.array(rng, (batch, *t.shape) if b else t.shape, t.dtype, special)
         for t, b in zip(inputs, batched, strict=True)
     ]
+    if alone:
+        arguments = [x[0] if b else x for x, b in zip(arguments, batched, strict=True)]
+        batch, batched = 0, [False] * len(inputs)
     return Case(block, tuple(arguments), tuple(batched), batch, mode), w.primitives

@@ -56,7 +56,7 @@ def parted(w: Writer) -> None:
 
 
 def triangles(w: Writer) -> None:
-    x, t = w.variable("fc", lambda t: len(t.shape) == 2)
+    x, _ = w.variable("fc", lambda t: len(t.shape) == 2)
     w.append(w.choose([f"jnp.tril({x})", f"jnp.triu({x}, 1)", f"jnp.diag({x})"]))
 
 

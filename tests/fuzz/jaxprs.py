@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rigidjax import native
+from rigidjax.native import primitive
 from rigidjax.native.analysis import NoRule
 from rigidjax.native.lanes import Lanes, is_known
 
@@ -26,8 +27,8 @@ MOST_COLUMNS = 12
 class Failure(NamedTuple):
     """A difference, or an exception.
 
-    **Attributes:** `kind`, "value" or the name of the exception; `form`, "batch" or "member";
-    `message`; `output` and `member` that differ, -1 where there is none.
+    **Attributes:** `kind`, "value" or the name of the exception; `form`, see `check`; `message`;
+    `output` and `member` that differ, -1 where there is none.
     """
 
     kind: str
@@ -119,31 +120,80 @@ def member(case: Case, k: int) -> list[np.ndarray]:
     return [x[k] if b else x for x, b in zip(case.arguments, case.batched, strict=True)]
 
 
-def check(case: Case, seed: int = 0) -> Outcome:
-    """Compare the kernel with XLA."""
+def _mapped(function: Callable[..., tuple], case: Case) -> Callable[..., tuple]:
+    """Return the function of the batch as a loop, whose iterations kernels run in lanes."""
+
+    def mapped(*args):
+        rows = [x for x, b in zip(args, case.batched, strict=True) if b]
+
+        def one(row):
+            row = iter(row)
+            return function(
+                *(next(row) if b else x for x, b in zip(args, case.batched, strict=True))
+            )
+
+        return jax.lax.map(one, rows)
+
+    return native.jit(mapped)
+
+
+def _mixed(function: Callable[..., tuple], case: Case) -> Callable[..., tuple]:
+    """Return the function of the batch as a kernel with one more argument and result, which is the
+    same for all members: what is uniform is computed without lanes."""
+
+    def with_uniform(uniform, *args):
+        return (2.0 * uniform, *function(*args))
+
+    def mixed(*args):
+        uniform = jnp.arange(3.0)
+        first = [x[0] if b else x for x, b in zip(args, case.batched, strict=True)]
+        closed = jax.make_jaxpr(with_uniform)(uniform, *first)
+        _, *results = primitive.native_call_p.bind(
+            uniform, *map(jnp.asarray, args), closed=closed, batched=(False, *case.batched),
+            size=case.batch, linear=0, mode=primitive.Mode(True, False, False, False, 0),
+            values=(1, 1),
+        )  # fmt: skip
+        return tuple(results)
+
+    return mixed
+
+
+def forms_of(case: Case, seed: int) -> tuple[str, ...]:
+    """Return in which forms a case is run as a kernel."""
+    if not case.batch:
+        return ("batch",)
+    if case.mode:
+        return ("batch", "member") if seed % 2 else ("batch",)
+    return ("batch", "member", ("mapped", "mixed", "batch")[seed % 3])[: 3 if seed % 3 < 2 else 2]
+
+
+def check(case: Case, seed: int = 0, forms: tuple[str, ...] | None = None) -> Outcome:
+    """Compare the kernel with XLA in several forms: "batch" by `jax.vmap`, one "member" of it,
+    "mapped" by `jax.lax.map` inside of the kernel, "mixed" with a uniform argument."""
     noisy = "operands" if case.mode else "results"
     function = as_function(case.block)
     kernel = native.jit(function)
-    disturbed = as_function(
-        case.block, noisy, near=rounding.near, near_norm=rounding.near_norm
-    )
+    disturbed = as_function(case.block, noisy, near=rounding.near, near_norm=rounding.near_norm)
     of = functools.partial(derivative, mode=case.mode)
     reference = jax.jit(rounding.with_errors(batch_of(of(disturbed), case)))
     try:
         drawn = rounding.draws(reference, case.arguments, rounding.DRAWS, seed)
     except NOT_IN_JAX as error:
+        if not case.mode:
+            raise
         return Outcome(skipped=f"{type(error).__name__}: {str(error)[:200]}")
     elements = undecided = 0
-    chosen = seed % case.batch if case.batch else 0
-    for form in ("batch", "member"):
-        if form == "batch":
-            program, args = batch_of(of(kernel), case), case.arguments
-            expected = drawn
-        elif case.batch and (case.mode == "" or seed % 2):
-            program, args = of(kernel), member(case, chosen)
-            expected = [x[:, chosen] for x in drawn]
+    chosen = seed % case.batch if case.batch else -1
+    for form in forms_of(case, seed) if forms is None else forms:
+        program, args, expected = of(kernel), case.arguments, drawn
+        if form == "member":
+            args, expected = member(case, chosen), [x[:, chosen] for x in drawn]
+        elif form == "mapped":
+            program = _mapped(function, case)
+        elif form == "mixed":
+            program = _mixed(function, case)
         else:
-            continue
+            program = batch_of(program, case)
         try:
             actual = _results(program, args)
         except NoRule as error:
@@ -158,14 +208,15 @@ def check(case: Case, seed: int = 0) -> Outcome:
             verdict = rounding.compare(a, e)
             if verdict.wrong.any():
                 more = rounding.draws(reference, case.arguments, rounding.MANY_DRAWS, seed + 1)[k]
-                verdict = rounding.compare(a, more[:, chosen] if form == "member" else more)
+                e = more[:, chosen] if form == "member" else more
+                verdict = rounding.compare(a, e)
             if verdict.wrong.any() and np.isnan(e[0][verdict.wrong]).all():
                 verdict = _without_symbolic_zeros(case, form, args, k, e)
             elements += verdict.elements
             undecided += verdict.undecided
             if verdict.wrong.any():
                 at = tuple(int(i) for i in np.argwhere(verdict.wrong)[0])
-                failure = _difference(a, e[0], verdict, k, form, at, chosen if case.batch else -1)
+                failure = _difference(a, e[0], verdict, k, form, at, chosen)
                 return Outcome(elements, undecided, failure)
     return Outcome(elements, undecided)
 
@@ -202,7 +253,7 @@ def _without_symbolic_zeros(case: Case, form: str, args, k: int, drawn) -> round
     marked = native.jit(lambda *xs: (*function(*xs), jnp.full((), mark)))
     program = derivative(marked, case.mode)
     with _products_with_zero():
-        actual = _results(batch_of(program, case) if form == "batch" else program, args)[k]
+        actual = _results(program if form == "member" else batch_of(program, case), args)[k]
     verdict = rounding.compare(actual, drawn)
     if verdict.wrong.any():
         return verdict
@@ -220,7 +271,5 @@ def _difference(actual, expected, verdict, output, form, at, chosen) -> Failure:
         f"result {output}{list(at)} of the kernel ({form}): {actual[at]!r}, of XLA: "
         f"{expected[at]!r}; rounding allows {verdict.allowed[at]:.3g}"
     )
-    where = chosen
-    if form == "batch" and at:
-        where = at[0] if chosen >= 0 else -1
+    where = chosen if form == "member" or chosen < 0 else at[0]
     return Failure("value", form, message, output, where)

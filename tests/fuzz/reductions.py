@@ -32,6 +32,15 @@ def bitwise_reduction(w: Writer) -> None:
     w.append(f"lax.reduce({x}, {start}, {operation}, (0,))")
 
 
+def reduction_by_function(w: Writer) -> None:
+    """`lax.reduce` by an operation that XLA has no name for."""
+    x, t = w.variable("f", lambda t: t.shape and 0 not in t.shape)
+    w.append(
+        f"lax.reduce(0.1 * jnp.sin({x}), np.{t.dtype}(0), lambda a, b: a + b + a * b, (0,))",
+        32.0, "relative",
+    )  # fmt: skip
+
+
 def cumulative(w: Writer) -> None:
     x, t = w.variable("fiuc", lambda t: t.shape and 0 not in t.shape)
     kind = np.dtype(t.dtype).kind
@@ -99,27 +108,27 @@ def of_this_package(w: Writer) -> None:
         w.append(f"lockstep.most_of_all(jnp.int64({k})) * 0 + 1")
 
 
-def _square(w: Writer, kinds: str = "f") -> tuple[str, str]:
-    """Return a square matrix, regular or not, and its dtype."""
+def _square(w: Writer, kinds: str = "f") -> str:
+    """Return a square matrix, regular or not."""
     x, t = w.variable(kinds, lambda t: len(t.shape) == 2 and t.shape[0] == t.shape[1] > 0)
     special = w.integer(0, 9)
     n = t.shape[0]
     if special == 0:
-        return f"jnp.outer({x}[0], {x}[:, 0])", t.dtype
+        return f"jnp.outer({x}[0], {x}[:, 0])"
     if special == 1:
-        return f"({x}.at[{w.integer(0, n - 1)}].set(0))", t.dtype
+        return f"({x}.at[{w.integer(0, n - 1)}].set(0))"
     if special == 2:
-        return f"({x}.at[0].set({x}[{n - 1}]))", t.dtype
+        return f"({x}.at[0].set({x}[{n - 1}]))"
     if special == 3 and t.dtype in ("float64", "complex128"):
-        return f"({x} * {w.choose(['1e-170', '1e160', '1e-300'])})", t.dtype
+        return f"({x} * {w.choose(['1e-170', '1e160', '1e-300'])})"
     if special == 4:
-        return f"jnp.zeros_like({x})", t.dtype
-    return f"({x} + {float(n)} * jnp.eye({n}, dtype={x}.dtype))", t.dtype
+        return f"jnp.zeros_like({x})"
+    return f"({x} + {float(n)} * jnp.eye({n}, dtype={x}.dtype))"
 
 
 def factorisation(w: Writer) -> None:
     """What holds of factors of any matrix: true, or a matrix that is not finite."""
-    A, _ = _square(w)
+    A = _square(w)
     small = "jnp.max(jnp.abs({rest})) <= " + BOUND.format(x="A")
     unit = "jnp.max(jnp.abs(q.T @ q - jnp.eye(len(q)))) <= 200 * jnp.finfo(A.dtype).eps"
     code = w.choose([
@@ -140,13 +149,14 @@ def factorisation(w: Writer) -> None:
 
 def linear_algebra(w: Writer) -> None:
     kind = w.integer(0, 9)
-    A, dtype = _square(w, "fc" if kind in (0, 1, 2) else "f")
+    A = _square(w, "fc" if kind in (0, 1, 2) else "f")
+    inverse = w.choose(["linalg.inverse", "inverses.inverse_root"])
     spd = f"(lambda A: A @ A.T + 0.5 * jnp.eye(len(A), dtype=A.dtype))({A})"
     code = [
         f"linalg.inverse({A})", f"jnp.linalg.inv({A})", f"jnp.linalg.det({A})",
         f"jnp.linalg.slogdet({A})[1]", f"jnp.linalg.cholesky({w.choose([spd, A])})",
         f"jnp.linalg.svd({A}, compute_uv=False)", f"jnp.linalg.eigvalsh({A})",
-        f"jnp.abs(jnp.diag(jnp.linalg.qr({A})[1]))", f"{w.choose(['linalg.inverse', 'inverses.inverse_root'])}({spd})",
+        f"jnp.abs(jnp.diag(jnp.linalg.qr({A})[1]))", f"{inverse}({spd})",
         f"(lambda A: jnp.linalg.solve(A, jnp.sin(A[0])))({A})",
     ][kind]  # fmt: skip
     w.append(code, 16.0, "normwise")
@@ -175,7 +185,7 @@ def tridiagonal(w: Writer) -> None:
 
 
 OPERATIONS = {
-    reduction: 3, bitwise_reduction: 0.5, cumulative: 1, windows: 0.5, convolution: 0.5, product: 2,
-    einsum: 1, of_this_package: 1, factorisation: 0.7, linear_algebra: 1.2, triangular: 0.4,
-    tridiagonal: 0.3,
+    reduction: 3, bitwise_reduction: 0.5, reduction_by_function: 0.3, cumulative: 1, windows: 0.5,
+    convolution: 0.5, product: 2, einsum: 1, of_this_package: 1, factorisation: 0.7,
+    linear_algebra: 1.2, triangular: 0.4, tridiagonal: 0.3,
 }  # fmt: skip

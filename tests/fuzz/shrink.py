@@ -30,7 +30,8 @@ def shrink(case: Case, failure: Failure, seed: int, seconds: float = SECONDS) ->
 
 def _same_failure(case: Case, failure: Failure, seed: int) -> Failure | None:
     try:
-        found = check(case, seed).failure
+        form = failure.form if case.batch else "batch"
+        found = check(case, seed, (form,)).failure
     except Exception:
         # The smaller function is one that JAX refuses.
         return None
@@ -63,23 +64,21 @@ def _with_block(case: Case, block: Block) -> Case:
     block = without_unused(block)
     used = {k for line in block.lines for k in line.args} | set(block.outputs)
     keep = [k for k in range(len(block.inputs)) if k in used]
-    if not keep or not any(case.batched[k] for k in keep) and case.batch:
+    if not keep or (not any(case.batched[k] for k in keep) and case.batch):
         keep = sorted({*keep, int(np.argmax(case.batched))})
     new = {k: n for n, k in enumerate(keep)}
     shift = len(block.inputs) - len(keep)
     number = lambda k: new[k] if k < len(block.inputs) else k - shift  # noqa: E731
     lines = tuple(x._replace(args=tuple(map(number, x.args))) for x in block.lines)
-    block = Block(
-        tuple(block.inputs[k] for k in keep), lines, tuple(map(number, block.outputs))
-    )
+    block = Block(tuple(block.inputs[k] for k in keep), lines, tuple(map(number, block.outputs)))
     pick = lambda items: tuple(items[k] for k in keep)  # noqa: E731
-    return case._replace(
-        block=block, arguments=pick(case.arguments), batched=pick(case.batched)
-    )
+    return case._replace(block=block, arguments=pick(case.arguments), batched=pick(case.batched))
 
 
 def _one_member(case: Case, k: int) -> Case:
-    arguments = (x[k : k + 1] if b else x for x, b in zip(case.arguments, case.batched, strict=True))
+    arguments = (
+        x[k : k + 1] if b else x for x, b in zip(case.arguments, case.batched, strict=True)
+    )
     return case._replace(batch=1, arguments=tuple(arguments))
 
 
@@ -91,11 +90,11 @@ def _first_members(case: Case, count: int) -> Case:
 def _shorter(block: Block) -> Iterator[Block]:
     """Return blocks in which a result is an earlier variable, here or in a function inside."""
     types = block.variables()
-    for k in reversed(range(len(block.inputs), len(types))):
-        for other in range(k):
-            if types[other] == types[k]:
+    for line, first in reversed(list(zip(block.lines, block.first_results(), strict=True))):
+        for k in range(first, first + len(line.types)):
+            fits = [j for j in range(first) if types[j] == types[k]]
+            for other in sorted({*fits[:1], *(j for j in line.args if j in fits)}):
                 yield replaced(block, k, other)
-                break
     for n, line in enumerate(block.lines):
         for b, body in enumerate(line.bodies):
             for smaller in _shorter(body):
@@ -143,7 +142,6 @@ Found by `python -m tests.fuzz --kind jaxpr --seed {seed}`; exits with 1 if the 
 import sys
 
 {header}
-from rigidjax import native
 from tests.fuzz.jaxprs import derivative
 
 jax.config.update("jax_enable_x64", True)

@@ -143,7 +143,9 @@ def _accelerations(formulation):
     return function
 
 
-def accelerations(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
+def accelerations(
+    system: Any, state: Any, rng: np.random.Generator, units: Any
+) -> list[Comparison]:
     """All explicit formulations by XLA, and one as a kernel."""
     first, *others = rng.permutation(supported(system, PLAIN))
     systems, states = members(system, state)
@@ -152,9 +154,7 @@ def accelerations(system: Any, state: Any, rng: np.random.Generator, units: Any)
         for name in (first, *others)
     }
     kernel = native.jit(lambda s: _accelerations(FORMULATIONS[first])(system, s))
-    results[f"{first}, kernel"] = tuple(
-        np.asarray(x)[None] for x in jax.jit(kernel)(state)
-    )
+    results[f"{first}, kernel"] = tuple(np.asarray(x)[None] for x in jax.jit(kernel)(state))
     out = []
     size = {0: units.of(1, 0, -2), 1: units.of(0, 0, -2)}
     for k in range(2):
@@ -280,7 +280,9 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
     count += len(jax.tree.leaves(eqx.filter(system.forces, eqx.is_inexact_array)))
     weights = list(rng.uniform(-1, 1, count))
     t1 = 0.2 * units.time
-    scales = np.concatenate([np.full(n, s) for n, s in zip((3, 4, 3, 3), _scales(units), strict=True)])
+    scales = np.concatenate(
+        [np.full(n, s) for n, s in zip((3, 4, 3, 3), _scales(units), strict=True)]
+    )
 
     def end(theta):
         model = FORMULATIONS[name](_scaled(system, theta, weights))
@@ -319,13 +321,13 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
     if rng.uniform() < 0.4:
         derivative = lambda theta: jax.jvp(end, (theta,), (1.0,))[1]  # noqa: E731
         second = np.asarray(jax.jit(lambda: jax.jvp(derivative, (0.0,), (1.0,))[1])())
-        curvatures = [
-            (values[k] + values[3 + k] - 2 * values[6]) / steps[k] ** 2 for k in range(3)
-        ]
+        curvatures = [(values[k] + values[3 + k] - 2 * values[6]) / steps[k] ** 2 for k in range(3)]
         better = [(4 * curvatures[k + 1] - curvatures[k]) / 3 for k in range(2)]
         noise = 1e3 * EPS * max(1.0, float(np.max(np.abs(values)))) / steps[1] ** 2
         explained = FACTOR * np.max(np.abs(better[1] - better[0])) + noise
-        out.append(Comparison(f"second derivative {label}, difference", second, better[1], explained))
+        out.append(
+            Comparison(f"second derivative {label}, difference", second, better[1], explained)
+        )
     return out
 
 
@@ -370,7 +372,9 @@ def events(system: Any, state: Any, rng: np.random.Generator, units: Any) -> lis
         found[backend] = float(solution.ts[-1]), np.asarray(solution.states.position[-1, -1])
     out = [
         Comparison(
-            f"event of {name} found by both", *(np.float64(f is not None) for f in found.values()), 0
+            f"event of {name} found by both",
+            *(np.float64(f is not None) for f in found.values()),
+            0,
         )
     ]
     if None in found.values():
@@ -379,10 +383,21 @@ def events(system: Any, state: Any, rng: np.random.Generator, units: Any) -> lis
     size = units.of(1) + float(np.max(np.abs(y)))
     explained = 100 * accuracy * size
     out.append(Comparison(f"event of {name}: position", x, y, explained))
-    out.append(Comparison(f"event of {name}: level", np.float64(x @ normal), np.float64(height), 10 * explained))
+    out.append(
+        Comparison(
+            f"event of {name}: level", np.float64(x @ normal), np.float64(height), 10 * explained
+        )
+    )
     # It is the first crossing: no later than the one that is known.
     late = max(t, other) - middle
-    out.append(Comparison(f"event of {name}: time", np.float64(max(late, 0.0)), np.float64(0.0), 1e3 * explained / speed))
+    out.append(
+        Comparison(
+            f"event of {name}: time",
+            np.float64(max(late, 0.0)),
+            np.float64(0.0),
+            1e3 * explained / speed,
+        )
+    )
     return out
 
 

@@ -144,7 +144,9 @@ class Maker:
             angular = kind != "Prismatic"
             if self.chance(0.15):
                 size = 1.0 if angular else u.length
-                code += f", motion=lambda t: {self.number(size)} * jnp.sin(t / {self.number(u.time)})"
+                code += (
+                    f", motion=lambda t: {self.number(size)} * jnp.sin(t / {self.number(u.time)})"
+                )
             else:
                 dims = (2, 1, -1) if angular else (0, 1, -1)
                 if self.chance(0.3):
@@ -190,7 +192,8 @@ class Maker:
             ),
             "bushing": lambda: (
                 f"rj.Bushing({ends}, {self.point()}, "
-                f"{numbers([u.of(0, 1, -2)] * 3 + [moment] * 3)}, {self.number(0.1 * u.of(0, 1, -1))})"
+                f"{numbers([u.of(0, 1, -2)] * 3 + [moment] * 3)}, "
+                f"{self.number(0.1 * u.of(0, 1, -1))})"
             ),
             "drag": lambda: (
                 f"rj.Drag({a!r}, {self.number(0.2 * u.of(0, 1, -1))}, "
@@ -204,7 +207,9 @@ class Maker:
                 f"rj.TorsionSpring({joint!r}, {self.number(moment)}, "
                 f"{self.number(0.1 * u.of(2, 1, -1))}, 0.3)"
             ),
-            "motor": lambda: f"rj.Motor({joint!r}, lambda t: {self.number(moment)} * jnp.cos({w} * t))",
+            "motor": lambda: (
+                f"rj.Motor({joint!r}, lambda t: {self.number(moment)} * jnp.cos({w} * t))"
+            ),
             "motor law": lambda: (
                 f"rj.Motor({joint!r}, lambda t, q, v: -{self.number(moment)} * jnp.sin(q) "
                 f"- {self.number(0.2 * u.of(2, 1, -1))} * v)"

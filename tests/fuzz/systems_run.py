@@ -83,7 +83,7 @@ def shrink(
         progress = False
         for part in ("forces", "loops", "bodies"):
             for k in reversed(range(len(getattr(description, part)))):
-                if part == "bodies" and len(description.bodies) == 1 or time.monotonic() > end:
+                if (part == "bodies" and len(description.bodies) == 1) or time.monotonic() > end:
                     continue
                 smaller = systems.without(description, part, k)
                 found = _attempt(smaller, name, seed)[2]

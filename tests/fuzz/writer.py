@@ -8,7 +8,7 @@ import numpy as np
 from rigidjax.native.analysis import inner_jaxprs, why_not
 
 from . import values
-from .blocks import Block, Line, Type, traced_line, literal, types_of
+from .blocks import Block, Line, Type, literal, traced_line, types_of
 
 # Arrays in registers, in memory, and stacks that kernels compute in loops; some are empty.
 SHAPES = (
@@ -29,9 +29,7 @@ class Writer:
     nested; `reverse`, whether everything has to be differentiable in reverse mode.
     """
 
-    def __init__(
-        self, rng: np.random.Generator, inputs: Sequence[Type], depth: int, reverse: bool
-    ):
+    def __init__(self, rng: np.random.Generator, inputs: Sequence[Type], depth: int, reverse: bool):
         self.rng, self.depth, self.reverse = rng, depth, reverse
         self.inputs = tuple(inputs)
         self.types = list(inputs)
@@ -56,11 +54,7 @@ class Writer:
 
         **Raises:** `UnavailableError` if there is none.
         """
-        fits = [
-            k
-            for k, t in enumerate(self.types)
-            if np.dtype(t.dtype).kind in kinds and where(t)
-        ]
+        fits = [k for k, t in enumerate(self.types) if np.dtype(t.dtype).kind in kinds and where(t)]
         if not fits:
             raise UnavailableError
         weights = np.linspace(1.0, 3.0, len(fits))

@@ -5,39 +5,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from random_programs import RandomProgram
+from fuzz import generate, jaxprs
 
 import rigidjax as rj
-from rigidjax.native import kernel, primitive
+from rigidjax.native import kernel
 
-COUNT = 11
 BACKENDS = "native", "xla"
-
-
-def shared_first(function):
-    """A function with one more argument and result, which is the same for all members."""
-    return lambda common, *args: (2.0 * common, *function(*args))
-
-
-def both(function, batched, *args):
-    """Results by a mixed kernel and by XLA; which of the arguments have a batch axis."""
-    given = [x if b else x[0] for x, b in zip(args, batched, strict=True)]
-    common = jnp.arange(3.0)
-    closed = jax.make_jaxpr(shared_first(function))(common, *(x[0] for x in args))
-    marks = (False, *batched)
-
-    def call(*inputs):
-        return primitive.native_call_p.bind(
-            *inputs, closed=closed, batched=marks, size=COUNT, linear=0,
-            mode=primitive.Mode(True, False, False, False, 0), values=(1, 1),
-        )  # fmt: skip
-
-    first, *found = jax.jit(call)(common, *given)
-    np.testing.assert_array_equal(first[0], 2.0 * common)
-    axes = [0 if b else None for b in batched]
-    with jax.default_matmul_precision("highest"):
-        expected = jax.jit(jax.vmap(function, in_axes=axes, axis_size=COUNT))(*given)
-    return found, jax.tree.leaves(expected)
 
 
 def last_kernel():
@@ -45,24 +18,16 @@ def last_kernel():
     return list(kernel._kernels.values())[-1]
 
 
-def check_seed(seed):
-    rng = np.random.default_rng(1000 + seed)
-    program = RandomProgram(seed)
-    args = program.arguments(COUNT)
-    # Seldom the flag, by which branches and turns of loops differ.
-    batched = [bool(rng.random() < 0.2), *(bool(b) for b in rng.random(len(args) - 1) < 0.5)]
-    if not any(batched):
-        batched[-1] = True
-    found, expected = both(program, batched, *args)
+@pytest.mark.exhaustive(but=("0", "2"))
+@pytest.mark.parametrize("seed", range(60))
+def test_random_jaxprs(seed):
+    """Kernels with an argument and a result that are uniform."""
+    case = generate.random_case(3_000 + seed)[0]._replace(mode="")
+    if not case.batch:
+        case = generate.random_case(4_000 + seed)[0]._replace(mode="")
+    outcome = jaxprs.check(case, seed, ("mixed",))
+    assert outcome.failure is None, outcome.failure
     assert last_kernel().signature.values == 1
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.exhaustive(but=("1", "3"))
-@pytest.mark.parametrize("seed", range(100))
-def test_random_programs(seed):
-    check_seed(seed)
 
 
 def test_tangents_of_one_run():

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from random_programs import RandomProgram
+from fuzz import generate, jaxprs
 from rule_cases import ARITHMETIC, EPS, SQUARE, X, Y, check
 
 from rigidjax import native
@@ -79,19 +79,15 @@ def test_each_turn_has_its_own_loops_and_branches():
     compare(function, X, jnp.linspace(0.0, 1.0, 100))
 
 
-@pytest.mark.exhaustive(but=("3", "7"))
+@pytest.mark.exhaustive(but=("1", "2"))
 @pytest.mark.parametrize("seed", range(16))
-def test_random_programs(seed):
-    """Each turn with members of a batch of its own, flags that take other branches among them."""
-    program = RandomProgram(3_000 + seed)
-    args = program.arguments(COUNT)
-
-    def function(*args):
-        return jax.lax.map(lambda one: program(*one), args)
-
-    kernel = native.jit(function)
-    assert kernel.why_not(*args) == []
-    check(jax.jit(kernel)(*args), list(jax.vmap(program)(*args)), 1e-9)
+def test_random_jaxprs(seed):
+    """Iterations whose branches and lengths of loops differ."""
+    case = generate.random_case(5_000 + seed)[0]._replace(mode="")
+    if not case.batch:
+        case = generate.random_case(6_000 + seed)[0]._replace(mode="")
+    outcome = jaxprs.check(case, seed, ("mapped",))
+    assert outcome.failure is None, outcome.failure
 
 
 @pytest.mark.parametrize("count", [2, 4, 5, 1_000])

@@ -1,0 +1,150 @@
+"""Ten seconds of the fuzzer with fixed seeds, and that it finds what it is made for.
+
+`make fuzz SECONDS=3600` goes on with new seeds; see CONTRIBUTING.md.
+"""
+
+import pathlib
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fuzz import control, generate, jaxprs, rounding, run, shrink, system_checks, systems
+from fuzz.blocks import Block, Line, Type, source
+from fuzz.generate import Case, write
+from fuzz.writer import Writer
+from rigidjax.native.analysis import RULES
+from rigidjax.native.expansions import EXPANSIONS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Names of other versions of JAX, of what only its transformations make, and of other packages.
+NOT_WRITTEN = {
+    "add_any", "call_hi_primitive", "closed_call", "composite", "copy_p", "core_call",
+    "create_token", "custom_lin", "custom_vjp_call", "custom_vjp_call_jaxpr", "device_put", "empty",
+    "empty2", "eq_to", "eval_jaxpr", "for_each", "householder_product", "le_to", "log2", "lt_to",
+    "name", "noinline", "nonbatchable", "nondifferentiable", "nondifferentiable_backward",
+    "one_minus_square", "pjit", "polynomial", "positive_solve", "psum", "remat", "remat2",
+    "scatter-sub", "scatter-update", "scatter_add", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_sub", "select_if_vmap", "shared_call", "symmetric_product", "unvmap_all", "unvmap_any",
+    "unvmap_max", "platform_index", "clz", "expand_dims", "tile", "checkpoint", "custom_vmap_call",
+    "lu_pivots_to_permutation", "native_forward",
+}  # fmt: skip
+
+
+@pytest.mark.exhaustive(but=("1", "9", "12", "22", "29"))
+@pytest.mark.parametrize("seed", range(60))
+def test_jaxprs(seed):
+    found = run.run_seed("jaxpr", seed, None, 0.0)
+    assert "failure" not in found, found
+
+
+@pytest.mark.exhaustive(but=("5",))
+@pytest.mark.parametrize("seed", range(12))
+def test_systems(seed):
+    found = run.run_seed("system", seed, None, 0.0)
+    assert "failure" not in found, found
+
+
+@pytest.mark.exhaustive
+def test_every_primitive_with_a_rule_is_written():
+    inputs = [Type((), "int64"), Type((), "bool"), Type((3, 3), "float64"), Type((4,), "float64")]
+    inputs += [Type((5,), "complex128"), Type((3, 3), "complex128"), Type((7,), "int32")]
+    missing = {name.removeprefix("complex ") for name in {*RULES, *EXPANSIONS}} - NOT_WRITTEN
+    for seed in range(400):
+        w = Writer(np.random.default_rng(seed), inputs, 1, reverse=False)
+        for operation in [*generate.FLAT, *control.OPERATIONS]:
+            write(w, operation)
+        missing -= w.primitives
+        if not missing:
+            break
+    assert missing == set()
+
+
+def test_a_wrong_rule_is_found_and_shrunk(monkeypatch, tmp_path):
+    """A hyperbolic tangent with an error of 1e-12, in the middle of other lines."""
+    right = EXPANSIONS["tanh"]
+    monkeypatch.setitem(EXPANSIONS, "tanh", lambda x, **rest: right(x, **rest) * (1 + 1e-12))
+    # Kernels of this test stay out of the folder of the others.
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
+    x = Type((11,), "float64")
+    lines = (
+        Line("{0} * {0}", (0,), (x,), 1.0),
+        Line("{0} + {1}", (0, 1), (x,), 1.0),
+        Line("jnp.tanh({0})", (2,), (x,), 8.0),
+        Line("jnp.flip({0})", (3,), (x,)),
+    )
+    argument = np.linspace(0.1, 1.0, 33).reshape(3, 11)
+    case = Case(Block((x,), lines, (1, 4)), (argument,), (True,), 3)
+    failure = jaxprs.check(case, forms=("batch",)).failure
+    assert failure is not None
+    assert (failure.kind, failure.output) == ("value", 1)
+    small = shrink.shrink(case, failure, 0, 60.0)
+    assert "tanh" in source(small.block)
+    assert (len(small.block.lines), small.batch) == (1, 0)
+    program = tmp_path / "found.py"
+    program.write_text(shrink.standalone(small, failure, 0))
+    assert "function = jax.vmap" in program.read_text()
+    compile(program.read_text(), "found.py", "exec")
+
+
+def test_differences_that_rounding_explains_are_none():
+    """A sum that cancels: off by more than its last places, and yet right."""
+    exact = np.array([1.0, 2.0, -3.0 + 1e-12])
+
+    def cancelling(x):
+        return jnp.sum(rounding.near(x, 1))
+
+    reference = jax.jit(rounding.with_errors(cancelling))
+    (drawn,) = rounding.draws(reference, (exact,), rounding.DRAWS, 0)
+    expected = drawn[0]
+    assert not rounding.compare(expected + 4e-16, drawn).wrong.any()
+    assert rounding.compare(expected + 4e-14, drawn).wrong.all()
+
+
+@pytest.mark.parametrize(
+    ("actual", "undecided", "wrong"),
+    [(1.0, 0, False), (np.nan, 0, True), (np.inf, 0, True), (1.0 + 1e-12, 0, True)],
+)
+def test_special_values_are_compared(actual, undecided, wrong):
+    verdict = rounding.compare(np.array([actual]), np.ones((7, 1)))
+    assert verdict.undecided == undecided
+    assert verdict.wrong[0] == wrong
+
+
+def test_decisions_between_equal_values_are_left_open():
+    drawn = np.array([[3, 1], [3, 2], [3, 1]])
+    verdict = rounding.compare(np.array([3, 2]), drawn)
+    assert verdict.undecided == 1
+    assert not verdict.wrong.any()
+    assert rounding.compare(np.array([4, 2]), drawn).wrong.tolist() == [True, False]
+
+
+def test_a_comparison_of_systems_names_what_differs():
+    comparison = system_checks.Comparison(
+        "height", np.array([1.0, 2.0]), np.array([1.0, 2.1]), 0.01
+    )
+    assert comparison.failure().startswith("height[1]: np.float64(2.0), expected np.float64(2.1)")
+    assert comparison._replace(allowed=0.2).failure() == ""
+
+
+def test_bodies_are_taken_away_with_what_needs_them():
+    description = next(
+        d for d in map(systems.random_description, range(99)) if len(d.tree) > 2 and d.loops
+    )
+    smaller = systems.without(description, "bodies", 0)
+    assert "b0" not in smaller.code()
+    assert len(smaller.bodies) == len(description.bodies) - 1
+
+
+def test_the_command_prints_counts(tmp_path):
+    """One second of it: no failure, exit code 0, and counts."""
+    command = [sys.executable, "-m", "tests.fuzz", "--seconds", "1", "--kind", "jaxpr"]
+    done = subprocess.run(
+        [*command, "--first", "1", "--out", str(tmp_path)], capture_output=True, text=True,
+        check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "failures: 0" in done.stdout
