@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 # Corners of triangles nearer to each other than this part of the extent are one vertex,
 SAME = 1e-6
@@ -22,7 +22,7 @@ def weld(vertices: np.ndarray) -> np.ndarray:
     """Return a number for each vertex, the same for vertices that differ by rounding, (V,)."""
     exact, of_exact = np.unique(vertices, axis=0, return_inverse=True)
     tolerance = SAME * np.ptp(vertices, axis=0).max() + _ROUNDING * np.abs(vertices).max()
-    pairs = cKDTree(exact).query_pairs(tolerance, output_type="ndarray")
+    pairs = KDTree(exact).query_pairs(tolerance, output_type="ndarray")
     return _components(len(exact), pairs)[of_exact.reshape(-1)]
 
 

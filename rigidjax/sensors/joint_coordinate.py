@@ -29,9 +29,9 @@ class JointCoordinate(AbstractJointSensor):
 
     It reads $s\,q + b$; as it stands that is $q$. An angle is that of the whole motion, beyond pi
     too, from that of the start state, which is in $(-\pi, \pi]$ unless the state has `angles` (of a
-    prescribed motion, what it prescribes): `identify` and `sensitivity` unwrap it. Only the second angle of a `Universal` stays in $(-\pi, \pi]$.
-    Without them, `predict` takes a model with `system.tracking([joint])`, or gives an angle in
-    $(-\pi, \pi]$.
+    prescribed motion, what it prescribes): `identify` and `sensitivity` unwrap it. Only the second
+    angle of a `Universal` stays in $(-\pi, \pi]$. Without them, `predict` takes a model with
+    `system.tracking([joint])`, or gives an angle in $(-\pi, \pi]$.
 
     An encoder that starts again after a turn is compared modulo a turn, by the difference of least
     magnitude: this holds for samples far apart, too. `identify` sees from the samples whether an

@@ -47,10 +47,10 @@ def test_one_run_without_a_column_for_it(tmp_path):
         ("w1,w2", "w1,w2_", r"line 1: there is no column 'w2'.* Did you mean 'w2_'"),
         ("remark", "w2", r"line 1: there are 2 columns called 'w2'"),
         ("a,0.1,4,5,6,", "a,0.1,4,,6,", r"line 3: column 'w2' is empty"),
-        ("a,0.1,4,5,6,", "a,0.1,4,n/a,6,", r"line 3: column 'w2' must be a number; got 'n/a'"),
+        ("a,0.1,4,5,6,", "a,0.1,4,n/a,6,", r"line 3: column 'w2' must be finite; got 'n/a'"),
         ("a,0.1,4,5,6,", "a,0.1,4,nan,6,", r"line 3: column 'w2' must be finite"),
         ("a,0.1,4,5,6,", "a,0.1,4,5", r"line 3: 4 cells under 6 names"),
-        ("a,0.1,4,5,6,", "", r"line 3: the line is empty"),
+        ("a,0.1,4,5,6,", "a,0,1,4,5,6,7,", r"line 3: 8 cells under 6 names. Where a comma is the"),
         ("b,5.2", "b,5.0", r"line 5: the times of run b must increase, column 't' goes from 5 \(l"),
         ("b,5.5", "b,5.1", r"line 6: .* from 5.2 \(line 5\) to 5.1"),
         ("a,0.1", "b,4.0", r"line 2: there is only one sample of run a"),
@@ -70,8 +70,10 @@ def test_other_delimiters(tmp_path):
     a, b = read(tmp_path, text, delimiter=";")
     np.testing.assert_array_equal(a.ts, [0.0, 0.1])
     np.testing.assert_array_equal(b.values[0][2], [3, 3, 3])
+    (_, again) = read(tmp_path, text)
+    np.testing.assert_array_equal(again.values[0], b.values[0])
     with pytest.raises(ValueError, match=r"line 1: there is one column only, 'run;t;w1;w2;w3;rem"):
-        read(tmp_path, text)
+        read(tmp_path, text, delimiter=",")
     with pytest.raises(ValueError, match=r"must be one character; got ', '"):
         read(tmp_path, text, delimiter=", ")
 
@@ -132,9 +134,8 @@ def test_plain_and_quoted_lines_are_read_alike(tmp_path, monkeypatch, part, gaps
         ("3.1,a,1,2,", "line 33: column 'w3' is empty"),
         ("3.1,a,1,2,inf", "line 33: column 'w3' must be finite; got 'inf'"),
         ("3.1,a,1,2,True", "line 33: column 'w3' must be a number; got 'True'"),
-        ("3.1,a,1,2,NA", "line 33: column 'w3' must be a number; got 'NA'"),
+        ("3.1,a,1,2,NA", "line 33: column 'w3' must be finite; got 'NA'"),
         ("3.1,a,1,2,1e400", "line 33: column 'w3' must be finite; got '1e400'"),
-        ("", "line 33: the line is empty"),
         ("2.0,b,1,2,3", "line 33: the times of run b must increase, .*line 32"),
         ('3.1,a,1,2,"3', "line 41: unexpected end of data"),
     ],
@@ -178,6 +179,140 @@ def test_samples_that_are_left_out_are_checked(tmp_path):
         read(tmp_path, GOOD, every=3)
     with pytest.raises(ValueError, match="line 3: column 'w2' must be finite"):
         read(tmp_path, GOOD.replace("4,5,6", "4,inf,6"), every=2)
+
+
+# --- files as loggers write them
+
+PLAIN = "t,w1,w2,w3\n0,1.5,2,-3\n0.5,1.5,2,-3\n1,1.5,1e1,-3\n"
+SEMICOLONS = PLAIN.replace(",", ";")
+DIALECTS = {
+    "empty last lines": PLAIN + "\n  \n",
+    "carriage returns": PLAIN.replace("\n", "\r"),
+    "both ends and a mark of order": "\ufeff" + PLAIN.replace("\n", "\r\n") + "\r\n",
+    "comments": "# logger 3.1\n\n" + PLAIN.replace("\n0.5", "\n# lost\n#\n\n0.5") + "# end\n",
+    "names in a comment": "# made by\n# " + PLAIN,
+    "units": PLAIN.replace("w3\n", "w3\n# below\n[s],(rad/s), rad/s,\n"),
+    "quoted names": PLAIN.replace("t,w1", '"t", "w1"'),
+    "a delimiter at the end": PLAIN.replace("-3\n", "-3,\n"),
+    "cells without a value at the end": PLAIN + ",,,\n",
+    "semicolons": SEMICOLONS,
+    "decimal commas": SEMICOLONS.replace(".", ","),
+    "decimal commas between tabs": PLAIN.replace(",", "\t").replace(".", ","),
+    "tabs": PLAIN.replace(",", "\t"),
+    "blanks": PLAIN.replace(",", "   ").replace("\n", " \n  "),
+}
+
+
+@pytest.mark.parametrize("part", [1, 2**24])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_dialects(tmp_path, monkeypatch, name, part):
+    monkeypatch.setattr("rigidjax.identification.data.csv._PART", part)
+    (tmp_path / "rates.csv").write_text(DIALECTS[name], encoding="utf-8", newline="")
+    (run,) = read_csv(tmp_path / "rates.csv", {Gyroscope(): COLUMNS}, time="t")
+    np.testing.assert_array_equal(run.ts, [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(run.values[0], [[1.5, 2, -3], [1.5, 2, -3], [1.5, 10, -3]])
+    assert run.time_zero is None
+
+
+def test_units_below_the_names(tmp_path):
+    text = PLAIN.replace("w3\n", "w3\nms,deg/s,deg/s,deg/s\n")
+    (run,) = read(tmp_path, text, run=None)
+    np.testing.assert_allclose(run.ts, [0.0, 0.5e-3, 1e-3])
+    np.testing.assert_allclose(run.values[0][0], np.deg2rad([1.5, 2, -3]))
+    (same,) = read(tmp_path, text, run=None, units={Gyroscope(): "dps", "time": "ms"})
+    np.testing.assert_array_equal(same.ts, run.ts)
+    with pytest.raises(ValueError, match="line 2: the column 'w1' is in 'deg/s', and .* 'rad/s'"):
+        read(tmp_path, text, run=None, units={"w1": "rad/s"})
+    with pytest.raises(ValueError, match="line 2: .* no line of units: 'furlong' below 'w2'"):
+        read(tmp_path, PLAIN.replace("w3\n", "w3\ns,deg/s,furlong,deg/s\n"), run=None)
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "nan", "NaN", "n/a", "N/A", "null", "None", " NA "])
+def test_samples_that_were_not_taken(tmp_path, gap):
+    text = PLAIN.replace("0.5,1.5", f"0.5,{gap}")
+    (run,) = read(tmp_path, text, run=None, gaps="mask")
+    assert run.mask[0][:, 0].tolist() == [True, False, True] and run.mask[0][:, 1].all()
+    with pytest.raises(ValueError, match="line 3: column 'w1' .* was not taken, read with `gaps="):
+        read(tmp_path, text, run=None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1;1.5", "1;1,5", r"'1,5'; .*commas \(line 4\) and decimal points \(line [23]\)"),
+        ("1;1.5", "1;1.234,5", "must be a number; got '1.234,5'"),
+    ],
+)
+def test_decimal_commas_beside_points(tmp_path, old, new, message):
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, SEMICOLONS.replace(old, new), run=None)
+    commas = SEMICOLONS.replace(".", ",")
+    with pytest.raises(ValueError, match=r"is '1.5', where `decimal=','` was said"):
+        read(tmp_path, SEMICOLONS, run=None, decimal=",")
+    with pytest.raises(ValueError, match=r"line 2: column 'w1' must be a number; got '1,5'"):
+        read(tmp_path, commas, run=None, decimal=".")
+    with pytest.raises(ValueError, match=r"`read_csv\(decimal=...\)` is"):
+        read(tmp_path, commas, run=None, decimal=",", delimiter=",")
+
+
+NANOSECONDS = 1700000000123456789
+
+
+@pytest.mark.parametrize(("unit", "digits"), [("ns", 0), ("us", 3), ("ms", 6), ("s", 9)])
+def test_stamps_keep_their_resolution(tmp_path, unit, digits):
+    """Steps of 1 ns and 3 ns of a clock since 1970, whatever the unit."""
+    stamps = [f"{NANOSECONDS + k}" for k in (0, 1, 4)]
+    stamps = [f"{x[:-digits]}.{x[-digits:]}" if digits else x for x in stamps]
+    text = "t,w1,w2,w3\n" + "".join(f"{x},1,2,3\n" for x in stamps)
+    (run,) = read(tmp_path, text, run=None, units={"t": unit})
+    np.testing.assert_allclose(run.ts, [0.0, 1e-9, 4e-9], rtol=1e-15)
+    assert run.time_zero == "2023-11-14T22:13:20.123456789Z"
+    if unit != "s":
+        with pytest.raises(ValueError, match=r"line 2: column 't' starts at 17.*2023-11-14T22:13"):
+            read(tmp_path, text, run=None)
+
+
+def test_dates_and_times(tmp_path):
+    """With and without a zone; two runs, and another file, on the same clock."""
+    text = (
+        "t;run;w1;w2;w3\n2023-11-14T23:13:20.5+01:00;a;1;2;3\n2023-11-14T22:13:20,75Z;a;1;2;3\n"
+        "2023-11-14 22:14Z;b;1;2;3\n2023-11-14 17:14:00.000000001-0500;b;1;2;3\n"
+    )
+    a, b = read(tmp_path, text)
+    np.testing.assert_array_equal(a.ts, [0.0, 0.25])
+    np.testing.assert_allclose(b.ts - 39.5, [0.0, 1e-9], atol=1e-14)
+    assert a.time_zero == b.time_zero == "2023-11-14T22:13:20.5Z"
+    other = "t,w1,w2,w3\n1700000001000,1,2,3\n1700000002000,1,2,3\n"
+    (c,) = read(tmp_path, other, run=None, units={"t": "ms"}, time_zero=a.time_zero)
+    np.testing.assert_array_equal(c.ts, [0.5, 1.5])
+    (naive,) = read(
+        tmp_path, "t,w1,w2,w3\n2024-02-29 01:02:03,1,2,3\n2024-02-29 01:02:04,1,2,3", run=None
+    )
+    assert naive.ts.tolist() == [0.0, 1.0] and naive.time_zero == "2024-02-29T01:02:03Z"
+    wrong = [
+        (text.replace(",75Z", ",75"), {}, "line 3: column 't': some times state a zone"),
+        (text, {"units": {"t": "ms"}}, "line 2: column 't' holds dates .* leave its unit out"),
+        (
+            text.replace("2023-11-14 22", "2023-11-31 22"),
+            {},
+            "line 4: .*'2023-11-31 22.* is no date",
+        ),
+        (
+            text.replace("2023-11-14 22:14Z", "22:14"),
+            {},
+            "line 4: column 't': a time must be as 2026",
+        ),
+        (text, {"time_zero": "noon"}, "`time_zero` is the `time_zero` of another run"),
+    ]
+    for content, options, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            read(tmp_path, content, **options)
+
+
+def test_text_in_utf_16(tmp_path):
+    (tmp_path / "rates.csv").write_text(PLAIN.replace(",", "\t"), encoding="utf-16")
+    (run,) = read_csv(tmp_path / "rates.csv", {Gyroscope(): COLUMNS}, time="t")
+    np.testing.assert_array_equal(run.ts, [0.0, 0.5, 1.0])
 
 
 @pytest.mark.exhaustive

@@ -245,6 +245,27 @@ def test_netcdf_with_its_units(tmp_path):
     np.testing.assert_array_equal(run.values[0][0], [0, 1, 2])
 
 
+def test_netcdf_with_integer_stamps(tmp_path):
+    """Nanoseconds since a date keep steps of 1 ns, in several runs and another file."""
+    first = 1700000000123456789
+    stamps = np.array([[first, first + 1], [first + 5, first + 10**9]])
+    units = {"units": "nanoseconds since 1970-01-01"}
+    data = xarray.Dataset(
+        {
+            "t": (("toss", "k"), stamps, units),
+            "q": (("toss", "k"), np.ones((2, 2)), {"units": "rad"}),
+        }
+    )
+    how = {"time": "t", "run": "toss"}
+    sensor = {rj.JointCoordinate("hinge"): "q"}
+    a, b = read_netcdf(saved(tmp_path, data), sensor, **how)
+    np.testing.assert_allclose([a.ts, b.ts], [[0.0, 1e-9], [5e-9, 1.0]], rtol=1e-15)
+    assert a.time_zero == "2023-11-14T22:13:20.123456789Z"
+    data["t"] = (("toss", "k"), stamps - first, {"units": "ns since 2023-11-14 22:13:20.123456789"})
+    c, d = read_netcdf(saved(tmp_path, data), sensor, **how, time_zero=a.time_zero)
+    np.testing.assert_allclose([c.ts, d.ts], [a.ts, b.ts], rtol=1e-12)
+
+
 def test_netcdf_with_several_runs(tmp_path):
     times = np.array([[0.0, 0.1, 0.2], [5.0, 5.5, np.nan]])
     q = np.stack([quaternions(), quaternions("XYZ")])

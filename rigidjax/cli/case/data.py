@@ -25,6 +25,26 @@ _SENSORS = by_name(
 )
 
 
+class Clock:
+    """The stamp that is 0 s in all files of a case: that of the first one which is read.
+
+    **Attributes:** `time_zero`, see `read_csv`; `file`, where it is from, empty before the first.
+    """
+
+    def __init__(self):
+        self.time_zero: str | None = None
+        self.file = ""
+
+    def take(self, file: pathlib.Path, time_zero: str | None) -> None:
+        """Keep the first file's stamp. **Errors:** `ValueError` for another kind of clock."""
+        if self.file and (time_zero is None) != (self.time_zero is None):
+            raise ValueError(
+                f"the times of {self.file} and {file.name} are not of one clock: one of them has "
+                "dates or stamps since 1970, the other one has not."
+            )
+        self.file, self.time_zero = self.file or file.name, time_zero
+
+
 class Source(NamedTuple):
     """Where samples are: sensors of one source are read together, on the same times."""
 
@@ -34,11 +54,13 @@ class Source(NamedTuple):
     run: str | None
     gaps: str
     every: int
-    delimiter: str
+    delimiter: str | None
+    decimal: str | None
+    clock: Clock
 
 
 # What holds if nothing is said; every sensor may name a file of its own.
-_NOWHERE = Source(pathlib.Path(), "time_s", "", None, "raise", 1, ",")
+_NOWHERE = Source(pathlib.Path(), "time_s", "", None, "raise", 1, None, None, Clock())
 
 
 class _Channel(NamedTuple):
@@ -66,7 +88,7 @@ def read_common(top: Table, folder: pathlib.Path) -> Source:
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("data", {})
-    common = _source(table, folder, _NOWHERE)
+    common = _source(table, folder, _NOWHERE._replace(clock=Clock()))
     table.done()
     return common
 
@@ -114,6 +136,8 @@ def _source(table: Table, folder: pathlib.Path, common: Source) -> Source:
         table.text("gaps", common.gaps),
         table.take("every", "a whole number", common.every),
         table.text("delimiter", common.delimiter),
+        table.text("decimal", common.decimal),
+        common.clock,
     )
 
 
@@ -181,10 +205,14 @@ def _read(top: Table, source: Source, group: list[_Channel]) -> list[Measurement
         "every": source.every,
     }
     columns = {c.sensor: c.columns for c in group}
+    options["time_zero"] = source.clock.time_zero
     if source.file.suffix.lower() in (".nc", ".nc4", ".h5"):
-        return table.checked(read_netcdf, source.file, columns, **options)
-    options["delimiter"] = source.delimiter
-    return table.checked(read_csv, source.file, columns, **options)
+        runs = table.checked(read_netcdf, source.file, columns, **options)
+    else:
+        options |= {"delimiter": source.delimiter, "decimal": source.decimal}
+        runs = table.checked(read_csv, source.file, columns, **options)
+    table.checked(source.clock.take, source.file, runs[0].time_zero)
+    return runs
 
 
 def _merged(top: Table, sources, parts, order) -> list[Measurements]:

@@ -6,18 +6,28 @@ import csv
 import functools
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
 from ...checks import did_you_mean
+from .csv_header import BLANKS, GAPS, Header, in_utf8, is_comment, read_header, text_of
 from .measurements import Measurements
-from .reading import Gaps, make_layout, make_run
+from .reading import Gaps, Layout, make_layout, make_run
+from .time_stamps import Stamps, relative_times, stamps_of
+from .units import factor
 
-# Bytes that are read at once, and the spellings of a sample that was not taken.
+# Bytes that are read at once, and spellings of a sample that was not taken.
 _PART = 2**24
-_GAPS = ("", "nan", "NaN", "NAN")
+_GAPS = sorted({f(gap) for gap in GAPS for f in (str.lower, str.upper)} | {"NaN", "None", "Null"})
+_BLANK = re.compile(rb"(?:^|\n)[ \t\r]*\n|\n[ \t\r]+\Z")
+_WITH_COMMA = re.compile(r"[+-]?\d*,\d*([eE][+-]?\d+)?")
+_COMMA = (
+    " Where a comma is the decimal one, another character has to be between cells, such as a "
+    "semicolon."
+)
 
 # Quotation marks, and words that pandas takes for numbers.
 _ODD = (b'"', b"true", b"True", b"TRUE", b"false", b"False", b"FALSE")
@@ -34,13 +44,23 @@ def read_csv(
     orientation: Mapping[Any, str] | None = None,
     gaps: Gaps = "raise",
     every: int = 1,
-    delimiter: str = ",",
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    time_zero: str | None = None,
 ) -> list[Measurements]:
     """Read one or several runs from a file with a header line.
 
+    Empty lines and comments, which begin with `#`, are left out; the names may stand in the last
+    comment before the data. A line below the names may state units, also in brackets. Samples that
+    were not taken are empty cells, `nan`, `NA`, `N/A`, `null` and their like.
+
+    Times may be numbers, or dates and times of ISO 8601 (`2026-01-31T13:45:00.5+01:00`, UTC without
+    a zone). Stamps of ISO 8601, and those since 1970 in any unit, are counted from the first one in
+    the file, exactly, which is `Measurements.time_zero`.
+
     **Arguments:**
 
-    - `path`: the file, UTF-8, with a `delimiter` between cells and a decimal point in numbers.
+    - `path`: the file, in UTF-8 or UTF-16.
     - `sensors`: for each sensor the names of its columns, in the order of its values.
     - `time`: column of the times, strictly increasing within a run.
     - `run`: column that says which run a line belongs to (any text); `None` for a single run.
@@ -54,19 +74,33 @@ def read_csv(
     - `gaps`: `"raise"`, or `"mask"` to take empty cells and `nan` as samples that were not taken.
     - `every`: of so many samples of each sensor one is used, the first ones included; the others
       are left out, not averaged.
+    - `delimiter`: between cells, `" "` for any white space; `None` for the one of comma, semicolon,
+      tab and white space that makes the names of the columns cells of the header.
+    - `decimal`: `"."` or `","` in numbers; `None` to see it from the numbers, which must agree.
+    - `time_zero`: that of a run from another file whose clock is the same, to be 0 s here too.
 
     Columns that are not named are not read.
 
     **Returns:** the runs, in the order in which they begin in the file.
     **Errors:** `ValueError`, with the file and the line, for missing or doubled columns, gaps, text
-    in numbers, numbers that are not finite, and times out of order; for unknown units and an
-    orientation whose convention is not stated; `OSError` if there is no file.
+    in numbers, numbers that are not finite, and times out of order; for decimal commas beside
+    points, units that are unknown or contradict each other, stamps that are no seconds and have no
+    unit, and an orientation whose convention is not stated; `OSError` if there is no file.
     """
-    if len(delimiter) != 1:
+    if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"`read_csv(delimiter=...)` must be one character; got {delimiter!r}.")
+    if decimal not in (None, ",", ".") or (decimal == "," and delimiter == ","):
+        raise ValueError(
+            '`read_csv(decimal=...)` is "." or, with another delimiter than a comma, ","; got '
+            f"{decimal!r}."
+        )
     layout = make_layout(sensors, time, units, orientation, gaps, every, "read_csv")
+    form, data = _format(path, layout, units or {}, run, delimiter, decimal, time_zero)
+    if form.header.units:
+        stated = _stated(path, form.header, layout, dict(units or {}))
+        layout = make_layout(sensors, time, stated, orientation, gaps, every, "read_csv")
     runs: dict[str, int] = {}
-    blocks = list(_blocks(path, layout.names, run, gaps, delimiter, runs))
+    blocks = list(_blocks(form, data, runs))
     if not runs:
         raise ValueError(f"{path} has no line of data after its header.")
     lines, which, table = (np.concatenate(part) for part in zip(*blocks, strict=True))
@@ -74,10 +108,64 @@ def read_csv(
     order = np.argsort(which, kind="stable")
     ends = np.searchsorted(which[order], np.arange(len(runs)), side="right")
     parts = np.split(order, ends[:-1]) if len(runs) > 1 else [slice(None)]
+    zero = None if form.stamps is None else form.stamps.time_zero
     return [
-        make_run(layout, table[rows], functools.partial(_place, path, lines[rows]), noise, name)
+        make_run(
+            layout, table[rows], functools.partial(_place, path, lines[rows]), noise, name, zero
+        )
         for name, rows in zip(runs, parts, strict=True)
     ]
+
+
+def _format(
+    path: Any,
+    layout: Layout,
+    units: Mapping[Any, str],
+    run: str | None,
+    delimiter: str | None,
+    decimal: str | None,
+    time_zero: str | None,
+) -> tuple["_Format", bytes | None]:
+    """How a file is written, from its first lines; and its text in UTF-8 if it is in UTF-16."""
+    with open(path, "rb") as file:
+        mark = file.read(2)
+        data = in_utf8(path, mark + file.read()) if mark in (b"\xff\xfe", b"\xfe\xff") else None
+    names = layout.names
+    opened = open(path, encoding="utf-8-sig", newline="") if data is None else text_of(data)
+    with opened as text, _named_errors(path, lambda: 1):
+        header = read_header(path, text, names, run, delimiter)
+    columns = [_column(path, header, name) for name in names]
+    key = None if run is None else _column(path, header, run)
+    stamps = None
+    if len(header.first) > columns[0]:
+        unit = header.units.get(layout.time)
+        is_stated = layout.time in units or "time" in units or unit is not None
+        seconds = layout.time_factor if unit is None else factor(unit, "time")
+        first = header.first[columns[0]]
+        try:
+            stamps = stamps_of(first, layout.time, seconds, is_stated, time_zero)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {header.before + 1}: {error}") from None
+    return _Format(path, header, names, columns, key, layout.gaps, stamps, decimal, {}), data
+
+
+def _stated(path: Any, header: Header, layout: Layout, units: dict[Any, str]) -> dict[Any, str]:
+    """Units of the columns: those of the call, and those of the line below the names.
+
+    **Errors:** `ValueError` where the two contradict each other.
+    """
+    sensor_of = {name: columns.sensor for columns in layout.sensors for name in columns.names}
+    for name, unit in header.units.items():
+        keys = (name, "time" if name == layout.time else sensor_of[name])
+        said = next((units[key] for key in keys if key in units), None)
+        if said is not None and factor(said) != factor(unit):
+            raise ValueError(
+                f"{path}, line {header.before}: the column {name!r} is in {unit!r}, and `units` "
+                f"says {said!r}."
+            )
+        if said is None:
+            units[name] = unit
+    return units
 
 
 def _place(path, lines, k):
@@ -93,55 +181,68 @@ class _Block(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """How the lines of a file are written; `columns` and `run` are places in a line."""
+    """How the lines of a file are written.
+
+    **Attributes:** `columns` and `run` are places in a line; `stamps`, how times are written if not
+    as plain numbers; `decimal`, "," or "." if it is known; `seen`, lines with a decimal comma and
+    with a decimal point.
+    """
 
     path: str | os.PathLike[str]
-    header: list[str]
+    header: Header
     names: list[str]
     columns: list[int]
     run: int | None
     gaps: Gaps
-    delimiter: str
+    stamps: Stamps | None
+    decimal: str | None
+    seen: dict[str, int]
 
 
-def _blocks(path, names, run, gaps, delimiter, runs: dict[str, int]) -> Iterator[_Block]:
+def _blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Iterator[_Block]:
     """The file in parts; `runs` gets the names of the runs with their numbers.
 
     Plain parts are read by pandas. From the first that is not, on (it has a quotation mark, or
     something is wrong in it), line by line, to say what is wrong and where.
+
+    **Arguments:** `data`, the file in UTF-8 if it is written otherwise.
     """
-    with open(path, encoding="utf-8-sig", newline="") as text, open(path, "rb") as file:
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
-        with _named_errors(path, lambda: reader.line_num):
-            header = [name.strip() for name in next(reader, [])]
-        columns = [_column(path, header, name) for name in names]
-        key = None if run is None else _column(path, header, run)
-        form = _Format(path, header, names, columns, key, gaps, delimiter)
-        line = reader.line_num + 1
-        begin = b"".join(file.readline() for _ in range(reader.line_num))
-        if not (_has_plain_ends(begin) and delimiter.isascii()):
-            yield _line_by_line(form, reader, 0, runs)
+    with open(form.path, "rb") if data is None else io.BytesIO(data) as file:
+        begin = b"".join(file.readline() for _ in range(form.header.before))
+        delimiter, line = form.header.delimiter, form.header.before + 1
+        if not _has_plain_ends(begin) or delimiter == BLANKS or not delimiter.isascii():
+            file.seek(0)
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            for _ in range(form.header.before):
+                text.readline()
+            yield _line_by_line(form, text, form.header.before, runs)
             return
         while part := file.read(_PART) + file.readline():
             block = _plain(form, part, line, runs)
             if block is None:
                 file.seek(-len(part), os.SEEK_CUR)
                 rest = io.TextIOWrapper(file, encoding="utf-8", newline="")
-                reader = csv.reader(rest, delimiter=delimiter, strict=True)
-                yield _line_by_line(form, reader, line - 1, runs)
+                yield _line_by_line(form, rest, line - 1, runs)
                 return
             yield block
-            line += len(block.lines)
+            line += part.count(b"\n")
 
 
 def _plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Block | None:
     """A part of whole lines, the first of which is `line`; `None` if it is not plain."""
     import pandas
 
+    numbers, part = _without_comments(part, line)
+    if not part:
+        return _Block(numbers, np.zeros(0, int), np.zeros((0, len(form.columns))))
     if any(word in part for word in _ODD) or not _is_regular(form, part):
         return None
+    has_comma = form.header.delimiter != "," and b"," in part
+    decimal = form.decimal or ("," if has_comma else ".")
+    exact_times = () if form.stamps is None else (form.columns[0],)
     wanted = form.columns if form.run is None else [*form.columns, form.run]
     kinds: dict[Any, Any] = dict.fromkeys(form.columns, "float64")
+    kinds |= dict.fromkeys(exact_times, str)
     # Later ones round every number correctly, and warn of this option.
     is_early = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
     exact: dict[str, Any] = {"float_precision": "round_trip"} if is_early else {}
@@ -149,28 +250,48 @@ def _plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Bloc
         part.decode()
         frame = pandas.read_csv(
             io.BytesIO(part),
-            sep=form.delimiter,
+            sep=form.header.delimiter,
             header=None,
-            names=range(len(form.header)),
+            names=range(len(form.header.names)),
             usecols=wanted,
             dtype=kinds if form.run is None else {**kinds, form.run: str},
             na_values=dict.fromkeys(form.columns, _GAPS) if form.gaps == "mask" else {},
             keep_default_na=False,
             quoting=csv.QUOTE_NONE,
+            decimal=decimal,
             **exact,
         )
+        columns = [frame[k].to_numpy() for k in form.columns]
+        if form.stamps is not None:
+            texts = ["" if x is np.nan else str(x) for x in columns[0]]
+            columns[0] = relative_times(form.stamps, texts)
     except ValueError:  # Read line by line, it is found out where and why.
         return None
-    table = np.stack([frame[k].to_numpy() for k in form.columns], axis=1)
+    table = np.stack(columns, axis=1)
     wrong = np.isinf(table) if form.gaps == "mask" else ~np.isfinite(table)
-    if len(table) != part.count(b"\n") + (part[-1:] != b"\n") or wrong.any():
+    if len(table) != len(numbers) or wrong.any():
+        return None
+    if decimal == "," or np.any(np.nan_to_num(table[:, form.stamps is not None :]) % 1):
+        form.seen.setdefault(decimal, line)
+    if len(form.seen) > 1:
         return None
     if form.run is None:
         which = np.full(len(table), runs.setdefault("", 0))
     else:
         codes, found = pandas.factorize(frame[form.run])
         which = np.array([runs.setdefault(str(x).strip(), len(runs)) for x in found])[codes]
-    return _Block(np.arange(line, line + len(table)), which, table)
+    return _Block(numbers, which, table)
+
+
+def _without_comments(part: bytes, line: int) -> tuple[np.ndarray, bytes]:
+    """Numbers of the lines with data in a part, and the part without the others."""
+    count = part.count(b"\n") + (part[-1:] not in (b"\n", b""))
+    numbers = np.arange(line, line + count)
+    if b"#" not in part and not _BLANK.search(part):
+        return numbers, part
+    lines = part.split(b"\n")[:count]
+    kept = [k for k, x in enumerate(lines) if x.strip() and not x.lstrip().startswith(b"#")]
+    return numbers[kept], b"\n".join(lines[k] for k in kept)
 
 
 def _has_plain_ends(part: bytes) -> bool:
@@ -179,35 +300,59 @@ def _has_plain_ends(part: bytes) -> bool:
 
 def _is_regular(form: _Format, part: bytes) -> bool:
     """Whether all lines have plain ends and as many cells as the header."""
+    if part.endswith(b"\r"):
+        part = part[:-1]
     if not _has_plain_ends(part):
         return False
     cells = np.frombuffer(part, np.uint8)
     ends = np.flatnonzero(cells == ord("\n"))
-    between = np.searchsorted(ends, np.flatnonzero(cells == ord(form.delimiter)))
+    between = np.searchsorted(ends, np.flatnonzero(cells == ord(form.header.delimiter)))
     lines = len(ends) + (not part.endswith(b"\n"))
-    return bool(np.all(np.bincount(between, minlength=lines) == len(form.header) - 1))
+    return bool(np.all(np.bincount(between, minlength=lines) == len(form.header.names) - 1))
 
 
-def _line_by_line(form: _Format, reader, before: int, runs: dict[str, int]) -> _Block:
+def _line_by_line(form: _Format, text: TextIO, before: int, runs: dict[str, int]) -> _Block:
     """All that is left, checked cell by cell; `before`, how many lines came before it."""
     lines, which, table = array.array("q"), array.array("q"), array.array("d")
-    pairs = list(zip(form.names, form.columns, strict=True))
+    pairs, count = list(zip(form.names, form.columns, strict=True)), len(form.header.names)
+    reader = _Cells(text, form.header.delimiter)
     with _named_errors(form.path, lambda: before + reader.line_num):
         for cells in reader:
             line = before + reader.line_num
-            if not cells:
-                raise ValueError(f"{form.path}, line {line}: the line is empty. Remove it.")
-            if len(cells) != len(form.header):
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) == count + 1 and not cells[-1].strip():
+                cells = cells[:-1]
+            if len(cells) != count:
+                hint = _COMMA if len(cells) > count and form.header.delimiter == "," else ""
                 raise ValueError(
-                    f"{form.path}, line {line}: {len(cells)} cells under {len(form.header)} names."
+                    f"{form.path}, line {line}: {len(cells)} cells under {count} names.{hint}"
                 )
             for name, k in pairs:
-                table.append(_number(form.path, line, name, cells[k], form.gaps))
+                table.append(_value(form, line, name, cells[k], k == form.columns[0]))
             lines.append(line)
             key = "" if form.run is None else cells[form.run].strip()
             which.append(runs.setdefault(key, len(runs)))
     shape = (len(lines), len(form.columns))
-    return _Block(np.array(lines), np.array(which), np.array(table).reshape(shape))
+    return _Block(np.array(lines, int), np.array(which, int), np.array(table).reshape(shape))
+
+
+class _Cells:
+    """The cells of lines that are no comments; `line_num` is the number of the last line."""
+
+    def __init__(self, text: TextIO, delimiter: str):
+        self._lines = (self._counted(line) for line in text)
+        self.line_num = 0
+        options: Any = {"delimiter": delimiter, "skipinitialspace": True, "strict": True}
+        is_split = delimiter == BLANKS
+        self._rows = map(str.split, self._lines) if is_split else csv.reader(self._lines, **options)
+
+    def _counted(self, line: str) -> str:
+        self.line_num += 1
+        return "\n" if is_comment(line) else line
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return iter(self._rows)
 
 
 @contextlib.contextmanager
@@ -221,41 +366,66 @@ def _named_errors(path, line: Callable[[], int]) -> Iterator[None]:
         raise ValueError(f"{path}, line {line()}: {error}.") from error
 
 
-def _column(path, header, name):
-    if not any(header):
+def _column(path: Any, header: Header, name: str) -> int:
+    names, line = header.names, header.line
+    if not any(names):
         raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
-    found = [k for k, column in enumerate(header) if column == name]
+    found = [k for k, column in enumerate(names) if column == name]
     if len(found) > 1:
-        raise ValueError(f"{path}, line 1: there are {len(found)} columns called {name!r}.")
-    if len(header) == 1 and header != [name]:
+        raise ValueError(f"{path}, line {line}: there are {len(found)} columns called {name!r}.")
+    if len(names) == 1 and names != [name]:
         raise ValueError(
-            f"{path}, line 1: there is one column only, {header[0]!r}. Say what is between "
+            f"{path}, line {line}: there is one column only, {names[0]!r}. Say what is between "
             'columns, such as `delimiter=";"`.'
         )
     if not found:
         raise ValueError(
-            f"{path}, line 1: there is no column {name!r}; the columns are {header}."
-            + did_you_mean(name, header)
+            f"{path}, line {line}: there is no column {name!r}; the columns are {names}."
+            + did_you_mean(name, names)
         )
     return found[0]
 
 
-def _number(path, line, column, cell, gaps):
-    text = cell.strip()
-    if gaps == "mask" and text.lower() in ("", "nan"):
-        return float("nan")
-    hint = ' For a sample that was not taken, read with `gaps="mask"`.'
-    if not text:
-        raise ValueError(f"{path}, line {line}: column {column!r} is empty.{hint}")
-    try:
-        value = float(text)
-    except ValueError:
+def _value(form: _Format, line: int, column: str, cell: str, is_time: bool) -> float:
+    """The number in a cell. **Errors:** `ValueError` with the line and the column."""
+    text, where = cell.strip(), f"{form.path}, line {line}: column {column!r}"
+    if text.lower() in GAPS:
+        if form.gaps == "mask":
+            return float("nan")
+        what = f"must be finite; got {text!r}" if text else "is empty"
         raise ValueError(
-            f"{path}, line {line}: column {column!r} must be a number; got {text!r}."
-        ) from None
-    if not np.isfinite(value):
-        hint = hint if np.isnan(value) else ""
-        raise ValueError(
-            f"{path}, line {line}: column {column!r} must be finite; got {text!r}.{hint}"
+            f'{where} {what}. For a sample that was not taken, read with `gaps="mask"`.'
         )
+    if is_time and form.stamps is not None:
+        try:
+            return form.stamps.relative(text)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}.") from None
+    number = text
+    if form.header.delimiter != "," and _WITH_COMMA.fullmatch(text) and form.decimal != ".":
+        number = text.replace(",", ".")
+        form.seen.setdefault(",", line)
+    elif "." in text:
+        form.seen.setdefault(".", line)
+    try:
+        value = float(number)
+    except ValueError:
+        raise ValueError(f"{where} must be a number; got {text!r}.") from None
+    if len(form.seen) > 1 or (form.decimal is not None and form.decimal not in form.seen):
+        _refuse_decimals(form, where, text)
+    if not np.isfinite(value):
+        raise ValueError(f"{where} must be finite; got {text!r}.")
     return value
+
+
+def _refuse_decimals(form: _Format, where: str, text: str) -> None:
+    """Raise `ValueError` for decimal commas beside decimal points, or those that were not said."""
+    if not form.seen:
+        return
+    if len(form.seen) > 1:
+        raise ValueError(
+            f"{where} is {text!r}; the file has decimal commas (line {form.seen[',']}) and decimal "
+            f"points (line {form.seen['.']}), so that a comma may be one of thousands. Write "
+            'numbers in one way, or say `decimal=","` or `"."`.'
+        )
+    raise ValueError(f"{where} is {text!r}, where `decimal={form.decimal!r}` was said.")

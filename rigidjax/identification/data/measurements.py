@@ -29,6 +29,7 @@ class Measurements(eqx.Module):
     - `name`: of the run, for reports.
     - `inputs`: what drove the run, by the name of an `rj.Signal` of the model: a pair of times (K,)
       and values, which take the place of those in the model.
+    - `time_zero`: the date and time of 0 s, ISO 8601, where it is known: see `read_csv`.
 
     **Errors:** `ValueError` and `TypeError` for wrong shapes, times out of order, values that are
     not finite (outside of the mask), non-positive noise.
@@ -41,6 +42,7 @@ class Measurements(eqx.Module):
     mask: tuple[Bool[Array, "T C"], ...]
     inputs: dict[str, tuple[Array, Array]]
     name: str = eqx.field(static=True)
+    time_zero: str | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Measurements(eqx.Module):
         mask: Mapping[Any, ArrayLike] | None = None,
         name: str = "",
         inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+        time_zero: str | None = None,
     ):
         if not isinstance(values, Mapping) or not values:
             raise ValueError(
@@ -83,6 +86,7 @@ class Measurements(eqx.Module):
         )
         self.inputs = checked_inputs(inputs)
         self.name = name
+        self.time_zero = time_zero
 
     @classmethod
     def merged(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ...checks import did_you_mean
 from .measurements import Measurements
 from .reading import Gaps, Layout, make_layout, make_run
+from .time_stamps import LEAST_STAMP, seconds_of_date, stamps_of
 
 if TYPE_CHECKING:
     import xarray
@@ -25,8 +27,12 @@ def read_netcdf(
     orientation: Mapping[Any, str] | None = None,
     gaps: Gaps = "raise",
     every: int = 1,
+    time_zero: str | None = None,
 ) -> list[Measurements]:
     """Read one or several runs from a NetCDF 4 file.
+
+    Stamps since 1970, or large ones since another date that the unit states, are counted from the
+    first one in the file, exactly, which is `Measurements.time_zero`.
 
     **Arguments:**
 
@@ -38,7 +44,7 @@ def read_netcdf(
     - `run`: the dimension along which there are several runs; `None` for a single run.
     - `units`: in place of the attribute `units` of variables, by their names, or by sensor;
       every variable must have one or the other.
-    - `noise`, `orientation`, `gaps`, `every`: as in `read_csv`; NaN are gaps.
+    - `noise`, `orientation`, `gaps`, `every`, `time_zero`: as in `read_csv`; NaN are gaps.
 
     **Returns:** the runs.
     **Errors:** `ValueError`, with the file and the variable, for missing variables, wrong
@@ -87,11 +93,31 @@ def read_netcdf(
     if unread:
         raise ValueError(f"`read_netcdf(units=...)` names {unread}, which are not read.")
     layout = make_layout(parts, time, stated, orientation, gaps, every, "read_netcdf")
-    return _runs(path, data, layout, blocks, run, noise)
+    return _runs(path, data, layout, blocks, run, noise, time_zero)
 
 
-def _runs(path, data, layout: Layout, blocks, run, noise):
-    times = _numbers(path, data, layout.time)
+def _times(path: Any, data: "xarray.Dataset", layout: Layout, time_zero: str | None) -> Any:
+    """Times in their unit, counted from `time_zero` or the first one where they are stamps.
+
+    **Returns:** also the stamp that is 0 s, `None` where times are plain numbers.
+    """
+    values = np.asarray(data[layout.time].values)
+    plain = _numbers(path, data, layout.time)
+    there = np.flatnonzero(np.isfinite(plain))
+    if not there.size:
+        return plain, None
+    first = values.flat[there[0]].item()
+    _, _, since = str(data[layout.time].attrs.get("units", "")).partition(" since ")
+    if time_zero is None and abs(first) * layout.time_factor < LEAST_STAMP:
+        return plain, None
+    total = Decimal(repr(first)) + seconds_of_date(since) / Decimal(repr(layout.time_factor))
+    stamps = stamps_of(str(total), layout.time, layout.time_factor, True, time_zero)
+    assert stamps is not None
+    return (values - first).astype(float) + float(total - stamps.zero), stamps.time_zero
+
+
+def _runs(path, data, layout: Layout, blocks, run, noise, time_zero):
+    times, zero = _times(path, data, layout, time_zero)
     count = 1 if run is None else data.sizes[run]
     if run is not None and run in data[layout.time].dims:
         times = np.moveaxis(times, data[layout.time].dims.index(run), 0)
@@ -111,7 +137,7 @@ def _runs(path, data, layout: Layout, blocks, run, noise):
         of_run = f"{path}, run {labels[b]}" if run is not None else str(path)
         if layout.gaps == "raise":
             _refuse_gaps(of_run, table, layout.names)
-        out.append(make_run(layout, table, _places(of_run), noise, labels[b]))
+        out.append(make_run(layout, table, _places(of_run), noise, labels[b], zero))
     return out
 
 

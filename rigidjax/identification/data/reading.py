@@ -130,6 +130,7 @@ def make_run(
     place: Callable[[int], str],
     noise: Mapping[Any, Any] | None,
     name: str,
+    time_zero: str | None = None,
 ) -> Measurements:
     """One run from a table of numbers as they are in the file.
 
@@ -170,7 +171,7 @@ def make_run(
         if not there.all():
             mask[columns.sensor] = there
         begin = end
-    return Measurements(ts, values, noise, mask=mask, name=name)
+    return Measurements(ts, values, noise, mask=mask, name=name, time_zero=time_zero)
 
 
 def _thinned(layout: Layout, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,161 @@
+"""The lines before the data of a comma-separated file: comments, names, units."""
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, TextIO
+
+from .time_stamps import _ISO
+from .units import factor
+
+# Any white space between cells.
+BLANKS = " "
+_DELIMITERS = (",", ";", "\t", BLANKS)
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
+# Spellings of a sample that was not taken, in lower case.
+GAPS = frozenset(
+    {"", "nan", "+nan", "-nan", "na", "n/a", "#n/a", "null", "none", "1.#qnan", "-1.#ind"}
+)
+_NO_UNIT = ("", "-", "--")
+
+
+class Header(NamedTuple):
+    """What stands before the data of a file.
+
+    **Attributes:** `names` of the columns, and the `line` that they are in; `delimiter`; `units`
+    by column, where a line below the names states them; `before`, the number of lines before the
+    data; `first`, the cells of the first line of data, empty if there is none.
+    """
+
+    names: list[str]
+    line: int
+    delimiter: str
+    units: dict[str, str]
+    before: int
+    first: list[str]
+
+
+def split(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line."""
+    if delimiter == BLANKS:
+        return line.split()
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+
+
+def is_comment(line: str) -> bool:
+    """Return whether a line holds no data: it is empty, or begins with `#`."""
+    return not line.strip() or line.lstrip().startswith("#")
+
+
+def read_header(
+    path: object, text: TextIO, numeric: Sequence[str], run: str | None, delimiter: str | None
+) -> Header:
+    """Read the lines before the data.
+
+    **Arguments:** `numeric`, the columns with numbers that are read, times first; `run`, a column
+    with text; `delimiter`, `None` to find it.
+
+    The names are in the first line that is no comment; or in the last comment before it, where it
+    holds numbers. A delimiter that is not given is the one that makes the wanted names cells.
+
+    **Errors:** `ValueError` for a unit that is not known, and for a file without names.
+    """
+    wanted = [*numeric, *([] if run is None else [run])]
+    lines = enumerate(text, start=1)
+    comment, skipped = None, 0
+    for number, line in lines:
+        if not is_comment(line):
+            break
+        skipped = number
+        comment = (number, line.strip().lstrip("#").strip()) if line.strip() else comment
+    else:
+        raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
+    candidates = _DELIMITERS if delimiter is None else (delimiter,)
+    if comment is not None and _is_of_numbers(line, candidates):
+        for mark in candidates:
+            names = [name.strip() for name in split(comment[1], mark)]
+            if set(wanted) <= set(names):
+                return Header(names, comment[0], mark, {}, skipped, split(line, mark))
+    mark = _delimiter(line, candidates, wanted)
+    # A name in quotation marks may go over several lines.
+    counted = itertools.chain([line], (rest for _, rest in lines))
+    if mark == BLANKS:
+        names, size = line.split(), 1
+    else:
+        reader = csv.reader(counted, delimiter=mark, skipinitialspace=True, strict=True)
+        names = next(reader)
+        size = reader.line_num
+    names, before = [name.strip() for name in names], number + size - 1
+    first: list[str] = []
+    for _, line in lines:
+        if not is_comment(line):
+            first = split(line, mark)
+            break
+        before += 1
+    units = _units(path, before + 1, names, first, numeric)
+    if units is None:
+        return Header(names, number, mark, {}, before, first)
+    following = (x for x in text if not is_comment(x))
+    return Header(names, number, mark, units, before + 1, split(next(following, ""), mark))
+
+
+def _is_of_numbers(line: str, candidates: Sequence[str]) -> bool:
+    cells = [[c.strip() for c in split(line, mark)] for mark in candidates]
+    return any(
+        all(c.lower() in GAPS or _NUMBER.fullmatch(c) or _ISO.fullmatch(c) for c in row)
+        for row in cells
+    )
+
+
+def _delimiter(line: str, candidates: Sequence[str], wanted: Sequence[str]) -> str:
+    rows = {mark: [name.strip() for name in split(line, mark)] for mark in candidates}
+    for mark, names in rows.items():
+        if set(wanted) <= set(names):
+            return mark
+    # For the message: the one that finds most names that are wanted, or else most columns.
+    return max(rows, key=lambda mark: (len(set(wanted) & set(rows[mark])), mark == ","))
+
+
+def _units(
+    path: object, line: int, names: list[str], cells: list[str], wanted: Sequence[str]
+) -> dict[str, str] | None:
+    """Return the units that a line below the names states; `None` if it is data."""
+    cells = [cell.strip() for cell in cells]
+    if len(cells) != len(names) or not set(wanted) <= set(names):
+        return None
+    of = {name: cell.strip("[](){}") for name, cell in zip(names, cells, strict=True)}
+    time = of[wanted[0]]
+    if time.lower() in GAPS - {""} or _NUMBER.fullmatch(time) or _ISO.fullmatch(time):
+        return None
+    if all(cell in _NO_UNIT or _NUMBER.fullmatch(cell) for cell in of.values()):
+        return None
+    units = {}
+    for name in wanted:
+        if of[name] in _NO_UNIT:
+            continue
+        try:
+            factor(of[name])
+        except ValueError as error:
+            raise ValueError(
+                f"{path}, line {line}: the line below the names is no line of data, and no line of "
+                f"units: {of[name]!r} below {name!r}. {error}"
+            ) from error
+        units[name] = of[name]
+    return units
+
+
+def in_utf8(path: object, data: bytes) -> bytes | None:
+    """Return the text of a file in UTF-16 as UTF-8; `None` for any other file."""
+    if data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        return None
+    try:
+        return data.decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-16: {error}.") from error
+
+
+def text_of(data: bytes) -> TextIO:
+    """Return a stream of text with the ends of lines as they are."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")

@@ -1,0 +1,156 @@
+"""Time stamps of files, as times that keep their resolution."""
+
+import datetime
+import re
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+import numpy as np
+
+# Times beyond this, s, are stamps since 1970: as floating-point numbers they are coarse.
+LEAST_STAMP = 10**8
+# Stamps of seconds beyond the year 2200 are in another unit.
+_LATEST = Decimal("7.3e9")
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?"
+)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+class Stamps(NamedTuple):
+    """How a column writes times that are counted from one of them.
+
+    **Attributes:** `zero`, the stamp that is 0 s, in the unit of the column; `factor`, seconds in
+    that unit; `is_iso`, whether stamps are dates and times of ISO 8601; `has_zone`, whether these
+    state their zone; without one they are UTC.
+    """
+
+    zero: Decimal
+    factor: Decimal
+    is_iso: bool
+    has_zone: bool
+
+    @property
+    def time_zero(self) -> str:
+        """The stamp that is 0 s as a date and time of ISO 8601, UTC."""
+        return _iso_text(self.zero * self.factor)
+
+    def relative(self, text: str) -> float:
+        """Return a stamp less `zero`, in the unit of the column, from exact numbers.
+
+        NaN for an empty cell. **Errors:** `ValueError` for another text, or a zone where others
+        state none.
+        """
+        text = text.strip()
+        if not text or text.lower() == "nan":
+            return float("nan")
+        if not self.is_iso:
+            return float(_number(text) - self.zero)
+        seconds, has_zone = _iso_seconds(text)
+        if has_zone != self.has_zone:
+            raise ValueError(f"some times state a zone, others do not; got {text!r}")
+        return float(seconds - self.zero)
+
+
+def stamps_of(
+    first: str, column: str, factor: float, is_stated: bool, time_zero: str | None
+) -> Stamps | None:
+    """Return how a column writes its times, by its first cell; `None` for plain small numbers.
+
+    **Arguments:** `first`, the cell; `column`, its name; `factor`, seconds in the unit, which the
+    user or the file stated if `is_stated`; `time_zero`, the stamp that is to be 0 s, ISO 8601.
+    **Errors:** `ValueError` that says what was understood: for stamps whose unit is not stated and
+    cannot be seconds, a unit of dates, and a `time_zero` that is none.
+    """
+    first, unit = first.strip(), Decimal(repr(factor))
+    zero = None if time_zero is None else _zero(time_zero)
+    if _ISO.fullmatch(first):
+        if is_stated and factor != 1.0:
+            raise ValueError(
+                f"column {column!r} holds dates and times such as {first!r}, which have no unit; "
+                "leave its unit out."
+            )
+        seconds, has_zone = _iso_seconds(first)
+        return Stamps(seconds if zero is None else zero, Decimal(1), True, has_zone)
+    try:
+        number = _number(first)
+    except ValueError:
+        return None  # Named where all cells are read.
+    if zero is None and abs(number * unit) < LEAST_STAMP:
+        return None
+    if not is_stated and number > _LATEST:
+        raise ValueError(
+            f"column {column!r} starts at {first}, which is no time in seconds since 1970"
+            + _as_units(number)
+            + ' State its unit, such as `units={"time": "ns"}`.'
+        )
+    return Stamps(number if zero is None else zero / unit, unit, False, False)
+
+
+def seconds_of_date(text: str) -> Decimal:
+    """Return seconds since 1970 of a date, with or without a time; zero for an empty text.
+
+    **Errors:** `ValueError` for another text.
+    """
+    text = text.strip()
+    if not text:
+        return Decimal(0)
+    return _iso_seconds(text if ":" in text else f"{text} 00:00")[0]
+
+
+def relative_times(stamps: Stamps, texts: list[str]) -> np.ndarray:
+    """Return the times of cells, see `Stamps.relative`, (T,)."""
+    return np.array([stamps.relative(text) for text in texts])
+
+
+def _number(text: str) -> Decimal:
+    try:
+        number = Decimal(text.replace(",", "."))
+    except InvalidOperation:
+        raise ValueError(f"a time must be a number; got {text!r}") from None
+    if not number.is_finite():
+        raise ValueError(f"a time must be finite; got {text!r}")
+    return number
+
+
+def _iso_seconds(text: str) -> tuple[Decimal, bool]:
+    """Return seconds since 1970 of a date and time, and whether it states its zone."""
+    found = _ISO.fullmatch(text)
+    if not found:
+        raise ValueError(f"a time must be as 2026-01-31T13:45:00.5 or with a zone; got {text!r}")
+    date, hours, minutes, seconds, fraction, zone = found.groups()
+    try:
+        days = datetime.date.fromisoformat(date).toordinal() - _EPOCH
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no date: {error}") from None
+    total = Decimal(86400 * days + 3600 * int(hours) + 60 * int(minutes) + int(seconds or 0))
+    total += Decimal(f"0.{fraction or 0}")
+    if zone and zone[0] in "+-":
+        ahead = 3600 * int(zone[1:3]) + 60 * int(zone[-2:])
+        total -= ahead if zone[0] == "+" else -ahead
+    return total, zone is not None
+
+
+def _iso_text(seconds: Decimal) -> str:
+    whole = int(seconds // 1)
+    fraction = f"{seconds - whole:f}".partition(".")[2].rstrip("0")
+    date = datetime.date.fromordinal(_EPOCH + whole // 86400)
+    rest = whole % 86400
+    clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    return f"{date}T{clock}{'.' + fraction if fraction else ''}Z"
+
+
+def _zero(text: str) -> Decimal:
+    try:
+        return _iso_seconds(text)[0]
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"`time_zero` is the `time_zero` of another run: {error}.") from None
+
+
+def _as_units(number: Decimal) -> str:
+    """Say what a stamp is in other units."""
+    for name, power in (("milliseconds", 3), ("microseconds", 6), ("nanoseconds", 9)):
+        seconds = number.scaleb(-power)
+        if LEAST_STAMP < seconds < _LATEST:
+            return f"; in {name} it is {_iso_text(seconds)}."
+    return "."
