@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from ..checks import (
     ArrayInput,
     as_leaf,
+    check,
     check_all,
     float_array,
     is_finite,
@@ -35,7 +36,8 @@ class Body(eqx.Module):
     **Arguments:**
 
     - `name`, unique in a system; `"ground"` is the inertial frame and cannot be used.
-    - `mass`, kg.
+    - `mass`, kg; zero, with zero inertia, for a link without mass inside a tree, which others carry
+      (`NullSpace`, `Relative`): a run is refused where a motion that joints allow moves no mass.
     - `inertia`, about the centre of mass, principal (3,) or symmetric (3, 3), kg m^2, body axes.
     - `position` of the centre of mass, (3,) m, space components.
     - `orientation`, unit quaternion (4,), scalar first, body to space.
@@ -49,9 +51,9 @@ class Body(eqx.Module):
     All but the name and the shape are leaves of the module. Checks are made when a body is
     constructed, not when its leaves are replaced.
 
-    **Errors:** `ValueError` for wrong shapes or an unknown one to draw, mass not positive, inertia
-    not physical (the message says which principal Euler value is negative), a quaternion that is
-    zero, NaN or not of unit length within 1e-6 (within, it is normalised).
+    **Errors:** `ValueError` for wrong shapes or an unknown one to draw, negative mass, inertia
+    without mass, inertia not physical (the message says which principal Euler value is negative), a
+    quaternion that is zero, NaN or not of unit length within 1e-6 (within, it is normalised).
     """
 
     name: str = eqx.field(static=True)
@@ -89,8 +91,10 @@ class Body(eqx.Module):
             )
         self.name = name
         self.shape = shape
-        self.mass = checked_mass(mass, "Body(mass=...)")
+        self.mass = checked_mass(mass, "Body(mass=...)", or_none=True)
         self.inertia = checked_inertia(inertia, "Body(inertia=...)", physical)
+        if physical:
+            self.mass = _mass_of_inertia(self.mass, self.inertia)
         self.position = vector_leaf(position, "Body(position=...)")
         self.orientation = unit_quaternion(orientation, "Body(orientation=...)")
         self.velocity = vector_leaf(velocity, "Body(velocity=...)")
@@ -271,6 +275,16 @@ def unit_quaternion(orientation: ArrayInput, argument: str) -> Float[Array, "4"]
     # What is known is divided by NumPy: JAX takes a hundred times as long outside of a trace.
     sqrt = jnp.sqrt if is_traced(p) else np.sqrt
     return as_leaf(p / sqrt(_square(p)))
+
+
+def _mass_of_inertia(mass: Array, inertia: Array) -> Array:
+    """Return the mass; raise `ValueError` if it is zero and the inertia is not."""
+    known = not is_traced((mass, inertia))
+    # What is known is summed by NumPy, see `unit_quaternion`.
+    moments = np.abs(np.asarray(inertia)).sum() if known else abs(inertia).sum()
+    mass = mass if known else mass + 0.0 * moments
+    message = "`Body(mass=...)` of a body that has inertia must be positive, in kg."
+    return check(mass, lambda m: (m > 0) | (moments == 0), message)
 
 
 def _square(p):

@@ -26,7 +26,7 @@ class MassProperties(eqx.Module):
 
     **Arguments:** `mass`, kg; `center`, (3,) m from the origin of the axes; `inertia` about the
     centre of mass, principal (3,) or symmetric (3, 3), kg m^2; `physical=False` admits an inertia
-    that no distribution of mass has.
+    that no distribution of mass has, and no mass.
     **Errors:** `ValueError` for wrong shapes, non-positive mass, non-physical inertia.
     """
 
@@ -42,7 +42,7 @@ class MassProperties(eqx.Module):
         *,
         physical: bool = True,
     ):
-        self.mass = checked_mass(mass, "MassProperties(mass=...)")
+        self.mass = checked_mass(mass, "MassProperties(mass=...)", or_none=not physical)
         name = "MassProperties(center=...)"
         self.center = finite_leaf(center, name, (3,))
         self.inertia = checked_inertia(inertia, "MassProperties(inertia=...)", physical)
@@ -164,7 +164,8 @@ class MassProperties(eqx.Module):
         return eqx.tree_at(lambda m: (m.mass, m.center, m.inertia), self, (mass, center, inertia))
 
 
-def checked_mass(mass: ArrayInput, argument: str) -> Float[Array, ""]:
-    """A mass that is a finite positive number, kg."""
-    positive = (lambda m: m > 0, f"`{argument}` must be positive, in kg.")
+def checked_mass(mass: ArrayInput, argument: str, or_none: bool = False) -> Float[Array, ""]:
+    """Return a mass that is a finite positive number, kg; zero too with `or_none`."""
+    least = (lambda m: m >= 0) if or_none else (lambda m: m > 0)
+    positive = least, f"`{argument}` must be positive, in kg."
     return as_leaf(check_all(float_array(mass, argument, ()), [is_finite(argument), positive]))

@@ -27,7 +27,7 @@ from ..state import State
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
 from .compiled import compiled
 from .coordinates import AbstractCoordinates
-from .joint_checks import check_joints
+from .joint_checks import check_joints, lacks_mass
 from .unknown_checks import check_form, check_rotations
 
 
@@ -119,7 +119,7 @@ class AbstractFormulation(AbstractCoordinates):
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
         state = self._check_rows(state)
-        if not has_joints(self.system):
+        if not (has_joints(self.system) or lacks_mass(self.multibody.bodies)):
             return state
         if eliminates(self.system):
             state = self.system.with_all_mass(state)

@@ -59,7 +59,7 @@ def check_joints(
         t = np.asarray(t, state.position.dtype)
         faults = map(np.asarray, _compiled_faults(model.gathered(), state, t, massive))
         position, velocity, cosines, massless = faults
-    for name, values in (("position", position), ("velocity", velocity)):
+    for name, values in (("position", position), ("velocity", velocity)) if names else ():
         worst = int(np.argmax(values))
         if not values[worst] <= TOLERANCE:
             message = _position_message if name == "position" else _velocity_message
@@ -69,8 +69,7 @@ def check_joints(
             angle = np.degrees(np.arccos(max(cosines[turned], -1.0)))
             raise ValueError(f"{_turned_message(names[turned])} Got {angle:.4g} degrees.")
     if massless[0] >= 0:
-        body = model.multibody.bodies[int(massless[0])].name
-        raise ValueError(_MASSLESS_MESSAGE.format(body=f"The body {body!r}"))
+        raise ValueError(_MASSLESS_MESSAGE.format(body=_named(model, int(massless[0]))))
     return start
 
 
@@ -157,6 +156,20 @@ def _largest_rate(mechanics: SystemMechanics, t, poses, places, twists: Twists) 
     squares = jnp.where((masses > 0) & jnp.isfinite(squares), squares, 0.0)
     moving = jnp.concatenate([twists.linear / lengths, twists.angular], axis=1)
     return jnp.maximum(jnp.max(jnp.abs(moving)), jnp.sqrt(jnp.max(squares)))
+
+
+def _named(model: "AbstractCoordinates", row: int) -> str:
+    """Return a body with the joint that it hangs on, for messages."""
+    system = model.multibody
+    j, name = system.topology.joints[row], system.bodies[row].name
+    if j is None:
+        return f"The body {name!r}"
+    return f"The body {name!r}, which hangs on the joint {system.joints[j].name!r},"
+
+
+def lacks_mass(bodies: Sequence[Body]) -> bool:
+    """Whether bodies, all of whose numbers are known, lack mass or inertia about an axis."""
+    return not is_traced(bodies) and not _all_have_mass(bodies)
 
 
 def _all_have_mass(bodies: Sequence[Body]) -> bool:

@@ -242,7 +242,8 @@ def smallest_change(
     if mechanics.system.closes:
         still = jnp.zeros((mechanics.num_bodies, 6), residual.dtype)
         return allowed_accelerations(mechanics, t, poses, places, residual, still, inertias)
-    return tree_correction(mechanics, t, poses, places, inertias, mechanics.masses, residual)
+    masses = regular_masses(mechanics)
+    return tree_correction(mechanics, t, poses, places, inertias, masses, residual)
 
 
 # Projections.
@@ -271,17 +272,27 @@ def mass_metric(mechanics: SystemMechanics) -> Float[Array, "n n"]:
     $\ell$ is the length of the mechanism. Made regular where a body lacks mass.
     """
     L = mechanics.num_bodies
-    shift = (mechanics.masses * mechanics.lengths**2)[:, None, None] * jnp.eye(3)
+    shift = (regular_masses(mechanics) * mechanics.lengths**2)[:, None, None] * jnp.eye(3)
     M = jnp.zeros((L, 6, L, 6), mechanics.masses.dtype)
     i = np.arange(L)
     M = M.at[i, :3, i, :3].set(shift.astype(M.dtype))
     return M.at[i, 3:, i, 3:].set(regular_inertias(mechanics)).reshape(6 * L, 6 * L)
 
 
+def regular_masses(mechanics: SystemMechanics) -> Float[Array, " L"]:
+    """Return masses for a metric of motions; a body without mass has the mean of all.
+
+    Its motion costs nothing, so that any mass serves as a metric.
+    """
+    masses = mechanics.masses
+    return jnp.where(masses > 0, masses, jnp.mean(masses))
+
+
 def regular_inertias(mechanics: SystemMechanics) -> Float[Array, "L 3 3"]:
     """Inertias about which no motion is without any."""
     inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
     # A body whose mass is a point at its joint turns at no cost: any length will do.
-    points = 1e-9 * mechanics.masses * mechanics.lengths**2
+    masses = regular_masses(mechanics)
+    points = jnp.where(mechanics.masses > 0, 1e-9, 1.0) * masses * mechanics.lengths**2
     floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + points
     return inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)

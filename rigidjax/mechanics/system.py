@@ -152,7 +152,8 @@ class System(eqx.Module):
                     "supported. Name it before another joint of the loop, which closes it then."
                 )
         self.has_all_mass = all(
-            is_traced(body.inertia) or _least_inertia(np.asarray(body.inertia)) > _MASSLESS
+            is_traced((body.mass, body.inertia))
+            or (np.asarray(body.mass) > 0 and _least_inertia(np.asarray(body.inertia)) > _MASSLESS)
             for body in bodies
         )
         self.tracked = ()

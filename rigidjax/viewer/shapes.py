@@ -158,7 +158,7 @@ def _solid(body: dict[str, Any], unit: float) -> Shape:
     if isinstance(body["shape"], dict):
         return as_shape(Mesh(**body["shape"]))
     moments, axes = principal(np.array(body["inertia"]))
-    if mass is None:
+    if not mass:
         return _about_fixed_point(moments, axes, axis, unit)
     least = 0.02 * unit
     squares = np.maximum(np.sum(moments) - 2 * moments, 0.0) / (2 * mass)  # of the radii of inertia

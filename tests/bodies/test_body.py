@@ -35,7 +35,7 @@ GOOD = {"name": "a", "mass": 1.0, "inertia": MOMENTS}
         ({"name": "ground"}, ValueError, 'other than "ground"'),
         ({"name": ""}, ValueError, "non-empty name"),
         ({"mass": -1.0}, ValueError, r"Body\(mass=...\)` must be positive, in kg. Got -1"),
-        ({"mass": 0.0}, ValueError, r"must be positive, in kg. Got 0\.$"),
+        ({"mass": 0.0}, ValueError, r"has inertia must be positive, in kg. Got 0\.$"),
         ({"mass": np.nan}, ValueError, r"Body\(mass=...\)` must be finite"),
         ({"mass": np.inf}, ValueError, r"Body\(mass=...\)` must be finite"),
         ({"mass": (1.0,)}, ValueError, r"mass=...\)` must have shape \(\); got shape \(1,\)"),
