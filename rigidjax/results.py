@@ -51,6 +51,18 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     )
 
 
+# The text of diffrax names no cause. To define the entry again would warn at every import.
+_ENTRIES: Any = RESULTS
+_ENTRIES._index_to_message[int(_ENTRIES.max_steps_reached._value)] = (
+    "The maximum number of solver steps was reached. If steps became short, the equations may be "
+    "stiff (springs, dampers, bushings): take `rj.solvers.Radau5()` or `rj.solvers.BDF()`. Or a "
+    "law jumps, as friction with `sign(rate)`, and the run chatters between its sides: smooth it, "
+    "as `tanh(rate / v)` with a small rate `v`. Or a rotor is fast, whose orientation every step "
+    "has to resolve: take `rj.Relative`, where it is one angle. If the steps are as they should "
+    "be, raise `max_steps`."
+)
+
+
 class SimulationError(RuntimeError):
     """A simulation that did not reach its end, with the reason; see `Solution.result`."""
 

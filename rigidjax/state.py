@@ -30,6 +30,24 @@ def _rows(name: str, value: Any, width: int) -> Any:
     return value
 
 
+# How many rows or angles a summary shows, and what it shows.
+_SHOWN = 3
+_PARTS = (
+    ("position", ", m"), ("orientation", ""), ("velocity", ", m/s"),
+    ("angular_velocity", ", rad/s"),
+)  # fmt: skip
+
+
+def _shown(values: Any, ndim: int) -> str:
+    """The first rows of an array, or its shape where it is traced or a batch."""
+    if not isinstance(values, jax.Array | np.ndarray) or is_traced(values) or values.ndim > ndim:
+        return f"shape {jnp.shape(values)}" if eqx.is_array(values) else repr(values)
+    rows = np.asarray(values)[:_SHOWN]
+    text = np.array2string(rows, precision=6, suppress_small=True, separator=", ")
+    more = ", ..." if len(values) > _SHOWN else ""
+    return " ".join(text.split()) + more
+
+
 class State(eqx.Module):
     r"""Poses and twists of all bodies, whatever the parametrization.
 
@@ -123,6 +141,21 @@ class State(eqx.Module):
         p = self.orientation
         p = p / jnp.sqrt(jnp.sum(p * p, axis=-1, keepdims=True))
         return self._replaced(orientation=p)
+
+    def __repr__(self) -> str:
+        """A summary of at most seven lines: values of the first bodies, or shapes of a batch."""
+        shape = jnp.shape(self.position)
+        bodies = f"{shape[-2]} bodies" if len(shape) > 1 else "unknown bodies"
+        batch = f", batch {shape[:-2]}" if len(shape) > 2 else ""
+        lines = [f"State of {bodies}{batch}"]
+        for name, unit in _PARTS:
+            lines.append(f"  {name}{unit}: {_shown(getattr(self, name), 2)}")
+        if self.angle_names:
+            names = ", ".join(self.angle_names[:_SHOWN]) + ", ..." * (
+                len(self.angle_names) > _SHOWN
+            )
+            lines.append(f"  angles, rad ({names}): {_shown(self.joint_angles, 1)}")
+        return "\n".join(lines)
 
     def _replaced(self, **fields: Any) -> "State":
         """The same state with other values of these fields, unchecked: leaves may be batched."""

@@ -42,7 +42,9 @@ def run(
         typer.Option(help="Differentiation index 0 to 3 of absolute and euler-parameters."),
     ] = 0,
     solver: SolverName = "dopri8",
-    rtol: Annotated[float, typer.Option(help="Relative tolerance of the step size.")] = 1e-9,
+    rtol: Annotated[
+        float | None, typer.Option(help="Relative tolerance of the step size; 1e-9 if not given.")
+    ] = None,
     atol: Annotated[
         float | None, typer.Option(help="Absolute tolerance; the relative one if not given.")
     ] = None,
@@ -88,8 +90,11 @@ def run(
         example = choices.problem(problem, setting or ())
         model = choices.formulation(example.system, formulation, rotation, rates, recharting, index)
         method = choices.solver(solver)
-        rtol = checks.tolerance("--rtol", rtol)
+        if dt is None and rtol is None:
+            rtol = _RTOL
+        rtol = None if rtol is None else checks.tolerance("--rtol", rtol)
         atol = rtol if atol is None else checks.tolerance("--atol", atol)
+        rtol = atol if rtol is None else rtol
         end = example.t1 if t1 is None else checks.positive("--t1", t1)
         if dt is None and not choices.is_adaptive(method):
             raise ValueError(
@@ -109,9 +114,8 @@ def run(
                 end,
                 ts=np.linspace(0.0, end, samples),
                 solver=method,
-                rtol=rtol,
-                atol=atol,
                 dt=dt,
+                **({} if rtol is None else {"rtol": rtol, "atol": atol}),
                 projection=projection,
                 progress=meter,
                 max_steps=_MAX_STEPS,
@@ -132,6 +136,7 @@ def run(
 
 
 _MAX_STEPS = 10_000_000
+_RTOL = 1e-9
 
 # Of more bodies than this the first ones are printed.
 _MOST_BODIES = 3

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..annotations import Args
+from ..bodies.fixed_point import FixedPointBody
 from ..checks import (
     ArrayInput,
     check_all,
@@ -19,7 +20,7 @@ from ..checks import (
     raise_or_note,
 )
 from ..cross_product import cross
-from ..mechanics import has_joints
+from ..mechanics import System, has_joints
 from ..mechanics.dynamics import eliminates
 from ..native.backend import by_kernel
 from ..rotations.so3 import multiply
@@ -44,6 +45,20 @@ class AbstractFormulation(AbstractCoordinates):
     """
 
     recharting: eqx.AbstractVar[bool]
+
+    def __repr__(self) -> str:
+        """A summary in one line: the system, the options, the number of unknowns."""
+        system = self.system
+        if not isinstance(system, System | FixedPointBody):  # a pytree in the form of a model
+            return eqx.tree_pformat(self)
+        of = system.summary if isinstance(system, System) else "FixedPointBody"
+        options = {"rotation": f"{type(self.rotation).__name__}()"} | {
+            name: repr(value)
+            for name, value in vars(self).items()
+            if isinstance(value, str | bool | int)
+        }
+        listed = ", ".join(f"{name}={value}" for name, value in options.items())
+        return f"{type(self).__name__}({listed}) of {of}; {self.num_unknowns} unknowns"
 
     def __hash__(self) -> int:
         # Arrays have no hash, and `jax.jit(model.accelerations)` asks for one.
@@ -123,7 +138,7 @@ class AbstractFormulation(AbstractCoordinates):
             return state
         if eliminates(self.system):
             state = self.system.with_all_mass(state)
-        return check_joints(self, state, t)
+        return check_joints(self, state, t, state)
 
     def check_unknowns(self, y: Unknowns, t: ArrayInput = 0.0) -> Unknowns:
         """The unknowns from which a run goes on at `t`, s, checked; in charts if the model moves

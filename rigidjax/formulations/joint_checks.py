@@ -38,12 +38,9 @@ _REST = 1e-12
 _MASSLESS, _MOVES = 1e-14, 1e-8
 
 
-def check_joints(
-    model: "AbstractCoordinates", state: State, t: ArrayInput, start: T | None = None
-) -> State | T:
-    """Return `start`, or the state if it is left out; errors where the state violates a joint, or a
-    body lacks mass that it needs."""
-    start = state if start is None else start
+def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, start: T) -> T:
+    """Return `start`, the state or its unknowns; errors where the state violates a joint, or a body
+    lacks mass that it needs."""
     names, massive = model.multibody.closing_names, _all_have_mass(model.multibody.bodies)
     if is_traced((model, state, t)):
         position, velocity, cosines, massless = _faults(model, state, t, massive)

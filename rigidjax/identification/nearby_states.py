@@ -177,7 +177,8 @@ def _displaced_with_joints(system: System, state, t, directions, positions, rate
     x, p, angles = _moved(mechanics, t, directions, positions, at)
 
     def closed(_, at):
-        return _closed(mechanics, t, *at, angles)
+        x, p = at
+        return _closed(mechanics, t, x, p, angles)
 
     x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, closed, (x, p))
     poses = _poses(mechanics, x, p, angles)

@@ -5,6 +5,7 @@ from typing import Any, TypedDict
 
 import diffrax
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
@@ -12,7 +13,13 @@ from jaxtyping import Array, ArrayLike, Float
 from ..adjoints.any_mode import AnyMode
 from ..mechanics import has_joints
 from ..projection import AbstractProjection
-from ..simulate.arguments import checked_solver, step_control
+from ..simulate.arguments import (
+    DEFAULT_TOLERANCE,
+    checked_solver,
+    step_control,
+    takes_tolerances,
+    tolerances,
+)
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.radau import AbstractRadau
 from ..solvers.structure.base import AbstractStructureSolver
@@ -48,8 +55,8 @@ class Simulation(eqx.Module):
     """
 
     solver: diffrax.AbstractSolver | None = None
-    rtol: Any = 1e-8
-    atol: Any = 1e-8
+    rtol: Any = DEFAULT_TOLERANCE
+    atol: Any = DEFAULT_TOLERANCE
     dt: Any = None
     projection: bool | AbstractProjection = True
     adjoint: diffrax.AbstractAdjoint | None = None
@@ -102,7 +109,10 @@ class Simulation(eqx.Module):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of `rj.simulate`."""
-        return {name: getattr(self, name) for name in Settings.__annotations__}
+        given = {name: getattr(self, name) for name in Settings.__annotations__}
+        if not takes_tolerances(checked_solver(self.solver), None, self.dt):
+            given |= {"rtol": DEFAULT_TOLERANCE, "atol": DEFAULT_TOLERANCE}  # of no effect
+        return given
 
     def resolution(self, dtype: Any) -> Float[Array, ""]:
         """Singular values of a Jacobian that count as zero, relative to the largest.
@@ -121,7 +131,7 @@ def simulation_of(entry: str, simulation: Simulation | None, settings: Settings)
         if name not in Settings.__annotations__:
             raise TypeError(f"{entry}() got an unexpected keyword argument {name!r}")
     if simulation is None:
-        return Simulation(**settings)
+        return _with_effect(Simulation(**settings))
     if not isinstance(simulation, Simulation):
         raise TypeError(f"`{entry}(simulation=...)` takes an `rj.Simulation`; got {simulation!r}.")
     if settings:
@@ -129,4 +139,13 @@ def simulation_of(entry: str, simulation: Simulation | None, settings: Settings)
             f"`{entry}` takes `simulation=rj.Simulation(...)` or its settings singly, not both; "
             f"got {list(settings)} besides. Put them into the `rj.Simulation`."
         )
+    return _with_effect(simulation)
+
+
+def _with_effect(simulation: Simulation) -> Simulation:
+    """Return the settings; an error for tolerances that would be of no effect."""
+    if isinstance(simulation.rtol, jax.Array):  # `prepared` before
+        return simulation
+    solver = checked_solver(simulation.solver)
+    tolerances(solver, None, simulation.rtol, simulation.atol, simulation.dt)
     return simulation

@@ -1,7 +1,7 @@
 """A `Solution` as an `xarray.Dataset`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -37,7 +37,8 @@ def to_dataset(
     to p3), `unknown`. A solution made under
     `jax.vmap` has `sample` in front, and its `result`s as a variable; its trajectories must have
     the same times. Times that no trajectory reached are left out; where one of several did not come
-    is NaN.
+    is NaN. The event that ended a run is in `event_time`, `event_position` and so on, NaN if none
+    did; a run without `event=` has none of them.
 
     **Arguments:** `solution`; `attributes`, further ones, such as `{"source": problem.source}`.
     **Returns:** an `xarray.Dataset` in memory; its arrays are NumPy's.
@@ -66,6 +67,7 @@ def to_dataset(
     variables = {
         name: _kept(variable, reached, batch) for name, variable in _histories(solution).items()
     }
+    variables |= _at_event(solution, batch)
     variables |= _mass_properties(model, batch)
     variables["mechanism"] = _mechanism(model, batch)
     stats = {}
@@ -112,7 +114,7 @@ def states_of(dataset: "xarray.Dataset") -> State:
             "wrote."
         )
     leading = dataset["position"].ndim - 2
-    make = State
+    make: Callable[..., State] = lambda *parts: State(*parts)  # noqa: E731
     for _ in range(leading):
         make = jax.vmap(make)
     states = make(*(jnp.asarray(dataset[name].values) for name in names))
@@ -193,6 +195,30 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
             "reference rotation of the moving chart, a unit quaternion, a factor on the left",
         )
     return histories
+
+
+def _at_event(solution: Solution, batch: tuple[str, ...]) -> dict[str, Any]:
+    """Time and state of the event that ended a run; nothing of a run without `event=`."""
+    state = solution.event_state
+    if state is None:
+        return {}
+    parts = {
+        "time": (solution.event_time, (), "s"),
+        "position": (state.position, ("body", "space"), "m"),
+        "orientation": (state.orientation, ("body", "quaternion"), "1"),
+        "velocity": (state.velocity, ("body", "space"), "m s-1"),
+        "angular_velocity": (state.angular_velocity, ("body", "axis"), "rad s-1"),
+    }
+    if state.joint_angles is not None:
+        parts["joint_angles"] = (state.joint_angles, ("joint",), "rad")
+    return {
+        f"event_{name}": (
+            (*batch, *dims),
+            np.asarray(values),
+            {"long_name": f"{name.replace('_', ' ')} at the event", "units": units},
+        )
+        for name, (values, dims, units) in parts.items()
+    }
 
 
 def _kept(variable, reached, batch: tuple[str, ...]):

@@ -38,6 +38,8 @@ from ..state import State
 from .joint_ends import checked_points
 from .topology import Topology, draw, find_topology
 
+# Lines of text of a summary.
+_LINES = 12
 # Determinant of an inertia over its trace cubed, below which it counts as none about some axis.
 _MASSLESS = 1e-10
 _LOST_MASS = (
@@ -61,7 +63,7 @@ class System(eqx.Module):
       `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
     - `frames`: one `Frame` on a body or a sequence of them, with names of their own.
 
-    `repr` draws the trees and the loops.
+    `repr` draws the first of the trees and loops, `draw()` all of them.
 
     **Raises:** `ValueError` for no body, doubled or unknown names, parts of different precision;
     `TypeError` for what is not a
@@ -355,11 +357,23 @@ class System(eqx.Module):
         return replaced(self, tracked=tuple(sorted({*self.tracked, *names})))
 
     def __repr__(self) -> str:
-        names = [body.name for body in self.bodies]
+        lines = [self.summary, *self.draw().splitlines()]
+        if len(lines) > _LINES:
+            rest = len(lines) - _LINES + 1
+            lines = [*lines[: _LINES - 1], f"... and {rest} more lines of `draw()`"]
+        return "\n".join(lines)
+
+    @property
+    def summary(self) -> str:
+        """Numbers of bodies, joints and forces in words."""
         return (
             f"System with {len(self.bodies)} bodies, {len(self.joints)} joints, "
-            f"{len(self.forces)} forces\n" + draw(names, self.joints, self.topology)
+            f"{len(self.forces)} forces"
         )
+
+    def draw(self) -> str:
+        """Return the trees and the loops, a line of text for each body and each loop."""
+        return draw([body.name for body in self.bodies], self.joints, self.topology)
 
     def reference_state(self) -> State:
         """Poses and twists given to the bodies when they were built; joint angles are zero."""

@@ -31,6 +31,8 @@ _EXPLICIT = Explicit()
 # Part of a run to which its times have to be held.
 _SHARE = 2.5e-4
 _SAVE_END = diffrax.SaveAt(t1=True)
+# `rtol` and `atol` if they are left out: an object of its own, so that 1e-8 counts as given.
+DEFAULT_TOLERANCE = float("1e-8")
 
 
 def times(t0, t1, dtype):
@@ -95,6 +97,35 @@ def save_at(saveat, ts, t0, t1, dtype):
     return diffrax.SaveAt(ts=sample_times(ts, t0, t1, dtype, "simulate(ts=...)"))
 
 
+def tolerances(solver, controller, rtol, atol, dt):
+    """Return both tolerances.
+
+    **Errors:** `ValueError` for a tolerance that is given and would be of no effect.
+    """
+    both = (("rtol", rtol), ("atol", atol))
+    given = [name for name, value in both if value is not DEFAULT_TOLERANCE]
+    if given and not takes_tolerances(solver, controller, dt):
+        other, remedy = (
+            ("dt", "Leave out the tolerance, or `dt` for steps that the error chooses.")
+            if controller is None
+            else ("stepsize_controller", "Give tolerances to the controller.")
+        )
+        raise ValueError(
+            f"`simulate({given[0]}=...)` has no effect with `{other}=`: `{type(solver).__name__}` "
+            f"solves no equations that a tolerance of its own would end. {remedy}"
+        )
+    return rtol, atol
+
+
+def takes_tolerances(solver, controller, dt):
+    """Whether tolerances of `simulate` have an effect: on steps, or on Newton's iteration of an
+    implicit solver with steps of a given length."""
+    if controller is None and dt is None:
+        return True
+    adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
+    return not adaptive and bool({"rtol", "atol"} & set(_missing(solver)))
+
+
 def step_control(solver, controller, rtol, atol, dt, dtype):
     """The controller, and the step that was given, if any."""
     if controller is not None:
@@ -109,7 +140,8 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
         known = float_array(value, f"simulate({name}=...)", ())
         if not is_traced(value) and not known >= 0:
             raise ValueError(f"`simulate({name}=...)` must be a number >= 0; got {value!r}.")
-    if not is_traced((rtol, atol)) and rtol < floor and atol < floor:
+    has_effect = takes_tolerances(solver, controller, dt)
+    if has_effect and not is_traced((rtol, atol)) and rtol < floor and atol < floor:
         raise ValueError(
             f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
             f"reaches. Give `simulate` at least {floor:g}"
@@ -256,8 +288,7 @@ def with_tolerances(solver, controller, rtol, atol):
     finder = solver.root_finder
     norm = _norm if isinstance(solver, AbstractDAESolver) else optx.rms_norm
     values = {"rtol": rtol, "atol": atol, "norm": norm}
-    placeholder = diffrax.with_stepsize_controller_tols(optx.Newton)().rtol
-    missing = [name for name in values if getattr(finder, name, None) is placeholder]
+    missing = _missing(solver)
     if not missing:
         return solver
     if type(finder) is diffrax.VeryChord and len(missing) == len(values):
@@ -267,6 +298,15 @@ def with_tolerances(solver, controller, rtol, atol):
         solver,
         tuple(values[name] for name in missing),
     )
+
+
+def _missing(solver):
+    """What the root finder of a solver is to get from `simulate`: names of its fields."""
+    if not isinstance(solver, diffrax.AbstractImplicitSolver):
+        return []
+    placeholder = diffrax.with_stepsize_controller_tols(optx.Newton)().rtol
+    names = ("rtol", "atol", "norm")
+    return [name for name in names if getattr(solver.root_finder, name, None) is placeholder]
 
 
 def accurate_between(solver, saveat, event):

@@ -126,6 +126,17 @@ def nonfinite_result(result, ts, ys):
     return RESULTS.where(finite | ~is_okay(result), result, RESULTS.nonfinite_state)
 
 
+def at_event_or_nan(result, mask, ts, ys):
+    """Time and unknowns of the event that ended a run; NaN where the run did not end so.
+
+    **Arguments:** `result`; `mask` of the user's events; `ts` (1,) and `ys`, what was saved last.
+    """
+    occurred = jnp.any(jnp.stack(jax.tree.leaves(mask))) & (result == RESULTS.event_occurred)
+    return jax.tree.map(
+        lambda x: jnp.where(occurred, x[0], jnp.asarray(jnp.nan, x.dtype)), (ts, ys)
+    )
+
+
 def of_invalid(invalid, result, ts, ys):
     """Result, times and what was saved; of a run that got what is not admissible, no numbers."""
     ts, ys = jax.tree.map(
@@ -139,7 +150,7 @@ def of_invalid(invalid, result, ts, ys):
 def spoiled_if_failed(solution: Solution, okay: Flag) -> Solution:
     """NaN in the place of what a failed run saved, and of its derivatives; its times stay."""
     factor = jnp.where(okay, 1.0, jnp.nan)
-    parts = lambda s: (s.ys, s.interpolation)  # noqa: E731
+    parts = lambda s: (s.ys, s.interpolation, s.event_y)  # noqa: E731
     return eqx.tree_at(
         parts,
         solution,
@@ -156,7 +167,7 @@ def thrown(solution: Solution, okay: Flag, traced: bool) -> Solution:
     if traced:
 
         def parts(s):
-            return s.ts, s.ys, s.interpolation
+            return s.ts, s.ys, s.interpolation, s.event_time, s.event_y
 
         def check(one):
             return as_one(lambda one, result, bad: result.error_if(one, bad), one, result, ~okay)

@@ -25,6 +25,7 @@ from ..solvers.unrolled import forward_stages, is_small, unrolled
 from ..state import State
 from .endings import (
     OfProjected,
+    at_event_or_nan,
     cut_at_crossing,
     is_okay,
     named_result,
@@ -79,6 +80,11 @@ class Run(NamedTuple):
         return getattr(self.saveat.subs, "ts", None) is not None
 
     @property
+    def interpolates_event(self) -> bool:
+        """Whether the run ends within a step, where a root finder located an event."""
+        return self.event is not None and self.event.root_finder is not None
+
+    @property
     def saves_unknowns(self) -> bool:
         """Whether the unknowns themselves are saved, no function of them."""
         return getattr(self.saveat.subs, "fn", None) is _SAVE_Y
@@ -130,12 +136,18 @@ def _ended(run, y0, term):
     solver, controller = _steps(run, terms, y0)
     # Interpolated unknowns are projected like those at the ends of steps.
     stepper: Any = solver.solver if isinstance(solver, Recharted) else solver
-    between = isinstance(stepper, Projected) and run.saved_between
+    interpolated = run.saved_between or run.interpolates_event
+    between = isinstance(stepper, Projected) and interpolated
     saveat = run.saveat
     if counts_itself(run.solver):
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
     if between and not run.saves_unknowns:
         saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, replace_fn=_of_projected(stepper))
+    if run.event is not None:
+        # The end too, whatever else is saved: where the event was.
+        ends = [diffrax.SubSaveAt(t1=True)]
+        subs = ends if saveat.subs is None else [saveat.subs, *ends]
+        saveat = eqx.tree_at(lambda s: s.subs, saveat, subs, is_leaf=lambda x: x is None)
     solution = checked_before()(diffrax.diffeqsolve)(
         terms,
         solver,
@@ -152,25 +164,36 @@ def _ended(run, y0, term):
         throw=False,
         progress_meter=run.meter,
     )
-    ts, ys, mask = solution.ts, solution.ys, solution.event_mask
+    ts: Any = solution.ts
+    ys: Any = solution.ys
+    mask, at_event = solution.event_mask, None
+    if run.event is not None:
+        at_event = ts[-1], ys[-1]
+        ts, ys = (ts[0], ys[0]) if len(ts) > 1 else (None, None)
+    saved_ts = ts
     result = named_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if between and run.saves_unknowns:
         called = by_kernel if _backend_of(solution) == "native" else _called
         ys = called(project_saved, stepper, ts, ys, run.t0, y0)
+    if at_event is not None and isinstance(stepper, Projected) and run.interpolates_event:
+        called = by_kernel if _backend_of(solution) == "native" else _called
+        at_event = at_event[0], called(project_saved, stepper, *at_event, run.t0, y0)
     if run.watched:
         result, mask = singular_result(result, mask)
         if saved:
             ts, ys = cut_at_crossing(model, y0, ts, ys)
     if saved:
-        result = nonfinite_result(result, solution.ts, ys)
+        result = nonfinite_result(result, saved_ts, ys)
     if run.invalid is not None:
         result, ts, ys = of_invalid(run.invalid, result, ts, ys)
+    if at_event is not None:
+        at_event = at_event_or_nan(result, mask, *at_event)
     stats, controller_state = _counts(run, solution, solver)
     later: Any = None  # The model: what is handed through a compiled function costs time.
     solution = Solution(
         later, ts, ys, stats, result, mask, solution.interpolation,
-        solution.solver_state, controller_state,
+        solution.solver_state, controller_state, *(at_event or (None, None)),
     )  # fmt: skip
     return solution, is_okay(result)
 

@@ -23,6 +23,7 @@ from ..signal import signals_of
 from ..solvers.evaluations import explicit_evaluations, finish_count, start_count
 from ..state import State
 from .arguments import (
+    DEFAULT_TOLERANCE,
     accurate_between,
     after_step,
     check_event,
@@ -33,11 +34,13 @@ from .arguments import (
     save_at,
     step_control,
     times,
+    tolerances,
     with_tolerances,
 )
 from .endings import spoiled_if_failed, thrown
 from .integration import Run, counts_itself, integrated
 from .solution import Solution
+from .step_limit import describe_progress
 
 
 def simulate(
@@ -49,8 +52,8 @@ def simulate(
     t0: ArrayLike = 0.0,
     ts: ArrayLike | None = None,
     solver: diffrax.AbstractSolver | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
+    rtol: ArrayLike = DEFAULT_TOLERANCE,
+    atol: ArrayLike = DEFAULT_TOLERANCE,
     dt: ArrayLike | None = None,
     projection: bool | AbstractProjection = True,
     adjoint: diffrax.AbstractAdjoint | None = None,
@@ -84,9 +87,11 @@ def simulate(
     - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves the end alone.
     - `solver`: any diffrax solver of ordinary differential equations; `None` for
       `diffrax.Dopri8()`. Equations of index 1, 2, 3 take `rj.solvers.Radau5()` or `BDF()`.
-    - `rtol`, `atol`: tolerances of the adaptive step size, per unknown.
-    - `dt`: a fixed step, s; the tolerances then serve implicit solvers only. Adaptive steps end at
-      the samples of an `rj.Signal`, fixed ones must end where it jumps.
+    - `rtol`, `atol`: tolerances of the adaptive step size, per unknown, 1e-8 if left out. With
+      `dt` they are the tolerances of an implicit solver's Newton iteration, and an error for other
+      solvers.
+    - `dt`: a fixed step, s. Adaptive steps end at the samples of an `rj.Signal`, fixed ones must
+      end where it jumps.
     - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
       none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
       between steps. A joint that it cannot close ends the run with `RESULTS.joints_open`; without
@@ -127,11 +132,12 @@ def simulate(
     with contextlib.nullcontext([]) if throw else noted_faults() as of_times:
         start, end = times(t0, t1, dtype)
         saved = save_at(saveat, ts, start, end, dtype)
+        rtol, atol = tolerances(method, stepsize_controller, rtol, atol, dt)
         controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
     with contextlib.nullcontext([]) if throw else noted_faults() as of_state:
-        if y0 is None:
+        if state0 is not None:
             state0 = model.check_state(state0, start)
-        else:
+        if y0 is not None:
             y0 = model.check_unknowns(y0, start)
     check_signals(model, method, controller, start, end, event)
     method = with_tolerances(method, controller, rtol, atol)
@@ -172,6 +178,8 @@ def simulate(
         opened, _ = as_one(integrated, run._replace(saveat=_SAVE_END, number=None))
         opening = replaced(opened, model=model).warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
+    if not traced and np.all(solution.result == RESULTS.max_steps_reached):
+        raise SimulationError(f"{RESULTS[solution.result]} {describe_progress(run)}")
     return thrown(solution, okay, traced)
 
 

@@ -6,16 +6,18 @@ from typing import Any
 import diffrax
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..checks import is_traced
 from ..formulations import AbstractFormulation
-from ..formulations.charts import split_chart
+from ..formulations.charts import Unknowns, split_chart
 from ..mechanics.gaps import closed_gap
 from ..native.backend import by_kernel
 from ..results import RESULTS
 from ..state import State
+from .summary import summary_lines
 
 
 class Solution(eqx.Module):
@@ -35,6 +37,8 @@ class Solution(eqx.Module):
       counted on the host and missing under a JAX transformation.
     - `result`: an `rj.RESULTS`; see `warnings` too.
     - `event_mask`: which event ended the run, as in diffrax.
+    - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run, whatever else
+      was saved; NaN if none did, `None` of a run without `event=`. See `event_state`.
     """
 
     model: AbstractFormulation
@@ -46,6 +50,29 @@ class Solution(eqx.Module):
     interpolation: diffrax.DenseInterpolation | None
     solver_state: PyTree
     controller_state: PyTree
+    event_time: Float[Array, ""] | None = None
+    event_y: Unknowns | None = None
+
+    def __repr__(self) -> str:
+        """A summary of at most eight lines."""
+        return "\n".join(summary_lines(self))
+
+    @property
+    def event_state(self) -> State | None:
+        """State at the event that ended the run; NaN if none did, `None` without `event=`."""
+        if self.event_time is None:
+            return None
+        ts = self.event_time[..., None]
+        ys = jax.tree.map(lambda y: jnp.expand_dims(y, ts.ndim - 1), self.event_y)
+        traced = is_traced((self.model, ts, ys))
+        states = _evaluate(_decode, self.model, ts, ys, as_kernel=not traced)
+        missing = jnp.isnan(ts)
+
+        def at_event(leaf):
+            known = ~missing.reshape(missing.shape + (1,) * (leaf.ndim - missing.ndim))
+            return jnp.where(known, leaf, jnp.nan).take(0, axis=ts.ndim - 1)
+
+        return jax.tree.map(at_event, states)
 
     @property
     def states(self) -> State:

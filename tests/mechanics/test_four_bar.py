@@ -89,7 +89,8 @@ def mechanism(parameters):
 
 def final_angle(parameters, **options):
     system = mechanism(parameters)
-    settings = {"rtol": 1e-12, "atol": 1e-12, "max_steps": 256, **options}
+    steps = {} if "dt" in options else {"rtol": 1e-12, "atol": 1e-12}
+    settings = {**steps, "max_steps": 256, **options}
     run = rj.simulate(
         rj.NullSpace(system), system.reference_state(), settings.pop("t1", T1), **settings
     )

@@ -143,7 +143,8 @@ def test_every_solver_takes_models_and_returns_solutions(name):
     dt = 0.01 if name in FIXED else None
 
     def run(model, state):
-        return rj.simulate(model, state, 0.1, solver=solver, dt=dt, rtol=1e-6, atol=1e-6)
+        steps = {"rtol": 1e-6, "atol": 1e-6} if dt is None else {"dt": dt}
+        return rj.simulate(model, state, 0.1, solver=solver, **steps)
 
     system = model.system
     state = (

@@ -60,6 +60,12 @@ START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
         (TypeError, r"`simulate\(atol=...\)` must be real numbers; got None", {"atol": None}),
         (ValueError, r"rtol = 1e-16 and atol = 1e-17 are below what float64 reaches. .* 2e-15",
          {"rtol": 1e-16, "atol": 1e-17}),
+        (ValueError, r"`simulate\(rtol=...\)` has no effect with `dt=`: `Dopri8` solves no",
+         {"rtol": 1e-8, "dt": 0.1}),
+        (ValueError, r"`simulate\(atol=...\)` has no effect with `dt=`: `Variational`",
+         {"atol": 1e-8, "dt": 0.1, "solver": rj.solvers.Variational()}),
+        (ValueError, r"`simulate\(rtol=...\)` has no effect with `stepsize_controller=`",
+         {"rtol": 1e-8, "stepsize_controller": diffrax.PIDController(rtol=1e-6, atol=1e-6)}),
         (ValueError, r"`simulate\(dt=...\)` must be positive. Got 0", {"dt": 0.0}),
         (ValueError, r"`simulate\(dt=...\)` must be positive. Got -0.1", {"dt": -0.1}),
         (ValueError, r"simulate\(dt=...\)` must be finite", {"dt": np.nan}),
@@ -106,7 +112,7 @@ SINGLE_START = rj.State(angular_velocity=np.array([0.1, 0.2, 3.0], np.float32))
 
 
 def single(t1, **options):
-    options = dict(rtol=1e-5, atol=1e-5, dt=0.1, solver=diffrax.Heun(), **options)
+    options = dict(dt=0.1, solver=diffrax.Heun(), **options)
     return rj.simulate(SINGLE, SINGLE_START, t1, **options)
 
 

@@ -37,7 +37,8 @@ def integral(kind, t, delay=0.0):
 def spun(signal, t1=1.1, **options):
     """Angular velocity of a body that turns about its third axis, and the solution."""
     body = rj.FixedPointBody((0.5, 0.4, INERTIA), moment=signal)
-    options = {"solver": diffrax.Dopri5(), "rtol": 1e-9, "atol": 1e-9, "max_steps": 500} | options
+    steps = {} if "dt" in options else {"rtol": 1e-9, "atol": 1e-9}
+    options = {"solver": diffrax.Dopri5(), "max_steps": 500} | steps | options
     sol = rj.simulate(rj.NullSpace(body), rj.State(), t1, **options)
     return sol.states.angular_velocity[-1, 0, 2], sol
 

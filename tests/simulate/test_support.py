@@ -5,7 +5,7 @@ import re
 import jax
 import numpy as np
 import pytest
-from simulate.support_cells import FEATURES, PAGE, SOLVERS, STEPS, T1, TOLERANCE, TOP, tried
+from simulate.support_cells import FEATURES, PAGE, SOLVERS, T1, TOLERANCE, TOP, steps_of, tried
 
 import rigidjax as rj
 
@@ -92,8 +92,7 @@ def test_table_is_complete():
 def test_cell(form, solver, reference):
     def run():
         return rj.simulate(
-            FORMS[form], TOP.state0, T1, solver=SOLVERS[solver], rtol=TOLERANCE, atol=TOLERANCE,
-            dt=STEPS.get(solver),
+            FORMS[form], TOP.state0, T1, solver=SOLVERS[solver], **steps_of(solver)
         )  # fmt: skip
 
     if CELLS[form, solver] == "no":

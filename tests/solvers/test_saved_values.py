@@ -128,10 +128,12 @@ def attitudes(states):
 @pytest.mark.parametrize("name", FIXED)
 def test_saved_values_between_fixed_steps(name, turning):
     solver, model = FIXED[name]
+    iterates = isinstance(solver, diffrax.AbstractImplicitSolver)
+    newton = {"rtol": 1e-12, "atol": 1e-12} if iterates else {}
     for dt, every in ((0.01, 8), (0.005, 4)):
         states = rj.simulate(
             model, TOP.state0, 0.5, ts=np.linspace(0.0, 0.5, 401), solver=solver, dt=dt,
-            rtol=1e-12, atol=1e-12,
+            **newton,
         ).states  # fmt: skip
         for shown, exact in zip((attitudes(states), states.angular_velocity), turning, strict=True):
             error = np.abs(shown - exact).reshape(401, -1).max(1)

@@ -1,0 +1,71 @@
+"""A run in a few lines of text."""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from ..checks import is_traced
+from ..formulations.charts import split_chart
+from ..results import RESULTS
+
+if TYPE_CHECKING:
+    from .solution import Solution
+
+
+def summary_lines(solution: "Solution") -> list[str]:
+    """Return the formulation, the outcome, the saved times and the work of a run, line by line.
+
+    Of a traced solution, or another pytree of the same form, the formulation and shapes alone.
+    """
+    lines = [f"Solution of {solution.model!r}"]
+    parts = solution.ts, solution.ys, solution.stats, solution.result, solution.event_time
+    leaves = [x for x in jax.tree.leaves(parts) if not isinstance(x, str)]
+    if is_traced(leaves) or not all(isinstance(x, jax.Array | np.ndarray) for x in leaves):
+        shapes = [getattr(x, "shape", x) for x in jax.tree.leaves((solution.ts, solution.ys))]
+        return [*lines, f"  times and unknowns: {shapes}, without values"]
+    lines.append(f"  result: {_outcomes(solution.result)}")
+    lines.append(f"  times: {_times(solution.ts)}")
+    if solution.ys is not None:
+        values, _ = split_chart(solution.ys)
+        lines.append(f"  saved: {[x.shape for x in jax.tree.leaves(values)]}")
+    stats = solution.stats
+    for name in ("num_steps", "num_rejected_steps", "num_rhs"):
+        if stats.get(name) is not None:
+            lines.append(f"  {name}: {_range(stats[name])}")
+    if solution.event_time is not None:
+        lines.append(f"  event_time: {_range(solution.event_time)} s")
+    return lines
+
+
+def _outcomes(result: Any) -> str:
+    """Names of the outcomes and how often each occurred."""
+    (values,) = jax.tree.leaves(result)
+    numbers, counts = np.unique(np.asarray(values), return_counts=True)
+    names = {int(item._value): name for name, item in RESULTS._name_to_item.items()}  # pyright: ignore[reportAttributeAccessIssue]
+    if np.ndim(values) == 0:
+        return names[int(numbers[0])]
+    pairs = zip(numbers, counts, strict=True)
+    return ", ".join(f"{count} {names[int(number)]}" for number, count in pairs)
+
+
+def _times(ts: Any) -> str:
+    if ts is None:
+        return "none saved"
+    ts = np.asarray(ts)
+    reached = ts[np.isfinite(ts)]
+    batch = f"batch {ts.shape[:-1]}, " if ts.ndim > 1 else ""
+    if not reached.size:
+        return f"{batch}{ts.shape[-1]}, none reached"
+    missed = int(ts.size - reached.size)
+    rest = f", {missed} not reached" if missed else ""
+    return f"{batch}{ts.shape[-1]} from {reached.min():.6g} to {reached.max():.6g} s{rest}"
+
+
+def _range(values: Any) -> str:
+    """A value, or the range of several."""
+    values = np.asarray(values)
+    if values.ndim == 0:
+        return f"{values:.6g}"
+    known = values[np.isfinite(values)]
+    return f"{known.min():.6g} to {known.max():.6g}" if known.size else "none"

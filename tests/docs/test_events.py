@@ -1,0 +1,27 @@
+"""The page on events: its programs run, and bounces come at the times of a falling ball."""
+
+import pathlib
+import re
+
+import numpy as np
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "events.md"
+
+
+def test_programs_of_the_page(capsys):
+    page: dict = {}
+    for program in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
+        exec(program, page)
+    # The potential energy of half a metre, of a rod that turns about its end.
+    rod, sol = page["rod"], page["sol"]
+    speed = np.sqrt(9.81 / (float(rod.inertia[0]) + 0.25))
+    np.testing.assert_allclose(np.abs(sol.event_state.angular_velocity[0, 1]), speed, rtol=1e-7)
+    fall, e = np.sqrt(2 / 9.81), 0.8
+    expected = fall * (1 + 2 * np.array([0, e, e + e**2, e + e**2 + e**3]))
+    np.testing.assert_allclose(page["times"], expected, rtol=1e-8)
+    np.testing.assert_allclose(page["slopes"], 0.5 * expected, rtol=1e-6)
+    np.testing.assert_allclose(page["many"][2], np.sqrt(2.0) * expected, rtol=1e-8)
+    assert page["gap"] < 1e-13
+    shown = re.search(r"# ([\d., ]+)\n", PAGE.read_text("utf-8"))
+    assert shown
+    np.testing.assert_allclose([float(x) for x in shown[1].split(",")], expected, atol=6e-5)
