@@ -123,3 +123,10 @@ def test_start_of_a_free_body_that_nothing_sees(tmp_path):
     ):
         path.write_text(text)
         assert len(read_case(path).parameters) == 1
+
+
+def test_start_by_poses_and_unwrapped_angles(tmp_path):
+    given = "[state]\nangles = { hinge = 12.6 }\n"
+    case = read_case(turned(tmp_path, 0.0, TEXT.replace("[data]", given + "[data]")))
+    y = rj.Relative(case.model.system).encode(case.state0)
+    np.testing.assert_allclose(y[0], 4 * np.pi, atol=1e-9)

@@ -47,7 +47,7 @@ def read_state(formulation: AbstractFormulation, table: Table) -> State:
         if not has_joints(formulation.system):
             table.fail("`joints` are given, and this model has none.")
         values = [_by_joint(table, key) for key in ("joints", "joint_rates")]
-        table.asked -= set(_ROWS)
+        table.asked -= {*_ROWS, "angles"}
         table.done()
         return table.checked(jointed_state, formulation.system, *values)
     reference = formulation.multibody.reference_state()
@@ -56,6 +56,7 @@ def read_state(formulation: AbstractFormulation, table: Table) -> State:
         parts[key] = table.numbers(key, None)
         if parts[key] is None:
             parts[key] = getattr(reference, key)
+    parts["angles"] = _by_joint(table, "angles")
     table.done()
     return table.checked(lambda: formulation.check_state(State(**parts)))
 
