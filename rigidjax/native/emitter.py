@@ -115,7 +115,10 @@ class Emitter:
             # Who is read here for the last time may be written in place.
             released += [buffer for var in last_uses[k] for buffer in unbind(var)]
             results: list[Held] = []
-            if solved and equation.outvars and equation.outvars[0] in solved:
+            if not equation.outvars:
+                # A branch or loop that only hands its arguments on: JAX takes its results away.
+                pass
+            elif solved and equation.outvars[0] in solved:
                 results += [solved[var] for var in equation.outvars]
             elif not different.isdisjoint(equation.outvars):
                 with self.memory.only_kept(results):

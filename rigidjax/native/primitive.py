@@ -176,10 +176,16 @@ def _batch(args, axes, *, closed, batched, size, mode, values, forward=None, **p
     if size is not None:
         out = [x.reshape(extent, size, *x.shape[1:]) for x in out]
     dims: list[int | None] = [0] * len(out)
-    if all(a is None for a in axes[: values[0]]):
+    if values[1] and all(a is None for a in axes[: values[0]]):
         # Several tangents at one point: all members have the same values.
-        for k in range(values[1]):
-            out[k], dims[k] = out[k][0], None
+        first = [x[0] for x in out[: values[1]]] if extent else None
+        if first is None:
+            without = [
+                x if a is None else jnp.zeros(np.delete(x.shape, a), x.dtype)
+                for x, a in zip(args, axes, strict=True)
+            ]
+            first = primitive.bind(*without, batched=batched, size=size, **params)[: values[1]]
+        out[: values[1]], dims[: values[1]] = first, [None] * values[1]
     return out, dims
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -110,9 +110,11 @@ _MODES = {"jvp": _jvp, "vjp": _vjp, "jacobian": _jacobian, "hessian": _hessian}
 
 def batch_of(function: Callable[..., Any], case: Case) -> Callable[..., Any]:
     """Return the function of the whole batch; the function itself where there is none."""
-    if not case.batch:
-        return function
-    return jax.vmap(function, in_axes=[0 if b else None for b in case.batched])
+    return _batch(function, case.batched) if case.batch else function
+
+
+def _batch(function: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., Any]:
+    return jax.vmap(function, in_axes=[0 if b else None for b in batched])
 
 
 def member(case: Case, k: int) -> list[np.ndarray]:
@@ -120,24 +122,22 @@ def member(case: Case, k: int) -> list[np.ndarray]:
     return [x[k] if b else x for x, b in zip(case.arguments, case.batched, strict=True)]
 
 
-def _mapped(function: Callable[..., tuple], case: Case) -> Callable[..., tuple]:
+def _mapped(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[..., tuple]:
     """Return the function of the batch as a loop, whose iterations kernels run in lanes."""
 
     def mapped(*args):
-        rows = [x for x, b in zip(args, case.batched, strict=True) if b]
+        rows = [x for x, b in zip(args, batched, strict=True) if b]
 
         def one(row):
             row = iter(row)
-            return function(
-                *(next(row) if b else x for x, b in zip(args, case.batched, strict=True))
-            )
+            return function(*(next(row) if b else x for x, b in zip(args, batched, strict=True)))
 
         return jax.lax.map(one, rows)
 
     return native.jit(mapped)
 
 
-def _mixed(function: Callable[..., tuple], case: Case) -> Callable[..., tuple]:
+def _mixed(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[..., tuple]:
     """Return the function of the batch as a kernel with one more argument and result, which is the
     same for all members: what is uniform is computed without lanes."""
 
@@ -146,16 +146,28 @@ def _mixed(function: Callable[..., tuple], case: Case) -> Callable[..., tuple]:
 
     def mixed(*args):
         uniform = jnp.arange(3.0)
-        first = [x[0] if b else x for x, b in zip(args, case.batched, strict=True)]
+        first = [x[0] if b else x for x, b in zip(args, batched, strict=True)]
+        (size,) = {len(x) for x, b in zip(args, batched, strict=True) if b}
         closed = jax.make_jaxpr(with_uniform)(uniform, *first)
         _, *results = primitive.native_call_p.bind(
-            uniform, *map(jnp.asarray, args), closed=closed, batched=(False, *case.batched),
-            size=case.batch, linear=0, mode=primitive.Mode(True, False, False, False, 0),
+            uniform, *map(jnp.asarray, args), closed=closed, batched=(False, *batched),
+            size=size, linear=0, mode=primitive.Mode(True, False, False, False, 0),
             values=(1, 1),
         )  # fmt: skip
         return tuple(results)
 
     return mixed
+
+
+def in_form(
+    form: str, function: Callable[..., tuple], mode: str, batched: Sequence[bool]
+) -> Callable[..., Any]:
+    """Return a function, or its derivative, as a kernel in one of the forms of `check`; "xla"
+    returns what the results of a batch are compared with."""
+    if form in ("mapped", "mixed"):
+        return (_mapped if form == "mapped" else _mixed)(function, batched)
+    program = derivative(function if form == "xla" else native.jit(function), mode)
+    return _batch(program, batched) if any(batched) and form != "member" else program
 
 
 def forms_of(case: Case, seed: int) -> tuple[str, ...]:
@@ -172,7 +184,6 @@ def check(case: Case, seed: int = 0, forms: tuple[str, ...] | None = None) -> Ou
     "mapped" by `jax.lax.map` inside of the kernel, "mixed" with a uniform argument."""
     noisy = "operands" if case.mode else "results"
     function = as_function(case.block)
-    kernel = native.jit(function)
     disturbed = as_function(case.block, noisy, near=rounding.near, near_norm=rounding.near_norm)
     of = functools.partial(derivative, mode=case.mode)
     reference = jax.jit(rounding.with_errors(batch_of(of(disturbed), case)))
@@ -185,15 +196,10 @@ def check(case: Case, seed: int = 0, forms: tuple[str, ...] | None = None) -> Ou
     elements = undecided = 0
     chosen = seed % case.batch if case.batch else -1
     for form in forms_of(case, seed) if forms is None else forms:
-        program, args, expected = of(kernel), case.arguments, drawn
+        program = in_form(form, function, case.mode, case.batched)
+        args, expected = case.arguments, drawn
         if form == "member":
             args, expected = member(case, chosen), [x[:, chosen] for x in drawn]
-        elif form == "mapped":
-            program = _mapped(function, case)
-        elif form == "mixed":
-            program = _mixed(function, case)
-        else:
-            program = batch_of(program, case)
         try:
             actual = _results(program, args)
         except NoRule as error:
@@ -250,10 +256,11 @@ def _without_symbolic_zeros(case: Case, form: str, args, k: int, drawn) -> round
     a product of a constant zero with something that is not finite."""
     function, mark = as_function(case.block), float(next(_calls)) + 0.5
     # The mark makes it another function, which is emitted anew; its result is the last one.
-    marked = native.jit(lambda *xs: (*function(*xs), jnp.full((), mark)))
-    program = derivative(marked, case.mode)
+    program = in_form(
+        form, lambda *xs: (*function(*xs), jnp.full((), mark)), case.mode, case.batched
+    )
     with _products_with_zero():
-        actual = _results(program if form == "member" else batch_of(program, case), args)[k]
+        actual = _results(program, args)[k]
     verdict = rounding.compare(actual, drawn)
     if verdict.wrong.any():
         return verdict

@@ -142,7 +142,7 @@ Found by `python -m tests.fuzz --kind jaxpr --seed {seed}`; exits with 1 if the 
 import sys
 
 {header}
-from tests.fuzz.jaxprs import derivative
+from tests.fuzz.jaxprs import in_form
 
 jax.config.update("jax_enable_x64", True)
 
@@ -150,22 +150,19 @@ jax.config.update("jax_enable_x64", True)
 {source}
 
 
-MODE = {mode!r}
-IN_AXES = {axes}
+FORM, MODE = {form!r}, {mode!r}
+BATCHED = {batched}
 ARGUMENTS = [
 {arguments}
 ]
 
 
-def results(function):
-    function = derivative(function, MODE)
-    if {batch}:
-        function = jax.vmap(function, in_axes=IN_AXES)
-    return jax.tree.leaves(jax.jit(function)(*ARGUMENTS))
+def results(form):
+    return jax.tree.leaves(jax.jit(in_form(form, function, MODE, BATCHED))(*ARGUMENTS))
 
 
 wrong = False
-for kernel, xla in zip(results(native.jit(function)), results(function), strict=True):
+for kernel, xla in zip(results(FORM), results("xla"), strict=True):
     kernel, xla = np.asarray(kernel), np.asarray(xla)
     print("kernel:", kernel, "XLA:", xla, sep="\\n")
     exact = xla.dtype.kind in "biu"
@@ -177,13 +174,16 @@ sys.exit(wrong)
 
 def standalone(case: Case, failure: Failure, seed: int) -> str:
     """Return a Python program that shows the failure."""
+    form, arguments = failure.form, case.arguments
+    if form == "member" and case.batch:
+        arguments = member(case, max(failure.member, 0))
     return TEMPLATE.format(
         title=failure.message.replace("\\", "/").replace('"""', "'''"),
         seed=seed,
         header=HEADER,
         source=source(case.block),
+        form=form,
         mode=case.mode,
-        axes=[0 if b else None for b in case.batched],
-        arguments="\n".join(f"    {literal(x)}," for x in case.arguments),
-        batch=bool(case.batch),
+        batched=case.batched if form != "member" else (False,) * len(case.batched),
+        arguments="\n".join(f"    {literal(x)}," for x in arguments),
     )

@@ -86,7 +86,7 @@ def test_a_wrong_rule_is_found_and_shrunk(monkeypatch, tmp_path):
     assert (len(small.block.lines), small.batch) == (1, 0)
     program = tmp_path / "found.py"
     program.write_text(shrink.standalone(small, failure, 0))
-    assert "function = jax.vmap" in program.read_text()
+    assert 'FORM, MODE = "batch", ""' in program.read_text().replace("'", '"')
     compile(program.read_text(), "found.py", "exec")
 
 

@@ -156,3 +156,18 @@ def test_derivatives_of_members_of_many_lengths():
         np.testing.assert_allclose(found / scale, each / scale, atol=1e-9)
     made = [kernel._kernels[key] for key in set(kernel._kernels) - before]
     assert 3 in {one.signature.several for one in made}
+
+
+def test_derivatives_by_empty_arrays():
+    """No tangents at all; the values are there."""
+
+    def function(x, y):
+        return jnp.sum(x) + jnp.sin(y), 2.0 * x
+
+    def value_and_columns(f):
+        return jax.jacfwd(lambda x, y: (f(x, y), f(x, y)), has_aux=True)(jnp.zeros(0), X)
+
+    (columns, empty), (value, _) = jax.jit(lambda: value_and_columns(native.jit(function)))()
+    np.testing.assert_allclose(value, jnp.sin(X), rtol=1e-15)
+    assert columns.shape == (3, 0)
+    assert empty.shape == (0, 0)

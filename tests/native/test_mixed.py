@@ -48,3 +48,20 @@ def test_tangents_of_one_run():
     made = [k for key, k in kernel._kernels.items() if key not in before and k.signature.values]
     vectors = "phi  double", "phi  <{} x double>"
     assert any(all(phi.format(one.width) in one.text for phi in vectors) for one in made)
+
+
+def test_branches_that_only_hand_on_have_no_results():
+    """JAX leaves such a branch without results; its condition differs from lane to lane."""
+
+    def function(flag, x):
+        def step(carry, row):
+            jax.lax.cond(flag > 1, lambda v: v, lambda v: (jnp.sin(v), v)[1], x)
+            return carry + row, carry
+
+        return jax.lax.scan(step, x, jnp.stack([x, 2 * x]))
+
+    x = np.linspace(0.0, 1.0, 5)
+    program = jaxprs.in_form("mixed", function, "", (True, True))
+    total, before = jax.jit(program)(np.arange(5), x)
+    np.testing.assert_allclose(total, 4 * x)
+    np.testing.assert_allclose(before, np.stack([x, 2 * x], axis=1))
