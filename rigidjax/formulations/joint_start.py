@@ -9,7 +9,7 @@ from ..annotations import Args
 from ..checks import ArrayInput, as_leaf, check_one_precision, finite, float_array
 from ..joints.base import replaced
 from ..mechanics import System
-from ..mechanics.forward_kinematics import check_placeable, state_of_joints
+from ..mechanics.forward_kinematics import check_tree, reference_coordinates, state_of_joints
 from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..rotations.base import AbstractRotation
@@ -26,11 +26,22 @@ class JointStart(AbstractFormulation):
     The state that `simulate` or `identify` is given does not matter: the bodies are placed by the
     joints. So the start can be fitted by as few numbers as there are degrees of freedom, and the
     geometry (points of joints, positions of bodies in the reference configuration) can be fitted
-    too, because the start follows it.
+    too, because the start follows it. Prescribed joints start where their motion wants them.
 
-    **Arguments:** `system`, as `joint_states` takes it; `coordinates`, (f,) m and rad, in the order
-    of `rate_labels`; `rates`, (f,), zero if left out; both are leaves.
-    **Errors:** `ValueError` as `joint_states`.
+    **Arguments:**
+
+    - `system`: without loops.
+    - `coordinates`: (f,), in the order of `rate_labels`, lengths (m) before angles (rad), zero in
+      the reference configuration; of a ball joint a rotation vector (rad); of a free body, or of
+      the body of a `Free`, its position (m) and the rotation vector of its orientation. Those of
+      the reference configuration if left out. A prescribed joint has none.
+    - `rates`: (f,), m/s and rad/s, of a free body its velocity in space and its angular velocity in
+      body components; zero if left out.
+
+    Both are leaves.
+
+    **Errors:** `ValueError` for a system with loops, another shape, and numbers that are not
+    finite; `TypeError` for what is no system.
     """
 
     model: NullSpace
@@ -42,9 +53,12 @@ class JointStart(AbstractFormulation):
     def __init__(
         self, system: System, coordinates: ArrayInput | None = None, rates: ArrayInput | None = None
     ):
-        check_placeable(system)
+        if not isinstance(system, System):
+            raise TypeError(f"`JointStart` takes a `System`; got {type(system).__name__}.")
+        check_tree(system)
         self.model = NullSpace(system)
         shape = (sum(system.rates_of_bodies),)
+        coordinates = reference_coordinates(system) if coordinates is None else coordinates
         given = {"coordinates": coordinates, "rates": rates}
         checked = {
             name: as_leaf(
@@ -91,7 +105,8 @@ class JointStart(AbstractFormulation):
     # The only place where a state comes in: it is replaced by that of the joints, which needs no
     # check (and would not pass that of the base while the geometry is being fitted).
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
-        return state_of_joints(SystemMechanics(self.system), self.coordinates, self.rates)
+        t = jnp.asarray(t, self.coordinates.dtype)
+        return state_of_joints(SystemMechanics(self.system), t, self.coordinates, self.rates)
 
     def motion(self, t, y):
         return self.model.motion(t, y)

@@ -17,6 +17,7 @@ from ..sensors import AbstractSensor
 from ..state import State
 from .left_out import LeafMark, with_zeros
 from .priors import AbstractPrior
+from .start_geometry import moves_start, state_at_joints
 from .start_state import StartChange, with_start
 from .transforms import AbstractTransform, Free
 
@@ -25,19 +26,26 @@ class Experiment(eqx.Module):
     """One run as it is simulated: everything in which there can be parameters.
 
     **Attributes:** `model`, a formulation; `state0`, the state at the first sample; `sensors`, in
-    the order of the measurements; `start`, a change of `state0`, there if `start_state` is fitted.
+    the order of the measurements; `start`, a change of `state0`, there if `start_state` is fitted;
+    `reference`, the model whose joints allow `state0`, there if their geometry is fitted: the start
+    has the joint coordinates of `state0`, whatever the geometry.
     """
 
     model: AbstractFormulation
     state0: State
     sensors: tuple[AbstractSensor, ...]
     start: StartChange | None = None
+    reference: AbstractFormulation | None = None
 
     def started(self, t: Float[Array, ""]) -> tuple[State, Bool[Array, ""]]:
         """The state at the first sample, changed as `start` says, and whether that succeeded."""
+        state, okay = self.state0, jnp.array(True)
+        if self.reference is not None:
+            state, okay = state_at_joints(self.reference, self.model, state, t)
         if self.start is None:
-            return self.state0, jnp.array(True)
-        return self.start.applied(self.model, self.state0, t)
+            return state, okay
+        state, closed = self.start.applied(self.model, state, t)
+        return state, okay & closed
 
 
 class Parameter(eqx.Module):
@@ -302,6 +310,14 @@ def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
     return parameter.start.astype(leaf.dtype)
 
 
+def with_reference(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
+    """The experiment with its model as the reference of the start, if geometry is fitted."""
+    if not moves_start(experiment, [w for p in parameters for w in (p.where, *p.tied)]):
+        return experiment
+    model = experiment.model
+    return eqx.tree_at(lambda e: e.reference, experiment, model, is_leaf=lambda x: x is None)
+
+
 def completed(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
     """The experiment with arrays where parameters pick zeros that were left out, or numbers."""
     return with_zeros(experiment, [w for p in parameters for w in (p.where, *p.tied)])
@@ -315,6 +331,7 @@ def started(parameters: Sequence[Parameter], experiment: Experiment) -> Experime
     """
     experiment = with_start(completed(experiment, parameters), parameters)
     check_leaves(parameters, experiment)
+    experiment = with_reference(experiment, parameters)
     picked = [p.leaf(experiment) for p in parameters]
     leaves = [_given(p, leaf, leaf.shape) for p, leaf in zip(parameters, picked, strict=True)]
     return with_leaves(parameters, experiment, leaves)

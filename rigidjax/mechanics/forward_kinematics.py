@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from ..gather_scatter import take
 from ..joints import AbstractJoint, Relative
 from ..rotations.matrix import product, to_body, to_space
+from ..rotations.so3 import exp, log_quaternion
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
 from .attachment import JointGroup, Poses
@@ -42,14 +43,34 @@ def joint_states(
             f"`joint_states(coordinates, rates)` take shape ({count},) or (T, {count}), one column "
             f"for each of {list(rate_labels(system))}; got {q.shape} and {nu.shape}."
         )
-    one = state_of_joints if q.ndim == 1 else jax.vmap(state_of_joints, in_axes=(None, 0, 0))
-    return jax.jit(one)(SystemMechanics(system), q, nu)
+    one = state_of_joints
+    if q.ndim > 1:
+        one = jax.vmap(state_of_joints, in_axes=(None, None, 0, 0))
+    return jax.jit(one)(SystemMechanics(system), jnp.zeros((), q.dtype), q, nu)
 
 
-def state_of_joints(mechanics: SystemMechanics, q, nu) -> State:
-    """As `joint_states`, of one state, unchecked."""
-    t = jnp.zeros((), q.dtype)
-    poses = tree_poses(mechanics, t, q, jnp.zeros((0, 3, 3), q.dtype))
+def state_of_joints(
+    mechanics: SystemMechanics,
+    t: Float[Array, ""],
+    q: Float[Array, " f"],
+    nu: Float[Array, " f"],
+) -> State:
+    """As `joint_states`, of one state of any tree, unchecked.
+
+    Prescribed joints are where they have to be at `t`, s, and have no coordinates. A rotation that
+    is free has its rotation vector (rad), of a free body that from space to body axes, behind its
+    position (m).
+    """
+    system = mechanics.system
+    turning, rows, begin = turning_bodies(system), [], 0
+    plain: list[int] = []
+    for body, count in enumerate(system.rates_of_bodies):
+        lengths = count - 3 if body in turning else count
+        plain += range(begin, begin + lengths)
+        rows += [range(begin + lengths, begin + count)] if body in turning else []
+        begin += count
+    vectors = take(q, np.array(rows, int).reshape(-1)).reshape(-1, 3)
+    poses = tree_poses(mechanics, t, take(q, np.array(plain, int)), jax.vmap(exp)(vectors))
     places = mechanics.place(poses)
     twists = tree_twists(mechanics, t, poses, places, nu)
     p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
@@ -75,14 +96,34 @@ def rate_labels(system: System) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def check_placeable(system: System) -> None:
-    """Raise `ValueError` unless joint coordinates place all bodies, as `joint_states` needs it."""
+def reference_coordinates(system: System) -> Float[Array, " f"]:
+    """Joint coordinates of a tree in the reference configuration, as `state_of_joints` takes them.
+
+    Zero, but for bodies that are free.
+    """
+    parts = [jnp.zeros(0, system.bodies[0].position.dtype)]
+    of_bodies = zip(system.bodies, system.topology.joints, system.rates_of_bodies, strict=True)
+    for body, j, count in of_bodies:
+        if j is None or system.joints[j].at_centre:
+            parts += [body.position, log_quaternion(body.orientation)]
+        else:
+            parts.append(jnp.zeros(count, body.position.dtype))
+    return jnp.concatenate(parts)
+
+
+def check_tree(system: System) -> None:
+    """Raise `ValueError` for a system with loops."""
     if system.closes:
         closing = [system.joints[j].name for j in system.topology.loops]
         closing += [constraint.name for constraint in system.constraints]
         raise ValueError(
             f"Joint coordinates place the bodies of a tree; {closing} close loops. Give states."
         )
+
+
+def check_placeable(system: System) -> None:
+    """Raise `ValueError` unless joint coordinates place all bodies, as `joint_states` needs it."""
+    check_tree(system)
     for body, j in zip(system.bodies, system.topology.joints, strict=True):
         if j is None:
             raise ValueError(

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
 from ..mechanics import System
@@ -73,10 +74,14 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 @eqx.filter_jit
 def _consistent(system, state, t):
     """The state, and how far each joint is from its position and from velocities it allows."""
-    return by_kernel(_found, system, state, t)
+    return by_kernel(nearest_state, system, state, t)
 
 
-def _found(system, state, t):
+def nearest_state(
+    system: System, state: State, t: Float[Array, ""]
+) -> tuple[State, Float[Array, " C"], Float[Array, " C"]]:
+    """As `consistent_state`, unchecked: the state, and how far each constraint is violated by
+    positions (rad, or of the size of the mechanism), and by velocities (of the largest)."""
     mechanics = SystemMechanics(system)
 
     def moved(change):

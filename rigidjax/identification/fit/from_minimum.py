@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,7 +69,7 @@ def make_fit(
         sensors=experiments[0].sensors,
         models=tuple(e.model for e in experiments),
         states=tuple(
-            e.started(jnp.asarray(t))[0]
+            _started(e, jnp.asarray(t))
             for e, t in zip(experiments, np.asarray(problem.runs.ts)[:, 0], strict=True)
         ),
         sensors_by_run=tuple(e.sensors for e in experiments),
@@ -98,6 +99,17 @@ def make_fit(
     )
     texts = tuple(bound.text(fit.quantile(LEVEL, True), LEVEL) for bound in fit.bounds)
     return dataclasses.replace(fit, warnings=(*fit.warnings, *texts))
+
+
+def _started(experiment, t):
+    """The state at the start of a run."""
+    plain = experiment.start is None and experiment.reference is None
+    return experiment.state0 if plain else _started_compiled(experiment, t)
+
+
+@eqx.filter_jit
+def _started_compiled(experiment, t):
+    return experiment.started(t)[0]
 
 
 def _variance(runs, search, last, chi_square, count):

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...formulations import AbstractFormulation
+from ...formulations import AbstractFormulation, JointStart
 from ...sensors import improved, tracking
 from ...state import State
 from ..checked_arguments import check_precision
@@ -17,6 +17,7 @@ from ..data.measurements import Runs
 from ..data.revolutions import with_ranges
 from ..parameters import Components
 from ..simulation import Simulation
+from ..start_geometry import start_of_prescribed
 from ..statistics.covariance import without_effect
 from .evaluation import Evaluation
 from .first_order import FirstOrder
@@ -115,7 +116,7 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
     """The start state of every run, from its first readings if none is given."""
     count = len(runs.names)
     if state0 is None:
-        state = model.multibody.reference_state()
+        state = _reference_state(model, runs.ts[0, 0])
         # All at once: every operation outside of a program would be compiled by itself.
         given = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
         samples = [[one.value for one in first_samples(runs, k)] for k in range(len(runs.sensors))]
@@ -131,8 +132,17 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
                 f"`identify(state0=...)` takes one state, or one for each of the {count} runs; got "
                 f"{len(states)}."
             )
-    dtype = jnp.result_type(runs.ts)
-    return [jax.tree.map(lambda x: x.astype(dtype), model.check_state(s)) for s in states]
+    dtype, first = jnp.result_type(runs.ts), np.asarray(runs.ts)[:, 0]
+    checked = [model.check_state(s, t) for s, t in zip(states, first, strict=True)]
+    return [jax.tree.map(lambda x: x.astype(dtype), state) for state in checked]
+
+
+def _reference_state(model: AbstractFormulation, t: Any) -> State:
+    """The reference state, with prescribed joints where their motion wants them at `t`, s."""
+    system, state = model.multibody, model.multibody.reference_state()
+    if isinstance(model, JointStart) or not any(joint.is_driven for joint in system.joints):
+        return state
+    return start_of_prescribed(model, state, t)
 
 
 def num_fitted(table: Components, runs: Runs) -> int:

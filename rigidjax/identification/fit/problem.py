@@ -25,6 +25,7 @@ from ..parameters import (
     leaves_at,
     start_leaf,
     with_leaves,
+    with_reference,
 )
 from ..simulation import Simulation
 from ..start_state import StartChange, with_start
@@ -59,7 +60,8 @@ class Problem(eqx.Module):
     **Attributes:** `model` and `sensors`, as they were before the fit; `runs`; `parameters`, shared
     ones first; `shared`, start values of the shared ones (those of the others are in `runs.own`);
     `displacement`, the change of the start state, zero, if that is a parameter; `fitted_only`,
-    whether derivatives by components that a transformation holds fixed are left out, as zero.
+    whether derivatives by components that a transformation holds fixed are left out, as zero;
+    `fits_geometry`, whether the start has to follow the parameters, see `Experiment.reference`.
     """
 
     model: Any
@@ -70,6 +72,7 @@ class Problem(eqx.Module):
     simulation: Simulation
     displacement: StartChange | None
     fitted_only: bool = eqx.field(static=True, default=False)
+    fits_geometry: bool = eqx.field(static=True, default=False)
 
     @property
     def shared_parameters(self) -> tuple[Parameter, ...]:
@@ -147,7 +150,8 @@ class Problem(eqx.Module):
     def experiment(self, leaves: Sequence[Array], run: Run | Start) -> Experiment:
         """The experiment of one run with these leaves in it."""
         model = with_tables(self.model, run.inputs)
-        experiment = Experiment(model, run.state0, self.sensors, self.displacement)
+        reference = model if self.fits_geometry else None
+        experiment = Experiment(model, run.state0, self.sensors, self.displacement, reference)
         return with_leaves(self.parameters, experiment, leaves)
 
     def varied(self, experiment: Experiment) -> tuple[Varied, Varied]:
@@ -250,7 +254,10 @@ def make_problem(
         p if p.start is None else eqx.tree_at(lambda p: p.start, p, None) for p in ordered
     )
     displacement = experiments[0].start
-    problem = Problem(model, sensors, run, ordered, tuple(shared), simulation, displacement)
+    problem = Problem(
+        model, sensors, run, ordered, tuple(shared), simulation, displacement,
+        fits_geometry=with_reference(experiments[0], ordered).reference is not None,
+    )  # fmt: skip
     table = problem.components(runs.names)
     table.check_labels()
     return problem, table, notes
