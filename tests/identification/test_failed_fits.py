@@ -13,6 +13,7 @@ from rigidjax.identification import (
     IdentificationError,
     Measurements,
     Parameter,
+    PrincipalInertia,
     identify,
 )
 
@@ -64,12 +65,36 @@ def test_trials_that_fail_are_recovered_and_counted(growing_run):
 
 
 def test_a_start_that_fails_is_an_error(growing_run):
-    with pytest.raises(IdentificationError, match=r"fails at the start values.*\['growing'\]"):
+    """With the reason of that run: here the steps that were allowed, which the message names."""
+    match = r"fails at the start values.*\['growing'\]. Of the run 'growing': The maximum number"
+    with pytest.raises(IdentificationError, match=match):
         _fit_growth(1e-4, growing_run)
 
 
+class _RootDrag(eqx.Module):
+    """A moment whose slope by the rate is infinite at rest."""
+
+    c: jax.Array
+
+    def __call__(self, t, R, omega):
+        return -self.c * jnp.sign(omega) * jnp.sqrt(jnp.abs(omega))
+
+
+def test_derivatives_that_are_not_finite_are_named():
+    model = rj.NullSpace(rj.FixedPointBody(np.array(cases.INERTIA), moment=_RootDrag(jnp.ones(()))))
+    data = Measurements([0.0, 0.1, 0.2], {Gyroscope(): np.zeros((3, 3))}, {Gyroscope(): 0.1})
+    match = r"can be simulated, but derivatives of readings by \['I.I1'.* of the gyroscope at t = "
+    with pytest.raises(IdentificationError, match=match):
+        identify(
+            model,
+            data,
+            Parameter("I", cases.inertia_of, PrincipalInertia()),
+            state0=rj.State(angular_velocity=np.zeros(3)),
+        )
+
+
 def test_an_iteration_limit_is_not_an_optimum(growing_run):
-    match = r"did not converge: no optimum within 60 iter.*What helps a fit that ends early: more"
+    match = r"did not converge: no optimum within 60 iter.*squares fell by 0 % in the last 10 iter"
     with pytest.raises(IdentificationError, match=match):
         _fit_growth(-1e-5, growing_run, tolerance=0.0)
     fit = _fit_growth(-1e-5, growing_run, tolerance=0.0, throw=False)

@@ -12,6 +12,7 @@ from ..parameters import Components
 from ..statistics.ambiguity import listed
 from ..statistics.identifiability import judge
 from .active_bounds import active_bounds
+from .failed_runs import slope_mismatch
 from .least_squares import Minimum, Search
 from .losses import Squares
 from .precision import MOST_OFFSET, least_scatter
@@ -22,6 +23,12 @@ from .result import LEVEL, Fit
 _MISFIT = 2.0
 # Condition from which on a fit is slow because of what the data hardly determine.
 _BAD_CONDITION = 1e4
+# Iterations over which progress is looked at, and what counts as progress of the sum of squares.
+_LAST, _PROGRESS = 10, 1e-3
+# Relative distance below which derivatives agree with differences of runs.
+_AGREE = 0.05
+# How a search ends where derivatives lead on, and trials do not.
+_STUCK = "no step leads closer to the optimum"
 
 
 def make_fit(
@@ -49,15 +56,17 @@ def make_fit(
     estimates = table.part(chosen)
     offset = float(minimum.offset(least_scatter(problem, runs), np))
     result, warnings = _ending(minimum, offset, search, verdict)
+    if result.startswith(_STUCK):
+        warnings.append(_stuck_text(problem, slope_mismatch(problem, minimum)))
     failures = int(minimum.failures)
     if failures:
         notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
     if runs.noise_is_known and isinstance(search.loss, Squares) and chi_square > _MISFIT:
         ratio = np.sqrt(chi_square)
         warnings.append(
-            f"The residuals are {ratio:.3g} times as large as the noise that was given: the model "
-            "does not explain these data, or this is a local minimum. Standard deviations are too "
-            "small."
+            f"The residuals are {ratio:.3g} times as large as the noise that was given, on which "
+            "the standard deviations rest: the noise, the model or this minimum is not the right "
+            "one (`starts=...` looks for other minima)."
         )
     noise = estimated
     if not (noise or runs.noise_is_known):
@@ -143,26 +152,45 @@ def _ending(minimum, offset, search, verdict):
             f"{MOST_OFFSET:g} standard errors."
         ]
     if bool(minimum.converged):
-        return f"no step leads closer to the optimum, which is {offset:.2g} standard errors away", [
-            "Derivatives lead on, but the sum of squares does not fall: it has errors of the "
-            "integration that are larger than what is left to gain. Lower `rtol` and `atol`; give "
-            "what is known at single times only, such as a measured torque, as a signal at whose "
-            "knots steps end, not as a table that steps jump over."
+        return f"{_STUCK}, which is {offset:.2g} standard errors away", [
+            "The derivatives lead on, but no step along them lowers the sum of squares."
         ]
-    ways = ["more iterations (`max_iterations`)", "start values closer to the truth"]
-    if search.damped:
-        ways.append('the other method (`method="gauss-newton"`)')
-    if search.horizons.shape[0] == 1:
-        ways.append("shorter `horizons` first")
-    if not verdict.identifiable or verdict.condition > _BAD_CONDITION:
+    iterations = int(minimum.iterations[-1])
+    cost = np.asarray(minimum.cost)[-1][max(iterations - _LAST, 0) : iterations]
+    facts = []
+    if cost.size > 1 and np.isfinite(cost).all() and cost[0] > 0:
+        gain = 1 - cost.min() / cost[0]
+        facts.append(
+            f"The sum of squares fell by {100 * gain:.2g} % in the last {cost.size} iterations"
+            + ("; more of them (`max_iterations`) lead further." if gain > _PROGRESS else ".")
+        )
+    if not verdict.identifiable:
         loose = sorted({label for change in verdict.undetermined for label in change})
-        which = f" ({listed(loose)})" if loose else ""
-        ways.insert(0, f"known values or priors for what the data hardly determine{which}")
-    text = "; ".join(ways)
+        facts.append(
+            f"The data do not determine {listed(loose)}: give known values of some, or priors."
+        )
+    elif verdict.condition > _BAD_CONDITION:
+        facts.append(
+            f"The data hardly determine a combination of the parameters (condition "
+            f"{verdict.condition:.2g}, see the verdict): give known values or priors."
+        )
     reached = f"{offset:.2g} standard errors from it" if np.isfinite(offset) else "far from it"
     return f"no optimum within {search.max_iterations} iterations, {reached}", [
-        f"What helps a fit that ends early: {text}."
+        " ".join(facts) or "No iteration could be evaluated."
     ]
+
+
+def _stuck_text(problem, mismatch):
+    """What a search met that no step leads on, from differences of runs."""
+    tolerances = f"rtol = {float(problem.simulation.rtol):.1g}"
+    if not np.isfinite(mismatch):
+        return f"One standard error from there, runs fail at {tolerances}."
+    text = f"Along that step, derivatives and differences of runs at {tolerances} "
+    if mismatch < _AGREE:
+        return text + f"agree to {100 * mismatch:.2g} %."
+    return text + (
+        f"differ by {100 * mismatch:.2g} %: the runs do not depend smoothly on the parameters."
+    )
 
 
 def _residuals(runs, evaluation):

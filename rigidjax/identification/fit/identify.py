@@ -136,9 +136,9 @@ def identify(
     if known:
         minimum = minimise(problem, search)
     else:
-        problem, runs, minimum, settled = settle(problem, runs, search, count)
+        problem, runs, minimum, why = settle(problem, runs, search, count)
         noise = noise_of_sensors(runs)
-        notes.append(noise_note(runs, noise, settled, model))
+        notes.append(noise_note(runs, noise, why, model))
     check_start(problem, runs, table, minimum.first)
     problem, minimum, told = tightened(problem, runs, search, minimum)
     notes += told

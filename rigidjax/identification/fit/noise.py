@@ -44,7 +44,7 @@ def scaled(runs: Runs, noise: Sequence[float]) -> Runs:
 
 def settle(
     problem: Problem, runs: Runs, search: Search, num_parameters: int
-) -> tuple[Problem, Runs, Minimum, bool]:
+) -> tuple[Problem, Runs, Minimum, str]:
     r"""Fit and estimate the noise of each sensor in turn until it settles.
 
     The first weights are those of `first_guess`.
@@ -52,8 +52,8 @@ def settle(
     Alternating least squares for the variance of each sensor, corrected for the parameters in
     proportion to the samples; with a robust loss from the median of the absolute residuals.
 
-    **Returns:** problem and runs with the weights that were found, the minimum, and whether the
-    noise settled.
+    **Returns:** problem and runs with the weights that were found, the minimum, and why the noise
+    did not settle, `""` if it did.
     **Source:** Bard, Nonlinear Parameter Estimation (1974), section 4-9, with the determinant of a
     diagonal covariance.
     """
@@ -62,14 +62,18 @@ def settle(
     again = search.repeated()
     for _ in range(_MAX_ROUNDS):
         noise = _noise_of(runs, minimum, search.loss, num_parameters)
-        if not bool(minimum.converged) or not np.all(noise > 0):
-            break
+        if not bool(minimum.converged):
+            return problem, runs, minimum, "a fit on the way did not converge"
+        if not np.all(noise > 0):
+            return problem, runs, minimum, "residuals of a sensor are zero"
         if np.all(np.abs(noise - 1) < _SETTLED):
-            return problem, runs, eqx.tree_at(lambda m: m.first, minimum, first), True
+            return problem, runs, eqx.tree_at(lambda m: m.first, minimum, first), ""
         runs = scaled(runs, noise.tolist())
         problem = _weighted(problem, runs).starting(minimum.leaves)
         minimum = minimise(problem, again)
-    return problem, runs, minimum, False
+    change = float(np.abs(noise - 1).max())
+    why = f"it still changed by {100 * change:.2g} % after {_MAX_ROUNDS} rounds"
+    return problem, runs, minimum, why
 
 
 def _weighted(problem, runs):
@@ -97,11 +101,12 @@ def noise_of_sensors(runs: Runs) -> dict[str, float]:
     }
 
 
-def noise_note(runs: Runs, noise: dict[str, float], settled: bool, model: Any) -> str:
-    """What was estimated, in words."""
+def noise_note(runs: Runs, noise: dict[str, float], why: str, model: Any) -> str:
+    """What was estimated, in words, and why it did not settle if that is so."""
     found = ", ".join(f"{s.name} {noise[s.name]:.4g} {s.unit_in(model)}" for s in runs.sensors)
-    if settled:
+    if not why:
         return f"The noise was estimated from the residuals: {found}."
     return (
-        f"The noise of the sensors did not settle (last: {found}): give `Measurements(noise=...)`."
+        f"The noise of the sensors did not settle (last: {found}): {why}. With "
+        "`Measurements(noise=...)` it need not be estimated."
     )

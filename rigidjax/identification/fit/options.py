@@ -20,6 +20,7 @@ from ..simulation import Simulation
 from ..start_geometry import start_of_prescribed
 from ..statistics.covariance import without_effect
 from .evaluation import Evaluation
+from .failed_runs import failed_run_text
 from .first_order import FirstOrder
 from .least_squares import Search
 from .losses import AbstractLoss, Squares
@@ -164,10 +165,9 @@ def check_start(problem: Problem, runs: Runs, table: Components, first: Evaluati
     failing = np.flatnonzero(~np.asarray(first.okay))
     failed = [runs.names[b] for b in failing]
     if failed:
-        _check_started(problem, int(failing[0]), failed[0])
         raise IdentificationError(
-            f"The simulation fails at the start values, in the runs {failed}. Start closer to the "
-            "truth, or allow more steps (`max_steps`)."
+            f"The simulation fails at the start values, in the runs {failed}. Of the run "
+            f"{failed[0]!r}: {failed_run_text(problem, runs, int(failing[0]))}"
         )
     table = table.at(first.components)
     nothing = without_effect(first.with_prior(), table.reach(table.values))
@@ -177,15 +177,3 @@ def check_start(problem: Problem, runs: Runs, table: Components, first: Evaluati
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "
             "them out, or start elsewhere."
         )
-
-
-def _check_started(problem: Problem, b: int, name: str) -> None:
-    """Say what is wrong with the state at which a run starts, if that is why it fails."""
-    shared, own = problem.start()
-    run = jax.tree.map(lambda leaf: leaf[b], problem.runs)
-    experiment = problem.experiment(problem.leaves(shared, own[b], run), run)
-    state, _ = experiment.started(run.ts[0])
-    try:
-        experiment.model.check_state(state, run.ts[0])
-    except ValueError as error:
-        raise IdentificationError(f"The run {name!r} cannot start: {error}") from error

@@ -69,14 +69,20 @@ def tightened(
                 break
         if not reached:
             notes.append(
-                f"These data need an integration at rtol = {float(rtol):.1g}, which fails, with "
-                f"{max_steps} steps as well: allow more steps (`max_steps`)."
+                f"At rtol = {float(how.rtol):.1g} no step leads closer to the optimum, "
+                f"{offset:.2g} standard errors away; at rtol = {float(rtol):.1g} simulations fail, "
+                f"with {max_steps} steps as well."
             )
             break
+        after = found.offset(least_scatter(problem, runs), np)
         notes.append(
             f"Integrated at rtol = {float(rtol):.1g} in the end: at {float(how.rtol):.1g} the fit "
-            f"ended {offset:.2g} standard errors from the optimum, stuck on errors of the "
-            "integration, as forces that are not smooth in time make them."
+            f"ended {offset:.2g} standard errors from the optimum, "
+            + (
+                "because of errors of the integration."
+                if bool(found.converged) and after <= MOST_OFFSET
+                else f"and now {after:.2g}, so that errors of the integration are not the reason."
+            )
         )
         minimum = dataclasses.replace(
             found,

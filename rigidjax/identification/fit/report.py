@@ -182,7 +182,8 @@ def dependence_texts(fit: Fit) -> list[str]:
             out.append(
                 f"Residuals of the {name} are not independent: successive ones have a "
                 f"correlation of {r:.2f}, so that these standard deviations are too small, by a "
-                f"factor of about {factor:.1f}."
+                f"factor of about {factor:.1f} if that of residuals k samples apart is "
+                f"{r:.2f}^k, by more if it is larger."
             )
     return out
 

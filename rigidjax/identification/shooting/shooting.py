@@ -62,13 +62,12 @@ class Shot:
         ]
         if not self.closed:
             out.append(
-                "The gaps between the segments could not be closed: no trajectory of the model "
-                "follows these data over whole runs. Shorter runs, or noise in the model."
+                "The gaps between the segments were not closed: the last trajectories are not "
+                "those of whole runs."
             )
         if not converged:
             out.append(
-                "The undivided run did not converge from what multiple shooting found: over its "
-                "length small changes grow too much (chaos), or it starts too far off. Its parts "
+                "The undivided run did not converge from what multiple shooting found. Its parts "
                 "may still be fitted as runs of their own."
             )
         return out
