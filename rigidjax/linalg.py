@@ -73,8 +73,8 @@ def gauss_jordan(A: Num[Array, "n n"]) -> Num[Array, "n n"]:
         at_row, at_column = index == p, index == k
         pivot = 1.0 / row[k]
         row = jnp.where(at_column, pivot, row * pivot)
-        rest = jnp.where(at_column, 0.0, A) - of_pivots[:, None] * row
-        A = jnp.where(at_row[:, None], row, rest)
+        rest = jnp.where(at_column[None], 0.0, A) - of_pivots[:, None] * row[None]
+        A = jnp.where(at_row[:, None], row[None], rest)
         return A, free & ~at_row, jnp.where(at_column, p, rows)
 
     start = A, jnp.ones(n, bool), jnp.zeros(n, index.dtype)

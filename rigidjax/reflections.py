@@ -29,7 +29,7 @@ def reflected(
             p = jnp.argmax(size)
             at_k, at_p = columns == k, columns == p
             x, y = R[:, k], R[:, p]
-            R = jnp.where(at_k, y[:, None], jnp.where(at_p, x[:, None], R))
+            R = jnp.where(at_k[None], y[:, None], jnp.where(at_p[None], x[:, None], R))
             order = jnp.where(at_k, order[p], jnp.where(at_p, order[k], order))
         x = R[:, k]
         largest = jnp.max(jnp.where(rows > k, jnp.abs(x), 0.0))
@@ -44,15 +44,15 @@ def reflected(
         v = jnp.where(rows == k, diagonal - pivot, below)
         divisor = norm * (norm + jnp.abs(diagonal))
         w = v * jnp.where(is_zero, 0.0, 1.0 / jnp.sqrt(jnp.where(is_zero, 1.0, divisor)))
-        R = R - w[:, None] * (w @ R)
+        R = R - w[:, None] * (w @ R)[None]
         # The column of R is set, not computed: it has no rounding errors below the diagonal.
         pivot = jnp.where(is_zero, x[k], pivot / scale)
         exact = jnp.where(rows > k, 0.0, jnp.where(rows == k, pivot, x))
-        R = jnp.where(columns == k, exact[:, None], R)
+        R = jnp.where((columns == k)[None], exact[:, None], R)
         if thin:
-            Q = jnp.where(columns == k, w[:, None], Q)
+            Q = jnp.where((columns == k)[None], w[:, None], Q)
         else:
-            Q = Q - (Q @ w)[:, None] * w
+            Q = Q - (Q @ w)[:, None] * w[None]
         return Q, R, order
 
     start = jnp.zeros_like(A) if thin else jnp.eye(m, dtype=A.dtype)
@@ -63,7 +63,7 @@ def reflected(
 
     def earlier(k, product):
         w = Q[:, n - 1 - k]
-        return product - w[:, None] * (w @ product)
+        return product - w[:, None] * (w @ product)[None]
 
     # The reflections 1 - w w^T from the last to the first.
     return jax.lax.fori_loop(0, n, earlier, jnp.eye(m, n, dtype=A.dtype)), R, order

@@ -171,7 +171,7 @@ class Signal(eqx.Module):
             coefficients = [self.values[k]]
         else:
             # Behind the table the last piece goes on, for as long as round-off makes it.
-            k = jnp.clip(place.passed - 1 - place.after, 0, last - 1)
+            k = jnp.clip(place.passed - 1 - place.after.astype(place.passed.dtype), 0, last - 1)
             coefficients = self._polynomial(k)
         if self.extrapolation != "error":
             outside = place.before | place.after

@@ -83,7 +83,8 @@ def _batched_like(vectors, inputs):
     mark = jnp.array(False)
     for x in inputs:
         if jnp.size(x) > 0:
-            mark = mark | (jnp.ravel(x)[0] != 0)
+            first = jnp.ravel(x)[0]
+            mark = mark | (first != first.dtype.type(0))
     one = jnp.where(mark & False, 0, 1)
     return [v * one.astype(v.dtype) for v in vectors]
 

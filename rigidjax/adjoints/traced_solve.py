@@ -366,8 +366,10 @@ def _field_numbers(kwargs):
 
 
 def shapes_of(avals):
-    """The same shapes and dtypes."""
-    return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    """Return the shapes and dtypes of arrays, weak types included."""
+    return [
+        jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals
+    ]
 
 
 def is_batched(inputs):

@@ -27,9 +27,9 @@ class Gravity(AbstractForce):
         return ()
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
-        return Loads(bodies.masses[:, None] * self.vector)
+        return Loads(bodies.masses[:, None] * self.vector[None])
 
     def potential_energy(
         self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
-        return -jnp.sum(bodies.masses[:, None] * self.vector * kinematics.positions)
+        return -jnp.sum(bodies.masses[:, None] * self.vector[None] * kinematics.positions)

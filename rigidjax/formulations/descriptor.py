@@ -160,7 +160,9 @@ class Descriptor(eqx.Module):
         G, M, f = self.jacobian(t, q, angles), self.mass_matrix(q), self.force(t, q, v, y0)
         # Without units: rows and columns of the same size.
         scale, units = self._lengths(q), self.units
-        equations = ConstrainedEquations(G * scale / units[:, None], scale[:, None] * M * scale)
+        equations = ConstrainedEquations(
+            G * scale[None] / units[:, None], scale[:, None] * M * scale[None]
+        )
         bias = self.constraint_bias(t, q, v, angles)
         v_dot, lam = equations.solve(scale * f, -bias / units)
         v_dot, lam = scale * v_dot, lam / units

@@ -194,7 +194,7 @@ def _massless(model: "AbstractCoordinates", t, poses, places) -> Array:
         return jnp.where(jnp.any(lacking), jnp.argmax(lacking), -1)[None]
 
     def weakest():
-        T = null_space(mechanics, poses, places) * rate_lengths(mechanics)
+        T = null_space(mechanics, poses, places) * rate_lengths(mechanics)[None, None]
         T = T.at[:, :3].divide(mechanics.lengths[:, None, None])
         rows = jnp.einsum("lij,ljf->lif", moved, T).reshape(-1, mechanics.num_rates)
         if mechanics.system.closes:
@@ -212,7 +212,7 @@ def _directions_with_mass(mass, inertia: Float[Array, "3"] | Float[Array, "3 3"]
     principal = inertia.ndim == 1
     moments, axes = (inertia, jnp.eye(3, dtype=inertia.dtype)) if principal else _principal(inertia)
     turns = moments > _MASSLESS * jnp.sum(moments)
-    projector = (axes * turns) @ axes.T
+    projector = (axes * turns[None].astype(axes.dtype)) @ axes.T
     shift = jnp.broadcast_to(jnp.where(mass > 0, 1.0, 0.0), (3,)).astype(projector.dtype)
     both = jax.scipy.linalg.block_diag(jnp.diag(shift), projector)
     return both, ~(jnp.all(turns) & (mass > 0))

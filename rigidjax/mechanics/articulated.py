@@ -204,7 +204,9 @@ def _padded(mechanics: SystemMechanics, columns: Float[Array, "f 6"], order, rot
     gap = jnp.asarray(np.eye(width) * (slots >= counts[:, None])[:, :, None], columns.dtype)
     if rotors is not None:
         own = take(jnp.concatenate([rotors, jnp.zeros(1, rotors.dtype)]), rows.ravel())
-        gap = gap + own.reshape(len(order), width)[:, :, None] * np.eye(width)
+        gap = (
+            gap + own.reshape(len(order), width)[:, :, None] * jnp.eye(width, dtype=own.dtype)[None]
+        )
     return take(behind, rows.ravel()).reshape(len(order), width, 6), gap
 
 

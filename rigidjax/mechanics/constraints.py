@@ -187,7 +187,7 @@ def loop_gradient(mechanics: SystemMechanics, t, poses: Poses, places) -> LoopGr
     moving = Screws(screws(mechanics, poses, places, at), at)
     _, units = mechanics.split(mechanics.units)
     scale = rate_lengths(mechanics)
-    J = loop_jacobian(mechanics, t, places, moving) * scale * (1 / units)[:, None]
+    J = loop_jacobian(mechanics, t, places, moving) * scale[None] * (1 / units)[:, None]
     return LoopGradient(moving, J, units, scale, loop_blocks(mechanics))
 
 
@@ -204,7 +204,7 @@ def factor_loops(mechanics: SystemMechanics, t, poses: Poses, places, inertias=N
 def _factored(mechanics, t, poses, places, inertias):
     of = loop_gradient(mechanics, t, poses, places)
     H, scale = mass_matrix(mechanics, poses, of.moving, inertias), of.scale[:, None]
-    equations = ConstrainedEquations(of.matrix, scale * H * of.scale, of.blocks)
+    equations = ConstrainedEquations(of.matrix, scale * H * of.scale[None], of.blocks)
     return Loops(of.moving, equations, of.units, of.scale)
 
 
@@ -218,7 +218,7 @@ def allowed_accelerations(
     """
     tree, loop = mechanics.split(residual)
     square = mechanics.lengths**2
-    unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)
+    unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)[None]
     start = tree_correction(mechanics, t, poses, places, unit, jnp.ones_like(square), tree)
 
     def rate(w):
@@ -272,10 +272,11 @@ def mass_metric(mechanics: SystemMechanics) -> Float[Array, "n n"]:
     $\ell$ is the length of the mechanism. Made regular where a body lacks mass.
     """
     L = mechanics.num_bodies
-    shift = (regular_masses(mechanics) * mechanics.lengths**2)[:, None, None] * jnp.eye(3)
+    unit = jnp.eye(3, dtype=mechanics.masses.dtype)[None]
+    shift = (regular_masses(mechanics) * mechanics.lengths**2)[:, None, None] * unit
     M = jnp.zeros((L, 6, L, 6), mechanics.masses.dtype)
     i = np.arange(L)
-    M = M.at[i, :3, i, :3].set(shift.astype(M.dtype))
+    M = M.at[i, :3, i, :3].set(shift)
     return M.at[i, 3:, i, 3:].set(regular_inertias(mechanics)).reshape(6 * L, 6 * L)
 
 
@@ -295,4 +296,4 @@ def regular_inertias(mechanics: SystemMechanics) -> Float[Array, "L 3 3"]:
     masses = regular_masses(mechanics)
     points = jnp.where(mechanics.masses > 0, 1e-9, 1.0) * masses * mechanics.lengths**2
     floor = 1e-6 * jnp.trace(inertias, axis1=1, axis2=2) + points
-    return inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)
+    return inertias + floor[:, None, None] * jnp.eye(3, dtype=inertias.dtype)[None]

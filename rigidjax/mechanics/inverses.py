@@ -24,7 +24,7 @@ def _inverted_root_in_loop(H):
     def column(k, A):
         row = jax.lax.dynamic_slice_in_dim(A, k, 1)[0]
         below = jax.lax.dynamic_slice_in_dim(A, k, 1, axis=1)[:, 0]
-        return A - jnp.where(index > k, below / row[k], 0.0)[:, None] * row
+        return A - jnp.where(index > k, below / row[k], 0.0)[:, None] * row[None]
 
     A = jax.lax.fori_loop(0, n, column, jnp.concatenate([H, jnp.eye(n, dtype=H.dtype)], axis=1))
     pivots = jnp.diagonal(A)
@@ -40,8 +40,8 @@ def _solved_in_loop(H, b):
     def column(k, A):
         row = jax.lax.dynamic_slice_in_dim(A, k, 1)[0]
         row = row / jnp.where(row[k] > 0, row[k], jnp.nan)
-        rest = A - jax.lax.dynamic_slice_in_dim(A, k, 1, axis=1) * row
-        return jnp.where((index == k)[:, None], row, rest)
+        rest = A - jax.lax.dynamic_slice_in_dim(A, k, 1, axis=1) * row[None]
+        return jnp.where((index == k)[:, None], row[None], rest)
 
     A = jnp.concatenate([H, b[:, None]], axis=1)
     return jax.lax.fori_loop(0, n, column, A)[:, n]

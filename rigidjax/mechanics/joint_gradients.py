@@ -80,8 +80,9 @@ class JointGradients(eqx.Module):
         parent, child = moved(self.on_parent, self.parents), moved(self.on_child, self.children)
         m = parent.shape[1]
         gap = np.array([[float(i >= n) for i in range(m)] for n in self.counts])
+        ends = jnp.asarray(gap[:, :, None] * np.eye(m), parent.dtype)
         diagonal = _outer(self.on_parent, parent) + _outer(self.on_child, child)
-        diagonal = diagonal + jnp.asarray(gap)[:, :, None].astype(parent.dtype) * jnp.eye(m)
+        diagonal = diagonal + ends
         pairs = self.neighbours()
         sides = jnp.concatenate([self.on_parent, self.on_child])
         moved_sides = jnp.concatenate([parent, child])

@@ -153,7 +153,7 @@ def _null_space(J):
         return P @ Q.T, rows, fixed
     U, s, Vt = jnp.linalg.svd(J, full_matrices=m < n)
     inverse, keep = _inverted(s, CUTOFF)
-    P = (Vt[: len(s)].T * inverse) @ U.T
+    P = (Vt[: len(s)].T * inverse[None]) @ U.T
     return P, Vt, jnp.concatenate([keep, jnp.zeros(n - len(s), bool)])
 
 
@@ -182,7 +182,7 @@ def _orthogonal_decomposition(A, cutoff):
     sizes = jnp.abs(jnp.diagonal(R))
     keep = sizes > _relative(cutoff, A.dtype) * sizes[0]
     # A with its rows in that order is M Q^T; columns of M that are taken for zero come last.
-    Z, T, _ = reflected(jnp.where(keep, R[:k].T, 0.0))
+    Z, T, _ = reflected(jnp.where(keep[None], R[:k].T, 0.0))
     T = T[:k] + jnp.diag(jnp.where(keep, 0.0, 1.0))
     X = jax.lax.linalg.triangular_solve(T, Z[:, :k].T, left_side=True)
     X = jnp.where(keep[:, None], X, 0.0)

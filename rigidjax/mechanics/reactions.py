@@ -108,7 +108,7 @@ def _tree_multipliers(mechanics: SystemMechanics, t, places):
     """Multipliers of the tree joints that balance wrenches, as a function of these."""
     # Any metric will do, since the solution is unique: one without masses.
     square = mechanics.lengths**2
-    unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)
+    unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)[None]
     joints = tree_constraints(mechanics, t, places, unit, jnp.ones_like(square))
     return lambda wrenches: joints.solve(joints.apply(joints.inverse_mass(wrenches)))
 
@@ -129,13 +129,13 @@ def idle_multipliers(
     G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]
     of_trees = _tree_multipliers(mechanics, t, places)
     carried = -jax.vmap(of_trees, out_axes=1)(G / loops.units[:, None, None])
-    both = jnp.concatenate([carried, unit / loops.units]) @ idle
+    both = jnp.concatenate([carried, unit / loops.units[None]]) @ idle
     both = weights[:, None] * both
     square = both.T @ both
     size = jnp.max(jnp.diagonal(square))
     size = jnp.where(size > 0, size, 1.0)
     root = inverse_root(square / size + unit - idle) @ both.T
-    return (root.T @ root) / size / weights[:, None] * weights
+    return (root.T @ root) / size / weights[:, None] * weights[None]
 
 
 def reactions(

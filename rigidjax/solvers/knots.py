@@ -142,7 +142,9 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         short = keep & (cut >= 0) & (t1 - t0 < _PART * planned)
         inner = jax.tree.map(lambda a, b: jnp.where(short, a, b), inner, new)
         length = jax.lax.stop_gradient(jnp.where(short, planned, end - start))
-        passed = tuple(i + (k.at(i) <= start) for k, i in zip(self.knots, passed, strict=True))
+        passed = tuple(
+            i + (k.at(i) <= start).astype(i.dtype) for k, i in zip(self.knots, passed, strict=True)
+        )
         end, cut = self._cut(start, length, passed)
         return keep, start, end, jump, (inner, passed, length, cut), result
 

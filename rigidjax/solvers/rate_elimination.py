@@ -92,8 +92,8 @@ class CondensedInverse(eqx.Module):
         self.scales = [1.0 / A[i, i] for i, _ in levels]
         self.slopes = [A[i, j] * s for (i, j), s in zip(levels, self.scales, strict=True)]
         for k, (_, j) in reversed(list(enumerate(levels, 1))):
-            passed = -blocks[k] * self.slopes[k - 1]
-            blocks[k] = blocks[k] * self.scales[k - 1]
+            passed = -blocks[k] * self.slopes[k - 1][None]
+            blocks[k] = blocks[k] * self.scales[k - 1][None]
             for g in range(k):
                 blocks[g] = _added(blocks[g], passed, [np.flatnonzero(j == u) for u in groups[g]])
         self.inverse = real_form(inverse(blocks[0]))
@@ -137,7 +137,7 @@ def stage_solution(
         own = jnp.stack([jnp.diagonal(J[:, k, :, m]) for k, m in zip(i, j, strict=True)], axis=-1)
         # Zero where the matrix of a step without solution was replaced by another one.
         own = jnp.where(own == 0, 1.0, own)
-        weights = taken(J, j, 3) / own
+        weights = taken(J, j, 3) / own[:, None, None]
         right = right - jnp.einsum("anck,ck->an", weights, taken(b, i, 1))
         J = J.at[:, :, :, i].add(-jnp.einsum("anck,cdk->andk", weights, D))
         gone.append((i, j, D, own))
@@ -188,7 +188,7 @@ def _added(block, passed, sources):
             moved = taken(passed, first[start:stop], 1)
             moved = jnp.pad(moved, ((0, 0), (int(start), int(len(used) - stop))))
         else:
-            moved = jnp.where(used, jnp.take(passed, first, axis=1, mode="clip"), 0.0)
+            moved = jnp.where(used[None], jnp.take(passed, first, axis=1, mode="clip"), 0.0)
         block = block + moved
         sources = [source[1:] for source in sources]
     return block

@@ -142,6 +142,11 @@ def unwrapped(terms: Terms) -> tuple[Terms, int | Array]:
     return terms, 1
 
 
+def signed(direction: int | Array, x: Array) -> Array:
+    """Return `x`, a time or a rate, times the direction of time, 1 or -1."""
+    return x if isinstance(direction, int) else direction.astype(jnp.result_type(x)) * x
+
+
 def check_unknowns(y: Y, solver: str) -> None:
     """Raise for unknowns that are not real."""
     for leaf in jax.tree.leaves(y):

@@ -14,7 +14,7 @@ from ..annotations import Args, InterpolationClass, Number, Stepped, Terms, Time
 from ..meshes import program_of
 from ..signal import with_signals
 from .after_step import AbstractDelegating
-from .terms import unwrapped
+from .terms import signed, unwrapped
 
 
 class Unrolled(diffrax.AbstractWrappedSolver):
@@ -151,9 +151,7 @@ def rate(terms: Terms, t: Time, y: Y, args: Args) -> Y:
     """The vector field of a term as a rate in the direction of integration."""
     _, direction = unwrapped(terms)
     field = terms.vf(t, y, args)
-    if isinstance(direction, int):
-        return field
-    return jax.tree.map(lambda f: direction.astype(f.dtype) * f, field)
+    return jax.tree.map(lambda f: signed(direction, f), field)
 
 
 # XLA takes longer to compile the written-out stages of more stages or of a field of more numbers

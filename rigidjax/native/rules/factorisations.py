@@ -79,7 +79,7 @@ def _lu(A, **_):
         pivot = jnp.where(A[k, k] == 0, jnp.ones_like(A[k, k]), A[k, k])
         factors = jnp.where(rows > k, A[:, k] / pivot, 0.0)
         right = jnp.where(jnp.arange(n) > k, A[k], 0.0)
-        A = A - factors[:, None] * right
+        A = A - factors[:, None] * right[None]
         A = A.at[:, k].set(jnp.where(rows > k, factors, A[:, k]))
         return A, pivots.at[k].set(p), order
 

@@ -53,11 +53,11 @@ def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
     # own reflections make, which are orthogonal in any case.
     basis, triangle, _ = reflected(W)
     signs = jnp.where(jnp.diagonal(triangle) < 0, -1.0, 1.0).astype(A.dtype)
-    place = (jnp.arange(n)[:, None] == order).astype(A.dtype)
+    place = (jnp.arange(n, dtype=order.dtype)[:, None] == order[None]).astype(A.dtype)
     U = Q[:, :n] @ turned
     if full_matrices and m > n:
         U = jnp.concatenate([U, Q[:, n:]], axis=1)
-    return [s * unit, U, (place @ (basis * signs)).T]
+    return [s * unit, U, (place @ (basis * signs[None])).T]
 
 
 def _rotated(L):

@@ -168,7 +168,7 @@ def _canonical_motion(moments, omega, t):
 
     start = quaternion_zxz(jnp.zeros_like(phi[:1]), theta[:1], psi[:1])
     now = quaternion_zxz(phi, theta[1:], psi[1:])
-    relative = multiply(start * jnp.array([1.0, -1.0, -1.0, -1.0], start.dtype), now)
+    relative = multiply(start * jnp.array([[1.0, -1.0, -1.0, -1.0]], start.dtype), now)
     return relative.reshape(*t.shape, 4), components[1:].reshape(*t.shape, 3)
 
 

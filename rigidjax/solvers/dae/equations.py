@@ -14,7 +14,7 @@ from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
 from ...linalg import inverse
 from ...native.alternatives import alternatives
 from ..rate_elimination import Pairs
-from ..terms import ImplicitTerm, Index, MassMatrixTerm, flattened, unwrapped
+from ..terms import ImplicitTerm, Index, MassMatrixTerm, flattened, signed, unwrapped
 
 # How often a first guess of a rate is improved.
 _ITERATIONS = 30
@@ -180,21 +180,25 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
     vector, unravel = flattened(y)
     n, dtype = vector.size, vector.dtype
 
+    def own(x):
+        """A time or rate in the term's own direction of time."""
+        return signed(direction, x)
+
     def flat(function):
         def call(t, y):
-            return flattened(function(direction * t, unravel(y), args))[0].astype(dtype)
+            return flattened(function(own(t), unravel(y), args))[0].astype(dtype)
 
         return eqx.filter_closure_convert(call, t, vector)
 
     def matrix(function, name, factor: int | Array = 1):
         def call(t, y):
-            value = jnp.asarray(function(direction * t, unravel(y), args), dtype)
+            value = jnp.asarray(function(own(t), unravel(y), args), dtype)
             if value.shape != (n, n):
                 raise ValueError(
                     f"`MassMatrixTerm({name}=...)` must give a matrix of shape ({n}, {n}), the "
                     f"number of unknowns; got shape {value.shape}."
                 )
-            return factor * value
+            return signed(factor, value)
 
         return eqx.filter_closure_convert(call, t, vector)
 
@@ -202,7 +206,7 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
         def call(t, y, rate):
             if term.product is None:
                 return mass(t, y) @ rate
-            product = term.product(direction * t, unravel(y), unravel(rate), args)
+            product = term.product(own(t), unravel(y), unravel(rate), args)
             return flattened(product)[0].astype(dtype)
 
         return eqx.filter_closure_convert(call, t, vector, vector)
@@ -210,8 +214,8 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
     if isinstance(term, ImplicitTerm):
 
         def call(t, y, rate):
-            rate = unravel(direction * rate)
-            return flattened(term.residual(direction * t, unravel(y), rate, args))[0]
+            rate = unravel(own(rate))
+            return flattened(term.residual(own(t), unravel(y), rate, args))[0]
 
         F = eqx.filter_closure_convert(call, t, vector, vector)
         return Implicit(F, _turned(flat(term.vf), direction))
@@ -246,7 +250,7 @@ class _Turned(eqx.Module):
     direction: Array
 
     def __call__(self, t, y):
-        return self.direction * self.function(t, y)
+        return signed(self.direction, self.function(t, y))
 
 
 def _turned(function, direction):

@@ -5,10 +5,15 @@ import jax
 import jax.numpy as jnp
 import optimistix as optx
 
-from ...annotations import Adapted, Flag, Norm, Number, Scalar, Time, Vector
+from ...annotations import Adapted, Flag, Norm, Number, Scalar, Time, Vector, Y
+from .equations import frozen
+from .newton import SimplifiedNewton
 from .predictive import first_step
 
 _SAFETY = 0.9
+# Relative change of a step that is none: what a projection of the step's end changes in the scale
+# of errors.
+_UNCHANGED = 1e-3
 
 
 def proposal(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
@@ -19,11 +24,25 @@ def proposal(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
     by the factor $f$: what a controller with error order 1 makes $f$ of. Of an accepted step that
     should become shorter, $f < 1$, the norm is between 0.9 and 1.
 
-    **Arguments:** `scale`, (n,), of norm 1 for the controller; `accept`; `factor`.
+    The scale is that of diffrax's `PIDController`, by the larger of both ends of the step. With the
+    start alone a rejected step with a large end would look accurate to it.
+
+    **Arguments:** `scale`, (n,), of norm 1 for the controller, see `controller_scale`; `accept`;
+    `factor`.
     """
     below = _SAFETY + 0.25 * jnp.clip(_SAFETY - factor, 0.0, 0.39)
     target = jnp.where(accept & (factor < 1), below, _SAFETY / factor)
     return scale * jnp.where(accept, target, jnp.maximum(target, 1.0))
+
+
+def controller_scale(finder: SimplifiedNewton, y0: Y, y1: Y) -> Vector:
+    """Return an error of a step from `y0` to `y1` whose norm is 1 for step-size controllers, (n,).
+
+    **Arguments:** `finder`, with the tolerances and the norm; `y0`, `y1`, of the same structure.
+    """
+    largest = jax.tree.map(lambda a, b: jnp.maximum(jnp.abs(a), jnp.abs(b)), y0, y1)
+    scale = finder.scale(frozen(largest), None, jnp.ones(()))
+    return scale / finder.norm(jax.tree.map(jnp.ones_like, y0))
 
 
 class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
@@ -51,19 +70,20 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
     ) -> Adapted[Flag]:
         """Whether the step is accepted, and the ends of the next one."""
 
-        def scaled(y0, error):
-            return error / (self.atol + self.rtol * jnp.abs(y0))
+        def scaled(y0, y1, error):
+            y = jnp.maximum(jnp.abs(y0), jnp.abs(y1))
+            return error / (self.atol + self.rtol * y)
 
         h = t1 - t0
-        size = self.norm(jax.tree.map(scaled, y0, y_error))
+        size = self.norm(jax.tree.map(scaled, y0, y1_candidate, y_error))
         keep = size < 1
-        longer = size <= _SAFETY * (1 + 1e-6)
+        longer = size <= _SAFETY * (1 + _UNCHANGED)
         factor = _SAFETY / jnp.maximum(size, 1e-3)
         factor = jnp.where(keep & ~longer, _SAFETY - 4.0 * (size - _SAFETY), factor)
         # As in the code DASSL from the second failure on.
         failed = ~keep & (controller_state | ~jnp.isfinite(size))
         factor = jnp.where(failed, 0.25, factor)
-        factor = jnp.where(jnp.abs(factor - 1.0) < 1e-6, 1.0, factor)
+        factor = jnp.where(jnp.abs(factor - 1.0) < _UNCHANGED, 1.0, factor)
         factor = jax.lax.stop_gradient(factor).astype(jnp.result_type(h))
         start = jnp.where(keep, t1, t0)
         return keep, start, start + h * factor, False, ~keep, diffrax.RESULTS.successful

@@ -54,7 +54,7 @@ def checked_start(
     # Something that is not finite is for the first step to report.
     bad = jnp.any(bad) & jnp.all(jnp.isfinite(residual))
     row = jnp.argmax(jnp.where(shown, residual, -1.0))
-    code = _code(residual[row]) + (2 * _LIMIT + 1) * (row + y.size * level)
+    code = _code(residual[row]).astype(row.dtype) + (2 * _LIMIT + 1) * (row + y.size * level)
     code = jnp.where(bad, code, 0)
     messages = _Messages(type(solver).__name__, names, y.size)
     state = eqx.branched_error_if(state, bad, code, messages)
@@ -130,8 +130,8 @@ def _left_null_space(M):
     U, s, Vt = jnp.linalg.svd(M)
     cutoff = 10 * len(M) * jnp.finfo(M.dtype).eps
     keep = s > cutoff * jnp.max(s, initial=0.0)
-    inverse = (Vt.T * jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0)) @ U.T
-    return jnp.where(keep, 0.0, U), inverse
+    inverse = (Vt.T * jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0)[None]) @ U.T
+    return jnp.where(keep[None], 0.0, U), inverse
 
 
 class _Messages(Sequence[str]):

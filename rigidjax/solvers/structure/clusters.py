@@ -79,7 +79,7 @@ class Clusters(eqx.Module):
 
         def about_centre(m, inertia, B, r):
             about = product(B, product(inertia_tensor(inertia), B.T))
-            return about + m * (dot(r, r) * jnp.eye(3, dtype=r.dtype) - r[:, None] * r)
+            return about + m * (dot(r, r) * jnp.eye(3, dtype=r.dtype) - r[:, None] * r[None])
 
         own = jax.vmap(about_centre)(m, mechanics.inertias, self.turns, self.arms)
         self.inertias = self._sum(own)

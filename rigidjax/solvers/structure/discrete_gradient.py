@@ -134,7 +134,7 @@ def _slopes(rotations, gradients, shifts, turns, chords):
     at_ends = 3.0 * chords - 2.0 + jnp.sum(turns * turns, axis=1) / 8.0
     rates = jnp.stack([at_ends, jnp.ones_like(at_ends), at_ends])
     turning = rates * jnp.sum(moment * turned, axis=(2, 3))
-    return jnp.unstack(jnp.sum(force * shifts, axis=(1, 2)) + jnp.sum(turning, axis=1))
+    return jnp.unstack(jnp.sum(force * shifts[None], axis=(1, 2)) + jnp.sum(turning, axis=1))
 
 
 def _momenta(masses, inertias, v, omega):
@@ -148,7 +148,7 @@ def _relative(masses, inertias, middle):
     """Twists less the rigid motion that has their momentum and angular momentum."""
     R, v, omega = middle.rotations, middle.velocities, middle.angular_velocities
     center, drift = (masses @ values / jnp.sum(masses) for values in (middle.positions, v))
-    arms = middle.positions - center
+    arms = middle.positions - center[None]
 
     def of_body(m, inertia, R, arm, v, omega):
         spin = to_space(R, angular_momentum(inertia, omega)) + m * cross(arm, v - drift)
@@ -162,5 +162,5 @@ def _relative(masses, inertias, middle):
     # Point masses in line have no inertia about it.
     floor = jnp.finfo(locked.dtype).eps * jnp.trace(locked)
     turn = solve_inertia(locked + floor * jnp.eye(3, dtype=locked.dtype), spin)
-    v = v - drift - jax.vmap(lambda arm: cross(turn, arm))(arms)
+    v = v - drift[None] - jax.vmap(lambda arm: cross(turn, arm))(arms)
     return v, omega - jax.vmap(lambda R: to_body(R, turn))(R)

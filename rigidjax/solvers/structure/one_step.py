@@ -12,7 +12,7 @@ from ...annotations import Count, Flag, InterpolationClass, Scalar, Stepped, T, 
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
 from ..step_results import RESULTS
-from ..terms import unwrapped
+from ..terms import signed, unwrapped
 from .base import AbstractStructureSolver
 from .equations import AbstractMotionStep
 from .interpolation import StepInterpolation
@@ -103,11 +103,11 @@ class AbstractOneStepSolver(AbstractStructureSolver):
         model: AbstractFormulation = term.model
         self.check_model(model)
         memory = Memory(jnp.array(0), self.checked(model, jnp.array(True)))
-        return self.first_memory(model, direction * jnp.asarray(t0), y0, memory)
+        return self.first_memory(model, signed(direction, jnp.asarray(t0)), y0, memory)
 
     def step(self, terms, t0, t1, y0, args, solver_state: Memory, made_jump) -> Stepped[Memory]:
         term, direction = unwrapped(terms)
-        t0, t1 = (jnp.asarray(direction * t, y0.dtype) for t in (t0, t1))
+        t0, t1 = (jnp.asarray(signed(direction, t), y0.dtype) for t in (t0, t1))
         y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)
         if slopes is None:
             times, ys = jnp.stack([t0, t1]), jnp.stack([y0, y1])

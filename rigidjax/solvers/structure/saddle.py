@@ -70,13 +70,13 @@ class AbstractSaddle(AbstractStepEquations):
         inverse = self._inverse_masses(A)
         unit = jnp.sqrt(jnp.where(inverse > 0, inverse, 1.0))
         unit = jnp.where(jnp.arange(Z.size) < 6 * self.mechanics.num_bodies, unit, 1.0 / unit)
-        return -unit * _solve(unit[:, None] * A * unit, (unit * r)[:, None])[:, 0]
+        return -unit * _solve(unit[:, None] * A * unit[None], (unit * r)[:, None])[:, 0]
 
     def _inverse_masses(self, A: Float[Array, "n n"]) -> Float[Array, " n"]:
         r"""Of the increments, and of the constraints, the diagonal of $G M^{-1} G^T$."""
         inverse = 1.0 / _mass_scale(self.mechanics)
         G = A[inverse.size :, : inverse.size]
-        return jnp.concatenate([inverse, jnp.sum(G * inverse * G, axis=1)])
+        return jnp.concatenate([inverse, jnp.sum(G * inverse[None] * G, axis=1)])
 
 
 def _mass_scale(mechanics: SystemMechanics) -> Float[Array, " k"]:

@@ -24,7 +24,7 @@ from ...terms import flattened
 from ..base import AbstractProposingSolver, check_problem
 from ..equations import equations, frozen, index_of, length
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
-from ..proposed import proposal
+from ..proposed import controller_scale, proposal
 from ..start import checked_start
 from .formulas import MAX_ORDER
 from .history import DifferenceState, correction, restarted, updated
@@ -163,9 +163,7 @@ class BDF(AbstractProposingSolver):
         accept = size < 1
         choice = choose(estimates, k, rising, self.max_order)
         factor = jnp.where(accept, choice.factor, retry_factor(estimates, k))
-        plain = finder.scale(unravel(frozen(y)), None, h) / finder.norm(
-            jax.tree.map(jnp.ones_like, y0)
-        )
+        plain = controller_scale(finder, y0, unravel(fixed.y + E))
         error = jnp.where(okay, proposal(plain, accept, factor), jnp.inf)
         inverse = inverse_size(linear, fixed_state.factors, y.size, y.dtype)
         result = newton_result(okay, fixed_state.largest, inverse)

@@ -70,8 +70,8 @@ def updated(phi: Differences, E: Vector, order: Count) -> Differences:
     """
     i = jnp.arange(ROWS)[:, None]
     kept = jnp.where(i <= order, phi, 0.0)
-    sums = jnp.cumsum(kept[::-1], axis=0)[::-1] + E
-    return jnp.where(i <= order, sums, jnp.where(i == order + 1, E, 0.0))
+    sums = jnp.cumsum(kept[::-1], axis=0)[::-1] + E[None]
+    return jnp.where(i <= order, sums, jnp.where(i == order + 1, E[None], 0.0))
 
 
 class Correction(AbstractImplicitStep):
@@ -139,7 +139,7 @@ class DifferenceState(eqx.Module):
 
         The last value has weight 1 in each of the modified differences.
         """
-        return DifferenceState(self.phi + (y - self.phi[0]), self.psi)
+        return DifferenceState(self.phi + (y - self.phi[0])[None], self.psi)
 
 
 def restarted(
@@ -148,4 +148,4 @@ def restarted(
     """Differences of order 1 for a step of length `h`; `index` of the unknowns, see `index_of`."""
     phi = jnp.zeros((ROWS, y.size), y.dtype)
     phi = phi.at[0].set(y).at[1].set(h * start(equations, t0, h, y, index))
-    return DifferenceState(phi, h * jnp.arange(1, ROWS))
+    return DifferenceState(phi, h * jnp.arange(1, ROWS, dtype=h.dtype))

@@ -93,4 +93,4 @@ def retry_factor(e: Errors, order: Count) -> Scalar:
 
 
 def _wanted(estimate, order):
-    return (_SAFETY * estimate + 1e-4) ** (-1.0 / (order + 1))
+    return (_SAFETY * estimate + 1e-4) ** (-1.0 / (order + 1).astype(estimate.dtype))

@@ -4,7 +4,6 @@ from typing import ClassVar, NamedTuple
 
 import diffrax
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from ....annotations import Count, Time, Vector, Y
@@ -12,7 +11,7 @@ from ...step_results import RESULTS, ended
 from ..base import AbstractProposingSolver
 from ..equations import frozen
 from ..newton import SimplifiedNewton, default_newton
-from ..proposed import proposal
+from ..proposed import controller_scale, proposal
 from .interpolation import ChordInterpolation
 from .table import Extrapolation, Sequence, choose
 
@@ -53,15 +52,14 @@ def first_state(finder: SimplifiedNewton, columns: int) -> ExtrapolationState:
 
 
 def conclude(
-    sequence: Sequence, e: Extrapolation, target: Count, scale: Vector, t0: Time, t1: Time, y0: Y,
+    sequence: Sequence, e: Extrapolation, target: Count, t0: Time, t1: Time, y0: Y, y1: Y,
     finder: SimplifiedNewton,
 ) -> tuple[Count, Vector, diffrax.RESULTS]:  # fmt: skip
-    """Next target, error estimate for the controller and result of an extrapolated step."""
+    """Return the next target, the error estimate for the controller and the result of a step."""
     best, factor = choose(sequence, e, target)
-    ones = finder.norm(jax.tree.map(jnp.ones_like, y0))
     size = jnp.where(e.accepted, 0.5, jnp.inf)
     finite = jnp.isfinite(e.error)
-    error = proposal(scale / ones, e.accepted, jnp.maximum(factor, 0.02))
+    error = proposal(controller_scale(finder, y0, y1), e.accepted, jnp.maximum(factor, 0.02))
     error = jnp.where(finite, error, jnp.inf)
     result = RESULTS.where(finite, RESULTS.successful, RESULTS.nonfinite)
     error, result = ended(frozen(t0), frozen(t1), size, error, result)

@@ -12,7 +12,7 @@ from ..base import check_problem
 from ..equations import Explicit, equations, frozen, length
 from .base import AbstractExtrapolation, ExtrapolationState, conclude, first_state
 from .dense_odex import SEQUENCE, weights
-from .table import Sequence, combined, end_weights, extrapolate
+from .table import Sequence, combined, end_weights, extrapolate, part_time
 
 _NUMBERS = (2, 4, 6, 8, 10, 12, 14, 16)
 _SEQUENCE = Sequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
@@ -58,10 +58,11 @@ class Odex(AbstractExtrapolation):
             lambda v: finder.norm(unravel(v / scale)).astype(y.dtype),
         )  # fmt: skip
         change = jnp.where(jnp.isfinite(e.error), e.value[0] - y, 0.0)
+        y1 = y + change
         target, error, result = conclude(
-            _SEQUENCE, e, solver_state.target, scale, t0, t1, y0, finder
+            _SEQUENCE, e, solver_state.target, t0, t1, y0, unravel(y1), finder
         )
-        y1, dense = y + change, _dense(eqs, t0, t1, y, change, h, e.columns, unravel)
+        dense = _dense(eqs, t0, t1, y, change, h, e.columns, unravel)
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
@@ -88,9 +89,9 @@ def _substep(eqs, t0, t1, y, h):
     def substep(carry, i, n, first):
         # At the i-th point, from 1: on by a double step, or at the last one smoothed.
         old, now, *rate = carry
-        short = h / n
+        short = h / n.astype(h.dtype)
         old, now = jnp.where(first, y, old), jnp.where(first, y + short * f0, now)
-        t = t0 + ((i + 1) * (t1 - t0)) / n
+        t = part_time(t0, t1, i, n)
         f = eqs.f(t, now)
         last = i == n - 1
         smooth = 0.5 * (old + now + short * f)

@@ -16,7 +16,7 @@ from ..equations import ConstantMass, Explicit, equations, frozen, length
 from ..start import checked_start
 from .base import AbstractExtrapolation, ExtrapolationState, conclude, first_state
 from .dense_seulex import SEQUENCE, weights
-from .table import Sequence, combined, end_weights, extrapolate
+from .table import Sequence, combined, end_weights, extrapolate, part_time
 
 _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
 # A Jacobian counts as one evaluation and a factorisation, as in the code SEULEX, as another.
@@ -77,11 +77,12 @@ class Seulex(AbstractExtrapolation):
             lambda v: finder.norm(unravel(v / scale)).astype(y.dtype),
         )  # fmt: skip
         change = jnp.where(jnp.isfinite(e.error), e.value[0], 0.0)
+        y1 = y + change
         target, error, result = conclude(
-            _SEQUENCE, e, solver_state.target, scale, t0, t1, y0, finder
+            _SEQUENCE, e, solver_state.target, t0, t1, y0, unravel(y1), finder
         )
         state = ExtrapolationState(target, e.columns, e.count + 1)
-        y1, dense = y + change, _dense(start, substep, y, change, e.columns, unravel)
+        dense = _dense(start, substep, y, change, e.columns, unravel)
         return unravel(y1), unravel(error), dense, state, result
 
     def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
@@ -106,12 +107,12 @@ class Seulex(AbstractExtrapolation):
 
         def substep(carry, i, n, first):
             system, change = carry
-            short = h / n
+            short = h / n.astype(h.dtype)
             system = jax.lax.cond(
                 first, lambda: factored(linear, M / short + K, eqs.rates), lambda: system
             )
             change = jnp.where(first, zero, change)
-            t = t0 + ((i + 1) * (t1 - t0)) / n
+            t = part_time(t0, t1, i, n)
             residual = eqs.residual(t, y + change, zero)
             return system, change - solution(linear, system, residual)
 
@@ -124,5 +125,5 @@ def _dense(start, substep, y, change, columns, unravel):
     # With one column more it is as accurate as the end where the Jacobian changes fast (Robertson).
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))
     q = combined(SEQUENCE, inside, columns, start, substep, lambda carry: carry[1])
-    q = q + jnp.asarray(chord, y.dtype)[:, None] * change
+    q = q + jnp.asarray(chord, y.dtype)[:, None] * change[None]
     return dict(y0=unravel(y), change=unravel(change), q=jax.vmap(unravel)(q))

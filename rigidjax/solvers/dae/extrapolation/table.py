@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from ....annotations import Count, Flag, Norm, Scalar, Vector
+from ....annotations import Count, Flag, Norm, Scalar, Time, Vector
 
 
 class Sequence(NamedTuple):
@@ -105,12 +105,19 @@ def extrapolate(
     val = start, rows, jnp.full(K, jnp.inf, dtype), jnp.array(False), jnp.array(0)
     (_, rows, errors, _, count), _ = jax.lax.scan(body, val, plan)
     used = jnp.max(jnp.where(jnp.isfinite(errors), jnp.arange(K), 1))
-    order = sequence.power * jnp.arange(1, K + 1) - (sequence.power - 1)
+    order = sequence.power * jnp.arange(1, K + 1, dtype=dtype) - (sequence.power - 1)
     factors = 0.94 * (0.65 / jnp.maximum(errors, 1e-12)) ** (1.0 / order)
     least = 0.02 ** (1.0 / order)
     factors = jnp.where(jnp.isfinite(errors), jnp.clip(factors, least / 4.0, 1.0 / least), 0.0)
     error = errors[used]
     return Extrapolation(rows[used], used + 1, error, factors, error <= 1, count)
+
+
+def part_time(t0: Time, t1: Time, i: Count, n: Count) -> Scalar:
+    """Return the time at the end of the i-th of n equal parts of a step, with i from 0."""
+    span = t1 - t0
+    i, n = i.astype(span.dtype), n.astype(span.dtype)
+    return t0 + ((i + 1) * span) / n
 
 
 def _plan(sequence):
@@ -172,7 +179,7 @@ def combined(
     def run(val, x):
         carry, total = val
         carry = substep(carry, x["i"], x["n"], x["i"] == 0)
-        return carry, total + x["weights"][:, None] * quantity(carry)
+        return carry, total + x["weights"][:, None] * quantity(carry)[None]
 
     def body(val, x):
         return jax.lax.cond(x["j"] < columns, run, lambda val, x: val, val, x), None

@@ -57,7 +57,7 @@ def joined(
     fine = _fine(step)
     values = solved(fine, between.Z, between.found, linear_solver)
     c = jnp.asarray(fine.tableau.c, Z.dtype)
-    values = values + (c * c * (3.0 - 2.0 * c))[:, None] * (Z[-1] - values[-1])
+    values = values + (c * c * (3.0 - 2.0 * c))[:, None] * (Z[-1:] - values[-1:])
     return jnp.where(between.found, values, _at_nodes(step, Z))
 
 

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
@@ -49,7 +50,7 @@ class Stages(AbstractImplicitStep):
         h = length(self.t0, self.t1, Z.dtype)
         c = jnp.asarray(self.tableau.c, jnp.result_type(self.t0))
         ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
-        return ts, self.y0 + Z, combined(self.tableau.A_inverse, Z) / h
+        return ts, self.y0[None] + Z, combined(self.tableau.A_inverse, Z) / h
 
     @property
     def rates(self) -> Pairs:
@@ -96,7 +97,11 @@ def factors(
     **Source:** Hairer-Wanner II, IV.8 (8.13).
     """
     real = factored(solver, tableau.gamma / h * M + K, rates)
-    pairs = [factored(solver, complex(value) / h * M + K, rates) for value in tableau.pairs]
+    complex_h, complex_M, complex_K = (as_complex(x) for x in (h, M, K))
+    pairs = [
+        factored(solver, complex(value) / complex_h * complex_M + complex_K, rates)
+        for value in tableau.pairs
+    ]
     if isinstance(solver, Inverse) and not rates:
         inverses = [pair.state for pair in pairs]
         if len(M) <= _LARGEST_FULL:
@@ -130,7 +135,7 @@ def increments(
         if not isinstance(system, Factored):
             rows += list((system @ jnp.concatenate([a, b])).reshape(2, -1))
         else:
-            pair = solution(solver, system, a - 1j * b)
+            pair = solution(solver, system, jax.lax.complex(a, -b))
             rows += [pair.real, -pair.imag]
     return combined(tableau.T, jnp.stack(rows))
 
@@ -139,6 +144,11 @@ def combined(weights: ArrayLike, Z: Staged) -> Array:
     """Combinations of stages, (m, n) for (s, n): by `weights`, (m, s), or one, (n,), by (s,)."""
     weights = jnp.asarray(weights, Z.dtype)
     return short_sum(weights[..., None], Z, axis=weights.ndim - 1)
+
+
+def as_complex(x: Array) -> Array:
+    """Return a real array as a complex one of the same precision."""
+    return x.astype(np.result_type(x.dtype, np.complex64))
 
 
 def _full_inverse(real, pairs, tableau):
@@ -171,4 +181,4 @@ def extrapolated(Z: Staged, ratio: Scalar, tableau: Tableau) -> Staged:
     **Source:** Hairer-Wanner II, IV.8 (8.5).
     """
     basis = lagrange_basis(tableau.c, 1.0 + jnp.asarray(tableau.c, Z.dtype) * ratio)
-    return combined(jnp.stack(basis, axis=1), Z) - Z[-1]
+    return combined(jnp.stack(basis, axis=1), Z) - Z[-1:]

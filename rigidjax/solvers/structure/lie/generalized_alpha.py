@@ -17,7 +17,7 @@ from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import dot
 from ...implicit import solved
 from ...step_results import RESULTS
-from ...terms import unwrapped
+from ...terms import signed, unwrapped
 from ..base import AbstractStructureSolver
 from .alpha_step import AlphaStep, Coefficients, coefficients, newton
 from .base import is_inside
@@ -176,7 +176,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
 
 def _times(direction, *ts):
     """Times of the model, which run backwards if a run does."""
-    return tuple(jnp.asarray(direction * t) for t in ts)
+    return tuple(jnp.asarray(signed(direction, t)) for t in ts)
 
 
 def _acceleration_and_jerk(dynamics, t, pose: Pose, w):
