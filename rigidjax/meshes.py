@@ -32,7 +32,9 @@ def as_one(function: Callable[..., Any], *args: Any) -> Any:
         return out
 
     out_tree, out_static = None, None
-    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
+    shapes = [
+        jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=jax.typeof(x).weak_type) for x in leaves
+    ]
     out = native_call(program_of(flat, *shapes), leaves, by_xla=True)
     return eqx.combine(jax.tree.unflatten(out_tree, out), out_static)
 
@@ -68,13 +70,16 @@ def results(
     shapes = [(*lead, *a.shape) for a in avals]
     on_mesh = [x for x in inputs if not x.sharding.mesh.empty]
     if not on_mesh:
-        return [ShapedArray(s, a.dtype) for s, a in zip(shapes, avals, strict=True)]
+        return [
+            ShapedArray(s, a.dtype, weak_type=a.weak_type)
+            for s, a in zip(shapes, avals, strict=True)
+        ]
     specs = [x.sharding.spec[0] for x, b in zip(inputs, batched, strict=True) if b]
     axes = next((spec for spec in specs if spec is not None), None)
     where = NamedSharding(on_mesh[0].sharding.mesh, PartitionSpec(*[axes] * len(lead)))
     varies = on_mesh[0].manual_axis_type
     return [
-        ShapedArray(s, a.dtype, sharding=where, manual_axis_type=varies)
+        ShapedArray(s, a.dtype, a.weak_type, sharding=where, manual_axis_type=varies)
         for s, a in zip(shapes, avals, strict=True)
     ]
 

@@ -24,7 +24,7 @@ def reflected(
         Q, R, order = carry
         if pivoting:
             below = jnp.where(rows[:, None] >= k, R, 0.0)
-            below = below * _scale(jnp.max(jnp.abs(jnp.where(columns >= k, below, 0.0))))
+            below = below * _scale(jnp.max(jnp.abs(jnp.where((columns >= k)[None], below, 0.0))))
             size = jnp.where(columns >= k, jnp.sum(below * below, axis=0), -1.0)
             p = jnp.argmax(size)
             at_k, at_p = columns == k, columns == p

@@ -167,10 +167,12 @@ def _nearest_principal(moments, margin):
     gap = bound - euler
     active = jnp.array(list(itertools.product([False, True], repeat=3)))
     # Free components all move by -trace; the active ones by their gap.
-    trace = jnp.where(active, gap, 0.0).sum(axis=1) / (4 - active.sum(axis=1))
-    change = jnp.where(active, gap, -trace[:, None])
+    trace = jnp.where(active, gap[None], 0.0).sum(axis=1) / (
+        4 - active.sum(axis=1, dtype=gap.dtype)
+    )
+    change = jnp.where(active, gap[None], -trace[:, None])
     cost = (change**2).sum(axis=1) + change.sum(axis=1) ** 2
-    admissible = jnp.where(active, True, change >= gap).all(axis=1)
+    admissible = jnp.where(active, True, change >= gap[None]).all(axis=1)
     best = jnp.argmin(jnp.where(admissible, cost, jnp.inf))
     moved = (gap > 0).any()
     nearest = inertia_from_euler_tensor(jnp.where(active[best], bound, euler + change[best]))
@@ -246,14 +248,20 @@ def _is_positive_definite(inertia):
     return _pivots_are_positive(*symmetric_components(inertia))
 
 
+def _or_one(x: Float[Array, ""], good: Bool[Array, ""]) -> Float[Array, ""]:
+    """Return `x` where it is good, 1 elsewhere; NumPy scalars stay NumPy scalars."""
+    good = good.astype(x.dtype)
+    return x * good + 1.0 * (1 - good)
+
+
 def _pivots_are_positive(a, b, c, d, e, f):
     """Whether the symmetric matrix with Voigt components a to f has three positive pivots."""
     # Pivots of an L D L^T decomposition in components; divisions by a bad pivot are replaced.
     first = a > 0
-    safe = a * first + 1.0 * (1 - first)
+    safe = _or_one(a, first)
     second_pivot = b - f * f / safe
     second = second_pivot > 0
-    safe_second = second_pivot * second + 1.0 * (1 - second)
+    safe_second = _or_one(second_pivot, second)
     coupling = d - f * e / safe
     third = c - e * e / safe - coupling * coupling / safe_second > 0
     return first & second & third

@@ -115,5 +115,5 @@ def _times(coefficients, d, psi):
         product = coefficients * e
     else:
         # The symmetric part: the force is then that of the energy to the last digit.
-        product = jnp.sum(0.5 * (coefficients + coefficients.T) * e, axis=1)
+        product = jnp.sum(0.5 * (coefficients + coefficients.T) * e[None], axis=1)
     return product[:3], product[3:]

@@ -264,11 +264,14 @@ class System(eqx.Module):
         """
         if not any(j.armatures is not None and not j.is_driven for j in self.joints):
             return None
-        rows = []
-        for j, count in zip(self.topology.joints, self.rates_of_bodies, strict=True):
-            own = None if j is None else self.joints[j].armatures
-            rows.append(np.zeros(count, np.float32) if own is None else own[:count])
-        return jnp.concatenate(rows)
+        found = [None if j is None else self.joints[j].armatures for j in self.topology.joints]
+        dtype = next(own for own in found if own is not None).dtype
+        return jnp.concatenate(
+            [
+                jnp.zeros(count, dtype) if own is None else own[:count]
+                for own, count in zip(found, self.rates_of_bodies, strict=True)
+            ]
+        )
 
     @property
     def has_armature(self) -> bool:

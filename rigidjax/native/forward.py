@@ -56,7 +56,7 @@ def falls_apart(
 
 def _as_call(function, avals) -> tuple[Primitive, dict[str, Any]]:
     """Primitive and parameters of one equation that does what a function does."""
-    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
     for form in function, jax.jit(function):
         jaxpr = jax.make_jaxpr(form)(*shapes).jaxpr
         first, *others = jaxpr.eqns

@@ -352,7 +352,7 @@ def _kept(function):
 
 
 def _shapes(avals):
-    return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    return [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
 
 
 @_kept

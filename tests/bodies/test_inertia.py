@@ -249,7 +249,7 @@ def test_traced_and_concrete_checks_of_tensors_agree(rng):
         eqx.filter_vmap(lambda i: jnp.linalg.eigvalsh(euler_tensor(i)).min() >= 0)
     )
     samples = jnp.asarray(rng.normal(size=(300, 3, 3)) * 0.25)
-    tensors = 2 * jnp.eye(3) + 0.5 * (samples + samples.transpose(0, 2, 1)) * 2
+    tensors = 2 * jnp.eye(3)[None] + 0.5 * (samples + samples.transpose(0, 2, 1)) * 2
     physical = np.asarray(valid(tensors))
     assert 30 < physical.sum() < 270
     for tensor, expected in zip(np.asarray(tensors), physical, strict=True):

@@ -155,5 +155,5 @@ def test_derivatives_and_batches_of_stiffness():
     slope = jax.jit(jax.jacrev(value))(jnp.asarray(DIAGONAL))
     assert cases.error(slope @ DIAGONAL, value(DIAGONAL)) < 1e-13
     scales = jnp.array([0.5, 1.0, 3.0])
-    batch = jax.jit(jax.vmap(value))(scales[:, None, None] * FULL)
-    assert cases.error(batch, scales[:, None, None, None] * value(FULL)) < 1e-13
+    batch = jax.jit(jax.vmap(value))(scales[:, None, None] * FULL[None])
+    assert cases.error(batch, scales[:, None, None, None] * value(FULL)[None]) < 1e-13

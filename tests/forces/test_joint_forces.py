@@ -104,7 +104,7 @@ def test_power():
     assert abs(rate) > 0.1
     assert cases.error(jnp.concatenate(w), nu[6:]) < 1e-13
     assert cases.error(lost, -rate) < 1e-13
-    c = [0.3 + jnp.arange(len(rates)) for rates in w]
+    c = [0.3 + jnp.arange(len(rates), dtype=rates.dtype) for rates in w]
     assert cases.error(damped, -sum(jnp.sum(c * w * w) for c, w in zip(c, w, strict=True))) < 1e-13
     work = sum(jnp.sum((T + q * w) * w) for q, w in zip(q, w, strict=True))
     assert cases.error(driven, work) < 1e-13

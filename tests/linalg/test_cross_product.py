@@ -58,6 +58,7 @@ def test_kernels(count):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), gradient, expected)
 
 
+@jax.numpy_dtype_promotion("standard")
 def test_numbers_of_two_types():
     assert cross(U.astype(jnp.float32), V).dtype == V.dtype
     np.testing.assert_allclose(cross(jnp.array([1, 0, 0]), V), [0.0, 0.9, 0.4], rtol=1e-15)

@@ -34,7 +34,7 @@ MODEL = rj.NullSpace(SYSTEM)
 
 def turned(angles, shift=0.0):
     """The reference state, every body turned about the first axis, rad."""
-    orientation = jax.vmap(exp_quaternion)(jnp.asarray(angles)[:, None] * jnp.array([1.0, 0, 0]))
+    orientation = jax.vmap(exp_quaternion)(jnp.asarray(angles)[:, None] * jnp.array([[1.0, 0, 0]]))
     position = jnp.tile(jnp.array([shift, shift, 0.0]), (len(angles), 1))
     return rj.State(position, orientation, jnp.zeros_like(position), jnp.zeros_like(position))
 

@@ -30,7 +30,7 @@ def crank():
 def bent(system):
     """A guess with the joint between crank and rod off the line."""
     state = system.reference_state()
-    return eqx.tree_at(lambda s: s.position, state, state.position + jnp.array([0.0, 0.1, 0.0]))
+    return eqx.tree_at(lambda s: s.position, state, state.position + jnp.array([[0.0, 0.1, 0.0]]))
 
 
 def test_it_is_a_kernel(crank):

@@ -134,6 +134,7 @@ class AbstractRadau(AbstractDAESolver):
             state = state._replace(
                 stale=state.stale | made_jump, Z=jnp.where(made_jump, 0.0, state.Z)
             )
+        before = state
         finder, tableau = self.root_finder, self.tableaus[0]
         h = length(fixed.t0, fixed.t1, y.dtype)
         index = index_of(terms)
@@ -164,7 +165,8 @@ class AbstractRadau(AbstractDAESolver):
         def filter_error(r):
             return -solution(linear, real, r)
 
-        error, more = _error(fixed, point, filter_error, Z, h, norm, tableau)
+        again = jnp.all(before.Z == 0) | (h < before.h)
+        error, more = _error(fixed, point, filter_error, Z, h, norm, tableau, again)
         size = jnp.where(okay, norm(error), jnp.inf)
         result = newton_result(okay, state.K, inverse_size(linear, real, y.size, y.dtype))
         error = jnp.where(okay, scaling(index, h) * error, jnp.inf)
@@ -255,7 +257,7 @@ def _solve(step, state, h, tolerance, stage_norm, limit, tableaus, linear_solver
     return point, state, outcome
 
 
-def _error(step, point, filtered_by, Z, h, norm, tableau):
+def _error(step, point, filtered_by, Z, h, norm, tableau, again):
     r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
 
     **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
@@ -267,7 +269,7 @@ def _error(step, point, filtered_by, Z, h, norm, tableau):
     def filtered():
         return filtered_by(step.equations.residual(step.t0, step.y0 + error, rate))
 
-    large = norm(error) >= 1
+    large = (norm(error) >= 1) & again
     return jax.lax.cond(large, filtered, lambda: error), jnp.where(large, 1, 0)
 
 
