@@ -85,7 +85,7 @@ def _by_singular_values(A, cutoff):
         return _by_singular_values(R, cutoff) @ Q.T
     U, s, Vt = jnp.linalg.svd(A, full_matrices=False)
     inverse, _ = _inverted(s, cutoff)
-    return (Vt.T * inverse) @ U.T
+    return (Vt.T * inverse[None]) @ U.T
 
 
 def _inverted(s, cutoff):

@@ -403,7 +403,8 @@ class System(eqx.Module):
         least = jnp.stack(least) if is_traced(least) else np.stack(least)
 
         def checked(one):
-            return one * (check(least, lambda x: x > _MASSLESS, _LOST_MASS) > 0).all()
+            kept = (check(least, lambda x: x > _MASSLESS, _LOST_MASS) > 0).all()
+            return one * kept.astype(one.dtype)
 
         return checked_with_derivatives(state, checked)
 
@@ -501,7 +502,7 @@ def _least_inertia(inertia: Any) -> Any:
     """What is zero if there is no inertia about some axis: the determinant over trace cubed."""
     if inertia.ndim == 1:
         trace = inertia.sum()
-        return (inertia / (trace + (trace == 0))).prod()
+        return (inertia / (trace + (trace == 0).astype(trace.dtype))).prod()
     trace = inertia.trace()
     a, b, c, d, e, f = symmetric_components(inertia / (trace + (trace == 0)))
     return a * (b * c - d * d) + f * (d * e - c * f) + e * (d * f - b * e)

@@ -82,8 +82,8 @@ def _motion(system: System | FixedPointBody, state0: State, ts: Float[Array, " T
     turned = jax.vmap(lambda q: jax.vmap(lambda p: multiply(q, p))(state0.orientation))(turn)
     spin = jnp.stack([zero, zero, -rate], axis=-1)[:, None]
     return states_along(
-        state0.position + share * shift[:, None],
-        jnp.where(upright, turned, state0.orientation),
-        share * speed[:, None],
-        jnp.where(upright, spin, 0.0),
+        state0.position[None] + share[None] * shift[:, None],
+        jnp.where(upright[None], turned, state0.orientation[None]),
+        share[None] * speed[:, None],
+        jnp.where(upright[None], spin, 0.0),
     )

@@ -50,7 +50,7 @@ def test_equals_vmap(count, batch, threads):
 def test_trees_and_keys():
     """Any pytree, random keys and integers among its leaves."""
     keys = jax.random.split(jax.random.key(3), 10)
-    run = lambda p: jax.random.normal(p[0], (2,)) + p[1].stack  # noqa: E731
+    run = lambda p: jax.random.normal(p[0], (2,)) + p[1].stack.astype(float)  # noqa: E731
     stacked = Stacked(jnp.arange(10))
     found = rj.ensemble(run, (keys, stacked), batch=3, progress=False)
     expected = jax.vmap(lambda *p: run(p))(keys, stacked)
@@ -173,7 +173,9 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
     with pytest.raises(ValueError, match=r"holds no parameters: it has neither.*'result'"):
         rj.ensemble(formula, returned.drop_vars(["a", "b"]))
     (tmp_path / "p.csv").write_text("a,b\n1.0,2\n3.0,4\n")
-    found = rj.ensemble(lambda p: (p["a"] / p["b"], p["b"] + 1), tmp_path / "p.csv", progress=False)
+    found = rj.ensemble(
+        lambda p: (p["a"] / p["b"].astype(float), p["b"] + 1), tmp_path / "p.csv", progress=False
+    )
     # Whole numbers stay whole.
     assert found.outputs[0].tolist() == [0.5, 0.75]
     assert found.outputs[1].tolist() == [3, 5] and found.outputs[1].dtype.kind == "i"

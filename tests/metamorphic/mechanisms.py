@@ -40,7 +40,8 @@ def mechanism(name: str) -> tuple[rj.System, rj.State]:
     bodies = []
     for body in problem.system.bodies:
         if body.inertia.ndim == 1:
-            least = 0.01 * jnp.max(body.inertia) + 0.01 * body.mass * (jnp.max(body.inertia) == 0)
+            largest = jnp.max(body.inertia)
+            least = 0.01 * jnp.where(largest == 0, body.mass, largest)
             body = eqx.tree_at(lambda b: b.inertia, body, jnp.maximum(body.inertia, least))
         bodies.append(body)
     system = rj.System(bodies, problem.system.joints, problem.system.forces)

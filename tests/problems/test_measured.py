@@ -47,7 +47,9 @@ def swing(model, to_centres, theta, omega, ts):
     sol = rj.simulate(model, state, ts[-1], ts=ts, projection=False)
     p = sol.states.orientation
     angle = jnp.unwrap(2 * jnp.arctan2(p[..., 2], p[..., 0]), axis=0)
-    return angle + 2 * jnp.pi * jnp.round((theta - angle[0]) / (2 * jnp.pi)), sol.position_drift
+    return angle + 2 * jnp.pi * jnp.round((theta - angle[0]) / (2 * jnp.pi))[
+        None
+    ], sol.position_drift
 
 
 @pytest.mark.exhaustive("triple-26-0.0034-0.0063-0.005")

@@ -95,7 +95,7 @@ def test_messages():
     with pytest.raises(TypeError, match=r"takes a `diffrax.ODETerm`, a `MassMatrixTerm`"):
         refused(Radau5(), diffrax.ControlTerm(lambda t, y, args: y, lambda t0, t1: t1 - t0), y)
     with pytest.raises(TypeError, match="integrates real unknowns; got complex128"):
-        Radau5().init(diffrax.ODETerm(f), 0.0, 1.0, y + 0j, None)
+        Radau5().init(diffrax.ODETerm(f), 0.0, 1.0, y.astype(complex), None)
     with pytest.raises(ValueError, match="needs a solver that estimates its error"):
         diffrax.diffeqsolve(
             diffrax.ODETerm(f), diffrax.Euler(), 0.0, 1.0, 0.1, y,
