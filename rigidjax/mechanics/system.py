@@ -504,5 +504,5 @@ def _least_inertia(inertia: Any) -> Any:
         trace = inertia.sum()
         return (inertia / (trace + (trace == 0).astype(trace.dtype))).prod()
     trace = inertia.trace()
-    a, b, c, d, e, f = symmetric_components(inertia / (trace + (trace == 0)))
+    a, b, c, d, e, f = symmetric_components(inertia / (trace + (trace == 0).astype(trace.dtype)))
     return a * (b * c - d * d) + f * (d * e - c * f) + e * (d * f - b * e)

@@ -38,7 +38,7 @@ def state_errors(states, reference):
     """Largest error of a rotation matrix, a position or a velocity of each run."""
     R = attitude_errors(states, reference)
     others = [
-        jnp.max(jnp.abs(getattr(states, name) - getattr(reference, name)), axis=(1, 2))
+        jnp.max(jnp.abs(getattr(states, name) - getattr(reference, name)[None]), axis=(1, 2))
         for name in ("position", "velocity", "angular_velocity")
     ]
     return np.maximum(R, np.max(np.array(others), axis=0))
