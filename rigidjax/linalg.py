@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.extend.core import Primitive
-from jax.interpreters import batching, mlir
+from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Num, PyTree
 
 from .native.expansions import EXPANSIONS
@@ -39,24 +39,46 @@ def one_by_one(function: Callable[..., PyTree[Array]]) -> Callable[..., PyTree[A
 
 
 def with_kernel(
-    name: str, lapack: Callable[..., PyTree[Array]], loop: Callable[..., PyTree[Array]]
+    name: str,
+    lapack: Callable[..., PyTree[Array]],
+    loop: Callable[..., PyTree[Array]],
+    jvp: Callable[..., tuple[Array, Array]],
+    transpose: Callable[..., list[Array | None]] | None = None,
 ) -> Callable[..., PyTree[Array]]:
-    """An operation on a matrix by LAPACK, that native kernels know by its name.
+    """Return an operation on a matrix by LAPACK, which native kernels know by its name.
 
-    **Arguments:** `name`, of the operation in a jaxpr; `lapack`; `loop`, what a kernel is made of
-    that has no rule for it: functions of arrays with one array as a result, of the shape of the
-    last argument; the first one is the matrix.
+    Its derivatives are rules of a primitive, not of `jax.custom_jvp`: `jax.checkpoint` forgets
+    those where it computes a function again, and then differentiates LAPACK.
+
+    **Arguments:** `name`, of the operation in a jaxpr; `lapack`; `loop`, the JAX code of which
+    kernels without a rule for the operation are made: functions of arrays with one array as a
+    result, of the shape of the last argument; the first one is the matrix. `jvp(primals,
+    tangents)`, whose tangents may be `ad.Zero`; `transpose(cotangent, *arrays)`, of operations that
+    are linear in some of the arrays.
     """
-    operation, in_turn = Primitive(name), one_by_one(lapack)
+    operation = Primitive(name)
     EXPANSIONS[name] = loop
-    operation.def_impl(jax.jit(in_turn))
+    operation.def_impl(jax.jit(lapack))
     operation.def_abstract_eval(lambda *arrays: arrays[-1])
 
     def batched(arrays, axes):
-        return jax.vmap(in_turn, in_axes=axes)(*arrays), 0
+        (size,) = {x.shape[k] for x, k in zip(arrays, axes, strict=True) if k is not None}
+        arrays = [
+            jnp.broadcast_to(x, (size, *x.shape)) if k is None else jnp.moveaxis(x, k, 0)
+            for x, k in zip(arrays, axes, strict=True)
+        ]
+
+        def in_turn(*arrays):
+            return jax.lax.map(lambda one: operation.bind(*one), arrays)
+
+        at_once = jax.vmap(lapack)
+        return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=at_once), 0
 
     batching.primitive_batchers[operation] = batched
-    mlir.register_lowering(operation, mlir.lower_fun(in_turn, multiple_results=False))
+    mlir.register_lowering(operation, mlir.lower_fun(lapack, multiple_results=False))
+    ad.primitive_jvps[operation] = jvp
+    if transpose is not None:
+        ad.primitive_transposes[operation] = transpose
     return operation.bind
 
 
@@ -87,20 +109,17 @@ def _size(z):
     return jnp.abs(z.real) + jnp.abs(z.imag) if jnp.iscomplexobj(z) else jnp.abs(z)
 
 
-_inverse = with_kernel("inverse", jnp.linalg.inv, gauss_jordan)
-
-
-@jax.custom_jvp
-def inverse(A: Num[Array, "n n"]) -> Num[Array, "n n"]:
-    """The inverse of a real or complex matrix; not finite if it has none."""
-    return _inverse(A) if A.size else A
-
-
-@inverse.defjvp
 def _inverse_jvp(primals, tangents):
-    (A,), (dA,) = primals, tangents
-    X = inverse(A)
-    return X, -X @ dA @ X
+    X = _inverse(*primals)
+    return X, -X @ tangents[0] @ X
+
+
+_inverse = with_kernel("inverse", jnp.linalg.inv, gauss_jordan, _inverse_jvp)
+
+
+def inverse(A: Num[Array, "n n"]) -> Num[Array, "n n"]:
+    """Return the inverse of a real or complex matrix; not finite if it has none."""
+    return _inverse(A) if A.size else A
 
 
 def block_diagonal(blocks: Num[Array, "L k k"]) -> Num[Array, "n n"]:

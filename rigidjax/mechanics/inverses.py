@@ -5,6 +5,7 @@ Derivatives are products of matrices; for batches see `rigidjax.linalg`.
 
 import jax
 import jax.numpy as jnp
+from jax.interpreters import ad
 from jaxtyping import Array, Float
 
 from ..linalg import with_kernel
@@ -47,25 +48,24 @@ def _solved_in_loop(H, b):
     return jax.lax.fori_loop(0, n, column, A)[:, n]
 
 
-_inverse_root = with_kernel("inverse_root", _inverted_root, _inverted_root_in_loop)
-
-
-@jax.custom_jvp
-def inverse_root(H: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    r"""Lower triangular $W = L^{-1}$ of a positive definite $H = L L^T$: $H^{-1} = W^T W$.
-
-    NaN if `H` is not positive definite.
-    """
-    return _inverse_root(H) if H.size else H
-
-
-@inverse_root.defjvp
 def _inverse_root_jvp(primals, tangents):
-    (H,), (dH,) = primals, tangents
-    W = inverse_root(H)
+    W, (dH,) = _inverse_root(*primals), tangents
     inner = W @ dH @ W.T
     half = jnp.tril(inner) - 0.5 * jnp.diag(jnp.diagonal(inner))
     return W, -half @ W
+
+
+_inverse_root = with_kernel(
+    "inverse_root", _inverted_root, _inverted_root_in_loop, _inverse_root_jvp
+)
+
+
+def inverse_root(H: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    r"""Return the lower triangular $W = L^{-1}$ of a positive definite $H = L L^T$.
+
+    $H^{-1} = W^T W$. NaN if `H` is not positive definite.
+    """
+    return _inverse_root(H) if H.size else H
 
 
 def _solved(H, b):
@@ -75,17 +75,23 @@ def _solved(H, b):
     return x[:, 0]
 
 
-_solve = with_kernel("positive_solve", _solved, _solved_in_loop)
-
-
-@jax.custom_jvp
-def solve(H: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
-    r"""$H^{-1} b$ for a positive definite `H`; NaN if it is not."""
-    return _solve(H, b) if H.size else b
-
-
-@solve.defjvp
 def _solve_jvp(primals, tangents):
     (H, b), (dH, db) = primals, tangents
-    x, W = solve(H, b), inverse_root(H)
-    return x, W.T @ (W @ (db - dH @ x))
+    x, W = _solve(H, b), inverse_root(H)
+    rest = 0.0 if isinstance(dH, ad.Zero) else -dH @ x
+    rest = rest if isinstance(db, ad.Zero) else db + rest
+    return x, W.T @ (W @ rest)
+
+
+def _solve_transpose(cotangent, H, b):
+    if ad.is_undefined_primal(H):
+        raise NotImplementedError("`solve` is linear in the right-hand side alone.")
+    return [None, None if isinstance(cotangent, ad.Zero) else _solve(H, cotangent)]
+
+
+_solve = with_kernel("positive_solve", _solved, _solved_in_loop, _solve_jvp, _solve_transpose)
+
+
+def solve(H: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
+    r"""Return $H^{-1} b$ for a positive definite `H`; NaN if it is not."""
+    return _solve(H, b) if H.size else b

@@ -4,6 +4,7 @@ A complex number that is known when the kernel is emitted is a NumPy scalar, any
 whose parts are numbers (see `lanes`), each known or not.
 """
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,14 +84,43 @@ class Complex:
         imag = lanes.add(own, lanes.mul(own, ar, bi), lanes.mul(own, ai, br))
         return paired(dtype, real, imag)
 
+    def square(self, dtype, a):
+        """The square, whose real part does not cancel."""
+        own, lanes, (x, y) = part_dtype(dtype), self.lanes, parts(a)
+        halves = (lanes.mul(own, part, own.type(0.5)) for part in (x, y))
+        real = lanes.mul(own, lanes.sub(own, x, y), lanes.add(own, *halves))
+        imag = lanes.mul(own, x, y)
+        return paired(dtype, *(lanes.add(own, part, part) for part in (real, imag)))
+
     def div(self, dtype, a, b):
-        """Quotient; the divisor is scaled, so that its square neither overflows nor vanishes."""
+        """Quotient; the divisor is scaled, so that its square neither overflows nor vanishes.
+
+        Divisors of zero and of infinite size give infinity and zero, as in C's annex G.
+        """
         own, lanes = part_dtype(dtype), self.lanes
-        br, bi = parts(b)
-        size = lanes.max(own, self._size(own, br), self._size(own, bi))
-        br, bi = lanes.div(own, br, size), lanes.div(own, bi, size)
+        sizes = [self._size(own, part) for part in parts(b)]
+        size = lanes.max(own, *sizes)
+        is_infinite = lanes.compare(own, "==", size, own.type(np.inf))
+        is_zero = lanes.compare(own, "==", size, own.type(0))
+        is_special = lanes.or_(np.bool_, is_infinite, is_zero)
+
+        def scaled(part, has_unit_size):
+            unit = lanes.select(own, has_unit_size, own.type(1), own.type(0))
+            unit = lanes.copysign(own, unit, part)
+            return lanes.select(own, is_special, unit, lanes.div(own, part, size))
+
+        same = [lanes.compare(own, "==", one, size) for one in sizes]
+        br = scaled(parts(b)[0], same[0])
+        bi = scaled(parts(b)[1], lanes.and_(np.bool_, same[1], is_infinite))
         square = lanes.add(own, lanes.mul(own, br, br), lanes.mul(own, bi, bi))
-        divisor = lanes.mul(own, square, size)
+        # Large numbers are halved, so that divisor and product do not overflow before the quotient.
+        large = np.finfo(own).max * own.type(2.0**-20)
+        all_sizes = [size, *(self._size(own, part) for part in parts(a))]
+        are_large = [lanes.compare(own, ">", one, large) for one in all_sizes]
+        is_large = functools.reduce(functools.partial(lanes.or_, np.bool_), are_large)
+        factor = lanes.select(own, is_large, own.type(0.5), own.type(1))
+        divisor = lanes.mul(own, square, lanes.mul(own, size, factor))
+        a = paired(dtype, *(lanes.mul(own, x, factor) for x in parts(a)))
         product = self.mul(dtype, a, paired(dtype, br, lanes.neg(own, bi)))
         return paired(dtype, *(lanes.div(own, x, divisor) for x in parts(product)))
 

@@ -16,7 +16,7 @@ import numpy as np
 from llvmlite import ir
 
 from .builder import I64, Builder, Line, Value, int32
-from .complex import Complex, DType, Pair, is_complex, part_dtype
+from .complex import Complex, DType, Pair, is_complex, part_dtype, parts
 from .remainders import remainder
 
 I1, I8 = ir.IntType(1), ir.IntType(8)
@@ -124,6 +124,12 @@ class Lanes:
         vector = self.builder.splat(scalar, self.width)
         self._scalars[id(vector)] = vector, scalar
         return vector
+
+    def splat_parts(self, x: Any) -> Any:
+        """A real or complex scalar in each lane; parts that are compile-time constants stay so."""
+        if isinstance(x, Pair):
+            return Pair(*(part if is_known(part) else self.splat(part) for part in parts(x)))
+        return self.splat(x)
 
     def scalar(self, x: Any) -> Any:
         """The number that a vector has in all lanes, or a known one; `None` if lanes may differ."""
@@ -356,19 +362,39 @@ class Lanes:
         return self._extreme(dtype, a, b, np.minimum, "<")
 
     def _extreme(self, dtype, a, b, known, operator):
-        """The larger or smaller of two numbers; NaN if one of them is."""
+        """The larger or smaller of two numbers; NaN if one of them is, and -0 is less than 0."""
         if is_known(a) and is_known(b):
             return _known(dtype, known, a, b)
         if not _is_float(dtype):
             method = Lanes.max if operator == ">" else Lanes.min
             if (out := self._once(method, dtype, a, b)) is not None:
                 return out
-        elif is_known(a):
+            return self.select(dtype, self.compare(dtype, operator, a, b), a, b)
+        if is_known(a):
             a, b = b, a
+        if _is(b, 0) and np.signbit(b) == (operator == ">"):
+            # The zero `a` of either sign is the result, or equal to it.
+            operator += "="
         keep = self.compare(dtype, operator, a, b)
-        if _is_float(dtype):
-            keep = self.or_(np.bool_, keep, self.compare(dtype, "!=", a, a))
+        keep = self.or_(np.bool_, keep, self.compare(dtype, "!=", a, a))
+        if not is_known(b):
+            b = self._extreme_of_zeros(dtype, a, b, operator)
         return self.select(dtype, keep, a, b)
+
+    def _extreme_of_zeros(self, dtype, a, b, operator):
+        """`b`, or where `a` and `b` are equal the zero with the sign that is right."""
+        bits = np.dtype(f"i{np.dtype(dtype).itemsize}")
+        method = self.and_ if operator == ">" else self.or_
+        both = method(bits, self.bits(a, dtype, bits), self.bits(b, dtype, bits))
+        is_same = self.compare(dtype, "==", a, b)
+        return self.select(dtype, is_same, self.bits(both, bits, dtype), b)
+
+    def copysign(self, dtype, a, b):
+        """`a` with the sign of `b`."""
+        if is_known(a) and is_known(b):
+            return _known(dtype, np.copysign, a, b)
+        args = (self.value(x, dtype) for x in (a, b))
+        return self.intrinsic(f"llvm.copysign.{self.suffix(dtype)}", self.type(dtype), *args)
 
     # Bits.
 
@@ -426,7 +452,7 @@ class Lanes:
         if self.width > 1 and (one := self._scalars.get(id(a))) is not None:
             with self.single():
                 out = self.convert(one[1], old, new)
-            return self.splat(out)
+            return self.splat_parts(out)
         if is_known(a):
             a = np.real(a) if is_complex(old) and not is_complex(new) else a
             saturates = new.kind in "iu" and isinstance(a, float | np.floating)
@@ -483,7 +509,8 @@ class Lanes:
         factor, of_root = y.dtype.type(1), False
         while id(x) in self._origins and np.isfinite(y):
             _, kind, given = self._origins[id(x)]
-            if kind == "sqrt" and not (0.5 * y).is_integer():
+            # Powers by whole numbers keep the sign of the root of -0, or have none to compute.
+            if kind == "sqrt" and not y.is_integer():
                 x, y, of_root = given[0], 0.5 * y, True
             elif kind == "div" and is_known(given[0]) and given[0] == 1:
                 x, y = given[1], -y

@@ -65,6 +65,86 @@ def test_damaged_files_are_made_anew(folder):
         assert path.read_bytes() == whole
 
 
+def test_a_file_under_the_name_of_another_is_rejected(folder):
+    disk.write("one", b"code of one")
+    (folder / "one.kernel").rename(folder / "two.kernel")
+    assert disk.read("two") is None
+    disk.write("two", b"code of two")
+    assert disk.read("two") == b"code of two"
+
+
+def test_a_read_only_folder_is_read(folder, monkeypatch):
+    """File times cannot be changed there."""
+    disk.write("name", b"code")
+
+    def refuse(*args, **kwargs):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert disk.read("name") == b"code"
+
+
+def test_a_failed_write_leaves_no_file(folder, monkeypatch):
+    class Full:
+        def __init__(self, handle, mode):
+            self.file = open(handle, mode)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            self.file.close()
+
+        def write(self, content):
+            self.file.write(content[:10])
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fdopen", Full)
+    with pytest.warns(UserWarning, match="cannot be kept in .*No space left"):
+        disk.write("name", b"code")
+    assert list(folder.iterdir()) == []
+    disk.write("name", b"code")  # One warning is enough.
+
+
+def test_partial_files_of_killed_processes_go(folder):
+    old, new = folder / "a.partial", folder / "b.partial"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    disk.write("name", b"code")
+    assert {path.name for path in folder.iterdir()} == {"b.partial", "name.kernel"}
+
+
+@pytest.mark.parametrize("fault", ["writable by others", "writable by the group", "of another"])
+def test_folders_that_others_can_change_are_refused(folder, monkeypatch, fault):
+    disk.write("name", b"code")
+    if fault == "of another":
+        monkeypatch.setattr(disk, "_is_own", lambda status: False)
+    else:
+        folder.chmod(0o707 if fault == "writable by others" else 0o770)
+    with pytest.warns(UserWarning, match=r"neither read from nor kept in .*chmod go-w.*`off`"):
+        assert disk.read("name") is None
+    disk.write("other", b"code")  # One warning is enough.
+    assert not (folder / "other.kernel").exists()
+
+
+def test_files_that_others_can_change_are_not_read(folder):
+    """Also in a sticky folder, in which everybody can make files."""
+    folder.chmod(0o1777)
+    disk.write("name", b"code")
+    assert disk.read("name") == b"code"
+    (folder / "name.kernel").chmod(0o666)
+    assert disk.read("name") is None
+
+
+def test_folders_are_made_for_the_user_alone(tmp_path, monkeypatch):
+    place = tmp_path / "some" / "folder"
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(place))
+    disk.write("name", b"code")
+    assert disk.read("name") == b"code"
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
 def test_files_not_used_for_longest_go(folder, monkeypatch):
     monkeypatch.setattr(disk, "LARGEST", 0.002)
     for k in range(3):

@@ -243,7 +243,11 @@ def _sign(em, equation, a):
 @rule("square")
 def _square(em, equation, a):
     dtype = _operands(equation)
-    return em.map(lambda x: em.lanes.mul(dtype, x, x), dtype, a)
+    return em.map(lambda x: _squared(em, dtype, x), dtype, a)
+
+
+def _squared(em, dtype, x):
+    return em.lanes.complex.square(dtype, x) if is_complex(dtype) else em.lanes.mul(dtype, x, x)
 
 
 @rule("rsqrt")
@@ -261,14 +265,18 @@ def _integer_pow(em, equation, a):
     dtype, power = _operands(equation), equation.params["y"]
 
     def one(x):
+        lanes, unit = em.lanes, dtype.type(1)
+        inverse_first = power < 0 and is_complex(dtype)
+        # Powers of large complex numbers end as infinity minus infinity, those of inverses as zero.
+        x = lanes.div(dtype, unit, x) if inverse_first else x
         out, base, rest = None, x, abs(power)
         while rest:
             if rest & 1:
-                out = base if out is None else em.lanes.mul(dtype, out, base)
+                out = base if out is None else lanes.mul(dtype, out, base)
             rest >>= 1
-            base = em.lanes.mul(dtype, base, base) if rest else base
-        out = dtype.type(1) if out is None else out
-        return em.lanes.div(dtype, dtype.type(1), out) if power < 0 else out
+            base = _squared(em, dtype, base) if rest else base
+        out = unit if out is None else out
+        return lanes.div(dtype, unit, out) if power < 0 and not inverse_first else out
 
     return em.map(one, dtype, a)
 

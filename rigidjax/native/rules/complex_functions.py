@@ -12,12 +12,24 @@ def _of_complex(*names: str) -> Callable[[Expansion], Expansion]:
     return expansion(*(f"complex {name}" for name in names))
 
 
+# Real parts from which on exp(x) is exp(x / 2) squared, so that it does not overflow before its
+# product with a sine or cosine does.
+_LARGE = 80.0
+# Real parts from which on cosh(x) and |sinh(x)| are exp(|x|) / 2 to all digits.
+_FAR = 40.0
+
+
+def _polar_exp(x, y, factor=1.0):
+    """Return the parts of factor exp(x + i y); the imaginary one has the sign of a zero `y`."""
+    is_large = (x > _LARGE) & (x < jnp.inf)
+    root = jnp.exp(jnp.where(is_large, 0.5 * x, x))
+    size, rest = factor * root, jnp.where(is_large, root, 1.0)
+    return size * jnp.cos(y) * rest, jnp.where(y == 0, y, size * jnp.sin(y) * rest)
+
+
 @_of_complex("exp")
 def _exp(z, **_):
-    x, y = z.real, z.imag
-    size = jnp.exp(x)
-    # Not infinite times zero.
-    return jax.lax.complex(size * jnp.cos(y), jnp.where(y == 0, y, size * jnp.sin(y)))
+    return jax.lax.complex(*_polar_exp(z.real, z.imag))
 
 
 @_of_complex("log")
@@ -44,19 +56,23 @@ def _log1p(z, **_):
 def _expm1(z, **_):
     x, y = z.real, z.imag
     half = jnp.sin(0.5 * y)
+    real, imag = _polar_exp(x, y)
     # exp(x) cos(y) - 1 without its cancellation.
-    real = jnp.expm1(x) * jnp.cos(y) - 2.0 * half * half
-    return jax.lax.complex(real, jnp.where(y == 0, y, jnp.exp(x) * jnp.sin(y)))
+    near = jnp.expm1(x) * jnp.cos(y) - 2.0 * half * half
+    return jax.lax.complex(jnp.where(x > _FAR, real, near), imag)
 
 
 @_of_complex("sqrt")
 def _sqrt(z, **_):
-    x, y = z.real, z.imag
-    size = jnp.sqrt(0.5 * jnp.abs(z) + 0.5 * jnp.abs(x))
+    # The modulus of a quarter does not overflow.
+    is_large = jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag)) > 1.0
+    quarter = jnp.where(is_large, 0.25, 1.0).astype(z.real.dtype)
+    x, y = z.real * quarter, z.imag * quarter
+    size = jnp.sqrt(0.5 * jnp.abs(jax.lax.complex(x, y)) + 0.5 * jnp.abs(x))
     other = y / (2.0 * jnp.where(size == 0, 1.0, size))
-    right = x >= 0
-    real = jnp.where(right, size, jnp.abs(other))
-    return jax.lax.complex(real, jnp.where(right, other, jnp.copysign(size, y)))
+    right, root = x >= 0, jnp.where(is_large, 2.0, 1.0).astype(x.dtype)
+    real = root * jnp.where(right, size, jnp.abs(other))
+    return jax.lax.complex(real, root * jnp.where(right, other, jnp.copysign(size, y)))
 
 
 @_of_complex("rsqrt")
@@ -66,26 +82,36 @@ def _rsqrt(z, **_):
 
 @_of_complex("sin")
 def _sin(z, **_):
-    x, y = z.real, z.imag
-    return jax.lax.complex(jnp.sin(x) * jnp.cosh(y), jnp.cos(x) * jnp.sinh(y))
+    turned = jnp.sinh(jax.lax.complex(-z.imag, z.real))
+    return jax.lax.complex(turned.imag, -turned.real)
 
 
 @_of_complex("cos")
 def _cos(z, **_):
+    return jnp.cosh(jax.lax.complex(-z.imag, z.real))
+
+
+def _even_and_odd(z, odd_in_real_part):
+    """Return the parts of cosh(z), or of sinh(z) where the odd one in x is the real part."""
     x, y = z.real, z.imag
-    return jax.lax.complex(jnp.cos(x) * jnp.cosh(y), -jnp.sin(x) * jnp.sinh(y))
+    is_far = jnp.abs(x) > _FAR
+    near = jnp.where(is_far, 0.0, x)
+    parts = list(_polar_exp(jnp.abs(x), y, 0.5))
+    functions = [jnp.sinh, jnp.cosh] if odd_in_real_part else [jnp.cosh, jnp.sinh]
+    odd = 0 if odd_in_real_part else 1
+    parts[odd] = jnp.where(x < 0, -parts[odd], parts[odd])
+    close = functions[0](near) * jnp.cos(y), functions[1](near) * jnp.sin(y)
+    return [jnp.where(is_far, a, b) for a, b in zip(parts, close, strict=True)]
 
 
 @_of_complex("sinh")
 def _sinh(z, **_):
-    x, y = z.real, z.imag
-    return jax.lax.complex(jnp.sinh(x) * jnp.cos(y), jnp.cosh(x) * jnp.sin(y))
+    return jax.lax.complex(*_even_and_odd(z, True))
 
 
 @_of_complex("cosh")
 def _cosh(z, **_):
-    x, y = z.real, z.imag
-    return jax.lax.complex(jnp.cosh(x) * jnp.cos(y), jnp.sinh(x) * jnp.sin(y))
+    return jax.lax.complex(*_even_and_odd(z, False))
 
 
 @_of_complex("tanh")
@@ -120,5 +146,8 @@ def _pow(z, power):
 
 @_of_complex("sign")
 def _sign(z):
-    size = jnp.abs(z)
-    return jnp.where(size == 0, z, z / jnp.where(size == 0, 1.0, size).astype(z.dtype))
+    # The modulus of a quarter does not overflow.
+    quarter = jnp.where(jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag)) > 1.0, 0.25, 1.0)
+    scaled = z * quarter.astype(z.real.dtype)
+    size = jnp.abs(scaled)
+    return jnp.where(size == 0, z, scaled / jnp.where(size == 0, 1.0, size).astype(z.dtype))

@@ -1,0 +1,118 @@
+"""Kernels at the ends of the range of floating-point numbers, and the signs of zero."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+from rigidjax import native
+
+LARGEST = np.finfo(float).max
+# Points where the naive formulas have infinity times zero, or infinity minus infinity.
+POINTS = np.array([
+    710 + 1j, -0.3 + 711j, 711 - 0.3j, 800 + 0j, -800 + 1e-300j, 1e200 + 0j, 1e200j,
+    1.5e308 - 1.7e308j, -1.7e308 + 1.5e308j, 1e-200 + 1e-200j, 0.3 - 0.2j, 42.0 + 2.5j,
+])  # fmt: skip
+FUNCTIONS = {
+    "exp": mpmath.exp,
+    "expm1": lambda z: mpmath.exp(z) - 1,
+    "sinh": mpmath.sinh,
+    "cosh": mpmath.cosh,
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+    "sqrt": mpmath.sqrt,
+    "sign": lambda z: z / abs(z),
+    "square": lambda z: z * z,
+    "rsqrt": lambda z: 1 / mpmath.sqrt(z),
+    "logistic": lambda z: 1 / (1 + mpmath.exp(-z)),
+    "power": lambda z: z**-2,
+    "quotient": lambda z: (1 + 1j) / z,
+}
+
+
+def functions(z):
+    named = [name for name in FUNCTIONS if name not in ("power", "quotient")]
+    values = [(getattr(jnp, name, None) or getattr(jax.lax, name))(z) for name in named]
+    return [*values, z**-2, (1 + 1j) / z]
+
+
+def rounded(x):
+    """A number of mpmath as a float: infinite beyond the range, zero below it as in XLA."""
+    if abs(x) > LARGEST:
+        return float(mpmath.sign(x)) * np.inf
+    return 0.0 if abs(x) < np.finfo(float).tiny else float(x)
+
+
+def test_complex_functions():
+    actual = jax.jit(native.jit(functions))(jnp.asarray(POINTS))
+    with mpmath.workdps(700):
+        for exact, values in zip(FUNCTIONS.values(), actual, strict=True):
+            for z, value in zip(POINTS.tolist(), np.asarray(values).tolist(), strict=True):
+                true = exact(mpmath.mpc(z))
+                expected = np.array([rounded(mpmath.re(true)), rounded(mpmath.im(true))])
+                finite = np.where(np.isfinite(expected), np.abs(expected), 0.0)
+                np.testing.assert_allclose(
+                    [value.real, value.imag], expected, rtol=1e-13,
+                    atol=1e-13 * max(finite), err_msg=f"{exact} of {z}",
+                )  # fmt: skip
+
+
+def test_complex_quotients():
+    """As in XLA where divisors are zero or infinite; right where XLA's products overflow."""
+    divide = jax.jit(native.jit(jnp.divide))
+    divisors = [0, complex(-0.0, 0.0), complex(np.inf, 1), complex(1, -np.inf), 1e-200j, 1 + 1j]
+    a, b = np.meshgrid([1 + 0j, -2 + 1j, 3e-308j, 0j, 1e200 - 1e200j, 2.5j], divisors)
+    args = jnp.asarray(a), jnp.asarray(b)
+    actual, expected = (np.asarray(f(*args)) for f in (divide, jax.jit(jnp.divide)))
+    for part in (np.real, np.imag):
+        np.testing.assert_allclose(part(actual), part(expected), rtol=1e-14)
+    large = 1.5e308 * np.array([1 - 1j, 1 + 1j, 1 - 1j, 1e-108])
+    ratios = divide(jnp.asarray(large), jnp.asarray([large[0], large[0], 1 + 1j, large[0]]))
+    np.testing.assert_allclose(ratios, [1, 1j, -1.5e308j, 5e-109 + 5e-109j], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda t: t.__name__)
+def test_signs_of_zero(dtype):
+    zero, minus = dtype(0.0), dtype(-0.0)
+    a = jnp.asarray([0.0, -0.0, 0.0, -0.0, 1.0, np.nan, -0.0], dtype)
+    b = jnp.asarray([0.0, 0.0, -0.0, -0.0, -0.0, 0.0, np.nan], dtype)
+
+    def function(a, b):
+        return (
+            *(jnp.maximum(a, b), jnp.minimum(a, b), jax.lax.clamp(a, b, b + 1)),
+            *(jnp.maximum(a, zero), jnp.minimum(a, zero), jnp.maximum(minus, a)),
+            *(jnp.minimum(minus, a), jax.lax.clamp(minus, a, dtype(1.0))),
+        )
+
+    kernel = native.jit(function)
+    for actual in (kernel(a, b), jax.vmap(kernel)(a, b)):
+        for x, y in zip(actual, jax.jit(function)(a, b), strict=True):
+            np.testing.assert_array_equal(x, y)
+            known = ~np.isnan(y)
+            np.testing.assert_array_equal(np.signbit(x)[known], np.signbit(y)[known])
+
+
+def test_powers_of_roots_and_quotients_of_zeros():
+    x = jnp.asarray([0.0, -0.0, np.inf, 4.0, -1.0])
+
+    def function(x):
+        root, inverse = jnp.sqrt(x), 1.0 / jnp.sqrt(x)
+        return [jnp.power(y, jnp.float64(p)) for y in (root, inverse) for p in (1.0, -3.0, 0.5)]
+
+    for actual, expected in zip(native.jit(function)(x), jax.jit(function)(x), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-15)
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(actual)[known], np.signbit(expected)[known])
+
+
+def test_uniform_real_numbers_are_made_complex():
+    """They are the same for the whole batch: floats, integers and Booleans."""
+
+    def function(x, y, k):
+        return x + 1j * y, x * k.astype(complex), jnp.where(y > 1, 1j * y, y), (k > 0) + 1j * x
+
+    x, y, k = jnp.arange(5.0), jnp.array(2.0), jnp.array(3)
+    actual = jax.vmap(native.jit(function), in_axes=(0, None, None))(x, y, k)
+    for a, b in zip(actual, jax.vmap(function, (0, None, None))(x, y, k), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-15)
