@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite, vector_leaf
@@ -350,7 +351,9 @@ def frame_of_axis(axis: Vector) -> Float[Array, "3 3"]:
 
 
 def unit(v: Vector) -> Vector:
-    """The vector of unit length in the direction of `v`, which is not zero."""
+    """Return the vector of unit length in the direction of `v`, which is not zero."""
+    # Squares of scaled components neither overflow nor underflow; the scale's derivative cancels.
+    v = v / jax.lax.stop_gradient(jnp.max(jnp.abs(v)))
     return v / jnp.sqrt(jnp.sum(v * v))
 
 
@@ -369,7 +372,8 @@ def direction(value: ArrayInput | None, argument: str) -> Vector:
             "point); give them by name, as in `axis=(0, 0, 1)`."
         )
     rule = (
-        lambda axis: (axis * axis).sum() > 0,
+        # What is less than the smallest normal number is flushed to zero by compiled code.
+        lambda axis: abs(axis).max() >= np.finfo(axis.dtype).tiny,
         f"`{argument}` must not be zero: it is the direction of an axis, space components.",
     )
     return as_leaf(check_all(float_array(value, argument, (3,)), [is_finite(argument), rule]))

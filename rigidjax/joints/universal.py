@@ -63,7 +63,7 @@ class Universal(AbstractJoint):
         first = self.axis1
         self.axis2 = check(
             direction(axis2, "Universal(axis2=...)"),
-            lambda axis: (first * axis).sum() ** 2 <= 1e-12 * (first**2).sum() * (axis**2).sum(),
+            lambda axis: _are_orthogonal(first, axis),
             "`Universal(axis1=..., axis2=...)` must be orthogonal (to 1e-6 of the cosine of their "
             "angle); subtract from one its part along the other.",
         )
@@ -114,3 +114,8 @@ class Universal(AbstractJoint):
         zero = jnp.zeros_like(coordinates[0])
         first = exp(jnp.stack([coordinates[0], zero, zero]))
         return turned(product(first, exp(jnp.stack([zero, coordinates[1], zero]))))
+
+
+def _are_orthogonal(a, b):
+    a, b = (x / abs(x).max() for x in (a, b))
+    return (a * b).sum() ** 2 <= 1e-12 * (a**2).sum() * (b**2).sum()

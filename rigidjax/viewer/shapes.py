@@ -249,7 +249,8 @@ def _frame(axis):
     direction = np.asarray(axis, float)
     if direction.shape != (3,) or not np.isfinite(direction).all() or not np.any(direction):
         raise ValueError(f"An axis must be finite, of shape (3,) and not zero; got {axis!r}.")
-    third = direction / np.linalg.norm(direction)
+    third = direction / np.abs(direction).max()
+    third /= np.linalg.norm(third)
     first = np.cross(np.eye(3)[np.argmin(np.abs(third))], third)
     first /= np.linalg.norm(first)
     return np.stack([first, np.cross(third, first), third], axis=1)

@@ -12,6 +12,7 @@ from joints.cases import KINDS, T
 
 import rigidjax as rj
 from rigidjax.joints import Relative
+from rigidjax.joints.base import unit
 from rigidjax.rotations import so3
 
 TIME = jnp.asarray(T)
@@ -190,6 +191,33 @@ def test_every_axis_has_a_frame_with_finite_derivatives():
     assert error(frames[:, :, 2], axes / np.linalg.norm(axes, axis=1, keepdims=True)) < round_off(5)
     assert error(jnp.swapaxes(frames, 1, 2) @ frames, np.tile(np.eye(3), (9, 1, 1))) < round_off(5)
     assert jnp.all(jnp.isfinite(derivatives))
+
+
+def test_axes_of_any_length_have_the_same_frame():
+    """Squares of their components overflow or underflow; the frame's derivative has their scale."""
+    a, b = np.array([1.0, 2.0, -2.0]), np.array([2.0, 1.0, 2.0])
+    size = 1e200 if jnp.result_type(float) == jnp.float64 else 1e30
+    point = (0.0, 0.0, 0.0)
+    builders = [
+        lambda k: rj.Revolute("a", "b", point, k * a),
+        lambda k: rj.Prismatic("a", "b", k * a),
+        lambda k: rj.Cylindrical("a", "b", point, k * a),
+        lambda k: rj.Planar("a", "b", point, k * a),
+        lambda k: rj.Screw("a", "b", point, k * a, 0.1),
+        lambda k: rj.Universal("a", "b", point, k * a, k * b),
+        lambda k: rj.Universal("a", "b", point, k * a, b / k),
+    ]
+    for build in builders:
+        expected = build(1.0).frame()
+        for k in (size, 1.0 / size):
+            np.testing.assert_allclose(build(k).frame(), expected, atol=round_off(4.0))
+    axis, change = jnp.asarray(a), jnp.asarray([0.3, 0.1, -0.2])
+    _, rate = jax.jvp(unit, (axis,), (change,))
+    _, scaled_rate = jax.jvp(unit, (size * axis,), (size * change,))
+    np.testing.assert_allclose(scaled_rate, rate, atol=round_off(4.0))
+    e = a / np.linalg.norm(a)
+    exact = (np.asarray(change) - e * (e @ np.asarray(change))) / np.linalg.norm(a)
+    np.testing.assert_allclose(rate, exact, atol=round_off(4.0))
 
 
 def test_frames_of_axes_along_coordinates_and_diagonals_do_not_jump():
