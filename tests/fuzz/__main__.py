@@ -17,8 +17,8 @@ import time
 
 # Seconds after which a seed counts as hanging, and seeds of one worker.
 HANGING = 900.0
-SEEDS_OF_A_WORKER = {"jaxpr": 100, "system": 8}
-SHARES = {"jaxpr": 0.6, "system": 0.4}
+SEEDS_OF_A_WORKER = {"jaxpr": 40, "system": 6}
+SHARES = {"jaxpr": 0.5, "system": 0.5}
 SHRINKING = 120.0
 # Seconds between reports of the counts.
 REPORTS = 600.0

@@ -1,5 +1,6 @@
 """Makes a failing case small, and writes it as a program of its own."""
 
+import pathlib
 import time
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from .generate import Case
 from .jaxprs import Failure, batch_of, check, member
 
 SECONDS = 200.0
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def shrink(case: Case, failure: Failure, seed: int, seconds: float = SECONDS) -> Case:
@@ -141,6 +143,9 @@ Found by `python -m tests.fuzz --kind jaxpr --seed {seed}`; exits with 1 if the 
 
 import sys
 
+# The folder of the repository, for `tests`.
+sys.path.insert(0, {root!r})
+
 {header}
 from tests.fuzz.jaxprs import in_form
 
@@ -180,6 +185,7 @@ def standalone(case: Case, failure: Failure, seed: int) -> str:
     return TEMPLATE.format(
         title=failure.message.replace("\\", "/").replace('"""', "'''"),
         seed=seed,
+        root=str(ROOT),
         header=HEADER,
         source=source(case.block),
         form=form,

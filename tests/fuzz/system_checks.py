@@ -263,12 +263,17 @@ def formulations(system: Any, state: Any, rng: np.random.Generator, units: Any) 
 
 def _scaled(system: Any, theta: Any, weights: list) -> Any:
     """Return a system whose masses, moments of inertia and forces depend on `theta`."""
-    where = lambda s: [  # noqa: E731
-        *(x for b in s.bodies for x in (b.mass, b.inertia)),
-        *jax.tree.leaves(eqx.filter(s.forces, eqx.is_inexact_array)),
-    ]
-    values = [x * (1.0 + w * theta) for x, w in zip(where(system), weights, strict=True)]
-    return eqx.tree_at(where, system, values)
+    factors = (1.0 + w * theta for w in weights)
+
+    def scaled(x):
+        return x * next(factors) if eqx.is_inexact_array(x) else x
+
+    bodies = tuple(
+        eqx.tree_at(lambda b: (b.mass, b.inertia), body, (scaled(body.mass), scaled(body.inertia)))
+        for body in system.bodies
+    )
+    forces = jax.tree.map(scaled, system.forces)
+    return eqx.tree_at(lambda s: (s.bodies, s.forces), system, (bodies, forces))
 
 
 def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
@@ -280,16 +285,19 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
     count += len(jax.tree.leaves(eqx.filter(system.forces, eqx.is_inexact_array)))
     weights = list(rng.uniform(-1, 1, count))
     t1 = 0.2 * units.time
-    scales = np.concatenate(
+    sizes = np.concatenate(
         [np.full(n, s) for n, s in zip((3, 4, 3, 3), _scales(units), strict=True)]
     )
 
-    def end(theta):
+    def end(theta, system=system, state=state):
         model = FORMULATIONS[name](_scaled(system, theta, weights))
         options = dict(solver=diffrax.Dopri5(), dt=t1 / STEPS, backend=backend)
         states = rj.simulate(model, state, t1, **options).states
         rows = jnp.concatenate([x[-1] for x in _saved(states)], axis=-1)
-        return (rows / scales).ravel()
+        return (rows / sizes).ravel()
+
+    def derivative(theta, *of):
+        return jax.jvp(lambda theta: end(theta, *of), (theta,), (1.0,))
 
     steps = np.array([4e-3, 2e-3, 1e-3])
     thetas = jnp.asarray(np.concatenate([steps, -steps, [0.0]]))
@@ -299,34 +307,38 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
         if "cannot run this as a kernel" in str(error):
             return []
         raise
-    except NotImplementedError:
-        return []
-    differences = [(values[k] - values[3 + k]) / (2 * steps[k]) for k in range(3)]
-    # Of order four, without the error of order two.
-    better = [(4 * differences[k + 1] - differences[k]) / 3 for k in range(2)]
-    noise = 1e4 * EPS * max(1.0, float(np.max(np.abs(values)))) / steps[-1]
-    explained = FACTOR * np.max(np.abs(better[1] - better[0])) + noise
-    tangent = jax.jit(lambda: jax.jvp(end, (0.0,), (1.0,))[1])
-    forward = np.asarray(tangent())
+    # What rounding makes of results and derivatives, from systems that are changed a little.
+    ends, tangents = in_batch(lambda *of: derivative(0.0, *of))(*members(system, state))
+    value_error, tangent_error = (float(np.max(allowance(x))) for x in (ends, tangents))
+    forward = tangents[0]
+
+    def extrapolated(differences, error):
+        """Remove the error of order two; return the result and what explains a difference."""
+        better = [(4 * differences[k + 1] - differences[k]) / 3 for k in range(2)]
+        return better[1], FACTOR * np.max(np.abs(better[1] - better[0])) + error
+
+    slopes = [(values[k] - values[3 + k]) / (2 * steps[k]) for k in range(3)]
+    difference, explained = extrapolated(slopes, value_error / steps[-1] + tangent_error)
     label = f"of {name} ({backend})"
-    out = [Comparison(f"derivative {label}, difference", forward, better[1], explained)]
+    out = [Comparison(f"derivative {label}, difference", forward, difference, explained)]
     direction = jnp.asarray(np.cos(np.arange(1.0, forward.size + 1.0)))
     (reverse,) = jax.jit(lambda: jax.vjp(end, 0.0)[1](direction))()
-    size = float(np.abs(direction) @ np.abs(forward))
-    # Each sums the same products in another order, over all steps.
-    round_off = 1e5 * EPS * (size + float(np.max(np.abs(values))))
     out.append(
-        Comparison(f"reverse mode {label}, forward mode", reverse, direction @ forward, round_off)
+        Comparison(
+            f"reverse mode {label}, forward mode",
+            np.asarray(reverse),
+            np.asarray(direction @ forward),
+            forward.size * tangent_error,
+        )
     )
     if rng.uniform() < 0.4:
-        derivative = lambda theta: jax.jvp(end, (theta,), (1.0,))[1]  # noqa: E731
-        second = np.asarray(jax.jit(lambda: jax.jvp(derivative, (0.0,), (1.0,))[1])())
+        twice = lambda *of: jax.jvp(lambda theta: derivative(theta, *of)[1], (0.0,), (1.0,))[1]  # noqa: E731
+        seconds = in_batch(twice)(*members(system, state))
         curvatures = [(values[k] + values[3 + k] - 2 * values[6]) / steps[k] ** 2 for k in range(3)]
-        better = [(4 * curvatures[k + 1] - curvatures[k]) / 3 for k in range(2)]
-        noise = 1e3 * EPS * max(1.0, float(np.max(np.abs(values)))) / steps[1] ** 2
-        explained = FACTOR * np.max(np.abs(better[1] - better[0])) + noise
+        error = 4 * value_error / steps[-1] ** 2 + float(np.max(allowance(seconds)))
+        difference, explained = extrapolated(curvatures, error)
         out.append(
-            Comparison(f"second derivative {label}, difference", second, better[1], explained)
+            Comparison(f"second derivative {label}, difference", seconds[0], difference, explained)
         )
     return out
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import systems
+from .shrink import ROOT
 from .system_checks import CHECKS
 
 TEMPLATE = '''"""{title}
@@ -15,6 +16,9 @@ Found by `python -m tests.fuzz --kind system --seed {seed}`; exits with 1 if the
 """
 
 import sys
+
+# The folder of the repository, for `tests`.
+sys.path.insert(0, {root!r})
 
 {header}
 jax.config.update("jax_enable_x64", True)
@@ -58,6 +62,7 @@ def run_system(seed: int, out: pathlib.Path | None, seconds: float) -> dict[str,
         message = _attempt(small, name, seed)[2] or message
         text = TEMPLATE.format(
             title=f"{name}: {message}".replace("\\", "/"), seed=seed, header=systems.HEADER,
+            root=str(ROOT),
             code=small.code(), check=name, units=small.units,
         )  # fmt: skip
         found["failure"] = f"{name}: {message}"
