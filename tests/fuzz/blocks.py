@@ -190,9 +190,7 @@ def literal(array: Any) -> str:
     array = np.asarray(array)
     if array.dtype.kind == "c":
         parts = np.ascontiguousarray(array).reshape(-1).view(array.real.dtype)
-        return f"{literal(parts)}.view('{array.dtype}').reshape{array.shape}"
+        return f"{literal(parts)}.view('{array.dtype}').reshape({array.shape})"
     text = repr(array.tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
-    shape = "" if array.shape else ".reshape()"
-    if array.ndim > 1 or 0 in array.shape:
-        shape = f".reshape{array.shape}"
+    shape = f".reshape{array.shape}" if array.ndim > 1 or 0 in array.shape else ""
     return f"np.array({text}, '{array.dtype}'){shape}"

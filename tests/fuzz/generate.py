@@ -50,8 +50,11 @@ def write(w: Writer, operation) -> bool:
     w.operands = []
     try:
         operation(w)
-    except (UnavailableError, TypeError, ValueError, NotImplementedError):
-        # No operand, or a combination that JAX refuses while it traces.
+    except UnavailableError:
+        w.operands = []
+    except (TypeError, ValueError, NotImplementedError) as error:
+        # A combination that JAX refuses while it traces.
+        w.refused.append(f"{operation.__name__}: {type(error).__name__}: {error}")
         w.operands = []
     return len(w.lines) > before
 

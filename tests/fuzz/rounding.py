@@ -153,6 +153,8 @@ def compare(actual: Any, drawn: np.ndarray) -> Verdict:
         spread = np.max(np.abs(drawn - reference), axis=0, where=finite, initial=0.0)
         allowed = FACTOR * spread.astype(float) + 4.0 * info.eps * np.abs(reference) + info.tiny
         open_ = np.any(kind != kind[0], axis=0) | (finite & ~np.isfinite(allowed))
+        # A value without a correct digit may be zero, and what divides by it not finite.
+        open_ |= finite & ~np.isfinite(actual) & (spread > 0) & (allowed >= np.abs(reference))
         equal = np.where(
             finite,
             np.abs(actual.astype(float) - reference) <= allowed,

@@ -63,6 +63,19 @@ def test_every_primitive_with_a_rule_is_written():
     assert missing == set()
 
 
+def test_operations_are_what_jax_takes():
+    """Nearly all: else a mistake in one of them would leave it out of every function."""
+    inputs = [Type((), "int64"), Type((), "bool"), Type((3, 3), "float64"), Type((4,), "float32")]
+    inputs += [Type((5,), "complex128"), Type((12, 3), "float64"), Type((7,), "int32")]
+    refused, written = [], 0
+    for seed in range(6):
+        w = Writer(np.random.default_rng(seed), inputs, 0, reverse=False)
+        written += sum(write(w, operation) for operation in generate.FLAT)
+        refused += w.refused
+    assert written > 150
+    assert len(refused) < 0.03 * written, refused
+
+
 def test_a_wrong_rule_is_found_and_shrunk(monkeypatch, tmp_path):
     """A hyperbolic tangent with an error of 1e-12, in the middle of other lines."""
     right = EXPANSIONS["tanh"]
@@ -122,6 +135,14 @@ def test_decisions_between_equal_values_are_left_open():
     assert verdict.undecided == 1
     assert not verdict.wrong.any()
     assert rounding.compare(np.array([4, 2]), drawn).wrong.tolist() == [True, False]
+
+
+def test_values_without_a_correct_digit_may_be_zero():
+    """And what divides by them not finite, which a value of some digits may not be."""
+    no_digit, digits = np.array([[1.0], [-2.0], [1.5]]), np.array([[1.0], [1.001], [0.999]])
+    assert not rounding.compare(np.array([np.nan]), no_digit).wrong.any()
+    assert rounding.compare(np.array([np.nan]), digits).wrong.all()
+    assert rounding.compare(np.array([np.nan]), np.zeros((3, 1))).wrong.all()
 
 
 def test_a_comparison_of_systems_names_what_differs():

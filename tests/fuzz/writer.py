@@ -36,6 +36,7 @@ class Writer:
         self.lines: list[Line] = []
         self.primitives: set[str] = set()
         self.operands: list[int] = []
+        self.refused: list[str] = []
 
     def chance(self, probability: float) -> bool:
         return bool(self.rng.uniform() < probability)
