@@ -47,7 +47,7 @@ class AnyMode(diffrax.AbstractAdjoint):
         solve.asked = self.backend
         too_large = with_many_numbers if implicit else with_large_matrices
         solve.backend = chosen(self.backend, solve.jaxpr, too_large)
-        state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve))
+        state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve, moved=None))
         return state, {**stats, "backend": solve.backend}
 
 
@@ -89,15 +89,15 @@ def _batched_like(vectors, inputs):
     return [v * one.astype(v.dtype) for v in vectors]
 
 
-def _solve_impl(*inputs, solve):
-    return solve.evaluate(inputs)
+def _solve_impl(*inputs, solve, moved):
+    return solve.evaluate(inputs, moved)
 
 
-def _solve_abstract(*inputs, solve):
+def _solve_abstract(*inputs, solve, moved):
     return list(solve.jaxpr.out_avals)
 
 
-def _solve_jvp(inputs, tangents, *, solve):
+def _solve_jvp(inputs, tangents, *, solve, moved):
     primals, others, _ = solve.split(inputs)
     tangents = tangents[: solve.num_primals]
     # Those that are zero take no part: most of a model's numbers, as a rule.
@@ -109,7 +109,7 @@ def _solve_jvp(inputs, tangents, *, solve):
     return out, [*out_tangents, *(_zero(x) for x in out[count:])]
 
 
-def _not_linear(cotangents, *inputs, solve):
+def _not_linear(cotangents, *inputs, solve, moved):
     raise NotImplementedError("a solve is not linear in its inputs")
 
 
@@ -193,7 +193,10 @@ def _tangent_jvp(*args, **kwargs):
 
 def _cotangent_jvp(*args, **kwargs):
     return _linear_jvp(
-        _cotangent_p, lambda solve, _, *inputs: solve.cotangent(diffrax.DirectAdjoint(), *inputs)
+        _cotangent_p,
+        lambda solve, params, *inputs: solve.cotangent(
+            diffrax.DirectAdjoint(), *inputs, params["wanted"]
+        ),
     )(*args, **kwargs)
 
 
@@ -284,7 +287,8 @@ def _forward_abstract(*inputs, solve, given, batches):
 
 
 def _forward_values(*, solve, given, batches):
-    function = lambda *inputs: _solve_p.bind(*inputs, solve=solve)  # noqa: E731
+    # By the steps of the derivatives, so that these are those of the values.
+    function = lambda *inputs: _solve_p.bind(*inputs, solve=solve, moved=given)  # noqa: E731
     for axes, size, of_values in batches:
         if of_values:
             function = jax.vmap(function, axes[: len(solve.inexact)], axis_size=size)

@@ -82,15 +82,16 @@ def _pinned(solver: diffrax.AbstractSolver) -> Pinned | None:
 
 
 def cotangents(
-    kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree, batched: bool
-) -> Tree:
+    kwargs: Tree, of_record: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
+    batched: bool,
+) -> Tree:  # fmt: skip
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
     Arguments and result as in `rigidjax.adjoints.cotangents`.
     """
     run = _Run(kwargs, do_move(wanted), batched)
     state_of = lambda _, new: ravel_pytree(new[0])[0]  # noqa: E731
-    record = recorded(kwargs, run.segment, state_of, run.moves, run.row_of)
+    record = recorded(of_record, run.segment, state_of, run.moves, run.row_of)
     return run.collect(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 

@@ -62,15 +62,16 @@ def is_supported(kwargs: Tree) -> bool:
 
 
 def cotangents(
-    kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree, batched: bool
-) -> Tree:
+    kwargs: Tree, of_record: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
+    batched: bool,
+) -> Tree:  # fmt: skip
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
     The state of the controller, which may be saved as well, has no derivatives. Arguments and
     result as in `rigidjax.adjoints.cotangents`.
     """
-    run = _Run(kwargs, wanted, batched)
-    record = recorded(kwargs, run.segment, run.step_of if run.is_direct else _state, run.moves)
+    run = _Run(kwargs, of_record, wanted, batched)
+    record = recorded(of_record, run.segment, run.step_of if run.is_direct else _state, run.moves)
     return run.collect(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 
@@ -90,14 +91,14 @@ class _Run:
     what depends on the unknowns, and lengths of earlier steps.
     """
 
-    def __init__(self, kwargs, wanted, batched):
-        self.kwargs = kwargs
+    def __init__(self, kwargs, of_record, wanted, batched):
+        self.kwargs, self.of_record = kwargs, of_record
         self.init = kwargs["init_state"]
-        self.solver = repeatable(kwargs["solver"])
+        self.solver, self.recorder = repeatable(kwargs["solver"]), repeatable(of_record["solver"])
         self.theta, self.theta_static = eqx.partition(_parts(kwargs), _parts(wanted))
         self.saved_ts = kwargs["saveat"].subs.ts
         self.moves = do_move(wanted)
-        self.state = self.init.y, self.init.solver_state
+        self.state = self.init.y, of_record["init_state"].solver_state
         self.nothing = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
             jax.eval_shape(self.step_of, self.state, self.state),
@@ -109,18 +110,19 @@ class _Run:
 
     def start_of(self, state):
         y, solver_state = state
-        values, lengths = self.solver.past(solver_state)
+        values, lengths = self.recorder.past(solver_state)
         return (y, values), lengths
 
     def step_of(self, before, after):
         """What is kept of the step between two states."""
-        return self.start_of(before), self.solver.found(before[1], after[1])
+        return self.start_of(before), self.recorder.found(before[1], after[1])
 
     def step(self, times, state):
         """The step again: what is kept of it, and the state behind it."""
         y, before = state
-        y1, _, _, after, _ = self.kwargs["solver"].step(
-            self.kwargs["terms"], *times, y, self.kwargs["args"], before, self.init.made_jump
+        of_record = self.of_record
+        y1, _, _, after, _ = of_record["solver"].step(
+            of_record["terms"], *times, y, of_record["args"], before, self.init.made_jump
         )
         return self.step_of(state, (y1, after)), (y1, after)
 

@@ -20,6 +20,7 @@ from ..results import failures_kept
 from ..signal import Piece, Signal, signals_of, with_signals
 from ..solvers import unrolled
 from ..solvers.evaluations import explicit_evaluations
+from ..solvers.probe import probed
 from ..solvers.structure.base import ModelTerm
 from ..solvers.terms import AbstractDAETerm, unwrapped
 from ..solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
@@ -118,7 +119,9 @@ class TracedSolve:
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
         self.asked = "auto"
         self.backend = Backend("xla")
+        self.probes = True
         self.kernels: dict[Hashable, tuple[ClosedJaxpr, bool]] = {}
+        self.programs: dict[Hashable, ClosedJaxpr] = {}
         self.jaxpr: ClosedJaxpr
         self.out_inexact = ()
         self.out_treedef = None
@@ -133,17 +136,30 @@ class TracedSolve:
         leaves = [next(primals) if diff else next(others) for diff in self.inexact]
         return eqx.combine(jax.tree.unflatten(self.treedef, leaves), self.static)
 
-    def run(self, adjoint, primals, others, written_out=False):
+    def run(self, adjoint, primals, others, written_out=False, moved=None):
         """Outputs (differentiable, others) of the loop of `adjoint`.
 
         `written_out`: whether stages are, if the vector field is small enough for the backend.
+        `moved`: marks of the primals by which it is differentiated, so that steps are accurate for
+        that as well; `None` for none.
         """
-        kwargs = self.kwargs(primals, others)
+        kwargs = plain = self.kwargs(primals, others)
+        if moved is not None:
+            kwargs = self.probed(kwargs, moved)
         if written_out:
             kwargs["solver"] = self.staged(kwargs)
         if isinstance(adjoint, diffrax.ForwardMode):
             kwargs["solver"] = forward_stages(kwargs["solver"])
-        arrays, out_static = eqx.partition(adjoint.loop(**kwargs), eqx.is_array)
+        state, stats = adjoint.loop(**kwargs)
+        if kwargs["init_state"] is not plain["init_state"]:
+            # Nobody asks for the state of the solver.
+            state = eqx.tree_at(
+                lambda s: s.solver_state,
+                state,
+                plain["init_state"].solver_state,
+                is_leaf=lambda x: x is None,
+            )
+        arrays, out_static = eqx.partition((state, stats), eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
         self.out_static = out_static
         self.out_inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in out)
@@ -161,42 +177,50 @@ class TracedSolve:
         return unrolled(solver) if numbers <= MAX_NUMBERS else solver
 
     @nothing_collected()
-    def trace(self, primals, others, written_out=False):
+    def trace(self, primals, others, written_out=False, moved=None):
         def flat(primals, others):
-            first, second = self.run(diffrax.ForwardMode(), primals, others, written_out)
+            first, second = self.run(diffrax.ForwardMode(), primals, others, written_out, moved)
             return [*first, *second]
 
         return program_of(flat, primals, others)
 
-    def evaluate(self, inputs):
-        """All outputs. In a batch the stages are written out, which is twice as fast there. (One
-        trajectory would gain as much, 1.0 ms instead of 2.4 ms for the heavy top, but takes 1.7 s
-        instead of 1.1 s to compile.)"""
+    def evaluate(self, inputs, moved=None):
+        """All outputs, by steps that are accurate for derivatives by the primals `moved` as well.
+
+        In a batch the stages are written out, which is twice as fast there. (One trajectory would
+        gain as much, 1.0 ms instead of 2.4 ms for the heavy top, but takes 1.7 s instead of 1.1 s
+        to compile.)
+        """
         if self.backend == "native":
-            return self.by_kernel("values", self.kernel_jaxpr, inputs)
+            program = functools.partial(self.kernel_jaxpr, moved)
+            return self.by_kernel(("values", moved), program, inputs)
         if not is_batched(inputs):
-            jaxpr = self.jaxpr
+            jaxpr = self.jaxpr if moved is None else self.program(False, moved)
         else:
-            jaxpr = self.written_out
+            jaxpr = self.program(True, moved)
             if failures_kept.value and jax.default_backend() == "cpu":
                 # Members of an ensemble do not wait for each other.
                 return refilled.evaluate(jaxpr, list(inputs))
         return jaxpr_as_fun(jaxpr)(*inputs)
 
-    @functools.cached_property
-    def written_out(self):
-        """The program with its stages written out, if the vector field is small."""
-        primals, others, _ = self.split(shapes_of(self.jaxpr.in_avals))
-        return self.trace(primals, others, written_out=True)
+    def program(self, written_out, moved):
+        """The program with its stages written out, if that is asked for and the field is small."""
+        key = written_out, moved
+        if key not in self.programs:
+            primals, others, _ = self.split(shapes_of(self.jaxpr.in_avals))
+            self.programs[key] = self.trace(primals, others, written_out, moved)
+        return self.programs[key]
 
-    def kernel_jaxpr(self):
+    def kernel_jaxpr(self, moved):
         """The program of which a kernel is made, which writes out loops of its own accord.
 
         But where the last stage of a step is the first of the next, diffrax's loop over stages
         begins at a stage that is known at run time only.
         """
         evaluations = explicit_evaluations(self.static["solver"])
-        return self.written_out if evaluations and evaluations[1] else self.jaxpr
+        if evaluations and evaluations[1]:
+            return self.program(True, moved)
+        return self.jaxpr if moved is None else self.program(False, moved)
 
     @property
     def num_results(self):
@@ -234,7 +258,7 @@ class TracedSolve:
         def function(*moved):
             moved = iter(moved)
             full = [next(moved) if g else x for x, g in zip(primals, given, strict=True)]
-            return self.run(adjoint, full, others, written_out=True)
+            return self.run(adjoint, full, others, written_out=True, moved=given)
 
         moved = [x for x, g in zip(primals, given, strict=True) if g]
         first, rates, rest = jax.jvp(function, moved, list(tangents), has_aux=True)
@@ -331,14 +355,14 @@ class TracedSolve:
         primals, others, cotangents = self.split(inputs)
         kwargs = self.kwargs(primals, others)
         if not is_supported(kwargs):
-            return self.cotangent(self.reverse, primals, others, cotangents)
+            return self.cotangent(self.reverse, primals, others, cotangents, wanted)
         first = iter(cotangents)
         leaves = [next(first) if diff else None for diff in self.out_inexact]
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
+        marks = self.marked(wanted)
         kwargs["solver"] = self.staged(kwargs)
-        out = reverse_cotangents(
-            kwargs, saved.ts, saved.ys, self.marked(wanted), is_batched(inputs)
-        )
+        recorded = self.probed(kwargs, wanted)
+        out = reverse_cotangents(kwargs, recorded, saved.ts, saved.ys, marks, is_batched(inputs))
         return jax.tree.leaves(out)
 
     def marked(self, wanted):
@@ -348,9 +372,15 @@ class TracedSolve:
         static = jax.tree.map(lambda _: False, self.static)
         return eqx.combine(jax.tree.unflatten(self.treedef, leaves), static)
 
-    def cotangent(self, adjoint, primals, others, cotangents):
+    def probed(self, kwargs, moved):
+        """Arguments of the loop with steps that are accurate for derivatives by what is marked."""
+        if not self.probes or kwargs["saveat"].solver_state:
+            return kwargs
+        return probed(kwargs, self.marked(moved))
+
+    def cotangent(self, adjoint, primals, others, cotangents, wanted):
         """Inputs' cotangents: the transposed Jacobian times `cotangents`."""
-        function = lambda *x: self.run(adjoint, x, others)[0]  # noqa: E731
+        function = lambda *x: self.run(adjoint, x, others, moved=wanted)[0]  # noqa: E731
         return list(jax.vjp(function, *primals)[1](list(cotangents)))
 
 

@@ -25,6 +25,7 @@ from ..annotations import (
 from ..formulations import AbstractFormulation
 from ..projection.base import AbstractProjection
 from .dense import AbstractDenseOutput
+from .probe_state import map_probe
 from .repeatable import AbstractRepeatable, repeatable
 
 
@@ -118,6 +119,7 @@ class AbstractAfterStep(AbstractDelegating):
             terms, t0, t1, y0, args, inner_state, jump
         )
         new_y1, replaced, outcome = self.after(t1, y1)
+        inner_state = map_probe(inner_state, lambda y: self.after(t1, y)[0], y1)
         result = diffrax.RESULTS.where(diffrax.is_successful(result), outcome, result)
         state = inner_state, jnp.asarray(replaced)
         return y1, new_y1, error, dense_info, state, result

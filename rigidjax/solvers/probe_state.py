@@ -1,0 +1,48 @@
+"""A tangent that is integrated with the unknowns, for the choice of steps (see `probe`)."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, PyTree
+
+from ..annotations import Flag, Scalar, T, Y
+
+
+class Probe(eqx.Module):
+    """Unknowns and a tangent of theirs, integrated together."""
+
+    y: Y
+    v: Y
+
+
+class ProbeState(NamedTuple):
+    """State of a `Probed` solver.
+
+    **Attributes:** `inner`, that of the solver for unknowns and probe; `v`, the probe; `drive`, the
+    size of the perturbation of parameters; `size`, of the probe in the last steps; `rescaled`,
+    whether it was rescaled behind the last step; `error`, sum of the probe's relative errors.
+    """
+
+    inner: PyTree[Array]
+    v: Y
+    drive: Scalar
+    size: Scalar
+    rescaled: Flag
+    error: Scalar
+
+
+def map_probe(solver_state: T, function: Callable[[Y], Y], y: Y) -> T:
+    """Return the state of a solver with its probe, if it has one, moved as `function` moves `y`."""
+
+    def is_state(x):
+        return isinstance(x, ProbeState)
+
+    def moved(state):
+        if not is_state(state):
+            return state
+        v = jax.jvp(function, (jax.lax.stop_gradient(y),), (state.v,))[1]
+        return state._replace(v=jax.lax.stop_gradient(v))
+
+    return jax.tree.map(moved, solver_state, is_leaf=is_state)
