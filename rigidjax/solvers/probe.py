@@ -100,12 +100,13 @@ class Probed(AbstractDelegating):
         """The probe in its random direction."""
         size = self._size
         part = 1.0 if self.moves_start else _TRACE
+        size = frozen(size)
         v = jax.tree.map(lambda y, r: r * (part * size).astype(y.dtype), y0, _directions(y0))
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         size = jnp.asarray(size, dtype)
         inner = self.solver.init(self._linearized(terms, args, size), t0, t1, Probe(y0, v), args)
         zero = jnp.zeros((), dtype)
-        return frozen(ProbeState(inner, v, size, zero, jnp.array(False), zero))
+        return ProbeState(inner, v, size, zero, jnp.array(False), zero)
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: ProbeState, made_jump
@@ -126,7 +127,7 @@ class Probed(AbstractDelegating):
         if error is not None:
             error, relative = self._error(y0, both.y, v0, v, size, error)
             state = state._replace(error=state.error + relative)
-        state = self._rescaled(state._replace(inner=inner, size=size), v)
+        state = self._rescaled(state._replace(inner=inner, size=frozen(size)), v)
         return both.y, error, _of_unknowns(dense), state, result
 
     def past(self, solver_state) -> Past:
@@ -175,18 +176,15 @@ class Probed(AbstractDelegating):
 
     def _rescaled(self, state, v):
         """The state with the probe rescaled if it has become too large or too small."""
-        target = jnp.asarray(self._size, state.size.dtype)
-        size = state.size
+        target, size = frozen(self._size).astype(state.size.dtype), state.size
         usable = jnp.isfinite(size) & (size > 0)
         away = usable & ((size > _RANGE * target) | (size * _RANGE < target))
         factor = jnp.where(away, target / jnp.where(usable, size, 1.0), 1.0)
-        return frozen(
-            state._replace(
-                v=jax.tree.map(lambda v: v * factor.astype(v.dtype), v),
-                drive=state.drive * factor,
-                size=size * factor,
-                rescaled=away,
-            )
+        return state._replace(
+            v=jax.tree.map(lambda v: v * factor.astype(v.dtype), v),
+            drive=state.drive * factor,
+            size=size * factor,
+            rescaled=away,
         )
 
     def _linearized(self, terms, args, drive) -> Terms:
