@@ -29,20 +29,30 @@ class AnyMode(diffrax.AbstractAdjoint):
     differentiate the steps that were taken (discretise, then differentiate), so they agree to
     round-off.
 
+    Adaptive steps of a run that is differentiated are short enough for its derivatives too, in
+    either mode, at an equilibrium for example, where the error of the motion is zero whatever the
+    step: a random tangent of the run is integrated with it, and its error relative to its size has
+    to be within a few times `rtol`. Its sum over the run is
+    `sol.stats["derivative_error"]`, an estimate of the relative error of first derivatives; NaN for
+    a run that is not differentiated or whose steps are given. Runs that save the state of the
+    solver, and structure-preserving solvers, go without.
+
     A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
     take time and memory that grow with `max_steps`: choose it as small as the problem allows.
 
     **Arguments:** `checkpoints`, number of checkpoints of the reverse mode (see
     `diffrax.RecursiveCheckpointAdjoint`); `backend`, `"auto"`, `"native"` or `"xla"` as in
-    `rj.simulate`.
+    `rj.simulate`; `controls_derivatives=False` for steps that are chosen by the error of the motion
+    alone.
     """
 
     checkpoints: int | None = None
     backend: str = eqx.field(static=True, default="auto", converter=checked_name)
+    controls_derivatives: bool = eqx.field(static=True, default=True)
 
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
         """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
-        solve, inputs = traced_solve(kwargs, self.checkpoints)
+        solve, inputs = traced_solve(kwargs, self.checkpoints, self.controls_derivatives)
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
         solve.asked = self.backend
         too_large = with_many_numbers if implicit else with_large_matrices

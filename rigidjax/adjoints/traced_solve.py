@@ -24,16 +24,18 @@ from ..solvers.probe import probed
 from ..solvers.structure.base import ModelTerm
 from ..solvers.terms import AbstractDAETerm, unwrapped
 from ..solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
+from .probed_loop import probed_loop
 from .record import SAVE_Y
 from .reverse import cotangents as reverse_cotangents, is_supported
 
 
-def traced_solve(kwargs, checkpoints):
+def traced_solve(kwargs, checkpoints, probes):
     """The traced solve, and its inputs, differentiable ones first."""
-    solve, inputs = _traced(_with_saving_exposed(kwargs), checkpoints)
+    solve, inputs = _traced(_with_saving_exposed(kwargs), checkpoints, probes)
     if solve.closes_over_tracers():
         # A vector field such as `lambda t, y, args: theta * y` hides what it depends on.
-        solve, inputs = _traced(_with_field_exposed(_with_saving_exposed(kwargs)), checkpoints)
+        kwargs = _with_field_exposed(_with_saving_exposed(kwargs))
+        solve, inputs = _traced(kwargs, checkpoints, probes)
         if solve.closes_over_tracers():
             raise ValueError(
                 "`AnyMode` cannot see what an event or a projection closes over while it is "
@@ -43,11 +45,11 @@ def traced_solve(kwargs, checkpoints):
     return solve, inputs
 
 
-def _traced(kwargs, checkpoints):
+def _traced(kwargs, checkpoints, probes):
     arrays, static = eqx.partition(kwargs, eqx.is_array)
     leaves, treedef = jax.tree.flatten(arrays)
     inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in leaves)
-    solve = TracedSolve(static, treedef, inexact, checkpoints)
+    solve = TracedSolve(static, treedef, inexact, checkpoints, probes)
     primals = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if diff]
     others = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if not diff]
     solve.jaxpr = solve.trace(primals, others)
@@ -111,7 +113,7 @@ class TracedSolve:
     Compared by identity, as a static parameter of a primitive must be.
     """
 
-    def __init__(self, static, treedef, inexact, checkpoints):
+    def __init__(self, static, treedef, inexact, checkpoints, probes):
         self.static = static
         self.treedef = treedef
         self.inexact = inexact
@@ -119,7 +121,7 @@ class TracedSolve:
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
         self.asked = "auto"
         self.backend = Backend("xla")
-        self.probes = True
+        self.probes = probes
         self.kernels: dict[Hashable, tuple[ClosedJaxpr, bool]] = {}
         self.programs: dict[Hashable, ClosedJaxpr] = {}
         self.jaxpr: ClosedJaxpr
@@ -143,23 +145,14 @@ class TracedSolve:
         `moved`: marks of the primals by which it is differentiated, so that steps are accurate for
         that as well; `None` for none.
         """
-        kwargs = plain = self.kwargs(primals, others)
-        if moved is not None:
-            kwargs = self.probed(kwargs, moved)
-        if written_out:
-            kwargs["solver"] = self.staged(kwargs)
-        if isinstance(adjoint, diffrax.ForwardMode):
-            kwargs["solver"] = forward_stages(kwargs["solver"])
-        state, stats = adjoint.loop(**kwargs)
-        if kwargs["init_state"] is not plain["init_state"]:
-            # Nobody asks for the state of the solver.
-            state = eqx.tree_at(
-                lambda s: s.solver_state,
-                state,
-                plain["init_state"].solver_state,
-                is_leaf=lambda x: x is None,
-            )
-        arrays, out_static = eqx.partition((state, stats), eqx.is_array)
+
+        def prepare(kwargs):
+            solver = self.staged(kwargs) if written_out else kwargs["solver"]
+            return forward_stages(solver) if isinstance(adjoint, diffrax.ForwardMode) else solver
+
+        wanted = None if moved is None or not self.probes else self.marked(moved)
+        result = probed_loop(adjoint, self.kwargs(primals, others), wanted, prepare)
+        arrays, out_static = eqx.partition(result, eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
         self.out_static = out_static
         self.out_inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in out)
@@ -361,7 +354,7 @@ class TracedSolve:
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
         marks = self.marked(wanted)
         kwargs["solver"] = self.staged(kwargs)
-        recorded = self.probed(kwargs, wanted)
+        recorded = probed(kwargs, marks) if self.probes else kwargs
         out = reverse_cotangents(kwargs, recorded, saved.ts, saved.ys, marks, is_batched(inputs))
         return jax.tree.leaves(out)
 
@@ -371,12 +364,6 @@ class TracedSolve:
         leaves = [next(marks) if diff else False for diff in self.inexact]
         static = jax.tree.map(lambda _: False, self.static)
         return eqx.combine(jax.tree.unflatten(self.treedef, leaves), static)
-
-    def probed(self, kwargs, moved):
-        """Arguments of the loop with steps that are accurate for derivatives by what is marked."""
-        if not self.probes or kwargs["saveat"].solver_state:
-            return kwargs
-        return probed(kwargs, self.marked(moved))
 
     def cotangent(self, adjoint, primals, others, cotangents, wanted):
         """Inputs' cotangents: the transposed Jacobian times `cotangents`."""

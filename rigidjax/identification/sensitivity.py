@@ -87,7 +87,7 @@ def sensitivity(
     - `sensors`: whose readings are differentiated; none for the physical states.
     - `mode`: `"forward"`, `"reverse"`, or `None` to choose by the counts.
     - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
-      Its `adjoint` has to serve the mode; `None` for `rj.AnyMode()`, but `diffrax.ForwardMode()` in
+      Its `adjoint` has to serve the mode; `None` for `rj.AnyMode()`, by XLA in
       forward mode with Radau methods, diffrax's implicit ones and, with joints,
       structure-preserving steps but those on groups.
 

@@ -104,7 +104,7 @@ class Simulation(eqx.Module):
             or (jointed and not isinstance(solver, _BY_KERNELS))
             or (implicit and not isinstance(solver, AbstractDAESolver))
         )
-        return dataclasses.replace(self, adjoint=diffrax.ForwardMode() if by_xla else AnyMode())
+        return dataclasses.replace(self, adjoint=AnyMode(backend="xla" if by_xla else "auto"))
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -72,12 +72,14 @@ def to_dataset(
     variables["mechanism"] = _mechanism(model, batch)
     stats = {}
     for name, value in solution.stats.items():
+        if name == "derivative_error" and np.isnan(value).all():
+            continue
         if name == "backend":
             stats[name] = str(value)
         elif batch:
             variables[name] = (batch, np.broadcast_to(value, ts.shape[:1]), {"units": "1"})
         else:
-            stats[name] = int(value)
+            stats[name] = np.asarray(value).item()
     if batch:
         variables["result"] = (batch, _results(solution.result, ts.shape[:1]), {})
     else:

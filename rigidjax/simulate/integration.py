@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..adjoints.any_mode import AnyMode
+from ..adjoints.probed_loop import NestedForwardMode
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
@@ -216,7 +217,9 @@ def _steps(run, terms, y0):
     if counts_itself(run.solver):
         solver, controller = CountingSolver(solver), CountingController(controller)
     solver = _wrapped(_pinned(solver, model, controller), model, run.projection)
-    if isinstance(run.adjoint, diffrax.ForwardMode) and not counts_itself(run.solver):
+    if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_itself(
+        run.solver
+    ):
         # As `AnyMode` does where it differentiates.
         form = unrolled if is_small(terms, run.t0, y0, run.args) else forward_stages
         solver = form(solver)
@@ -243,6 +246,8 @@ def _counts(run, solution, solver):
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
     stats["backend"] = _backend_of(solution)
+    if "derivative_error" in solution.stats:
+        stats["derivative_error"] = solution.stats["derivative_error"]
     return stats, controller_state
 
 

@@ -1,6 +1,7 @@
 """The entry point: a formulation, a state and an end time in, a `Solution` out."""
 
 import contextlib
+import dataclasses
 from typing import Any
 
 import diffrax
@@ -208,7 +209,7 @@ def _with_backend(adjoint, backend):
     if backend == "auto":
         return adjoint
     if isinstance(adjoint, AnyMode):
-        return AnyMode(adjoint.checkpoints, backend)
+        return dataclasses.replace(adjoint, backend=backend)
     if backend == "native":
         raise ValueError(
             '`backend="native"` runs with `rj.AnyMode()`; got '

@@ -34,7 +34,8 @@ class Solution(eqx.Module):
     - `stats`: `num_steps`, `num_accepted_steps`, `num_rejected_steps`, and `num_rhs`, the
       evaluations of the vector field, Jacobian columns apart, as is the one that a
       first-same-as-last method makes after a change of chart. For implicit solvers `num_rhs` is
-      counted on the host and missing under a JAX transformation.
+      counted on the host and missing under a JAX transformation. `derivative_error`, an estimate
+      of the relative error of first derivatives, NaN without any; see `rj.AnyMode`.
     - `result`: an `rj.RESULTS`; see `warnings` too.
     - `event_mask`: which event ended the run, as in diffrax.
     - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run, whatever else

@@ -25,9 +25,7 @@ from diffrax._term import WrapTerm
 from jaxtyping import Array, PyTree
 
 from ..annotations import (
-    Args,
     Count,
-    Flag,
     InterpolationClass,
     Norm,
     Number,
@@ -37,7 +35,6 @@ from ..annotations import (
     Stepped,
     T,
     Terms,
-    Time,
     Y,
 )
 from ..formulations import Charted
@@ -345,9 +342,7 @@ def probed(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, Py
         kwargs["solver"], lambda solver: Probed(_two(solver), *tolerances, moves_start, marks)
     )
     solver_state = solver.init(kwargs["terms"], state.tprev, state.tnext, state.y, kwargs["args"])
-    state = eqx.tree_at(
-        lambda s: s.solver_state, state, solver_state, is_leaf=lambda x: x is None
-    )
+    state = eqx.tree_at(lambda s: s.solver_state, state, solver_state, is_leaf=lambda x: x is None)
     return {**kwargs, "solver": solver, "init_state": state}
 
 
@@ -373,3 +368,13 @@ def _two(solver):
     if finder is None or not hasattr(finder, "norm"):
         return solver
     return eqx.tree_at(lambda s: s.root_finder.norm, solver, ProbeNorm(finder.norm))
+
+
+def probe_state(solver_state: PyTree) -> ProbeState | None:
+    """The state of the `Probed` solver inside of a solver's state, `None` without one."""
+
+    def is_state(x):
+        return isinstance(x, ProbeState)
+
+    states = filter(is_state, jax.tree.leaves(solver_state, is_leaf=is_state))
+    return next(states, None)

@@ -4,13 +4,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ...adjoints.probed_loop import NestedForwardMode
 from ...checks import precision_of, times_of_samples
 from ...formulations import AbstractFormulation
 from ...results import RESULTS
@@ -119,8 +119,8 @@ def make_plan(
         1 / jnp.asarray(checked_noise(s, noise[s], len(at), wrong.format(s.unit_in(model))), dtype)
         for s in sensors
     )
-    # Never differentiated backwards, and only `ForwardMode` nests without a bound on the steps.
-    simulation = simulation.prepared(dtype, adjoint=diffrax.ForwardMode())
+    # Never differentiated backwards.
+    simulation = simulation.prepared(dtype, adjoint=NestedForwardMode())
     plan = Plan(experiment, parameters, at, weights, simulation)
     table = plan.components()
     table.check_labels()
