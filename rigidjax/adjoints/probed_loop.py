@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..solvers.probe import probe_state, probed
+from ..solvers.unrolled import forward_stages
 from .boundaries import Tree
 
 
@@ -34,7 +35,10 @@ def probed_loop(
     if probe is None:
         dtype = jnp.result_type(*jax.tree.leaves(state.y))
         return state, {**stats, "derivative_error": jnp.full((), jnp.nan, dtype)}
-    before = plain["init_state"].solver_state
+    # Of arrays, as a loop leaves it behind.
+    before = jax.tree.map(
+        lambda x: jnp.asarray(x) if eqx.is_array_like(x) else x, plain["init_state"].solver_state
+    )
     state = eqx.tree_at(lambda s: s.solver_state, state, before, is_leaf=lambda x: x is None)
     return state, {**stats, "derivative_error": probe.error}
 
@@ -48,4 +52,6 @@ class NestedForwardMode(diffrax.AbstractAdjoint):
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
         """The main loop of `diffrax.diffeqsolve`."""
         wanted = jax.tree.map(eqx.is_inexact_array, kwargs)
-        return probed_loop(diffrax.ForwardMode(), kwargs, wanted)
+        return probed_loop(
+            diffrax.ForwardMode(), kwargs, wanted, lambda kwargs: forward_stages(kwargs["solver"])
+        )

@@ -204,7 +204,7 @@ class TracedSolve:
             self.programs[key] = self.trace(primals, others, written_out, moved)
         return self.programs[key]
 
-    def kernel_jaxpr(self, moved):
+    def kernel_jaxpr(self, moved=None):
         """The program of which a kernel is made, which writes out loops of its own accord.
 
         But where the last stage of a step is the first of the next, diffrax's loop over stages

@@ -47,24 +47,27 @@ from .terms import AbstractDAETerm, ImplicitTerm, MassMatrixTerm, flattened, unw
 
 # Errors of a component of the probe are relative to its size plus this part of the size of all.
 _FLOOR = 0.3
-# Local errors of the probe may be so many times the tolerance.
-_SHARE = 4.0
+# Local errors of the probe may be so many times the tolerance, and of methods that choose their
+# order as well so many times.
+_SHARE, _SHARE_OF_PROPOSED = 8.0, 2.0
 # Of a probe that starts with parameters alone: a little of every motion, relative to the rest.
 _TRACE = 1e-3
 # How far the size of the probe of the last steps counts: where all of it passes through zero in
 # coordinates and is large in rates, say, errors are relative to the larger size.
 _MEMORY = 0.9
-# The probe is rescaled if its size has changed by this factor.
-_RANGE = 16.0
+# The probe is rescaled if its size has changed by this factor; later in methods with a history,
+# which start again then.
+_RANGE, _RANGE_OF_HISTORY = 16.0, 1e5
 
 
 class ProbeNorm(eqx.Module):
     """The larger of the norms of the unknowns and, with more tolerance, of the probe."""
 
     norm: Norm
+    share: float = eqx.field(static=True)
 
     def __call__(self, tree: Probe) -> Scalar:
-        return jnp.maximum(self.norm(tree.y), self.norm(tree.v) / _SHARE)
+        return jnp.maximum(self.norm(tree.y), self.norm(tree.v) / self.share)
 
 
 class Probed(AbstractDelegating):
@@ -148,7 +151,7 @@ class Probed(AbstractDelegating):
         tolerance = jnp.where(self.rtol > 0, self.rtol, self.atol)
         if isinstance(self.solver, AbstractProposingSolver):
             # The step it proposes is for both already.
-            return error.y, (_SHARE * tolerance).astype(size.dtype)
+            return error.y, (_SHARE_OF_PROPOSED * tolerance).astype(size.dtype)
         ones = jax.tree.map(jnp.ones_like, y0)
         tiny = jnp.finfo(size.dtype).tiny
 
@@ -175,7 +178,8 @@ class Probed(AbstractDelegating):
         """The state with the probe rescaled if it has become too large or too small."""
         target, size = frozen(self._size).astype(state.size.dtype), state.size
         usable = jnp.isfinite(size) & (size > 0)
-        away = usable & ((size > _RANGE * target) | (size * _RANGE < target))
+        most = _RANGE_OF_HISTORY if isinstance(self.solver, AbstractProposingSolver) else _RANGE
+        away = usable & ((size > most * target) | (size * most < target))
         factor = jnp.where(away, target / jnp.where(usable, size, 1.0), 1.0)
         return state._replace(
             v=jax.tree.map(lambda v: v * factor.astype(v.dtype), v),
@@ -367,7 +371,8 @@ def _two(solver):
     finder = getattr(solver, "root_finder", None)
     if finder is None or not hasattr(finder, "norm"):
         return solver
-    return eqx.tree_at(lambda s: s.root_finder.norm, solver, ProbeNorm(finder.norm))
+    share = _SHARE_OF_PROPOSED if isinstance(solver, AbstractProposingSolver) else _SHARE
+    return eqx.tree_at(lambda s: s.root_finder.norm, solver, ProbeNorm(finder.norm, share))
 
 
 def probe_state(solver_state: PyTree) -> ProbeState | None:

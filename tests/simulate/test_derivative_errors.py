@@ -1,0 +1,140 @@
+"""Steps of differentiated runs near an equilibrium, where the error of the motion is zero."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+import pytest
+import scipy.linalg
+
+import rigidjax as rj
+
+# Relative errors of first derivatives, in units of the tolerance.
+ALLOWED = 1e3
+END = 5.0
+MASS, LENGTH, INERTIA, GRAVITY = 1.3, 0.4, 0.05, 9.81
+HINGE_INERTIA = INERTIA + MASS * LENGTH**2
+FREQUENCY = np.sqrt(MASS * GRAVITY * LENGTH / HINGE_INERTIA)
+
+
+class Sine(eqx.Module):
+    """A moment that is zero if its size is."""
+
+    size: jax.Array
+
+    def __call__(self, t):
+        return self.size * jnp.sin(2 * t)
+
+
+def pendulum(moment):
+    rod = rj.Body("rod", MASS, (INERTIA, INERTIA, 1e-3), (0, 0, -LENGTH))
+    hinge = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="h")
+    return rj.System(rod, hinge, [rj.Gravity((0, 0, -GRAVITY)), rj.Motor("h", Sine(moment))])
+
+
+def final_rate(inputs, rtol, adjoint=None):
+    """Rate of the hinge after `END` seconds by its start rate and the size of the moment."""
+    rate, moment = inputs
+    system = pendulum(moment)
+    start = rj.jointed_state(system, {"h": 0.0}, {"h": rate})
+    sol = rj.simulate(rj.NullSpace(system), start, END, rtol=rtol, atol=rtol, adjoint=adjoint)
+    return sol.rates["h"][-1, 0], sol.stats
+
+
+def expected():
+    """Derivatives of the rate at rest: q'' = -FREQUENCY^2 q + moment sin(2 t) / HINGE_INERTIA."""
+    turned = FREQUENCY * END
+    by_moment = 2 * (np.cos(2 * END) - np.cos(turned)) / (FREQUENCY**2 - 4) / HINGE_INERTIA
+    return np.array([np.cos(turned), by_moment])
+
+
+def test_pendulum_at_rest():
+    values = jax.jit(final_rate)
+    forward = jax.jit(jax.jacfwd(final_rate, has_aux=True))
+    reverse = jax.jit(jax.grad(final_rate, has_aux=True))
+    for rtol in (1e-4, 1e-7, 1e-10):
+        for rate in (0.0, 1e-12, 1e-6):
+            inputs = jnp.array([rate, 0.0])
+            found, stats = forward(inputs, rtol)
+            error = np.abs(found - expected()).max() / np.abs(expected()).max()
+            assert error < ALLOWED * rtol
+            # Of the sum of local errors, and of what they become.
+            assert error < 30 * stats["derivative_error"] < ALLOWED * rtol
+            again, stats_again = reverse(inputs, rtol)
+            np.testing.assert_allclose(again, found, rtol=0, atol=1e-9 * np.abs(found).max())
+            assert stats_again["num_steps"] == stats["num_steps"]
+    # Steps of a run that is not differentiated go on to grow.
+    _, stats = values(jnp.zeros(2), 1e-10)
+    assert stats["num_steps"] < 8
+    assert np.isnan(stats["derivative_error"])
+
+
+def test_steps_by_the_motion_alone():
+    adjoint = rj.AnyMode(controls_derivatives=False)
+    found, stats = jax.jacfwd(lambda x: final_rate(x, 1e-8, adjoint), has_aux=True)(jnp.zeros(2))
+    assert stats["num_steps"] < 8
+    assert np.abs(found - expected()).max() > 1.0
+
+
+def test_second_derivatives_at_rest():
+    # By symmetry those of the rate vanish; those of its square are products of first ones.
+    square = lambda x: final_rate(x, 1e-8)[0] ** 2  # noqa: E731
+    found = jax.jit(jax.jacfwd(jax.jacfwd(square)))(jnp.zeros(2))
+    np.testing.assert_allclose(found, 2 * np.outer(expected(), expected()), rtol=0, atol=1e-5)
+
+
+def test_batch_at_rest():
+    inputs = jnp.array([[0.0, 0.0], [1e-9, 0.0], [0.0, 1e-9]])
+    found = jax.jit(jax.vmap(jax.grad(lambda x: final_rate(x, 1e-8)[0])))(inputs)
+    np.testing.assert_allclose(found, np.tile(expected(), (3, 1)), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["native", "xla"])
+@pytest.mark.parametrize(
+    "solver",
+    [
+        diffrax.Tsit5(),
+        diffrax.Dopri8(),
+        diffrax.Kvaerno5(),
+        rj.solvers.Radau5(),
+        rj.solvers.BDF(),
+        rj.solvers.Odex(),
+        rj.solvers.Seulex(),
+    ],
+    ids=lambda solver: type(solver).__name__,
+)
+@pytest.mark.exhaustive(
+    "Tsit5-native", "Kvaerno5-native", "Radau5-native", "Odex-xla", "Seulex-native", "BDF-xla"
+)
+def test_solvers_in_plain_diffrax(solver, backend):
+    """Damped oscillators, a slow and a fast one, at rest, with a force of size zero on both."""
+    A = np.array([[0, 1, 0, 0], [-4, -0.4, 1, 0], [0, 0, 0, 1], [1, 0, -60, -0.8]], float)
+    b = np.array([0.0, 1.0, 0.0, 1.0])
+
+    def field(t, y, size):
+        return jnp.asarray(A) @ jnp.sin(y) + size * jnp.cos(3 * t) * jnp.asarray(b)
+
+    def end(y0, size, rtol):
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(field), solver, 0.0, 6.0, None, y0, size, max_steps=4096,
+            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=rtol)
+            if not hasattr(solver, "controller")
+            else solver.controller(rtol, rtol, optx.rms_norm),
+            adjoint=rj.AnyMode(backend=backend),
+        )  # fmt: skip
+        return solution.ys[-1]
+
+    # exp of A with the states of cos and sin at 3 rad/s.
+    whole = np.zeros((6, 6))
+    whole[:4, :4], whole[:4, 4] = A, b
+    whole[4, 5], whole[5, 4] = -3.0, 3.0
+    flow = scipy.linalg.expm(6.0 * whole)
+    for rtol in (1e-5, 1e-8):
+        point = jnp.zeros(4), 0.0, rtol
+        for jacobian in (jax.jacfwd, jax.jacrev):
+            by_start, by_size = jax.jit(jacobian(end, (0, 1)))(*point)
+            for found, right in ((by_start, flow[:4, :4]), (by_size, flow[:4, 4])):
+                error = np.abs(found - right).max() / np.abs(right).max()
+                assert error < ALLOWED * rtol
