@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...formulations import AbstractFormulation, JointStart
+from ...mechanics.mechanics import SystemMechanics
 from ...sensors import improved, tracking
 from ...state import State
 from ..checked_arguments import check_precision
@@ -135,7 +136,17 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
             )
     dtype, first = jnp.result_type(runs.ts), np.asarray(runs.ts)[:, 0]
     checked = [model.check_state(s, t) for s, t in zip(states, first, strict=True)]
+    checked = [_with_all_angles(model, state) for state in checked]
     return [jax.tree.map(lambda x: x.astype(dtype), state) for state in checked]
+
+
+def _with_all_angles(model: AbstractFormulation, state: State) -> State:
+    """Return the state with the unwrapped angles of all joints: states of all sources stack."""
+    system = model.multibody
+    if state.angle_names == system.angle_names:
+        return state
+    mechanics = SystemMechanics(system)
+    return mechanics.with_angles_at(state, mechanics.place(mechanics.poses_of(state.normalized())))
 
 
 def _reference_state(model: AbstractFormulation, t: Any) -> State:

@@ -63,9 +63,8 @@ class SegmentFit:
     def check_angles(self, found: LinearSegments) -> None:
         """`ValueError` if a force depends on turns that a segment does not know of."""
         system = self.problem.model.multibody
-        tracked = system.tracked_joints
-        for j in system.force_joints:
-            if j in tracked and np.abs(found.angles[..., tracked.index(j)]).max() > np.pi:
+        for j in sorted({*system.force_joints} & {*system.tracked_joints}):
+            if np.abs(found.final.angles[system.joints[j].name]).max() > np.pi:
                 raise ValueError(
                     f"`identify(segments=...)`: a force depends on the angle of the joint "
                     f"{system.joints[j].name!r}, which goes beyond pi. A segment starts in "
