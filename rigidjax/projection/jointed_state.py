@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -9,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import check_all, is_finite, is_traced
+from ..checks import check, check_all, is_finite, is_traced
 from ..formulations import Relative
 from ..joints import Coupling
-from ..joints.base import replaced, wrapped
+from ..joints.base import motion_at, motion_rate, replaced, wrapped
 from ..mechanics import System
 from ..rotations import RotationVector
 from ..state import State
@@ -21,6 +22,10 @@ from .consistent import consistent_state
 # The joints are brought to their coordinates in steps of at most so many radians or metres: from
 # further away a loop may close on its other branch. Where they are traced, in so many steps.
 _STEP, _STEPS = 0.2, 16
+# Distance, rad or m, of states that are extrapolated to a singular position, and their weights: the
+# error, 1e-10, is small against the tolerance of velocities there.
+_NEAR = 1e-2
+_EXTRAPOLATION = (1.0, -5.0, 10.0, -10.0, 5.0)
 
 
 def jointed_state(
@@ -30,9 +35,12 @@ def jointed_state(
 ) -> State:
     """The state in which joints have given coordinates and rates.
 
-    In trees the other joints stay as in the reference configuration, and so do bodies that hang on
-    no joint. With loops they move as little as closing these needs, in steps from the reference
-    configuration on: of 0.2 rad or m, or under `jax.jit` and its kin 16 of them, whatever the way.
+    In trees the other joints stay as in the reference configuration, but for those that a
+    `Coupling` moves along, and so do bodies that hang on no joint. With loops they move as little
+    as closing these needs, in steps from the reference configuration on: of 0.2 rad or m, or under
+    `jax.jit` and its kin 16 of them, whatever the way.
+    In a singular position, as of a parallelogram in line, where loops lose rank and more than one
+    motion goes on, it is the limit of the states before it, outside of transformations alone.
     Derivatives by coordinates, rates and the numbers of the system are those of the state.
 
     **Arguments:** `system`; `coordinates`, by names of joints, of each as many numbers as it has
@@ -40,16 +48,21 @@ def jointed_state(
     reference configuration (of a `Free` the position, m, and the rotation vector of its body);
     `rates`, the same, m/s and rad/s, zero for a joint with coordinates if left out.
     **Errors:** `ValueError` for an unknown joint, for another number of coordinates, for numbers
-    that are not finite, for joints with several in a system with loops, and for loops that cannot
-    be closed.
+    that are not finite, for joints with several in a system with loops, for loops that cannot be
+    closed, and for coordinates that contradict a `Coupling`.
     """
     rates = rates or {}
     given = {
         name: _checked(system, name, coordinates.get(name, 0.0), rates.get(name, 0.0))
         for name in dict.fromkeys([*coordinates, *rates])
     }
-    if system.closes:
+    couplings = [one for one in system.constraints if isinstance(one, Coupling)]
+    if system.topology.loops or len(couplings) < len(system.constraints):
         return _driven(system, given)
+    if couplings:
+        given = _with_coupled(system, couplings, given)
+        # What couplings ask for is known now.
+        system = replaced(system, constraints=())
     # The coordinates of a rotation vector are those of a ball joint.
     model = Relative(system, RotationVector(), recharting=False)
     q, nu = _reference(model, system.reference_state())
@@ -71,6 +84,62 @@ def _reference(model: Relative, state: State):
 @eqx.filter_jit
 def _decoded(model: Relative, q, nu) -> State:
     return model.decode(jnp.zeros((), q.dtype), jnp.concatenate([q, nu]))
+
+
+def _with_coupled(
+    system: System, couplings: list[Coupling], given: Mapping[str, tuple]
+) -> dict[str, tuple]:
+    """Return the given coordinates and rates of joints, and those that couplings ask for.
+
+    Where no joint of a chain of couplings is given, the first one that another follows stays in the
+    reference configuration.
+    """
+    known, t = dict(given), jnp.zeros(())
+    for joint in system.joints:
+        if joint.is_driven:
+            of_motion, kind = cast(Any, joint).motion, type(joint).__name__
+            known[joint.name] = (
+                motion_at(kind, of_motion, t)[None],
+                motion_rate(kind, of_motion, t)[None],
+            )
+    rest = list(couplings)
+    while rest:
+        ready = [one for one in rest if {one.joint, one.by} & set(known)]
+        one = ready[0] if ready else rest[0]
+        rest.remove(one)
+        if not ready:
+            known[one.by] = np.zeros(1), np.zeros(1)
+        if not is_traced(one.ratio) and one.ratio == 0:
+            # The other joint says nothing of it.
+            known.setdefault(one.by, (np.zeros(1), np.zeros(1)))
+        if one.by not in known:
+            (q, rate), ratio = known[one.joint], one.ratio
+            known[one.by] = (q - one.offset) / ratio, rate / ratio
+            continue
+        (q, rate), found = known[one.by], known.get(one.joint)
+        asked = one.ratio * q + one.offset, one.ratio * rate
+        known[one.joint] = asked if found is None else _agreeing(one, found, asked)
+    return {name: pair for name, pair in known.items() if _is_free(system, name)}
+
+
+def _is_free(system: System, name: str) -> bool:
+    return not system.joints[system.joint_index(name)].is_driven
+
+
+def _agreeing(coupling: Coupling, found: tuple, asked: tuple) -> tuple:
+    """Return the coordinates and rates found, checked to be those that a coupling asks for."""
+    gaps = [abs(a - b) for a, b in zip(found, asked, strict=True)]
+    if not coupling.is_length:
+        gaps[0] = abs(wrapped(gaps[0]))
+    sizes = [1e-8 * (1.0 + abs(b)) for b in asked]
+    message = (
+        f"`jointed_state`: the coordinates and rates given for {coupling.joint!r} and "
+        f"{coupling.by!r} contradict the {coupling.name!r}. Leave one of them out (a joint without "
+        "a rate is at rest)."
+    )
+    gap = jnp.stack([jnp.max(gap - size) for gap, size in zip(gaps, sizes, strict=True)])
+    gap = check(gap, lambda gap: gap <= 0, message)
+    return tuple(x + 0.0 * jnp.max(gap) for x in found)
 
 
 def _checked(system, name, coordinates, rates) -> tuple[Array | np.ndarray, Array | np.ndarray]:
@@ -115,8 +184,33 @@ def _driven(system: System, given: Mapping[str, tuple]) -> State:
     steps = max(1, int(np.ceil(farthest / _STEP)))
     state = system.reference_state()
     for part in np.arange(1, steps + 1) / steps:
-        state = consistent_state(_held(system, given, part), state)
+        state = _stepped(system, given, part, state, farthest)
     return _with_all_angles(system, given, state)
+
+
+def _stepped(
+    system: System, given: Mapping[str, tuple], part: float, state: State, farthest: float
+) -> State:
+    """Return the state at a part of the way, from the one before.
+
+    Where the constraints of the loops lose rank, their equations converge slowly, and velocities
+    are not unique: the state is then the limit of those before it.
+    """
+    held = _held(system, given, part)
+    try:
+        return consistent_state(held, state)
+    except ValueError:
+        if not farthest:
+            raise
+    before = []
+    for k in range(len(_EXTRAPOLATION), 0, -1):
+        state = consistent_state(_held(system, given, part - k * _NEAR / farthest), state)
+        before.append(state)
+
+    def limit(*values):
+        return sum(w * x for w, x in zip(_EXTRAPOLATION, values, strict=True))
+
+    return consistent_state(held, jax.tree.map(limit, *before))
 
 
 def _driven_in_a_loop(system, given) -> State:

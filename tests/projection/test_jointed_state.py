@@ -132,3 +132,70 @@ def test_traced_numbers_that_are_wrong():
         jax.eval_shape(lambda q: jointed_state(system, {"hinge 0": q}), np.zeros(2))
     with pytest.raises(RuntimeError, match="must be finite"):
         eqx.filter_jit(lambda q: jointed_state(system, {"hinge 0": q}))(jnp.array(np.nan))
+
+
+def finger(**motion):
+    """A hand that is free in space, with a finger whose joints follow each other."""
+    names = ["base", "f0", "f1", "f2", "f3"]
+    bodies = [rj.Body("base", 5.0, (1.0, 1.0, 1.0))]
+    bodies += [rj.Body(f"f{k}", 0.1, (1e-3,) * 3, (0.2 * k + 0.2, 0.0, 0.0)) for k in range(4)]
+    joints = [
+        rj.Revolute(*names[k : k + 2], (0.2 * k + 0.1, 0, 0), (0, 0, 1), name=f"j{k}")
+        for k in range(4)
+    ]
+    if motion:
+        joints[0] = rj.Revolute("base", "f0", (0.1, 0, 0), (0, 0, 1), name="j0", **motion)
+    ties = [rj.Coupling("j1", by="j0", ratio=0.8), rj.Coupling("j2", by="j1", ratio=-2.0)]
+    return rj.System(bodies, [rj.Free("base", name="root"), *joints, *ties])
+
+
+def test_floating_tree_with_couplings():
+    """Joints that follow others are placed with them, whichever of a chain is given."""
+    system, names = finger(), ("j0", "j1", "j2", "j3")
+    place = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
+    for given, rate, wanted in (
+        ({"j0": 0.5, "root": place}, {"j0": 1.0}, [[0.5, 1.0], [0.4, 0.8], [-0.8, -1.6], [0, 0]]),
+        ({"j2": 1.0}, {"j3": 2.0}, [[-0.625, 0.0], [-0.5, 0.0], [1.0, 0.0], [0, 2.0]]),
+    ):
+        state = jointed_state(system, given, rate)
+        np.testing.assert_allclose(readings(system, state, *names), wanted, atol=1e-12)
+        at = given.get("root", np.zeros(6))
+        np.testing.assert_allclose(state.position[0], at[:3], atol=1e-14)
+        R = Rotation.from_quat(state.orientation[0], scalar_first=True)
+        np.testing.assert_allclose(R.as_rotvec(), at[3:], atol=1e-13)
+    angles = jointed_state(system, {"j2": 9.0}).angles
+    np.testing.assert_allclose([angles[name] for name in names], [-5.625, -4.5, 9.0, 0.0])
+    driven = finger(motion=lambda t: 0.3 + 2.0 * t)
+    found = readings(driven, jointed_state(driven, {"j3": 0.1}), "j1", "j2", "j3")
+    np.testing.assert_allclose(found, [[0.24, 1.6], [-0.48, -3.2], [0.1, 0.0]], atol=1e-12)
+    with pytest.raises(ValueError, match="given for 'j1' and 'j0' contradict the 'coupling j1 by"):
+        jointed_state(system, {"j0": 0.5, "j1": 0.5})
+    with pytest.raises(ValueError, match="contradict .* a joint without a rate is at rest"):
+        jointed_state(system, {"j0": 0.5, "j1": 0.4}, {"j0": 1.0})
+
+    def tip(q):
+        return jointed_state(system, {"j0": q}).position[-1]
+
+    q, h = jnp.array([0.3, 0.6]), 1e-6
+    slopes = jax.jit(jax.vmap(jax.jacfwd(tip)))(q)
+    for k in range(2):
+        np.testing.assert_allclose(slopes[k], (tip(q[k] + h) - tip(q[k] - h)) / (2 * h), atol=1e-8)
+
+
+def test_parallelogram_exactly_in_line():
+    """Its loop loses rank there: the state is on the way that it came, as a parallelogram."""
+    points = [(0, 0, 0), (0, 0, 1), (2, 0, 1), (2, 0, 0)]
+    ends = ["ground", "a", "b", "c", "ground"]
+    bodies = [
+        rj.Body(name, 1.0, (0.1,) * 3, tuple((np.array(p) + q) / 2))
+        for name, (p, q) in zip("abc", itertools.pairwise(np.array(points)), strict=True)
+    ]
+    joints = [rj.Revolute(*ends[k : k + 2], points[k], (0, 1, 0), name=f"h{k}") for k in range(4)]
+    system = rj.System(bodies, joints)
+    for angle, rate in ((np.pi / 2, 1.5), (-np.pi / 2, 0.0), (np.pi / 2 - 1e-9, 1.0)):
+        state = jointed_state(system, {"h0": angle}, {"h0": rate})
+        crank = np.array([np.sin(angle), 0.0, np.cos(angle)])
+        wanted = [crank / 2, crank + np.eye(3)[0], crank / 2 + 2 * np.eye(3)[0]]
+        np.testing.assert_allclose(state.position, wanted, atol=1e-9)
+        np.testing.assert_allclose(state.angular_velocity[:, 1], [rate, 0, rate], atol=1e-8)
+        rj.NullSpace(system).encode(state)
