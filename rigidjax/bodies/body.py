@@ -2,6 +2,8 @@
 
 import os
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,6 +20,7 @@ from ..checks import (
     is_traced,
     vector_leaf,
 )
+from ..laws import as_law, check_shapes
 from ..rotations.so3 import rotate
 from . import shapes
 from .euler_equations import rotational_energy
@@ -37,7 +40,10 @@ class Body(eqx.Module):
 
     - `name`, unique in a system; `"ground"` is the inertial frame and cannot be used.
     - `mass`, kg; zero, with zero inertia, for a link without mass inside a tree, which others carry
-      (`NullSpace`, `Relative`): a run is refused where a motion that joints allow moves no mass.
+      (`NullSpace`, `Relative`): a run is refused where a motion that joints allow moves no mass. A
+      function of time, or an `rj.Signal`, is a body that loses or gains mass: `mass` is its value
+      at t = 0 then, `mass_law` the function. Mass that leaves takes its momentum along and exerts
+      no force: thrust is a force that is given.
     - `inertia`, about the centre of mass, principal (3,) or symmetric (3, 3), kg m^2, body axes.
     - `position` of the centre of mass, (3,) m, space components.
     - `orientation`, unit quaternion (4,), scalar first, body to space.
@@ -58,6 +64,7 @@ class Body(eqx.Module):
 
     name: str = eqx.field(static=True)
     mass: Float[Array, ""]
+    mass_law: Any
     inertia: Float[Array, "3"] | Float[Array, "3 3"]
     position: Float[Array, "3"]
     orientation: Float[Array, "4"]
@@ -68,7 +75,7 @@ class Body(eqx.Module):
     def __init__(
         self,
         name: str,
-        mass: ArrayInput,
+        mass: ArrayInput | Callable[[Float[Array, ""]], Float[Array, ""]],
         inertia: ArrayInput,
         position: ArrayInput = (0.0, 0.0, 0.0),
         orientation: ArrayInput = (1.0, 0.0, 0.0, 0.0),
@@ -91,7 +98,12 @@ class Body(eqx.Module):
             )
         self.name = name
         self.shape = shape
-        self.mass = checked_mass(mass, "Body(mass=...)", or_none=True)
+        self.mass_law = None
+        if callable(mass):
+            self.mass_law = as_law(mass, "Body(mass=...)")
+            check_shapes(self.mass_at, ())
+            mass = self.mass_at(jnp.zeros(()))
+        self.mass = checked_mass(mass, "Body(mass=...)", or_none=self.mass_law is None)
         self.inertia = checked_inertia(inertia, "Body(inertia=...)", physical)
         if physical:
             self.mass = _mass_of_inertia(self.mass, self.inertia)
@@ -228,6 +240,21 @@ class Body(eqx.Module):
             body.orientation, jnp.asarray(center)
         )
         return eqx.tree_at(lambda b: b.position, body, place)
+
+    def mass_at(self, t: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the mass at a time, kg.
+
+        **Errors:** `ValueError` if `mass_law` does not return a number.
+        """
+        if self.mass_law is None:
+            return self.mass
+        value = jnp.asarray(self.mass_law(t))
+        if value.shape != ():
+            raise ValueError(
+                f"The function `Body(mass=...)` must return a number, shape (); got shape "
+                f"{value.shape}."
+            )
+        return value.astype(jnp.result_type(t, float))
 
     @property
     def inertia_tensor(self) -> Float[Array, "3 3"]:

@@ -5,7 +5,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
-from ..mechanics import System, check_system, has_joints, system_of
+from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
 from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..rotations.base import AbstractRotation
@@ -72,6 +72,7 @@ class Absolute(AbstractAbsolute):
                 f"{baumgarte!r} for index={index}."
             )
         check_system(system)
+        check_constant_masses("`Absolute`", system_of(system))
         if system_of(system).has_armature:
             raise ValueError(
                 "`Absolute` has the masses of the bodies alone; `armature` of a joint is not "

@@ -23,7 +23,7 @@ def compiled(method: _Method) -> _Method:
     """
 
     def of_ready(self, t, y, args, kwargs):
-        return method(self.ready(), t, y, *args, **kwargs)
+        return method(self.ready(t), t, y, *args, **kwargs)
 
     # Not before the first call: both read signatures, a tenth of the time to import the package.
     jitted = functools.cache(lambda: eqx.filter_jit(of_ready))

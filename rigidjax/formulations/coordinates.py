@@ -86,9 +86,13 @@ class AbstractCoordinates(eqx.Module):
         """The same model with what follows from its system alone computed, once for a run."""
         return replaced(self, built=replaced(self.mechanics, system=None))
 
-    def ready(self) -> Self:
-        """The same model, prepared if it is not."""
-        return self if isinstance(self.built, SystemMechanics) else self.prepared()
+    def ready(self, t: Float[Array, ""] | None = None) -> Self:
+        """The same model, prepared if it is not; with a time, with its masses at that time."""
+        if isinstance(self.built, SystemMechanics):
+            return self
+        if t is None or not self.multibody.has_changing_mass:
+            return self.prepared()
+        return replaced(self, system=self.multibody.at_time(t)).prepared()
 
     @property
     @abc.abstractmethod

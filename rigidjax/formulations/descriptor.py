@@ -51,7 +51,7 @@ class Descriptor(eqx.Module):
         """The same of a model that is gathered."""
         return replaced(self, model=self.model.gathered())
 
-    def ready(self) -> "Descriptor":
+    def ready(self, t: Float[Array, ""] | None = None) -> "Descriptor":
         """The same of a model that is ready."""
         return replaced(self, model=self.model.ready())
 

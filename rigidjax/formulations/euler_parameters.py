@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
-from ..mechanics import System, check_system, has_joints
+from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
 from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..rotations import so3
@@ -86,6 +86,7 @@ class EulerParameters(AbstractAbsolute):
         if index not in (0, 1, 2, 3):
             raise ValueError(f"`EulerParameters(index=...)` must be 0, 1, 2 or 3; got {index!r}.")
         check_system(system)
+        check_constant_masses("`EulerParameters`", system_of(system))
         if has_joints(system):
             raise ValueError(
                 "`EulerParameters` writes the equations of single bodies; for a system with joints "

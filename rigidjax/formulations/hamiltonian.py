@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from ..annotations import Args
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
-from ..mechanics import System, check_system, has_joints
+from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
 from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.twists import Twists
@@ -54,6 +54,7 @@ class Hamiltonian(AbstractFormulation):
         radial_inertia: Literal["zero", "half-trace"] = "half-trace",
     ):
         check_system(system)
+        check_constant_masses("`Hamiltonian`", system_of(system))
         if has_joints(system):
             raise ValueError(
                 "`Hamiltonian` writes the equations of single bodies; for a system with joints use "

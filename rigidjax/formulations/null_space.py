@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Args
@@ -171,6 +172,8 @@ class NullSpace(AbstractNullSpace):
         from .absolute import Absolute
 
         system = self._without_rotors(t, y)
+        if isinstance(system, System):
+            system = system.at_time(jnp.asarray(t, split_chart(y)[0].dtype))
         return Absolute(system, self.rotation).multipliers(t, self.absolute(t, y))
 
     @compiled

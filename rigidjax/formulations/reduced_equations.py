@@ -38,7 +38,7 @@ class ReducedEquations(eqx.Module):
         """The same of a model that is gathered."""
         return ReducedEquations(self.descriptor.gathered())
 
-    def ready(self) -> "ReducedEquations":
+    def ready(self, t: Float[Array, ""] | None = None) -> "ReducedEquations":
         """The same of a model that is ready."""
         return ReducedEquations(self.descriptor.ready())
 

@@ -35,6 +35,18 @@ def mechanics_of(
     return SystemMechanics(system_of(system), numbers)
 
 
+def check_constant_masses(what: str, system: System) -> None:
+    """Raise `ValueError` for masses that are functions of time.
+
+    **Arguments:** `what`, subject of the message.
+    """
+    if system.has_changing_mass:
+        raise ValueError(
+            f"{what} takes constant masses; `Body(mass=...)` is a function of time. Use "
+            "`NullSpace` or `Relative` with a Runge-Kutta method."
+        )
+
+
 def has_joints(system: object) -> TypeGuard[System]:
     """Whether it is a `System` with joints, or other constraints between bodies."""
     return isinstance(system, System) and bool(system.joints or system.constraints)

@@ -25,7 +25,7 @@ def system_of(system: System | FixedPointBody) -> System:
         return system
     one, zero, orientation = _at_rest(system.inertia.dtype)
     body = unchecked(
-        Body, name="body", mass=one, inertia=system.inertia, position=zero,
+        Body, name="body", mass=one, mass_law=None, inertia=system.inertia, position=zero,
         orientation=orientation, velocity=zero, angular_velocity=zero, shape=None,
     )  # fmt: skip
     return unchecked(

@@ -62,7 +62,8 @@ def gathered(system: System) -> tuple[System, Numbers | None]:
     """The system without its forces and the numbers of its bodies, and these by kind.
 
     What is handed to a compiled function then does not grow with their number. Made once for a
-    system whose numbers are known. One with signals, which are told apart, is left as it is.
+    system whose numbers are known. One with signals, which are told apart, or with
+    masses that change is left as it is.
     """
     kept = _KEPT.get(id(system))
     if kept is not None:
@@ -79,7 +80,7 @@ _KEPT: dict[int, tuple[System, Numbers | None]] = {}
 
 
 def _gathered(system):
-    if signals_of(system):
+    if signals_of(system) or system.has_changing_mass:
         return system, None
     bodies = jax.tree.map(lambda leaf: None, system.bodies)
     followed = {name for force in system.forces for name in force.joint_names()}

@@ -295,6 +295,22 @@ class System(eqx.Module):
         return tuple(j for j in self.angle_joints if j in wanted)
 
     @property
+    def has_changing_mass(self) -> bool:
+        """Whether the mass of a body is a function of time."""
+        return any(body.mass_law is not None for body in self.bodies)
+
+    def at_time(self, t: Float[Array, ""]) -> "System":
+        """Return the system with the masses of its bodies as they are at a time."""
+        if not self.has_changing_mass:
+            return self
+        return replaced(
+            self,
+            bodies=tuple(
+                replaced(body, mass=body.mass_at(t), mass_law=None) for body in self.bodies
+            ),
+        )
+
+    @property
     def angle_joints(self) -> tuple[int, ...]:
         """Joints with an angle that is free, in the order of `angle_names`."""
         return tuple(

@@ -109,7 +109,7 @@ def _with_coupled(
         rest.remove(one)
         if not ready:
             known[one.by] = np.zeros(1), np.zeros(1)
-        if not is_traced(one.ratio) and one.ratio == 0:
+        if not is_traced(one.ratio) and np.asarray(one.ratio) == 0:
             # The other joint says nothing of it.
             known.setdefault(one.by, (np.zeros(1), np.zeros(1)))
         if one.by not in known:

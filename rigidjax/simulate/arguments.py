@@ -17,6 +17,7 @@ from ..checks import (
     precision_text,
 )
 from ..formulations import AbstractAbsolute, Charted
+from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
 from ..signal import signals_of
 from ..solvers.continuous import continuous
@@ -232,6 +233,7 @@ def check_structure(model, solver, projection, controller, dt):
     if not isinstance(solver, AbstractStructureSolver):
         return
     name = f"`{type(solver).__name__}`"
+    check_constant_masses(name, model.multibody)
     solver.check_model(model)
     if isinstance(projection, AbstractProjection):
         raise ValueError(

@@ -118,8 +118,10 @@ def _is_native(results):
 
 def _begun(model, state0, y0, t0):
     """The model with what it prepares, its unknowns at a checked state, its term if it has one."""
-    # Steps see the pieces of signals, what would be prepared the whole of them.
-    model = model if signals_of(model) else model.prepared()
+    # Steps see the pieces of signals, what would be prepared the whole of them, and masses as they
+    # are at their times.
+    changes = signals_of(model) or model.multibody.has_changing_mass
+    model = model if changes else model.prepared()
     implicit = isinstance(model, AbstractAbsolute) and model.index > 0
     if y0 is None:
         state0 = state0.normalized()

@@ -12,7 +12,7 @@ from ...bodies import Body, MassProperties
 from ...cross_product import cross
 from ...forces import Gravity, Motor
 from ...formulations import AbstractFormulation
-from ...mechanics import System
+from ...mechanics import System, check_constant_masses
 from ...mechanics.attachment import Poses
 from ...mechanics.dynamics import body_accelerations
 from ...mechanics.forward_kinematics import rate_labels
@@ -117,6 +117,7 @@ def tree_of(model: Any) -> System:
             f"The regression of inertial parameters takes a tree; the joints {closing} close "
             "loops, whose reactions are unknown. Use `rj.identify`."
         )
+    check_constant_masses("The regression of inertial parameters", system)
     for joint in system.joints:
         if joint.armatures is not None:
             raise ValueError(
