@@ -134,10 +134,11 @@ class AbstractFormulation(AbstractCoordinates):
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
         state = self._check_rows(state)
-        if not (has_joints(self.system) or lacks_mass(self.multibody.bodies)):
+        system = self.multibody
+        if not (has_joints(system) or lacks_mass(system.bodies)):
             return state
-        if eliminates(self.system):
-            state = self.system.with_all_mass(state)
+        if eliminates(system):
+            state = system.with_all_mass(state)
         return check_joints(self, state, t, state)
 
     def check_unknowns(self, y: Unknowns, t: ArrayInput = 0.0) -> Unknowns:
