@@ -119,14 +119,17 @@ def _observed_late(experiment, ts, simulation, span, punctual):
     """
     model, (t0, t1) = experiment.model, span
     state0, closed = experiment.started(t0)
-    times = [ts if delay is None else ts - delay for _, delay in punctual]
+    # The times of the samples, then those of every sensor with a delay.
+    delays = [delay for _, delay in punctual if delay is not None]
+    times = [ts, *(ts - delay for delay in delays)]
     fixed = [jax.lax.stop_gradient(of_sensor) for of_sensor in times]
     saved = jnp.concatenate([jnp.maximum(of_sensor, t0) for of_sensor in fixed])
     order = jnp.argsort(saved)
     end = jnp.maximum(t1, saved[order[-1]])
     saveat = diffrax.SaveAt(ts=saved[order])
     solution = _run(experiment, state0, (t0, end), simulation, saveat)
-    rows = jnp.argsort(order).reshape(len(punctual), -1)
+    rows = jnp.argsort(order).reshape(len(times), -1)
+    blocks = [jax.tree.map(lambda y, k=k: y[k], solution.ys) for k in rows]
     before = _before(model, state0, t0, jnp.min(jnp.stack([own[0] for own in fixed])))
 
     def read_late(sensor, t, fixed, y):
@@ -135,15 +138,13 @@ def _observed_late(experiment, ts, simulation, span, punctual):
         y = jax.tree.map(lambda a, b: jnp.where(fixed < t0, b, a), y, before.unknowns(t))
         return sensor.predict(model, t, y)
 
-    readings = []
-    for k, (sensor, delay) in enumerate(punctual):
-        ys = jax.tree.map(lambda y, k=k: y[rows[k]], solution.ys)
+    readings, late = [], iter(zip(times[1:], fixed[1:], blocks[1:], strict=True))
+    for sensor, delay in punctual:
         if delay is None:
             read = functools.partial(sensor.predict, model)
-            readings.append(jax.vmap(read)(ts, ys))
+            readings.append(jax.vmap(read)(ts, blocks[0]))
         else:
-            read = functools.partial(read_late, sensor)
-            readings.append(jax.vmap(read)(times[k], fixed[k], ys))
+            readings.append(jax.vmap(functools.partial(read_late, sensor))(*next(late)))
     result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
     return tuple(readings), result
 

@@ -404,18 +404,26 @@ def test_data_in_netcdf(tmp_path):
 
 
 def test_sensors_have_their_errors_as_parameters(tmp_path):
-    text = replaced('joint = "hinge"\nfile', 'joint = "hinge"\ndelay = 0.01\nfile')
+    own = "delay = 0.01\nbias = 0.2\nscale = 1.1\nperiod = inf"
+    text = replaced('joint = "hinge"\nfile', f'joint = "hinge"\n{own}\nfile')
     text = text.replace(
         'body = "arm"\nfile', 'body = "arm"\ndelay = 0.02\nbias = [0, 0, 0.1]\nfile'
     )
     text = text[: text.index("[method]")]
-    for path in ("sensors[0].delay", 'sensors["gyroscope of arm"].bias', "sensors[1].delay"):
+    paths = "sensors[0].sensor.bias", "sensors[0].sensor.scale"
+    for path in (
+        *paths,
+        "sensors[0].delay",
+        'sensors["gyroscope of arm"].bias',
+        "sensors[1].delay",
+    ):
         text += f"[[parameter]]\nname = {path!r}\npath = {path!r}\n"
     case = read_case(case_of(tmp_path, text))
     experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
-    assert float(case.parameters[2].leaf(experiment)) == 0.01
-    np.testing.assert_array_equal(case.parameters[3].leaf(experiment), [0, 0, 0.1])
-    assert float(case.parameters[4].leaf(experiment)) == 0.02
+    leaves = [p.leaf(experiment) for p in case.parameters[2:]]
+    assert [float(x) for x in leaves[:3]] == [0.2, 1.1, 0.01] and float(leaves[4]) == 0.02
+    np.testing.assert_array_equal(leaves[3], [0, 0, 0.1])
+    assert experiment.sensors[0].sensor.period == np.inf
 
 
 def test_parameters_are_needed(tmp_path):

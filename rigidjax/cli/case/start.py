@@ -12,6 +12,7 @@ from ...identification import (
     Accelerometer,
     Attitude,
     Delayed,
+    Experiment,
     Gyroscope,
     JointCoordinate,
     JointRate,
@@ -89,7 +90,7 @@ def start_of_runs(
     fitted = {kind for parameter in parameters for kind in _fitted(parameter)}
     state = formulation.multibody.reference_state() if given is None else given
     for run in runs:
-        top.checked(_check_first, formulation, run, state, fitted)
+        top.checked(_check_first, formulation, run, state, fitted, parameters)
     if given is not None or not fitted:
         return state
     return [top.checked(_first_state, formulation, run, fitted) for run in runs]
@@ -136,9 +137,32 @@ def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> Stat
     return jointed_state(formulation.system, found[JointCoordinate], found[JointRate])
 
 
-def _check_first(formulation: Any, run: Measurements, state: State, fitted: set[type]) -> None:
+def _is_calibrated(sensor: Any, parameters: Sequence[Parameter], experiment: Experiment) -> bool:
+    """Whether the bias or the scale of a sensor is fitted, so that its first sample tells less."""
+    for where in (where for p in parameters for where in (p.where, *p.tied)):
+        try:
+            leaf = where(experiment)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            continue  # Not of a sensor; reported by name where parameters are checked.
+        if leaf is sensor.bias or leaf is sensor.scale:
+            return True
+    return False
+
+
+def _check_first(
+    formulation: Any,
+    run: Measurements,
+    state: State,
+    fitted: set[type],
+    parameters: Sequence[Parameter],
+) -> None:
     """Raise `ValueError` if a sensor of a joint first reads something else than the start."""
-    sensors = [found for found in _of_joints(formulation, run) if type(found[0]) not in fitted]
+    experiment = Experiment(formulation, state, run.sensors)
+    sensors = [
+        found
+        for found in _of_joints(formulation, run)
+        if type(found[0]) not in fitted and not _is_calibrated(found[0], parameters, experiment)
+    ]
     if not sensors:
         return
     model = NullSpace(formulation.system)
@@ -160,11 +184,12 @@ def _check_first(formulation: Any, run: Measurements, state: State, fitted: set[
         off = np.abs(off)
         if np.all(off > _FAR * noise + _PART * np.ptp(values)):
             key = "joints" if isinstance(sensor, JointCoordinate) else "joint_rates"
+            first = float(sensor.ideal_value(values[0]))
             of_run = f" in the run {run.name!r}" if run.name else ""
             raise ValueError(
                 f"the start is not fitted; the {sensor.name}{of_run} first reads "
                 f"{values[0]:.4g} where the start has {float(start):.4g}. Give it, as "
-                f"`[state] {key} = {{ {joint.name} = {values[0]:.4g} }}`, or fit it, with a "
+                f"`[state] {key} = {{ {joint.name} = {first:.4g} }}`, or fit it, with a "
                 '[[parameter]] whose `path` is "start_state".'
             )
 
