@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..native.backend import by_kernel
 from ..results import RESULTS
 from ..sensors import AbstractSensor
 from ..sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
@@ -130,6 +131,25 @@ def _observed_late(experiment, ts, simulation, span, punctual):
     solution = _run(experiment, state0, (t0, end), simulation, saveat)
     rows = jnp.argsort(order).reshape(len(times), -1)
     blocks = [jax.tree.map(lambda y, k=k: y[k], solution.ys) for k in rows]
+    sensors = tuple(sensor for sensor, _ in punctual)
+    is_late = tuple(delay is not None for _, delay in punctual)
+    read = functools.partial(_read_blocks, is_late)
+    called = _called if simulation.backend == "xla" else by_kernel
+    readings = called(read, model, sensors, state0, t0, times, fixed, blocks)
+    result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
+    return readings, result
+
+
+def _called(function, *args):
+    return function(*args)
+
+
+def _read_blocks(is_late, model, sensors, state0, t0, times, fixed, blocks):
+    """Readings of all sensors, of which some are late; unknowns and times by blocks.
+
+    **Arguments:** `times` of the samples, then those that each late sensor tells of; `fixed`, the
+    same without derivatives; `blocks`, the unknowns there, at the start where a time is earlier.
+    """
     before = _before(model, state0, t0, jnp.min(jnp.stack([own[0] for own in fixed])))
 
     def read_late(sensor, t, fixed, y):
@@ -139,14 +159,13 @@ def _observed_late(experiment, ts, simulation, span, punctual):
         return sensor.predict(model, t, y)
 
     readings, late = [], iter(zip(times[1:], fixed[1:], blocks[1:], strict=True))
-    for sensor, delay in punctual:
-        if delay is None:
-            read = functools.partial(sensor.predict, model)
-            readings.append(jax.vmap(read)(ts, blocks[0]))
-        else:
+    for sensor, sensor_is_late in zip(sensors, is_late, strict=True):
+        if sensor_is_late:
             readings.append(jax.vmap(functools.partial(read_late, sensor))(*next(late)))
-    result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
-    return tuple(readings), result
+        else:
+            read = functools.partial(sensor.predict, model)
+            readings.append(jax.vmap(read)(times[0], blocks[0]))
+    return tuple(readings)
 
 
 def _before(model, state0, t0, earliest):

@@ -127,15 +127,19 @@ def shift_in_time(
     """
     y = differential_part(model, y)
 
-    def shifted(slope, part):
-        return jax.tree.map(lambda a, k: a + part * change * k, y, slope)
+    # The stages are a loop: compiled once, not four times.
+    def stage(carry, coefficients):
+        total, slope = carry
+        part, weight = coefficients
+        at = jax.tree.map(lambda a, k: a + part * change * k, y, slope)
+        slope = time_derivative(model, t + part * change, at)
+        return (jax.tree.map(lambda a, k: a + weight * change * k, total, slope), slope), None
 
-    k1 = time_derivative(model, t, y)
-    k2 = time_derivative(model, t + 0.5 * change, shifted(k1, 0.5))
-    k3 = time_derivative(model, t + 0.5 * change, shifted(k2, 0.5))
-    k4 = time_derivative(model, t + change, shifted(k3, 1.0))
-    mean = jax.tree.map(lambda a, b, c, d: (a + 2.0 * (b + c) + d) / 6.0, k1, k2, k3, k4)
-    return shifted(mean, 1.0)
+    parts = jnp.array([0.0, 0.5, 0.5, 1.0], t.dtype)
+    weights = jnp.array([1 / 6, 1 / 3, 1 / 3, 1 / 6], t.dtype)
+    none = jax.tree.map(jnp.zeros_like, y)
+    ((y, _), _) = jax.lax.scan(stage, (y, none), (parts, weights))
+    return y
 
 
 def differential_part(model: AbstractFormulation, y: Unknowns) -> Unknowns:
