@@ -123,7 +123,8 @@ def _trajectory(x: Any) -> Any:
         "angular_velocity": states.angular_velocity,
         "energy": x.energy,
     }
-    if states.joint_angles is not None:
+    # Where nothing depends on revolutions, poses tell the angles.
+    if x.model.multibody.tracked_joints:
         quantities["joint_angles"] = states.joint_angles
     return quantities
 

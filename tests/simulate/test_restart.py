@@ -247,3 +247,14 @@ def test_a_known_axis_is_checked_against_a_traced_one():
     build = lambda axis: rj.Universal("a", "b", (0, 0, 0), axis, (0.0, 1.0, 0.0)).axis1  # noqa: E731
     axes = jnp.array([[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
     np.testing.assert_array_equal(jax.vmap(build)(axes), axes)
+
+
+def test_ensembles_keep_revolutions():
+    def run(member):
+        return rj.simulate(RUN, rj.jointed_state(WOUND, {"h": member["q0"]}), 0.1, ts=[0.05, 0.1])
+
+    q0 = np.array([31.0, -7.0])
+    found = rj.ensemble(run, {"q0": q0}, progress=False)
+    expected = q0[:, None] * np.cos(OMEGA * np.array([0.05, 0.1]))
+    np.testing.assert_allclose(found.outputs["joint_angles"][..., 0], expected, rtol=1e-6)
+    assert found.to_xarray().joint_angles.dims == ("member", "time", "joint")
