@@ -87,7 +87,8 @@ def _descended(problem, loss, how, batch):
         good = okay & jnp.all(jnp.stack(finite))
         gradient = jax.tree.map(lambda g: jnp.where(good, g, 0.0), gradient)
         change, new_state = how.optimizer.update(gradient, state, coordinates)
-        moved = problem.clip(*optax.apply_updates(coordinates, change))
+        shared, own = (x + dx for x, dx in zip(coordinates, change, strict=True))
+        moved = problem.clip(shared, own)
         kept = jax.tree.map(
             lambda new, old: jnp.where(good, new, old), (moved, new_state), (coordinates, state)
         )

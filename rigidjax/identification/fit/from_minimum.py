@@ -189,7 +189,7 @@ def _stuck_text(problem, mismatch):
     if mismatch < _AGREE:
         return text + f"agree to {100 * mismatch:.2g} %."
     return text + (
-        f"differ by {100 * mismatch:.2g} %: the runs do not depend smoothly on the parameters."
+        f"differ by {100 * mismatch:.2g} %: the derivatives are not those of these runs."
     )
 
 

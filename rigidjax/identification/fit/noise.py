@@ -59,7 +59,7 @@ def settle(
     """
     minimum = minimise(problem, search)
     first = minimum.first
-    again = search.repeated()
+    again, noise = search.repeated(), np.ones(len(runs.sensors))
     for _ in range(_MAX_ROUNDS):
         noise = _noise_of(runs, minimum, search.loss, num_parameters)
         if not bool(minimum.converged):

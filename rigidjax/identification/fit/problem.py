@@ -135,9 +135,9 @@ class Problem(eqx.Module):
         limits = self.limits()
         if limits is None:
             return shared, own
-        return tuple(
-            jnp.clip(u, part.lower, part.upper)
-            for u, part in zip((shared, own), limits, strict=True)
+        of_all, of_run = limits
+        return jnp.clip(shared, of_all.lower, of_all.upper), jnp.clip(
+            own, of_run.lower, of_run.upper
         )
 
     def leaves(self, shared: Float[Array, " S"], own: Float[Array, " P"], run: Run) -> list[Array]:
