@@ -60,8 +60,8 @@ def test_pendulum_at_rest():
             found, stats = forward(inputs, rtol)
             error = np.abs(found - expected()).max() / np.abs(expected()).max()
             assert error < ALLOWED * rtol
-            # Of the sum of local errors, and of what they become.
-            assert error < stats["derivative_error"] < ALLOWED * rtol
+            # Local errors may grow on their way to the end.
+            assert 0.1 * error < stats["derivative_error"] < ALLOWED * rtol
             again, stats_again = reverse(inputs, rtol)
             np.testing.assert_allclose(again, found, rtol=0, atol=1e-9 * np.abs(found).max())
             assert stats_again["num_steps"] == stats["num_steps"]
