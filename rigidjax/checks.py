@@ -293,7 +293,8 @@ def doubled(names: Iterable[str]) -> list[str]:
 
 def precision_of(*trees: Any) -> Any:
     """The type that the real and complex numbers in pytrees have together."""
-    return jnp.result_type(*filter(eqx.is_inexact_array, jax.tree.leaves(trees)))
+    leaves = filter(eqx.is_inexact_array, jax.tree.leaves(trees))
+    return np.result_type(*(leaf.dtype for leaf in leaves))
 
 
 def check_one_precision(owner: str, parts: Iterable[tuple[str, Any]]) -> None:

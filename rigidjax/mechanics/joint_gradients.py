@@ -44,7 +44,7 @@ class JointGradients(eqx.Module):
         width = max(len(rows) for rows in of[:-1])
         behind = 2 * len(self.parents)
         rows = np.array([row[::-1] + [behind] * (width - len(row)) for row in of[:-1]])
-        return sum((take(wrenches, column) for column in rows.T), jnp.zeros(6, lam.dtype))
+        return sum((take(wrenches, column) for column in rows.T), jnp.zeros((1, 6), lam.dtype))
 
     def padded(self, values: Float[Array, " M"]) -> Float[Array, "J m"]:
         """Values in the order of `SystemMechanics.constraint`, one row for each joint."""

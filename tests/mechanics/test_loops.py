@@ -236,7 +236,7 @@ def test_gradients_of_loops_of_different_lengths():
         return mechanics.constraint_rate(ZERO, places, seen, loops_only=True)
 
     wanted = jax.jacfwd(rates)(jnp.zeros(len(loops.scale)))
-    found = loops.units[:, None] * loops.matrix / loops.scale
+    found = loops.units[:, None] * loops.matrix / loops.scale[None]
     assert np.abs(found - wanted).max() < round_off(50)
 
 

@@ -85,6 +85,7 @@ def test_what_combines_a_system_with_other_parts_refuses_two_precisions():
             refused()
 
 
+@jax.numpy_dtype_promotion("standard")
 def test_a_body_of_a_fixed_point_refuses_a_law_of_another_precision():
     class Friction(eqx.Module):
         rate: jax.Array

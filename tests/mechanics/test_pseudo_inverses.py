@@ -152,7 +152,7 @@ def test_blocks_are_decomposed_by_themselves(rng):
     J = jnp.zeros((12, 16))
     for (rows, columns), part in zip(places, parts, strict=True):
         J = J.at[np.ix_(rows, columns)].set(part)
-    along = jnp.asarray(rng.normal(size=J.shape)) * (J != 0)
+    along = jnp.where(J != 0, rng.normal(size=J.shape), 0.0)
     root = rng.normal(size=(16, 16))
     H = jnp.asarray(root @ root.T + np.eye(16))
 

@@ -1,6 +1,7 @@
 """Every kind of term as $F(t, y, \\dot y) = 0$ on vectors, as implicit solvers need it."""
 
 import abc
+import functools
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -8,6 +9,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from diffrax._term import AdjointTerm
 from jaxtyping import Array, Float, PyTree
 
 from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
@@ -219,6 +221,10 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
 
         F = eqx.filter_closure_convert(call, t, vector, vector)
         return Implicit(F, _turned(flat(term.vf), direction))
+    if isinstance(term, AdjointTerm):
+        # `diffrax.BacksolveAdjoint`: a rate takes one evaluation, `vf` a whole Jacobian.
+        rate = functools.partial(_adjoint_rate, term)
+        return Explicit(_turned(flat(rate), direction), None)
     f = _turned(flat(term.vf), direction)
     if isinstance(term, MassMatrixTerm):
         _check_rates(term.rates, n)
@@ -233,6 +239,10 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
         "This solver takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm`; got "
         f"{type(term).__name__}."
     )
+
+
+def _adjoint_rate(term, t, y, args):
+    return term.vf_prod(t, y, args, jnp.ones((), jnp.result_type(t)))
 
 
 def _check_rates(rates, n):
