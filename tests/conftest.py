@@ -158,6 +158,19 @@ def pytest_sessionfinish():
     gc.freeze()
 
 
+# Folders whose tests run under strict promotion of types and ranks; the others are to follow.
+STRICT = {"forces", "linalg", "rotations", "solvers"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _strict_promotion(request):
+    if request.path.parent.name not in STRICT:
+        yield
+        return
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _compile_time(request):
     """Native kernels with few optimisations, but for those of `tests/native`."""

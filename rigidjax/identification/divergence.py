@@ -37,7 +37,7 @@ _eigh = one_by_one(lambda S: tuple(jnp.linalg.eigh(S)))
 def root_of_matrix(S: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
     """`root_of_divergence` as a function of a symmetric, positive definite matrix."""
     s, V = _eigh(S)
-    return (V * root_of_divergence(s)) @ V.T
+    return (V * root_of_divergence(s)[None]) @ V.T
 
 
 @root_of_matrix.defjvp
@@ -46,7 +46,7 @@ def _root_of_matrix_jvp(primals, tangents):
     s, V = _eigh(S)
     turned = V.T @ dS @ V
     dH = V @ (_divided_differences(s) * turned) @ V.T
-    return (V * root_of_divergence(s)) @ V.T, dH
+    return (V * root_of_divergence(s)[None]) @ V.T, dH
 
 
 def _divided_differences(s):
@@ -58,7 +58,7 @@ def _divided_differences(s):
     gap = b - a
     close = jnp.abs(gap) < _CLOSE * jnp.maximum(a, b)
     nodes = jnp.asarray(_NODES + 0.5, s.dtype)
-    between = a[..., None] + jnp.where(close, gap, 0.0)[..., None] * nodes
+    between = a[..., None] + jnp.where(close, gap, 0.0)[..., None] * nodes[None, None]
     slopes = jax.jvp(root_of_divergence, (between,), (jnp.ones_like(between),))[1]
     f = root_of_divergence(s)
     apart = (f[None, :] - f[:, None]) / jnp.where(close, 1.0, gap)

@@ -50,7 +50,7 @@ class Directions(eqx.Module):
             return nu
         # Without units: every column a motion of size one.
         rest = self.rest / loops.scale[:, None]
-        rest = rest / jnp.sqrt(jnp.sum(rest * rest, axis=0))
+        rest = rest / jnp.sqrt(jnp.sum(rest * rest, axis=0, keepdims=True))
         gap = loops.matrix @ (nu / loops.scale) + residual / loops.units
         return nu - loops.scale * (rest @ (pseudo_inverse(loops.matrix @ rest) @ gap))
 

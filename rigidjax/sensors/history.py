@@ -84,7 +84,7 @@ def continue_motion(
         slopes, _ = carry
         model, start, times, A = fixed
         linearised = jax.jacfwd(functools.partial(field, model), argnums=1, has_aux=True)
-        J, rates = jax.vmap(linearised)(times, start + A @ slopes)
+        J, rates = jax.vmap(linearised)(times, start[None] + A @ slopes)
         matrix = jnp.eye(_STAGES * size, dtype=dtype).reshape(_STAGES, size, _STAGES, size)
         matrix = matrix - jnp.einsum("ij,ipq->ipjq", A, J)
         matrix = inverse(matrix.reshape(_STAGES * size, -1))
@@ -95,7 +95,7 @@ def continue_motion(
 
     def chord(slopes, _):
         model, start, times, A = known
-        rates = jax.vmap(functools.partial(slope, model))(times, start + A @ slopes)
+        rates = jax.vmap(functools.partial(slope, model))(times, start[None] + A @ slopes)
         return step(matrix, slopes, rates), None
 
     # By the implicit function theorem; each of these steps gives one more order of derivatives.

@@ -50,7 +50,7 @@ def test_same_minimum_in_log_cholesky_parameters(noisy_arm):
         ]
         friction = sizes * jnp.exp(x[20:24])
         pi = jnp.concatenate([*(b.parameters() for b in bodies), friction, x[24:]])
-        left = (data.matrix @ pi - data.torques) / noisy_arm.noise
+        left = (data.matrix @ pi - data.torques) / jnp.asarray(noisy_arm.noise)[None]
         total = 0.5 * jnp.sum(left**2)
         for body, start in zip(bodies, prior, strict=True):
             ratio = jnp.linalg.solve(start, body.pseudo_inertia())

@@ -39,7 +39,7 @@ class Designer(eqx.Module):
     def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """The criterion, and whether the simulation succeeds and the information is regular."""
         J, result = self.plan.jacobian(self.experiment(u), self.order)
-        relative = J * self.scale[jnp.asarray(self.order)]
+        relative = J * self.scale[jnp.asarray(self.order)][None]
         R, regular = information_factor(relative, self.count, self.plan.resolution)
         return CRITERIA[self.criterion](R), regular & (result == RESULTS.successful)
 

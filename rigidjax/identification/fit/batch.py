@@ -201,7 +201,7 @@ def _result(minimum: Minimum) -> dict[str, Any]:
     return {
         "values": jnp.concatenate([last.shared, last.own.reshape(-1)]),
         "covariance": _covariance(last, chain),
-        "at_bound": jnp.any((chain != 0) & (minimum.sides != 0), axis=1),
+        "at_bound": jnp.any((chain != 0) & (minimum.sides != 0)[None], axis=1),
         "squares": jnp.sum(last.residuals**2),
         "converged": minimum.converged & (minimum.offset(1.0) <= MOST_OFFSET),
         "iterations": jnp.sum(minimum.iterations),

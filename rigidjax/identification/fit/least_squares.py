@@ -253,7 +253,7 @@ def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
         first=_chosen(starts, place.found, reached.first),
         residuals=jnp.where(number == 0, place.found.residuals, reached.residuals),
         feasible=feasible,
-        failures=reached.failures + ~okay,
+        failures=reached.failures + jnp.where(okay, 0, 1),
         iterations=reached.iterations.at[stage].set(steps.iterations),
         cost=reached.cost.at[stage, number].set(cost),
     )
@@ -316,7 +316,7 @@ def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
     def keeping(before):
         # A change by `spread` costs as much as one sample is off at the start of the stage.
         roots = jnp.where(counts, search.loss.root(before), 0.0)
-        return jnp.sqrt(jnp.sum(roots**2) / jnp.maximum(counts.sum(), 1)) / spread
+        return jnp.sqrt(jnp.sum(roots**2) / jnp.maximum(counts.sum(dtype=roots.dtype), 1)) / spread
 
     def linearise(x):
         found = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1))

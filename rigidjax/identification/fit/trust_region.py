@@ -99,7 +99,7 @@ class LinearProblem(eqx.Module):
         eps, tiny = jnp.finfo(self.size.dtype).eps, jnp.finfo(self.size.dtype).tiny
         size = jnp.maximum(self.size, jnp.maximum(jnp.max(self.size) * eps, tiny))
         identity = jnp.eye(size.shape[0], dtype=size.dtype)
-        columns = jnp.where(fixed, 0.0, self.factor / size)
+        columns = jnp.where(fixed[None], 0.0, self.factor / size[None])
         rows = jnp.concatenate([columns, jnp.sqrt(damping) * identity])
         residual = self.projection + self.factor @ jnp.where(fixed, values, 0.0)
         right = jnp.concatenate([-residual, jnp.zeros_like(size)])
@@ -117,11 +117,12 @@ class LinearProblem(eqx.Module):
         eps, tiny = jnp.finfo(self.size.dtype).eps, jnp.finfo(self.size.dtype).tiny
         held = self.sides != 0
         count = self.size.shape[0] - jnp.sum(held)
-        R = jnp.where(held, 0.0, self.factor / jnp.where(self.size > 0, self.size, 1.0))
+        R = jnp.where(held[None], 0.0, self.factor / jnp.where(self.size > 0, self.size, 1.0)[None])
         removable = _square_in_range(R, self.projection)
         left = jnp.sum(self.projection**2) - removable + self.rest**2
         left = jnp.maximum(jnp.maximum(left, eps * removable), tiny)
-        return removable / jnp.maximum(count, 1), left / jnp.maximum(num_residuals - count, 1)
+        rest = jnp.maximum(num_residuals - count, 1).astype(left.dtype)
+        return removable / jnp.maximum(count, 1).astype(left.dtype), left / rest
 
 
 def reduced(
@@ -219,7 +220,7 @@ def _least_squares(rows: Float[Array, "M U"], right: Float[Array, " M"]) -> Floa
 def inverse_gram(matrix: Float[Array, "M U"]) -> Float[Array, "U U"]:
     """$(A^T A)^{-1}$ of a tall matrix; not finite if it has none."""
     size = jnp.sqrt(jnp.sum(matrix * matrix, axis=0))
-    R = jnp.linalg.qr(matrix / size, mode="r")
+    R = jnp.linalg.qr(matrix / size[None], mode="r")
     X = jax.scipy.linalg.solve_triangular(R, jnp.eye(R.shape[0], dtype=R.dtype)) / size[:, None]
     return X @ X.T
 

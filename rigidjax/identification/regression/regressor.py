@@ -76,7 +76,7 @@ def inverse_dynamics(
     twists = tree_twists(mechanics, t, poses, places, nu)
     change = body_accelerations(mechanics, t, poses, nu, nu_dot)
     wrenches = jax.vmap(_wrench_columns)(
-        poses.rotations[:-1], twists.angular, change.linear - gravity, change.angular
+        poses.rotations[:-1], twists.angular, change.linear - gravity[None], change.angular
     )
     T = null_space(mechanics, poses, places)
     Y = jnp.einsum("lif,lip->flp", T, wrenches).reshape(nu.shape[0], -1)

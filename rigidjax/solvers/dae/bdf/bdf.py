@@ -80,6 +80,11 @@ class BDF(AbstractProposingSolver):
     step adds to them comes back by velocities, where it is larger by the step: steps may take 5e-5
     of the tolerance there, a tenth otherwise. `Radau5` or a lower index takes fewer.
 
+    `rtol` and `atol` bound the error of a step, not that of the end: errors of steps add up and are
+    amplified by the equations. After one revolution an orbit of eccentricity 0.9 is off by some 1e4
+    times the tolerance, as with SciPy's BDF and LSODA at the same tolerance; `Radau5` and explicit
+    methods of high order are two to three digits better there.
+
     The past is kept as modified divided differences; one inverse serves as long as the leading
     coefficient stays within a factor of 0.6. The method proposes its own steps, see
     `ProposedStepController`. Unknowns that were changed between steps, as by a projection, replace
