@@ -148,6 +148,7 @@ def _pow(z, power):
 def _sign(z):
     # The modulus of a quarter does not overflow.
     quarter = jnp.where(jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag)) > 1.0, 0.25, 1.0)
-    scaled = z * quarter.astype(z.real.dtype)
+    quarter = quarter.astype(z.real.dtype)
+    scaled = jax.lax.complex(z.real * quarter, z.imag * quarter)
     size = jnp.abs(scaled)
     return jnp.where(size == 0, z, scaled / jnp.where(size == 0, 1.0, size).astype(z.dtype))
