@@ -52,9 +52,11 @@ ALGEBRAIC: dict[str, tuple[Callable[[rj.System], Any], Any]] = {
 
 
 def supported(system: Any, names: Iterable[str]) -> list[str]:
-    """Return the formulations that can hold the system: `Absolute` has no rotors in joints."""
+    """Return the formulations that can hold the system: `Absolute` has no rotors in joints, rates
+    in space components are those of free bodies."""
     armature = any(np.any(np.asarray(getattr(joint, "armature", 0.0))) for joint in system.joints)
-    return [name for name in names if not (armature and name.startswith("Absolute"))]
+    left_out = [*(["Absolute"] if armature else []), *(["space rates"] if system.joints else [])]
+    return [name for name in names if not any(part in name for part in left_out)]
 
 
 class Comparison(NamedTuple):
