@@ -159,7 +159,7 @@ def pytest_sessionfinish():
 
 
 # Folders whose tests run under strict promotion of types and ranks; the others are to follow.
-STRICT = {"forces", "linalg", "rotations", "solvers"}
+STRICT = {"bodies", "forces", "joints", "kinematics", "linalg", "rotations", "solvers"}
 
 
 @pytest.fixture(autouse=True, scope="module")
