@@ -102,6 +102,18 @@ def _safe(solver: lx.AbstractLinearSolver) -> lx.AbstractLinearSolver:
     return _QR() if type(solver) is lx.QR else solver
 
 
+class Twice(eqx.Module):
+    """Solves systems of a matrix that stands twice on the diagonal, zeros elsewhere.
+
+    **Arguments:** `solver`, of the matrix that stands there twice.
+    """
+
+    solver: lx.AbstractLinearSolver
+
+
+LinearSolver = lx.AbstractLinearSolver | Twice
+
+
 class Factored(NamedTuple):
     """A matrix and what a linear solver made of it, arrays alone.
 
@@ -112,19 +124,20 @@ class Factored(NamedTuple):
     state: PyTree[Array]
 
 
-def factored(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> Factored:
+def factored(solver: LinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> Factored:
     r"""What `solver` makes of a matrix before any right-hand side is known.
 
     **Arguments:** `rates`, pairs (i, j): rows i have no entries but (i, i) and (i, j).
     """
+    if isinstance(solver, Twice):
+        half = len(A) // 2
+        return factored(solver.solver, A[:half, :half], rates)
     if isinstance(solver, Inverse):
         return Factored(None, CondensedInverse(A, rates) if rates else inverse_of(A))
     return Factored(A, _factors(_safe(solver), jax.lax.stop_gradient(A)))
 
 
-def unfactored(
-    solver: lx.AbstractLinearSolver, n: int, dtype: jnp.dtype, rates: Pairs = ()
-) -> Factored:
+def unfactored(solver: LinearSolver, n: int, dtype: jnp.dtype, rates: Pairs = ()) -> Factored:
     """Zeros of the structure of `factored`."""
     shapes = jax.eval_shape(
         lambda A: factored(solver, A, rates), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
@@ -132,10 +145,11 @@ def unfactored(
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
-def solution(
-    solver: lx.AbstractLinearSolver, system: Factored, b: Num[Array, " n"]
-) -> Num[Array, " n"]:
+def solution(solver: LinearSolver, system: Factored, b: Num[Array, " n"]) -> Num[Array, " n"]:
     """Solution for a right-hand side, with its derivatives by matrix and right-hand side."""
+    if isinstance(solver, Twice):
+        halves = jnp.split(b, 2)
+        return jnp.concatenate([solution(solver.solver, system, half) for half in halves])
     if isinstance(system.state, CondensedInverse):
         return system.state.solve(b)
     if isinstance(solver, Inverse):
@@ -150,10 +164,10 @@ def solution(
     return lx.linear_solve(operator, b, solver, state=state, throw=False).value
 
 
-def inverse_size(
-    solver: lx.AbstractLinearSolver, system: Factored, n: int, dtype: jnp.dtype
-) -> Scalar:
+def inverse_size(solver: LinearSolver, system: Factored, n: int, dtype: jnp.dtype) -> Scalar:
     """How large the inverse is, at least: its largest entry, or that of one product with it."""
+    if isinstance(solver, Twice):
+        return inverse_size(solver.solver, system, n // 2, dtype)
     if isinstance(solver, Inverse):
         state = system.state
         inverse = state.inverse if isinstance(state, CondensedInverse) else state

@@ -14,7 +14,8 @@ Derivatives do not pass through the probe: it chooses steps, and nothing else.
 the random direction in the place of all sensitivities is our own.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import diffrax
 import equinox as eqx
@@ -41,23 +42,27 @@ from ..formulations import Charted
 from ..signal import Piece, Signal, with_signals
 from .after_step import AbstractDelegating
 from .dae.base import AbstractDAESolver, AbstractProposingSolver
-from .dae.equations import frozen
+from .dae.bdf.bdf import BDF, BDFState
+from .dae.equations import AbstractEquations, equations, frozen, index_of
+from .dae.extrapolation import Odex
+from .dae.radau.radau import AbstractRadau
+from .linear import Twice
 from .probe_state import Probe, ProbeState
-from .terms import AbstractDAETerm, ImplicitTerm, MassMatrixTerm, flattened, unwrapped
+from .rate_elimination import Pairs
+from .terms import AbstractDAETerm, AbstractEquationsTerm, MassMatrixTerm, flattened, unwrapped
 
 # Errors of a component of the probe are relative to its size plus this part of the size of all.
 _FLOOR = 0.3
 # Local errors of the probe may be so many times the tolerance, and of methods that choose their
 # order as well so many times.
-_SHARE, _SHARE_OF_PROPOSED = 8.0, 2.0
+_SHARE, _SHARE_OF_PROPOSED = 8.0, 4.0
 # Of a probe that starts with parameters alone: a little of every motion, relative to the rest.
 _TRACE = 1e-3
 # How far the size of the probe of the last steps counts: where all of it passes through zero in
 # coordinates and is large in rates, say, errors are relative to the larger size.
 _MEMORY = 0.9
-# The probe is rescaled if its size has changed by this factor; later in methods with a history,
-# which start again then.
-_RANGE, _RANGE_OF_HISTORY = 16.0, 1e5
+# The probe is rescaled if its size has changed by this factor.
+_RANGE = 16.0
 
 
 class ProbeNorm(eqx.Module):
@@ -104,31 +109,38 @@ class Probed(AbstractDelegating):
         v = jax.tree.map(lambda y, r: r * (part * size).astype(y.dtype), y0, _directions(y0))
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         size = jnp.asarray(size, dtype)
-        inner = self.solver.init(self._linearized(terms, args, size), t0, t1, Probe(y0, v), args)
+        inner = self.pair.init(self._linearized(terms, args, size), t0, t1, Probe(y0, v), args)
         zero = jnp.zeros((), dtype)
-        return ProbeState(inner, v, size, zero, jnp.array(False), zero)
+        return ProbeState(inner, v, size, zero, zero)
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: ProbeState, made_jump
     ) -> Stepped[ProbeState]:
         """A step with the probe."""
-        state = solver_state
-        v0 = frozen(state.v)
-        # A plain `True` leaves nothing to evaluate again but in methods with a history.
-        history = isinstance(self.solver, AbstractDAESolver)
-        jump = state.rescaled if made_jump is True and history else made_jump | state.rescaled
-        both, error, dense, inner, result = self.solver.step(
-            self._linearized(terms, args, state.drive), t0, t1, Probe(y0, v0), args, state.inner,
-            True if made_jump is True and not history else jump,
-        )  # fmt: skip
-        v = frozen(both.v)
-        size = jnp.maximum(jnp.maximum(self.norm(v0), self.norm(v)), _MEMORY * state.size)
-        size = size.astype(state.size.dtype)
+        state, v0 = solver_state, frozen(solver_state.v)
+        # Derivatives pass through the step as it is repeated, of the unknowns alone; those of a
+        # method with a history through its state.
+        exact = isinstance(self.solver, AbstractDAESolver) and not isinstance(self.solver, BDF)
+        given = terms, t0, t1, y0, args, state.inner
+        *problem, before = frozen(given) if exact else given
+        both, error, dense, inner, result = self._step_of_both(*problem, before, state, made_jump)
+        y1, v = both.y, frozen(both.v)
+        if exact:
+            found = _first_half(self.inner.found(before, inner), v)
+            none = None, None
+            y1, dense, _ = self.inner.repeated(terms, t0, t1, y0, args, none, found, made_jump)
+        now = jnp.maximum(self.norm(v0), self.norm(v))
+        size = frozen(jnp.maximum(now, _MEMORY * state.size)).astype(state.size.dtype)
         if error is not None:
             error, relative = self._error(y0, both.y, v0, v, size, error)
             state = state._replace(error=state.error + relative)
-        state = self._rescaled(state._replace(inner=inner, size=frozen(size)), v)
-        return both.y, error, _of_unknowns(dense), state, result
+        state = self._rescaled(state._replace(inner=inner, v=v, size=size))
+        return y1, error, _of_unknowns(dense), state, result
+
+    def _step_of_both(self, terms, t0, t1, y0, args, before, state, made_jump):
+        both = Probe(y0, frozen(state.v))
+        terms = self._linearized(terms, args, state.drive)
+        return self.pair.step(terms, t0, t1, both, args, before, made_jump)
 
     def past(self, solver_state) -> Past:
         """That of the unknowns."""
@@ -144,7 +156,7 @@ class Probed(AbstractDelegating):
 
     def evaluations(self, solver_state) -> Count:
         """Evaluations of the equations in the last attempted step."""
-        return self.solver.evaluations(solver_state.inner)  # pyright: ignore
+        return self.solver.evaluations(solver_state.inner)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _error(self, y0, y1, v0, v1, size, error):
         """The error for the controller, and that of the probe relative to its size."""
@@ -174,29 +186,44 @@ class Probed(AbstractDelegating):
         )
         return frozen(error), frozen(of_probe).astype(size.dtype)
 
-    def _rescaled(self, state, v):
+    def _rescaled(self, state):
         """The state with the probe rescaled if it has become too large or too small."""
         target, size = frozen(self._size).astype(state.size.dtype), state.size
         usable = jnp.isfinite(size) & (size > 0)
-        most = _RANGE_OF_HISTORY if isinstance(self.solver, AbstractProposingSolver) else _RANGE
-        away = usable & ((size > most * target) | (size * most < target))
+        away = usable & ((size > _RANGE * target) | (size * _RANGE < target))
         factor = jnp.where(away, target / jnp.where(usable, size, 1.0), 1.0)
         return state._replace(
-            v=jax.tree.map(lambda v: v * factor.astype(v.dtype), v),
+            inner=_scaled_probe(state.inner, factor),
+            v=jax.tree.map(lambda v: v * factor.astype(v.dtype), state.v),
             drive=state.drive * factor,
             size=size * factor,
-            rescaled=away,
         )
+
+    @property
+    def pair(self) -> Any:
+        """The solver of unknowns and probe together."""
+        solver, finder = self.solver, getattr(self.solver, "root_finder", None)
+        if finder is not None and hasattr(finder, "norm"):
+            share = _SHARE_OF_PROPOSED if isinstance(solver, AbstractProposingSolver) else _SHARE
+            norm = ProbeNorm(finder.norm, share)
+            solver = eqx.tree_at(lambda s: s.root_finder.norm, solver, norm)
+        if not isinstance(solver, AbstractDAESolver) or isinstance(solver, Odex):
+            return solver
+        return eqx.tree_at(lambda s: s.linear_solver, solver, Twice(solver.linear_solver))  # pyright: ignore
 
     def _linearized(self, terms, args, drive) -> Terms:
         term, _ = unwrapped(terms)
-        implicit = isinstance(self.solver, diffrax.AbstractImplicitSolver)
         perturbed = Perturbed((term, args), self.marks, frozen(drive))
         new: Any
-        if isinstance(term, AbstractDAETerm):
-            new = _implicit_term(term, perturbed)
+        if isinstance(self.solver, AbstractRadau | BDF):
+            new = LinearizedTerm(term, perturbed)
         else:
-            new = diffrax.ODETerm(_Linearized(term, perturbed, not implicit))
+            explicit = not isinstance(self.solver, diffrax.AbstractImplicitSolver)
+            new = diffrax.ODETerm(_Linearized(term, perturbed, explicit))
+            if isinstance(term, MassMatrixTerm):
+                mass = jnp.asarray(term.mass)
+                double = jax.scipy.linalg.block_diag(mass, mass)
+                new = MassMatrixTerm(new.vector_field, double, check_start=False)
         return WrapTerm(new, terms.direction) if isinstance(terms, WrapTerm) else new
 
 
@@ -243,28 +270,79 @@ class _Linearized(eqx.Module):
         return Probe(self.term.vf(t, both.y, args), rate)
 
 
-def _implicit_term(term, perturbed):
-    """The linearised equations of a term, with those of the unknowns."""
+class LinearizedTerm(AbstractEquationsTerm):
+    """The equations of a term and the linearised ones of a perturbation."""
 
-    def residual_of(term, args, t, y, rate):
-        if isinstance(term, ImplicitTerm):
-            return term.residual(t, y, rate, args)
-        assert isinstance(term, MassMatrixTerm)
-        vector, unravel = flattened(rate)
-        if term.product is None:
-            product = unravel(term.mass_matrix(t, y, args) @ vector)
-        else:
-            product = term.product(t, y, rate, args)
-        return jax.tree.map(lambda a, b: a - b, product, term.vf(t, y, args))
+    term: diffrax.AbstractTerm
+    perturbed: Perturbed
 
-    def residual(t, both, rate, args):
-        of_probe = perturbed.tangent(
-            lambda tree, x: residual_of(*tree, frozen(t), *x), (both.y, rate.y), (both.v, rate.v)
-        )
-        return Probe(residual_of(term, args, t, both.y, rate.y), of_probe)
+    index: ClassVar[None] = None
 
-    index = None if term.index is None else 2 * term.index
-    return ImplicitTerm(residual, index, None, None, False)
+    def vf(self, t, y, args) -> Probe:
+        """The field of the unknowns; the equations are not made of it."""
+        return Probe(self.term.vf(t, y.y, args), jax.tree.map(jnp.zeros_like, y.v))
+
+    def equations(self, t, y, args, direction) -> "LinearizedEquations":
+        return LinearizedEquations(
+            equations(_in_direction(self.term, direction), t, y.y, args), self.perturbed,
+            flattened(y.y)[1], direction,
+        )  # fmt: skip
+
+
+class LinearizedEquations(AbstractEquations):
+    r"""$F = 0$ and its derivative in the direction of a perturbation, side by side."""
+
+    plain: AbstractEquations
+    perturbed: Perturbed
+    unravel: Callable[[Array], Y] = eqx.field(static=True)
+    direction: int | Array
+
+    @property
+    def is_singular(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As those of the unknowns, so that both start alike."""
+        return self.plain.is_singular
+
+    @property
+    def rates(self) -> Pairs:
+        return self.plain.rates
+
+    def residual(self, t, y, rate):
+        point = self.plain.evaluate(t, jnp.split(y, 2)[0])
+        return self.at(point, t, y, rate)
+
+    def evaluate(self, t, y):
+        return self.plain.evaluate(t, jnp.split(y, 2)[0])
+
+    def at(self, point, t, y, rate):
+        (y, v), (rate, v_rate) = jnp.split(y, 2), jnp.split(rate, 2)
+
+        def residual(tree, x):
+            return self._equations(tree, t, x[0]).residual(t, *x)
+
+        of_probe = self.perturbed.tangent(residual, (y, rate), (v, v_rate))
+        return jnp.concatenate([self.plain.at(point, t, y, rate), of_probe])
+
+    def linearize(self, t, y, rate):
+        point, M, K = self.plain.linearize(t, jnp.split(y, 2)[0], jnp.split(rate, 2)[0])
+        double = jax.scipy.linalg.block_diag
+        return point, double(M, M), double(K, K)
+
+    def start_rate(self, t, y):
+        y, v = jnp.split(y, 2)
+
+        def start_rate(tree, y):
+            return self._equations(tree, t, y).start_rate(t, y)
+
+        of_probe = self.perturbed.tangent(start_rate, y, v)
+        return jnp.concatenate([self.plain.start_rate(t, y), of_probe])
+
+    def _equations(self, tree, t, y):
+        term, args = tree
+        return equations(_in_direction(term, self.direction), t, self.unravel(y), args)
+
+
+def _in_direction(term, direction):
+    return term if isinstance(direction, int) else WrapTerm(term, direction)
 
 
 def _is_law(x):
@@ -328,12 +406,15 @@ def probed(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, Py
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `wanted`, alike, `True` for the arrays by
     which it is differentiated.
     **Returns:** the arguments with another solver and its state; the same for steps of a fixed
-    length, for steps that are given, and for structure-preserving methods.
+    length, for steps that are given, for equations of index 2 and 3, and for structure-preserving
+    methods.
     """
     controller, state = kwargs["stepsize_controller"], kwargs["init_state"]
     tolerances = _tolerances(controller)
     term, _ = unwrapped(kwargs["terms"])
-    if tolerances is None or not isinstance(term, diffrax.ODETerm | AbstractDAETerm):
+    known = isinstance(term, diffrax.ODETerm | AbstractDAETerm)
+    # Of index 2 and 3 a random direction is none that the constraints allow.
+    if tolerances is None or not known or index_of(term) is not None:
         return kwargs
     marks = with_signals(
         (wanted["terms"], wanted["args"]), lambda signal: any(jax.tree.leaves(signal))
@@ -343,7 +424,7 @@ def probed(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, Py
     of_start = any(x is True for x in jax.tree.leaves(wanted["init_state"].y))
     moves_start = of_start or not any(marks)
     solver = _inside(
-        kwargs["solver"], lambda solver: Probed(_two(solver), *tolerances, moves_start, marks)
+        kwargs["solver"], lambda solver: Probed(solver, *tolerances, moves_start, marks)
     )
     solver_state = solver.init(kwargs["terms"], state.tprev, state.tnext, state.y, kwargs["args"])
     state = eqx.tree_at(lambda s: s.solver_state, state, solver_state, is_leaf=lambda x: x is None)
@@ -366,13 +447,23 @@ def _inside(solver, replace):
     return replace(solver)
 
 
-def _two(solver):
-    """The solver with a norm for unknowns and probe."""
-    finder = getattr(solver, "root_finder", None)
-    if finder is None or not hasattr(finder, "norm"):
-        return solver
-    share = _SHARE_OF_PROPOSED if isinstance(solver, AbstractProposingSolver) else _SHARE
-    return eqx.tree_at(lambda s: s.root_finder.norm, solver, ProbeNorm(finder.norm, share))
+def _scaled_probe(inner, factor):
+    """The state of a solver with its parts of the probe scaled."""
+    if isinstance(inner, BDFState):
+        phi = inner.past.phi
+        of_probe = jnp.arange(phi.shape[1]) >= phi.shape[1] // 2
+        phi = phi * jnp.where(of_probe, factor, 1.0).astype(phi.dtype)[None]
+        return eqx.tree_at(lambda s: s.past.phi, inner, phi)
+
+    def is_probe(x):
+        return isinstance(x, Probe)
+
+    def scaled(x):
+        if not is_probe(x):
+            return x
+        return Probe(x.y, jax.tree.map(lambda v: v * factor.astype(v.dtype), x.v))
+
+    return jax.tree.map(scaled, inner, is_leaf=is_probe)
 
 
 def probe_state(solver_state: PyTree) -> ProbeState | None:

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, PyTree
 
-from ..annotations import Flag, Scalar, T, Y
+from ..annotations import Scalar, T, Y
 
 
 class Probe(eqx.Module):
@@ -21,15 +21,14 @@ class ProbeState(NamedTuple):
     """State of a `Probed` solver.
 
     **Attributes:** `inner`, that of the solver for unknowns and probe; `v`, the probe; `drive`, the
-    size of the perturbation of parameters; `size`, of the probe in the last steps; `rescaled`,
-    whether it was rescaled behind the last step; `error`, sum of the probe's relative errors.
+    size of the perturbation of parameters; `size`, of the probe in the last steps; `error`, sum of
+    the probe's relative errors.
     """
 
     inner: PyTree[Array]
     v: Y
     drive: Scalar
     size: Scalar
-    rescaled: Flag
     error: Scalar
 
 

@@ -1,7 +1,8 @@
 """Terms of differential-algebraic equations, for diffrax."""
 
+import abc
 from collections.abc import Callable
-from typing import cast
+from typing import ClassVar, cast
 
 import diffrax
 import equinox as eqx
@@ -37,6 +38,16 @@ class AbstractDAETerm(diffrax.AbstractTerm):
     def prod(self, vf, control) -> Y:
         """Product of a value and a length of time."""
         return jax.tree.map(lambda v: control * v, vf)
+
+
+class AbstractEquationsTerm(AbstractDAETerm):
+    """A term that makes the equations of its unknowns itself (`rigidjax.solvers.dae.equations`)."""
+
+    check_start: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def equations(self, t: Time, y: Y, args: Args, direction: int | Array) -> eqx.Module:
+        """The equations as `AbstractEquations`, with time in the given direction."""
 
 
 class MassMatrixTerm(AbstractDAETerm):

@@ -3,7 +3,7 @@
 import abc
 import functools
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import diffrax
 import equinox as eqx
@@ -16,7 +16,15 @@ from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
 from ...linalg import inverse
 from ...native.alternatives import alternatives
 from ..rate_elimination import Pairs
-from ..terms import ImplicitTerm, Index, MassMatrixTerm, flattened, signed, unwrapped
+from ..terms import (
+    AbstractEquationsTerm,
+    ImplicitTerm,
+    Index,
+    MassMatrixTerm,
+    flattened,
+    signed,
+    unwrapped,
+)
 
 # How often a first guess of a rate is improved.
 _ITERATIONS = 30
@@ -179,6 +187,8 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
     **Raises:** `TypeError` for another kind of term, `ValueError` for matrices of a wrong shape.
     """
     term, direction = unwrapped(terms)
+    if isinstance(term, AbstractEquationsTerm):
+        return cast("AbstractEquations", term.equations(t, y, args, direction))
     vector, unravel = flattened(y)
     n, dtype = vector.size, vector.dtype
 
