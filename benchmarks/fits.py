@@ -33,7 +33,7 @@ from rigidjax.identification import (
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.evaluation import evaluate
 from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.options import prepare, search_of, trials
+from rigidjax.identification.fit.options import prepare, search_of, start_states, trials
 from rigidjax.identification.fit.problem import make_problem
 
 SPREAD = 0.3
@@ -167,7 +167,7 @@ def exact(study: Study) -> dict[Any, np.ndarray]:
     """Readings without noise."""
     model = study.model
     runs = stack_runs(Measurements(study.ts, _zeros(study), study.noise))
-    model, _ = prepare(model, runs, study.state0)
+    model, (runs,), _ = prepare(model, [runs])
     solution = rj.simulate(
         model, study.state0, study.ts[-1], ts=study.ts, rtol=1e-11, atol=1e-11, max_steps=100_000
     )
@@ -262,7 +262,8 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
     start = np.concatenate([np.ravel(off.system.inertia), np.ravel(rates)])
     theirs, other = _scipy_fit(data, start, factor, GENTLE[name][2])
     runs = stack_runs(data)
-    model, states = prepare(off, runs, state0)
+    model, (runs,), _ = prepare(off, [runs])
+    states = start_states(model, runs, state0)
     simulation = trials(Simulation(), runs.ts.dtype)
     problem, *_ = make_problem(model, runs, states, study.parameters, simulation)
     search = search_of(runs.ts.dtype, (1.0,))

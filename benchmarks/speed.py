@@ -88,14 +88,13 @@ def bare(field, adjoint=None):
 
 def simulated(projection):
     """Final unknowns by `rj.simulate`, from inertia and initial body rates."""
-    problem = problems.heavy_top()
-    orientation = problem.state0.orientation
 
     def run(inertia, omega0):
+        problem = problems.heavy_top()
         body = rj.FixedPointBody(inertia, problem.system.potential)
         return rj.simulate(
             rj.NullSpace(body),
-            rj.State(orientation=orientation, angular_velocity=omega0),
+            rj.State(orientation=problem.state0.orientation, angular_velocity=omega0),
             T1,
             solver=diffrax.Dopri5(),
             rtol=TOLERANCE,

@@ -50,7 +50,7 @@ def measure(label, case, reference, name, solver, projection, tolerance) -> dict
         "projection": projection,
         "tolerance": tolerance,
         "dtype": str(states.orientation.dtype),
-        **{key: int(value) for key, value in stats.items() if key != "backend"},
+        **{key: int(value) for key, value in stats.items() if key.startswith("num_")},
         "unknowns": model.num_unknowns,
         "successful": bool(ok),
         "error": max(position, matrix),

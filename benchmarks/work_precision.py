@@ -112,7 +112,7 @@ def measure(label, problem, reference, name, solver, tolerance, projection) -> d
         "projection": projection,
         "tolerance": tolerance,
         "dtype": str(states.orientation.dtype),
-        **{key: int(value) for key, value in stats.items() if key != "backend"},
+        **{key: int(value) for key, value in stats.items() if key.startswith("num_")},
         "unknowns": model.num_unknowns,
         "successful": bool(ok),
         "error": max(matrix, omega),

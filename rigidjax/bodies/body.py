@@ -53,6 +53,7 @@ class Body(eqx.Module):
     - `shape`, what the viewer draws, of this mass and inertia: `"box"`, `"cylinder"`, `"sphere"`,
       `"cone"`, `"rod"` or `"ellipsoid"`, as set by the class methods, or a `Mesh` in body
       components; `None` leaves it to the inertia.
+    - `mass_law`: the function of `mass`, as `dataclasses.replace` passes it on.
 
     All but the name and the shape are leaves of the module. Checks are made when a body is
     constructed, not when its leaves are replaced.
@@ -84,6 +85,7 @@ class Body(eqx.Module):
         *,
         physical: bool = True,
         shape: str | Mesh | None = None,
+        mass_law: Callable[..., Float[Array, ""]] | None = None,
     ):
         if not isinstance(name, str):
             raise TypeError(f"`Body(name=...)` must be a string; got {name!r}.")
@@ -98,7 +100,7 @@ class Body(eqx.Module):
             )
         self.name = name
         self.shape = shape
-        self.mass_law = None
+        self.mass_law = mass_law
         if callable(mass):
             self.mass_law = as_law(mass, "Body(mass=...)")
             check_shapes(self.mass_at, ())

@@ -161,7 +161,7 @@ def _named(model: "AbstractCoordinates", row: int) -> str:
     j, name = system.topology.joints[row], system.bodies[row].name
     if j is None:
         return f"The body {name!r}"
-    return f"The body {name!r}, which hangs on the joint {system.joints[j].name!r},"
+    return f"The body {name!r}, which is attached to the joint {system.joints[j].name!r},"
 
 
 def lacks_mass(bodies: Sequence[Body]) -> bool:

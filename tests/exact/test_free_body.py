@@ -229,10 +229,9 @@ def test_derivatives_with_respect_to_inertia_and_rates():
 
 @pytest.mark.float32
 def test_single_precision():
-    inertia = jnp.array([1.0, 2.0, 3.0], jnp.float32)
-    omega = jnp.array([3.0, 0.1, 0.2], jnp.float32)
-    p, w = exact(inertia, IDENTITY.astype(jnp.float32), omega, jnp.float32(5.0))
-    assert p.dtype == w.dtype == jnp.float32
+    inertia, omega, t = jnp.array([1.0, 2.0, 3.0]), jnp.array([3.0, 0.1, 0.2]), jnp.array(5.0)
+    p, w = exact(inertia, IDENTITY.astype(t.dtype), omega, t)
+    assert p.dtype == w.dtype == t.dtype
     top = Top((1.0, 2.0, 3.0), tuple(map(float, omega)), 5.0)
     expected, rates = integrate(top, digits=20, order=20).numbers()
     np.testing.assert_allclose(p, expected, atol=2e-5)

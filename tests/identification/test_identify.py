@@ -17,7 +17,7 @@ from rigidjax.identification import (
 )
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.evaluation import evaluate
-from rigidjax.identification.fit.options import prepare, trials
+from rigidjax.identification.fit.options import prepare, start_states, trials
 from rigidjax.identification.fit.problem import make_problem
 
 START = cases.model((0.016, 0.015, 0.006), 4e-4)
@@ -33,7 +33,8 @@ def noisy_fit():
 @pytest.fixture(scope="module")
 def problem():
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
-    _, states = prepare(START, runs, None)
+    _, (runs,), _ = prepare(START, [runs])
+    states = start_states(START, runs, None)
     how = trials(Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
     return make_problem(START, runs, states, cases.parameters(), how)[0]
 

@@ -59,7 +59,7 @@ def test_a_fit_with_a_measured_torque(rng, backends):
         rj.Parameter("gain", gain_of),
     )
     how = {"solver": diffrax.Bosh3(), "rtol": 1e-6, "atol": 1e-6}
-    by_xla = fitted(body(torque, 1.1), data, parameters, adjoint=diffrax.ForwardMode(), **how)
+    by_xla = fitted(body(torque, 1.1), data, parameters, backend="xla", **how)
     backends.clear()
     fit = fitted(body(torque, 1.1), data, parameters, **how)
     # Values and tangents are one kernel.

@@ -110,7 +110,8 @@ def test_a_double_pendulum_by_frames_runs_as_the_one_by_points():
         joints = [rj.Spherical(*first), rj.Revolute(*second, cases.AXIS)]
         system = rj.System([ONE, TWO], joints, rj.Gravity((0.0, 0.0, -9.81)), frames)
         runs.append(rj.simulate(rj.NullSpace(system), system.reference_state(), 0.2, dt=0.02))
-    assert runs[0].stats == runs[1].stats
+    first, second = ({**run.stats, "derivative_error": None} for run in runs)
+    assert first == second
     close(runs[0].states, runs[1].states)
 
 
@@ -226,7 +227,9 @@ def test_messages():
     frames.append(rj.Frame("centre", "two"))
     refused(rj.Distance("centre", "one", None, TWO.position), "two different points")
     refused(rj.Free("a"), "no body called 'a'")
-    with pytest.raises(TypeError, match=r"`Revolute\(axis=...\)` is missing: a direction"):
+    with pytest.raises(
+        TypeError, match=r"`Revolute\(axis=...\)` is missing: it must be a direction"
+    ):
         rj.Revolute("a", "two")
     with pytest.raises(TypeError, match=r"`Screw\(pitch=...\)` must be real numbers; got None"):
         rj.Screw("a", "two", axis=Z)

@@ -106,12 +106,16 @@ def test_motions_without_mass_are_refused():
     leaf = rj.Body("leaf", 0.0, NONE, (1.0, 0.0, 0.0))
     base = rj.Body("base", 1.0, (1.0, 1.0, 1.0))
     hinged = rj.System([base, leaf], rj.Revolute("base", "leaf", (1, 0, 0), (0, 0, 1), name="h"))
-    with pytest.raises(ValueError, match="The body 'leaf', which hangs on the joint 'h', has no m"):
+    with pytest.raises(
+        ValueError, match="The body 'leaf', which is attached to the joint 'h', has no m"
+    ):
         rj.simulate(rj.NullSpace(hinged), hinged.reference_state(), 0.1)
     with pytest.raises(ValueError, match="The body 'leaf' has no mass or inertia"):
         rj.NullSpace(rj.System(leaf)).encode(rj.System(leaf).reference_state())
     system = arm(virtual=True)
-    with pytest.raises(ValueError, match="The body 'link', which hangs on .* `Absolute` in all"):
+    with pytest.raises(
+        ValueError, match="The body 'link', which is attached to .* `Absolute` in all"
+    ):
         rj.Absolute(system).encode(system.reference_state())
     run = jax.jit(lambda s: rj.simulate(rj.NullSpace(hinged), s, 0.1, throw=False).result)
     assert run(hinged.reference_state()) == rj.RESULTS.invalid_input

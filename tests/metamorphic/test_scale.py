@@ -184,5 +184,5 @@ def test_long_chains_have_mass_in_single_precision():
     bodies = [*model.system.bodies[:30], thin, *model.system.bodies[31:]]
     lacking = rj.NullSpace(rj.System(bodies, model.system.joints))
     # It turns in its joint and the next rod back in the next one: either is named.
-    with pytest.raises(ValueError, match="The body 'rod 3[12]' has no mass or inertia"):
+    with pytest.raises(ValueError, match="The body 'rod 3[12]', .* has no mass or inertia"):
         lacking.encode(start)

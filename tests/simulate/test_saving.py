@@ -118,7 +118,7 @@ def test_quantities_of_a_solution(saved):
     assert cases.error(saved.multipliers, expected) < 1e-13
     assert set(saved.stats) == {
         "num_steps", "num_accepted_steps", "num_rejected_steps", "num_rhs",
-        "backend",
+        "backend", "derivative_error",
     }  # fmt: skip
 
 
@@ -163,10 +163,9 @@ def test_own_function_of_what_is_saved():
     # Unprojected values of the interpolant: of the order of the tolerance.
     assert np.ptp(plain) < 1e-4
     scaled, slope = jax.jvp(energies, (2.0,), (1.0,))
-    # Programs of their own, which round differently: one unit of round-off more at the start moves
-    # the steps so that these values move by 1e-10, by XLA alone too.
-    assert cases.error(scaled, 2.0 * plain) < 1e-10
-    assert cases.error(slope, plain) < 1e-10
+    # A run that is differentiated has steps of its own, both within the tolerance.
+    assert cases.error(scaled, 2.0 * plain) < 1e-8
+    assert cases.error(slope, 0.5 * scaled) < 1e-10
 
 
 def test_vector_field_gets_arguments_and_start_time():

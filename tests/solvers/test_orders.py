@@ -40,7 +40,7 @@ def exact_past(solution, h):
     while column:
         rows.append(column[0])
         column = [a - b for a, b in itertools.pairwise(column)]
-    return DifferenceState(jnp.stack(rows), h * jnp.arange(1, ROWS))
+    return DifferenceState(jnp.stack(rows), h * jnp.arange(1.0, ROWS))
 
 
 def pinned_columns(columns):
