@@ -84,6 +84,7 @@ def check_all(value: ArrayInput, rules: Sequence[Rule]) -> Any:
         return jnp.where(_raised_if_alone(violated, messages), jnp.nan, jnp.asarray(value))
     for holds, (_, message) in zip(found, rules, strict=True):
         if not np.all(holds):
+            known = np.asarray(known)
             got = np.array2string(known, separator=", ", formatter={"float_kind": _number})
             raise ValueError(f"{message} Got {got.replace(chr(10), '')}.")
     return value

@@ -96,7 +96,7 @@ class Probed(AbstractDelegating):
         return self.solver.interpolation_cls
 
     @property
-    def _size(self) -> Number:
+    def _size(self) -> Array:
         """Of the probe, at which `atol` is `_FLOOR` of its tolerance."""
         ratio = jnp.asarray(self.atol) / jnp.where(self.rtol > 0, self.rtol, 1.0)
         return jnp.where((self.rtol > 0) & (ratio > 0), ratio, 1.0) / _FLOOR
@@ -122,11 +122,11 @@ class Probed(AbstractDelegating):
         # method with a history through its state.
         exact = isinstance(self.solver, AbstractDAESolver) and not isinstance(self.solver, BDF)
         given = terms, t0, t1, y0, args, state.inner
-        *problem, before = frozen(given) if exact else given
-        both, error, dense, inner, result = self._step_of_both(*problem, before, state, made_jump)
+        given = frozen(given) if exact else given
+        both, error, dense, inner, result = self._step_of_both(given, state, made_jump)
         y1, v = both.y, frozen(both.v)
         if exact:
-            found = _first_half(self.inner.found(before, inner), v)
+            found = _first_half(self.inner.found(state.inner, inner), v)
             none = None, None
             y1, dense, _ = self.inner.repeated(terms, t0, t1, y0, args, none, found, made_jump)
         now = jnp.maximum(self.norm(v0), self.norm(v))
@@ -137,7 +137,8 @@ class Probed(AbstractDelegating):
         state = self._rescaled(state._replace(inner=inner, v=v, size=size))
         return y1, error, _of_unknowns(dense), state, result
 
-    def _step_of_both(self, terms, t0, t1, y0, args, before, state, made_jump):
+    def _step_of_both(self, given, state, made_jump):
+        terms, t0, t1, y0, args, before = given
         both = Probe(y0, frozen(state.v))
         terms = self._linearized(terms, args, state.drive)
         return self.pair.step(terms, t0, t1, both, args, before, made_jump)
@@ -223,7 +224,7 @@ class Probed(AbstractDelegating):
             if isinstance(term, MassMatrixTerm):
                 mass = jnp.asarray(term.mass)
                 double = jax.scipy.linalg.block_diag(mass, mass)
-                new = MassMatrixTerm(new.vector_field, double, check_start=False)
+                new = MassMatrixTerm(vector_field=new.vector_field, mass=double, check_start=False)
         return WrapTerm(new, terms.direction) if isinstance(terms, WrapTerm) else new
 
 
@@ -284,9 +285,11 @@ class LinearizedTerm(AbstractEquationsTerm):
 
     def equations(self, t, y, args, direction) -> "LinearizedEquations":
         return LinearizedEquations(
-            equations(_in_direction(self.term, direction), t, y.y, args), self.perturbed,
-            flattened(y.y)[1], direction,
-        )  # fmt: skip
+            plain=equations(_in_direction(self.term, direction), t, y.y, args),
+            perturbed=self.perturbed,
+            unravel=flattened(y.y)[1],
+            direction=direction,
+        )
 
 
 class LinearizedEquations(AbstractEquations):
@@ -423,8 +426,9 @@ def probed(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, Py
     marks = tuple(mark is True for mark in jax.tree.leaves(marks))
     of_start = any(x is True for x in jax.tree.leaves(wanted["init_state"].y))
     moves_start = of_start or not any(marks)
+    rtol, atol, norm = tolerances
     solver = _inside(
-        kwargs["solver"], lambda solver: Probed(solver, *tolerances, moves_start, marks)
+        kwargs["solver"], lambda solver: Probed(solver, rtol, atol, norm, moves_start, marks)
     )
     solver_state = solver.init(kwargs["terms"], state.tprev, state.tnext, state.y, kwargs["args"])
     state = eqx.tree_at(lambda s: s.solver_state, state, solver_state, is_leaf=lambda x: x is None)

@@ -94,7 +94,8 @@ def measured_states(
         for k, name in enumerate(names):
             places[:, k] = of_bodies.get((Position, name), places[:, k])
         still = np.zeros_like(places)
-        return jax.vmap(State)(*map(jnp.asarray, (places, turned, still, still)))
+        parts = map(jnp.asarray, (places, turned, still, still))
+        return jax.vmap(lambda x, p, v, w: State(x, p, v, w))(*parts)
     wanted = _coordinates(system)
     if not wanted or not all(key in of_joints for key in wanted):
         return None

@@ -107,7 +107,7 @@ class AbstractOneStepSolver(AbstractStructureSolver):
 
     def step(self, terms, t0, t1, y0, args, solver_state: Memory, made_jump) -> Stepped[Memory]:
         term, direction = unwrapped(terms)
-        t0, t1 = (jnp.asarray(signed(direction, t), y0.dtype) for t in (t0, t1))
+        t0, t1 = (jnp.asarray(signed(direction, jnp.asarray(t)), y0.dtype) for t in (t0, t1))
         y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)
         if slopes is None:
             times, ys = jnp.stack([t0, t1]), jnp.stack([y0, y1])
