@@ -2,7 +2,7 @@
 
 A file holds a digest of its name and its code, then the code; its name is a digest of the LLVM IR,
 LLVM's version, the processor and the optimisations. A file that is damaged, or has another file's
-name, is written anew. Files appear whole or not at all; the least recently used ones are removed
+name, is replaced. Files appear whole or not at all; the least recently used ones are removed
 when all of them together are too large.
 
 Code from the folder is executed. Nothing is read from or written to a folder that belongs to

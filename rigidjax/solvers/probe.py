@@ -3,15 +3,15 @@ r"""Step sizes at which derivatives of a run are as accurate as the run.
 The error of a step says nothing of the error of its derivatives: at an equilibrium the first is
 zero at any step size. So a run that is differentiated carries one tangent of its motion along, the
 probe: a perturbation $v$ with $\dot v = f_y v + f_\theta\,\delta\theta$ that starts in a random
-direction of what is differentiated, states and parameters alike. A step is accepted if the errors
-of both are within the tolerance, that of the probe relative to its size. One probe in general
+direction of everything that is differentiated, states and parameters alike. A step is accepted if
+the errors of both are within the tolerance, that of the probe relative to its size. One probe in general
 position contains every mode of the linearised motion, so that it serves all tangents and
 cotangents.
 
 Derivatives do not pass through the probe: it chooses steps, and nothing else.
 
 **Source:** the staggered error control of sensitivities in Hindmarsh et al., SUNDIALS (2005), 3.2;
-the random direction in the place of all sensitivities is our own.
+the random direction instead of all sensitivities is our own.
 """
 
 from collections.abc import Callable

@@ -139,7 +139,7 @@ def _mapped(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable
 
 def _mixed(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[..., tuple]:
     """Return the function of the batch as a kernel with one more argument and result, which is the
-    same for all members: what is uniform is computed without lanes."""
+    same for all batch elements, so that uniform values are computed as scalars."""
 
     def with_uniform(uniform, *args):
         return (2.0 * uniform, *function(*args))

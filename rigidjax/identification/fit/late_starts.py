@@ -36,7 +36,7 @@ def with_fitted_start(
 
     For runs without a given start. A sample is late if the reading may have changed by more than
     its noise between the start of the run and the sample. Then all of the start that sensors tell
-    is fitted, but for what the parameters fit anyway.
+    is fitted, except for the components that a parameter fits already.
 
     **Returns:** the parameters, and notes that name the sensors.
     **Errors:** `ValueError` naming the sensor, where the start cannot be fitted.
