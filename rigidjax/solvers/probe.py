@@ -4,8 +4,8 @@ The error of a step says nothing of the error of its derivatives: at an equilibr
 zero at any step size. So a run that is differentiated carries one tangent of its motion along, the
 probe: a perturbation $v$ with $\dot v = f_y v + f_\theta\,\delta\theta$ that starts in a random
 direction of everything that is differentiated, states and parameters alike. A step is accepted if
-the errors of both are within the tolerance, that of the probe relative to its size. One probe in general
-position contains every mode of the linearised motion, so that it serves all tangents and
+the errors of both are within the tolerance, that of the probe relative to its size. One probe in
+general position contains every mode of the linearised motion, so that it serves all tangents and
 cotangents.
 
 Derivatives do not pass through the probe: it chooses steps, and nothing else.
