@@ -284,11 +284,13 @@ class LinearizedTerm(AbstractEquationsTerm):
         return Probe(self.term.vf(t, y.y, args), jax.tree.map(jnp.zeros_like, y.v))
 
     def equations(self, t, y, args, direction) -> "LinearizedEquations":
+        plain = equations(_in_direction(self.term, direction), t, y.y, args)
         return LinearizedEquations(
-            plain=equations(_in_direction(self.term, direction), t, y.y, args),
+            plain=plain,
             perturbed=self.perturbed,
             unravel=flattened(y.y)[1],
             direction=direction,
+            is_singular=plain.is_singular,
         )
 
 
@@ -299,11 +301,7 @@ class LinearizedEquations(AbstractEquations):
     perturbed: Perturbed
     unravel: Callable[[Array], Y] = eqx.field(static=True)
     direction: int | Array
-
-    @property
-    def is_singular(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As those of the unknowns, so that both start alike."""
-        return self.plain.is_singular
+    is_singular: bool = eqx.field(static=True)  # as those of the unknowns, so that both start alike
 
     @property
     def rates(self) -> Pairs:

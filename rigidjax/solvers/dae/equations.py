@@ -40,7 +40,7 @@ class AbstractEquations(eqx.Module):
     the residual at one $(t, y)$ can be kept for several $\dot y$.
     """
 
-    is_singular: eqx.AbstractClassVar[bool]  # whether M may be so
+    is_singular: eqx.AbstractVar[bool]  # whether M may be so
 
     @property
     def rates(self) -> Pairs:

@@ -117,7 +117,7 @@ def part_time(t0: Time, t1: Time, i: Count, n: Count) -> Scalar:
     """Return the time at the end of the i-th of n equal parts of a step, with i from 0."""
     span = jnp.asarray(t1 - t0)
     i, n = i.astype(span.dtype), n.astype(span.dtype)
-    return t0 + ((i + 1) * span) / n
+    return jnp.add(t0, ((i + 1) * span) / n)
 
 
 def _plan(sequence):
