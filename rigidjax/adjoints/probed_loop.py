@@ -9,13 +9,15 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..solvers.probe import probe_state, probed
+from ..solvers.switched import with_switching_times
 from ..solvers.unrolled import forward_stages
 from .boundaries import Tree
 
 
 def probed_loop(
-    adjoint: diffrax.AbstractAdjoint, kwargs: Tree, wanted: Tree | None, prepare: Any = None
-) -> tuple[PyTree, dict[str, PyTree]]:
+    adjoint: diffrax.AbstractAdjoint, kwargs: Tree, wanted: Tree | None, prepare: Any = None,
+    probes: bool = True,
+) -> tuple[PyTree, dict[str, PyTree]]:  # fmt: skip
     """Return what `adjoint.loop(**kwargs)` returns, by steps that a probe has chosen as well.
 
     `stats["derivative_error"]` is the probe's own error, NaN without one. The final state has the
@@ -23,24 +25,28 @@ def probed_loop(
 
     **Arguments:** `adjoint`, one of diffrax; `kwargs`, of `AbstractAdjoint.loop`; `wanted`, alike,
     `True` for the arrays by which the run is differentiated, `None` for none; `prepare`, a function
-    of the arguments that changes the solver.
+    of the arguments that changes the solver; `probes=False` for steps that no probe chooses.
     """
     plain = kwargs
     if wanted is not None and not kwargs["saveat"].solver_state:
-        kwargs = probed(kwargs, wanted)
+        kwargs = with_switching_times(kwargs)
+        kwargs = probed(kwargs, wanted) if probes else kwargs
+    is_plain = kwargs["solver"] is plain["solver"]
     if prepare is not None:
         kwargs = {**kwargs, "solver": prepare(kwargs)}
     state, stats = adjoint.loop(**kwargs)
     probe = probe_state(state.solver_state)
-    if probe is None:
-        dtype = jnp.result_type(*jax.tree.leaves(state.y))
-        return state, {**stats, "derivative_error": jnp.full((), jnp.nan, dtype)}
+    dtype = jnp.result_type(*jax.tree.leaves(state.y))
+    error = jnp.full((), jnp.nan, dtype) if probe is None else probe.error
+    stats = {**stats, "derivative_error": error}
+    if is_plain:
+        return state, stats
     # Of arrays, as a loop leaves it behind.
     before = jax.tree.map(
         lambda x: jnp.asarray(x) if eqx.is_array_like(x) else x, plain["init_state"].solver_state
     )
     state = eqx.tree_at(lambda s: s.solver_state, state, before, is_leaf=lambda x: x is None)
-    return state, {**stats, "derivative_error": probe.error}
+    return state, stats
 
 
 class NestedForwardMode(diffrax.AbstractAdjoint):

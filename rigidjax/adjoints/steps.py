@@ -32,6 +32,7 @@ from ..solvers.dae.proposed import ProposedStepController
 from ..solvers.knots import KnotController, Pinned
 from ..solvers.repeatable import repeatable
 from ..solvers.structure.base import AbstractStructureSolver
+from ..solvers.switched import Switched
 from .boundaries import Boundaries, Tree, behind, do_move
 from .record import Record, is_recordable, put, recorded, take
 
@@ -49,16 +50,18 @@ _CONTROLLERS = (
 def is_supported(kwargs: Tree) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
-    while type(solver) in (Projected, Recharted, Pinned, CountingSolver):
+    switches = False
+    while type(solver) in (Projected, Recharted, Pinned, CountingSolver, Switched):
+        switches |= type(solver) is Switched
         solver = solver.solver
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller
-    # Of diffrax's implicit methods, `Kvaerno5` raises errors about infinite numbers in a batch so.
-    return (
-        isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
-        and type(controller) in _CONTROLLERS
-        and is_recordable(kwargs)
+    # Explicit methods are here where laws switch. Of diffrax's implicit ones, `Kvaerno5` raises
+    # errors about infinite numbers in a batch so.
+    has_steps = isinstance(solver, AbstractDAESolver | AbstractStructureSolver) or (
+        switches and isinstance(solver, diffrax.AbstractERK)
     )
+    return has_steps and type(controller) in _CONTROLLERS and is_recordable(kwargs)
 
 
 def cotangents(

@@ -22,6 +22,7 @@ from ..solvers import unrolled
 from ..solvers.evaluations import explicit_evaluations
 from ..solvers.probe import probed
 from ..solvers.structure.base import ModelTerm
+from ..solvers.switched import with_switching_times
 from ..solvers.terms import AbstractDAETerm, unwrapped
 from ..solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
 from .probed_loop import probed_loop
@@ -150,8 +151,9 @@ class TracedSolve:
             solver = self.staged(kwargs) if written_out else kwargs["solver"]
             return forward_stages(solver) if isinstance(adjoint, diffrax.ForwardMode) else solver
 
-        wanted = None if moved is None or not self.probes else self.marked(moved)
-        result = probed_loop(adjoint, self.kwargs(primals, others), wanted, prepare)
+        wanted = None if moved is None else self.marked(moved)
+        kwargs = self.kwargs(primals, others)
+        result = probed_loop(adjoint, kwargs, wanted, prepare, self.probes)
         arrays, out_static = eqx.partition(result, eqx.is_array)
         out, self.out_treedef = jax.tree.flatten(arrays)
         self.out_static = out_static
@@ -346,7 +348,8 @@ class TracedSolve:
         Those that are not `wanted` are without meaning.
         """
         primals, others, cotangents = self.split(inputs)
-        kwargs = self.kwargs(primals, others)
+        plain = self.kwargs(primals, others)
+        kwargs = with_switching_times(plain)
         if not is_supported(kwargs):
             return self.cotangent(self.reverse, primals, others, cotangents, wanted)
         first = iter(cotangents)
@@ -354,6 +357,8 @@ class TracedSolve:
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
         marks = self.marked(wanted)
         kwargs["solver"] = self.staged(kwargs)
+        if kwargs is not plain:
+            marks["solver"] = jax.tree.map(lambda _: False, kwargs["solver"])
         recorded = probed(kwargs, marks) if self.probes else kwargs
         out = reverse_cotangents(kwargs, recorded, saved.ts, saved.ys, marks, is_batched(inputs))
         return jax.tree.leaves(out)

@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
+from ..switches import with_switches
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
 
@@ -56,7 +57,8 @@ class Motor(AbstractJointForce):
     ) -> Float[Array, ""]:
         if self.num_arguments == 0:
             return self.torque
-        value = jnp.asarray(self.torque(*(t, coordinate, rate)[: self.num_arguments]))
+        arguments = (t, coordinate, rate)[: self.num_arguments]
+        value = jnp.asarray(with_switches(self.torque, *arguments))
         if value.shape != ():
             raise ValueError(
                 f"The function `Motor(torque=...)` must return a scalar; got shape {value.shape}."

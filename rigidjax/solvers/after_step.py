@@ -141,7 +141,7 @@ class Projected(AbstractAfterStep):
     @property
     def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver with the change of the end blended in."""
-        return _Blend(self.solver.interpolation_cls)
+        return blended(self.solver.interpolation_cls)
 
     def after(self, t, y) -> tuple[Y, Jump, diffrax.RESULTS]:
         """The projected unknowns."""
@@ -153,12 +153,12 @@ class Projected(AbstractAfterStep):
         y1, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, solver_state, made_jump
         )
-        return new_y1, error, _with_change(dense_info, y1, new_y1), state, result
+        return new_y1, error, with_change(dense_info, y1, new_y1), state, result
 
     def finish(self, t, y, dense_info) -> tuple[Y, DenseInfo]:
         """The projected end, and the change that dense output blends in."""
         new_y, _, _ = self.after(t, y)
-        return new_y, _with_change(dense_info, y, new_y)
+        return new_y, with_change(dense_info, y, new_y)
 
 
 class Recharted(AbstractAfterStep):
@@ -195,7 +195,13 @@ class Recharted(AbstractAfterStep):
         return self.after(t, y)[0], dense_info
 
 
-def _with_change(dense_info, y, new_y):
+def blended(inner: InterpolationClass) -> InterpolationClass:
+    """The class of dense output with the change of a step's end blended in."""
+    return _Blend(inner)
+
+
+def with_change(dense_info: DenseInfo, y: Y, new_y: Y) -> DenseInfo:
+    """Dense information of a step, and the change of its end."""
     change = jax.tree.map(lambda new, old: new - old, new_y, y)
     return dict(dense_info=dense_info, change=change)
 

@@ -52,6 +52,25 @@ class WholeSteps(AbstractRepeatable):
         return y1, dense_info, self.past(state)
 
 
+class FreshSteps(AbstractRepeatable):
+    """An explicit Runge-Kutta method, whose steps depend on their start alone."""
+
+    solver: diffrax.AbstractERK
+
+    def past(self, solver_state) -> Past:
+        return None, None
+
+    def found(self, before, after) -> PyTree[Array]:
+        return None
+
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+        state = self.solver.init(terms, t0, t1, y0, args)
+        y1, _, dense_info, _, _ = self.solver.step(terms, t0, t1, y0, args, state, True)
+        return y1, dense_info, self.past(state)
+
+
 def repeatable(solver: diffrax.AbstractSolver) -> AbstractRepeatable:
     """The solver itself if it can make its steps again, else as one that makes whole ones."""
-    return solver if isinstance(solver, AbstractRepeatable) else WholeSteps(solver)
+    if isinstance(solver, AbstractRepeatable):
+        return solver
+    return FreshSteps(solver) if isinstance(solver, diffrax.AbstractERK) else WholeSteps(solver)

@@ -1,0 +1,153 @@
+r"""Derivatives of the times at which forces jump.
+
+Where a force jumps at $h(t, y, \theta) = 0$, the motion has a kink at a time $\tau$ that depends on
+everything that is differentiated. Steps see the kink (their error estimate cuts them short there)
+but not that it moves, so that tangents behind it lack
+
+$$\delta y^+ - \delta y^- = (f^- - f^+)\,\delta\tau, \qquad
+  \delta\tau = -\frac{\delta h}{h_t + h_y f^-},$$
+
+with the vector field on both sides. It is added at the end of the step in which $h$ changes its
+sign. Its value is zero; only its derivatives are not.
+
+**Source:** the saltation matrix; Aizerman and Gantmacher (1958), Kong et al., arXiv:2306.06862.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, PyTree
+
+from ..annotations import InterpolationClass, Matrix, Repeated, Stepped, Time, Vector, Y
+from ..switches import Switches, has_switches, switches_of
+from .after_step import AbstractDelegating, blended, with_change
+from .dae.equations import frozen, index_of
+from .knots import Pinned
+from .structure.base import ModelTerm
+from .terms import unwrapped
+from .unrolled import rate
+
+
+class Switched(AbstractDelegating):
+    """A solver whose derivatives contain those of switching times.
+
+    **Arguments:** `solver`, any diffrax solver, of terms with a vector field.
+    """
+
+    solver: diffrax.AbstractSolver
+
+    @property
+    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Dense output of the wrapped solver with the change of the end blended in."""
+        return blended(self.solver.interpolation_cls)
+
+    def init(self, terms, t0, t1, y0, args):
+        """State of the wrapped solver, and whether a law switched in the last step."""
+        return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
+
+    def past(self, solver_state):
+        return self.inner.past(solver_state[0])
+
+    def found(self, before, after):
+        """As the wrapped solver; and whether a law switched in the step before."""
+        return self.inner.found(before[0], after[0]), before[1]
+
+    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+        found, switched = found
+        y1, dense_info, past = self.inner.repeated(
+            terms, t0, t1, y0, args, past, found, made_jump | switched
+        )
+        new_y1, _ = _with_moving_times(terms, args, t0, y0, t1, y1)
+        return new_y1, with_change(dense_info, y1, new_y1), past
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[Any]:
+        """A step, at its end the derivatives of switching times."""
+        inner_state, switched = solver_state
+        y1, error, dense_info, inner_state, result = self.solver.step(
+            terms, t0, t1, y0, args, inner_state, made_jump | switched
+        )
+        new_y1, switched = _with_moving_times(terms, args, t0, y0, t1, y1)
+        dense_info = with_change(dense_info, y1, new_y1)
+        return new_y1, error, dense_info, (inner_state, switched), result
+
+
+def with_switching_times(kwargs: dict[str, PyTree]) -> dict[str, PyTree]:
+    """Arguments of a loop (`AbstractAdjoint.loop`) whose derivatives are those of jumping laws.
+
+    The same where laws do not compare numbers, for equations without a vector field, and for
+    structure-preserving methods.
+    """
+    terms, args, state = kwargs["terms"], kwargs["args"], kwargs["init_state"]
+    term, _ = unwrapped(terms)
+    if isinstance(term, ModelTerm) or index_of(term) is not None:
+        return kwargs
+    if not has_switches(lambda t, y: rate(terms, t, y, args), state.tprev, state.y):
+        return kwargs
+    solver_state = state.solver_state, jnp.array(False)
+    state = eqx.tree_at(lambda s: s.solver_state, state, solver_state, is_leaf=lambda x: x is None)
+    return {**kwargs, "solver": _inside(kwargs["solver"]), "init_state": state}
+
+
+def _inside(solver):
+    """`Switched` within a `Pinned` solver, which knows the pieces of signals in a step."""
+    if isinstance(solver, Pinned):
+        return eqx.tree_at(lambda s: s.solver, solver, _inside(solver.solver))
+    return Switched(solver)
+
+
+def _with_moving_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Bool[Array, ""]]:
+    """The end of a step with derivatives by switching times, and whether there are any."""
+    first, unravel = ravel_pytree(y0)
+    still = frozen((terms, args))
+
+    def field(t, y, given=still, sides=None):
+        terms, args = given
+        return switches_of(
+            lambda t, y: ravel_pytree(rate(terms, t, unravel(y), args))[0], t, y, sides=sides
+        )
+
+    before = field(t0, first, (terms, args))
+    ends = frozen((first, ravel_pytree(y1)[0], before, field(t1, frozen(ravel_pytree(y1)[0]))))
+    # What starts where it switches (at rest, in contact) has not crossed anything.
+    crossed = (ends[2].sides != ends[3].sides) & (ends[2].differences != 0)
+    influence = _influence(field, t0, t1, *ends, crossed)
+    differences = before.differences - frozen(before.differences)
+    change = unravel(influence @ differences.astype(influence.dtype))
+    return jax.tree.map(jnp.add, y1, change), jnp.any(crossed)
+
+
+def _influence(
+    field: Callable[..., Switches], t0: Time, t1: Time, y0: Vector, y1: Vector, before: Switches,
+    after: Switches, crossed: Bool[Array, " K"],
+) -> Matrix:  # fmt: skip
+    """Derivatives (n, K) of the end of a step by the differences at its start.
+
+    Each that changes its sign is taken in the order of time, with the others as they are then.
+    """
+    count = crossed.size
+    change = after.differences - before.differences
+    parts = jnp.where(crossed, -before.differences / jnp.where(crossed, change, 1.0), jnp.inf)
+
+    def body(val):
+        parts, sides, influence = val
+        k = jnp.argmin(parts)
+        t, y = t0 + parts[k] * (t1 - t0), y0 + parts[k] * (y1 - y0)
+        new_sides = sides.at[k].set(after.sides[k])
+        old, new = (field(t, y, sides=s).out for s in (sides, new_sides))
+        _, rates = jax.jvp(
+            lambda t, y: field(t, y).differences, (t, y), (jnp.ones_like(t), old)
+        )
+        # Where the rate has the wrong sign the step only touches: its mean rate.
+        mean = change[k] / (t1 - t0)
+        slope = jnp.where(rates[k] * mean > 0, rates[k], mean)
+        column = (new - old) / slope
+        column = jnp.where(jnp.all(jnp.isfinite(column)), column, 0.0)
+        return parts.at[k].set(jnp.inf), new_sides, influence.at[:, k].set(column)
+
+    start = parts, before.sides, jnp.zeros((y0.size, count), y0.dtype)
+    return frozen(jax.lax.while_loop(lambda val: jnp.any(val[0] < jnp.inf), body, start)[2])
