@@ -23,10 +23,13 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
-from ..annotations import InterpolationClass, Matrix, Repeated, Stepped, Time, Vector, Y
+from ..annotations import InterpolationClass, Matrix, Repeated, Stepped, T, Time, Vector, Y
 from ..switches import Switches, has_switches, switches_of
 from .after_step import AbstractDelegating, blended, with_change
+from .dae.bdf.bdf import BDF
+from .dae.bdf.history import DifferenceState
 from .dae.equations import frozen, index_of
+from .evaluations import base_solver
 from .knots import Pinned
 from .structure.base import ModelTerm
 from .terms import unwrapped
@@ -62,7 +65,10 @@ class Switched(AbstractDelegating):
         y1, dense_info, past = self.inner.repeated(
             terms, t0, t1, y0, args, past, found, made_jump | switched
         )
-        new_y1, _ = _with_moving_times(terms, args, t0, y0, t1, y1)
+        new_y1, change, _ = _with_moving_times(terms, args, t0, y0, t1, y1)
+        if isinstance(base_solver(self), BDF):
+            moved = _with_past_moved(DifferenceState(*past), change)
+            past = moved.phi, moved.psi
         return new_y1, with_change(dense_info, y1, new_y1), past
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[Any]:
@@ -71,7 +77,8 @@ class Switched(AbstractDelegating):
         y1, error, dense_info, inner_state, result = self.solver.step(
             terms, t0, t1, y0, args, inner_state, made_jump | switched
         )
-        new_y1, switched = _with_moving_times(terms, args, t0, y0, t1, y1)
+        new_y1, change, switched = _with_moving_times(terms, args, t0, y0, t1, y1)
+        inner_state = _with_past_moved(inner_state, change)
         dense_info = with_change(dense_info, y1, new_y1)
         return new_y1, error, dense_info, (inner_state, switched), result
 
@@ -100,8 +107,8 @@ def _inside(solver):
     return Switched(solver)
 
 
-def _with_moving_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Bool[Array, ""]]:
-    """The end of a step with derivatives by switching times, and whether there are any."""
+def _with_moving_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Vector, Bool[Array, ""]]:
+    """The end of a step with derivatives by switching times, these, and whether there are any."""
     first, unravel = ravel_pytree(y0)
     still = frozen((terms, args))
 
@@ -117,8 +124,23 @@ def _with_moving_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Bool[Array, ""]]
     crossed = (ends[2].sides != ends[3].sides) & (ends[2].differences != 0)
     influence = _influence(field, t0, t1, *ends, crossed)
     differences = before.differences - frozen(before.differences)
-    change = unravel(influence @ differences.astype(influence.dtype))
-    return jax.tree.map(jnp.add, y1, change), jnp.any(crossed)
+    change = influence @ differences.astype(influence.dtype)
+    return jax.tree.map(jnp.add, y1, unravel(change)), change, jnp.any(crossed)
+
+
+def _with_past_moved(solver_state: T, change: Vector) -> T:
+    """The state of a solver, all of its past moved as the end of the last step."""
+
+    def is_past(x):
+        return isinstance(x, DifferenceState)
+
+    def moved(past):
+        if not is_past(past):
+            return past
+        # Differences of values that all move alike stay what they are.
+        return DifferenceState(past.phi.at[0, : change.size].add(change), past.psi)
+
+    return jax.tree.map(moved, solver_state, is_leaf=is_past)
 
 
 def _influence(
