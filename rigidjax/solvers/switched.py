@@ -29,7 +29,6 @@ from .after_step import AbstractDelegating, blended, with_change
 from .dae.bdf.bdf import BDF
 from .dae.bdf.history import DifferenceState
 from .dae.equations import frozen, index_of
-from .evaluations import base_solver
 from .knots import Pinned
 from .structure.base import ModelTerm
 from .terms import unwrapped
@@ -66,7 +65,7 @@ class Switched(AbstractDelegating):
             terms, t0, t1, y0, args, past, found, made_jump | switched
         )
         new_y1, change, _ = _with_moving_times(terms, args, t0, y0, t1, y1)
-        if isinstance(base_solver(self), BDF):
+        if _is_multistep(self.solver):
             moved = _with_past_moved(DifferenceState(*past), change)
             past = moved.phi, moved.psi
         return new_y1, with_change(dense_info, y1, new_y1), past
@@ -105,6 +104,12 @@ def _inside(solver):
     if isinstance(solver, Pinned):
         return eqx.tree_at(lambda s: s.solver, solver, _inside(solver.solver))
     return Switched(solver)
+
+
+def _is_multistep(solver):
+    while isinstance(solver, AbstractDelegating):
+        solver = solver.solver
+    return isinstance(solver, BDF)
 
 
 def _with_moving_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Vector, Bool[Array, ""]]:
