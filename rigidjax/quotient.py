@@ -17,7 +17,11 @@ quotient_p = Primitive("div")
 
 
 def quotient(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`a / b` to round-off, for a divisor `b` that is the same throughout a run."""
+    """Return `a / b` to round-off, for a divisor `b` that is the same throughout a run.
+
+    The reciprocal of `b` must be a normal number: divisors beyond a quarter of the largest number
+    (4e307, in single precision 8e37) give zero in native kernels.
+    """
     dtype = jnp.result_type(a, b)
     a, b = jnp.broadcast_arrays(jnp.asarray(a, dtype), jnp.asarray(b, dtype))
     return quotient_p.bind(a, b)

@@ -85,22 +85,24 @@ class Complex:
         return paired(dtype, real, imag)
 
     def square(self, dtype, a):
-        """The square, whose real part does not cancel."""
+        """The square, whose real part does not cancel and whose factors do not overflow."""
         own, lanes, (x, y) = part_dtype(dtype), self.lanes, parts(a)
-        halves = (lanes.mul(own, part, own.type(0.5)) for part in (x, y))
-        real = lanes.mul(own, lanes.sub(own, x, y), lanes.add(own, *halves))
-        imag = lanes.mul(own, x, y)
-        return paired(dtype, *(lanes.add(own, part, part) for part in (real, imag)))
+        halves = [lanes.mul(own, part, own.type(0.5)) for part in (x, y)]
+        quarter = lanes.mul(own, lanes.sub(own, *halves), lanes.add(own, *halves))
+        real, imag = lanes.mul(own, quarter, own.type(4.0)), lanes.mul(own, x, y)
+        return paired(dtype, real, lanes.add(own, imag, imag))
 
     def div(self, dtype, a, b):
         """Quotient; the divisor is scaled, so that its square neither overflows nor vanishes.
 
-        Divisors of zero and of infinite size give infinity and zero, as in C's annex G.
+        Divisors of zero and of infinite size give infinity and zero, as in C's annex G; infinite is
+        also the size of a number with one infinite part and one that is NaN.
         """
         own, lanes = part_dtype(dtype), self.lanes
         sizes = [self._size(own, part) for part in parts(b)]
-        size = lanes.max(own, *sizes)
-        is_infinite = lanes.compare(own, "==", size, own.type(np.inf))
+        are_infinite = [lanes.compare(own, "==", one, own.type(np.inf)) for one in sizes]
+        is_infinite = lanes.or_(np.bool_, *are_infinite)
+        size = lanes.select(own, is_infinite, own.type(np.inf), lanes.max(own, *sizes))
         is_zero = lanes.compare(own, "==", size, own.type(0))
         is_special = lanes.or_(np.bool_, is_infinite, is_zero)
 
@@ -109,9 +111,8 @@ class Complex:
             unit = lanes.copysign(own, unit, part)
             return lanes.select(own, is_special, unit, lanes.div(own, part, size))
 
-        same = [lanes.compare(own, "==", one, size) for one in sizes]
-        br = scaled(parts(b)[0], same[0])
-        bi = scaled(parts(b)[1], lanes.and_(np.bool_, same[1], is_infinite))
+        br = scaled(parts(b)[0], lanes.or_(np.bool_, are_infinite[0], is_zero))
+        bi = scaled(parts(b)[1], are_infinite[1])
         square = lanes.add(own, lanes.mul(own, br, br), lanes.mul(own, bi, bi))
         # Large numbers are halved, so that divisor and product do not overflow before the quotient.
         large = np.finfo(own).max * own.type(2.0**-20)
@@ -121,16 +122,33 @@ class Complex:
         factor = lanes.select(own, is_large, own.type(0.5), own.type(1))
         divisor = lanes.mul(own, square, lanes.mul(own, size, factor))
         a = paired(dtype, *(lanes.mul(own, x, factor) for x in parts(a)))
+        # An infinite dividend has the direction of its infinite parts; over zero, parts are apart.
+        apart = paired(dtype, *(lanes.mul(own, x, br) for x in parts(a)))
+        direction, has_direction = self._direction(dtype, a)
+        has_direction = lanes.and_(np.bool_, has_direction, lanes.not_(np.bool_, is_special))
+        a = self.select(dtype, has_direction, direction, a)
         product = self.mul(dtype, a, paired(dtype, br, lanes.neg(own, bi)))
+        product = self.select(dtype, is_zero, apart, product)
+        divisor = lanes.select(own, has_direction, own.type(0), divisor)
         return paired(dtype, *(lanes.div(own, x, divisor) for x in parts(product)))
+
+    def _direction(self, dtype, a):
+        """Return the signs of the infinite parts, 0 for others, and whether there is one."""
+        own, lanes = part_dtype(dtype), self.lanes
+        infinite = own.type(np.inf)
+        flags = [lanes.compare(own, "==", self._size(own, x), infinite) for x in parts(a)]
+        units = [lanes.select(own, flag, own.type(1), own.type(0)) for flag in flags]
+        signs = [lanes.copysign(own, u, x) for u, x in zip(units, parts(a), strict=True)]
+        return paired(dtype, *signs), lanes.or_(np.bool_, *flags)
 
     def abs(self, dtype, a):
         """The modulus, a real number."""
         own, lanes = part_dtype(dtype), self.lanes
         x, y = (self._size(own, part) for part in parts(a))
         large, small = lanes.max(own, x, y), lanes.min(own, x, y)
-        is_zero = lanes.compare(own, "==", large, own.type(0))
-        ratio = lanes.div(own, small, lanes.select(own, is_zero, own.type(1), large))
+        limits = [lanes.compare(own, "==", large, own.type(x)) for x in (0, np.inf)]
+        has_no_ratio = lanes.or_(np.bool_, *limits)
+        ratio = lanes.div(own, small, lanes.select(own, has_no_ratio, own.type(1), large))
         square = lanes.add(own, own.type(1), lanes.mul(own, ratio, ratio))
         return lanes.mul(own, large, lanes.unary("sqrt", own, square, np.sqrt))
 

@@ -40,7 +40,8 @@ class Line(NamedTuple):
     functions; `args`, indices of the operands; `types` of the results; `rounding`, units in the
     last place by which a result may differ, 0 if it is exact; `backward`, "relative" or "normwise"
     if the error is that of a small change of the operands; `bodies`, the functions; `is_tuple`,
-    whether the expression is a tuple, which it may be of one result.
+    whether the expression is a tuple, which it may be of one result; `doubt`, an expression of the
+    operands and of `{result}` that is true where XLA's own result is wrong, or "".
     """
 
     code: str
@@ -50,6 +51,7 @@ class Line(NamedTuple):
     backward: str = ""
     bodies: tuple["Block", ...] = ()
     is_tuple: bool = False
+    doubt: str = ""
 
 
 class Block(NamedTuple):
@@ -77,7 +79,7 @@ def source(block: Block, name: str = "function", noisy: str = "") -> str:
 
     **Arguments:** `noisy`: "" for the function itself; "results" for one that adds rounding errors
     by `near` and `near_norm` (see `rounding`) to results and to operands of lines with a backward
-    error; "operands" to all operands of lines that round.
+    error, and leaves results open by `doubtful`; "operands" to all operands of lines that round.
     """
     return "\n".join(_lines(block, name, noisy, _Counter()))
 
@@ -121,6 +123,10 @@ def _lines(block: Block, name: str, noisy: str, counter: _Counter) -> Iterator[s
                 if t.inexact:
                     v, salt = f"v{first + k}", counter.next_salt()
                     yield f"    {v} = near({v}, {salt}, {line.rounding})"
+        if noisy and line.doubt:
+            v, salt = f"v{first}", counter.next_salt()
+            doubt = line.doubt.format(*(f"v{k}" for k in line.args), result=v)
+            yield f"    {v} = doubtful({v}, {doubt}, {salt})"
     yield f"    return ({''.join(f'v{k}, ' for k in block.outputs)})"
 
 

@@ -34,6 +34,23 @@ UNARY_COMPLEX = {
     "jnp.sinh": 16, "jnp.cosh": 16, "jnp.tan": 16, "lax.rsqrt": 16, "jnp.sign": 8, "jnp.square": 4,
     "jnp.expm1": 16, "jnp.log1p": 16, "lax.logistic": 16,
 }  # fmt: skip
+# Where XLA's own complex functions are wrong: compared with multiple precision on a grid of values at
+# the edges of the range, where kernels are right. They are infinite where a product overflows before
+# its result does, cancel near zero, take the wrong sign on a branch cut, or lose the number that
+# another part is.
+LARGE = "(jnp.maximum(jnp.abs({x}.real), jnp.abs({x}.imag)) > jnp.finfo({x}.dtype).max / 8)"
+BEYOND = "(jnp.abs({x}.{part}) > 0.9 * jnp.log(jnp.finfo({x}.dtype).max))"
+NOT_FINITE = "~jnp.isfinite({x})"
+REAL, IMAG = BEYOND.replace("{part}", "real"), BEYOND.replace("{part}", "imag")
+DOUBTS = {
+    "jnp.expm1": REAL,
+    "jnp.sinh": f"({REAL} | (jnp.abs({{x}}.real) < 0.1))",
+    "jnp.cosh": f"({REAL} | (jnp.abs({{x}}.real) < 0.1))",
+    "jnp.sin": IMAG,
+    "jnp.cos": IMAG,
+    "jnp.sqrt": "((({x}.imag == 0) & ({x}.real <= 0)) | jnp.isinf({x}.imag))",
+    "jnp.sign": LARGE,
+}
 
 
 def unary_float(w: Writer) -> None:
@@ -62,18 +79,24 @@ def unary_complex(w: Writer) -> None:
         if name in ("jnp.exp", "jnp.sinh", "jnp.cosh", "jnp.expm1") and w.chance(0.7):
             result = w.append(f"jnp.tanh({x})", 16.0, "relative")
             x = w.operand(result[0]) if result else x
-        w.append(f"{name}({x})", UNARY_COMPLEX[name], "relative")
+        doubt = DOUBTS.get(name, "").format(x=x)
+        w.append(f"{name}({x})", UNARY_COMPLEX[name], "relative", doubt=doubt)
     elif kind == 5:
         w.append(f"jnp.abs({x})", 8.0)
     elif kind == 6:
-        w.append(f"lax.integer_pow({x}, {w.choose([-2, -1, 2, 3])})", 16.0)
+        power = w.choose([-2, -1, 2, 3])
+        doubt = NOT_FINITE.format(x="{result}") if abs(power) > 1 else ""
+        w.append(f"lax.integer_pow({x}, {power})", 16.0, doubt=doubt)
     elif kind == 7:
         w.append(w.choose([f"jnp.conj({x})", f"-{x}", f"{x}.real", f"{x}.imag"]))
     elif kind == 8:
         w.append(f"jnp.angle({x})", 8.0)
     else:
         other = w.broadcastable(t)
-        w.append(f"jnp.power({x}, {other})", 64.0, "relative")
+        doubt = " | ".join([
+            LARGE.format(x=x), *(NOT_FINITE.format(x=v) for v in (x, other, "{result}"))
+        ])  # fmt: skip
+        w.append(f"jnp.power({x}, {other})", 64.0, "relative", doubt=doubt)
 
 
 def binary_float(w: Writer) -> None:
@@ -89,7 +112,9 @@ def binary_float(w: Writer) -> None:
         ("jnp.power(jnp.abs({x}) + 0.1, jnp.clip({y}, -4, 4))", 16), ("lax.rem({x}, {y})", 0),
         ("jnp.mod({x}, {y})", 4), ("lax.nextafter(*jnp.broadcast_arrays({x}, {y}))", 0),
         ("jnp.hypot({x}, {y})", 8), ("jnp.copysign({x}, {y})", 0),
-        ("jnp.clip({x}, -1.0, {y})", 0), ("quotient.quotient({x}, {y})", 4),
+        ("jnp.clip({x}, -1.0, {y})", 0),
+        # Divisors with a reciprocal, as it asks for.
+        ("quotient.quotient({x}, jnp.clip({y}, -1e37, 1e37))", 4),
         ("jnp.logaddexp({x}, {y})", 16),
     ])  # fmt: skip
     # Remainders are exact, but depend on the last bit of both where the quotient is large.
@@ -99,7 +124,9 @@ def binary_float(w: Writer) -> None:
 def binary_complex(w: Writer) -> None:
     x, t = w.variable("c")
     y = w.broadcastable(t)
-    w.append(f"{x} {w.choose('+-*/')} {y}", 4.0, "relative")
+    operator = w.choose("+-*/")
+    doubt = f"{LARGE.format(x=y)} | {NOT_FINITE.format(x=x)}" if operator == "/" else ""
+    w.append(f"{x} {operator} {y}", 4.0, "relative", doubt=doubt)
 
 
 def made_complex(w: Writer) -> None:

@@ -52,7 +52,7 @@ def write(w: Writer, operation) -> bool:
         operation(w)
     except UnavailableError:
         w.operands = []
-    except (TypeError, ValueError, NotImplementedError) as error:
+    except (TypeError, ValueError, NotImplementedError, OverflowError) as error:
         # A combination that JAX refuses while it traces.
         w.refused.append(f"{operation.__name__}: {type(error).__name__}: {error}")
         w.operands = []

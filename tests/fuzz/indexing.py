@@ -88,14 +88,13 @@ def read(w: Writer) -> None:
 def read_many(w: Writer) -> None:
     """Gather with an array of indices."""
     x, t = w.variable(where=lambda t: t.shape and _size(t.shape) > 0)
-    k, _ = w.variable("iu", lambda t: len(t.shape) == 1 and 0 < t.shape[0] <= 40)
-    n = t.shape[0]
-    w.append(
-        w.choose([
-            f"{x}[{k}]", f"{x}[{k} % {n}]", f"jnp.take({x}, {k}, 0, mode='clip')",
-            f"jnp.take({x}, {k}, {len(t.shape) - 1}, mode='wrap')", f"{x}[{k}][..., -1]",
-        ])
-    )  # fmt: skip
+    k, i = w.variable("iu", lambda t: len(t.shape) == 1 and 0 < t.shape[0] <= 40)
+    # Lengths that no index of a small type holds are no numbers of that type.
+    most, n = np.iinfo(i.dtype).max, t.shape[0]
+    codes = [f"{x}[{k}]", f"jnp.take({x}, {k}, 0, mode='clip')", f"{x}[{k}][..., -1]"]
+    codes += [f"{x}[{k} % {n}]"] if n <= most else []
+    wraps = f"jnp.take({x}, {k}, {len(t.shape) - 1}, mode='wrap')"
+    w.append(w.choose(codes + ([wraps] if t.shape[-1] <= most else [])))
 
 
 def rows(w: Writer) -> None:

@@ -184,7 +184,8 @@ def check(case: Case, seed: int = 0, forms: tuple[str, ...] | None = None) -> Ou
     "mapped" by `jax.lax.map` inside of the kernel, "mixed" with a uniform argument."""
     noisy = "operands" if case.mode else "results"
     function = as_function(case.block)
-    disturbed = as_function(case.block, noisy, near=rounding.near, near_norm=rounding.near_norm)
+    names = dict(near=rounding.near, near_norm=rounding.near_norm, doubtful=rounding.doubtful)
+    disturbed = as_function(case.block, noisy, **names)
     of = functools.partial(derivative, mode=case.mode)
     reference = jax.jit(rounding.with_errors(batch_of(of(disturbed), case)))
     try:

@@ -91,6 +91,13 @@ def near_norm(x: Any, salt: float, units: float = UNITS) -> Any:
     return _near_norm(x, float(salt), units * size, phase)
 
 
+def doubtful(x: Any, is_wrong: Any, salt: float) -> Any:
+    """Leave elements open: not a number in one half of the draws."""
+    size, phase = _size_and_phase()
+    hidden = is_wrong & (size > 0) & (_pattern(x, float(salt), phase) > 0)
+    return jnp.where(hidden, jnp.asarray(jnp.nan, x.dtype), x)
+
+
 def with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of `size` and `phase` of the errors in front of its arguments."""
 

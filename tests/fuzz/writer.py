@@ -106,7 +106,8 @@ class Writer:
         if self.chance(known):
             return str(self.integer(low, max(high, low)))
         text = self.variable("iu", lambda t: t.shape == ())[0]
-        return f"{text} % {max(size, 1)}" if inside or self.chance(0.5) else text
+        # As an integer of a type that holds the length.
+        return f"jnp.int64({text}) % {max(size, 1)}" if inside or self.chance(0.5) else text
 
     def append(
         self,
@@ -114,13 +115,12 @@ class Writer:
         rounding: float = 0.0,
         backward: str = "",
         bodies: Sequence[Block] = (),
-        args: Sequence[int] | None = None,
+        doubt: str = "",
     ) -> list[int] | None:
         """Append a line; return the indices of its results, or None where it cannot be a kernel."""
-        args = tuple(self.operands if args is None else args)
+        (code, doubt), args = _used_operands((code, doubt), tuple(self.operands))
         self.operands = []
-        code, args = _used_operands(code, args)
-        line = Line(code, args, (), rounding, backward, tuple(bodies))
+        line = Line(code, args, (), rounding, backward, tuple(bodies), doubt=doubt)
         closed, is_tuple = traced_line(line, [self.types[k] for k in args])
         types = types_of(closed.out_avals)
         sizes = [int(np.prod(t.shape)) for t in types]
@@ -136,11 +136,13 @@ class Writer:
         return Block(self.inputs, tuple(self.lines), tuple(outputs))
 
 
-def _used_operands(code: str, args: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-    """Leave out the operands that the code does not name."""
-    used = sorted({int(k) for k in re.findall(r"\{(\d+)\}", code)})
-    code = re.sub(r"\{(\d+)\}", lambda m: f"{{{used.index(int(m[1]))}}}", code)
-    return code, tuple(args[k] for k in used)
+def _used_operands(
+    codes: Sequence[str], args: tuple[int, ...]
+) -> tuple[list[str], tuple[int, ...]]:
+    """Leave out the operands that the expressions do not name."""
+    used = sorted({int(k) for code in codes for k in re.findall(r"\{(\d+)\}", code)})
+    renumber = lambda m: f"{{{used.index(int(m[1]))}}}"  # noqa: E731
+    return [re.sub(r"\{(\d+)\}", renumber, code) for code in codes], tuple(args[k] for k in used)
 
 
 def primitives_of(jaxpr) -> set[str]:

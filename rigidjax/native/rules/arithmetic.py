@@ -268,15 +268,18 @@ def _integer_pow(em, equation, a):
         lanes, unit = em.lanes, dtype.type(1)
         inverse_first = power < 0 and is_complex(dtype)
         # Powers of large complex numbers end as infinity minus infinity, those of inverses as zero.
-        x = lanes.div(dtype, unit, x) if inverse_first else x
-        out, base, rest = None, x, abs(power)
+        inverse = lanes.div(dtype, unit, x) if inverse_first else x
+        out, base, rest = None, inverse, abs(power)
         while rest:
             if rest & 1:
                 out = base if out is None else lanes.mul(dtype, out, base)
             rest >>= 1
             base = _squared(em, dtype, base) if rest else base
         out = unit if out is None else out
-        return lanes.div(dtype, unit, out) if power < 0 and not inverse_first else out
+        if inverse_first:
+            # The inverse of zero has an infinite part and none, whose square is no number.
+            return lanes.select(dtype, lanes.compare(dtype, "==", x, dtype.type(0)), inverse, out)
+        return lanes.div(dtype, unit, out) if power < 0 else out
 
     return em.map(one, dtype, a)
 

@@ -64,20 +64,25 @@ def _expm1(z, **_):
 
 @_of_complex("sqrt")
 def _sqrt(z, **_):
-    # The modulus of a quarter does not overflow.
-    is_large = jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag)) > 1.0
-    quarter = jnp.where(is_large, 0.25, 1.0).astype(z.real.dtype)
-    x, y = z.real * quarter, z.imag * quarter
+    # The modulus of a quarter does not overflow, and half of a multiple does not underflow.
+    largest = jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag))
+    is_large, is_small = largest > 1.0, largest < jnp.finfo(largest.dtype).tiny * 2.0**62
+    factor = jnp.where(is_large, 0.25, jnp.where(is_small, 2.0**60, 1.0)).astype(largest.dtype)
+    x, y = z.real * factor, z.imag * factor
     size = jnp.sqrt(0.5 * jnp.abs(jax.lax.complex(x, y)) + 0.5 * jnp.abs(x))
     other = y / (2.0 * jnp.where(size == 0, 1.0, size))
-    right, root = x >= 0, jnp.where(is_large, 2.0, 1.0).astype(x.dtype)
+    right = x >= 0
+    root = jnp.where(is_large, 2.0, jnp.where(is_small, 2.0**-30, 1.0)).astype(x.dtype)
     real = root * jnp.where(right, size, jnp.abs(other))
-    return jax.lax.complex(real, root * jnp.where(right, other, jnp.copysign(size, y)))
+    imag = root * jnp.where(right, other, jnp.copysign(size, y))
+    is_infinite = jnp.abs(y) == jnp.inf
+    return jax.lax.complex(jnp.where(is_infinite, jnp.inf, real), jnp.where(is_infinite, y, imag))
 
 
 @_of_complex("rsqrt")
 def _rsqrt(z, **_):
-    return 1.0 / jnp.sqrt(z)
+    is_infinite = (jnp.abs(z.real) == jnp.inf) | (jnp.abs(z.imag) == jnp.inf)
+    return jnp.where(is_infinite, 0.0, 1.0 / jnp.sqrt(z))
 
 
 @_of_complex("sin")
@@ -100,7 +105,10 @@ def _even_and_odd(z, odd_in_real_part):
     functions = [jnp.sinh, jnp.cosh] if odd_in_real_part else [jnp.cosh, jnp.sinh]
     odd = 0 if odd_in_real_part else 1
     parts[odd] = jnp.where(x < 0, -parts[odd], parts[odd])
-    close = functions[0](near) * jnp.cos(y), functions[1](near) * jnp.sin(y)
+    # Zero times what is not a number is zero here.
+    imag = functions[1](near) * jnp.sin(y)
+    imag = jnp.where(jnp.isnan(x) & (y == 0), y, imag)
+    close = functions[0](near) * jnp.cos(y), imag
     return [jnp.where(is_far, a, b) for a, b in zip(parts, close, strict=True)]
 
 
@@ -117,12 +125,15 @@ def _cosh(z, **_):
 @_of_complex("tanh")
 def _tanh(z, **_):
     x, y = z.real, z.imag
+    # The limit at an infinite real part has no direction.
+    y = jnp.where((jnp.abs(x) == jnp.inf) & ~jnp.isfinite(y), 0.0, y)
     # Beyond 20 the real part is 1 to all digits.
     inner = jnp.clip(x, -20.0, 20.0)
     square = jnp.sinh(inner) ** 2 + jnp.cos(y) ** 2
     decay = jnp.exp(-2.0 * (jnp.abs(x) - jnp.abs(inner)))
     real = jnp.sinh(inner) * jnp.cosh(inner) / square
-    return jax.lax.complex(real, jnp.sin(y) * jnp.cos(y) / square * decay)
+    imag = jnp.sin(y) * jnp.cos(y) / square * decay
+    return jax.lax.complex(real, jnp.where(jnp.isnan(x) & (y == 0), y, imag))
 
 
 @_of_complex("tan")
@@ -139,9 +150,17 @@ def _logistic(z, **_):
 @_of_complex("pow")
 def _pow(z, power):
     power = power.astype(z.dtype)
-    is_zero = z == 0
+    x, y = z.real, z.imag
+    # Zero to the power of a number without a positive real part has no value.
+    is_zero, is_positive = z == 0, (power.real > 0) & (power.imag == 0)
+    of_zero = jnp.where(is_positive, 0.0, jnp.nan).astype(x.dtype)
     out = jnp.exp(power * jnp.log(jnp.where(is_zero, 1.0, z)))
-    return jnp.where(is_zero, jnp.where(power == 0, 1.0, 0.0).astype(z.dtype), out)
+    out = jnp.where(is_zero, jax.lax.complex(of_zero, of_zero), out)
+    # Infinite numbers on the positive axis have no phase.
+    is_real = (x > 0) & (y == 0) & (power.imag == 0)
+    of_real = jnp.where(is_real, x, 1.0) ** power.real
+    out = jnp.where(is_real, jax.lax.complex(of_real, jnp.zeros_like(of_real)), out)
+    return jnp.where((power == 0) | (z == 1), 1.0, out)
 
 
 @_of_complex("sign")
@@ -149,6 +168,7 @@ def _sign(z):
     # The modulus of a quarter does not overflow.
     quarter = jnp.where(jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag)) > 1.0, 0.25, 1.0)
     quarter = quarter.astype(z.real.dtype)
-    scaled = jax.lax.complex(z.real * quarter, z.imag * quarter)
-    size = jnp.abs(scaled)
-    return jnp.where(size == 0, z, scaled / jnp.where(size == 0, 1.0, size).astype(z.dtype))
+    x, y = z.real * quarter, z.imag * quarter
+    size = jnp.abs(jax.lax.complex(x, y))
+    divisor = jnp.where(size == 0, 1.0, size)
+    return jnp.where(size == 0, z, jax.lax.complex(x / divisor, y / divisor))
