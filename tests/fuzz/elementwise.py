@@ -34,10 +34,10 @@ UNARY_COMPLEX = {
     "jnp.sinh": 16, "jnp.cosh": 16, "jnp.tan": 16, "lax.rsqrt": 16, "jnp.sign": 8, "jnp.square": 4,
     "jnp.expm1": 16, "jnp.log1p": 16, "lax.logistic": 16,
 }  # fmt: skip
-# Where XLA's own complex functions are wrong: compared with multiple precision on a grid of values at
-# the edges of the range, where kernels are right. They are infinite where a product overflows before
-# its result does, cancel near zero, take the wrong sign on a branch cut, or lose the number that
-# another part is.
+# Where XLA's own complex functions are wrong, compared with multiple precision on a grid of values
+# at the edges of the range, and kernels are right: infinite where a product overflows before its
+# result does, without digits near zero, of the wrong sign on a branch cut, undefined for infinite
+# arguments that have a limit.
 LARGE = "(jnp.maximum(jnp.abs({x}.real), jnp.abs({x}.imag)) > jnp.finfo({x}.dtype).max / 8)"
 BEYOND = "(jnp.abs({x}.{part}) > 0.9 * jnp.log(jnp.finfo({x}.dtype).max))"
 NOT_FINITE = "~jnp.isfinite({x})"

@@ -13,7 +13,11 @@ LARGEST = np.finfo(float).max
 POINTS = np.array([
     710 + 1j, -0.3 + 711j, 711 - 0.3j, 800 + 0j, -800 + 1e-300j, 1e200 + 0j, 1e200j,
     1.5e308 - 1.7e308j, -1.7e308 + 1.5e308j, 1e-200 + 1e-200j, 0.3 - 0.2j, 42.0 + 2.5j,
+    complex(-LARGEST, LARGEST), 2.3e-308j, 2.3e-308 + 0j, -3e-308 + 5e-308j,
 ])  # fmt: skip
+# All pairs of these are parts of numbers whose functions have limits, infinite parts or none.
+PARTS = [0.0, 1.0, -0.5, np.inf, -np.inf, np.nan]
+UNDEFINED = np.array([complex(x, y) for x in PARTS for y in PARTS])
 FUNCTIONS = {
     "exp": mpmath.exp,
     "expm1": lambda z: mpmath.exp(z) - 1,
@@ -58,6 +62,32 @@ def test_complex_functions():
                 )  # fmt: skip
 
 
+def assert_same_parts(actual, expected, message=""):
+    for part in (np.real, np.imag):
+        x, y = (part(np.asarray(z)) for z in (actual, expected))
+        np.testing.assert_allclose(x, y, rtol=1e-14, atol=1e-15, err_msg=message)
+
+
+def test_complex_functions_of_infinite_and_undefined_numbers():
+    """As in XLA, whose square root and negative powers, though, are not those of C's annex G."""
+    names = "exp expm1 log log1p sinh cosh tanh sin cos tan sign square abs conj angle".split()
+
+    def function(z):
+        values = [getattr(jnp, name)(z) for name in names]
+        return *values, jax.lax.rsqrt(z), jax.lax.logistic(z), 1.0 / z, jnp.sqrt(z), z**-2
+
+    z = jnp.asarray(UNDEFINED)
+    *actual, root, power = native.jit(function)(z)
+    expected = jax.jit(function)(z)
+    for name, x, y in zip([*names, "rsqrt", "logistic", "1/z"], actual, expected, strict=False):
+        assert_same_parts(x, y, name)
+    known = ~np.isnan(UNDEFINED.imag)
+    assert_same_parts(root[known], np.sqrt(UNDEFINED[known]), "sqrt")
+    # Zero where a part is infinite: XLA's square of it is no number.
+    infinite = np.isinf(UNDEFINED)
+    assert_same_parts(power, np.where(infinite, 0.0, expected[-1]))
+
+
 def test_complex_quotients():
     """As in XLA where divisors are zero or infinite; right where XLA's products overflow."""
     divide = jax.jit(native.jit(jnp.divide))
@@ -65,11 +95,28 @@ def test_complex_quotients():
     a, b = np.meshgrid([1 + 0j, -2 + 1j, 3e-308j, 0j, 1e200 - 1e200j, 2.5j], divisors)
     args = jnp.asarray(a), jnp.asarray(b)
     actual, expected = (np.asarray(f(*args)) for f in (divide, jax.jit(jnp.divide)))
-    for part in (np.real, np.imag):
-        np.testing.assert_allclose(part(actual), part(expected), rtol=1e-14)
+    assert_same_parts(actual, expected)
+    # Undefined and infinite dividends, and divisors with one part of each kind.
+    a, b = np.meshgrid(
+        UNDEFINED, [0j, 2 + 0j, -3j, 1 - 1j, complex(np.nan, np.inf), 1 + np.inf * 1j]
+    )
+    actual, expected = (np.asarray(f(a, b)) for f in (divide, jax.jit(jnp.divide)))
+    # XLA leaves a part undefined where the other one is not.
+    known = ~(np.isinf(a) & np.isfinite(b) & (np.isnan(expected.real) != np.isnan(expected.imag)))
+    assert_same_parts(actual[known], expected[known])
+    infinite = divide(jnp.asarray([complex(np.inf, np.inf)]), jnp.asarray([1 - 2j]))
+    assert_same_parts(infinite, [complex(-np.inf, np.inf)])
     large = 1.5e308 * np.array([1 - 1j, 1 + 1j, 1 - 1j, 1e-108])
     ratios = divide(jnp.asarray(large), jnp.asarray([large[0], large[0], 1 + 1j, large[0]]))
     np.testing.assert_allclose(ratios, [1, 1j, -1.5e308j, 5e-109 + 5e-109j], rtol=1e-14)
+
+
+def test_complex_powers_of_zero_one_and_infinity():
+    bases = [0j, complex(-0.0, 0.0), 1 + 0j, complex(np.inf, 0), 2.5 + 0j, -1 + 1j, complex(np.nan)]
+    powers = [0j, 1 + 0j, 0.5 + 0j, -2 + 0j, 1 + 1j, 1j, -1 - 1j]
+    a, b = (jnp.asarray(x) for x in np.meshgrid(bases, powers))
+    for actual, expected in zip(native.jit(jnp.power)(a, b), jnp.power(a, b), strict=True):
+        assert_same_parts(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda t: t.__name__)
