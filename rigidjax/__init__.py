@@ -82,6 +82,7 @@ from .signal import Signal as Signal
 from .simulate.simulate import simulate as simulate
 from .simulate.solution import Solution as Solution
 from .state import State as State
+from .switches import Switch as Switch
 
 if _typing.TYPE_CHECKING:
     from . import (

@@ -7,16 +7,19 @@ one operation as before, and a run that is differentiated finds them again.
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, primitives as P
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, primitives as P
 from jaxtyping import Array, Bool, Float
 
 _NAME = "rigidjax_switch"
+# The name of a law that compares where it cannot be seen; its kind follows.
+_HIDDEN = "rigidjax_hidden_switch"
 _COMPARISONS = (P.lt_p, P.le_p, P.gt_p, P.ge_p, P.sign_p)
 # Their slope at zero may be infinite.
 _STEEP = (P.sqrt_p, P.cbrt_p, P.pow_p)
@@ -38,6 +41,11 @@ class Switch(eqx.Module):
     then: Any
     otherwise: Any = 0.0
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """That of `when`: `Motor` counts the arguments of a law."""
+        return inspect.signature(self.when)
+
     def __call__(self, t: Array, *args: Array) -> Array:
         """The law that holds at these arguments."""
         when = jnp.asarray(self.when(t, *args))
@@ -50,11 +58,14 @@ def with_switches(law: Callable[..., Array], *args: Any) -> Array:
     """Return `law(*args)`, its comparisons of real numbers made known to `switches_of`."""
     closed, shape = jax.make_jaxpr(law, return_shape=True)(*args)
 
+    hides = _has(closed.jaxpr, _hides_comparison, _call_of)
+    noted = _noted(_kind(law)) if hides else (lambda out: out)
+
     def concerns(equation):
         return _is_comparison(equation) or equation.primitive in _STEEP
 
     if not _has(closed.jaxpr, concerns, _call_of):
-        return law(*args)
+        return noted(law(*args))
 
     def replace(equation, values):
         if _is_comparison(equation):
@@ -63,14 +74,15 @@ def with_switches(law: Callable[..., Array], *args: Any) -> Array:
 
     program = _Program(concerns, _call_of, replace)
     out = program(closed.jaxpr, closed.consts, jax.tree.leaves(args))
-    return jax.tree.unflatten(jax.tree.structure(shape), out)
+    return noted(jax.tree.unflatten(jax.tree.structure(shape), out))
 
 
 class Switches(eqx.Module):
     """Results of a function and of the comparisons in it.
 
     **Attributes:** `out`, its results; `differences` (K,), of what is compared, zero where the
-    result of a comparison changes; `sides` (K,), results of the comparisons, as numbers.
+    result of a comparison changes; `sides` (K,), results of the comparisons: 1, 0, or
+    1/2 for a `sign` of zero.
     """
 
     out: Any
@@ -81,6 +93,20 @@ class Switches(eqx.Module):
 def has_switches(function: Callable[..., Any], *args: Any) -> bool:
     """Whether laws compare numbers in `function(*args)`."""
     return _has(jax.make_jaxpr(function)(*args).jaxpr, _is_switch, _any_call_of)
+
+
+def hidden_switches(function: Callable[..., Any], *args: Any) -> frozenset[str]:
+    """Names of laws in `function(*args)` that compare numbers inside of a loop, say."""
+    names: list[str] = []
+
+    def note(equation):
+        name = str(equation.params.get("name"))
+        if name.startswith(_HIDDEN):
+            names.append(name.removeprefix(_HIDDEN).strip())
+        return False
+
+    _has(jax.make_jaxpr(function)(*args).jaxpr, note, _any_call_of)
+    return frozenset(names)
 
 
 def switches_of(
@@ -97,12 +123,13 @@ def switches_of(
     def replace(equation, values):
         nonlocal start
         side, difference = equation.primitive.bind(*values, **equation.params)
+        is_sign = side.dtype != bool
         differences.append(jnp.ravel(difference))
-        found.append(jnp.ravel(side))
+        found.append(jnp.ravel(0.5 * (side + 1.0) if is_sign else side))
         if sides is not None:
             forced = sides[start : start + side.size].reshape(side.shape)
             start += side.size
-            side = forced > 0.5 if side.dtype == bool else forced.astype(side.dtype)
+            side = (2.0 * forced - 1.0).astype(side.dtype) if is_sign else forced > 0.5
         return [side, difference]
 
     program = _Program(_is_switch, _any_call_of, replace)
@@ -149,12 +176,40 @@ def _steep_jvp(bind, primals, tangents):
 
 
 def _is_comparison(equation):
-    is_real = jnp.issubdtype(equation.invars[0].aval.dtype, jnp.floating)
-    return equation.primitive in _COMPARISONS and is_real
+    return equation.primitive in _COMPARISONS and jnp.issubdtype(
+        equation.invars[0].aval.dtype, jnp.floating
+    )
 
 
 def _is_switch(equation):
     return equation.params.get("name") == _NAME
+
+
+def _hides_comparison(equation):
+    """Whether numbers are compared inside of a loop, say, that gives more than places in tables."""
+    inner = jaxprs_in_params(equation.params)
+    gives_numbers = any(jnp.issubdtype(v.aval.dtype, jnp.inexact) for v in equation.outvars)
+    if equation.primitive is P.jit_p or not gives_numbers:
+        return False
+    return any(
+        _is_comparison(one) or _hides_comparison(one) for jaxpr in inner for one in jaxpr.eqns
+    )
+
+
+@functools.cache
+def _noted(kind):
+    """What a law of this kind gives, marked as that of one whose comparisons are hidden."""
+
+    def same(out):
+        return out
+
+    same.__name__ = f"{_HIDDEN} {kind}"
+    return jax.jit(same)
+
+
+def _kind(law):
+    function = getattr(law, "function", law)
+    return getattr(function, "__qualname__", type(function).__name__)
 
 
 def _call_of(equation):
@@ -166,7 +221,7 @@ def _call_of(equation):
 def _any_call_of(equation):
     """The program of a call, with derivatives of its own or for several platforms too."""
     if equation.primitive is P.cond_p:
-        platforms = equation.params["branches_platforms"]
+        platforms = equation.params.get("branches_platforms")
         return platforms and equation.params["branches"][platforms.index(None)]
     if _is_switch(equation) or equation.primitive not in (P.jit_p, P.custom_jvp_call_p, P.remat_p):
         return None

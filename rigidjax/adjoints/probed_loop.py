@@ -29,7 +29,8 @@ def probed_loop(
     """
     plain = kwargs
     if wanted is not None and not kwargs["saveat"].solver_state:
-        kwargs = with_switching_times(kwargs)
+        is_second = isinstance(adjoint, diffrax.DirectAdjoint)
+        kwargs = with_switching_times(kwargs, is_second)
         kwargs = probed(kwargs, wanted) if probes else kwargs
     is_plain = kwargs["solver"] is plain["solver"]
     if prepare is not None:

@@ -13,6 +13,7 @@ sign. Its value is zero; only its derivatives are not.
 **Source:** the saltation matrix; Aizerman and Gantmacher (1958), Kong et al., arXiv:2306.06862.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,14 +25,14 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
 from ..annotations import InterpolationClass, Matrix, Repeated, Stepped, T, Time, Vector, Y
-from ..switches import Switches, has_switches, switches_of
+from ..switches import Switches, has_switches, hidden_switches, switches_of
 from .after_step import AbstractDelegating, blended, with_change
 from .dae.bdf.bdf import BDF
 from .dae.bdf.history import DifferenceState
-from .dae.equations import frozen, index_of
+from .dae.equations import equations, frozen, index_of
 from .knots import Pinned
 from .structure.base import ModelTerm
-from .terms import unwrapped
+from .terms import flattened, unwrapped
 from .unrolled import rate
 
 
@@ -82,21 +83,48 @@ class Switched(AbstractDelegating):
         return new_y1, error, dense_info, (inner_state, switched), result
 
 
-def with_switching_times(kwargs: dict[str, PyTree]) -> dict[str, PyTree]:
+def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> dict[str, PyTree]:
     """Arguments of a loop (`AbstractAdjoint.loop`) whose derivatives are those of jumping laws.
 
-    The same where laws do not compare numbers, for equations without a vector field, and for
-    structure-preserving methods.
+    The same where laws do not compare numbers. **Warns** where derivatives lack those of switching
+    times: for equations of index 1 to 3, laws that hide what they compare, second derivatives
+    (`is_second`).
     """
     terms, args, state = kwargs["terms"], kwargs["args"], kwargs["init_state"]
     term, _ = unwrapped(terms)
-    if isinstance(term, ModelTerm) or index_of(term) is not None:
+    index = index_of(term)
+    if isinstance(term, ModelTerm) and getattr(term.model, "index", 0) > 0:
+        index = term.model.index
+
+    def field(t, y):
+        if index is None:
+            return rate(terms, t, y, args)
+        return equations(term, t, y, args).residual(t, *[flattened(y)[0]] * 2)
+
+    at = state.tprev, state.y
+    for name in sorted(hidden_switches(field, *at)):
+        _warn(
+            f"the law {name!r} compares numbers inside of a loop, a `jax.lax.cond` or a function "
+            "with derivatives of its own. If it jumps there, say what it compares with `rj.Switch`."
+        )
+    if not has_switches(field, *at):
         return kwargs
-    if not has_switches(lambda t, y: rate(terms, t, y, args), state.tprev, state.y):
+    if index is not None or is_second:
+        what = "second derivatives" if is_second else "equations of index 1 to 3"
+        _warn(
+            f"a law compares numbers, and {what} have none. If it jumps there, they are wrong: "
+            "give it a steep slope instead of a jump"
+            + ("." if is_second else ", or take `NullSpace`, `Relative` or `Absolute(index=0)`.")
+        )
         return kwargs
     solver_state = state.solver_state, jnp.array(False)
     state = eqx.tree_at(lambda s: s.solver_state, state, solver_state, is_leaf=lambda x: x is None)
     return {**kwargs, "solver": _inside(kwargs["solver"]), "init_state": state}
+
+
+def _warn(reason):
+    start = "Derivatives of this run may lack those of the times at which laws switch: "
+    warnings.warn(start + reason, stacklevel=2)
 
 
 def _inside(solver):
@@ -124,11 +152,12 @@ def _with_moving_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Vector, Bool[Arr
         )
 
     before = field(t0, first, (terms, args))
-    ends = frozen((first, ravel_pytree(y1)[0], before, field(t1, frozen(ravel_pytree(y1)[0]))))
-    # What starts where it switches (at rest, in contact) has not crossed anything.
-    crossed = (ends[2].sides != ends[3].sides) & (ends[2].differences != 0)
-    influence = _influence(field, t0, t1, *ends, crossed)
-    differences = before.differences - frozen(before.differences)
+    after = field(t1, ravel_pytree(y1)[0], (terms, args))
+    parts, influence = _influence(field, *frozen((t0, t1, first, before, after)))
+    crossed = parts < jnp.inf
+    parts = jnp.where(crossed, parts, 0.0)
+    differences = before.differences + parts * (after.differences - before.differences)
+    differences -= frozen(differences)
     change = influence @ differences.astype(influence.dtype)
     return jax.tree.map(jnp.add, y1, unravel(change)), change, jnp.any(crossed)
 
@@ -149,32 +178,42 @@ def _with_past_moved(solver_state: T, change: Vector) -> T:
 
 
 def _influence(
-    field: Callable[..., Switches], t0: Time, t1: Time, y0: Vector, y1: Vector, before: Switches,
-    after: Switches, crossed: Bool[Array, " K"],
-) -> Matrix:  # fmt: skip
-    """Derivatives (n, K) of the end of a step by the differences at its start.
+    field: Callable[..., Switches], t0: Time, t1: Time, y0: Vector, before: Switches, after: Switches,
+) -> tuple[Vector, Matrix]:  # fmt: skip
+    """Where in a step differences change their signs, and what that does to its end.
 
-    Each that changes its sign is taken in the order of time, with the others as they are then.
+    Each is taken in the order of time, with the others as they are then.
+    **Returns:** parts (K,) of the step, infinite for those that keep their signs; derivatives
+    (n, K) of the end of the step by the differences there.
     """
+    # What starts where it switches (at rest, in contact) has not crossed anything; what ends there
+    # has.
+    ends_there = after.differences == 0
+    new = jnp.where(ends_there, 1.0 - before.sides, after.sides)
+    crossed = (before.sides != new) & (before.differences != 0)
     count = crossed.size
+    h = t1 - t0
     change = after.differences - before.differences
     parts = jnp.where(crossed, -before.differences / jnp.where(crossed, change, 1.0), jnp.inf)
 
     def body(val):
         parts, sides, influence = val
         k = jnp.argmin(parts)
-        t, y = t0 + parts[k] * (t1 - t0), y0 + parts[k] * (y1 - y0)
-        new_sides = sides.at[k].set(after.sides[k])
-        old, new = (field(t, y, sides=s).out for s in (sides, new_sides))
-        _, rates = jax.jvp(
-            lambda t, y: field(t, y).differences, (t, y), (jnp.ones_like(t), old)
-        )
+        part = parts[k] * h
+        t, y = t0 + part, y0 + part.astype(y0.dtype) * field(t0, y0, sides=before.sides).out
+        new_sides = sides.at[k].set(new[k])
+        old, behind = (field(t, y, sides=s).out for s in (sides, new_sides))
+        _, rates = jax.jvp(lambda t, y: field(t, y).differences, (t, y), (jnp.ones_like(t), old))
         # Where the rate has the wrong sign the step only touches: its mean rate.
-        mean = change[k] / (t1 - t0)
+        mean = change[k] / h
         slope = jnp.where(rates[k] * mean > 0, rates[k], mean)
-        column = (new - old) / slope
+        column = (behind - old) / slope
+        # On to the end of the step.
+        _, rate = jax.jvp(lambda y: field(t, y, sides=new_sides).out, (y,), (column,))
+        column = column + (h - part).astype(y.dtype) * rate
         column = jnp.where(jnp.all(jnp.isfinite(column)), column, 0.0)
         return parts.at[k].set(jnp.inf), new_sides, influence.at[:, k].set(column)
 
     start = parts, before.sides, jnp.zeros((y0.size, count), y0.dtype)
-    return frozen(jax.lax.while_loop(lambda val: jnp.any(val[0] < jnp.inf), body, start)[2])
+    end = jax.lax.while_loop(lambda val: jnp.any(val[0] < jnp.inf), body, start)
+    return frozen(parts), frozen(end[2])
