@@ -71,6 +71,8 @@ def _obstacles(jaxpr: Jaxpr, within: tuple = (), callers: tuple = ()) -> Iterato
     for equation in jaxpr.eqns:
         name, called = equation.primitive.name, (equation, *callers)
         other = _other_type(equation)
+        if _is_tangent_of_integers(equation):
+            continue
         if other is not None:
             yield f"`{name}` of type {other} {_place(called)}".strip()
         elif name in RULES:
@@ -129,6 +131,15 @@ def _other_type(equation):
         if hasattr(var.aval, "dtype") and not _is_number(var.aval, kinds):
             return var.aval.dtype
     return None
+
+
+def _is_tangent_of_integers(equation: JaxprEqn) -> bool:
+    """Whether an equation makes the tangents of integers or Booleans, which nothing reads.
+
+    JAX makes them for the integer constants of functions with a derivative of their own.
+    """
+    avals = [var.aval for var in equation.outvars]
+    return bool(avals) and all(getattr(a, "dtype", None) == jax.dtypes.float0 for a in avals)
 
 
 def _is_number(aval, kinds="fiubc"):

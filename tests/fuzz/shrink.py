@@ -1,18 +1,17 @@
 """Makes a failing case small, and writes it as a program of its own."""
 
-import pathlib
 import time
 from collections.abc import Iterator
 
 import jax
 import numpy as np
 
+from . import program
 from .blocks import HEADER, Block, Type, as_function, literal, replaced, source, without_unused
 from .generate import Case
 from .jaxprs import Failure, batch_of, check, member
 
 SECONDS = 200.0
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def shrink(case: Case, failure: Failure, seed: int, seconds: float = SECONDS) -> Case:
@@ -136,22 +135,7 @@ def _cut(case: Case) -> Iterator[Case]:
         )
 
 
-TEMPLATE = '''"""{title}
-
-Found by `python -m tests.fuzz --kind jaxpr --seed {seed}`; exits with 1 if the results differ.
-"""
-
-import sys
-
-# The folder of the repository, for `tests`.
-sys.path.insert(0, {root!r})
-
-{header}
-from tests.fuzz.jaxprs import in_form
-
-jax.config.update("jax_enable_x64", True)
-
-
+TEMPLATE = """
 {source}
 
 
@@ -174,7 +158,7 @@ for kernel, xla in zip(results(FORM), results("xla"), strict=True):
     allowed = 0.0 if exact else 1e4 * np.finfo(xla.dtype).eps
     wrong |= not np.allclose(kernel, xla, rtol=allowed, atol=0.0, equal_nan=True)
 sys.exit(wrong)
-'''
+"""
 
 
 def standalone(case: Case, failure: Failure, seed: int) -> str:
@@ -182,11 +166,9 @@ def standalone(case: Case, failure: Failure, seed: int) -> str:
     form, arguments = failure.form, case.arguments
     if form == "member" and case.batch:
         arguments = member(case, max(failure.member, 0))
-    return TEMPLATE.format(
-        title=failure.message.replace("\\", "/").replace('"""', "'''"),
-        seed=seed,
-        root=str(ROOT),
-        header=HEADER,
+    header = f"{HEADER}\nfrom tests.fuzz.jaxprs import in_form\n"
+    start = program.start(failure.message, "jaxpr", seed, "the results differ", header)
+    return start + TEMPLATE.format(
         source=source(case.block),
         form=form,
         mode=case.mode,

@@ -1,4 +1,4 @@
-"""Random systems as code: trees and loops, all joints and forces, in units from 1e-3 to 1e3."""
+"""Random systems as code: all joints, constraints and forces, in units from 1e-3 to 1e3."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ import rigidjax as rj
 
 
 class Part(NamedTuple):
-    """A joint or a force: the bodies that it needs, and the code that makes it."""
+    """A joint, constraint or force: the bodies and joints that it needs, the code that makes it."""
 
     bodies: tuple[str, ...]
     code: str
-    joint: str = ""
+    joints: tuple[str, ...] = ()
 
 
 class Units(NamedTuple):
@@ -36,7 +36,8 @@ class Units(NamedTuple):
 
 
 class Description(NamedTuple):
-    """A system and a start state: bodies by name, joints of the tree, of loops, forces, rates."""
+    """A system and a start state: bodies by name, joints of the tree, loops and other constraints,
+    forces, rates."""
 
     units: Units
     bodies: dict[str, str]
@@ -97,6 +98,7 @@ class Maker:
 
     def __init__(self, rng: np.random.Generator, units: Units):
         self.rng, self.units = rng, units
+        self.positions: dict[str, str] = {}
 
     def chance(self, probability: float) -> bool:
         return bool(self.rng.uniform() < probability)
@@ -126,7 +128,8 @@ class Maker:
         orientation = Rotation.random(rng=self.rng).as_quat(scalar_first=True)
         # The digits that are left out would not make a unit quaternion.
         turn = f"np.array({numbers(orientation)}) / np.linalg.norm({numbers(orientation)})"
-        return f"rj.Body({name!r}, {numbers(mass)}, {inertia}, {self.point()}, {turn})"
+        self.positions[name] = self.point()
+        return f"rj.Body({name!r}, {numbers(mass)}, {inertia}, {self.positions[name]}, {turn})"
 
     def axes(self) -> tuple[str, str]:
         """Return two directions at a right angle, to the digits that are printed."""
@@ -217,7 +220,43 @@ class Maker:
         }[kind]()  # fmt: skip
         needed = (a, b) if kind in ("spring", "bushing") else (a,)
         on_joint = kind in ("torsion", "motor", "motor law")
-        return Part(() if on_joint else needed, code, joint if on_joint else "")
+        return Part(() if on_joint else needed, code, (joint,) if on_joint else ())
+
+    def coupling(self, joints: dict[str, str], has_offset: bool) -> Part:
+        """Return a coupling of two of these joints, given by name with their kind."""
+        u, kinds = self.units, joints
+        one, by = (str(name) for name in self.rng.choice(list(joints), 2, replace=False))
+        size = {name: u.length if kinds[name] == "Prismatic" else 1.0 for name in (one, by)}
+        ratio = numbers(self.rng.uniform(-2, 2) * size[one] / size[by])
+        offset = numbers(0.1 * size[one] * self.rng.uniform(-1, 1)) if has_offset else "0.0"
+        code = f"rj.Coupling({one!r}, {by!r}, {ratio}, {offset}, name='coupling')"
+        return Part((), code, (one, by))
+
+    def constraint(self, a: str, other: str) -> Part:
+        """Return an equation of a user on a body, or on it and another one."""
+        u, x = self.units, f"(poses[{a!r}][0] - jnp.array({self.positions[a]}))"
+        n, L, w = self.vector(), self.number(u.length), self.number(1 / u.time)
+        moved = f"jnp.array({n}) @ {x}"
+        kind = self.choose(["plane", "moving plane", "sphere", "height", "skate", "rolling"])
+        bodies = (a, other) if kind == "height" else (a,)
+        if kind in ("skate", "rolling"):
+            v, omega = f"twists[{a!r}][0]", f"twists[{a!r}][1]"
+            value = {
+                "skate": f"(poses[{a!r}][1].T @ {v})[1] - {self.number(0.3 * u.of(1, 0, -1))} "
+                f"* jnp.sin({w} * t)",
+                "rolling": f"{v}[0] - {L} * (poses[{a!r}][1] @ {omega})[1]",
+            }[kind]
+            function = f"rj.VelocityConstraint(lambda t, poses, twists: {value}"
+        else:
+            value = {
+                "plane": moved,
+                "moving plane": f"{moved} - {self.number(0.1 * u.length)} * jnp.sin({w} * t)",
+                "sphere": f"{moved} + {x} @ {x} / {L}",
+                "height": f"{moved} - jnp.array({n}) @ (poses[{other!r}][0] "
+                f"- jnp.array({self.positions.get(other)}))",
+            }[kind]
+            function = f"rj.Constraint(lambda t, poses: {value}"
+        return Part(bodies, f"{function}, {list(bodies)}, name='constraint')")
 
 
 FRAMES = ("body", "space")
@@ -232,39 +271,65 @@ def random_description(seed: int) -> Description:
     make = Maker(rng, units)
     names = [f"b{k}" for k in range(rng.integers(1, 5))]
     bodies = {name: make.body(name) for name in names}
-    tree, scalars, freedoms = [], [], 0
-    joined: list[str] = ["ground"]
+    # Some systems have no joints: there are formulations for them alone.
+    free = 1.0 if make.chance(0.12) else 0.12
+    tree: list[Part] = []
+    # Joints with one coordinate that is free, with their kinds; freedoms of bodies and joints.
+    scalars: dict[str, str] = {}
+    freedoms, of_body = 0, {"ground": 0}
     for name in names:
-        joint = f"j{len(tree)}"
-        if make.chance(0.12):
-            freedoms += 6
-        else:
+        parent, kind, added = "ground", "", 6
+        if not make.chance(free):
+            parent = make.choose(list(of_body))
             kind = make.choose(["Revolute", "Revolute", "Prismatic", *JOINTS])
-            part = make.joint(kind, make.choose(joined), name, joint)
+            part = make.joint(kind, parent, name, f"j{len(tree)}")
+            added = 0 if "motion=" in part.code else JOINTS[kind][0]
+            if kind in SCALAR and added:
+                scalars[f"j{len(tree)}"] = kind
             tree.append(part)
-            freedoms += 0 if "motion=" in part.code else JOINTS[kind][0]
-            if kind == "Revolute" and "motion=" not in part.code:
-                scalars.append(joint)
-        joined.append(name)
-    loops = []
-    if len(names) > 1 and make.chance(0.45):
-        a, b = (str(n) for n in rng.choice([*names, "ground"], 2, replace=False))
-        b, a = (a, b) if b == "ground" else (b, a)
-        if freedoms > 1:
-            code = f"rj.Distance({a!r}, {b!r}, {make.point()}, {make.point()}, name='loop')"
-            loops.append(Part((a, b), code))
-        if freedoms > 4 and make.chance(0.5):
-            loops[0] = make.joint("Spherical", a, b, "loop")
+        freedoms += added
+        of_body[name] = of_body[parent] + added
+    loops = _random_constraints(make, names, of_body, freedoms, scalars)
     forces = []
     if make.chance(0.8):
         vector = make.vector(units.of(1, 0, -2))
         forces.append(Part((), f"rj.Gravity({vector})"))
-    forces += [make.force(names, scalars) for _ in range(rng.integers(0, 4))]
+    hinges = [joint for joint, kind in scalars.items() if kind == "Revolute"]
+    forces += [make.force(names, hinges) for _ in range(rng.integers(0, 4))]
     rates = {
         name: np.stack([rng.normal(size=3) * units.of(1, 0, -1), rng.normal(size=3) / units.time])
         for name in names
     }
     return Description(units, bodies, tuple(tree), tuple(loops), tuple(forces), rates)
+
+
+def _random_constraints(
+    make: Maker, names: list[str], of_body: dict[str, int], freedoms: int, scalars: dict[str, str]
+) -> list[Part]:
+    """Return joints of loops, couplings and equations of users, fewer than there are freedoms."""
+    parts, left = [], freedoms
+    if len(names) > 1 and make.chance(0.45):
+        a, b = (str(n) for n in make.rng.choice([*names, "ground"], 2, replace=False))
+        b, a = (a, b) if b == "ground" else (b, a)
+        if left > 4 and make.chance(0.5):
+            parts.append(make.joint("Spherical", a, b, "loop"))
+            left -= 3
+        elif left > 1:
+            code = f"rj.Distance({a!r}, {b!r}, {make.point()}, {make.point()}, name='loop')"
+            parts.append(Part((a, b), code))
+            left -= 1
+    if len(scalars) > 1 and left > 1 and make.chance(0.3):
+        # With an offset the joints start elsewhere, which loops without a freedom would forbid.
+        parts.append(make.coupling(scalars, has_offset=not parts))
+        left -= 1
+    # Bodies that can go anywhere: no equation is about a motion that joints prevent.
+    loose = [name for name in names if of_body[name] > 3]
+    if any("Spherical" in part.code for part in parts):
+        loose = []
+    if loose and left > 1 and make.chance(0.35):
+        a = make.choose(loose)
+        parts.append(make.constraint(a, make.choose([n for n in names if n != a] or [a])))
+    return parts
 
 
 def without(description: Description, kind: str, k: int) -> Description:
@@ -275,10 +340,12 @@ def without(description: Description, kind: str, k: int) -> Description:
     if kind == "forces":
         return d._replace(forces=d.forces[:k] + d.forces[k + 1 :])
     name = list(d.bodies)[k]
-    keep = lambda parts: tuple(part for part in parts if name not in part.bodies)  # noqa: E731
-    tree = keep(d.tree)
-    gone = [f"j{n}" for n in range(99) if not any(f"'j{n}'" in part.code for part in tree)]
-    forces = tuple(part for part in keep(d.forces) if part.joint not in gone)
+    tree = tuple(part for part in d.tree if name not in part.bodies)
+    gone = {f"j{n}" for n in range(99) if not any(f"'j{n}'" in part.code for part in tree)}
+
+    def keep(parts):
+        return tuple(p for p in parts if name not in p.bodies and not gone & {*p.joints})
+
     bodies = {other: code for other, code in d.bodies.items() if other != name}
     rates = {other: rates for other, rates in d.rates.items() if other != name}
-    return Description(d.units, bodies, tree, keep(d.loops), forces, rates)
+    return Description(d.units, bodies, tree, keep(d.loops), keep(d.forces), rates)

@@ -6,24 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from . import systems
-from .shrink import ROOT
+from . import program, systems
 from .system_checks import CHECKS
 
-TEMPLATE = '''"""{title}
-
-Found by `python -m tests.fuzz --kind system --seed {seed}`; exits with 1 if the check fails.
-"""
-
-import sys
-
-# The folder of the repository, for `tests`.
-sys.path.insert(0, {root!r})
-
-{header}
-jax.config.update("jax_enable_x64", True)
-
-{code}
+TEMPLATE = """{code}
 
 from tests.fuzz.system_checks import CHECKS  # noqa: E402
 from tests.fuzz.systems import Units  # noqa: E402
@@ -32,7 +18,7 @@ comparisons = CHECKS[{check!r}](system, state, np.random.default_rng({seed}), {u
 failures = [c.failure() for c in comparisons if c.failure()]
 print(*failures, sep="\\n")
 sys.exit(bool(failures))
-'''
+"""
 
 
 def check(description: systems.Description, name: str, seed: int) -> tuple[int, int, str]:
@@ -60,11 +46,9 @@ def run_system(seed: int, out: pathlib.Path | None, seconds: float) -> dict[str,
     if message:
         small = shrink(description, name, seed, message, seconds) if seconds > 0 else description
         message = _attempt(small, name, seed)[2] or message
-        text = TEMPLATE.format(
-            title=f"{name}: {message}".replace("\\", "/"), seed=seed, header=systems.HEADER,
-            root=str(ROOT),
-            code=small.code(), check=name, units=small.units,
-        )  # fmt: skip
+        title = f"{name}: {message}"
+        text = program.start(title, "system", seed, "the check fails", systems.HEADER)
+        text += TEMPLATE.format(code=small.code(), check=name, seed=seed, units=small.units)
         found["failure"] = f"{name}: {message}"
         found["file"] = write(out, f"system_{seed}.py", text)
     return found
@@ -82,7 +66,7 @@ def shrink(
 ) -> systems.Description:
     """Return a smaller system with a failure of the same kind."""
     end = time.monotonic() + seconds
-    kind = message.split(":")[0].split("[")[0]
+    kind = _kind(message)
     progress = True
     while progress and time.monotonic() < end:
         progress = False
@@ -91,8 +75,12 @@ def shrink(
                 if (part == "bodies" and len(description.bodies) == 1) or time.monotonic() > end:
                     continue
                 smaller = systems.without(description, part, k)
-                found = _attempt(smaller, name, seed)[2]
-                if found.split(":")[0].split("[")[0] == kind:
+                if _kind(_attempt(smaller, name, seed)[2]) == kind:
                     description, progress = smaller, True
                     break
     return description
+
+
+def _kind(message: str) -> str:
+    """Return the start of a message: what was compared, or the exception."""
+    return message.split("[")[0][:60]

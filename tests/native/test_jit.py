@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.core import jaxpr_as_fun
 
 from rigidjax import native
 
@@ -55,6 +56,28 @@ def test_python_numbers_take_the_type_of_arrays(dtype):
         np.testing.assert_array_equal(actual, expected)
     # The same shape of another type is another program.
     assert native.jit(doubled)(x, jnp.asarray(number, float)).dtype == float
+
+
+def test_derivatives_of_functions_with_a_rule_and_integer_constants():
+    """JAX makes tangents of the indices, of type float0, that nothing reads."""
+    order = np.array([1, 2, 0])
+
+    @jax.custom_jvp
+    def turned(x):
+        return jnp.sin(x[order])
+
+    @turned.defjvp
+    def _(primals, tangents):
+        return turned(*primals), jnp.cos(primals[0][order]) * tangents[0][order]
+
+    # Derivatives of loops and of runs are those of a jaxpr that is traced already.
+    function = jaxpr_as_fun(jax.make_jaxpr(turned)(X))
+    tangent = jax.make_jaxpr(lambda x, dx: jax.jvp(function, (x,), (dx,)))(X, 2.0 * X)
+    types = {v.aval.dtype for equation in tangent.eqns for v in equation.outvars}
+    assert jax.dtypes.float0 in types
+    assert native.why_not(tangent) == []
+    actual = native.jit(jaxpr_as_fun(tangent))(X, 2.0 * X)
+    np.testing.assert_allclose(actual, [np.sin(X[order]), np.cos(X[order]) * 2 * X[order]], 1e-14)
 
 
 class Scaled(eqx.Module):
