@@ -12,7 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fuzz import control, generate, jaxprs, rounding, run, shrink, system_checks, systems
+from fuzz import (
+    control,
+    elementwise,
+    generate,
+    jaxprs,
+    rounding,
+    run,
+    shrink,
+    system_checks,
+    systems,
+)
 from fuzz.blocks import Block, Line, Type, source
 from fuzz.generate import Case, write
 from fuzz.writer import Writer
@@ -34,15 +44,15 @@ NOT_WRITTEN = {
 }  # fmt: skip
 
 
-@pytest.mark.exhaustive(but=("1", "9", "12", "22", "29"))
+@pytest.mark.exhaustive(but=("6", "9", "12", "22", "30", "36"))
 @pytest.mark.parametrize("seed", range(60))
 def test_jaxprs(seed):
     found = run.run_seed("jaxpr", seed, None, 0.0)
     assert "failure" not in found, found
 
 
-@pytest.mark.exhaustive(but=("5",))
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.exhaustive(but=("20", "34"))
+@pytest.mark.parametrize("seed", range(36))
 def test_systems(seed):
     found = run.run_seed("system", seed, None, 0.0)
     assert "failure" not in found, found
@@ -105,6 +115,26 @@ def test_a_wrong_rule_is_found_and_shrunk(monkeypatch, tmp_path):
     assert "kernel:" in done.stdout
 
 
+def test_results_that_xla_has_wrong_are_left_open():
+    """XLA's cosine is infinite before it overflows; the kernel's is right."""
+    x = Type((2,), "complex128")
+    line = Line(
+        "jnp.cos({0})", (0,), (x,), 8.0, doubt=elementwise.DOUBTS["jnp.cos"].format(x="{0}")
+    )
+    argument = np.array([[0.5 + 710.1j, 0.5 + 1j]])
+    case = Case(Block((x,), (line,), (1,)), (argument,), (True,), 1)
+    outcome = jaxprs.check(case, forms=("batch",))
+    assert (outcome.elements, outcome.undecided, outcome.failure) == (2, 1, None)
+    without_doubt = Block((x,), (line._replace(doubt=""),), (1,))
+    assert jaxprs.check(case._replace(block=without_doubt), forms=("batch",)).failure is not None
+
+
+def test_lengths_beyond_the_type_of_an_index():
+    """A function that takes from an axis of 300 with indices of 8 bits."""
+    case, _ = generate.random_case(179572023611)
+    assert case.block.lines
+
+
 def test_differences_that_rounding_explains_are_none():
     """A sum that cancels: off by more than its last places, and yet right."""
     exact = np.array([1.0, 2.0, -3.0 + 1e-12])
@@ -160,6 +190,19 @@ def test_bodies_are_taken_away_with_what_needs_them():
     smaller = systems.without(description, "bodies", 0)
     assert "b0" not in smaller.code()
     assert len(smaller.bodies) == len(description.bodies) - 1
+
+
+def test_systems_have_constraints_of_all_kinds():
+    """A coupling goes with each of its joints."""
+    descriptions = [systems.random_description(seed) for seed in range(200)]
+    found = {p.code.split("(")[0] for d in descriptions for p in d.loops}
+    assert found >= {"rj.Coupling", "rj.Constraint", "rj.VelocityConstraint", "rj.Distance"}
+    coupled = next(d for d in descriptions if any(p.joints for p in d.loops))
+    joints = next(p.joints for p in coupled.loops if p.joints)
+    for k, name in enumerate(coupled.bodies):
+        kept = any(p.joints for p in systems.without(coupled, "bodies", k).loops)
+        own = [p for p in coupled.tree if name in p.bodies]
+        assert kept == (not any(f"name='{joint}'" in p.code for joint in joints for p in own))
 
 
 def test_the_command_prints_counts(tmp_path):
