@@ -125,6 +125,9 @@ class Emitter:
                     results += mixed.results(self, equation, args, different)
             else:
                 with self.memory.only_kept(results):
+                    if different:
+                        # The results do not depend on arguments that differ from lane to lane.
+                        args = [mixed.of_one(self, x) for x in args]
                     results += self.equation(equation, args)
             for var, value in zip(equation.outvars, results, strict=True):
                 assert value.shape == var.aval.shape, (equation.primitive, value.shape, var.aval)

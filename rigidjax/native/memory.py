@@ -268,7 +268,9 @@ class Memory:
         if mask is not None:
             value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, at))
         for x, place in _parts_and_places(value, at, self._plus):
-            stored = self.as_stored(buffer, x)
+            stored: Any = self.as_stored(buffer, x)
+            # A vector in memory of one lane would be written over what lies behind.
+            assert self.lanes.width > 1 or not isinstance(stored.type, ir.VectorType)
             address = self.address_of(buffer, place, stored.type)
             self.builder.store(stored, address, align=self._align(buffer))
 

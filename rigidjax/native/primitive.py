@@ -261,17 +261,15 @@ def _transpose(cotangents, *args, closed, batched, size, linear, mode, values):
     wanted = tuple(ad.is_undefined_primal(x) for x in args)
     if any(wanted[:count]):
         raise NotImplementedError("a native call is not linear in its first arguments")
-    lead = () if size is None else (size,)
-    cotangents = [
-        jnp.zeros((*lead, *a.shape), a.dtype) if type(ct) is ad.Zero else ct
-        for ct, a in zip(cotangents, closed.out_avals, strict=True)
-    ]
+    # Results without a cotangent stay out: zero times an infinite derivative is not zero.
+    given = tuple(type(ct) is not ad.Zero for ct in cotangents)
+    cotangents = [ct for ct, g in zip(cotangents, given, strict=True) if g]
     known = [x for x, w in zip(args, wanted, strict=True) if not w]
     marks = tuple(b for b, w in zip(batched, wanted, strict=True) if not w)
     out = native_call_p.bind(
         *known,
         *cotangents,
-        closed=_transposed_program(closed, wanted),
+        closed=_transposed_program(closed, (wanted, given)),
         batched=marks + (size is not None,) * len(cotangents),
         size=size,
         linear=len(cotangents),
@@ -342,7 +340,7 @@ def _kept(function):
     """A program made of another one, made once. Both are kept, as they are known by address."""
 
     @functools.wraps(function)
-    def once(closed: ClosedJaxpr, marks: tuple[bool, ...]) -> ClosedJaxpr:
+    def once(closed: ClosedJaxpr, marks: tuple) -> ClosedJaxpr:
         key = function.__name__, id(closed), marks
         if key not in _programs:
             _programs[key] = function(closed, marks), closed
@@ -387,9 +385,13 @@ def _differentiated(closed, given, wanted):
 
 
 @_kept
-def _transposed_program(closed, wanted):
-    """Cotangents of the arguments marked in `wanted`, in which the program is linear."""
-    function = jaxpr_as_fun(closed)
+def _transposed_program(closed, marks):
+    """Return the cotangents of some arguments, in which the program is linear, for those of some
+    results.
+
+    **Arguments:** `marks`, which arguments and which results.
+    """
+    function, (wanted, given) = jaxpr_as_fun(closed), marks
     places = np.flatnonzero(wanted)
     known_avals = [a for a, w in zip(closed.in_avals, wanted, strict=True) if not w]
 
@@ -398,9 +400,11 @@ def _transposed_program(closed, wanted):
 
         def linear(*values):
             known_ones, values = iter(known), iter(values)
-            return function(*(next(values) if w else next(known_ones) for w in wanted))
+            out = function(*(next(values) if w else next(known_ones) for w in wanted))
+            return [y for y, g in zip(out, given, strict=True) if g]
 
         avals = _shapes([closed.in_avals[k] for k in places])
         return list(jax.linear_transpose(linear, *avals)(cotangents))
 
-    return program_of(transposed, *_shapes([*known_avals, *closed.out_avals]))
+    cotangents = [a for a, g in zip(closed.out_avals, given, strict=True) if g]
+    return program_of(transposed, *_shapes([*known_avals, *cotangents]))

@@ -58,6 +58,18 @@ def test_python_numbers_take_the_type_of_arrays(dtype):
     assert native.jit(doubled)(x, jnp.asarray(number, float)).dtype == float
 
 
+def test_results_without_a_cotangent_have_no_part_in_gradients():
+    """Their derivative may be infinite: zero times that is no number."""
+
+    def function(x):
+        return jnp.sin(x[0]), jnp.sqrt(x), jnp.arccos(x) * 1j
+
+    gradient = jax.grad(lambda x: native.jit(function)(x)[0])
+    x = jnp.array([0.0, 2.0])
+    np.testing.assert_array_equal(gradient(x), [1.0, 0.0])
+    np.testing.assert_array_equal(jax.vmap(gradient)(jnp.stack([x, x])), [[1.0, 0.0]] * 2)
+
+
 def test_derivatives_of_functions_with_a_rule_and_integer_constants():
     """JAX makes tangents of the indices, of type float0, that nothing reads."""
     order = np.array([1, 2, 0])

@@ -65,3 +65,17 @@ def test_branches_that_only_hand_on_have_no_results():
     total, before = jax.jit(program)(np.arange(5), x)
     np.testing.assert_allclose(total, 4 * x)
     np.testing.assert_allclose(before, np.stack([x, 2 * x], axis=1))
+
+
+def test_uniform_results_beside_differing_arguments():
+    """The rows that are scanned are not used, but differ from lane to lane: they were written in
+    all lanes over memory for one."""
+    rows, start = np.arange(8 * 12 * 9.0).reshape(8, 12, 3, 3), np.arange(4.0)
+
+    def function(rows, start):
+        return (jax.lax.scan(lambda carry, row: (carry, carry), start, rows)[1],)
+
+    kernel_of = jaxprs.in_form("mixed", function, "", (True, False))
+    (found,) = jax.jit(kernel_of)(rows, start)
+    assert last_kernel().signature.values == 1
+    np.testing.assert_array_equal(found, np.broadcast_to(start, (8, 12, 4)))
