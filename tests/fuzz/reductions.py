@@ -111,7 +111,7 @@ def of_this_package(w: Writer) -> None:
 def _square(w: Writer, kinds: str = "f") -> str:
     """Return a square matrix, regular or not."""
     x, t = w.variable(kinds, lambda t: len(t.shape) == 2 and t.shape[0] == t.shape[1] > 0)
-    # Whether the last pivot of a singular matrix is zero is decided by rounding, and with it whether
+    # Rounding decides whether the last pivot of a singular matrix is zero, and so whether
     # derivatives of its factors are numbers.
     special = 9 if w.reverse else w.integer(0, 9)
     n = t.shape[0]
