@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, primitives as P
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 _NAME = "rigidjax_switch"
 # The name of a law that compares where it cannot be seen; its kind follows.
@@ -50,11 +50,12 @@ class Switch(eqx.Module):
         """The law that holds at these arguments."""
         when = jnp.asarray(self.when(t, *args))
         is_on, _ = _switch_of(P.gt_p)(when, jnp.zeros_like(when))
-        on, off = (law(t, *args) if callable(law) else law for law in (self.then, self.otherwise))
+        laws: tuple[Any, ...] = self.then, self.otherwise
+        on, off = (jnp.asarray(law(t, *args) if callable(law) else law) for law in laws)
         return jnp.where(is_on, on, off)
 
 
-def with_switches(law: Callable[..., Array], *args: Any) -> Array:
+def with_switches(law: Callable[..., Any], *args: Any) -> Array:
     """Return `law(*args)`, its comparisons of real numbers made known to `switches_of`."""
     closed, shape = jax.make_jaxpr(law, return_shape=True)(*args)
 

@@ -119,7 +119,9 @@ class AbstractAfterStep(AbstractDelegating):
             terms, t0, t1, y0, args, inner_state, jump
         )
         new_y1, replaced, outcome = self.after(t1, y1)
-        inner_state = map_probe(inner_state, lambda y: self.after(t1, y)[0], y1)
+        inner_state = map_probe(
+            inner_state, (self, t1), lambda parts, y: parts[0].after(parts[1], y)[0], y1
+        )
         result = diffrax.RESULTS.where(diffrax.is_successful(result), outcome, result)
         state = inner_state, jnp.asarray(replaced)
         return y1, new_y1, error, dense_info, state, result

@@ -32,8 +32,17 @@ class ProbeState(NamedTuple):
     error: Scalar
 
 
-def map_probe(solver_state: T, function: Callable[[Y], Y], y: Y) -> T:
-    """Return the state of a solver with its probe, if it has one, moved as `function` moves `y`."""
+def map_probe(solver_state: T, parts: PyTree, function: Callable[[PyTree, Y], Y], y: Y) -> T:
+    """The state of a solver with its probe, if it has one, moved as `function(parts, y)` moves `y`.
+
+    Without derivatives, also by `parts`.
+    """
+
+    def frozen(tree):
+        is_number = eqx.is_inexact_array
+        return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if is_number(x) else x, tree)
+
+    parts, y = frozen((parts, y))
 
     def is_state(x):
         return isinstance(x, ProbeState)
@@ -41,7 +50,7 @@ def map_probe(solver_state: T, function: Callable[[Y], Y], y: Y) -> T:
     def moved(state):
         if not is_state(state):
             return state
-        v = jax.jvp(function, (jax.lax.stop_gradient(y),), (state.v,))[1]
-        return state._replace(v=jax.lax.stop_gradient(v))
+        v = jax.jvp(lambda y: function(parts, y), (y,), (frozen(state.v),))[1]
+        return state._replace(v=frozen(v))
 
     return jax.tree.map(moved, solver_state, is_leaf=is_state)

@@ -88,13 +88,11 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
 
     The same where laws do not compare numbers. **Warns** where derivatives lack those of switching
     times: for equations of index 1 to 3, laws that hide what they compare, second derivatives
-    (`is_second`).
+    (`is_second`), structure-preserving methods.
     """
     terms, args, state = kwargs["terms"], kwargs["args"], kwargs["init_state"]
     term, _ = unwrapped(terms)
     index = index_of(term)
-    if isinstance(term, ModelTerm) and getattr(term.model, "index", 0) > 0:
-        index = term.model.index
 
     def field(t, y):
         if index is None:
@@ -109,12 +107,14 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
         )
     if not has_switches(field, *at):
         return kwargs
-    if index is not None or is_second:
-        what = "second derivatives" if is_second else "equations of index 1 to 3"
+    if is_second:
+        _warn("a law compares numbers, and second derivatives have none. If it jumps, smooth it.")
+        return kwargs
+    if index is not None or isinstance(term, ModelTerm):
         _warn(
-            f"a law compares numbers, and {what} have none. If it jumps there, they are wrong: "
-            "give it a steep slope instead of a jump"
-            + ("." if is_second else ", or take `NullSpace`, `Relative` or `Absolute(index=0)`.")
+            "a law compares numbers, and equations of index 1 to 3 and structure-preserving "
+            "solvers have none. If it jumps, smooth it, or take another solver and `NullSpace`, "
+            "`Relative` or `Absolute(index=0)`."
         )
         return kwargs
     solver_state = state.solver_state, jnp.array(False)
@@ -178,8 +178,13 @@ def _with_past_moved(solver_state: T, change: Vector) -> T:
 
 
 def _influence(
-    field: Callable[..., Switches], t0: Time, t1: Time, y0: Vector, before: Switches, after: Switches,
-) -> tuple[Vector, Matrix]:  # fmt: skip
+    field: Callable[..., Switches],
+    t0: Time,
+    t1: Time,
+    y0: Vector,
+    before: Switches,
+    after: Switches,
+) -> tuple[Vector, Matrix]:
     """Where in a step differences change their signs, and what that does to its end.
 
     Each is taken in the order of time, with the others as they are then.

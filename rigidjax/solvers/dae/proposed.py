@@ -14,6 +14,8 @@ _SAFETY = 0.9
 # Relative change of a step that is none: what a projection of the step's end changes in the scale
 # of errors.
 _UNCHANGED = 1e-3
+# The largest error that counts: methods propose factors of 0.02 at least.
+_LARGEST = 45.0
 
 
 def proposal(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
@@ -78,7 +80,8 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
         size = self.norm(jax.tree.map(scaled, y0, y1_candidate, y_error))
         keep = size < 1
         longer = size <= _SAFETY * (1 + _UNCHANGED)
-        factor = _SAFETY / jnp.maximum(size, 1e-3)
+        # What a projection makes of the end of a step that went astray is no scale.
+        factor = _SAFETY / jnp.clip(size, 1e-3, _LARGEST)
         factor = jnp.where(keep & ~longer, _SAFETY - 4.0 * (size - _SAFETY), factor)
         # As in the code DASSL from the second failure on.
         failed = ~keep & (controller_state | ~jnp.isfinite(size))
