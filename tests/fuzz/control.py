@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from .blocks import Block, Type
+from .elementwise import OVERFLOW
 from .writer import UnavailableError, Writer
 
 INT = Type((), "int64")
@@ -116,7 +117,8 @@ def call(w: Writer) -> None:
 
 def associative_scan(w: Writer) -> None:
     x, _ = w.variable("f", lambda t: t.shape and 0 < t.shape[0] <= 12)
-    w.append(f"lax.associative_scan(lambda a, b: a * b + a, {x})", 32.0, "relative")
+    code = f"lax.associative_scan(lambda a, b: a * b + a, {x})"
+    w.append(code, 32.0, "relative", doubt=OVERFLOW)
 
 
 OPERATIONS = {

@@ -41,6 +41,9 @@ UNARY_COMPLEX = {
 LARGE = "(jnp.maximum(jnp.abs({x}.real), jnp.abs({x}.imag)) > jnp.finfo({x}.dtype).max / 8)"
 BEYOND = "(jnp.abs({x}.{part}) > 0.9 * jnp.log(jnp.finfo({x}.dtype).max))"
 NOT_FINITE = "~jnp.isfinite({x})"
+# Sums of products: kernels compute one of the products exactly (fused multiply-add), so that it
+# does not overflow before the other one cancels it.
+OVERFLOW = NOT_FINITE.format(x="{result}")
 REAL, IMAG = BEYOND.replace("{part}", "real"), BEYOND.replace("{part}", "imag")
 DOUBTS = {
     "jnp.expm1": REAL,
@@ -117,15 +120,21 @@ def binary_float(w: Writer) -> None:
         ("quotient.quotient({x}, jnp.clip({y}, -1e37, 1e37))", 4),
         ("jnp.logaddexp({x}, {y})", 16),
     ])  # fmt: skip
+    doubt = ""
+    if code.startswith("{x} * {y}"):
+        doubt = f"{OVERFLOW} & jnp.isfinite({x}) & jnp.isfinite({y})"
     # Remainders are exact, but depend on the last bit of both where the quotient is large.
-    w.append(code.format(x=x, y=y), rounding, "relative" if rounding >= 4 else "")
+    backward = "relative" if rounding >= 4 else ""
+    w.append(code.format(x=x, y=y), rounding, backward, doubt=doubt)
 
 
 def binary_complex(w: Writer) -> None:
     x, t = w.variable("c")
     y = w.broadcastable(t)
     operator = w.choose("+-*/")
-    doubt = f"{LARGE.format(x=y)} | {NOT_FINITE.format(x=x)}" if operator == "/" else ""
+    doubt = {
+        "/": f"{LARGE.format(x=y)} | {NOT_FINITE.format(x=x)}", "*": OVERFLOW
+    }.get(operator, "")  # fmt: skip
     w.append(f"{x} {operator} {y}", 4.0, "relative", doubt=doubt)
 
 

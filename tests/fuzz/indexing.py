@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .elementwise import OVERFLOW
 from .writer import UnavailableError, Writer
 
 
@@ -171,7 +172,7 @@ def searched(w: Writer) -> None:
     if w.chance(0.5):
         w.append(f"jnp.searchsorted(jnp.sort({x}), {y})")
     else:
-        w.append(f"jnp.interp({y}, jnp.sort({x}), {x})", 16.0, "relative")
+        w.append(f"jnp.interp({y}, jnp.sort({x}), {x})", 16.0, "relative", doubt=OVERFLOW)
 
 
 OPERATIONS = {

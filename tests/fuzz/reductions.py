@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .elementwise import OVERFLOW
 from .writer import Writer
 
 # Backward stable algorithms: n^2 roundings of the size of the largest element.
@@ -72,7 +73,7 @@ def convolution(w: Writer) -> None:
     y = w.variable("f", lambda o: o.dtype == t.dtype and len(o.shape) == 1 and 0 < o.shape[0] < 6)
     mode = w.choose(["full", "same", "valid"])
     name = w.choose(["convolve", "correlate"])
-    w.append(f"jnp.{name}({x}, {y[0]}, mode='{mode}')", 8.0, "relative")
+    w.append(f"jnp.{name}({x}, {y[0]}, mode='{mode}')", 8.0, "relative", doubt=OVERFLOW)
 
 
 def product(w: Writer) -> None:
@@ -80,7 +81,8 @@ def product(w: Writer) -> None:
     n = t.shape[-1]
     fits = lambda o: o.dtype == t.dtype and o.shape and o.shape[max(len(o.shape) - 2, 0)] == n  # noqa: E731
     y, _ = w.variable(where=fits)
-    w.append(f"jnp.matmul({x}, {y})", 8.0, "relative")
+    doubt = OVERFLOW if np.dtype(t.dtype).kind in "fc" else ""
+    w.append(f"jnp.matmul({x}, {y})", 8.0, "relative", doubt=doubt)
 
 
 def einsum(w: Writer) -> None:
@@ -90,7 +92,7 @@ def einsum(w: Writer) -> None:
     formula = w.choose([f"{letters},{letters}->", f"{letters},{letters}->{letters[::-1]}"])
     if len(t.shape) == 1:
         formula = w.choose([formula, "i,j->ij"])
-    w.append(f"jnp.einsum('{formula}', {x}, {y})", 8.0, "relative")
+    w.append(f"jnp.einsum('{formula}', {x}, {y})", 8.0, "relative", doubt=OVERFLOW)
 
 
 def of_this_package(w: Writer) -> None:
@@ -98,22 +100,23 @@ def of_this_package(w: Writer) -> None:
     kind = w.integer(0, 2)
     if kind == 0:
         x, t = w.variable("f", lambda t: t.shape[-1:] == (3,))
-        w.append(f"cross_product.cross({x}, {w.like(t)})", 8.0, "relative")
+        w.append(f"cross_product.cross({x}, {w.like(t)})", 8.0, "relative", doubt=OVERFLOW)
     elif kind == 1:
         x, t = w.variable("fc", lambda t: t.shape and 0 not in t.shape)
         axis = w.integer(0, len(t.shape) - 1)
-        w.append(f"sums.short_sum({x}, {w.like(t)}, axis={axis})", 8.0, "relative")
+        code = f"sums.short_sum({x}, {w.like(t)}, axis={axis})"
+        w.append(code, 8.0, "relative", doubt=OVERFLOW)
     else:
         k, _ = w.variable("iu", lambda t: t.shape == ())
         w.append(f"lockstep.most_of_all(jnp.int64({k})) * 0 + 1")
 
 
-def _square(w: Writer, kinds: str = "f") -> str:
-    """Return a square matrix, regular or not."""
+def _square(w: Writer, kinds: str = "f", may_be_singular: bool = True) -> str:
+    """Return a square matrix."""
     x, t = w.variable(kinds, lambda t: len(t.shape) == 2 and t.shape[0] == t.shape[1] > 0)
     # Rounding decides whether the last pivot of a singular matrix is zero, and so whether
     # derivatives of its factors are numbers.
-    special = 9 if w.reverse else w.integer(0, 9)
+    special = w.integer(0, 9) if may_be_singular and not w.reverse else 9
     n = t.shape[0]
     if special == 0:
         return f"jnp.outer({x}[0], {x}[:, 0])"
@@ -151,7 +154,8 @@ def factorisation(w: Writer) -> None:
 
 def linear_algebra(w: Writer) -> None:
     kind = w.integer(0, 9)
-    A = _square(w, "fc" if kind in (0, 1, 2) else "f")
+    # Solutions for singular matrices, and logarithms of their determinants, are those of roundings.
+    A = _square(w, "fc" if kind in (0, 1, 2) else "f", may_be_singular=kind not in (0, 1, 3, 9))
     inverse = w.choose(["linalg.inverse", "inverses.inverse_root"])
     spd = f"(lambda A: A @ A.T + 0.5 * jnp.eye(len(A), dtype=A.dtype))({A})"
     code = [
@@ -161,7 +165,7 @@ def linear_algebra(w: Writer) -> None:
         f"jnp.abs(jnp.diag(jnp.linalg.qr({A})[1]))", f"{inverse}({spd})",
         f"(lambda A: jnp.linalg.solve(A, jnp.sin(A[0])))({A})",
     ][kind]  # fmt: skip
-    w.append(code, 16.0, "normwise")
+    w.append(code, 16.0, "normwise", doubt=OVERFLOW)
 
 
 def triangular(w: Writer) -> None:
@@ -172,7 +176,7 @@ def triangular(w: Writer) -> None:
     w.append(
         f"lax.linalg.triangular_solve({x}, {b}, left_side={side}, lower={lower}, "
         f"transpose_a={bool(transposed)}, unit_diagonal={unit})",
-        16.0, "relative",
+        16.0, "relative", doubt=OVERFLOW,
     )  # fmt: skip
 
 
@@ -182,7 +186,7 @@ def tridiagonal(w: Writer) -> None:
     w.append(
         f"lax.linalg.tridiagonal_solve(jnp.sin({x}).at[0].set(0), 3.0 + jnp.sin({y}), "
         f"jnp.cos({x}).at[-1].set(0), {y}[:, None])",
-        16.0, "relative",
+        16.0, "relative", doubt=OVERFLOW,
     )  # fmt: skip
 
 

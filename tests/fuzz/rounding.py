@@ -92,10 +92,10 @@ def near_norm(x: Any, salt: float, units: float = UNITS) -> Any:
 
 
 def doubtful(x: Any, is_wrong: Any, salt: float) -> Any:
-    """Leave elements open: not a number in one half of the draws."""
+    """Leave elements open: in one half of the draws they are NaN, or 1 if XLA has NaN."""
     size, phase = _size_and_phase()
     hidden = is_wrong & (size > 0) & (_pattern(x, float(salt), phase) > 0)
-    return jnp.where(hidden, jnp.asarray(jnp.nan, x.dtype), x)
+    return jnp.where(hidden, jnp.where(jnp.isnan(x), 1.0, jnp.nan).astype(x.dtype), x)
 
 
 def with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
