@@ -97,7 +97,8 @@ def unary_complex(w: Writer) -> None:
     else:
         other = w.broadcastable(t)
         doubt = " | ".join([
-            LARGE.format(x=x), *(NOT_FINITE.format(x=v) for v in (x, other, "{result}"))
+            LARGE.format(x=x), f"({x} == 0)",
+            *(NOT_FINITE.format(x=v) for v in (x, other, "{result}")),
         ])  # fmt: skip
         w.append(f"jnp.power({x}, {other})", 64.0, "relative", doubt=doubt)
 

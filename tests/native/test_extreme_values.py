@@ -114,9 +114,11 @@ def test_complex_quotients():
 def test_complex_powers_of_zero_one_and_infinity():
     bases = [0j, complex(-0.0, 0.0), 1 + 0j, complex(np.inf, 0), 2.5 + 0j, -1 + 1j, complex(np.nan)]
     powers = [0j, 1 + 0j, 0.5 + 0j, -2 + 0j, 1 + 1j, 1j, -1 - 1j]
-    a, b = (jnp.asarray(x) for x in np.meshgrid(bases, powers))
-    for actual, expected in zip(native.jit(jnp.power)(a, b), jnp.power(a, b), strict=True):
-        assert_same_parts(actual, expected)
+    a, b = np.meshgrid(bases, powers)
+    # XLA has no value where the exponent is not real.
+    is_zero = (a == 0) & (b.real > 0)
+    expected = np.where(is_zero, 0.0, jnp.power(a, b))
+    assert_same_parts(native.jit(jnp.power)(jnp.asarray(a), jnp.asarray(b)), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda t: t.__name__)

@@ -152,8 +152,8 @@ def _pow(z, power):
     power = power.astype(z.dtype)
     x, y = z.real, z.imag
     # Zero to the power of a number without a positive real part has no value.
-    is_zero, is_positive = z == 0, (power.real > 0) & (power.imag == 0)
-    of_zero = jnp.where(is_positive, 0.0, jnp.nan).astype(x.dtype)
+    is_zero = z == 0
+    of_zero = jnp.where(power.real > 0, 0.0, jnp.nan).astype(x.dtype)
     out = jnp.exp(power * jnp.log(jnp.where(is_zero, 1.0, z)))
     out = jnp.where(is_zero, jax.lax.complex(of_zero, of_zero), out)
     # Infinite numbers on the positive axis have no phase.
