@@ -134,9 +134,11 @@ def switches_of(
         return [side, difference]
 
     program = _Program(_is_switch, _any_call_of, replace)
-    out = program(closed.jaxpr, closed.consts, jax.tree.leaves(args))
-    dtype = jnp.result_type(*differences)
-    join = lambda xs: jnp.concatenate([x.astype(dtype) for x in xs])  # noqa: E731
+    leaves = jax.tree.leaves(args)
+    out = program(closed.jaxpr, closed.consts, leaves)
+    dtype = jnp.result_type(*differences, *map(jnp.asarray, leaves))
+    none = jnp.zeros(0, dtype)
+    join = lambda xs: jnp.concatenate([none, *(x.astype(dtype) for x in xs)])  # noqa: E731
     return Switches(
         jax.tree.unflatten(jax.tree.structure(shape), out), join(differences), join(found)
     )

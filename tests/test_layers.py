@@ -12,7 +12,7 @@ LAYERS = (
         "lockstep", "checks", "interrupts", "results", "state",
     ),
     ("native",),
-    ("linalg", "laws", "signal", "refilled"),
+    ("linalg", "laws", "signal", "refilled", "switches"),
     ("rotations",),
     ("kinematics",),
     ("bodies",),

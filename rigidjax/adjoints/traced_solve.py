@@ -149,7 +149,10 @@ class TracedSolve:
 
         def prepare(kwargs):
             solver = self.staged(kwargs) if written_out else kwargs["solver"]
-            return forward_stages(solver) if isinstance(adjoint, diffrax.ForwardMode) else solver
+            if isinstance(adjoint, diffrax.ForwardMode):
+                return forward_stages(solver)
+            is_direct = isinstance(adjoint, diffrax.DirectAdjoint)
+            return forward_stages(solver, "bounded") if is_direct else solver
 
         wanted = None if moved is None else self.marked(moved)
         kwargs = self.kwargs(primals, others)

@@ -25,6 +25,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
 from ..annotations import InterpolationClass, Matrix, Repeated, Stepped, T, Time, Vector, Y
+from ..signal import with_signals
 from ..switches import Switches, has_switches, hidden_switches, switches_of
 from .after_step import AbstractDelegating, blended, with_change
 from .dae.bdf.bdf import BDF
@@ -90,7 +91,9 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
     times: for equations of index 1 to 3, laws that hide what they compare, second derivatives
     (`is_second`), structure-preserving methods.
     """
-    terms, args, state = kwargs["terms"], kwargs["args"], kwargs["init_state"]
+    args, state = kwargs["args"], kwargs["init_state"]
+    # What a signal compares to find its piece is no jump: steps end at its samples.
+    terms = with_signals(kwargs["terms"], lambda signal: signal.piece(state.tprev))
     term, _ = unwrapped(terms)
     index = index_of(term)
 
@@ -152,6 +155,8 @@ def _with_moving_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Vector, Bool[Arr
         )
 
     before = field(t0, first, (terms, args))
+    if before.sides.size == 0:  # laws compared numbers in the first step only
+        return y1, jnp.zeros_like(first), jnp.array(False)
     after = field(t1, ravel_pytree(y1)[0], (terms, args))
     parts, influence = _influence(field, *frozen((t0, t1, first, before, after)))
     crossed = parts < jnp.inf

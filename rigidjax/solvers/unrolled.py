@@ -222,16 +222,18 @@ def _with_stages(solver, form):
     return solver
 
 
-def forward_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
-    """`solver` whose loop over stages serves forward mode.
+def forward_stages(
+    solver: diffrax.AbstractSolver, scan_kind: str = "lax"
+) -> diffrax.AbstractSolver:
+    """`solver` whose loop over stages serves forward mode, or with `"bounded"` both modes.
 
     diffrax does that itself, but for solvers inside of more than one wrapper.
     """
     # diffrax takes a `HalfSolver` for an instance of the class of the solver inside.
     if isinstance(solver, diffrax.AbstractWrappedSolver):
-        return eqx.tree_at(lambda s: s.solver, solver, forward_stages(solver.solver))
+        return eqx.tree_at(lambda s: s.solver, solver, forward_stages(solver.solver, scan_kind))
     if isinstance(solver, diffrax.AbstractERK) and solver.scan_kind is None:
-        return eqx.tree_at(lambda s: s.scan_kind, solver, "lax", is_leaf=lambda x: x is None)
+        return eqx.tree_at(lambda s: s.scan_kind, solver, scan_kind, is_leaf=lambda x: x is None)
     return solver
 
 

@@ -71,17 +71,17 @@ def test_a_start_that_fails_is_an_error(growing_run):
         _fit_growth(1e-4, growing_run)
 
 
-class _RootDrag(eqx.Module):
+class _SteepDrag(eqx.Module):
     """A moment whose slope by the rate is infinite at rest."""
 
     c: jax.Array
 
     def __call__(self, t, R, omega):
-        return -self.c * jnp.sign(omega) * jnp.sqrt(jnp.abs(omega))
+        return -self.c * jnp.sign(omega) * jnp.arccos(1.0 - jnp.abs(omega))
 
 
 def test_derivatives_that_are_not_finite_are_named():
-    model = rj.NullSpace(rj.FixedPointBody(np.array(cases.INERTIA), moment=_RootDrag(jnp.ones(()))))
+    model = rj.NullSpace(rj.FixedPointBody(np.array(cases.INERTIA), moment=_SteepDrag(jnp.ones(()))))
     data = Measurements([0.0, 0.1, 0.2], {Gyroscope(): np.zeros((3, 3))}, {Gyroscope(): 0.1})
     match = r"can be simulated, but derivatives of readings by \['I.I1'.* of the gyroscope at t = "
     with pytest.raises(IdentificationError, match=match):
