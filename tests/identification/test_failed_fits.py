@@ -81,7 +81,8 @@ class _SteepDrag(eqx.Module):
 
 
 def test_derivatives_that_are_not_finite_are_named():
-    model = rj.NullSpace(rj.FixedPointBody(np.array(cases.INERTIA), moment=_SteepDrag(jnp.ones(()))))
+    body = rj.FixedPointBody(np.array(cases.INERTIA), moment=_SteepDrag(jnp.ones(())))
+    model = rj.NullSpace(body)
     data = Measurements([0.0, 0.1, 0.2], {Gyroscope(): np.zeros((3, 3))}, {Gyroscope(): 0.1})
     match = r"can be simulated, but derivatives of readings by \['I.I1'.* of the gyroscope at t = "
     with pytest.raises(IdentificationError, match=match):
