@@ -433,6 +433,8 @@ class Lanes:
     def shift(self, dtype, kind: str, a, by):
         """Shift of bits: `kind` is shl, lshr or ashr; by too many bits gives XLA's result."""
         bits = 8 * np.dtype(dtype).itemsize
+        if is_known(a) and is_known(by):
+            return _known_shift(np.dtype(dtype), kind, int(a), int(by))
         build = getattr(self.builder, kind)
         if is_known(by) and 0 <= by < bits:
             return build(self.value(a, dtype), self.value(by, dtype))
@@ -553,6 +555,21 @@ class Lanes:
 def _known(dtype, function, *args):
     kind = np.dtype(dtype).type
     return kind(function(*(a if type(a) is kind else kind(a) for a in args)))
+
+
+def _known_shift(dtype: np.dtype, kind: str, a: int, by: int):
+    """Return a shifted integer; all bits are shifted out by as many or more, or by less than 0."""
+    bits = 8 * dtype.itemsize
+    # As an integer without sign, and with it: arithmetic shifts of unsigned ones repeat bits too.
+    whole = a % (1 << bits)
+    signed = whole - (whole >> (bits - 1) << bits)
+    if kind == "ashr":
+        shifted = signed >> (by if 0 <= by < bits else bits - 1)
+    elif 0 <= by < bits:
+        shifted = whole << by if kind == "shl" else whole >> by
+    else:
+        shifted = 0
+    return np.array(shifted % (1 << bits), f"u{dtype.itemsize}").view(dtype)[()]
 
 
 def _saturated(a, new):

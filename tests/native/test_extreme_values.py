@@ -1,5 +1,7 @@
 """Kernels at the ends of the range of floating-point numbers, and the signs of zero."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -165,3 +167,24 @@ def test_uniform_real_numbers_are_made_complex():
     actual = jax.vmap(native.jit(function), in_axes=(0, None, None))(x, y, k)
     for a, b in zip(actual, jax.vmap(function, (0, None, None))(x, y, k), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
+def test_shifts_of_compile_time_constants(dtype):
+    """Of arrays in registers and of large ones, which are folded as a whole."""
+    bits = 8 * np.dtype(dtype).itemsize
+    by = np.array([0, 1, bits - 1, bits, bits + 3, -1]).astype(dtype)
+    info = np.iinfo(dtype)
+    a = np.array([info.min, info.max, 5, info.max // 2 + 1], dtype)
+    a, by = (np.tile(x.ravel(), 20) for x in np.meshgrid(a, by))
+    names = "shift_left", "shift_right_logical", "shift_right_arithmetic"
+
+    def function(start, a, by):
+        shifted = [getattr(jax.lax, name)(jnp.asarray(a), jnp.asarray(by)) for name in names]
+        return [start + x for x in shifted]
+
+    start = jnp.zeros((), dtype)
+    for size in (24, 480):
+        one = functools.partial(function, a=a[:size], by=by[:size])
+        for actual, expected in zip(native.jit(one)(start), jax.jit(one)(start), strict=True):
+            np.testing.assert_array_equal(actual, expected)
