@@ -1,9 +1,9 @@
-"""Comparisons in laws: where a force jumps, and what it would be on the other side.
+"""Evaluate laws so that their switching functions can be recovered from a jaxpr.
 
-A run's derivatives have a part that comes from the times at which laws jump (a stop that is hit, a
-dry friction that turns round). To find it one has to know what is compared. So the comparisons of
-laws are functions of a name of their own in the program of a model's equations: what they cost is
-one operation as before, and a run that is differentiated finds them again.
+If a force jumps where a law compares two values, derivatives of a run contain the derivative of the
+switching time. `evaluate_law` wraps each comparison in a `jax.jit` call with a reserved name. The
+wrapped comparison is still a single operation; a run that is differentiated searches the jaxpr of
+its vector field for these calls.
 """
 
 import functools
@@ -18,23 +18,24 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, primi
 from jaxtyping import Array, Float
 
 _NAME = "rigidjax_switch"
-# The name of a law that compares where it cannot be seen; its kind follows.
+# Prefix of the name that marks the value of a law with a comparison that cannot be wrapped.
 _HIDDEN = "rigidjax_hidden_switch"
 _COMPARISONS = (P.lt_p, P.le_p, P.gt_p, P.ge_p, P.sign_p)
-# Their slope at zero may be infinite.
+# Primitives whose derivative at zero may be infinite.
 _STEEP = (P.sqrt_p, P.cbrt_p, P.pow_p)
 
 
 class Switch(eqx.Module):
-    r"""A law that switches: one law where a function is positive, another where it is not.
+    r"""A law with a declared switching function.
 
-    Derivatives of runs contain those of the switching time, exactly as for a comparison
-    (`x > 0`, `jnp.sign(x)`) that a law makes itself. Where a law compares inside of a loop, a
-    `jax.lax.cond` or a function with derivatives of its own, this says what is compared.
+    Derivatives of runs contain the derivative of the switching time. A comparison in the body of a
+    law, such as `x > 0` or `jnp.sign(x)`, does not need this class. Use it if a law would compare
+    values inside a loop, in a branch of `jax.lax.cond` or in a function with a custom derivative.
 
-    **Arguments:** `when(*args)`, a scalar that is positive where `then` holds; `then`, `otherwise`,
-    laws of the same arguments, or numbers. The arguments are those of the force that it is given
-    to: `Motor(torque=Switch(...))` calls with `(t, coordinate, rate)`.
+    **Arguments:** `when(*args)`, the switching function, a scalar; `then`, the law for positive
+    values of `when`, and `otherwise`, the law for the others: functions of the same arguments, or
+    scalars. The force defines the arguments: `Motor(torque=Switch(...))` passes
+    `(t, coordinate, rate)`.
     """
 
     when: Callable[..., Float[Array, ""]]
@@ -43,110 +44,116 @@ class Switch(eqx.Module):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """That of `when`: `Motor` counts the arguments of a law."""
+        """Signature of `when`; `Motor` counts the parameters of a law."""
         return inspect.signature(self.when)
 
     def __call__(self, t: Array, *args: Array) -> Array:
-        """The law that holds at these arguments."""
+        """Evaluate the law that applies at these arguments."""
         when = jnp.asarray(self.when(t, *args))
-        is_on, _ = _switch_of(P.gt_p)(when, jnp.zeros_like(when))
+        is_on, _ = _wrapped_comparison(P.gt_p)(when, jnp.zeros_like(when))
         laws: tuple[Any, ...] = self.then, self.otherwise
         on, off = (jnp.asarray(law(t, *args) if callable(law) else law) for law in laws)
         return jnp.where(is_on, on, off)
 
 
-def with_switches(law: Callable[..., Any], *args: Any) -> Array:
-    """Return `law(*args)`, its comparisons of real numbers made known to `switches_of`."""
+def evaluate_law(law: Callable[..., Any], *args: Any) -> Any:
+    """Evaluate a law of a model; every function that a user gives as a force comes through here.
+
+    Comparisons of real values are wrapped for `find_switches`. Roots and powers get the derivative
+    zero where it is infinite.
+    """
     closed, shape = jax.make_jaxpr(law, return_shape=True)(*args)
 
-    hides = _has(closed.jaxpr, _hides_comparison, _call_of)
-    noted = _noted(_kind(law)) if hides else (lambda out: out)
-
-    def concerns(equation):
+    def matches(equation):
         return _is_comparison(equation) or equation.primitive in _STEEP
-
-    if not _has(closed.jaxpr, concerns, _call_of):
-        return noted(law(*args))
 
     def replace(equation, values):
         if _is_comparison(equation):
-            return _switch_of(equation.primitive)(*values)[:1]
-        return [_steep(functools.partial(equation.primitive.bind, **equation.params), *values)]
+            return _wrapped_comparison(equation.primitive)(*values)[:1]
+        bind = functools.partial(equation.primitive.bind, **equation.params)
+        return [_with_finite_derivative(bind, *values)]
 
-    program = _Program(concerns, _call_of, replace)
-    out = program(closed.jaxpr, closed.consts, jax.tree.leaves(args))
-    return noted(jax.tree.unflatten(jax.tree.structure(shape), out))
+    if _contains(closed.jaxpr, matches, _plain_call):
+        rewriting = _Rewriting(matches, _plain_call, replace)
+        leaves = rewriting(closed.jaxpr, closed.consts, jax.tree.leaves(args))
+        value = jax.tree.unflatten(jax.tree.structure(shape), leaves)
+    else:
+        value = law(*args)
+    if _contains(closed.jaxpr, _hides_comparison, _plain_call):
+        value = _marked_as_hidden(_law_name(law))(value)
+    return value
 
 
 class Switches(eqx.Module):
-    """Results of a function and of the comparisons in it.
+    """Value of a function, and the K scalar comparisons that laws make in it.
 
-    **Attributes:** `out`, its results; `differences` (K,), of what is compared, zero where the
-    result of a comparison changes; `sides` (K,), results of the comparisons: 1, 0, or
-    1/2 for a `sign` of zero.
+    **Attributes:** `value`, of the function; `functions` (K,), the switching functions, left side
+    of each comparison minus right side; `sides` (K,), the results of the comparisons: 1 or 0, and
+    1/2 for `sign(0)`.
     """
 
-    out: Any
-    differences: Float[Array, " K"]
+    value: Any
+    functions: Float[Array, " K"]
     sides: Float[Array, " K"]
 
 
-def has_switches(function: Callable[..., Any], *args: Any) -> bool:
-    """Whether laws compare numbers in `function(*args)`."""
-    return _has(jax.make_jaxpr(function)(*args).jaxpr, _is_switch, _any_call_of)
+def find_switches(function: Callable[..., Any], *args: Any) -> tuple[bool, list[str]]:
+    """Search the jaxpr of `function(*args)` for comparisons in laws.
 
+    **Returns:** whether there are any, and the names of laws with comparisons that `evaluate_law`
+    could not wrap.
+    """
+    jaxpr = jax.make_jaxpr(function)(*args).jaxpr
+    names: set[str] = set()
 
-def hidden_switches(function: Callable[..., Any], *args: Any) -> frozenset[str]:
-    """Names of laws in `function(*args)` that compare numbers inside of a loop, say."""
-    names: list[str] = []
-
-    def note(equation):
+    def add_hidden(equation):
         name = str(equation.params.get("name"))
         if name.startswith(_HIDDEN):
-            names.append(name.removeprefix(_HIDDEN).strip())
+            names.add(name.removeprefix(_HIDDEN).strip())
         return False
 
-    _has(jax.make_jaxpr(function)(*args).jaxpr, note, _any_call_of)
-    return frozenset(names)
+    _contains(jaxpr, add_hidden, _any_call)
+    return _contains(jaxpr, _is_switch, _any_call), sorted(names)
 
 
-def switches_of(
+def evaluate_switches(
     function: Callable[..., Any], *args: Any, sides: Float[Array, " K"] | None = None
 ) -> Switches:
-    """Return `function(*args)` and the comparisons of laws in it.
+    """Evaluate `function(*args)` and the switching functions of its laws.
 
-    `sides`, (K,): results that comparisons shall have, whatever is compared.
+    With `sides`, (K,), `function` is evaluated with these results of the comparisons instead of
+    the actual ones: the vector field on the other side of a jump.
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-    differences, found = [], []
+    functions, actual = [], []
     start = 0
 
     def replace(equation, values):
         nonlocal start
         side, difference = equation.primitive.bind(*values, **equation.params)
         is_sign = side.dtype != bool
-        differences.append(jnp.ravel(difference))
-        found.append(jnp.ravel(0.5 * (side + 1.0) if is_sign else side))
+        functions.append(jnp.ravel(difference))
+        actual.append(jnp.ravel(0.5 * (side + 1.0) if is_sign else side))
         if sides is not None:
             forced = sides[start : start + side.size].reshape(side.shape)
             start += side.size
             side = (2.0 * forced - 1.0).astype(side.dtype) if is_sign else forced > 0.5
         return [side, difference]
 
-    program = _Program(_is_switch, _any_call_of, replace)
     leaves = jax.tree.leaves(args)
-    out = program(closed.jaxpr, closed.consts, leaves)
-    dtype = jnp.result_type(*differences, *map(jnp.asarray, leaves))
-    none = jnp.zeros(0, dtype)
-    join = lambda xs: jnp.concatenate([none, *(x.astype(dtype) for x in xs)])  # noqa: E731
-    return Switches(
-        jax.tree.unflatten(jax.tree.structure(shape), out), join(differences), join(found)
-    )
+    out = _Rewriting(_is_switch, _any_call, replace)(closed.jaxpr, closed.consts, leaves)
+    value = jax.tree.unflatten(jax.tree.structure(shape), out)
+    dtype = jnp.result_type(*functions, *map(jnp.asarray, leaves))
+
+    def concatenate(arrays):
+        return jnp.concatenate([jnp.zeros(0, dtype), *(x.astype(dtype) for x in arrays)])
+
+    return Switches(value, concatenate(functions), concatenate(actual))
 
 
 @functools.cache
-def _switch_of(primitive):
-    """A comparison that has a name: its result, and the difference of what it compares."""
+def _wrapped_comparison(primitive):
+    """Return a jitted comparison that returns its result and the difference of its operands."""
 
     def switch(*values):
         values = jnp.broadcast_arrays(*values)
@@ -158,24 +165,26 @@ def _switch_of(primitive):
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _steep(bind, x, *exponent):
-    """A root or a power whose derivative at zero is zero where it is infinite.
+def _with_finite_derivative(bind, x, *exponent):
+    """Evaluate a root or a power; its derivative at zero is zero if it would be infinite.
 
-    A run that starts there, at rest for example, stays for no time: what its derivatives are is
-    decided behind it, where slopes are steep but finite.
+    A run passes through such a point, rest for example, in no time. Its derivatives depend on the
+    neighbourhood, where the slope is large and finite.
     """
     return bind(x, *exponent)
 
 
-@_steep.defjvp
-def _steep_jvp(bind, primals, tangents):
+@_with_finite_derivative.defjvp
+def _with_finite_derivative_jvp(bind, primals, tangents):
     x, *exponent = primals
     is_infinite = x == 0
     if exponent:
         is_infinite &= exponent[0] < 1
-    beside = jnp.where(is_infinite, jnp.ones_like(x), x)
-    rate = jax.jvp(bind, (beside, *exponent), tangents)[1]
-    return _steep(bind, *primals), jnp.where(is_infinite, jnp.zeros_like(rate), rate)
+    # Differentiate at a harmless argument, since zero times infinity is NaN.
+    harmless = jnp.where(is_infinite, jnp.ones_like(x), x)
+    tangent = jax.jvp(bind, (harmless, *exponent), tangents)[1]
+    tangent = jnp.where(is_infinite, jnp.zeros_like(tangent), tangent)
+    return _with_finite_derivative(bind, *primals), tangent
 
 
 def _is_comparison(equation):
@@ -189,40 +198,45 @@ def _is_switch(equation):
 
 
 def _hides_comparison(equation):
-    """Whether numbers are compared inside of a loop, say, that gives more than places in tables."""
-    inner = jaxprs_in_params(equation.params)
-    gives_numbers = any(jnp.issubdtype(v.aval.dtype, jnp.inexact) for v in equation.outvars)
-    if equation.primitive is P.jit_p or not gives_numbers:
+    """Whether a sub-jaxpr of an equation other than `jit` compares real values.
+
+    Sub-jaxprs with integer results are left out: a binary search in a table does not jump.
+    """
+    has_real_result = any(jnp.issubdtype(v.aval.dtype, jnp.inexact) for v in equation.outvars)
+    if equation.primitive is P.jit_p or not has_real_result:
         return False
-    return any(
-        _is_comparison(one) or _hides_comparison(one) for jaxpr in inner for one in jaxpr.eqns
-    )
+    inner = [e for jaxpr in jaxprs_in_params(equation.params) for e in jaxpr.eqns]
+    return any(_is_comparison(e) or _hides_comparison(e) for e in inner)
 
 
 @functools.cache
-def _noted(kind):
-    """What a law of this kind gives, marked as that of one whose comparisons are hidden."""
+def _marked_as_hidden(law_name):
+    """Return a jitted identity whose name tells which law has comparisons that are not wrapped."""
 
-    def same(out):
-        return out
+    def identity(value):
+        return value
 
-    same.__name__ = f"{_HIDDEN} {kind}"
-    return jax.jit(same)
+    identity.__name__ = f"{_HIDDEN} {law_name}"
+    return jax.jit(identity)
 
 
-def _kind(law):
+def _law_name(law):
     function = getattr(law, "function", law)
     return getattr(function, "__qualname__", type(function).__name__)
 
 
-def _call_of(equation):
-    """The program of a plain call, `None` for any other equation."""
+def _plain_call(equation):
+    """Return the jaxpr that a `jit` equation calls, `None` for other equations."""
     is_call = equation.primitive is P.jit_p and not _is_switch(equation)
     return equation.params["jaxpr"] if is_call else None
 
 
-def _any_call_of(equation):
-    """The program of a call, with derivatives of its own or for several platforms too."""
+def _any_call(equation):
+    """Return the jaxpr that an equation calls, `None` if it is no call.
+
+    Besides `jit` these are functions with a custom derivative, `jax.checkpoint`, and the default
+    branch of `jax.lax.platform_dependent`.
+    """
     if equation.primitive is P.cond_p:
         platforms = equation.params.get("branches_platforms")
         return platforms and equation.params["branches"][platforms.index(None)]
@@ -231,22 +245,27 @@ def _any_call_of(equation):
     return equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
 
 
-def _open(program) -> tuple[Jaxpr, Sequence[Any]]:
-    return (program.jaxpr, program.consts) if isinstance(program, ClosedJaxpr) else (program, ())
+def _jaxpr_and_constants(jaxpr) -> tuple[Jaxpr, Sequence[Any]]:
+    return (jaxpr.jaxpr, jaxpr.consts) if isinstance(jaxpr, ClosedJaxpr) else (jaxpr, ())
 
 
-def _has(jaxpr, wanted, call_of):
-    calls = (call_of(equation) for equation in jaxpr.eqns)
-    return any(map(wanted, jaxpr.eqns)) or any(
-        _has(_open(call)[0], wanted, call_of) for call in calls if call is not None
+def _contains(jaxpr, matches, call):
+    """Whether an equation of the jaxpr matches, or one of the jaxprs that it calls."""
+    calls = [inner for inner in map(call, jaxpr.eqns) if inner is not None]
+    return any(map(matches, jaxpr.eqns)) or any(
+        _contains(_jaxpr_and_constants(inner)[0], matches, call) for inner in calls
     )
 
 
-class _Program(NamedTuple):
-    """A way to evaluate programs: what `concerns` it is replaced, also inside of calls."""
+class _Rewriting(NamedTuple):
+    """Evaluation of jaxprs with other results for equations that match, also within calls.
 
-    concerns: Callable[..., bool]
-    call_of: Callable[..., Any]
+    **Attributes:** `matches(equation)`; `call(equation)`, the jaxpr that an equation calls, or
+    `None`; `replace(equation, values)`, the results for an equation and its operands.
+    """
+
+    matches: Callable[..., bool]
+    call: Callable[..., Any]
     replace: Callable[..., Sequence[Array]]
 
     def __call__(self, jaxpr, consts, args):
@@ -256,16 +275,20 @@ class _Program(NamedTuple):
             return var.val if isinstance(var, Literal) else values[var]
 
         for equation in jaxpr.eqns:
-            given = [value(var) for var in equation.invars]
-            call = self.call_of(equation)
-            if self.concerns(equation):
-                out = self.replace(equation, given)
-            elif call is not None and _has(_open(call)[0], self.concerns, self.call_of):
-                # For several platforms, the number of the own one is the first argument.
-                out = self(*_open(call), given[1:] if equation.primitive is P.cond_p else given)
+            operands = [value(var) for var in equation.invars]
+            inner = self.call(equation)
+            if self.matches(equation):
+                results = self.replace(equation, operands)
+            elif inner is not None and self._matches_within(inner):
+                # The first operand of `platform_dependent` is the number of the platform.
+                skipped = 1 if equation.primitive is P.cond_p else 0
+                results = self(*_jaxpr_and_constants(inner), operands[skipped:])
             else:
                 params = equation.primitive.get_bind_params(equation.params)
-                out = equation.primitive.bind(*given, **params)
-                out = out if equation.primitive.multiple_results else [out]
-            values.update(zip(equation.outvars, out, strict=True))
+                results = equation.primitive.bind(*operands, **params)
+                results = results if equation.primitive.multiple_results else [results]
+            values.update(zip(equation.outvars, results, strict=True))
         return [value(var) for var in jaxpr.outvars]
+
+    def _matches_within(self, inner):
+        return _contains(_jaxpr_and_constants(inner)[0], self.matches, self.call)

@@ -50,18 +50,13 @@ _CONTROLLERS = (
 def is_supported(kwargs: Tree) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
-    switches = False
     while type(solver) in (Projected, Recharted, Pinned, CountingSolver, Switched):
-        switches |= type(solver) is Switched
         solver = solver.solver
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller
-    # Explicit methods are here where laws switch. Of diffrax's implicit ones, `Kvaerno5` raises
-    # errors about infinite numbers in a batch so.
-    has_steps = isinstance(solver, AbstractDAESolver | AbstractStructureSolver) or (
-        switches and isinstance(solver, diffrax.AbstractERK)
-    )
-    return has_steps and type(controller) in _CONTROLLERS and is_recordable(kwargs)
+    # Not diffrax's implicit methods: `Kvaerno5` raises errors about infinite values in a batch.
+    kinds = AbstractDAESolver | AbstractStructureSolver | diffrax.AbstractERK
+    return isinstance(solver, kinds) and type(controller) in _CONTROLLERS and is_recordable(kwargs)
 
 
 def cotangents(

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision
 from ..laws import as_law, check_shapes, with_static_functions
-from ..switches import with_switches
+from ..switches import evaluate_law
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
 from .inertia import checked_inertia
 from .potentials import AbstractPotential, AutodiffPotential
@@ -102,7 +102,7 @@ class FixedPointBody(eqx.Module):
         """
         if self.moment is None:
             return jnp.zeros_like(omega)
-        extra = jnp.asarray(with_switches(self.moment, t, R, omega))
+        extra = jnp.asarray(evaluate_law(self.moment, t, R, omega))
         if extra.shape != (3,):
             raise ValueError(
                 f"`moment(t, R, omega)` must return shape (3,), body components; got shape "

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, finite_leaf
 from ..laws import as_law, check_shapes
+from ..switches import evaluate_law
 
 
 class AbstractPotential(eqx.Module):
@@ -63,7 +64,7 @@ class AutodiffPotential(AbstractPotential):
         return energy
 
     def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-        return jax.grad(self.__call__)(R)
+        return evaluate_law(jax.grad(self.__call__), R)
 
     def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
         return moment_from_gradient(R, self.gradient(R))

@@ -16,7 +16,7 @@ from ..gather_scatter import each, take
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
 from ..rotations.matrix import product, to_body, to_space
-from ..switches import with_switches
+from ..switches import evaluate_law
 
 
 class JointKinematics(eqx.Module):
@@ -251,7 +251,7 @@ def evaluated(law: Any, argument: str, *args: Any) -> Float[Array, "3"]:
     """What a `vector_law` gives at `args`; `ValueError` if a function returns another shape."""
     if not callable(law):
         return law
-    value = jnp.asarray(with_switches(law, *args))
+    value = jnp.asarray(evaluate_law(law, *args))
     if value.shape != (3,):
         raise ValueError(f"The function `{argument}` must return shape (3,); got {value.shape}.")
     return value

@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
 from ..laws import as_law, check_shapes
-from ..switches import with_switches
+from ..switches import evaluate_law
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
 
@@ -58,7 +58,7 @@ class Motor(AbstractJointForce):
         if self.num_arguments == 0:
             return self.torque
         arguments = (t, coordinate, rate)[: self.num_arguments]
-        value = jnp.asarray(with_switches(self.torque, *arguments))
+        value = jnp.asarray(evaluate_law(self.torque, *arguments))
         if value.shape != ():
             raise ValueError(
                 f"The function `Motor(torque=...)` must return a scalar; got shape {value.shape}."

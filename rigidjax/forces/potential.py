@@ -12,6 +12,7 @@ from ..bodies.potentials import moment_from_gradient
 from ..gather_scatter import each
 from ..laws import as_law, check_shapes
 from ..rotations.matrix import relative
+from ..switches import evaluate_law
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
 
@@ -42,7 +43,8 @@ class Potential(AbstractForce):
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         R = kinematics.rotations
-        slopes, of_rotations = jax.grad(self._energy, argnums=(0, 1))(kinematics.positions, R)
+        gradient = jax.grad(self._energy, argnums=(0, 1))
+        slopes, of_rotations = evaluate_law(gradient, kinematics.positions, R)
         moments = each(moment_from_gradient, R, of_rotations)
         return Loads(-slopes, moments=moments, dyads=-each(relative, R, of_rotations))
 

@@ -143,7 +143,7 @@ class Projected(AbstractAfterStep):
     @property
     def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Dense output of the wrapped solver with the change of the end blended in."""
-        return blended(self.solver.interpolation_cls)
+        return Blended(self.solver.interpolation_cls)
 
     def after(self, t, y) -> tuple[Y, Jump, diffrax.RESULTS]:
         """The projected unknowns."""
@@ -197,19 +197,14 @@ class Recharted(AbstractAfterStep):
         return self.after(t, y)[0], dense_info
 
 
-def blended(inner: InterpolationClass) -> InterpolationClass:
-    """The class of dense output with the change of a step's end blended in."""
-    return _Blend(inner)
-
-
 def with_change(dense_info: DenseInfo, y: Y, new_y: Y) -> DenseInfo:
-    """Dense information of a step, and the change of its end."""
+    """Return the dense information of `BlendedInterpolation`."""
     change = jax.tree.map(lambda new, old: new - old, new_y, y)
     return dict(dense_info=dense_info, change=change)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Blend:
+class Blended:
     """Makes `BlendedInterpolation` of an interpolation class; compares by that class."""
 
     inner: InterpolationClass

@@ -69,7 +69,7 @@ def _solved_jvp(primals, tangents):
     d_step = tangents[0]
     Z = solved(step, Z, okay, linear_solver)
     _, change = eqx.filter_jvp(lambda step: step.residual(Z), (step,), (d_step,))
-    # Nothing that is differentiated is in these equations, if all of it is behind a comparison.
+    # The equations may not depend on any differentiated value, for example if it is compared only.
     change = jnp.zeros_like(Z) if change is None else change
     J = step.jacobian(Z)
     J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))

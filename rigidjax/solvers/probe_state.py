@@ -8,6 +8,7 @@ import jax
 from jaxtyping import Array, PyTree
 
 from ..annotations import Scalar, T, Y
+from .dae.equations import frozen
 
 
 class Probe(eqx.Module):
@@ -33,15 +34,10 @@ class ProbeState(NamedTuple):
 
 
 def map_probe(solver_state: T, parts: PyTree, function: Callable[[PyTree, Y], Y], y: Y) -> T:
-    """The state of a solver with its probe, if it has one, moved as `function(parts, y)` moves `y`.
+    """Map the probe in a solver's state, if any, by the derivative of `function(parts, y)`.
 
-    Without derivatives, also by `parts`.
+    The result is not differentiated, neither by `y` nor by `parts`.
     """
-
-    def frozen(tree):
-        is_number = eqx.is_inexact_array
-        return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if is_number(x) else x, tree)
-
     parts, y = frozen((parts, y))
 
     def is_state(x):

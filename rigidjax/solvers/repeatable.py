@@ -53,7 +53,7 @@ class WholeSteps(AbstractRepeatable):
 
 
 class FreshSteps(AbstractRepeatable):
-    """An explicit Runge-Kutta method, whose steps depend on their start alone."""
+    """Explicit Runge-Kutta method that replays a step from its start alone."""
 
     solver: diffrax.AbstractERK
 

@@ -53,7 +53,7 @@ def write(w: Writer, operation) -> bool:
     except UnavailableError:
         w.operands = []
     except (TypeError, ValueError, NotImplementedError, OverflowError) as error:
-        # A combination that JAX refuses while it traces.
+        # JAX refuses some random combinations when it traces them; they are counted as `refused`.
         w.refused.append(f"{operation.__name__}: {type(error).__name__}: {error}")
         w.operands = []
     return len(w.lines) > before

@@ -141,7 +141,10 @@ def _used_operands(
 ) -> tuple[list[str], tuple[int, ...]]:
     """Leave out the operands that the expressions do not name."""
     used = sorted({int(k) for code in codes for k in re.findall(r"\{(\d+)\}", code)})
-    renumber = lambda m: f"{{{used.index(int(m[1]))}}}"  # noqa: E731
+
+    def renumber(match):
+        return f"{{{used.index(int(match[1]))}}}"
+
     return [re.sub(r"\{(\d+)\}", renumber, code) for code in codes], tuple(args[k] for k in used)
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of runs whose forces jump, against closed forms."""
+"""Derivatives of runs with forces that jump, compared with closed-form solutions."""
 
 import diffrax
 import equinox as eqx
@@ -10,12 +10,12 @@ import pytest
 import rigidjax as rj
 
 MASS, END = 1.7, 2.0
-# Acceleration before and behind a place, the place, start rate.
+# Acceleration before and after the jump, position of the jump, start rate.
 INPUTS = (1.1, -0.6, 0.9, 0.4)
 
 
 def exact(before, behind, place, rate):
-    """Position at the end of a point that is pushed by `before`, from `place` on by `behind`."""
+    """Final position of a mass with acceleration `before` up to `place` and `behind` after it."""
     there = (-rate + jnp.sqrt(rate**2 + 2 * before * place)) / before
     left, speed = END - there, rate + before * there
     return place + speed * left + 0.5 * behind * left**2
@@ -30,12 +30,12 @@ def signed(place, x):
 
 
 def product(place, x):
-    """The same comparison three times, in three forms."""
+    """Three comparisons that change at the same time."""
     return 1.0 - (x > place) * (2 * x >= 2 * place) * (x - place > 0)
 
 
 class Push(eqx.Module):
-    """A force of one size before a place and of another behind it."""
+    """A force that jumps at a given position."""
 
     before: jax.Array
     behind: jax.Array
@@ -48,7 +48,7 @@ class Push(eqx.Module):
 
 
 class Ahead(eqx.Module):
-    """Positive behind a place; compared inside of a branch."""
+    """Distance from the jump, computed in a branch of `jax.lax.cond`."""
 
     place: jax.Array
 
@@ -78,10 +78,13 @@ def end(inputs, share=compared, form=rj.NullSpace, **options):
 
 
 def gradients(**options):
-    """By forward and by reverse mode."""
-    run = lambda *inputs: end(inputs, **options)  # noqa: E731
-    one, x = np.eye(4), tuple(map(jnp.asarray, INPUTS))
-    forward = jax.jit(jax.vmap(lambda v: jax.jvp(run, x, tuple(v))[1]))(one)
+    """Gradient in forward and in reverse mode."""
+
+    def run(*inputs):
+        return end(inputs, **options)
+
+    x = tuple(map(jnp.asarray, INPUTS))
+    forward = jax.jit(jax.vmap(lambda v: jax.jvp(run, x, tuple(v))[1]))(np.eye(4))
     return np.array(forward), np.array(jax.grad(run, (0, 1, 2, 3))(*x))
 
 
@@ -102,14 +105,14 @@ EXACT = np.array(jax.grad(lambda x: exact(*x))(jnp.asarray(INPUTS)))
     ],
     ids=lambda x: "" if isinstance(x, float) else "-".join(map(str, x)) or "default",
 )
-def test_derivatives_by_what_moves_a_jump(options, allowed):
+def test_gradients_contain_the_derivative_of_the_switching_time(options, allowed):
     forward, reverse = gradients(**options)
     np.testing.assert_allclose(forward, EXACT, atol=allowed * np.abs(EXACT).max())
     np.testing.assert_allclose(reverse, forward, atol=min(allowed, 1e-6))
 
 
-def test_several_jumps_at_once_and_in_a_batch():
-    """Two stops that are reached at almost the same time, for several places."""
+def test_two_jumps_in_one_step_and_a_batch_of_positions():
+    """Two jumps, for several positions; in half of the batch one step contains both."""
 
     def two(places):
         one = Push(INPUTS[0], INPUTS[1], places[0], compared)
@@ -130,7 +133,6 @@ def test_several_jumps_at_once_and_in_a_batch():
         left = END - before
         return last + at_last * left + 0.5 * (INPUTS[1] + 0.3) * left**2
 
-    # Nine digits apart: one step crosses both.
     places = jnp.array([[0.9, 1.0], [1.0, 0.9], [0.9, 0.9 + 1e-10], [0.9 + 1e-10, 0.9]])
     found = jax.vmap(jax.grad(two))(places)
     np.testing.assert_allclose(found, jax.vmap(jax.grad(by_hand))(places), rtol=1e-5, atol=1e-6)
@@ -140,19 +142,21 @@ def hidden(place, x):
     return jax.lax.cond(x < 1e3, lambda: jnp.where(x > place, 0.0, 1.0), lambda: 1.0)
 
 
-def test_declared_switch_in_the_place_of_a_hidden_comparison():
-    with pytest.warns(UserWarning, match="'Push' compares numbers inside of a loop"):
+def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
+    with pytest.warns(UserWarning, match="the law 'Push' compares values inside a loop"):
         jax.grad(lambda k: end((k, *INPUTS[1:]), share=hidden))(INPUTS[0])
     forward, reverse = gradients(share=None)
     np.testing.assert_allclose(forward, EXACT, atol=1e-6)
     np.testing.assert_allclose(reverse, EXACT, atol=1e-6)
 
 
-def test_start_at_the_place_of_a_jump_is_no_jump():
-    """From rest on, dry friction has one side; its derivative is that of a constant force."""
+def test_a_start_at_rest_does_not_count_as_a_switch_of_dry_friction():
+    """The motion never reverses, so that friction acts as a constant force."""
 
     def run(friction):
-        law = lambda friction, t, x, rate: 2.0 - friction * jnp.sign(rate)  # noqa: E731
+        def law(friction, t, x, rate):
+            return 2.0 - friction * jnp.sign(rate)
+
         slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
         motor = rj.Motor("s", jax.tree_util.Partial(law, friction))
         model = rj.NullSpace(rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, motor))
@@ -164,26 +168,68 @@ def test_start_at_the_place_of_a_jump_is_no_jump():
     np.testing.assert_allclose(slope, -(END**2) / 2 / MASS, rtol=1e-6)
 
 
-def test_undifferentiated_runs_are_those_without_comparisons():
-    """The force is the same; so are steps and end, bit by bit, where nothing switches."""
+def test_a_comparison_does_not_change_runs_that_are_not_differentiated():
+    """Bit by bit, compared with a law without the comparison."""
     far = (*INPUTS[:2], 1e3, INPUTS[3])
     plain = end(far, share=lambda place, x: jnp.ones_like(x))
     np.testing.assert_array_equal(end(far), plain)
 
 
-def test_what_has_no_switching_times_says_so():
+def test_unsupported_solvers_and_second_derivatives_warn():
     step = rj.solvers.EnergyMomentum()
-    with pytest.warns(UserWarning, match="structure-preserving solvers have none"):
-        jax.grad(lambda k: end((k, *INPUTS[1:]), solver=step, dt=0.01))(INPUTS[0])
-    with pytest.warns(UserWarning, match="second derivatives have none"):
+    with pytest.warns(UserWarning, match="structure-preserving solvers do not support them"):
+        jax.grad(lambda place: end((*INPUTS[:2], place, INPUTS[3]), solver=step, dt=0.01))(0.9)
+    with pytest.warns(UserWarning, match="second derivatives do not contain them"):
         jax.jit(jax.grad(jax.grad(lambda k: end((k, *INPUTS[1:]), dt=0.5, max_steps=4))))(1.1)
 
 
-def test_infinite_slope_at_the_start():
-    """m x'' = F - c x'^n from rest: the derivative by c is finite, and that of differences."""
+def test_a_potential_with_a_kink():
+    """V = 2 F |x - place|: the force jumps although no law compares values itself."""
+
+    def run(place):
+        potential = rj.Potential(Kink(place))
+        slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
+        system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, potential)
+        start = rj.jointed_state(system, {"s": 0.0}, {"s": INPUTS[3]})
+        return rj.simulate(rj.NullSpace(system), start, END).coordinates["s"][-1, 0]
+
+    expected = jax.grad(lambda place: exact(2.0, -2.0, place, INPUTS[3]))(0.9)
+    np.testing.assert_allclose(jax.grad(run)(0.9), expected, rtol=1e-5)
+
+
+class Kink(eqx.Module):
+    place: jax.Array
+
+    def __call__(self, positions, rotations):
+        return 2.0 * MASS * jnp.abs(positions[0, 0] - self.place)
+
+
+def test_seulex_recovers_from_a_step_that_diverges_at_a_stop():
+    """The projection maps the end of such a step to anywhere; the next step must not be zero."""
+    arm = rj.Body("arm", 1.0, (0.12, 0.12, 0.12))
+    hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 0, 1), name="h", damping=0.02)
+
+    def stops(t, q, v):
+        over, under = q - 3.9, -0.2 - q
+        push = jnp.where(over > 0, jnp.maximum(900.0 * over + 3.0 * v, 0.0), 0.0)
+        pull = jnp.where(under > 0, jnp.maximum(900.0 * under - 3.0 * v, 0.0), 0.0)
+        return pull - push + 0.6 * jnp.cos(1.1 * t)
+
+    model = rj.NullSpace(rj.System(arm, hinge, rj.Motor("h", stops)))
+    start = rj.jointed_state(model.system, {"h": 1.0}, {"h": 2.0})
+    options = dict(rtol=1e-7, atol=1e-7, max_steps=2000)
+    found = rj.simulate(model, start, 8.0, solver=rj.solvers.Seulex(), **options)
+    expected = rj.simulate(model, start, 8.0, **options)
+    np.testing.assert_allclose(found.coordinates["h"][-1], expected.coordinates["h"][-1], atol=3e-4)
+
+
+def test_infinite_slope_of_a_power_law_at_rest():
+    """m x'' = F - c x'^n from rest, n < 1, compared with finite differences."""
 
     def run(c, n):
-        law = lambda c, n, t, x, rate: 1.0 - c * jnp.sign(rate) * jnp.abs(rate) ** n  # noqa: E731
+        def law(c, n, t, x, rate):
+            return 1.0 - c * jnp.sign(rate) * jnp.abs(rate) ** n
+
         slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
         motor = rj.Motor("s", jax.tree_util.Partial(law, c, n))
         system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, motor)

@@ -14,7 +14,7 @@ _SAFETY = 0.9
 # Relative change of a step that is none: what a projection of the step's end changes in the scale
 # of errors.
 _UNCHANGED = 1e-3
-# The largest error that counts: methods propose factors of 0.02 at least.
+# Methods propose factors of at least 0.02, errors of at most 0.9 / 0.02.
 _LARGEST = 45.0
 
 
@@ -80,7 +80,8 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
         size = self.norm(jax.tree.map(scaled, y0, y1_candidate, y_error))
         keep = size < 1
         longer = size <= _SAFETY * (1 + _UNCHANGED)
-        # What a projection makes of the end of a step that went astray is no scale.
+        # The scale of a diverging step is that of its projected end, which says nothing: without a
+        # bound the next step could underflow to zero.
         factor = _SAFETY / jnp.clip(size, 1e-3, _LARGEST)
         factor = jnp.where(keep & ~longer, _SAFETY - 4.0 * (size - _SAFETY), factor)
         # As in the code DASSL from the second failure on.

@@ -21,10 +21,10 @@ from .table import Extrapolation, Sequence, combined, end_weights, extrapolate, 
 _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
 # A Jacobian counts as one evaluation and a factorisation, as in the code SEULEX, as another.
 _SEQUENCE = Sequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
-# Tolerances by which the last and the first substep may be off, and the factor of the step if they
-# are. Smooth equations reach 2 at the end (van der Pol and Robertson at 1e-10) and 5 at the start,
-# layers of van der Pol's equation 30 to 290.
-_MOST, _MOST_AT_START, _SHORTER = 20.0, 100.0, 0.25
+# Bounds on the defects in the last and the first substep, in tolerances, and the step factor after
+# a violation. Smooth problems stay below 5; initial layers of stiff problems exceed the bound for
+# the first substep now and then, which costs a step.
+_MAX_END_DEFECT, _MAX_START_DEFECT, _RETRY_FACTOR = 20.0, 100.0, 0.25
 
 
 class Seulex(AbstractExtrapolation):
@@ -83,10 +83,10 @@ class Seulex(AbstractExtrapolation):
         e = extrapolate(
             _SEQUENCE, solver_state.target, start, substep, lambda carry: jnp.stack(carry[1:]), norm
         )
-        change, slope, bend = jnp.where(jnp.isfinite(e.error), e.value, 0.0)
+        change, end_rate, start_bend = jnp.where(jnp.isfinite(e.error), e.value, 0.0)
         y1 = y + change
-        ends = frozen((t0, t1, y, y1, slope, bend))
-        e = _with_ends_checked(eqs, self.linear_solver, e, norm, *ends)
+        ends = frozen((t0, t1, y, y1, end_rate, start_bend))
+        e = _reject_jumps_near_ends(eqs, self.linear_solver, e, norm, *ends)
         target, error, result = conclude(
             _SEQUENCE, e, solver_state.target, t0, t1, y0, unravel(y1), finder
         )
@@ -108,16 +108,16 @@ class Seulex(AbstractExtrapolation):
     def _substeps(self, eqs, t0, t1, y, h):
         """What a column starts with, and its substeps.
 
-        A carry has the factors of the column's matrix, the change of the unknowns since the start
-        of the step (their differences, of which dense output is made, keep their digits), the
-        change in the last substep, and by how much that in the second differs from that in the
-        first, both times the number of substeps.
+        A carry has the factors of the column's matrix; the change of the unknowns since the start
+        of the step, whose differences keep their digits in the dense output; the increment of the
+        last substep; and the second increment minus the first. Both are times the number of
+        substeps.
         """
         zero, linear = jnp.zeros_like(y), self.linear_solver
         _, M, K = eqs.linearize(t0, y, zero)
 
         def substep(carry, i, n, first):
-            system, change, slope, bend = carry
+            system, change, increment, bend = carry
             short = h / n.astype(h.dtype)
             system = jax.lax.cond(
                 first, lambda: factored(linear, M / short + K, eqs.rates), lambda: system
@@ -125,36 +125,35 @@ class Seulex(AbstractExtrapolation):
             change = jnp.where(first, zero, change)
             t = part_time(t0, t1, i, n)
             residual = eqs.residual(t, y + change, zero)
-            last = -solution(linear, system, residual)
-            change = change + last
-            last = last * n.astype(h.dtype)
-            bend = jnp.where(i == 1, last - slope, bend)
-            return system, change, last, bend
+            step = -solution(linear, system, residual)
+            scaled = step * n.astype(h.dtype)
+            bend = jnp.where(i == 1, scaled - increment, bend)
+            return system, change + step, scaled, bend
 
         return (unfactored(linear, y.size, y.dtype, eqs.rates), zero, zero, zero), substep
 
 
-def _with_ends_checked(
+def _reject_jumps_near_ends(
     eqs: AbstractEquations, linear_solver: lx.AbstractLinearSolver, e: Extrapolation, norm: Norm,
-    t0: Time, t1: Time, y0: Vector, y1: Vector, slope: Vector, bend: Vector,
+    t0: Time, t1: Time, y0: Vector, y1: Vector, end_rate: Vector, start_bend: Vector,
 ) -> Extrapolation:  # fmt: skip
-    """The step, rejected if a force jumps near one of its ends.
+    """Reject a step with a jump of the equations within its first or its last substep.
 
-    Substeps see the equations at their starts. If a force jumps within the first or the last
-    substep of every column, their values agree and are wrong. In the last, the equations at the end
-    are not those that led there (`slope`, extrapolated); in the first, what the second substep adds
-    does not approach what the first one adds (`bend`, extrapolated, is not zero).
+    Substeps evaluate the equations at their starts, so a jump within the first or the last substep
+    of every column leaves the columns consistent, but wrong. After a jump in the last substep the
+    extrapolated rate at the end, `end_rate`, violates the equations there. After a jump in the
+    first, the extrapolated difference of the first two increments, `start_bend`, is not zero.
     """
     h = length(t0, t1, y0.dtype)
     short = h / jnp.asarray(_NUMBERS, h.dtype)[e.columns - 1]
     _, M, K = eqs.linearize(t0, y0, jnp.zeros_like(y0))
     system = factored(linear_solver, M / short + K, eqs.rates)
-    defects = eqs.residual(t1, y1, slope / h), M @ bend / h
+    defects = eqs.residual(t1, y1, end_rate / h), M @ start_bend / h
     at_end, at_start = (norm(solution(linear_solver, system, x)) for x in defects)
-    missed = (at_end > _MOST) | (at_start > _MOST_AT_START)
+    has_jump = (at_end > _MAX_END_DEFECT) | (at_start > _MAX_START_DEFECT)
     return e._replace(
-        accepted=e.accepted & ~missed,
-        factors=jnp.where(missed, jnp.minimum(e.factors, _SHORTER), e.factors),
+        accepted=e.accepted & ~has_jump,
+        factors=jnp.where(has_jump, jnp.minimum(e.factors, _RETRY_FACTOR), e.factors),
     )
 
 
