@@ -21,7 +21,8 @@ def reduction(w: Writer) -> None:
     }[kind]  # fmt: skip
     name = w.choose(names)
     rounds = name in ("sum", "prod", "mean", "var") and kind in "fc"
-    w.append(f"jnp.{name}({x}, {axis})", 4.0 if rounds else 0.0, "relative" if rounds else "")
+    code, doubt = f"jnp.{name}({x}, {axis})", OVERFLOW if (name, kind) == ("prod", "c") else ""
+    w.append(code, 4.0 if rounds else 0.0, "relative" if rounds else "", doubt=doubt)
 
 
 def bitwise_reduction(w: Writer) -> None:
@@ -50,7 +51,8 @@ def cumulative(w: Writer) -> None:
     axis = w.integer(0, len(t.shape) - 1)
     rounds = kind in "fc" and name not in ("cummax", "cummin")
     code = f"lax.{name}({x}, axis={axis}, reverse={w.chance(0.3)})"
-    w.append(code, 8.0 if rounds else 0.0, "relative" if rounds else "")
+    doubt = OVERFLOW if (name, kind) == ("cumprod", "c") else ""
+    w.append(code, 8.0 if rounds else 0.0, "relative" if rounds else "", doubt=doubt)
 
 
 def windows(w: Writer) -> None:
