@@ -54,6 +54,8 @@ DOUBTS = {
     "jnp.sqrt": "((({x}.imag == 0) & ({x}.real <= 0)) | jnp.isinf({x}.imag))",
     "jnp.sign": LARGE,
 }
+# Where the derivative of `tanh`, 1 - tanh^2, has few digits or none.
+SATURATED = "((jnp.abs({x}) > 5) & (jnp.abs({x}) < 40))"
 
 
 def unary_float(w: Writer) -> None:
@@ -71,7 +73,8 @@ def unary_float(w: Writer) -> None:
     if name == "lax.integer_pow":
         w.append(f"lax.integer_pow({inner}, {w.choose([-3, -2, -1, 0, 1, 2, 3, 4, 7])})", 8.0)
     else:
-        w.append(f"{name}({inner})", UNARY_FLOAT[name], "relative")
+        doubt = SATURATED.format(x=inner) if name == "jnp.tanh" else ""
+        w.append(f"{name}({inner})", UNARY_FLOAT[name], "relative", doubt=doubt)
 
 
 def unary_complex(w: Writer) -> None:
@@ -134,7 +137,7 @@ def binary_complex(w: Writer) -> None:
     y = w.broadcastable(t)
     operator = w.choose("+-*/")
     doubt = {
-        "/": f"{LARGE.format(x=y)} | {NOT_FINITE.format(x=x)}", "*": OVERFLOW
+        "/": f"{LARGE.format(x=y)} | {NOT_FINITE.format(x=x)} | {OVERFLOW}", "*": OVERFLOW
     }.get(operator, "")  # fmt: skip
     w.append(f"{x} {operator} {y}", 4.0, "relative", doubt=doubt)
 
@@ -148,18 +151,20 @@ def integer_arithmetic(w: Writer) -> None:
     x, t = w.variable("iu")
     y = w.broadcastable(t, known=0.3)
     signed = np.dtype(t.dtype).kind == "i"
+    # XLA's compiler crashes where it finds a divisor to be zero.
+    divisor = f"lax.optimization_barrier({y})"
     shift = "lax.shift_right_arithmetic" if signed else "lax.shift_right_logical"
     code = w.choose([
-        "{x} + {y}", "{x} - {y}", "{x} * {y}", "{x} // {y}", "{x} % {y}", "{x} & {y}", "{x} | {y}",
+        "{x} + {y}", "{x} - {y}", "{x} * {y}", "{x} // {d}", "{x} % {d}", "{x} & {y}", "{x} | {y}",
         "{x} ^ {y}", "jnp.maximum({x}, {y})", "jnp.minimum({x}, {y})", "-{x}", "~{x}",
         "jnp.abs({x})", "jnp.sign({x})", "lax.population_count({x})", "lax.clz({x})",
-        "lax.div(*jnp.broadcast_arrays({x}, {y}))", "lax.rem(*jnp.broadcast_arrays({x}, {y}))",
+        "lax.div(*jnp.broadcast_arrays({x}, {d}))", "lax.rem(*jnp.broadcast_arrays({x}, {d}))",
         "lax.shift_left(*jnp.broadcast_arrays({x}, {y}))",
         shift + "(*jnp.broadcast_arrays({x}, {y}))", "jnp.clip({x}, 1, {y})",
         "lax.shift_right_logical(*jnp.broadcast_arrays({x}, {y}))", "lax.integer_pow({x}, 3)",
         "jnp.square({x})",
     ])  # fmt: skip
-    _only_used(w, code, x=x, y=y)
+    _only_used(w, code, x=x, y=y, d=divisor)
 
 
 def logical(w: Writer) -> None:
@@ -185,7 +190,8 @@ def choice(w: Writer) -> None:
     kind = w.integer(0, 3)
     if kind == 0:
         w.append(f"lax.select(jnp.broadcast_to({p}, {t.shape}), {x}, {y})")
-    elif kind == 1 and np.dtype(t.dtype).kind in "fiu":
+    elif kind == 1 and np.dtype(t.dtype).kind in "fiu" and t.shape:
+        # JAX has no rule for batches of bounds of one number.
         w.append(f"lax.clamp({y}, {x}, {w.like(t)})")
     else:
         w.append(f"jnp.where({p}, {x}, {y})")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .elementwise import OVERFLOW
-from .writer import Writer
+from .writer import UnavailableError, Writer
 
 # Backward stable algorithms: n^2 roundings of the size of the largest element.
 BOUND = "200 * jnp.finfo({x}.dtype).eps * jnp.max(jnp.abs({x})) + 1e3 * jnp.finfo({x}.dtype).tiny"
@@ -120,12 +120,17 @@ def _square(w: Writer, kinds: str = "f", may_be_singular: bool = True) -> str:
     # derivatives of its factors are numbers.
     special = w.integer(0, 9) if may_be_singular and not w.reverse else 9
     n = t.shape[0]
-    if special == 0:
-        return f"jnp.outer({x}[0], {x}[:, 0])"
-    if special == 1:
-        return f"({x}.at[{w.integer(0, n - 1)}].set(0))"
-    if special == 2:
-        return f"({x}.at[0].set({x}[{n - 1}]))"
+    code = {
+        0: f"jnp.outer({x}[0], {x}[:, 0])",
+        1: f"{x}.at[{w.integer(0, n - 1)}].set(0)",
+        2: f"{x}.at[0].set({x}[{n - 1}])",
+    }.get(special)
+    if code is not None:
+        # A line of its own: errors of factors are as if this matrix were another one.
+        result = w.append(code, 4.0, "relative")
+        if result is None:
+            raise UnavailableError
+        return w.operand(result[0])
     if special == 3 and t.dtype in ("float64", "complex128"):
         return f"({x} * {w.choose(['1e-170', '1e160', '1e-300'])})"
     if special == 4:

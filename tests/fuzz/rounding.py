@@ -71,7 +71,8 @@ def _scaled_tangent(function: Callable) -> None:
     @function.defjvp
     def _(primals, tangents):
         x, salt, size, phase = primals
-        change = tangents[0] + tangents[0] * _scale(x, salt + 0.5, size, phase)
+        # Infinite tangents stay so.
+        change = tangents[0] * (1 + _scale(x, salt + 0.5, size, phase))
         return function(x, salt, size, phase), change
 
 
