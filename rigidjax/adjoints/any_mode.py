@@ -35,7 +35,7 @@ class AnyMode(diffrax.AbstractAdjoint):
     to be within a few times `rtol`. Its sum over the run is
     `sol.stats["derivative_error"]`, an estimate of the relative error of first derivatives; NaN for
     a run that is not differentiated or whose steps are given. Runs that save the state of the
-    solver, `Absolute` of index 1 to 3 and structure-preserving solvers go without.
+    solver and structure-preserving solvers go without.
 
     A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
     take time and memory that grow with `max_steps`: choose it as small as the problem allows.

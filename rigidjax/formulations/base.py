@@ -111,7 +111,10 @@ class AbstractFormulation(AbstractCoordinates):
         Multipliers are those that the accelerations of the state ask for; multipliers of a
         stabilisation are zero.
         """
-        y = self.pack(state, None, t)
+        return self.with_multipliers(t, self.pack(state, None, t))
+
+    def with_multipliers(self, t: ArrayInput, y: Float[Array, " n"]) -> Float[Array, " N"]:
+        """Unknowns from those that are no multipliers; see `start`."""
         if self.num_algebraic == 0:
             return y
         lam = self.multipliers(jnp.asarray(t, y.dtype), y)

@@ -14,8 +14,9 @@ Derivatives do not pass through the probe: it chooses steps, and nothing else.
 the random direction instead of all sensitivities is our own.
 """
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -34,22 +35,25 @@ from ..annotations import (
     Repeated,
     Scalar,
     Stepped,
-    T,
     Terms,
     Y,
 )
-from ..formulations import Charted
-from ..signal import Piece, Signal, with_signals
+from ..signal import with_signals
 from .after_step import AbstractDelegating
 from .dae.base import AbstractDAESolver, AbstractProposingSolver
 from .dae.bdf.bdf import BDF, BDFState
-from .dae.equations import AbstractEquations, equations, frozen, index_of
+from .dae.equations import frozen, index_of
 from .dae.extrapolation import Odex
 from .dae.radau.radau import AbstractRadau
 from .linear import Twice
+from .perturbed import LinearizedField, LinearizedTerm, Perturbed, random_direction
 from .probe_state import Probe, ProbeState
-from .rate_elimination import Pairs
-from .terms import AbstractDAETerm, AbstractEquationsTerm, MassMatrixTerm, flattened, unwrapped
+from .terms import (
+    AbstractDAETerm,
+    MassMatrixTerm,
+    flattened,
+    unwrapped,
+)
 
 # Errors of a component of the probe are relative to its size plus this part of the size of all.
 _FLOOR = 0.3
@@ -106,9 +110,14 @@ class Probed(AbstractDelegating):
         size = self._size
         part = 1.0 if self.moves_start else _TRACE
         size = frozen(size)
-        v = jax.tree.map(lambda y, r: r * (part * size).astype(y.dtype), y0, _directions(y0))
+        v = jax.tree.map(lambda y, r: r * (part * size).astype(y.dtype), y0, random_direction(y0))
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         size = jnp.asarray(size, dtype)
+        term, _ = unwrapped(terms)
+        if index_of(term) is not None:
+            v = self._perturbed(term, args, size).tangent(
+                lambda tree, y: tree[0].consistent(t0, y, tree[1]), y0, v
+            )
         inner = self.pair.init(self._linearized(terms, args, size), t0, t1, Probe(y0, v), args)
         zero = jnp.zeros((), dtype)
         return ProbeState(inner, v, size, zero, zero)
@@ -129,9 +138,11 @@ class Probed(AbstractDelegating):
             found = _first_half(self.inner.found(state.inner, inner), v)
             none = None, None
             y1, dense, _ = self.inner.repeated(terms, t0, t1, y0, args, none, found, made_jump)
-        now = jnp.maximum(self.norm(v0), self.norm(v))
+        differential = _differential(terms, y0)
+        now = jnp.maximum(self.norm(differential(v0)), self.norm(differential(v)))
         size = frozen(jnp.maximum(now, _MEMORY * state.size)).astype(state.size.dtype)
         if error is not None:
+            error = Probe(error.y, differential(error.v))
             error, relative = self._error(y0, both.y, v0, v, size, error)
             state = state._replace(error=state.error + relative)
         state = self._rescaled(state._replace(inner=inner, v=v, size=size))
@@ -208,19 +219,26 @@ class Probed(AbstractDelegating):
             share = _SHARE_OF_PROPOSED if isinstance(solver, AbstractProposingSolver) else _SHARE
             norm = ProbeNorm(finder.norm, share)
             solver = eqx.tree_at(lambda s: s.root_finder.norm, solver, norm)
+            if isinstance(solver, AbstractRadau):
+                # The first iterate of the probe does not see yet how far the unknowns move.
+                patient = dataclasses.replace(solver.root_finder, patience=2)
+                solver = eqx.tree_at(lambda s: s.root_finder, solver, patient)
         if not isinstance(solver, AbstractDAESolver) or isinstance(solver, Odex):
             return solver
         return eqx.tree_at(lambda s: s.linear_solver, solver, Twice(solver.linear_solver))  # pyright: ignore
 
+    def _perturbed(self, term, args, drive) -> Perturbed:
+        return Perturbed((term, args), self.marks, frozen(drive))
+
     def _linearized(self, terms, args, drive) -> Terms:
         term, _ = unwrapped(terms)
-        perturbed = Perturbed((term, args), self.marks, frozen(drive))
+        perturbed = self._perturbed(term, args, drive)
         new: Any
         if isinstance(self.solver, AbstractRadau | BDF):
-            new = LinearizedTerm(term, perturbed)
+            new = LinearizedTerm(term=term, perturbed=perturbed)  # pyright: ignore[reportCallIssue]
         else:
             explicit = not isinstance(self.solver, diffrax.AbstractImplicitSolver)
-            new = diffrax.ODETerm(_Linearized(term, perturbed, explicit))
+            new = diffrax.ODETerm(LinearizedField(term, perturbed, explicit))
             if isinstance(term, MassMatrixTerm):
                 mass = jnp.asarray(term.mass)
                 double = jax.scipy.linalg.block_diag(mass, mass)
@@ -228,161 +246,13 @@ class Probed(AbstractDelegating):
         return WrapTerm(new, terms.direction) if isinstance(terms, WrapTerm) else new
 
 
-class Perturbed(eqx.Module):
-    """Terms and arguments with a perturbation of their marked leaves."""
-
-    tree: PyTree
-    marks: tuple[bool, ...] = eqx.field(static=True)
-    drive: Scalar
-
-    def tangent(self, function, unknowns: T, tangents: T) -> PyTree[Array]:
-        """Derivative of `function(tree, unknowns)`, none of it differentiated once more but by
-        `tangents`."""
-        leaves, treedef = jax.tree.flatten(self.tree, is_leaf=_is_law)
-        moved = [x for x, mark in zip(leaves, self.marks, strict=True) if mark]
-        arrays, rest = eqx.partition(moved, eqx.is_inexact_array)
-        arrays = frozen(arrays)
-        rates = [_perturbation(x, self.drive) for x in arrays]
-
-        def call(arrays, unknowns):
-            new = iter(eqx.combine(arrays, rest))
-            pairs = zip(leaves, self.marks, strict=True)
-            tree = jax.tree.unflatten(
-                treedef, [next(new) if mark else frozen(x) for x, mark in pairs]
-            )
-            return function(tree, unknowns)
-
-        return jax.jvp(call, (arrays, frozen(unknowns)), (rates, tangents))[1]
-
-
-class _Linearized(eqx.Module):
-    """The vector field of unknowns and probe."""
-
-    term: diffrax.AbstractTerm
-    perturbed: Perturbed
-    apart: bool = eqx.field(static=True)
-
-    def __call__(self, t, both, args):
-        rate = self.perturbed.tangent(
-            lambda tree, y: tree[0].vf(frozen(t), y, tree[1]), both.y, both.v
-        )
-        # Implicit methods take the derivative by the probe for their iteration.
-        rate = frozen(rate) if self.apart else rate
-        return Probe(self.term.vf(t, both.y, args), rate)
-
-
-class LinearizedTerm(AbstractEquationsTerm):
-    """The equations of a term and the linearised ones of a perturbation."""
-
-    term: diffrax.AbstractTerm
-    perturbed: Perturbed
-
-    index: ClassVar[None] = None
-
-    def vf(self, t, y, args) -> Probe:
-        """The field of the unknowns; the equations are not made of it."""
-        return Probe(self.term.vf(t, y.y, args), jax.tree.map(jnp.zeros_like, y.v))
-
-    def equations(self, t, y, args, direction) -> "LinearizedEquations":
-        plain = equations(_in_direction(self.term, direction), t, y.y, args)
-        return LinearizedEquations(
-            plain=plain,
-            perturbed=self.perturbed,
-            unravel=flattened(y.y)[1],
-            direction=direction,
-            is_singular=plain.is_singular,
-        )
-
-
-class LinearizedEquations(AbstractEquations):
-    r"""$F = 0$ and its derivative in the direction of a perturbation, side by side."""
-
-    plain: AbstractEquations
-    perturbed: Perturbed
-    unravel: Callable[[Array], Y] = eqx.field(static=True)
-    direction: int | Array
-    is_singular: bool = eqx.field(static=True)  # as those of the unknowns, so that both start alike
-
-    @property
-    def rates(self) -> Pairs:
-        return self.plain.rates
-
-    def residual(self, t, y, rate):
-        point = self.plain.evaluate(t, jnp.split(y, 2)[0])
-        return self.at(point, t, y, rate)
-
-    def evaluate(self, t, y):
-        return self.plain.evaluate(t, jnp.split(y, 2)[0])
-
-    def at(self, point, t, y, rate):
-        (y, v), (rate, v_rate) = jnp.split(y, 2), jnp.split(rate, 2)
-
-        def residual(tree, x):
-            return self._equations(tree, t, x[0]).residual(t, *x)
-
-        of_probe = self.perturbed.tangent(residual, (y, rate), (v, v_rate))
-        return jnp.concatenate([self.plain.at(point, t, y, rate), of_probe])
-
-    def linearize(self, t, y, rate):
-        point, M, K = self.plain.linearize(t, jnp.split(y, 2)[0], jnp.split(rate, 2)[0])
-        double = jax.scipy.linalg.block_diag
-        return point, double(M, M), double(K, K)
-
-    def start_rate(self, t, y):
-        y, v = jnp.split(y, 2)
-
-        def start_rate(tree, y):
-            return self._equations(tree, t, y).start_rate(t, y)
-
-        of_probe = self.perturbed.tangent(start_rate, y, v)
-        return jnp.concatenate([self.plain.start_rate(t, y), of_probe])
-
-    def _equations(self, tree, t, y):
-        term, args = tree
-        return equations(_in_direction(term, self.direction), t, self.unravel(y), args)
-
-
-def _in_direction(term, direction):
-    return term if isinstance(direction, int) else WrapTerm(term, direction)
-
-
-def _is_law(x):
-    return isinstance(x, Signal | Piece)
-
-
-def _directions(y: Y) -> Y:
-    """A random direction for each unknown; the references of charts do not move."""
-    if isinstance(y, Charted):
-        still = jax.tree.map(jnp.zeros_like, y)
-        return eqx.tree_at(lambda c: c.values, still, _directions(y.values))
-    leaves, treedef = jax.tree.flatten(y)
-    rng = np.random.default_rng(0)
-    return jax.tree.unflatten(treedef, [_signs(rng, x) for x in leaves])
-
-
-def _signs(rng, x):
-    """Factors of random sign, of size 0.5 to 1.5."""
-    values = rng.uniform(0.5, 1.5, x.shape) * rng.choice([-1.0, 1.0], x.shape)
-    return jnp.asarray(values, x.dtype)
-
-
-def _perturbation(tree: PyTree[Array], drive: Scalar) -> PyTree[Array]:
-    """A perturbation of the size of the arrays themselves, of 1 where these are zero."""
-    rng = np.random.default_rng(1)
-
-    def leaf(x):
-        if x.size == 0:
-            return x
-        size = jnp.max(jnp.abs(x))
-        size = jnp.where(size > 0, size, 1.0)
-        return _signs(rng, x) * (size * drive.astype(x.dtype))
-
-    new = jax.tree.map(leaf, tree)
-    if isinstance(tree, Piece):
-        return eqx.tree_at(lambda p: p.start, new, jnp.zeros_like(tree.start))
-    if isinstance(tree, Signal):
-        return eqx.tree_at(lambda s: s.ts, new, jnp.zeros_like(tree.ts))
-    return new
+def _differential(terms: Terms, y: Y) -> Callable[[Y], Y]:
+    """A function that leaves those of the largest index, the multipliers, out."""
+    index, (_, unravel) = index_of(terms), flattened(y)
+    if index is None:
+        return lambda v: v
+    kept = np.asarray(index) < max(index)
+    return lambda v: unravel(jnp.where(kept, flattened(v)[0], 0.0))
 
 
 def _of_unknowns(dense):
@@ -407,15 +277,16 @@ def probed(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, Py
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `wanted`, alike, `True` for the arrays by
     which it is differentiated.
     **Returns:** the arguments with another solver and its state; the same for steps of a fixed
-    length, for steps that are given, for equations of index 2 and 3, and for structure-preserving
-    methods.
+    length, for steps that are given, for unknowns of index 2 and 3 without `consistent`, and for
+    structure-preserving methods.
     """
     controller, state = kwargs["stepsize_controller"], kwargs["init_state"]
     tolerances = _tolerances(controller)
     term, _ = unwrapped(kwargs["terms"])
     known = isinstance(term, diffrax.ODETerm | AbstractDAETerm)
-    # Of index 2 and 3 a random direction is none that the constraints allow.
-    if tolerances is None or not known or index_of(term) is not None:
+    # Their constraints do not allow a random direction.
+    inconsistent = index_of(term) is not None and getattr(term, "consistent", None) is None
+    if tolerances is None or not known or inconsistent:
         return kwargs
     marks = with_signals(
         (wanted["terms"], wanted["args"]), lambda signal: any(jax.tree.leaves(signal))

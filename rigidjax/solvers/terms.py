@@ -72,6 +72,9 @@ class MassMatrixTerm(AbstractDAETerm):
     - `product`: $M(t, y)\,\dot y$ as a function of `(t, y, y_dot, args)`, of the structure of `y`,
       where that takes less than the matrix and has simpler derivatives; `None` for the product
       with the matrix.
+    - `consistent`: unknowns that satisfy the algebraic equations and their derivatives by time, as
+      a function of `(t, y, args)` that leaves such unknowns as they are; with an index above 1 the
+      step sizes of a run that is differentiated are chosen for its derivatives only if it is given.
 
     **Raises:** `ValueError` for an index other than 0 to 3, for pairs that are none, and for
     matrices of another shape; at run time an error for a start that violates an algebraic equation,
@@ -92,6 +95,7 @@ class MassMatrixTerm(AbstractDAETerm):
         static=True, default=(), converter=lambda rates: checked_rates(rates)
     )
     product: Callable[..., Y] | None = None
+    consistent: Callable[..., Y] | None = None
 
     def vf(self, t, y, args) -> Y:
         """The right-hand side $f$."""

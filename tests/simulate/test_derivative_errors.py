@@ -34,12 +34,14 @@ def pendulum(moment):
     return rj.System(rod, hinge, [rj.Gravity((0, 0, -GRAVITY)), rj.Motor("h", Sine(moment))])
 
 
-def final_rate(inputs, rtol, adjoint=None):
+def final_rate(inputs, rtol, adjoint=None, formulation=rj.NullSpace, solver=None):
     """Rate of the hinge after `END` seconds by its start rate and the size of the moment."""
     rate, moment = inputs
     system = pendulum(moment)
     start = rj.jointed_state(system, {"h": 0.0}, {"h": rate})
-    sol = rj.simulate(rj.NullSpace(system), start, END, rtol=rtol, atol=rtol, adjoint=adjoint)
+    sol = rj.simulate(
+        formulation(system), start, END, rtol=rtol, atol=rtol, adjoint=adjoint, solver=solver
+    )
     return sol.rates["h"][-1, 0], sol.stats
 
 
@@ -69,6 +71,25 @@ def test_pendulum_at_rest():
     _, stats = values(jnp.zeros(2), 1e-10)
     assert stats["num_steps"] < 8
     assert np.isnan(stats["derivative_error"])
+
+
+@pytest.mark.parametrize("solver", [rj.solvers.Radau5(), rj.solvers.BDF()], ids=["Radau5", "BDF"])
+@pytest.mark.parametrize("index", [1, 2, 3])
+@pytest.mark.exhaustive(but=("3-Radau5",))
+def test_multipliers_as_unknowns(index, solver):
+    """The probe starts in a direction that the constraints and their derivatives allow."""
+
+    def rate(inputs, rtol):
+        formulation = lambda system: rj.Absolute(system, index=index)  # noqa: E731
+        return final_rate(inputs, rtol, None, formulation, solver)
+
+    for of in (jax.jacfwd, jax.grad):
+        derivative = jax.jit(of(rate, has_aux=True))
+        for rtol in (1e-4, 1e-7):
+            found, stats = derivative(jnp.zeros(2), rtol)
+            error = np.abs(found - expected()).max() / np.abs(expected()).max()
+            assert error < ALLOWED * rtol
+            assert stats["derivative_error"] > 0.1 * error
 
 
 def test_steps_by_the_motion_alone():

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from ...annotations import Time
 from ...formulations import AbstractAbsolute
+from ...formulations.charts import split_chart
 from ...formulations.descriptor import Descriptor
 from ...formulations.reduced_equations import ReducedEquations
 from ...state import State
@@ -38,11 +39,20 @@ def dae_term(
         idle = jax.lax.stop_gradient(idle)
         descriptor = Descriptor(model, idle)
     right, mass, times = (of(descriptor) for of in (_RightHandSide, _Mass, _MassTimes))
+    consistent = _Consistent(model)
     # q' = v, unless multipliers correct it.
     n = 0 if model.stabilized else model.layout.num_positions
     rates = tuple((i, n + i) for i in range(n))
-    # pyright takes `index`, which the base class names, for the first field.
-    return MassMatrixTerm(right, mass, model.indices, None, names, check_start, rates, times)  # pyright: ignore[reportArgumentType]
+    return MassMatrixTerm(
+        vector_field=right,
+        mass=mass,
+        index=model.indices,
+        names=names,
+        check_start=check_start,
+        rates=rates,
+        product=times,
+        consistent=consistent,
+    )
 
 
 class _RightHandSide(eqx.Module):
@@ -65,6 +75,15 @@ class _MassTimes(eqx.Module):
     def __call__(self, t, y, rate, args):
         index = _index(self.descriptor)
         return self.descriptor.mass_times(jnp.asarray(t, y.dtype), y, rate, index)
+
+
+class _Consistent(eqx.Module):
+    model: AbstractAbsolute
+
+    def __call__(self, t, y, args):
+        t, size = jnp.asarray(t, y.dtype), self.model.layout.size
+        values, _ = split_chart(self.model.explicit_projection(t, y[:size]))
+        return self.model.with_multipliers(t, values)
 
 
 def _index(descriptor: Descriptor | ReducedEquations) -> int:

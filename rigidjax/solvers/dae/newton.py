@@ -31,7 +31,7 @@ class SimplifiedNewton(eqx.Module):
     **Arguments:** `rtol`, `atol`, `norm`: of the error of a step (`diffrax.diffeqsolve` fills them
     in from the step-size controller); `kappa`: the tolerance, as a part of that of the step; `None`
     for the smaller of 0.03 and the root of `rtol`; `max_steps`; `reuse`: a Jacobian is kept for
-    the next step if $\Theta$ is below this.
+    the next step if $\Theta$ is below this; `patience`: iterations before it may give up.
     **Source:** Hairer-Wanner II, IV.8 (8.10), (8.11).
     """
 
@@ -41,6 +41,7 @@ class SimplifiedNewton(eqx.Module):
     kappa: float | None = None
     max_steps: int = eqx.field(static=True, default=8)
     reuse: float = 1e-3
+    patience: int = eqx.field(static=True, default=1)
 
     def scale(self, y: Y, exponents: Index, h: Scalar) -> Vector:
         """Error of each unknown that counts as 1, flattened."""
@@ -81,13 +82,13 @@ class NewtonSolution(NamedTuple):
 
 def iterate(
     residual: Callable[[Array], Array], solve: Callable[[Array], Array], Z: Array, eta: Scalar,
-    tolerance: Scalar, norm: Norm, limit: int,
+    tolerance: Scalar, norm: Norm, limit: int, patience: int = 1,
 ) -> NewtonSolution:  # fmt: skip
     r"""Simplified Newton iterations.
 
     **Arguments:** `residual`, a function of `Z`; `solve`, that of a fixed Newton matrix, a function
     of the residual; `Z`, start; `eta`, of the last step; `tolerance`; `norm`, of increments;
-    `limit`, of iterations.
+    `limit`, of iterations; `patience`, iterations before it may give up.
     **Returns:** a `NewtonSolution`.
     **Source:** Hairer-Wanner II, IV.8 (8.10), (8.11).
     """
@@ -113,7 +114,8 @@ def iterate(
         converged = (error <= tolerance) | noise
         # What the remaining iterations would leave.
         hopeless = (k > 0) & (theta ** (limit - 1 - k) * error > tolerance)
-        failed = ~converged & (slow | hopeless | (k == limit - 1) | ~jnp.isfinite(new_size))
+        given_up = (slow | hopeless) & (k >= patience)
+        failed = ~converged & (given_up | (k == limit - 1) | ~jnp.isfinite(new_size))
         return k + 1, Z + change, new_size, new_ratio, best, theta, new_eta, converged, failed
 
     def running(carry):

@@ -150,7 +150,7 @@ class AbstractRadau(AbstractDAESolver):
         tolerance = finder.tolerance(unravel(fixed.y0), scale)
         linear = frozen(self.linear_solver)
         point, state, outcome = _solve(
-            fixed, state, h, tolerance, stage_norm, finder.max_steps, self.tableaus, linear
+            fixed, state, h, tolerance, stage_norm, finder, self.tableaus, linear
         )
         okay = outcome.converged
         Z = jnp.where(okay, outcome.Z, 0.0)
@@ -212,7 +212,7 @@ def _concluded(step, Z, okay, between, unravel, linear_solver):
     return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(inner))
 
 
-def _solve(step, state, h, tolerance, stage_norm, limit, tableaus, linear_solver):
+def _solve(step, state, h, tolerance, stage_norm, finder, tableaus, linear_solver):
     """Stages by the old Jacobian, or if that does not do by a new one."""
     tableau = tableaus[0]
     start = extrapolated(state.Z, h / state.h, tableau)
@@ -238,7 +238,7 @@ def _solve(step, state, h, tolerance, stage_norm, limit, tableaus, linear_solver
         outcome = iterate(
             step.residual,
             lambda r: increments(linear_solver, systems[0], r, tableau),
-            start, state.eta, tolerance, stage_norm, limit,
+            start, state.eta, tolerance, stage_norm, finder.max_steps, finder.patience,
         )  # fmt: skip
         state = state._replace(M=M, K=K, factors=systems, h_factors=h)
         state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
