@@ -375,7 +375,8 @@ class Memory:
         if value is None:
             return self._load_real(buffer, at)
         if mask is not None:
-            value = self.lanes.select(buffer.dtype, mask, value, self._load_real(buffer, at))
+            dtype = part_dtype(buffer.dtype)
+            value = self.lanes.select(dtype, mask, value, self._load_real(buffer, at))
         stored: Any = self.as_stored(buffer, value)
         address = self.address_of(buffer, at, stored.type)
         self.builder.store(stored, address, align=self._align(buffer))

@@ -79,3 +79,17 @@ def test_uniform_results_beside_differing_arguments():
     (found,) = jax.jit(kernel_of)(rows, start)
     assert last_kernel().signature.values == 1
     np.testing.assert_array_equal(found, np.broadcast_to(start, (8, 12, 4)))
+
+
+@pytest.mark.parametrize("k", [1, -2, 17])
+def test_complex_numbers_set_at_one_index_of_all_lanes(k):
+    def function(k, z):
+        return z.at[k, -1:].set(1 + 2j), z.at[k, 1:].add(z[0, :1], mode="drop")
+
+    args = jnp.array(k), jnp.arange(60.0).reshape(5, 4, 3) * (1 + 2j)
+    kernel, expected = (
+        jax.jit(jaxprs.in_form(form, function, "", (False, True)))(*args)
+        for form in ("mixed", "xla")
+    )
+    for found, right in zip(kernel, expected, strict=True):
+        np.testing.assert_array_equal(found, right)
