@@ -13,8 +13,9 @@ from .analysis import cost, programs_of
 
 # Equations of a program from which on functions are worth while. Below, LLVM takes longer with them
 # (`Dopri8` on a five-bar 0.5 s): it makes better code of such programs, and what is in registers
-# has to be saved around each call.
-LONG = 15_000
+# has to be saved around each call (gradients of a double pendulum, 17,000 equations, take 2.5 times
+# as long to run with them, and 0.85 of the time to compile).
+LONG = 40_000
 # Numbers that a program computes from which on it is a function, and how many for each number that
 # is handed over: the call goes through memory.
 _SMALLEST, _FOR_EACH = 500, 4
