@@ -232,7 +232,7 @@ def forward_stages(
     # diffrax takes a `HalfSolver` for an instance of the class of the solver inside.
     if isinstance(solver, diffrax.AbstractWrappedSolver):
         return eqx.tree_at(lambda s: s.solver, solver, forward_stages(solver.solver, scan_kind))
-    if isinstance(solver, diffrax.AbstractERK) and solver.scan_kind is None:
+    if isinstance(solver, diffrax.AbstractRungeKutta) and solver.scan_kind is None:
         return eqx.tree_at(lambda s: s.scan_kind, solver, scan_kind, is_leaf=lambda x: x is None)
     return solver
 

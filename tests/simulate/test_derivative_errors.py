@@ -186,3 +186,18 @@ def test_reverse_mode_twice_is_forward_over_reverse():
     slope = jax.grad(rate)
     by_differences = (slope(0.701) - slope(0.699)) / 2e-3
     np.testing.assert_allclose(jax.grad(slope)(0.7), by_differences, rtol=1e-4)
+
+
+def test_forward_mode_of_implicit_methods_of_diffrax():
+    """Through `Kvaerno5` in two wrappers: the projection, and the probe."""
+
+    def rate(moment):
+        system, solver = pendulum(moment), diffrax.Kvaerno5()
+        start = rj.jointed_state(system, {"h": 0.7})
+        sol = rj.simulate(
+            rj.NullSpace(system), start, 0.3, solver=solver, rtol=1e-5, atol=1e-5, max_steps=64
+        )
+        return sol.rates["h"][-1, 0]
+
+    by_differences = (rate(1e-2) - rate(-1e-2)) / 2e-2
+    np.testing.assert_allclose(jax.jacfwd(rate)(0.0), by_differences, rtol=1e-3)
