@@ -62,7 +62,24 @@ def pytest_report_header(config):
     return f"jax: {jax.__version__}, {jax.default_backend()}, {'float64' if X64 else 'float32'}"
 
 
+def _check_exhaustive_marks(items):
+    """Raise if a mark names a case that its test does not have: it would leave a case out."""
+    cases, marked = collections.defaultdict(set), collections.defaultdict(set)
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test].add(item.callspec.id if hasattr(item, "callspec") else None)
+        for mark in item.iter_markers("exhaustive"):
+            marked[test].update(mark.args, mark.kwargs.get("but", ()))
+    unknown = {test: ids - cases[test] for test, ids in marked.items() if ids - cases[test]}
+    if unknown:
+        lines = (f"{test}: {', '.join(map(repr, sorted(ids)))}" for test, ids in unknown.items())
+        raise pytest.UsageError("unknown cases in `exhaustive` marks:\n" + "\n".join(lines))
+
+
 def pytest_collection_modifyitems(config, items):
+    if not any("::" in str(argument) for argument in config.args):
+        _check_exhaustive_marks(items)
+
     def is_exhaustive(item):
         """Marked as a whole, as one of the cases that the mark names, or all `but` some."""
         case = item.callspec.id if hasattr(item, "callspec") else None

@@ -15,7 +15,7 @@ BODIES = [
 SPRING = rj.Spring("a", "b", None, None, 20.0, 0.1, 1.0)
 
 
-@pytest.mark.exhaustive("Relative-Dopri5", "Absolute-Dopri5")
+@pytest.mark.exhaustive("Relative-Dopri5-0.002-0.001", "Absolute-Dopri5-0.002-0.001")
 @pytest.mark.parametrize(
     "formulation, solver, t1, dt",
     [

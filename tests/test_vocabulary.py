@@ -1,0 +1,107 @@
+"""Prose and names follow the vocabulary of the field.
+
+`vocabulary_exceptions.txt` lists how many violations each file still has.
+"""
+
+import ast
+import collections
+import io
+import pathlib
+import re
+import tokenize
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+EXCEPTIONS = ROOT / "tests" / "vocabulary_exceptions.txt"
+FOLDERS = "rigidjax", "benchmarks", "examples"
+# Openings of sentences without a subject, and words that have a term in the field.
+OPENINGS = re.compile(
+    r"(?:^|[.:;?]\s+|\n\s*\n\s*|[-*]\s+)"
+    r"(What(?! is\b[^.]*\?)|Those|That of|The same|Of)\b(?! course)"
+)
+WORDS = re.compile(
+    r"\b(in the place of|inside of|so many|nobody|whole numbers?|written out|writes? out|"
+    r"no turn|falls apart|fall apart|in lockstep with nobody|hangs on|told)\b",
+    re.IGNORECASE,
+)
+COMPILER_WORDS = re.compile(r"\b(programs?|turns?|members?)\b", re.IGNORECASE)
+IRREGULAR = frozenset(
+    "begun bent bound bought brought built chosen done drawn driven fallen felt found given gone "
+    "held hidden hung kept known laid led left lost made meant met paid said seen sent shown spent "
+    "spun stood sunk taken thought thrown told understood worn woven written".split()
+)
+PREPOSITIONS = frozenset("of at by in on to with from for as into over".split())
+PRONOUNS = frozenset("one own some each".split())
+
+
+def bad_names(tree: ast.Module) -> list[str]:
+    """Return function names that are a bare participle, preposition or pronoun."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and "_" not in node.name.strip("_"):
+            word = node.name.strip("_")
+            is_participle = word in IRREGULAR or re.fullmatch(r"[a-z]{3,}ed", word)
+            if is_participle or word in PREPOSITIONS or word in PRONOUNS:
+                names.append(node.name)
+    return names
+
+
+def prose(path: pathlib.Path) -> list[str]:
+    """Return docstrings, comments and messages of a Python file, or the text of a document."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".md":
+        return re.sub(r"```.*?```", "", text, flags=re.DOTALL).split("\n\n")
+    tree, texts = ast.parse(text), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            texts.append(node.value)
+    comments = [
+        token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    return [*texts, *comments]
+
+
+def violations(path: pathlib.Path) -> int:
+    """Return the number of banned openings, words and names in a file."""
+    texts = prose(path)
+    count = sum(len(OPENINGS.findall(t)) + len(WORDS.findall(t)) for t in texts)
+    if "native" in path.relative_to(ROOT).parts:
+        count += sum(len(COMPILER_WORDS.findall(t)) for t in texts)
+    if path.suffix == ".py":
+        count += len(bad_names(ast.parse(path.read_text("utf-8"))))
+    return count
+
+
+def files() -> list[pathlib.Path]:
+    """Return the files that the vocabulary is binding for; tables of measurements are left out."""
+    python = (p for name in FOLDERS for p in (ROOT / name).rglob("*.py"))
+    documents = (p for p in (ROOT / "docs").rglob("*.md") if "benchmarks" not in p.parts)
+    return sorted([*python, *documents, *ROOT.glob("*.md")])
+
+
+def test_prose_and_names():
+    lines = EXCEPTIONS.read_text("utf-8").splitlines()
+    listed = {name: int(count) for count, name in (line.split(maxsplit=1) for line in lines)}
+    found = {str(p.relative_to(ROOT)): violations(p) for p in files()}
+    changed = sorted(n for n in {*found, *listed} if found.get(n, 0) != listed.get(n, 0))
+    report = [f"{n}: {found.get(n, 0)} violations, {listed.get(n, 0)} listed" for n in changed]
+    hint = f"Rewrite what is new; lower the counts in {EXCEPTIONS.name} where there are fewer."
+    assert not changed, "\n".join([*report, hint])
+
+
+# Public classes of the same name in several files; to be renamed.
+DUPLICATES = frozenset(
+    "Coefficients Explicit Factors Frame Free Increment Layout Linearisation Memory Motion Parts "
+    "Place Plan Problem Relative Run Table Tableau Unknowns View Weights".split()
+)
+
+
+def test_public_class_names_are_unique():
+    files_of = collections.defaultdict(list)
+    for path in sorted((ROOT / "rigidjax").rglob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                files_of[node.name].append(str(path.relative_to(ROOT)))
+    duplicates = {name: paths for name, paths in files_of.items() if len(paths) > 1}
+    assert set(duplicates) == DUPLICATES, duplicates
