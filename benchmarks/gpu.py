@@ -22,8 +22,8 @@ import numpy as np
 from native import TIGHT, end, members
 
 import rigidjax as rj
-from rigidjax.native import gpu, launch
-from rigidjax.native.kernel import Signature
+from rigidjax.native.runtime.cuda import launch, ptx as gpu
+from rigidjax.native.runtime.kernel import Signature
 
 ARCHITECTURES = "sm_80", "sm_90"
 BATCHES = 1_024, 32_768, 1_000_000

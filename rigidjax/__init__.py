@@ -10,6 +10,7 @@ if interrupts.is_program():
     interrupts.end_at_once()
 
 from . import projection as projection, solvers as solvers
+from ._version import __version__ as __version__
 from .adjoints.any_mode import AnyMode as AnyMode
 from .bodies import (
     AutodiffPotential as AutodiffPotential,
@@ -118,7 +119,6 @@ if _typing.TYPE_CHECKING:
     )
     from .viewer import view as view
 
-__version__ = "0.1.0"
 
 # Imported when they are first asked for: half of the time of `import rigidjax`.
 _MODULES = ("ensembles", "identification", "io", "plotting", "problems", "viewer")

@@ -22,7 +22,7 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import get_opaque_trace_state
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from .meshes import as_one
+from .native.jaxrules.meshes import as_one
 
 # What a person may give where an array is wanted.
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]

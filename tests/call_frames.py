@@ -9,9 +9,9 @@ import ctypes as c
 import numpy as np
 from llvmlite import ir
 
-from rigidjax.native import gpu
-from rigidjax.native.builder import I64
-from rigidjax.native.machine import compiled
+from rigidjax.native.lowering.builder import I64
+from rigidjax.native.runtime.codegen import compiled
+from rigidjax.native.runtime.cuda import ptx as gpu
 
 BASE = [("size", c.c_size_t), ("extension", c.c_void_p)]
 

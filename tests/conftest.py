@@ -191,7 +191,7 @@ def _strict_promotion(request):
 @pytest.fixture(autouse=True, scope="module")
 def _compile_time(request):
     """Native kernels with few optimisations, but for those of `tests/native`."""
-    from rigidjax.native import machine
+    from rigidjax.native.runtime import codegen as machine
 
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name != "native":

@@ -6,7 +6,7 @@ import numpy as np
 from jax.scipy import special
 
 from rigidjax import native
-from rigidjax.native.analysis import inner_jaxprs
+from rigidjax.native.passes.analysis import inner_jaxprs
 
 EPS = float(np.finfo(np.float64).eps)
 

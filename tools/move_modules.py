@@ -1,6 +1,6 @@
 """Move modules or packages of `rigidjax` and rewrite every import of them.
 
-    python tools/move_modules.py rigidjax.sums=rigidjax.native.ops.sums ...
+    python tools/move_modules.py rigidjax.native.ops.sums=rigidjax.native.ops.sums ...
 
 Rewrites imports in Python files, and dotted names and paths in strings, comments and documents.
 Run `ruff check --fix` and `ruff format` afterwards: new import statements are neither sorted nor
@@ -94,7 +94,7 @@ def _import_statements(
         else:
             parent, name = moves.new_name(base), alias.name
         local = alias.asname or alias.name
-        text = name if name == local else f"{name} as {local}"
+        text = f"{name} as {local}" if alias.asname or name != local else name
         source = _relative(parent, here) if node.level else parent
         changed |= source != "." * node.level + (node.module or "") or name != alias.name
         groups.setdefault(source, []).append(text)

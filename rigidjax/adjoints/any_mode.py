@@ -13,7 +13,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
 
 from ..native.backend import checked_name, chosen, with_large_matrices, with_many_numbers
-from ..native.forward import falls_apart
+from ..native.jaxrules.forward_split import falls_apart
 from ..solvers.evaluations import base_solver
 from .traced_solve import traced_solve
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
-from ..lockstep import most_of_all
+from ..native.jaxrules.lockstep import most_of_all
 from ..solvers.counting import CountingController
 from ..solvers.knots import delays_of, knots_of
 from .boundaries import Tree

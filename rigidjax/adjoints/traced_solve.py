@@ -12,10 +12,10 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import PyTree
 
-from .. import refilled
-from ..garbage import nothing_collected
-from ..meshes import program_of
 from ..native.backend import Backend, chosen
+from ..native.jaxrules import lane_compaction as refilled
+from ..native.jaxrules.meshes import program_of
+from ..native.runtime.garbage import nothing_collected
 from ..results import failures_kept
 from ..signal import Piece, Signal, signals_of, with_signals
 from ..solvers import unrolled

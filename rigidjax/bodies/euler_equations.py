@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..quotient import quotient
+from ..native.ops.quotient import quotient
 
 
 def euler_equations(

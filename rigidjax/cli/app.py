@@ -34,7 +34,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from .. import __version__
+        from .._version import __version__
 
         typer.echo(f"rigidjax {__version__}")
         raise typer.Exit

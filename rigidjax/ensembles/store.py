@@ -226,7 +226,7 @@ class Store:
 
 def plan_of(members: Members, program: Program, size: int, lengths: Any = None) -> dict[str, Any]:
     """What decides the numbers: program, parameters, their order, precision, versions."""
-    from .. import __version__
+    from .._version import __version__
 
     return {
         "members": members.count,

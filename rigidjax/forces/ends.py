@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..cross_product import cross
-from ..gather_scatter import each
+from ..native.ops.cross_product import cross
+from ..native.ops.gather_scatter import each
 from ..rotations.matrix import product, to_body, to_space
 from .base import Bodies, Kinematics
 

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
-from ..gather_scatter import each
 from ..laws import as_law, check_shapes
+from ..native.ops.gather_scatter import each
 from ..rotations.matrix import relative
 from ..switches import evaluate_law
 from .base import AbstractForce, Bodies, Kinematics, Loads

@@ -2,7 +2,7 @@
 
 import abc
 import functools
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Protocol
 
 import equinox as eqx
 import jax
@@ -12,20 +12,28 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from ..annotations import Args
-from ..gather_scatter import each
 from ..mechanics import has_joints
 from ..mechanics.constraints import project_twists
 from ..mechanics.dynamics import constrained_accelerations
 from ..mechanics.twists import Twists
+from ..native.ops.gather_scatter import each
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
 from .constrained import constrained_acceleration
 from .layout import Layout
 
-if TYPE_CHECKING:
-    from .descriptor import Descriptor
-    from .reduced_equations import ReducedEquations
+
+class MultiplierEquations(Protocol):
+    r"""Matrix and right-hand side of $A(t, y)\,\dot y = b(t, y)$ for index 1 to 3."""
+
+    def mass(self, t, y, index: int) -> Float[Array, "N N"]:
+        """Matrix $A$, (N, N)."""
+        ...
+
+    def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
+        """Right-hand side $b$, (N,)."""
+        ...
 
 
 class AbstractAbsolute(AbstractFormulation):
@@ -44,7 +52,7 @@ class AbstractAbsolute(AbstractFormulation):
 
     @property
     @abc.abstractmethod
-    def equations(self) -> "Descriptor | ReducedEquations":
+    def equations(self) -> MultiplierEquations:
         """The equations of index 1 to 3."""
 
     @property

@@ -19,10 +19,10 @@ from ..checks import (
     is_traced,
     raise_or_note,
 )
-from ..cross_product import cross
 from ..mechanics import System, has_joints
 from ..mechanics.dynamics import eliminates
 from ..native.backend import by_kernel
+from ..native.ops.cross_product import cross
 from ..rotations.so3 import multiply
 from ..state import State
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart

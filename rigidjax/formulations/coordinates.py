@@ -16,7 +16,6 @@ from jaxtyping import Array, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
-from ..gather_scatter import each
 from ..joints.base import replaced
 from ..mechanics import System, gathered, mechanics_of, system_of
 from ..mechanics.attachment import Placements, Poses
@@ -26,6 +25,7 @@ from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from ..mechanics.twists import Twists
+from ..native.ops.gather_scatter import each
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product

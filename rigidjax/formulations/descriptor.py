@@ -17,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..cross_product import cross
 from ..joints.base import replaced
-from ..linalg import block_diagonal
 from ..mechanics.pseudo_inverses import ConstrainedEquations
 from ..mechanics.twists import Twists
+from ..native.ops.cross_product import cross
+from ..native.ops.linalg import block_diagonal
 from ..rotations.so3 import skew
 from .compiled import compiled
 from .redundancy import idle_projector

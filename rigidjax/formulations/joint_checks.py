@@ -13,7 +13,6 @@ from jaxtyping import Array, Float
 from ..annotations import T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, raise_or_note
-from ..linalg import one_by_one
 from ..mechanics.attachment import Poses
 from ..mechanics.constraints import loop_gradient
 from ..mechanics.gaps import alignments, by_joint
@@ -21,6 +20,7 @@ from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.trees import null_space, owners, rate_lengths
 from ..mechanics.twists import Twists
 from ..native.backend import by_kernel
+from ..native.ops.linalg import one_by_one
 from ..state import State
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from jaxtyping import Array, Float
 
 from ..annotations import Args
 from ..bodies.fixed_point import FixedPointBody
-from ..gather_scatter import each
 from ..joints.base import replaced
 from ..mechanics import System, check_system, has_joints
 from ..mechanics.attachment import Placements, Poses
@@ -20,6 +19,7 @@ from ..mechanics.numbers import Numbers
 from ..mechanics.reactions import rotors
 from ..mechanics.trees import free_bodies, rows_of_free, tree_rates, tree_twists
 from ..mechanics.twists import Motion
+from ..native.ops.gather_scatter import each
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
 from .charts import Unknowns, constant_chart, join_chart, split_chart

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..linalg import block_diagonal
+from ..native.ops.linalg import block_diagonal
 from .compiled import compiled
 from .descriptor import Descriptor
 

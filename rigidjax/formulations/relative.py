@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
-from ..gather_scatter import take
 from ..mechanics import System, check_system
 from ..mechanics.attachment import Poses
 from ..mechanics.constraints import factor_loops, regular_inertias
@@ -16,6 +15,7 @@ from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.trees import free_bodies, in_order, tree_joints
 from ..mechanics.twists import Twists
+from ..native.ops.gather_scatter import take
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State

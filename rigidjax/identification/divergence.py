@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..linalg import one_by_one
+from ..native.ops.linalg import one_by_one
 
 # Below this size the exponential without its first terms is summed as a series.
 _SMALL = 0.5

@@ -319,6 +319,6 @@ def _rotation_name(model: AbstractFormulation) -> str:
 
 
 def _version() -> str:
-    from .. import __version__
+    from .._version import __version__
 
     return __version__

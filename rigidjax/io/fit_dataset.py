@@ -134,6 +134,6 @@ def _padded(arrays, length):
 
 
 def _version():
-    from .. import __version__
+    from .._version import __version__
 
     return __version__

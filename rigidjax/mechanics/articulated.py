@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
-from ..cross_product import cross
-from ..gather_scatter import take
+from ..native.ops.cross_product import cross
+from ..native.ops.gather_scatter import take
+from ..native.ops.sums import short_sum
 from ..rotations.matrix import matrix, product, to_space
 from ..rotations.so3 import skew
-from ..sums import short_sum
 from .attachment import Placement, Poses
 from .bias_accelerations import own_accelerations
 from .elimination import invert

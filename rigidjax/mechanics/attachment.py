@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.frame import Frame
-from ..cross_product import cross
-from ..gather_scatter import stacked, take
 from ..joints import AbstractJoint, Relative
 from ..joints.base import renamed, replaced
+from ..native.ops.cross_product import cross
+from ..native.ops.gather_scatter import stacked, take
 from ..rotations.matrix import product, relative, to_body, to_space
 from .joint_ends import mounts, with_origins
 

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..cross_product import cross
-from ..gather_scatter import take
 from ..joints import Relative
 from ..joints.base import moved
+from ..native.ops.cross_product import cross
+from ..native.ops.gather_scatter import take
 from ..rotations.matrix import to_body, to_space
 from .attachment import JointGroup, Placement, Poses
 from .mechanics import SystemMechanics

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
-from ..native.alternatives import alternatives
-from ..quotient import quotient
-from ..sums import short_sum
+from ..native.jaxrules.variants import alternatives
+from ..native.ops.quotient import quotient
+from ..native.ops.sums import short_sum
 from .articulated import nearest
 from .attachment import Poses
 from .elimination import Factors, invert

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
-from ..native.alternatives import alternatives
+from ..native.jaxrules.variants import alternatives
+from ..native.ops.sums import short_sum
 from ..rotations.euler_map import euler_map
-from ..sums import short_sum
 from .articulated import articulated
 from .attachment import Poses
 from .bias_accelerations import bias_accelerations, joint_bias

@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 
 from ..bodies.frame import Frame
 from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
-from ..gather_scatter import added, stacked, take
 from ..joints.base import replaced
+from ..native.ops.gather_scatter import added, stacked, take
 
 
 class ForceGroup(eqx.Module):

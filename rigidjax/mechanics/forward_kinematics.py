@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..gather_scatter import take
 from ..joints import AbstractJoint, Relative
+from ..native.ops.gather_scatter import take
 from ..rotations.matrix import product, to_body, to_space
 from ..rotations.so3 import exp, log_quaternion
 from ..rotations.spurrier_klumpp import spurrier_klumpp

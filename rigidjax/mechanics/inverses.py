@@ -1,6 +1,6 @@
 """Inverses of positive definite matrices, as multibody systems need them.
 
-Derivatives are products of matrices; for batches see `rigidjax.linalg`.
+Derivatives are products of matrices; for batches see `rigidjax.native.ops.linalg`.
 """
 
 import jax
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 from jaxtyping import Array, Float
 
-from ..linalg import with_kernel
+from ..native.ops.linalg import with_kernel
 
 
 def _inverted_root(H):

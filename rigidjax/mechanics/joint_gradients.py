@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..gather_scatter import take
-from ..sums import short_sum
+from ..native.ops.gather_scatter import take
+from ..native.ops.sums import short_sum
 from .elimination import Factors, factor
 from .mechanics import SystemMechanics
 

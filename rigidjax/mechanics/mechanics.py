@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
-from ..cross_product import cross
 from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
-from ..gather_scatter import each, take
 from ..joints import AbstractJoint
 from ..joints.base import replaced, undriven, wrapped
-from ..quotient import quotient
+from ..native.ops.cross_product import cross
+from ..native.ops.gather_scatter import each, take
+from ..native.ops.quotient import quotient
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_space
 from ..rotations.so3 import skew

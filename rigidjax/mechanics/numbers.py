@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
 from ..forces.base import AbstractForce
-from ..gather_scatter import stacked
 from ..joints.base import replaced
+from ..native.ops.gather_scatter import stacked
 from ..signal import signals_of
 from ..state import State
 from .attachment import JointGroup, group_joints

@@ -1,7 +1,8 @@
 r"""Pseudo-inverses and null spaces of the constraints of loops, which may be redundant.
 
 Loops that share no joint have rows and columns of their own: each is decomposed by itself.
-Derivatives are products of matrices, at constant rank; for batches see `rigidjax.linalg`.
+Derivatives are products of matrices, at constant rank; for batches see
+`rigidjax.native.ops.linalg`.
 """
 
 import dataclasses
@@ -15,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..linalg import one_by_one
-from ..native.alternatives import alternatives
-from ..reflections import reflected
+from ..native.jaxrules.variants import alternatives
+from ..native.ops.householder import reflected
+from ..native.ops.linalg import one_by_one
 from .inverses import inverse_root
 
 # Singular values below this part of the largest one are taken for zero (or below ten units of

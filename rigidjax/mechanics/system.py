@@ -24,7 +24,6 @@ from ..checks import (
 )
 from ..forces.base import AbstractForce, Kinematics, body_index
 from ..forces.joint_damping import JointDamping
-from ..gather_scatter import stacked
 from ..joints import (
     AbstractConstraint,
     AbstractJoint,
@@ -34,6 +33,7 @@ from ..joints import (
 )
 from ..joints.base import is_default_name, renamed, replaced
 from ..laws import with_static_functions
+from ..native.ops.gather_scatter import stacked
 from ..state import State
 from .joint_ends import checked_points
 from .topology import Topology, draw, find_topology

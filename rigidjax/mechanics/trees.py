@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
-from ..cross_product import cross
-from ..gather_scatter import take
+from ..native.ops.cross_product import cross
+from ..native.ops.gather_scatter import take
+from ..native.ops.sums import short_sum
 from ..rotations.matrix import product, to_body, to_space
-from ..sums import short_sum
 from .attachment import JointGroup, Placement, Poses
 from .topology import GROUND
 from .twists import Twists

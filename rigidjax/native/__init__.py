@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 from .backend import Backend as Backend
 
 if TYPE_CHECKING:
-    from .analysis import NoRule as NoRule, why_not as why_not
-    from .function import jit as jit
-    from .primitive import native_call as native_call
+    from .jaxrules.function import jit as jit
+    from .jaxrules.primitive import native_call as native_call
+    from .lowering.registry import NoRule as NoRule
+    from .passes.support import why_not as why_not
 
-_WHERE = {
-    "jit": "function",
-    "native_call": "primitive",
-    "why_not": "analysis",
-    "NoRule": "analysis",
+_MODULES = {
+    "jit": "jaxrules.function",
+    "native_call": "jaxrules.primitive",
+    "why_not": "passes.support",
+    "NoRule": "lowering.registry",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

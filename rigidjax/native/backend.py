@@ -63,8 +63,8 @@ def chosen(
     """
     if asked == "xla":
         return Backend("xla", ('`backend="xla"` was asked for',))
-    from .analysis import why_not
-    from .launch import why_not_here
+    from .passes.support import why_not
+    from .runtime.cuda.launch import why_not_here
 
     reasons = why_not_here(program) or why_not(program)
     if not reasons and asked == "auto" and too_large is not None:
@@ -81,9 +81,9 @@ def chosen(
 
 def with_many_numbers(program: ClosedJaxpr) -> list[str]:
     """Whether a program has more numbers outside of registers than kernels are fast with."""
-    from .analysis import outside_registers
-    from .repeated import repeated
-    from .stacks import with_loops
+    from .passes.analysis import outside_registers
+    from .passes.loop_fusion import with_loops
+    from .passes.outlining import repeated
 
     size = outside_registers(with_loops(program, shared=repeated(program)).jaxpr)
     if size <= LARGE:
@@ -96,7 +96,7 @@ def with_many_numbers(program: ClosedJaxpr) -> list[str]:
 
 def with_large_matrices(program: ClosedJaxpr) -> list[str]:
     """Whether a program decomposes larger matrices of constraints than kernels are fast with."""
-    from .analysis import largest_decomposition
+    from .passes.analysis import largest_decomposition
 
     size = largest_decomposition(program.jaxpr)
     if size <= LARGEST_DECOMPOSITION:
@@ -113,8 +113,8 @@ def by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     For what runs once beside a long run: compilation is fast. The function must not close over
     arrays. What it passes on as it is is left alone.
     """
-    from .function import pruned
-    from .primitive import native_call
+    from .jaxrules.function import pruned
+    from .jaxrules.primitive import native_call
 
     closed, leaves, whole = _traced(function, args)
     inner = closed.jaxpr
@@ -137,7 +137,7 @@ def as_kernel(possible: Callable[..., bool], function: Callable, *args: PyTree) 
     For what stands around a solve, so that XLA has nothing to compile: derivatives and batches are
     those of the solve inside. What closes over traced arrays is no kernel.
     """
-    from .primitive import native_call
+    from .jaxrules.primitive import native_call
 
     closed, leaves, whole = _traced(function, args)
     closes = any(isinstance(const, Tracer) for const in closed.consts)
@@ -148,7 +148,7 @@ def as_kernel(possible: Callable[..., bool], function: Callable, *args: PyTree) 
 
 def _traced(function, args):
     """The program of a function, its arguments, and what makes its results of the program's."""
-    from .function import program
+    from .jaxrules.function import program
 
     arrays, static = eqx.partition(args, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)

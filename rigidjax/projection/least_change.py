@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..linalg import inverse, one_by_one
+from ..native.ops.linalg import inverse, one_by_one
 
 # Singular values of the gradient below this part of the largest belong to redundant equations.
 _CUTOFF = 1e-6

@@ -8,7 +8,6 @@ Functions take single vectors; use `jax.vmap` for many.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..cross_product import cross as cross
 from . import guarded
 from .base import Rates, check_rates
 from .matrix import matrix

@@ -12,8 +12,8 @@ from jaxtyping import PyTree
 from ..annotations import Flag
 from ..checks import checked_with_derivatives
 from ..formulations.charts import split_chart
-from ..meshes import as_one
-from ..native.alternatives import alternatives
+from ..native.jaxrules.meshes import as_one
+from ..native.jaxrules.variants import alternatives
 from ..results import RESULTS, SimulationError
 from ..signal import signals_of
 from ..solvers import Projected

@@ -16,8 +16,8 @@ from ..checks import is_traced, is_tracing, noted_faults, precision_of
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.base import replaced
-from ..meshes import as_one
 from ..native.backend import NAMES, checked_name
+from ..native.jaxrules.meshes import as_one
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_kept, note_run
 from ..signal import signals_of

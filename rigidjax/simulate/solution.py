@@ -165,7 +165,7 @@ class Solution(eqx.Module):
 
     def to_xarray(self) -> Any:
         """The trajectory as an `xarray.Dataset` with units and coordinates; see `rj.io`."""
-        from ..io import to_dataset
+        from ..io.dataset import to_dataset
 
         return to_dataset(self)
 

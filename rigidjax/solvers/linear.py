@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Num, PyTree
 
 from ..annotations import Matrix, Scalar
-from ..linalg import inverse as inverse_of, one_by_one
+from ..native.ops.linalg import inverse as inverse_of, one_by_one
 from .rate_elimination import CondensedInverse, Pairs
 
 State = tuple[Matrix, eqxi.Static]  # inverse, structures of unknowns and of right-hand sides

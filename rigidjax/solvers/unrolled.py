@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
 from ..annotations import Args, InterpolationClass, Number, Stepped, Terms, Time, Y
-from ..meshes import program_of
+from ..native.jaxrules.meshes import program_of
 from ..signal import with_signals
 from .after_step import AbstractDelegating
 from .terms import signed, unwrapped

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax import refilled
+from rigidjax.native.jaxrules import lane_compaction as refilled
 
 COUNT = 1100
 # One in fifty takes 100 times as many turns; some take none.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.gather_scatter import added
+from rigidjax.native.ops.gather_scatter import added
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.solvers.structure.loads import conserving_wrenches
 

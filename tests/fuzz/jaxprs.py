@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from rigidjax import native
-from rigidjax.native import primitive
-from rigidjax.native.analysis import NoRule
-from rigidjax.native.lanes import Lanes, is_known
+from rigidjax.native.jaxrules import primitive
+from rigidjax.native.lowering.lanes import Lanes, is_known
+from rigidjax.native.lowering.registry import NoRule
 
 from . import rounding
 from .blocks import as_function

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from rigidjax.native import machine
+from rigidjax.native.runtime import codegen as machine
 
 from . import generate, jaxprs, shrink
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rigidjax.native.analysis import inner_jaxprs, why_not
+from rigidjax.native.passes.analysis import inner_jaxprs
+from rigidjax.native.passes.support import why_not
 
 from . import values
 from .blocks import Block, Line, Type, literal, traced_line, types_of

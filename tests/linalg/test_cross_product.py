@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.cross_product import cross
+from rigidjax.native.ops.cross_product import cross
 
 U, V = jnp.array([0.3, -1.2, 0.7]), jnp.array([2.0, 0.4, -0.9])
 MANY = jnp.sin(jnp.arange(60.0)).reshape(4, 5, 3)

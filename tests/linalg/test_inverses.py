@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rigidjax import linalg
 from rigidjax.mechanics import inverses
+from rigidjax.native.ops import linalg
 
 
 def matrices(n, dtype=float):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native.kernel import Kernel, Signature
-from rigidjax.quotient import quotient
+from rigidjax.native.ops.quotient import quotient
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 A, B = jnp.array([0.3, -1.2, 0.7]), jnp.array([2.0, 0.4, -0.9])
 

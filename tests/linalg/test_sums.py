@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from rigidjax.sums import short_sum
+from rigidjax.native.ops.sums import short_sum
 
 # Products of 3x3 matrices: as few as a reduction is used for, and so many that it is written out.
 COUNTS = (2, 400)

@@ -8,10 +8,12 @@ import pytest
 from rule_cases import equations
 
 import rigidjax as rj
-from rigidjax.native import analysis, backend, machine
-from rigidjax.native.analysis import largest_decomposition
+from rigidjax.native import backend
 from rigidjax.native.backend import by_kernel
-from rigidjax.native.kernel import Kernel, Signature, _kernels
+from rigidjax.native.passes import analysis
+from rigidjax.native.passes.analysis import largest_decomposition
+from rigidjax.native.runtime import codegen as machine
+from rigidjax.native.runtime.kernel import Kernel, Signature, _kernels
 
 
 def prepared(pair, label):

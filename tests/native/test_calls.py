@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native import repeated
-from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.native.passes import outlining as repeated
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 from ..rule_cases import check
 

@@ -11,7 +11,7 @@ from rule_cases import equations
 
 import rigidjax as rj
 from rigidjax import native
-from rigidjax.native import kernel
+from rigidjax.native.runtime import kernel
 
 X = jnp.array([0.3, -0.2, 0.5])
 MANY = jnp.stack([X, 2 * X, X - 0.1])

@@ -9,7 +9,7 @@ import scipy.special
 from jax.scipy import special
 
 from rigidjax import native
-from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 INFINITE = float("inf")
 EPS = float(np.finfo(np.float64).eps)

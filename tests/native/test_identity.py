@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from jax.extend.core import Primitive
 
-from rigidjax.native.identity import identity
-from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.native.runtime.cache_key import identity
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 from .. import rule_cases
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native.indexed import indexed
-from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.native.passes.dynamic_indices import indexed
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 
 def walk(table, out, stride):

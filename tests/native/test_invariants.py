@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native.invariants import invariant
+from rigidjax.native.passes.hoisting import invariant
 
 
 def summed(a, x, turns):

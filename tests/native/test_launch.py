@@ -14,10 +14,10 @@ from external_programs import NO_GPU
 
 import rigidjax as rj
 from rigidjax import native
-from rigidjax.native import gpu, host, launch
-from rigidjax.native.analysis import NoRule
-from rigidjax.native.frame import VERSION
-from rigidjax.native.kernel import Signature, kernel
+from rigidjax.native.lowering.registry import NoRule
+from rigidjax.native.runtime.cuda import host_fallback as host, launch, ptx as gpu
+from rigidjax.native.runtime.ffi_frame import VERSION
+from rigidjax.native.runtime.kernel import Signature, kernel
 
 HAS_GPU = launch.architecture() is not None
 

@@ -8,7 +8,7 @@ import pytest
 from rule_cases import X, Y, check, compare
 
 from rigidjax import native
-from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 
 def test_loops_run_as_long_as_each_member_needs():

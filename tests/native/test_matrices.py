@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from rigidjax import linalg, native
+from rigidjax import native
 from rigidjax.mechanics import inverses
+from rigidjax.native.ops import linalg
 
 EPS = float(np.finfo(np.float64).eps)
 SHAPES = [(1, 1), (2, 3), (4, 4)]

@@ -8,7 +8,7 @@ import pytest
 from fuzz import generate, jaxprs
 
 import rigidjax as rj
-from rigidjax.native import kernel
+from rigidjax.native.runtime import kernel
 
 BACKENDS = "native", "xla"
 

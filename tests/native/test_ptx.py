@@ -10,8 +10,8 @@ from external_programs import NO_PTXAS, PTXAS
 from rule_cases import ARITHMETIC, SQUARE, X, Y, equations
 
 import rigidjax as rj
-from rigidjax.native import gpu
-from rigidjax.native.kernel import Signature
+from rigidjax.native.runtime.cuda import ptx as gpu
+from rigidjax.native.runtime.kernel import Signature
 
 
 def loops(x, y):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.native import kernel
-from rigidjax.native.refill import parted
+from rigidjax.native.lowering.lane_compaction import parted
+from rigidjax.native.runtime import kernel
 
 
 def root(x, goal):

@@ -9,7 +9,7 @@ from jax.ad_checkpoint import checkpoint_name
 from rule_cases import ARITHMETIC, EPS, SQUARE, X, Y, check, compare
 
 from rigidjax import native
-from rigidjax.native.kernel import Kernel, Signature
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)

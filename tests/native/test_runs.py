@@ -11,7 +11,7 @@ import pytest
 from rule_cases import equations
 
 import rigidjax as rj
-from rigidjax.native import machine
+from rigidjax.native.runtime import codegen as machine
 
 T1 = 0.3
 BODY = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])

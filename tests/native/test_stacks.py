@@ -7,11 +7,11 @@ import pytest
 
 import rigidjax as rj
 from rigidjax import native
-from rigidjax.native.alternatives import alternatives
-from rigidjax.native.analysis import inner_jaxprs
-from rigidjax.native.kernel import Kernel, Signature
-from rigidjax.native.stacks import with_loops
-from rigidjax.sums import short_sum
+from rigidjax.native.jaxrules.variants import alternatives
+from rigidjax.native.ops.sums import short_sum
+from rigidjax.native.passes.analysis import inner_jaxprs
+from rigidjax.native.passes.loop_fusion import with_loops
+from rigidjax.native.runtime.kernel import Kernel, Signature
 
 LENGTH = 40
 ROWS = jnp.sin(jnp.arange(LENGTH * 9.0)).reshape(LENGTH, 9)

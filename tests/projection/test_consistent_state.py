@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.native.analysis import inner_jaxprs
+from rigidjax.native.passes.analysis import inner_jaxprs
 
 
 @pytest.fixture(scope="module")

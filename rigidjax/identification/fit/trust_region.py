@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ...linalg import one_by_one
+from ...native.ops.linalg import one_by_one
 
 # First damping, relative to the columns of the Jacobian.
 _DAMPING = 1e-2

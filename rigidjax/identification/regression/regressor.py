@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...bodies import Body, MassProperties
-from ...cross_product import cross
 from ...forces import Gravity, Motor
 from ...formulations import AbstractFormulation
 from ...mechanics import System, check_constant_masses
@@ -19,6 +18,7 @@ from ...mechanics.forward_kinematics import rate_labels
 from ...mechanics.mechanics import SystemMechanics
 from ...mechanics.trees import null_space, tree_rates, tree_twists
 from ...mechanics.twists import Twists
+from ...native.ops.cross_product import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
 from ...state import State

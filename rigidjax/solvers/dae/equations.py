@@ -13,8 +13,8 @@ from diffrax._term import AdjointTerm
 from jaxtyping import Array, Float, PyTree
 
 from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
-from ...linalg import inverse
-from ...native.alternatives import alternatives
+from ...native.jaxrules.variants import alternatives
+from ...native.ops.linalg import inverse
 from ..rate_elimination import Pairs
 from ..terms import (
     AbstractEquationsTerm,

@@ -14,12 +14,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
-from ...cross_product import cross
-from ...gather_scatter import each
 from ...joints import Weld
 from ...joints.base import replaced
 from ...mechanics.attachment import Poses
 from ...mechanics.mechanics import SystemMechanics
+from ...native.ops.cross_product import cross
+from ...native.ops.gather_scatter import each
 from ...rotations.matrix import product, relative, to_body, to_space
 from ...rotations.so3 import dot
 from .phase import carried

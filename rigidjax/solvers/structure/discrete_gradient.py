@@ -18,13 +18,13 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import inertia_tensor
-from ...cross_product import cross
 from ...forces.base import Kinematics
-from ...gather_scatter import take
 from ...joints.base import replaced
 from ...mechanics.attachment import placed
 from ...mechanics.force_groups import ForceGroup, energy_of
 from ...mechanics.mechanics import SystemMechanics
+from ...native.ops.cross_product import cross
+from ...native.ops.gather_scatter import take
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product, to_body, to_space
 from ...rotations.so3 import skew

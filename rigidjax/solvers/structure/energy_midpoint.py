@@ -11,12 +11,12 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar, T, Vector
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...checks import check, is_traced
-from ...cross_product import cross
 from ...forces.base import Kinematics
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
-from ...linalg import one_by_one
 from ...mechanics import SystemMechanics, has_joints
+from ...native.ops.cross_product import cross
+from ...native.ops.linalg import one_by_one
 from ...rotations.base import AbstractRotation
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion

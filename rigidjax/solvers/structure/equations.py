@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...annotations import Vector
-from ...cross_product import cross
-from ...linalg import inverse
+from ...native.ops.cross_product import cross
+from ...native.ops.linalg import inverse
 from ...rotations.so3 import dot
 from ..implicit import AbstractImplicitStep
 from .motion import Motion

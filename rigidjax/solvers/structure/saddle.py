@@ -17,8 +17,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...linalg import one_by_one
 from ...mechanics.mechanics import SystemMechanics
+from ...native.ops.linalg import one_by_one
 from .equations import AbstractStepEquations
 
 # The shift, in parts of the entry of G M^-1 G^T on the diagonal.

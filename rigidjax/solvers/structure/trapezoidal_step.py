@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...annotations import Scalar, Vector
-from ...cross_product import cross
 from ...formulations import AbstractFormulation
 from ...mechanics.attachment import Placements, Poses
 from ...mechanics.mechanics import SystemMechanics
+from ...native.ops.cross_product import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
 from .clusters import Clusters, leads_of

@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from ....annotations import Matrix, Scalar, Time, Vector
-from ....native.alternatives import alternatives
-from ....sums import short_sum
+from ....native.jaxrules.variants import alternatives
+from ....native.ops.sums import short_sum
 from ...implicit import AbstractImplicitStep
 from ...linear import Factored, Inverse, factored, solution
 from ...rate_elimination import Pairs, real_form

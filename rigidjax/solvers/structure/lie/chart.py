@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ....annotations import Vector
 from ....formulations import AbstractFormulation
 from ....formulations.layout import Layout
-from ....gather_scatter import each
+from ....native.ops.gather_scatter import each
 from ....rotations.base import Rates
 from ....rotations.guarded import (
     dexp_inverse_series,

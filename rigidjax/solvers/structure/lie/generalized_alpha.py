@@ -9,10 +9,10 @@ from jaxtyping import Array, Float
 
 from ....annotations import Count, InterpolationClass, Scalar, Stepped, Vector, Y
 from ....bodies.euler_equations import angular_momentum
-from ....cross_product import cross
 from ....formulations import Absolute, AbstractFormulation, NullSpace
-from ....gather_scatter import each
 from ....mechanics import has_joints
+from ....native.ops.cross_product import cross
+from ....native.ops.gather_scatter import each
 from ....rotations.quaternion import Quaternion
 from ....rotations.so3 import dot
 from ...implicit import solved

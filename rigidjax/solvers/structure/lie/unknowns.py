@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ....formulations import Absolute, AbstractFormulation
-from ....gather_scatter import each
+from ....native.ops.gather_scatter import each
 from ....rotations.quaternion import Quaternion
 from .dynamics import Pose
 

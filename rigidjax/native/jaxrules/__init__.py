@@ -1,0 +1,1 @@
+"""Rules that make kernels a JAX primitive: batching, differentiation, lane compaction, meshes."""

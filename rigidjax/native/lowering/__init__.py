@@ -1,0 +1,1 @@
+"""Emission of LLVM instructions for the equations of a jaxpr."""

@@ -1,0 +1,186 @@
+"""Branches: all of them computed if they are small, else those that some lane takes."""
+
+from typing import Any
+
+import numpy as np
+
+from ...passes.analysis import FEW_REGISTERS, cost
+from ...passes.dynamic_indices import indexed
+from ...passes.uniformity import differs, has_one_lane, in_all_lanes, lanes_of
+from ..emitter import Emitter
+from ..lanes import POINTER, is_known
+from ..memory import Buffer, View
+from ..registry import rule
+
+# Numbers computed by a branch up to which all branches are computed, and one is chosen.
+_SMALL_BRANCH = 24
+
+
+@rule("cond")
+def _cond(em: Emitter, equation, which, *args):
+    branches = equation.params["branches"]
+    index_dtype = np.dtype(equation.invars[0].aval.dtype)
+    which = em.entry(which, ())
+    lanes = em.lanes
+    if is_known(which):
+        taken_branch = branches[min(max(int(which), 0), len(branches) - 1)]
+        return em.run(taken_branch, list(args))
+    if index_dtype == np.bool_:
+        which, index_dtype = lanes.convert(which, np.bool_, np.int32), np.dtype(np.int32)
+    conditions = []
+    for k in range(len(branches)):
+        operator = "<=" if k == 0 else ">=" if k == len(branches) - 1 else "=="
+        conditions.append(lanes.compare(index_dtype, operator, which, index_dtype.type(k)))
+    avals = [var.aval for var in equation.outvars]
+    buffers = [x.buffer for x in args if isinstance(x, View)]
+    for buffer in buffers:
+        buffer.pinned += 1
+    if all(_is_simple(branch.jaxpr) for branch in branches):
+        out = _all_branches(em, branches, conditions, args, avals)
+    else:
+        out = _guarded_branches(
+            em, branches, conditions, args, avals, _different(em, branches, args)
+        )
+    for buffer in buffers:
+        buffer.pinned -= 1
+    return out
+
+
+def _is_simple(jaxpr: Any) -> bool:
+    small = all(var.aval.size <= FEW_REGISTERS for var in (*jaxpr.invars, *jaxpr.outvars))
+    loops = any(e.primitive.name in ("while", "scan", "cond") for e in jaxpr.eqns)
+    return small and not loops and cost(jaxpr) <= _SMALL_BRANCH
+
+
+def _all_branches(em, branches, conditions, args, avals):
+    out = None
+    for branch, condition in zip(branches, conditions, strict=True):
+        with em.masked(em.both(em.mask, condition)):
+            one = [_registers(em, x) for x in em.run(branch, list(args))]
+        if out is None:
+            out = one
+            continue
+        out = [
+            _chosen(em, aval.dtype, condition, new, old)
+            for aval, new, old in zip(avals, one, out, strict=True)
+        ]
+    return out
+
+
+def _registers(em, x):
+    with lanes_of(em, differs(x)):
+        return em.registers(x)
+
+
+def _chosen(em, dtype, condition, new, old):
+    if not has_one_lane(em) or not (differs(new) or differs(old)):
+        return em.chosen(dtype, condition, new, old)
+    with em.row.as_lanes():
+        new, old = (in_all_lanes(em, x) for x in (new, old))
+        return em.chosen(dtype, em.lanes.splat(condition), new, old)
+
+
+def _different(em, branches, args):
+    """Which results differ from lane to lane where the emitter has one (see `mixed`)."""
+    if not has_one_lane(em):
+        return [False] * len(branches[0].out_avals)
+    marks = tuple(map(differs, args))
+    found = [indexed(branch.jaxpr, marks, False).unknown for branch in branches]
+    return list(map(any, zip(*found, strict=True)))
+
+
+def _guarded_branches(em, branches, conditions, args, avals, different):
+    """Branches that are computed only if some lane takes them; see `_different`."""
+    build, outer, single = em.builder, em.mask, em.lanes.width == 1
+    out: list = [None] * len(avals)
+    for branch, condition in zip(branches, conditions, strict=True):
+        mask = em.both(outer, condition)
+        before, inside = build.block, build.append_basic_block("branch")
+        after = build.append_basic_block("after")
+        # Memory for results that are too large for registers, before the first branch.
+        for k, aval in enumerate(avals):
+            if out[k] is None and _is_in_memory(em, aval, args):
+                out[k] = _Pending(aval)
+        build.cbranch(em.lanes.any(mask), inside, after)
+        build.position_at_end(inside)
+        with em.masked(None if single else mask):
+            results = em.run(branch, list(args))
+            merged = []
+            for aval, old, new, differ in zip(avals, out, results, different, strict=True):
+                with lanes_of(em, differ):
+                    new = in_all_lanes(em, new) if differ else new
+                    mask = None if single else condition
+                    merged.append(_merged(em, aval, old, new, mask, args))
+        end = build.block
+        build.branch(after)
+        build.position_at_end(after)
+        parts, out = zip(avals, out, merged, different, strict=True), []
+        for aval, old, new, differ in parts:
+            with lanes_of(em, differ):
+                out.append(_joined(em, aval, old, new, before, end))
+    return out
+
+
+def _is_in_memory(em, aval, args):
+    """Whether a result is large, or may be an argument in memory that is handed on."""
+    return aval.size > em.largest or any(
+        isinstance(x, View) and x.shape == aval.shape and x.buffer.dtype == aval.dtype for x in args
+    )
+
+
+class _Pending:
+    """A result in memory that no branch has given yet."""
+
+    def __init__(self, aval):
+        self.aval = aval
+
+
+def _merged(em, aval, old, new, condition, args):
+    """A branch's result in its lanes, what there was before in the others (inside the branch).
+
+    **Arguments:** `condition`, in which lanes the branch is taken; `None` for all of them.
+    """
+    dtype = np.dtype(aval.dtype)
+    if isinstance(old, _Pending):
+        whole = isinstance(new, View) and new.is_whole and not new.buffer.shared
+        # An argument, perhaps changed in place. (What an inner branch hands on may be kept too,
+        # but its address is known in this branch only.)
+        if whole and any(isinstance(x, View) and new.buffer is x.buffer for x in args):
+            return new
+        out = em.memory.allocate(aval.shape, dtype)
+        return em.copied(new, dtype, into=out)
+    if isinstance(old, View):
+        same = isinstance(new, View) and new.buffer is old.buffer
+        if same and new.is_whole:
+            return old
+        # In another order it is read while it would be changed.
+        if same or old.buffer.pinned:
+            # Some branches hand an argument on, others do not: a copy (see `_joined`).
+            return em.copied(new, dtype, into=em.copied(old, dtype), mask=condition)
+        return em.copied(new, dtype, into=old, mask=condition)
+    new = em.registers(new)
+    if old is None or condition is None:
+        return new
+    return em.chosen(dtype, condition, new, old)
+
+
+def _joined(em, aval, old, new, before, end):
+    """Numbers after a branch: its own if it was taken."""
+    if isinstance(new, View):
+        if not isinstance(old, View) or new.buffer is old.buffer:
+            return new
+        # The copy is there only if the branch was taken. Nobody may write either in this place.
+        pointer = em.builder.phi(POINTER)
+        for one, block in ((old, before), (new, end)):
+            pointer.add_incoming(one.buffer.pointer, block)
+            one.buffer.pinned += 1
+        buffer = Buffer(
+            pointer, new.buffer.dtype, new.buffer.size, own=False, pinned=1,
+            pitch=new.buffer.pitch, lanes=new.buffer.lanes,
+        )  # fmt: skip
+        return View(buffer, new.shape, new.strides)
+    dtype = np.dtype(aval.dtype)
+    out = em.phis(new, dtype, end)
+    first = np.full(new.shape, dtype.type(0)) if old is None else old
+    em.add_incoming(out, first, dtype, before)
+    return out

@@ -1,0 +1,1 @@
+"""Array functions that kernels compute well."""

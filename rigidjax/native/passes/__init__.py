@@ -1,0 +1,1 @@
+"""Analysis and transformation of jaxprs before they are emitted."""

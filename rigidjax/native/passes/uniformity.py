@@ -1,0 +1,149 @@
+"""Programs of which most is the same for all lanes: one run, and many of its tangents.
+
+They are walked with one lane. An equation is emitted for several lanes only if its results differ
+from one to the other; loops and branches that do not differ need no masks, and the run is computed
+once, by scalars.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jax.extend.core import Jaxpr, JaxprEqn, Var
+from llvmlite import ir
+
+from ..lowering.builder import int32
+from ..lowering.complex import Pair
+from ..lowering.lanes import is_known
+from ..lowering.memory import Held, View
+from .analysis import is_written_out
+from .dynamic_indices import indexed, settled
+from .inlining import CALLS
+
+if TYPE_CHECKING:
+    from ..lowering.emitter import Emitter
+
+# Equations with programs inside, in which some results may differ and others not.
+_WITH_PROGRAMS = frozenset((*CALLS, "cond", "scan", "while"))
+
+
+def differs(x: Held | None) -> bool:
+    """Whether an array may differ from lane to lane, where the emitter has one lane."""
+    if isinstance(x, View):
+        return x.buffer.lanes > 1
+    return x is not None and any(map(_is_vector, x.ravel().tolist()))
+
+
+def _is_vector(number):
+    if isinstance(number, Pair):
+        return _is_vector(number.real) or _is_vector(number.imag)
+    return not is_known(number) and isinstance(number.type, ir.VectorType)
+
+
+def differing(em: "Emitter", jaxpr: Jaxpr, args: list[Held]) -> frozenset[Var]:
+    """Variables of a program that may differ from lane to lane."""
+    if not has_one_lane(em):
+        return frozenset()
+    marks = tuple(map(differs, args))
+    return indexed(jaxpr, marks, False).variables if any(marks) else frozenset()
+
+
+def results(
+    em: "Emitter", equation: JaxprEqn, args: list[Held], different: frozenset[Var]
+) -> list[Held]:
+    """Results of one equation, in lanes where they may differ."""
+    marks = [var in different for var in equation.outvars]
+    if equation.primitive.name in _WITH_PROGRAMS and not _is_in_lanes(em, equation, args):
+        out = em.equation(equation, args)
+    else:
+        with em.row.as_lanes():
+            out = em.equation(equation, [in_all_lanes(em, x) for x in args])
+            out = [_own(em, x, var) for x, var in zip(out, equation.outvars, strict=True)]
+    return [x if mark else of_one(em, x) for x, mark in zip(out, marks, strict=True)]
+
+
+def _is_in_lanes(em, equation, args):
+    """Whether a branch or the end of a loop differs from lane to lane."""
+    name, p = equation.primitive.name, equation.params
+    if name == "cond":
+        return differs(args[0])
+    if name == "while":
+        marks = tuple(map(differs, args))
+        first, second = p["cond_nconsts"], p["body_nconsts"]
+        of_body, carried = marks[first : first + second], marks[first + second :]
+        carried = carried_in(p["body_jaxpr"].jaxpr, of_body, carried)
+        return indexed(p["cond_jaxpr"].jaxpr, marks[:first] + carried, False).unknown[0]
+    if name == "scan":
+        return not is_written_out(p)
+    return False
+
+
+def carried_in(
+    body: Jaxpr, consts: tuple[bool, ...], carried: tuple[bool, ...]
+) -> tuple[bool, ...]:
+    """Which variables of a loop may differ, of those that do at first."""
+    return settled(lambda marks: indexed(body, consts + marks, False).unknown, carried)
+
+
+@contextlib.contextmanager
+def lanes_of(em: "Emitter", different: bool) -> Iterator[None]:
+    """Arrays that differ from lane to lane are read and written within, if these do."""
+    with em.row.as_lanes() if different and em.lanes.width == 1 else contextlib.nullcontext():
+        yield
+
+
+def has_one_lane(em: "Emitter") -> bool:
+    """Whether the emitter has one lane, and will have several for what differs."""
+    return em.mixed and em.lanes.width == 1
+
+
+def in_all_lanes(em: "Emitter", x: Held) -> Held:
+    """An array as all lanes have it, where there are several."""
+    if isinstance(x, View):
+        return of_one_lane(x) if x.buffer.lanes == 1 and not x.buffer.shared else x
+    out = np.empty(x.size, object)
+    out[:] = [_splat(em.lanes, number) for number in x.ravel().tolist()]
+    return out.reshape(x.shape)
+
+
+def of_one_lane(x: View) -> View:
+    """An array of one lane's memory, as one that all lanes have in common."""
+    buffer = dataclasses.replace(x.buffer, shared=True, own=False, users=0, pinned=1)
+    return View(buffer, x.shape, x.strides, x.offset)
+
+
+def _splat(lanes, number):
+    if isinstance(number, Pair):
+        return Pair(_splat(lanes, number.real), _splat(lanes, number.imag))
+    return number if is_known(number) or _is_vector(number) else lanes.splat(number)
+
+
+def _own(em, x, var):
+    """What is only another view of an array that lanes have in common, copied."""
+    if isinstance(x, View) and x.buffer.shared and x.buffer.values is None:
+        return em.copied(x, np.dtype(var.aval.dtype))
+    return x
+
+
+def of_one(em: "Emitter", x: Held) -> Held:
+    """An array that is the same in all lanes, for one lane."""
+    if not differs(x):
+        return x
+    if not isinstance(x, View):
+        out = np.empty(x.size, object)
+        out[:] = [_first(em, number) for number in x.ravel().tolist()]
+        return out.reshape(x.shape)
+    out = em.memory.allocate(x.shape, x.buffer.dtype)
+    with em.indices(x.shape) as index:
+        with em.row.as_lanes():
+            number = em.memory.read(x, index)
+        em.memory.write(out, index, _first(em, number))
+    return out
+
+
+def _first(em, number):
+    if isinstance(number, Pair):
+        return Pair(_first(em, number.real), _first(em, number.imag))
+    return em.builder.extract_element(number, int32(0)) if _is_vector(number) else number

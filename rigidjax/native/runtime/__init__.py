@@ -1,0 +1,1 @@
+"""Machine code, the kernel cache, and calls from XLA."""
