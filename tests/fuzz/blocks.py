@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from rigidjax import cross_product, gather_scatter, linalg, lockstep, native, quotient, sums
+from rigidjax import native
+from rigidjax.native.jaxrules import lockstep
+from rigidjax.native.ops import cross_product, gather_scatter, linalg, quotient, sums
 from rigidjax.mechanics import inverses
 """
 
