@@ -34,7 +34,7 @@ from _andrews import andrews
 import rigidjax as rj
 from rigidjax import problems
 from rigidjax.rotations import euler_map
-from rigidjax.solvers.counting import CountingController, CountingSolver
+from rigidjax.solvers.wrappers.counting import CountingController, CountingSolver
 
 TOLERANCES = tuple(10.0**-k for k in range(4, 11))
 MAX_STEPS = 500_000

@@ -12,6 +12,11 @@ if interrupts.is_program():
 from . import projection as projection, solvers as solvers
 from ._version import __version__ as __version__
 from .adjoints.any_mode import AnyMode as AnyMode
+from .analysis.linearisation import (
+    Linearisation as Linearisation,
+    equilibrium as equilibrium,
+    linearize as linearize,
+)
 from .bodies import (
     AutodiffPotential as AutodiffPotential,
     AxialGravityPotential as AxialGravityPotential,
@@ -28,7 +33,6 @@ from .bodies import (
 from .forces import (
     Bushing as Bushing,
     Drag as Drag,
-    FourierSeries as FourierSeries,
     Gravity as Gravity,
     Motor as Motor,
     PointForce as PointForce,
@@ -42,9 +46,13 @@ from .formulations import (
     Charted as Charted,
     EulerParameters as EulerParameters,
     Hamiltonian as Hamiltonian,
-    JointStart as JointStart,
     NullSpace as NullSpace,
     Relative as Relative,
+)
+from .initial import (
+    JointStart as JointStart,
+    consistent_state as consistent_state,
+    jointed_state as jointed_state,
 )
 from .joints import (
     Constraint as Constraint,
@@ -61,13 +69,7 @@ from .joints import (
     VelocityConstraint as VelocityConstraint,
     Weld as Weld,
 )
-from .linearisation import (
-    Linearisation as Linearisation,
-    equilibrium as equilibrium,
-    linearize as linearize,
-)
 from .mechanics import System as System, joint_states as joint_states, rate_labels as rate_labels
-from .projection import consistent_state as consistent_state, jointed_state as jointed_state
 from .results import RESULTS as RESULTS, SimulationError as SimulationError
 from .rotations import (
     ConformalRotationVector as ConformalRotationVector,
@@ -79,11 +81,12 @@ from .rotations import (
     RotationVector as RotationVector,
     convert as convert,
 )
-from .signal import Signal as Signal
+from .signals.fourier import FourierSeries as FourierSeries
+from .signals.signal import Signal as Signal
+from .signals.switches import Switch as Switch
 from .simulate.simulate import simulate as simulate
 from .simulate.solution import Solution as Solution
 from .state import State as State
-from .switches import Switch as Switch
 
 if _typing.TYPE_CHECKING:
     from . import (

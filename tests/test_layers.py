@@ -11,7 +11,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 LAYERS = (
     ("_version", "annotations", "native"),
     ("checks", "interrupts", "results", "state"),
-    ("laws", "signal", "switches"),
+    ("signals",),
     ("rotations",),
     ("kinematics",),
     ("bodies",),
@@ -20,7 +20,7 @@ LAYERS = (
     ("mechanics",),
     ("formulations",),
     ("sensors",),
-    ("linearisation",),
+    ("analysis", "initial"),
     ("projection",),
     ("solvers",),
     ("adjoints",),

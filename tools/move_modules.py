@@ -114,7 +114,9 @@ def _relative(target: str, here: list[str]) -> str:
 
 def main() -> None:
     """Move the files and rewrite what names them."""
-    moves = Moves(dict(argument.split("=") for argument in sys.argv[1:]))
+    # Modules before the packages around them.
+    pairs = sorted((argument.split("=") for argument in sys.argv[1:]), key=lambda p: -len(p[0]))
+    moves = Moves(dict(pairs))
     texts = {}
     for folder in CODE:
         for path in sorted((ROOT / folder).rglob("*.py")):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..annotations import Scalar, Vector
-from ..solvers.knots import delays_of
+from ..solvers.wrappers.knots import delays_of
 
 # The arguments of `AbstractAdjoint.loop` by name, or something for each of their leaves.
 Tree = dict[str, PyTree]

@@ -37,10 +37,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from ..annotations import Y
-from ..solvers.after_step import AbstractAfterStep, Projected, Recharted
-from ..solvers.knots import KnotController, Pinned
+from ..solvers.explicit.unrolled import StageLoop, Unrolled, is_small, rate
 from ..solvers.terms import unwrapped
-from ..solvers.unrolled import StageLoop, Unrolled, is_small, rate
+from ..solvers.wrappers.after_step import AbstractAfterStep, Projected, Recharted
+from ..solvers.wrappers.knots import KnotController, Pinned
 from .boundaries import Tree, behind, do_move
 from .record import is_recordable, put, recorded, take
 

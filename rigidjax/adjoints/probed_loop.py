@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from ..solvers.probe import probe_state, probed
-from ..solvers.switched import with_switching_times
-from ..solvers.unrolled import forward_stages
+from ..solvers.explicit.unrolled import forward_stages
+from ..solvers.wrappers.probe import probe_state, probed
+from ..solvers.wrappers.switched import with_switching_times
 from .boundaries import Tree
 
 

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
 from ..native.jaxrules.lockstep import most_of_all
-from ..solvers.counting import CountingController
-from ..solvers.knots import delays_of, knots_of
+from ..solvers.wrappers.counting import CountingController
+from ..solvers.wrappers.knots import delays_of, knots_of
 from .boundaries import Tree
 
 

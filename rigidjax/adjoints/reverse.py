@@ -19,7 +19,7 @@ def cotangents(
     """Cotangents of a loop's arguments from those of the saved times and unknowns.
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `of_record`, those by which steps are
-    chosen, see `rigidjax.solvers.probe`; `ct_ts`, `ct_ys`, as `save_state.ts` and
+    chosen, see `rigidjax.solvers.wrappers.probe`; `ct_ts`, `ct_ys`, as `save_state.ts` and
     `save_state.ys`; `wanted`, which of the arguments' cotangents to find; `batched`, whether there
     are many trajectories.
     **Returns:** the inexact arrays of `kwargs` replaced by their cotangents, those that are not

@@ -24,15 +24,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Y
-from ..solvers.after_step import Projected, Recharted
-from ..solvers.counting import CountingController, CountingSolver
+from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.predictive import PredictiveController
 from ..solvers.dae.proposed import ProposedStepController
-from ..solvers.knots import KnotController, Pinned
-from ..solvers.repeatable import repeatable
-from ..solvers.structure.base import AbstractStructureSolver
-from ..solvers.switched import Switched
+from ..solvers.wrappers.after_step import Projected, Recharted
+from ..solvers.wrappers.counting import CountingController, CountingSolver
+from ..solvers.wrappers.knots import KnotController, Pinned
+from ..solvers.wrappers.repeatable import repeatable
+from ..solvers.wrappers.switched import Switched
 from .boundaries import Boundaries, Tree, behind, do_move
 from .record import Record, is_recordable, put, recorded, take
 

@@ -17,14 +17,20 @@ from ..native.jaxrules import lane_compaction as refilled
 from ..native.jaxrules.meshes import program_of
 from ..native.runtime.garbage import nothing_collected
 from ..results import failures_kept
-from ..signal import Piece, Signal, signals_of, with_signals
-from ..solvers import unrolled
+from ..signals.signal import Piece, Signal, signals_of, with_signals
+from ..solvers.conserving.base import ModelTerm
 from ..solvers.evaluations import explicit_evaluations
-from ..solvers.probe import probed
-from ..solvers.structure.base import ModelTerm
-from ..solvers.switched import with_switching_times
+from ..solvers.explicit.unrolled import (
+    MAX_NUMBERS,
+    field_numbers,
+    for_kernel,
+    forward_stages,
+    rate,
+    unrolled,
+)
 from ..solvers.terms import AbstractDAETerm, unwrapped
-from ..solvers.unrolled import MAX_NUMBERS, field_numbers, for_kernel, forward_stages, rate
+from ..solvers.wrappers.probe import probed
+from ..solvers.wrappers.switched import with_switching_times
 from .probed_loop import probed_loop
 from .record import SAVE_Y
 from .reverse import cotangents as reverse_cotangents, is_supported

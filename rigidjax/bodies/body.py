@@ -20,8 +20,8 @@ from ..checks import (
     is_traced,
     vector_leaf,
 )
-from ..laws import as_law, check_shapes
 from ..rotations.so3 import rotate
+from ..signals.laws import as_law, check_shapes
 from . import shapes
 from .euler_equations import rotational_energy
 from .inertia import checked_inertia, inertia_tensor

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision
-from ..laws import as_law, check_shapes, with_static_functions
-from ..switches import evaluate_law
+from ..signals.laws import as_law, check_shapes, with_static_functions
+from ..signals.switches import evaluate_law
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
 from .inertia import checked_inertia
 from .potentials import AbstractPotential, AutodiffPotential

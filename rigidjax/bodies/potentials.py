@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, finite_leaf
-from ..laws import as_law, check_shapes
-from ..switches import evaluate_law
+from ..signals.laws import as_law, check_shapes
+from ..signals.switches import evaluate_law
 
 
 class AbstractPotential(eqx.Module):

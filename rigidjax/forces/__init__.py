@@ -10,7 +10,6 @@ from .base import (
 )
 from .bushing import Bushing as Bushing
 from .drag import Drag as Drag
-from .fourier import FourierSeries as FourierSeries
 from .gravity import Gravity as Gravity
 from .joint_force import AbstractJointForce as AbstractJointForce
 from .motor import Motor as Motor

@@ -12,11 +12,11 @@ from jaxtyping import Array, Float
 from ..bodies.body import Body
 from ..checks import did_you_mean, vector_leaf
 from ..joints.base import AbstractJoint
-from ..laws import as_law, check_shapes
 from ..native.ops.cross_product import cross
 from ..native.ops.gather_scatter import each, take
 from ..rotations.matrix import product, to_body, to_space
-from ..switches import evaluate_law
+from ..signals.laws import as_law, check_shapes
+from ..signals.switches import evaluate_law
 
 
 class JointKinematics(eqx.Module):

@@ -10,8 +10,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
-from ..laws import as_law, check_shapes
-from ..switches import evaluate_law
+from ..signals.laws import as_law, check_shapes
+from ..signals.switches import evaluate_law
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
 

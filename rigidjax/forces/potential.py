@@ -9,10 +9,10 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
-from ..laws import as_law, check_shapes
 from ..native.ops.gather_scatter import each
 from ..rotations.matrix import relative
-from ..switches import evaluate_law
+from ..signals.laws import as_law, check_shapes
+from ..signals.switches import evaluate_law
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
 

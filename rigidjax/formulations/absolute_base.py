@@ -27,6 +27,15 @@ from .layout import Layout
 class MultiplierEquations(Protocol):
     r"""Matrix and right-hand side of $A(t, y)\,\dot y = b(t, y)$ for index 1 to 3."""
 
+    @property
+    def model(self) -> "AbstractAbsolute":
+        """The formulation."""
+        ...
+
+    def mass_times(self, t, y, rate, index: int) -> Float[Array, " N"]:
+        r"""$A\,\dot y$, (N,)."""
+        ...
+
     def mass(self, t, y, index: int) -> Float[Array, "N N"]:
         """Matrix $A$, (N, N)."""
         ...

@@ -16,7 +16,7 @@ from ..formulations import AbstractAbsolute
 from ..joints import AbstractJoint
 from ..mechanics import System
 from ..sensors import Gyroscope
-from ..signal import Signal
+from ..signals.signal import Signal
 
 
 @dataclasses.dataclass(frozen=True)

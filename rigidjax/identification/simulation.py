@@ -20,11 +20,11 @@ from ..simulate.arguments import (
     takes_tolerances,
     tolerances,
 )
+from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.radau import AbstractRadau
-from ..solvers.structure.base import AbstractStructureSolver
-from ..solvers.structure.lie import GeneralizedAlpha
-from ..solvers.structure.lie.base import AbstractGroupSolver
+from ..solvers.lie import GeneralizedAlpha
+from ..solvers.lie.base import AbstractGroupSolver
 
 # Structure-preserving steps whose tangents kernels find faster with joints too.
 _BY_KERNELS = AbstractGroupSolver | GeneralizedAlpha

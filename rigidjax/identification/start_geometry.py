@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..formulations import AbstractFormulation, JointStart, Relative
+from ..formulations import AbstractFormulation, Relative
+from ..initial import JointStart
+from ..initial.consistent import nearest_state
 from ..mechanics import System, has_joints
-from ..projection.consistent import nearest_state
 from ..rotations import Quaternion
 from ..state import State
 from .left_out import LeafMark

@@ -10,8 +10,14 @@ from jaxtyping import Array, Bool, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..formulations import AbstractFormulation
+from ..initial.local_coordinates import (
+    Directions,
+    displaced,
+    independent_rates,
+    num_rates,
+    selection,
+)
 from ..state import State
-from .nearby_states import Directions, displaced, independent_rates, num_rates, selection
 
 if TYPE_CHECKING:
     from .parameters import Parameter

@@ -5,9 +5,9 @@ from ..formulations import (
     AbstractFormulation,
     AbstractNullSpace,
     Hamiltonian,
-    JointStart,
     Relative,
 )
+from ..initial import JointStart
 from ..mechanics import has_joints
 from ..mechanics.mechanics import SystemMechanics
 

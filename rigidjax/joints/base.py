@@ -18,13 +18,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite, vector_leaf
-from ..laws import as_law, check_shapes
 from ..native.ops.cross_product import cross
 from ..native.ops.linalg import inverse
 from ..native.ops.sums import short_sum
 from ..rotations.matrix import product
 from ..rotations.so3 import exp, skew
-from ..signal import check_motion_signals
+from ..signals.laws import as_law, check_shapes
+from ..signals.signal import check_motion_signals
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, scalar_leaf
-from ..laws import as_law
+from ..signals.laws import as_law
 from .base import AbstractJoint, replaced, wrapped
 
 # Position of the centre of mass, (3,) m, space components, and rotation matrix, body to space.

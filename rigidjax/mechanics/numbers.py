@@ -13,7 +13,7 @@ from ..checks import is_traced
 from ..forces.base import AbstractForce
 from ..joints.base import replaced
 from ..native.ops.gather_scatter import stacked
-from ..signal import signals_of
+from ..signals.signal import signals_of
 from ..state import State
 from .attachment import JointGroup, group_joints
 from .force_groups import ForceGroup, group_forces

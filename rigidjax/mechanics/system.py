@@ -32,8 +32,8 @@ from ..joints import (
     VelocityConstraint,
 )
 from ..joints.base import is_default_name, renamed, replaced
-from ..laws import with_static_functions
 from ..native.ops.gather_scatter import stacked
+from ..signals.laws import with_static_functions
 from ..state import State
 from .joint_ends import checked_points
 from .topology import Topology, draw, find_topology

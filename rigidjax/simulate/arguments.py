@@ -19,11 +19,11 @@ from ..checks import (
 from ..formulations import AbstractAbsolute, Charted
 from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
-from ..signal import signals_of
+from ..signals.signal import signals_of
+from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.continuous import continuous
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.evaluations import is_after_step
-from ..solvers.structure.base import AbstractStructureSolver
 from .sample_times import sample_times
 
 # Made once: building modules costs more than a short run.

@@ -15,10 +15,10 @@ from ..formulations.charts import split_chart
 from ..native.jaxrules.meshes import as_one
 from ..native.jaxrules.variants import alternatives
 from ..results import RESULTS, SimulationError
-from ..signal import signals_of
+from ..signals.signal import signals_of
 from ..solvers import Projected
-from ..solvers.knots import NOT_PINNED
-from ..solvers.structure.base import AbstractStructureSolver
+from ..solvers.conserving.base import AbstractStructureSolver
+from ..solvers.wrappers.knots import NOT_PINNED
 from .solution import Solution
 
 # A run without re-charting ends this close to a singularity, in rad.

@@ -15,14 +15,14 @@ from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
 from ..native.backend import Backend, as_kernel, by_kernel
 from ..projection import AbstractProjection
-from ..signal import signals_of
+from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
-from ..solvers.counting import CountingController, CountingSolver
+from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.evaluations import Counted, explicit_evaluations
-from ..solvers.knots import KnotController, Knots, Pinned, knots_of, separated
-from ..solvers.structure.base import AbstractStructureSolver, ModelTerm
-from ..solvers.unrolled import forward_stages, is_small, unrolled
+from ..solvers.explicit.unrolled import forward_stages, is_small, unrolled
+from ..solvers.wrappers.counting import CountingController, CountingSolver
+from ..solvers.wrappers.knots import KnotController, Knots, Pinned, knots_of, separated
 from ..state import State
 from .endings import (
     OfProjected,

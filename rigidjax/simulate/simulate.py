@@ -20,7 +20,7 @@ from ..native.backend import NAMES, checked_name
 from ..native.jaxrules.meshes import as_one
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_kept, note_run
-from ..signal import signals_of
+from ..signals.signal import signals_of
 from ..solvers.evaluations import explicit_evaluations, finish_count, start_count
 from ..state import State
 from .arguments import (

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Time, Y
 from .dense import AbstractDenseOutput
-from .unrolled import Unrolled
+from .explicit.unrolled import Unrolled
 
 
 @functools.singledispatch

@@ -9,9 +9,9 @@ import jax
 import numpy as np
 
 from ..annotations import Args, Time, Y
-from .after_step import AbstractAfterStep, Projected, Recharted
-from .knots import Pinned
-from .unrolled import StageLoop, Unrolled
+from .explicit.unrolled import StageLoop, Unrolled
+from .wrappers.after_step import AbstractAfterStep, Projected, Recharted
+from .wrappers.knots import Pinned
 
 # Evaluations by the number of the run, filled by call-backs of runs that are being counted.
 _counts: dict[int, int] = {}

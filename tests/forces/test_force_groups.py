@@ -9,7 +9,7 @@ import pytest
 import rigidjax as rj
 from rigidjax.native.ops.gather_scatter import added
 from rigidjax.rotations.euler_map import euler_map
-from rigidjax.solvers.structure.loads import conserving_wrenches
+from rigidjax.solvers.conserving.loads import conserving_wrenches
 
 T = jnp.zeros(())
 

@@ -20,10 +20,10 @@ from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.least_squares import minimise
 from rigidjax.identification.fit.options import search_of, trials
 from rigidjax.identification.fit.problem import make_problem
-from rigidjax.identification.nearby_states import displaced, selection
 from rigidjax.identification.shooting.block_elimination import solve
 from rigidjax.identification.shooting.segments import Segments, Unknowns, cut, linearise
 from rigidjax.identification.shooting.shooting import shoot
+from rigidjax.initial.local_coordinates import displaced, selection
 
 
 def test_elimination_is_least_squares():

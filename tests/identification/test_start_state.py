@@ -9,7 +9,7 @@ import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Positive, identify, start_state
 from rigidjax.identification.data.first_samples import first_counted, first_samples
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.nearby_states import displaced, independent_rates, selection
+from rigidjax.initial.local_coordinates import displaced, independent_rates, selection
 
 CRANK = "revolute ground-crank"
 

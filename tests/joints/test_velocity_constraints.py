@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.identification.nearby_states import independent_rates
+from rigidjax.initial.local_coordinates import independent_rates
 
 G = 9.81
 UP = jnp.array([0.0, 0.0, 1.0])

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
-from rigidjax.projection import jointed_state
+from rigidjax.initial import jointed_state
 
 
 def readings(system, state, *names):

@@ -8,7 +8,7 @@ import numpy as np
 import optimistix as optx
 
 from rigidjax.solvers import ImplicitTerm, MassMatrixTerm, SimplifiedNewton
-from rigidjax.solvers.counting import CountingController, CountingSolver
+from rigidjax.solvers.wrappers.counting import CountingController, CountingSolver
 
 
 def solve(solver, term, y0, t1, rtol, atol, t0=0.0, **kwargs):

@@ -9,7 +9,7 @@ from formulations import cases
 
 import rigidjax as rj
 from rigidjax.solvers import Projected, Recharted, Unrolled
-from rigidjax.solvers.unrolled import StageLoop, for_kernel
+from rigidjax.solvers.explicit.unrolled import StageLoop, for_kernel
 
 TOP = cases.loaded_top()
 START = rj.State(orientation=(0.5, -0.5, 0.1, 0.7), angular_velocity=(1.5, -2.0, 2.5))

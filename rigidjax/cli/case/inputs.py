@@ -7,12 +7,12 @@ from typing import Any, ClassVar, NamedTuple, get_args
 import equinox as eqx
 import numpy as np
 
-from ...forces import FourierSeries
 from ...identification import Measurements
 from ...identification.data.inputs import checked_inputs
 from ...identification.data.units import factor
 from ...sensors.base import AbstractReading
-from ...signal import Extrapolation, Interpolation, Signal
+from ...signals.fourier import FourierSeries
+from ...signals.signal import Extrapolation, Interpolation, Signal
 from .. import choices
 from .data import Source, read_series
 from .table import Table, array_of_tables

@@ -21,8 +21,8 @@ from ...identification import (
     Parameter,
 )
 from ...identification.start_state import StartOf
+from ...initial import jointed_state
 from ...mechanics import System, has_joints
-from ...projection import jointed_state
 from ...sensors.joint import num_coordinates
 from ...state import State
 from .paths import LeafPath

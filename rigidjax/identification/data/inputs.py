@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...signal import Signal, signals_of, with_signals
+from ...signals.signal import Signal, signals_of, with_signals
 
 if TYPE_CHECKING:
     from ..parameters import Experiment, Parameter

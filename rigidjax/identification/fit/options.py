@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...formulations import AbstractFormulation, JointStart
+from ...formulations import AbstractFormulation
+from ...initial import JointStart
 from ...mechanics.mechanics import SystemMechanics
 from ...sensors import improved, tracking
 from ...state import State

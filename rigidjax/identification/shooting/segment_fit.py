@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...initial.local_coordinates import Directions, loop_rows_at, num_rates, selection
 from ...state import State
 from ..fit.problem import Problem
-from ..nearby_states import Directions, loop_rows_at, num_rates, selection
 from .segments import Cut, LinearSegments, Segments, Unknowns, linearise
 
 # Damping relative to the columns of the Jacobian: at first, and by what it changes.

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...formulations.charts import split_chart
+from ...initial.local_coordinates import Directions, displaced
 from ...joints.base import wrapped
 from ...results import RESULTS
 from ...rotations import so3
@@ -17,7 +18,6 @@ from ...state import State
 from ..data.measurements import Runs
 from ..fit.problem import Problem
 from ..linearised_runs import Varied, linearised, observation, observed, residuals_of
-from ..nearby_states import Directions, displaced
 from ..parameters import Experiment
 
 

@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...initial.local_coordinates import independent_rates
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
 from ..fit.problem import Problem
-from ..nearby_states import independent_rates
 from .block_elimination import solve
 from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
 from .segment_starts import fit_starts, guesses

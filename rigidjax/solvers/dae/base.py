@@ -7,8 +7,8 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from ...annotations import Count, Norm, Number, Terms, Y
-from ..repeatable import AbstractRepeatable
 from ..terms import AbstractDAETerm, check_unknowns, flattened, unwrapped
+from ..wrappers.repeatable import AbstractRepeatable
 from .equations import equations, index_of
 from .newton import SimplifiedNewton
 from .proposed import ProposedStepController

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 
 from ...annotations import Time
 from ...formulations import AbstractAbsolute
+from ...formulations.absolute_base import MultiplierEquations
 from ...formulations.charts import split_chart
 from ...formulations.descriptor import Descriptor
-from ...formulations.reduced_equations import ReducedEquations
 from ...state import State
 from ..terms import MassMatrixTerm
 
@@ -56,21 +56,21 @@ def dae_term(
 
 
 class _RightHandSide(eqx.Module):
-    descriptor: Descriptor | ReducedEquations
+    descriptor: MultiplierEquations
 
     def __call__(self, t, y, args):
         return self.descriptor.right_hand_side(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
 
 
 class _Mass(eqx.Module):
-    descriptor: Descriptor | ReducedEquations
+    descriptor: MultiplierEquations
 
     def __call__(self, t, y, args):
         return self.descriptor.mass(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
 
 
 class _MassTimes(eqx.Module):
-    descriptor: Descriptor | ReducedEquations
+    descriptor: MultiplierEquations
 
     def __call__(self, t, y, rate, args):
         index = _index(self.descriptor)
@@ -86,5 +86,5 @@ class _Consistent(eqx.Module):
         return self.model.with_multipliers(t, values)
 
 
-def _index(descriptor: Descriptor | ReducedEquations) -> int:
+def _index(descriptor: MultiplierEquations) -> int:
     return descriptor.model.index

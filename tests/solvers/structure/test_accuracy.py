@@ -10,7 +10,7 @@ import rigidjax as rj
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.rotations.so3 import multiply
 from rigidjax.solvers import EnergyMidpoint, EnergyMomentum, SimoWong, Variational
-from rigidjax.solvers.structure import invariants
+from rigidjax.solvers.conserving import invariants
 
 STEPS = (20, 40, 80, 160, 320, 640, 1280)
 
@@ -143,8 +143,8 @@ def test_invariants(rng):
 @pytest.mark.exhaustive
 def test_discrete_multiplier():
     """Remark 4.3 against the ninth unknown of the equations (51)."""
-    from rigidjax.solvers.structure.newton import find_root
-    from rigidjax.solvers.structure.saddle_point import SaddlePointStep
+    from rigidjax.solvers.conserving.newton import find_root
+    from rigidjax.solvers.conserving.saddle_point import SaddlePointStep
 
     body, state0 = models.quartic_body()
     q0, omega0 = state0.orientation[0], state0.angular_velocity[0]

@@ -9,7 +9,7 @@ import pytest
 import rigidjax as rj
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.solvers import EnergyMomentum
-from rigidjax.solvers.structure.clusters import leads_of
+from rigidjax.solvers.conserving.clusters import leads_of
 
 MASSES = np.array([1.0, 2.0, 0.7])
 CENTRES = np.array([[0.3, 0.1, -0.2], [-0.5, 0.4, 0.1], [0.1, -0.6, 0.5]])

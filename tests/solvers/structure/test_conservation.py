@@ -8,7 +8,7 @@ from solvers.structure import models
 
 import rigidjax as rj
 from rigidjax.solvers import EnergyMomentum, SimoWong, Variational
-from rigidjax.solvers.structure import invariants
+from rigidjax.solvers.conserving import invariants
 
 FORMS = {
     "null space, quaternion": rj.NullSpace(models.FREE.system),

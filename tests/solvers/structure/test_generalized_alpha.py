@@ -12,7 +12,7 @@ import rigidjax as rj
 from rigidjax import problems
 from rigidjax.formulations.descriptor import Descriptor
 from rigidjax.solvers import GeneralizedAlpha
-from rigidjax.solvers.structure.lie.alpha_step import coefficients
+from rigidjax.solvers.lie.alpha_step import coefficients
 
 
 def tumbling_chain(n):

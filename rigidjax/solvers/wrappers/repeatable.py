@@ -6,7 +6,7 @@ import diffrax
 import equinox as eqx
 from jaxtyping import Array, PyTree
 
-from ..annotations import Args, Jump, Past, Repeated, Terms, Time, Y
+from ...annotations import Args, Jump, Past, Repeated, Terms, Time, Y
 
 
 class AbstractRepeatable(eqx.Module):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ....annotations import Time, Y
+from ...annotations import Time, Y
 
 _RK4 = diffrax.ButcherTableau(
     c=np.array([0.5, 0.5, 1.0, 1.0]),

@@ -7,12 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ....annotations import Count, InterpolationClass, Stepped, Vector
-from ....formulations import NullSpace
-from ...continuous import continuous
-from ...step_results import RESULTS, ended
-from ...terms import unwrapped
-from ...unrolled import MAX_STAGES, is_small, rate
+from ...annotations import Count, InterpolationClass, Stepped, Vector
+from ...formulations import NullSpace
+from ..continuous import continuous
+from ..explicit.unrolled import MAX_STAGES, is_small, rate
+from ..step_results import RESULTS, ended
+from ..terms import unwrapped
 from .base import AbstractGroupSolver, chart_of, is_inside
 from .chart import velocity
 from .interpolation import InChart

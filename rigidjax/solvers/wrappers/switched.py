@@ -24,17 +24,17 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
-from ..annotations import InterpolationClass, Matrix, Repeated, Stepped, T, Time, Vector, Y
-from ..signal import with_signals
-from ..switches import Switches, evaluate_switches, find_switches
+from ...annotations import InterpolationClass, Matrix, Repeated, Stepped, T, Time, Vector, Y
+from ...signals.signal import with_signals
+from ...signals.switches import Switches, evaluate_switches, find_switches
+from ..conserving.base import ModelTerm
+from ..dae.bdf.bdf import BDF
+from ..dae.bdf.history import DifferenceState
+from ..dae.equations import equations, frozen, index_of
+from ..explicit.unrolled import rate
+from ..terms import flattened, unwrapped
 from .after_step import AbstractDelegating, Blended, with_change
-from .dae.bdf.bdf import BDF
-from .dae.bdf.history import DifferenceState
-from .dae.equations import equations, frozen, index_of
 from .knots import Pinned
-from .structure.base import ModelTerm
-from .terms import flattened, unwrapped
-from .unrolled import rate
 
 
 class Switched(AbstractDelegating):

@@ -10,20 +10,20 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....annotations import Vector
-from ....formulations import AbstractFormulation
-from ....formulations.layout import Layout
-from ....native.ops.gather_scatter import each
-from ....rotations.base import Rates
-from ....rotations.guarded import (
+from ...annotations import Vector
+from ...formulations import AbstractFormulation
+from ...formulations.layout import Layout
+from ...native.ops.gather_scatter import each
+from ...rotations.base import Rates
+from ...rotations.guarded import (
     dexp_inverse_series,
     half_sine_series,
     half_versine_series,
     safe_divide,
     safe_sqrt,
 )
-from ....rotations.quaternion import Quaternion
-from ....rotations.so3 import axial_product, conjugate, dexp_inv, dot, log_quaternion, multiply
+from ...rotations.quaternion import Quaternion
+from ...rotations.so3 import axial_product, conjugate, dexp_inv, dot, log_quaternion, multiply
 
 _ROTATION = Quaternion()
 

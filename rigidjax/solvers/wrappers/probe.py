@@ -26,7 +26,7 @@ import numpy as np
 from diffrax._term import WrapTerm
 from jaxtyping import Array, PyTree
 
-from ..annotations import (
+from ...annotations import (
     Count,
     InterpolationClass,
     Norm,
@@ -38,22 +38,17 @@ from ..annotations import (
     Terms,
     Y,
 )
-from ..signal import with_signals
+from ...signals.signal import with_signals
+from ..dae.base import AbstractDAESolver, AbstractProposingSolver
+from ..dae.bdf.bdf import BDF, BDFState
+from ..dae.equations import frozen, index_of
+from ..dae.extrapolation import Odex
+from ..dae.radau.radau import AbstractRadau
+from ..linear import Twice
+from ..terms import AbstractDAETerm, MassMatrixTerm, flattened, unwrapped
 from .after_step import AbstractDelegating
-from .dae.base import AbstractDAESolver, AbstractProposingSolver
-from .dae.bdf.bdf import BDF, BDFState
-from .dae.equations import frozen, index_of
-from .dae.extrapolation import Odex
-from .dae.radau.radau import AbstractRadau
-from .linear import Twice
 from .perturbed import LinearizedField, LinearizedTerm, Perturbed, random_direction
 from .probe_state import Probe, ProbeState
-from .terms import (
-    AbstractDAETerm,
-    MassMatrixTerm,
-    flattened,
-    unwrapped,
-)
 
 # Errors of a component of the probe are relative to its size plus this part of the size of all.
 _FLOOR = 0.3

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....bodies.inertia import inertia_tensor
-from ....mechanics.constraints import flat, smallest_change
-from ....mechanics.dynamics import constrained_accelerations
-from ....mechanics.mechanics import SystemMechanics
-from ....mechanics.reactions import idle_multipliers
-from ....mechanics.twists import Twists
-from ....rotations.euler_map import euler_map
-from ..sizes import extents
+from ...bodies.inertia import inertia_tensor
+from ...mechanics.constraints import flat, smallest_change
+from ...mechanics.dynamics import constrained_accelerations
+from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.reactions import idle_multipliers
+from ...mechanics.twists import Twists
+from ...rotations.euler_map import euler_map
+from ..conserving.sizes import extents
 
 
 class Pose(NamedTuple):

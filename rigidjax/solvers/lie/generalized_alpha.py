@@ -7,18 +7,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....annotations import Count, InterpolationClass, Scalar, Stepped, Vector, Y
-from ....bodies.euler_equations import angular_momentum
-from ....formulations import Absolute, AbstractFormulation, NullSpace
-from ....mechanics import has_joints
-from ....native.ops.cross_product import cross
-from ....native.ops.gather_scatter import each
-from ....rotations.quaternion import Quaternion
-from ....rotations.so3 import dot
-from ...implicit import solved
-from ...step_results import RESULTS
-from ...terms import signed, unwrapped
-from ..base import AbstractStructureSolver
+from ...annotations import Count, InterpolationClass, Scalar, Stepped, Vector, Y
+from ...bodies.euler_equations import angular_momentum
+from ...formulations import Absolute, AbstractFormulation, NullSpace
+from ...mechanics import has_joints
+from ...native.ops.cross_product import cross
+from ...native.ops.gather_scatter import each
+from ...rotations.quaternion import Quaternion
+from ...rotations.so3 import dot
+from ..conserving.base import AbstractStructureSolver
+from ..implicit import solved
+from ..step_results import RESULTS
+from ..terms import signed, unwrapped
 from .alpha_step import AlphaStep, Coefficients, coefficients, newton
 from .base import is_inside
 from .chart import Chart

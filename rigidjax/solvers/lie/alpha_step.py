@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....annotations import Count, Flag, Scalar, Vector
-from ....native.ops.linalg import inverse
-from ...dae.equations import frozen
-from ...implicit import AbstractImplicitStep
+from ...annotations import Count, Flag, Scalar, Vector
+from ...native.ops.linalg import inverse
+from ..dae.equations import frozen
+from ..implicit import AbstractImplicitStep
 from .chart import Chart, Increment
 from .dynamics import Dynamics, Pose
 

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, PyTree
 
-from ..annotations import Scalar, T, Y
-from .dae.equations import frozen
+from ...annotations import Scalar, T, Y
+from ..dae.equations import frozen
 
 
 class Probe(eqx.Module):

@@ -9,10 +9,10 @@ import diffrax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ..annotations import Adapted, InterpolationClass, Past, Repeated, Stepped, Time
+from ...annotations import Adapted, InterpolationClass, Past, Repeated, Stepped, Time
+from ..conserving.base import AbstractStructureSolver
+from ..dae.base import AbstractDAESolver
 from .after_step import AbstractDelegating
-from .dae.base import AbstractDAESolver
-from .structure.base import AbstractStructureSolver
 
 
 class CountingSolver(AbstractDelegating):

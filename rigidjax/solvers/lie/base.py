@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....annotations import Flag, Vector, Y
-from ....formulations import Absolute, AbstractFormulation, NullSpace
-from ....rotations.quaternion import Quaternion
-from ...terms import unwrapped
-from ..base import AbstractStructureSolver
+from ...annotations import Flag, Vector, Y
+from ...formulations import Absolute, AbstractFormulation, NullSpace
+from ...rotations.quaternion import Quaternion
+from ..conserving.base import AbstractStructureSolver
+from ..terms import unwrapped
 from .chart import Chart
 
 # A chart ends at rotation vectors of this length, squared.

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ..annotations import (
+from ...annotations import (
     Adapted,
     Count,
     InterpolationClass,
@@ -32,10 +32,10 @@ from ..annotations import (
     Time,
     Vector,
 )
-from ..signal import Signal, signals_of, with_signals
+from ...signals.signal import Signal, signals_of, with_signals
+from ..dae.base import AbstractDAESolver
+from ..step_results import RESULTS
 from .after_step import AbstractDelegating
-from .dae.base import AbstractDAESolver
-from .step_results import RESULTS
 
 # Of equal samples with delays of their own each one is the end of a step: so many units of
 # round-off apart.

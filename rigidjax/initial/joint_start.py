@@ -7,6 +7,10 @@ from jaxtyping import Array, Float
 
 from ..annotations import Args
 from ..checks import ArrayInput, as_leaf, check_one_precision, finite, float_array
+from ..formulations.base import AbstractFormulation
+from ..formulations.charts import Unknowns
+from ..formulations.layout import Layout
+from ..formulations.null_space import NullSpace
 from ..joints.base import replaced
 from ..mechanics import System
 from ..mechanics.forward_kinematics import check_tree, reference_coordinates, state_of_joints
@@ -14,10 +18,6 @@ from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..rotations.base import AbstractRotation
 from ..state import State
-from .base import AbstractFormulation
-from .charts import Unknowns
-from .layout import Layout
-from .null_space import NullSpace
 
 
 class JointStart(AbstractFormulation):

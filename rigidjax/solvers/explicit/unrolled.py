@@ -10,11 +10,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
-from ..annotations import Args, InterpolationClass, Number, Stepped, Terms, Time, Y
-from ..native.jaxrules.meshes import program_of
-from ..signal import with_signals
-from .after_step import AbstractDelegating
-from .terms import signed, unwrapped
+from ...annotations import Args, InterpolationClass, Number, Stepped, Terms, Time, Y
+from ...native.jaxrules.meshes import program_of
+from ...signals.signal import with_signals
+from ..terms import signed, unwrapped
+from ..wrappers.after_step import AbstractDelegating
 
 
 class Unrolled(diffrax.AbstractWrappedSolver):

@@ -6,8 +6,8 @@ import diffrax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....annotations import DenseInfo, InterpolationClass, Scalar, Time, Vector, Y
-from ...dense import AbstractDenseOutput
+from ...annotations import DenseInfo, InterpolationClass, Scalar, Time, Vector, Y
+from ..dense import AbstractDenseOutput
 from .chart import Chart
 from .dynamics import Pose
 from .unknowns import Unknowns

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optimistix as optx
 from jaxtyping import Array, PyTree
 
-from ..annotations import (
+from ...annotations import (
     DenseInfo,
     InterpolationClass,
     Jump,
@@ -22,9 +22,9 @@ from ..annotations import (
     Time,
     Y,
 )
-from ..formulations import AbstractFormulation
-from ..projection.base import AbstractProjection
-from .dense import AbstractDenseOutput
+from ...formulations import AbstractFormulation
+from ...projection.base import AbstractProjection
+from ..dense import AbstractDenseOutput
 from .probe_state import map_probe
 from .repeatable import AbstractRepeatable, repeatable
 

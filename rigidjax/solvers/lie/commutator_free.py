@@ -5,11 +5,11 @@ from typing import ClassVar
 import diffrax
 import jax.numpy as jnp
 
-from ....annotations import Count, InterpolationClass, Stepped, Vector
-from ....formulations import NullSpace
-from ...step_results import RESULTS
-from ...terms import unwrapped
-from ...unrolled import rate
+from ...annotations import Count, InterpolationClass, Stepped, Vector
+from ...formulations import NullSpace
+from ..explicit.unrolled import rate
+from ..step_results import RESULTS
+from ..terms import unwrapped
 from .base import AbstractGroupSolver, chart_of, is_inside
 from .chart import Chart, velocity
 from .interpolation import InChart

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from .checks import ArrayInput, is_traced, is_tracing
-from .formulations import AbstractMinimalRates, Charted
-from .formulations.charts import Unknowns, join_chart, split_chart
-from .mechanics.constraints import loop_gradient
-from .state import State
+from ..checks import ArrayInput, is_traced, is_tracing
+from ..formulations import AbstractMinimalRates, Charted
+from ..formulations.charts import Unknowns, join_chart, split_chart
+from ..mechanics.constraints import loop_gradient
+from ..state import State
 
 # Newton steps of the search for an equilibrium, halvings of one of them, and the largest step, rad
 # or of the size of the mechanism.

@@ -4,9 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ....formulations import Absolute, AbstractFormulation
-from ....native.ops.gather_scatter import each
-from ....rotations.quaternion import Quaternion
+from ...formulations import Absolute, AbstractFormulation
+from ...native.ops.gather_scatter import each
+from ...rotations.quaternion import Quaternion
 from .dynamics import Pose
 
 _ROTATION = Quaternion()

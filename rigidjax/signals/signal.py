@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
-from .annotations import Count, Flag, Jump, T, Time
-from .checks import ArrayInput, as_leaf, finite_leaf, is_traced, times_of_samples
+from ..annotations import Count, Flag, Jump, T, Time
+from ..checks import ArrayInput, as_leaf, finite_leaf, is_traced, times_of_samples
 
 Interpolation = Literal["linear", "hold", "cubic"]
 Extrapolation = Literal["error", "constant", "zero"]

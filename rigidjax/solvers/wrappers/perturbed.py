@@ -10,13 +10,13 @@ import numpy as np
 from diffrax._term import WrapTerm
 from jaxtyping import Array, PyTree
 
-from ..annotations import Scalar, T, Y
-from ..formulations import Charted
-from ..signal import Piece, Signal
-from .dae.equations import AbstractEquations, equations, frozen, index_of
+from ...annotations import Scalar, T, Y
+from ...formulations import Charted
+from ...signals.signal import Piece, Signal
+from ..dae.equations import AbstractEquations, equations, frozen, index_of
+from ..rate_elimination import Pairs
+from ..terms import AbstractEquationsTerm, Index, flattened
 from .probe_state import Probe
-from .rate_elimination import Pairs
-from .terms import AbstractEquationsTerm, Index, flattened
 
 
 class Perturbed(eqx.Module):

@@ -1,0 +1,1 @@
+"""Linearisation and modes of a model."""

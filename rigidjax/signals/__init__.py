@@ -1,0 +1,1 @@
+"""Functions of time in a model."""

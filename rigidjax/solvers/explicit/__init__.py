@@ -1,0 +1,1 @@
+"""Explicit Runge-Kutta methods in the form that kernels and XLA are fastest with."""

@@ -1,0 +1,1 @@
+"""Solvers around solvers: projection, signals, counters, switching times, the probe."""
