@@ -16,7 +16,7 @@ from mkdocs.structure.files import File
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
-from rigidjax.joints.base import Relative
+from rigidjax.joints.base import RelativePose
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Short programs for classes of these names, and what `docs/gallery/make.py` kept of them.
@@ -280,7 +280,7 @@ def motion_of(name):
     ts = np.linspace(0.0, 8.0, 161)
     d, Q = relative_poses(name, ts)
     matrices = jnp.asarray(Q.as_matrix())
-    gap = jax.vmap(lambda d, Q: joint.constraint(Relative(d, Q, 0.0), 0.0))(
+    gap = jax.vmap(lambda d, Q: joint.constraint(RelativePose(d, Q, 0.0), 0.0))(
         jnp.asarray(d), matrices
     )
     if not np.all(np.abs(gap) < 1e-5):

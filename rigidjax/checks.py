@@ -22,7 +22,7 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import get_opaque_trace_state
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from .native.jaxrules.meshes import as_one
+from .native.jaxrules.meshes import opaque_call
 
 # What a person may give where an array is wanted.
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]
@@ -125,7 +125,7 @@ def _raised(tree, violated, messages):
     def checked(tree, violated):
         return eqx.branched_error_if(tree, violated.any(), jnp.argmax(violated), messages)
 
-    return as_one(checked, tree, violated)
+    return opaque_call(checked, tree, violated)
 
 
 def _raised_if_alone(violated: Bool[Array, " n"], messages: Sequence[str]) -> Bool[Array, ""]:
@@ -287,7 +287,7 @@ def scalar_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
     return finite_leaf(value, argument, ())
 
 
-def doubled(names: Iterable[str]) -> list[str]:
+def duplicates(names: Iterable[str]) -> list[str]:
     """The names that are there more than once, sorted."""
     return sorted(name for name, count in collections.Counter(names).items() if count > 1)
 

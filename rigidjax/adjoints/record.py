@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
-from ..native.jaxrules.lockstep import most_of_all
+from ..native.jaxrules.lockstep import lockstep_max
 from ..solvers.wrappers.counting import CountingController
 from ..solvers.wrappers.knots import delays_of, knots_of
 from .boundaries import Tree
@@ -33,7 +33,7 @@ class Record(NamedTuple):
     @property
     def longest(self) -> Count:
         """The largest count of the runs that are computed at the same time (see `lockstep`)."""
-        return most_of_all(self.count)
+        return lockstep_max(self.count)
 
     def times(self, m: Count) -> Float[Array, "2"]:
         """Boundaries of an attempt; behind those of this run twice its end."""

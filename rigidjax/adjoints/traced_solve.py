@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 from ..native.backend import Backend, chosen
 from ..native.jaxrules import lane_compaction as refilled
 from ..native.jaxrules.meshes import program_of
-from ..native.runtime.garbage import nothing_collected
+from ..native.runtime.garbage import gc_paused
 from ..results import failures_kept
 from ..signals.signal import Piece, Signal, signals_of, with_signals
 from ..solvers.conserving.base import ModelTerm
@@ -180,7 +180,7 @@ class TracedSolve:
             return for_kernel(solver, numbers)
         return unrolled(solver) if numbers <= MAX_NUMBERS else solver
 
-    @nothing_collected()
+    @gc_paused()
     def trace(self, primals, others, written_out=False, moved=None):
         def flat(primals, others):
             first, second = self.run(diffrax.ForwardMode(), primals, others, written_out, moved)
@@ -283,7 +283,7 @@ class TracedSolve:
         from ..native import native_call
 
         if name not in self.kernels:
-            with nothing_collected():
+            with gc_paused():
                 closed = program()
             self.kernels[name] = closed, chosen(self.asked, closed, None) == "native"
         closed, possible = self.kernels[name]

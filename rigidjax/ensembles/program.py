@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
-from ..checks import doubled
+from ..checks import duplicates
 from ..results import RESULTS, Noted, failures_kept, noted_runs
 from ..simulate.solution import Solution
 from .members import Device, Members, name_of
@@ -57,7 +57,7 @@ class Program:
         self.shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for _, leaf in paths]
         if not self.names:
             raise ValueError("The run of an ensemble returns no arrays; return what is to be kept.")
-        if doubled(self.names):
+        if duplicates(self.names):
             raise ValueError(f"Outputs of a run need different names; got {self.names}.")
         self._compiled: dict[Any, Any] = {}
         self._lock = threading.Lock()

@@ -1,6 +1,6 @@
 """Joints, one file each: constraint, twist Jacobian, null-space columns, coordinate."""
 
-from .base import AbstractJoint as AbstractJoint, Relative as Relative
+from .base import AbstractJoint as AbstractJoint, RelativePose as RelativePose
 from .constraint import (
     AbstractConstraint as AbstractConstraint,
     AbstractPositionConstraint as AbstractPositionConstraint,

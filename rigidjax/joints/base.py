@@ -35,7 +35,7 @@ Vector = Float[Array, "3"]
 Module = TypeVar("Module", bound=eqx.Module)
 
 
-class Relative(eqx.Module):
+class RelativePose(eqx.Module):
     r"""Pose of the child's joint frame as seen from the parent's.
 
     `displacement`, $d$, (3,) m; `rotation`, $Q$, (3, 3); `turns`, whole turns of the joint's angle
@@ -118,7 +118,7 @@ class AbstractJoint(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         """Whether each constraint is a length, m; the others are sines or angles."""
 
     @abc.abstractmethod
@@ -130,13 +130,13 @@ class AbstractJoint(eqx.Module):
         """Joint frame in the reference configuration, columns in space components."""
 
     @abc.abstractmethod
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         """Constraints $g(d, Q, t)$, shape (m,), lengths in m, angles as sines or in rad."""
 
     def mean_gradient(
         self,
-        first: Relative,
-        last: Relative,
+        first: RelativePose,
+        last: RelativePose,
         t: Float[Array, ""],
         multipliers: Float[Array, " m"],
     ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
@@ -148,14 +148,14 @@ class AbstractJoint(eqx.Module):
         """
         mean = jax.tree.map(lambda a, b: 0.5 * (a + b), first, last)
         _, pull_back = jax.vjp(
-            lambda d, Q: self.constraint(Relative(d, Q, first.turns), t),
+            lambda d, Q: self.constraint(RelativePose(d, Q, first.turns), t),
             mean.displacement,
             mean.rotation,
         )
         return pull_back(multipliers)
 
     @abc.abstractmethod
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         """Cosine of the angle between directions of parent and child that the joint keeps alike.
 
         Constraints that are sines vanish at -1 too, where the child is the wrong way round. 1 for a
@@ -163,20 +163,20 @@ class AbstractJoint(eqx.Module):
         """
 
     @abc.abstractmethod
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         r"""Columns $S$ with $(\dot d, \omega) = S\,\nu + s_t$, shape (6, f)."""
 
     @abc.abstractmethod
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         r"""The part $s_t$ of the twist that a prescribed motion causes, shape (6,)."""
 
     @abc.abstractmethod
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         """Joint coordinates, lengths (m) before angles (rad); an angle is continuous beyond pi."""
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         """Relative pose at given coordinates, without whole turns: the inverse of `coordinates`.
 
         This one serves joints whose coordinates are lengths and at most one angle, each along or
@@ -191,15 +191,17 @@ class AbstractJoint(eqx.Module):
                 "rotation)`, the inverse of `coordinates`."
             )
         dtype = coordinates.dtype
-        start = Relative(jnp.zeros(3, dtype), jnp.eye(3, dtype=dtype), jnp.zeros((), dtype))
+        start = RelativePose(jnp.zeros(3, dtype), jnp.eye(3, dtype=dtype), jnp.zeros((), dtype))
         twist = short_sum(self.null_space(start), coordinates[None], axis=1)
-        return Relative(twist[:3], exp(twist[3:]), start.turns)
+        return RelativePose(twist[:3], exp(twist[3:]), start.turns)
 
-    def rates(self, relative: Relative, twist: Float[Array, "6"]) -> Float[Array, " f"]:
+    def rates(self, relative: RelativePose, twist: Float[Array, "6"]) -> Float[Array, " f"]:
         r"""Joint rates $\nu$ nearest to a twist $S\,\nu$, $S^+$ times it."""
         return short_sum(self.dual(relative), twist[:, None], axis=0)
 
-    def coordinate_rates(self, relative: Relative, twist: Float[Array, "6"]) -> Float[Array, " k"]:
+    def coordinate_rates(
+        self, relative: RelativePose, twist: Float[Array, "6"]
+    ) -> Float[Array, " k"]:
         """Joint rates, of a driven joint and of one that closes loops only those of coordinates."""
         if self.num_rates and not self.closes_loops_only:
             return self.rates(relative, twist)
@@ -207,7 +209,7 @@ class AbstractJoint(eqx.Module):
         found = lambda s: self.coordinates(moved(relative, s * twist))  # noqa: E731
         return jax.jvp(found, (s,), (jnp.ones_like(s),))[1]
 
-    def dual(self, relative: Relative) -> Float[Array, "6 f"]:
+    def dual(self, relative: RelativePose) -> Float[Array, "6 f"]:
         r"""Wrenches $S (S^T S)^{-1}$, the transpose of $S^+$, that do unit work on one rate each.
 
         By cofactors: a factorisation would cost more than all the rest of a joint.
@@ -228,14 +230,16 @@ class AbstractJoint(eqx.Module):
         cofactors = jnp.stack([cross(v, w), cross(w, u), cross(u, v)])
         return short_sum(S[:, :, None], cofactors[None], axis=1) / jnp.sum(u * cofactors[0])
 
-    def constraint_jacobian(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "m 6"]:
+    def constraint_jacobian(
+        self, relative: RelativePose, t: Float[Array, ""]
+    ) -> Float[Array, "m 6"]:
         r"""Gradient $G$ of the constraint on twists, $\dot g = G\,(\dot d, \omega) + g_t$."""
         return jax.jacfwd(lambda twist: self.constraint(moved(relative, twist), t))(
             jnp.zeros(6, relative.displacement.dtype)
         )
 
     def constraint_rate(
-        self, relative: Relative, twist: Float[Array, "6"], t: Float[Array, ""]
+        self, relative: RelativePose, twist: Float[Array, "6"], t: Float[Array, ""]
     ) -> Float[Array, " m"]:
         r"""Rate $\dot g = G\,(\dot d, \omega) + g_t$ of the constraint, shape (m,)."""
         t = jnp.asarray(t, relative.displacement.dtype)
@@ -246,11 +250,11 @@ class AbstractJoint(eqx.Module):
         )[1]
 
 
-def moved(relative: Relative, twist: Float[Array, "6"]) -> Relative:
+def moved(relative: RelativePose, twist: Float[Array, "6"]) -> RelativePose:
     """The relative pose after a small twist, to first order."""
     d, w = twist[:3], twist[3:]
     rotation = relative.rotation + product(skew(w), relative.rotation)
-    return Relative(relative.displacement + d, rotation, relative.turns)
+    return RelativePose(relative.displacement + d, rotation, relative.turns)
 
 
 def per_rate(joint: "AbstractJoint", value: ArrayInput, argument: str) -> Float[Array, " f"] | None:
@@ -274,51 +278,51 @@ def undriven(joint: "AbstractJoint") -> "AbstractJoint":
     return replaced(joint, motion=None) if joint.is_driven else joint
 
 
-def shifted(displacement: Sequence[Float[Array, ""]]) -> Relative:
+def shifted(displacement: Sequence[Float[Array, ""]]) -> RelativePose:
     """A relative pose without rotation."""
     d = jnp.stack(list(displacement))
-    return Relative(d, jnp.eye(3, dtype=d.dtype), jnp.zeros((), d.dtype))
+    return RelativePose(d, jnp.eye(3, dtype=d.dtype), jnp.zeros((), d.dtype))
 
 
 def about_third_axis(
     angle: Float[Array, ""], displacement: Sequence[Float[Array, ""]] = ()
-) -> Relative:
+) -> RelativePose:
     """A relative pose turned about the third axis of the frame."""
     c, s, zero = jnp.cos(angle), jnp.sin(angle), jnp.zeros_like(angle)
     rows = [[c, -s, zero], [s, c, zero], [zero, zero, jnp.ones_like(angle)]]
     d = jnp.stack(list(displacement) or [zero] * 3)
-    return Relative(d, jnp.stack([jnp.stack(row) for row in rows]), zero)
+    return RelativePose(d, jnp.stack([jnp.stack(row) for row in rows]), zero)
 
 
-def turned(rotation: Float[Array, "3 3"]) -> Relative:
+def turned(rotation: Float[Array, "3 3"]) -> RelativePose:
     """A relative pose without displacement."""
     dtype = rotation.dtype
-    return Relative(jnp.zeros(3, dtype), rotation, jnp.zeros((), dtype))
+    return RelativePose(jnp.zeros(3, dtype), rotation, jnp.zeros((), dtype))
 
 
-def angle_about_third_axis(relative: Relative) -> Float[Array, ""]:
+def angle_about_third_axis(relative: RelativePose) -> Float[Array, ""]:
     """Angle of the rotation about the third axis of the joint frame, rad, continuous."""
     Q = relative.rotation
     return jnp.arctan2(Q[1, 0] - Q[0, 1], Q[0, 0] + Q[1, 1]) + relative.turns
 
 
-def tilt(relative: Relative) -> list[Float[Array, ""]]:
+def tilt(relative: RelativePose) -> list[Float[Array, ""]]:
     """The two components of the child's third axis that vanish if the third axes are parallel."""
     Q = relative.rotation
     return [Q[0, 2], Q[1, 2]]
 
 
-def alignment_of_axes(relative: Relative) -> Float[Array, ""]:
+def alignment_of_axes(relative: RelativePose) -> Float[Array, ""]:
     """Cosine of the angle between the third axes of parent and child."""
     return relative.rotation[2, 2]
 
 
-def alignment_of_frames(relative: Relative) -> Float[Array, ""]:
+def alignment_of_frames(relative: RelativePose) -> Float[Array, ""]:
     """Cosine of the angle by which the child is turned."""
     return 0.5 * (jnp.trace(relative.rotation) - 1.0)
 
 
-def aligned(relative: Relative) -> Float[Array, ""]:
+def aligned(relative: RelativePose) -> Float[Array, ""]:
     """Alignment of a joint that keeps no directions alike."""
     return jnp.ones((), relative.displacement.dtype)
 
@@ -333,7 +337,7 @@ def wrapped(angle: Float[Array, ""]) -> Float[Array, ""]:
     return angle - 2 * jnp.pi * jnp.round(angle / (2 * jnp.pi))
 
 
-def no_twist(relative: Relative) -> Float[Array, "6"]:
+def no_twist(relative: RelativePose) -> Float[Array, "6"]:
     """Prescribed twist of a joint without prescribed motion."""
     return jnp.zeros(6, relative.displacement.dtype)
 

@@ -32,7 +32,7 @@ class AbstractConstraint(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         """Whether each equation is a length, m; the others are angles or have no unit."""
 
     @property
@@ -43,7 +43,7 @@ class AbstractConstraint(eqx.Module):
     @property
     def num_constraints(self) -> int:
         """Number of equations."""
-        return len(self.constrains_length)
+        return len(self.constraint_is_length)
 
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class Coupling(AbstractPositionConstraint):
         self.is_length = None
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (bool(self.is_length),)
 
     def body_names(self) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ class AbstractUserConstraint(AbstractConstraint):
         return {name: (jnp.zeros(3), jnp.eye(3)) for name in self.bodies}
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return self.lengths
 
     def body_names(self) -> tuple[str, ...]:

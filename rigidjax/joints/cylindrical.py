@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from ..checks import ArrayInput
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     about_third_axis,
     alignment_of_axes,
@@ -78,7 +78,7 @@ class Cylindrical(AbstractJoint):
         return 2
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False)
 
     def points(self) -> tuple[Vector, Vector]:
@@ -87,25 +87,25 @@ class Cylindrical(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit(self.axis))
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], *tilt(relative)])
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return alignment_of_axes(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return columns(2, 5).astype(relative.displacement.dtype)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return no_twist(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.stack([relative.displacement[2], angle_about_third_axis(relative)])
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         shift, angle = coordinates[0], coordinates[1]
         zero = jnp.zeros_like(angle)
         return about_third_axis(angle, (zero, zero, shift))

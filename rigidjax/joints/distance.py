@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check
 from ..rotations.so3 import dot
-from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist, point_leaf
+from .base import AbstractJoint, RelativePose, Vector, aligned, check_names, no_twist, point_leaf
 
 
 class Distance(AbstractJoint):
@@ -56,7 +56,7 @@ class Distance(AbstractJoint):
         return 5
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,)
 
     def check_points(self) -> Vector:
@@ -74,20 +74,20 @@ class Distance(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return jnp.eye(3, dtype=self.parent_point.dtype)
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d, d0 = relative.displacement, self.child_point - self.parent_point
         length = jnp.sqrt(dot(d0, d0))
         return 0.5 * (dot(d, d) / length - length)[None]
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return aligned(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         raise NotImplementedError("`Distance` closes loops only.")
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return no_twist(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         d = relative.displacement
         return jnp.sqrt(dot(d, d))[None]

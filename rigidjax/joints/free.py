@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..rotations.so3 import exp, log
-from .base import AbstractJoint, Relative, Vector, aligned, check_names, no_twist
+from .base import AbstractJoint, RelativePose, Vector, aligned, check_names, no_twist
 
 
 class Free(AbstractJoint):
@@ -49,7 +49,7 @@ class Free(AbstractJoint):
         return 6
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return ()
 
     def points(self) -> tuple[Vector, Vector]:
@@ -58,29 +58,29 @@ class Free(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return jnp.eye(3)
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         return jnp.zeros(0, relative.displacement.dtype)
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return aligned(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         Q = relative.rotation
         zero = jnp.zeros_like(Q)
         return jnp.block([[jnp.eye(3, dtype=Q.dtype), zero], [zero, Q]])
 
-    def dual(self, relative: Relative) -> Float[Array, "6 f"]:
+    def dual(self, relative: RelativePose) -> Float[Array, "6 f"]:
         # The columns are orthogonal.
         return self.null_space(relative)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return no_twist(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.concatenate([relative.displacement, log(relative.rotation)])
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         Q = exp(coordinates[3:]) if rotation is None else rotation
-        return Relative(coordinates[:3], Q, jnp.zeros((), Q.dtype))
+        return RelativePose(coordinates[:3], Q, jnp.zeros((), Q.dtype))

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from ..checks import ArrayInput
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     about_third_axis,
     alignment_of_axes,
@@ -71,7 +71,7 @@ class Planar(AbstractJoint):
         return 3
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, False, False)
 
     def points(self) -> tuple[Vector, Vector]:
@@ -80,24 +80,24 @@ class Planar(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit(self.normal))
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         return jnp.stack([relative.displacement[2], *tilt(relative)])
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return alignment_of_axes(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return columns(0, 1, 5).astype(relative.displacement.dtype)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return no_twist(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], angle_about_third_axis(relative)])
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         first, second, angle = jnp.unstack(coordinates)
         return about_third_axis(angle, (first, second, jnp.zeros_like(angle)))

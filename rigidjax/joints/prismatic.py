@@ -11,7 +11,7 @@ from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     alignment_of_frames,
     check_names,
@@ -90,7 +90,7 @@ class Prismatic(AbstractJoint):
         return 1 if self.motion is None else 0
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False, False) + (True,) * (self.motion is not None)
 
     def points(self) -> tuple[Vector, Vector]:
@@ -99,31 +99,31 @@ class Prismatic(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit(self.axis))
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         parts = [d[0], d[1], *jnp.unstack(unskew(relative.rotation))]
         if self.motion is not None:
             parts.append(d[2] - self.prescribed_coordinate(t))
         return jnp.stack(parts)
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return alignment_of_frames(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         free = columns(2) if self.motion is None else columns()
         return free.astype(relative.displacement.dtype)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
             return no_twist(relative)
         rate = motion_rate("Prismatic", self.motion, t)
         return no_twist(relative).at[2].set(rate)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return relative.displacement[2:]
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         zero = jnp.zeros_like(coordinates[0])
         return shifted([zero, zero, coordinates[0]])

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..checks import ArrayInput
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     about_third_axis,
     alignment_of_axes,
@@ -90,7 +90,7 @@ class Revolute(AbstractJoint):
         return 1 if self.motion is None else 0
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, True, False, False) + (False,) * (self.motion is not None)
 
     def points(self) -> tuple[Vector, Vector]:
@@ -99,7 +99,7 @@ class Revolute(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit(self.axis))
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         parts = [d[0], d[1], d[2], *tilt(relative)]
         if self.motion is not None:
@@ -107,23 +107,23 @@ class Revolute(AbstractJoint):
             parts.append(wrapped(angle - self.prescribed_coordinate(t)))
         return jnp.stack(parts)
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return alignment_of_axes(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         free = columns(5) if self.motion is None else columns()
         return free.astype(relative.displacement.dtype)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
             return no_twist(relative)
         rate = motion_rate("Revolute", self.motion, t)
         return no_twist(relative).at[5].set(rate)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return angle_about_third_axis(relative)[None]
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         return about_third_axis(coordinates[0])

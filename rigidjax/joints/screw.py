@@ -12,7 +12,7 @@ from ..checks import ArrayInput, finite_leaf
 from ..rotations.guarded import arctan2_ratio
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     about_third_axis,
     alignment_of_axes,
@@ -91,7 +91,7 @@ class Screw(AbstractJoint):
         return 1 if self.motion is None else 0
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False, True) + (False,) * (self.motion is not None)
 
     def points(self) -> tuple[Vector, Vector]:
@@ -100,7 +100,7 @@ class Screw(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit(self.axis))
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         angle = self.coordinates(relative)[0]
         parts = [d[0], d[1], *tilt(relative), d[2] - self.pitch / (2 * jnp.pi) * angle]
@@ -111,8 +111,8 @@ class Screw(AbstractJoint):
 
     def mean_gradient(
         self,
-        first: Relative,
-        last: Relative,
+        first: RelativePose,
+        last: RelativePose,
         t: Float[Array, ""],
         multipliers: Float[Array, " m"],
     ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
@@ -125,26 +125,26 @@ class Screw(AbstractJoint):
         by_rotation = [[by_c, -by_s, mu3], [by_s, by_c, mu4], [zero, zero, zero]]
         return jnp.stack([mu1, mu2, mu5]), jnp.stack([jnp.stack(row) for row in by_rotation])
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return alignment_of_axes(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         if self.motion is not None:
             return columns().astype(relative.displacement.dtype)
         return self._column(relative)[:, None]
 
-    def _column(self, relative: Relative) -> Float[Array, "6"]:
+    def _column(self, relative: RelativePose) -> Float[Array, "6"]:
         """The twist of a unit rate."""
         dtype = relative.displacement.dtype
         turn, advance = columns(5)[:, 0].astype(dtype), columns(2)[:, 0].astype(dtype)
         return turn + advance * self.pitch / (2 * jnp.pi)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
             return no_twist(relative)
         return motion_rate("Screw", self.motion, t) * self._column(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         angle = angle_about_third_axis(relative)
         # The whole turns are those of the thread on which the child is: a state has no others.
         moves = self.pitch != 0
@@ -154,7 +154,7 @@ class Screw(AbstractJoint):
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         angle = coordinates[0]
         zero = jnp.zeros_like(angle)
         return about_third_axis(angle, (zero, zero, self.pitch / (2 * jnp.pi) * angle))

@@ -10,7 +10,7 @@ from ..checks import ArrayInput
 from ..rotations.so3 import exp, log
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     aligned,
     check_names,
@@ -59,7 +59,7 @@ class Spherical(AbstractJoint):
         return 3
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,) * 3
 
     def points(self) -> tuple[Vector, Vector]:
@@ -68,22 +68,22 @@ class Spherical(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return jnp.eye(3, dtype=self.point.dtype)
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         return relative.displacement
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return aligned(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return jnp.concatenate([jnp.zeros_like(relative.rotation), relative.rotation])
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return no_twist(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return log(relative.rotation)
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         return turned(exp(coordinates) if rotation is None else rotation)

@@ -12,7 +12,7 @@ from ..rotations.matrix import product
 from ..rotations.so3 import exp
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     aligned,
     check_names,
@@ -77,7 +77,7 @@ class Universal(AbstractJoint):
         return 2
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, True, False)
 
     def points(self) -> tuple[Vector, Vector]:
@@ -88,29 +88,29 @@ class Universal(AbstractJoint):
         third = unit(cross(first, self.axis2))
         return jnp.stack([first, cross(third, first), third], axis=1)
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], d[2], relative.rotation[0, 1]])
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return aligned(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         Q, zero = relative.rotation, jnp.zeros(3, relative.rotation.dtype)
         first = jnp.zeros(6, Q.dtype).at[3].set(1)
         return jnp.stack([first, jnp.concatenate([zero, Q[:, 1]])], axis=1)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return no_twist(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         Q = relative.rotation
         first = jnp.arctan2(Q[2, 1], Q[1, 1]) + relative.turns
         return jnp.stack([first, jnp.arctan2(Q[0, 2], Q[0, 0])])
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> Relative:
+    ) -> RelativePose:
         zero = jnp.zeros_like(coordinates[0])
         first = exp(jnp.stack([coordinates[0], zero, zero]))
         return turned(product(first, exp(jnp.stack([zero, coordinates[1], zero]))))

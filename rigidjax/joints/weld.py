@@ -10,7 +10,7 @@ from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .base import (
     AbstractJoint,
-    Relative,
+    RelativePose,
     Vector,
     alignment_of_frames,
     check_names,
@@ -58,7 +58,7 @@ class Weld(AbstractJoint):
         return 0
 
     @property
-    def constrains_length(self) -> tuple[bool, ...]:
+    def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,) * 3 + (False,) * 3
 
     def points(self) -> tuple[Vector, Vector]:
@@ -67,17 +67,17 @@ class Weld(AbstractJoint):
     def frame(self) -> Float[Array, "3 3"]:
         return jnp.eye(3, dtype=self.point.dtype)
 
-    def constraint(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         return jnp.concatenate([relative.displacement, unskew(relative.rotation)])
 
-    def alignment(self, relative: Relative) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return alignment_of_frames(relative)
 
-    def null_space(self, relative: Relative) -> Float[Array, "6 f"]:
+    def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return columns().astype(relative.displacement.dtype)
 
-    def prescribed_twist(self, relative: Relative, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return no_twist(relative)
 
-    def coordinates(self, relative: Relative) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.zeros(0, relative.displacement.dtype)

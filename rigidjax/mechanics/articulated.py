@@ -28,8 +28,8 @@ from .trees import (
     first_rate,
     free_bodies,
     in_order,
+    joint_twists_in_space,
     motions_about,
-    own_motions,
     screws,
     tree_joints,
     twists_of,
@@ -68,7 +68,7 @@ def articulated(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Moti
     one point of each tree, so that nothing is transformed from body to body.
     """
     at, (order, parents) = centres(mechanics, poses), _order(mechanics)
-    own = own_motions(mechanics, t, poses, places, at, nu)
+    own = joint_twists_in_space(mechanics, t, poses, places, at, nu)
     motions = take(_along(take(own, order), parents), np.argsort(order))
     twists = twists_of(poses, at, motions)
     body = _loaded_bodies(mechanics, t, poses, places, at, motions, twists)
@@ -264,8 +264,8 @@ def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
         free = _driven(v, w, body.force, body.moment)
         mass, H = _less(body.mass, W_v, U_v), _less(body.H, W_w, U_v)
         J = _less(body.J, W_w, U_w)
-        force = _felt(body.force, mass, H.T, W_v, row.bias, free)
-        moment = _felt(body.moment, H, J, W_w, row.bias, free)
+        force = _propagate_bias_force(body.force, mass, H.T, W_v, row.bias, free)
+        moment = _propagate_bias_force(body.moment, H, J, W_w, row.bias, free)
         felt = _Body(mass, H, J, force, moment)
         if not chain:
             felt = jax.tree.map(jnp.add, felt, _row(carried, row.parent))
@@ -340,7 +340,7 @@ def _less(A, W, U):
     return A - short_sum(W[:, None], U[None], axis=2)
 
 
-def _felt(wrench, A, B, W, bias, free):
+def _propagate_bias_force(wrench, A, B, W, bias, free):
     inertial = short_sum(A, bias[None, :3], axis=1) + short_sum(B, bias[None, 3:], axis=1)
     return wrench + inertial + short_sum(W, free[None], axis=1)
 

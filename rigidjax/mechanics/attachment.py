@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.frame import Frame
-from ..joints import AbstractJoint, Relative
+from ..joints import AbstractJoint, RelativePose
 from ..joints.base import renamed, replaced
 from ..native.ops.cross_product import cross
 from ..native.ops.gather_scatter import stacked, take
@@ -34,7 +34,7 @@ class Placement(eqx.Module):
 
     point: Float[Array, "n 3"]  # of the child
     frame: Float[Array, "n 3 3"]  # of the parent
-    relative: Relative
+    relative: RelativePose
     parent_arm: Float[Array, "n 3"]  # from the parent's centre of mass to the child's point
     child_arm: Float[Array, "n 3"]
     parent_rotation: Float[Array, "n 3 3"]
@@ -182,7 +182,7 @@ def placed(x_p, R_p, x_c, R_c, attachments, turns) -> Placement:
     frame, point = product(R_p, B_p), x_c + arm_c
     d = to_body(frame, point - (x_p + arm_p))
     Q = relative(frame, product(R_c, B_c))
-    return Placement(point, frame, Relative(d, Q, turns), point - x_p, arm_c, R_p, R_c)
+    return Placement(point, frame, RelativePose(d, Q, turns), point - x_p, arm_c, R_p, R_c)
 
 
 def group_joints(

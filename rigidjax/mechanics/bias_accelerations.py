@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..joints import Relative
+from ..joints import RelativePose
 from ..joints.base import moved
 from ..native.ops.cross_product import cross
 from ..native.ops.gather_scatter import take
@@ -31,7 +31,7 @@ from .twists import Twists
 def own_accelerations(
     mechanics: SystemMechanics, t, poses: Poses, places, at, motions: Float[Array, "L 6"], nu
 ) -> Float[Array, "L 6"]:
-    r"""Time derivative of `trees.own_motions` at constant minimal velocities.
+    r"""Time derivative of `trees.joint_twists_in_space` at constant minimal velocities.
 
     `motions`, of the bodies about the points `at`.
     """
@@ -72,7 +72,7 @@ def _twist_and_change(group: JointGroup, place: Placement, t, rates):
     return twist, change
 
 
-def _velocity(relative: Relative, twist: Float[Array, "6"]) -> Relative:
+def _velocity(relative: RelativePose, twist: Float[Array, "6"]) -> RelativePose:
     """Rate of change of a relative pose that moves with a twist."""
     _, rate = jax.jvp(lambda s: moved(relative, s), (jnp.zeros_like(twist),), (twist,))
     return rate

@@ -32,8 +32,8 @@ from .trees import (
     along_paths,
     centres,
     generalised_forces,
+    joint_twists_in_space,
     mass_matrix,
-    own_motions,
     screws,
     tree_rates,
     tree_twists,
@@ -121,7 +121,7 @@ def _by_mass_matrix(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> 
 
 def moving_bodies(mechanics: SystemMechanics, t, poses, places, at, nu):
     """Motions of all bodies about the points `at`, (L, 6), and their twists."""
-    motions = along_paths(mechanics, own_motions(mechanics, t, poses, places, at, nu))
+    motions = along_paths(mechanics, joint_twists_in_space(mechanics, t, poses, places, at, nu))
     return motions, twists_of(poses, at, motions)
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..joints import AbstractJoint, Relative
+from ..joints import AbstractJoint, RelativePose
 from ..native.ops.gather_scatter import take
 from ..rotations.matrix import product, to_body, to_space
 from ..rotations.so3 import exp, log_quaternion
@@ -254,7 +254,7 @@ def _joined(first: Step, second: Step) -> Step:
     return Step(product(first.rotation, second.rotation), shift)
 
 
-def _steps(group: JointGroup, poses: Relative, backwards: np.ndarray) -> Step:
+def _steps(group: JointGroup, poses: RelativePose, backwards: np.ndarray) -> Step:
     """From the bodies that joints of a group hang on to those that hang there."""
 
     def one(attachments, d, Q, backwards):

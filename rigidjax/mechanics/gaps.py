@@ -62,7 +62,7 @@ def closing(mechanics: SystemMechanics, t, places) -> Float[Array, " m"]:
         cosines = group.over(lambda joint, r: joint.alignment(r), place.relative)[:, None]
         opposite = cosines < _OPPOSITE
         half = jnp.sqrt(0.5 * (1.0 + jnp.where(opposite, 1.0, cosines)))
-        is_length = np.array(group.joint.constrains_length)
+        is_length = np.array(group.joint.constraint_is_length)
         g = group.over(lambda joint, r: joint.constraint(r, t), place.relative)
         sines = jnp.where(opposite, 1.0, g / half)
         parts.append(jnp.where(is_length, g / lengths[:, None], sines).ravel())

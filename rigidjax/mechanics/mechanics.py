@@ -313,7 +313,7 @@ class SystemMechanics(eqx.Module):
         """Which values of `constraint` are lengths, m; the others are angles, (m,)."""
         joints = [joint for g in self.groups for joint in [g.joint] * len(g.indices)]
         items = [*joints, *self.system.constraints]
-        return np.array([x for item in items for x in item.constrains_length], bool)
+        return np.array([x for item in items for x in item.constraint_is_length], bool)
 
     def constraint_owners(self) -> list[int]:
         """Joint of each constraint in the order of `constraint`; behind the joints, the others."""

@@ -19,7 +19,7 @@ from ..checks import (
     check_one_precision,
     checked_with_derivatives,
     did_you_mean,
-    doubled,
+    duplicates,
     is_traced,
 )
 from ..forces.base import AbstractForce, Kinematics, body_index
@@ -65,7 +65,7 @@ class System(eqx.Module):
 
     `repr` draws the first of the trees and loops, `draw()` all of them.
 
-    **Raises:** `ValueError` for no body, doubled or unknown names, parts of different precision;
+    **Raises:** `ValueError` for no body, duplicate or unknown names, parts of different precision;
     `TypeError` for what is not a
     body, a joint or a force.
     """
@@ -111,7 +111,7 @@ class System(eqx.Module):
         joints = tuple(item for item in joints if isinstance(item, AbstractJoint))
         check_one_precision("`System(...)`", _labelled(bodies, joints, constraints, forces, frames))
         names = [body.name for body in bodies]
-        if twice := doubled(names):
+        if twice := duplicates(names):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
         self.bodies = bodies
         self.frames = _checked_frames(frames, bodies)
@@ -210,7 +210,7 @@ class System(eqx.Module):
                 self.located(name)  # or it raises
             for name in constraint.joint_names():
                 self.joint_index(name)
-        if twice := doubled(item.name for item in (*self.joints, *constraints)):
+        if twice := duplicates(item.name for item in (*self.joints, *constraints)):
             raise ValueError(
                 f"Every joint and constraint needs a name of its own; got {twice} more than once."
             )

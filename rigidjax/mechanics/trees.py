@@ -138,7 +138,7 @@ def screws(
     return in_order(rows, where, jnp.zeros((0, 6), poses.positions.dtype))
 
 
-def own_motions(mechanics: "SystemMechanics", t, poses: Poses, places, at, nu):
+def joint_twists_in_space(mechanics: "SystemMechanics", t, poses: Poses, places, at, nu):
     """What each body's own minimal velocities and prescribed motions add, (L, 6)."""
     start = first_rate(mechanics)
     rows, where = [], []
@@ -231,7 +231,7 @@ def tree_twists(mechanics: "SystemMechanics", t, poses: Poses, places, nu) -> Tw
         rows = free_rates(mechanics, nu)
         return Twists(rows[:, :3], rows[:, 3:])
     at = centres(mechanics, poses)
-    own = own_motions(mechanics, t, poses, places, at, nu)
+    own = joint_twists_in_space(mechanics, t, poses, places, at, nu)
     return twists_of(poses, at, along_paths(mechanics, own))
 
 

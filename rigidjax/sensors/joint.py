@@ -12,7 +12,7 @@ from ..checks import ArrayInput, scalar_leaf
 from ..forces.joint_force import checked_component, joint_name
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..joints.base import AbstractJoint, Relative
+from ..joints.base import AbstractJoint, RelativePose
 from ..mechanics import System, has_joints
 from .base import AbstractReading, scale_leaf
 
@@ -107,13 +107,13 @@ def jointed_system(model: AbstractFormulation, sensor: str) -> System:
 
 def num_coordinates(joint: AbstractJoint) -> int:
     """Number of coordinates of a joint, prescribed ones included."""
-    at = jax.eval_shape(lambda: Relative(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
+    at = jax.eval_shape(lambda: RelativePose(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
     return jax.eval_shape(joint.coordinates, at).shape[0]
 
 
 def joint_motion(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
-) -> tuple[Relative, Float[Array, "6"]]:
+) -> tuple[RelativePose, Float[Array, "6"]]:
     """Relative pose and twist of a joint, in its frame."""
     model = model.ready()
     mechanics, (_, places, twists) = model.mechanics, model.motion(t, y)

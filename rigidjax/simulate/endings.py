@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 from ..annotations import Flag
 from ..checks import checked_with_derivatives
 from ..formulations.charts import split_chart
-from ..native.jaxrules.meshes import as_one
+from ..native.jaxrules.meshes import opaque_call
 from ..native.jaxrules.variants import alternatives
 from ..results import RESULTS, SimulationError
 from ..signals.signal import signals_of
@@ -147,7 +147,7 @@ def of_invalid(invalid, result, ts, ys):
     return RESULTS.where(invalid, RESULTS.invalid_input, result), ts, ys
 
 
-def spoiled_if_failed(solution: Solution, okay: Flag) -> Solution:
+def nan_if_failed(solution: Solution, okay: Flag) -> Solution:
     """NaN in the place of what a failed run saved, and of its derivatives; its times stay."""
     factor = jnp.where(okay, 1.0, jnp.nan)
     parts = lambda s: (s.ys, s.interpolation, s.event_y)  # noqa: E731
@@ -170,7 +170,9 @@ def thrown(solution: Solution, okay: Flag, traced: bool) -> Solution:
             return s.ts, s.ys, s.interpolation, s.event_time, s.event_y
 
         def check(one):
-            return as_one(lambda one, result, bad: result.error_if(one, bad), one, result, ~okay)
+            return opaque_call(
+                lambda one, result, bad: result.error_if(one, bad), one, result, ~okay
+            )
 
         checked = checked_with_derivatives(parts(solution), check)
         return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)

@@ -17,7 +17,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.base import replaced
 from ..native.backend import NAMES, checked_name
-from ..native.jaxrules.meshes import as_one
+from ..native.jaxrules.meshes import opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_kept, note_run
 from ..signals.signal import signals_of
@@ -38,7 +38,7 @@ from .arguments import (
     tolerances,
     with_tolerances,
 )
-from .endings import spoiled_if_failed, thrown
+from .endings import nan_if_failed, thrown
 from .integration import Run, counts_itself, integrated
 from .solution import Solution
 from .step_limit import describe_progress
@@ -163,7 +163,7 @@ def simulate(
         model.gathered(), state0, y0, start, end, dt0, saved, controller, method, projected,
         adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
     )  # fmt: skip
-    solution, okay = as_one(integrated, run)
+    solution, okay = opaque_call(integrated, run)
     solution = replaced(solution, model=model)
     if run.number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
@@ -171,12 +171,12 @@ def simulate(
     if solution.ts is not None:
         note_run(solution)
     if spoiled:
-        return spoiled_if_failed(solution, okay)
+        return nan_if_failed(solution, okay)
     if not throw:
         return solution
     if not traced and not np.asarray(okay).all() and np.all(solution.result == RESULTS.joints_open):
         # What was saved may end long before the end.
-        opened, _ = as_one(integrated, run._replace(saveat=_SAVE_END, number=None))
+        opened, _ = opaque_call(integrated, run._replace(saveat=_SAVE_END, number=None))
         opening = replaced(opened, model=model).warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
     if not traced and np.all(solution.result == RESULTS.max_steps_reached):

@@ -110,7 +110,7 @@ def of_this_package(w: Writer) -> None:
         w.append(code, 8.0, "relative", doubt=OVERFLOW)
     else:
         k, _ = w.variable("iu", lambda t: t.shape == ())
-        w.append(f"lockstep.most_of_all(jnp.int64({k})) * 0 + 1")
+        w.append(f"lockstep.lockstep_max(jnp.int64({k})) * 0 + 1")
 
 
 def _square(w: Writer, kinds: str = "f", may_be_singular: bool = True) -> str:

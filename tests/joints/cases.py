@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
-from rigidjax.joints import Relative
+from rigidjax.joints import RelativePose
 
 POINT, POINT_2 = (0.3, -0.2, 0.7), (0.9, 0.4, -0.1)
 AXIS, AXIS_2 = (1.0, 2.0, -0.5), (2.0, -1.0, 0.0)
@@ -77,7 +77,7 @@ def displacement(kind: str, q) -> np.ndarray:
     return np.subtract(POINT_2, POINT) if kind == "Distance" else np.zeros(3)
 
 
-def relative(kind: str, q, rng: np.random.Generator | None = None) -> Relative:
+def relative(kind: str, q, rng: np.random.Generator | None = None) -> RelativePose:
     """The relative pose with the coordinates `q`, written independently of the joint."""
     d, Q, angle = displacement(kind, q), np.eye(3), 0.0
     if kind == "Spherical":
@@ -89,9 +89,9 @@ def relative(kind: str, q, rng: np.random.Generator | None = None) -> Relative:
     elif kind == "Distance" and rng is not None:
         d, Q = rotation(rng.normal(size=3)) @ d, rotation(rng.normal(size=3))
     turns = 2 * np.pi * np.round(angle / (2 * np.pi))
-    return Relative(jnp.asarray(d), jnp.asarray(Q), jnp.asarray(turns, float))
+    return RelativePose(jnp.asarray(d), jnp.asarray(Q), jnp.asarray(turns, float))
 
 
-def reference(kind: str) -> Relative:
+def reference(kind: str) -> RelativePose:
     """The relative pose in the reference configuration."""
     return relative(kind, np.zeros(3))

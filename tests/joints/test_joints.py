@@ -11,7 +11,7 @@ from joints import cases
 from joints.cases import KINDS, T
 
 import rigidjax as rj
-from rigidjax.joints import Relative
+from rigidjax.joints import RelativePose
 from rigidjax.joints.base import unit
 from rigidjax.rotations import so3
 
@@ -27,7 +27,7 @@ def joint_of(kind):
 def after(relative, twist):
     """The relative pose after a finite motion with a constant twist, by the exponential map."""
     rotation = so3.exp(twist[3:]) @ relative.rotation
-    return Relative(relative.displacement + twist[:3], rotation, relative.turns)
+    return RelativePose(relative.displacement + twist[:3], rotation, relative.turns)
 
 
 def derivative(function, *at):
@@ -107,7 +107,7 @@ def test_null_space_and_gradient_complement_each_other(kind):
     assert np.all(np.linalg.matrix_rank(G) == joint.num_constraints)
     # Constraints that a displacement changes are lengths.
     moves = np.abs(G[:, :, :3]).max(axis=(0, 2)) > 0
-    assert joint.constrains_length == tuple(moves)
+    assert joint.constraint_is_length == tuple(moves)
     assert np.abs(out["prescribed rate"]).max() < round_off(50)
     assert (np.abs(out["prescribed"]).max() > 0) == kind.startswith("driven")
     if joint.closes_loops_only:
@@ -230,12 +230,12 @@ def test_frames_of_axes_along_coordinates_and_diagonals_do_not_jump():
 
 def test_screw_without_pitch_and_with_turns_that_only_the_displacement_tells():
     flat = rj.Screw("one", "two", cases.POINT, cases.AXIS, 0.0)
-    turned = Relative(jnp.zeros(3), cases.relative("Screw", [2.0]).rotation, jnp.zeros(()))
+    turned = RelativePose(jnp.zeros(3), cases.relative("Screw", [2.0]).rotation, jnp.zeros(()))
     assert error(flat.coordinates(turned), jnp.array([2.0])) < round_off(5)
     assert error(flat.constraint(turned, TIME), jnp.zeros(5)) == 0.0
     assert jnp.isfinite(jax.grad(lambda p: flat_energy(p, turned))(0.0))
     far = cases.relative("Screw", [-20.0])
-    bare = Relative(far.displacement, far.rotation, jnp.zeros(()))
+    bare = RelativePose(far.displacement, far.rotation, jnp.zeros(()))
     assert error(joint_of("Screw").coordinates(bare), jnp.array([-20.0])) < round_off(5)
     assert error(joint_of("Screw").constraint(bare, TIME), jnp.zeros(5)) < round_off(5)
 

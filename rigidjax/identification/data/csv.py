@@ -82,8 +82,8 @@ def read_csv(
     Columns that are not named are not read.
 
     **Returns:** the runs, in the order in which they begin in the file.
-    **Errors:** `ValueError`, with the file and the line, for missing or doubled columns, gaps, text
-    in numbers, numbers that are not finite, and times out of order; for decimal commas beside
+    **Errors:** `ValueError`, with the file and the line, for missing or duplicate columns, gaps,
+    text in numbers, numbers that are not finite, and times out of order; for decimal commas beside
     points, units that are unknown or contradict each other, stamps that are no seconds and have no
     unit, and an orientation whose convention is not stated; `OSError` if there is no file.
     """

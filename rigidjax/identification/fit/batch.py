@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
-from ...native.jaxrules.lane_compaction import in_turn
+from ...native.jaxrules.lane_compaction import map_with_lane_compaction
 from ...state import State
 from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
@@ -173,7 +173,7 @@ def _fits(problem: Problem, stacked: Any, search: Search, size: int) -> dict[str
         shared, own = own_problem.start()
         return begin(own_problem, shared, own, search)
 
-    return in_turn(
+    return map_with_lane_compaction(
         stacked,
         start,
         functools.partial(goes_on, search),

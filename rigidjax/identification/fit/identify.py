@@ -20,7 +20,7 @@ from .late_starts import with_fitted_start
 from .least_squares import minimise
 from .losses import AbstractLoss, Squares
 from .multi_start import best_start
-from .noise import first_guess, noise_note, noise_of_sensors, settle
+from .noise import alternate_fit_and_noise, first_guess, noise_note, noise_of_sensors
 from .options import (
     Method,
     check_start,
@@ -136,7 +136,7 @@ def identify(
     if known:
         minimum = minimise(problem, search)
     else:
-        problem, runs, minimum, why = settle(problem, runs, search, count)
+        problem, runs, minimum, why = alternate_fit_and_noise(problem, runs, search, count)
         noise = noise_of_sensors(runs)
         notes.append(noise_note(runs, noise, why, model))
     check_start(problem, runs, table, minimum.first)

@@ -42,7 +42,7 @@ def scaled(runs: Runs, noise: Sequence[float]) -> Runs:
     return eqx.tree_at(lambda r: r.weights, runs, weights)
 
 
-def settle(
+def alternate_fit_and_noise(
     problem: Problem, runs: Runs, search: Search, num_parameters: int
 ) -> tuple[Problem, Runs, Minimum, str]:
     r"""Fit and estimate the noise of each sensor in turn until it settles.

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ...checks import doubled, float_array
+from ...checks import duplicates, float_array
 from ...formulations import AbstractFormulation
 from ...mechanics import System
 from ...mechanics.forward_kinematics import check_placeable, rate_labels, tree_poses
@@ -86,8 +86,8 @@ def joint_data(
       out), `"offset"`.
     - `extra`: more parameters by label, and their columns (T, f), such as coupled friction.
 
-    **Errors:** `ValueError` for shapes, values that are not finite, unknown terms, doubled labels,
-    and for what `regressor` and `joint_states` do not take.
+    **Errors:** `ValueError` for shapes, values that are not finite, unknown terms, duplicate
+    labels, and for what `regressor` and `joint_states` do not take.
     """
     system = tree_of(model)
     check_placeable(system)
@@ -118,7 +118,7 @@ def joint_data(
     for label, column in (extra or {}).items():
         columns.append(_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
         labels.append(label)
-    if twice := doubled(labels):
+    if twice := duplicates(labels):
         raise ValueError(f"Every parameter needs a label of its own; got {twice} twice.")
     return JointData(
         system=system,

@@ -11,7 +11,7 @@ from jax.extend.core import ClosedJaxpr
 from jaxtyping import Array, PyTree
 
 from ..passes.support import why_not
-from ..runtime.garbage import nothing_collected
+from ..runtime.garbage import gc_paused
 from .meshes import program_of
 from .primitive import native_call
 
@@ -76,7 +76,7 @@ def _of_constants(closed: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr.replace(constvars=[], invars=arguments, debug_info=info), [])
 
 
-@nothing_collected()
+@gc_paused()
 def program(function, leaves, structure, static, is_array: Callable = eqx.is_array_like):
     """The program of a function, and what makes its results of those of the program."""
     rest: PyTree = None

@@ -279,7 +279,7 @@ def _in_lanes(batch, alive, wanted):
     return _in_turn(waiting, begin, batch.work, put, LANES, batch.carry)
 
 
-def in_turn(
+def map_with_lane_compaction(
     members: PyTree,
     begin: Callable[[PyTree], PyTree],
     goes_on: Callable[[PyTree], PyTree],

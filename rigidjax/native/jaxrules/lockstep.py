@@ -12,10 +12,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 from jaxtyping import Array, Int
 
-_p = Primitive("most_of_all")
+_p = Primitive("lockstep_max")
 
 
-def most_of_all(count: Int[Array, ""]) -> Int[Array, ""]:
+def lockstep_max(count: Int[Array, ""]) -> Int[Array, ""]:
     """The largest count of the runs that are computed at the same time, its own at least."""
     return _p.bind(count)
 

@@ -14,7 +14,7 @@ from jax.core import ShapedArray
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 
-def as_one(function: Callable[..., Any], *args: Any) -> Any:
+def opaque_call(function: Callable[..., Any], *args: Any) -> Any:
     """`function(*args)`, pytrees; on a mesh as one operation whose inside knows of no mesh."""
     leaves = filter(eqx.is_array, jax.tree.leaves(args))
     if all(jax.typeof(x).sharding.mesh.empty for x in leaves):

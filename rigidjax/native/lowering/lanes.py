@@ -137,7 +137,7 @@ class Lanes:
             return self._scalars.get(id(x), (None, None))[1]
         return x if isinstance(x, str) or is_known(x) else None
 
-    def _once(self, method: Callable[..., Any], dtype: DType, *args: Any) -> Any:
+    def _scalar_if_uniform(self, method: Callable[..., Any], dtype: DType, *args: Any) -> Any:
         """A method of whole numbers or booleans that are the same in all lanes, done once; `None`
         if they may differ."""
         if self.width == 1 or not self._scalars:
@@ -203,7 +203,10 @@ class Lanes:
             return b
         if _is(b, 0):
             return a
-        if not _is_float(dtype) and (out := self._once(Lanes.add, dtype, a, b)) is not None:
+        if (
+            not _is_float(dtype)
+            and (out := self._scalar_if_uniform(Lanes.add, dtype, a, b)) is not None
+        ):
             return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
@@ -228,7 +231,10 @@ class Lanes:
             return a
         if _is(a, 0) and _is_float(dtype):
             return self.neg(dtype, b)
-        if not _is_float(dtype) and (out := self._once(Lanes.sub, dtype, a, b)) is not None:
+        if (
+            not _is_float(dtype)
+            and (out := self._scalar_if_uniform(Lanes.sub, dtype, a, b)) is not None
+        ):
             return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
@@ -249,7 +255,10 @@ class Lanes:
                 return y
             if _is_float(dtype) and _is(x, -1):
                 return self.neg(dtype, y)
-        if not _is_float(dtype) and (out := self._once(Lanes.mul, dtype, a, b)) is not None:
+        if (
+            not _is_float(dtype)
+            and (out := self._scalar_if_uniform(Lanes.mul, dtype, a, b)) is not None
+        ):
             return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
@@ -334,7 +343,7 @@ class Lanes:
         if is_known(a) and is_known(b):
             return np.bool_(COMPARISONS[operator](a, b))
         if not _is_float(dtype):
-            if (out := self._once(Lanes.compare, dtype, operator, a, b)) is not None:
+            if (out := self._scalar_if_uniform(Lanes.compare, dtype, operator, a, b)) is not None:
                 return out
         a, b = self.value(a, dtype), self.value(b, dtype)
         if _is_float(dtype):
@@ -367,7 +376,7 @@ class Lanes:
             return _known(dtype, known, a, b)
         if not _is_float(dtype):
             method = Lanes.max if operator == ">" else Lanes.min
-            if (out := self._once(method, dtype, a, b)) is not None:
+            if (out := self._scalar_if_uniform(method, dtype, a, b)) is not None:
                 return out
             return self.select(dtype, self.compare(dtype, operator, a, b), a, b)
         if is_known(a):
@@ -404,7 +413,7 @@ class Lanes:
         for x, y in ((a, b), (b, a)):
             if is_known(x) and _is_bool(dtype):
                 return y if x else np.bool_(False)
-        if (out := self._once(Lanes.and_, dtype, a, b)) is not None:
+        if (out := self._scalar_if_uniform(Lanes.and_, dtype, a, b)) is not None:
             return out
         return self.builder.and_(self.value(a, dtype), self.value(b, dtype))
 
@@ -414,7 +423,7 @@ class Lanes:
         for x, y in ((a, b), (b, a)):
             if is_known(x) and _is_bool(dtype):
                 return np.bool_(True) if x else y
-        if (out := self._once(Lanes.or_, dtype, a, b)) is not None:
+        if (out := self._scalar_if_uniform(Lanes.or_, dtype, a, b)) is not None:
             return out
         return self.builder.or_(self.value(a, dtype), self.value(b, dtype))
 
@@ -426,7 +435,7 @@ class Lanes:
     def not_(self, dtype, a):
         if is_known(a):
             return _known(dtype, np.invert, a)
-        if (out := self._once(Lanes.not_, dtype, a)) is not None:
+        if (out := self._scalar_if_uniform(Lanes.not_, dtype, a)) is not None:
             return out
         return self.builder.not_(a)
 

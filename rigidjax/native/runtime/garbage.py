@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def nothing_collected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """The collector waits: it would go through a program that grows again and again.
 
     That takes a sixth of the time in which the gradient of a run is traced and emitted.

@@ -31,7 +31,7 @@ from . import cache
 from .cache_key import identity
 from .codegen import Code, Effort, compiled, effort, usual_width, widest
 from .ffi_frame import Frame
-from .garbage import nothing_collected
+from .garbage import gc_paused
 from .thread_pool import emit_shared
 
 # Bytes of memory, without tables, up to which a kernel's blocks are the `widest`: a processor's
@@ -69,7 +69,7 @@ class Kernel:
     **Attributes:** `code`; `name`, by which XLA knows it.
     """
 
-    @nothing_collected()
+    @gc_paused()
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature

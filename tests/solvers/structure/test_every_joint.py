@@ -77,7 +77,7 @@ def test_gradient_of_a_screw_is_that_of_its_change():
         c, s = jnp.cos(angle), jnp.sin(angle)
         R = jnp.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         d = jnp.array([0.1, 0.2, 0.4 * angle / (2 * jnp.pi)])
-        return rj.joints.Relative(d, R @ rj.rotations.so3.exp(tilt), jnp.zeros(()))
+        return rj.joints.RelativePose(d, R @ rj.rotations.so3.exp(tilt), jnp.zeros(()))
 
     @jax.jit
     @jax.vmap

@@ -138,7 +138,7 @@ def _at_one_place(em, x, starts, shape, dtype, together, apart):
     return out
 
 
-@rule("most_of_all")
+@rule("lockstep_max")
 def _most_of_all(em, equation, count):
     """The largest count of all lanes that are at work."""
     lanes, dtype, own = em.lanes, _dtype(equation), em.entry(count, ())
