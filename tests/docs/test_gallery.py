@@ -26,7 +26,8 @@ def test_every_force_and_every_joint_without_a_page_of_motions_has_a_run():
     assert sorted(path.name.removesuffix(".json.gz") for path in RUNS.glob("*.gz")) == RUN_NAMES
     forces = {name for name in dir(rj) if getattr(rj, name).__class__ is type(rj.Gravity)}
     forces = {n for n in forces if getattr(rj, n).__module__.startswith("rigidjax.forces")}
-    assert set(RUN_NAMES) == forces | {"Free", "Coupling", "Constraint", "VelocityConstraint"}
+    others = {"FourierSeries", "Free", "Coupling", "Constraint", "VelocityConstraint"}
+    assert set(RUN_NAMES) == forces | others
 
 
 @pytest.mark.parametrize(
