@@ -11,7 +11,7 @@ class FourierSeries(eqx.Module):
     r"""The function of time $c_0 + \sum_{k=1}^{K} a_k \sin k\omega t + b_k \cos k\omega t$.
 
     As a torque (`rj.Motor`, `rj.Torque`, the `moment` of a `FixedPointBody`) or as a prescribed
-    motion it is the usual excitation of an experiment: periodic, of limited band, and smooth in its
+    motion it is the usual excitation of an experiment: periodic, band-limited, and smooth in its
     coefficients, which are leaves.
 
     **Arguments:**
@@ -20,11 +20,11 @@ class FourierSeries(eqx.Module):
     - `sine`, $a$, and `cosine`, $b$: (K,) for a number, (K, 3) for a vector; `None` for zero.
     - `offset`, $c_0$: a number, or (3,).
 
-    **Returns**, when called with a time (what follows is ignored): a number, or (3,), in the unit
-    of the coefficients.
-    **Errors:** `ValueError` for shapes that do not belong together, or neither sine nor cosine.
-    **Source:** Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997, (13), with the
-    coefficients those of the function itself and not of its integral.
+    **Returns**, when called with a time (further arguments are ignored): a number, or (3,), in the
+    unit of the coefficients.
+    **Errors:** `ValueError` for inconsistent shapes, or neither sine nor cosine.
+    **Source:** Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997, (13); here
+    the coefficients are those of the function itself, not of its integral.
     """
 
     frequency: Float[Array, ""]

@@ -1,4 +1,4 @@
-"""Functions that are given as parts of a model: laws of forces, prescribed motions, potentials."""
+"""Functions as parts of a model: laws of forces, prescribed motions, potentials."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,10 @@ import jax.numpy as jnp
 
 
 class Law(eqx.Module):
-    """A plain function as a part of a model: static, with the arguments bound to it as leaves.
+    """A plain function as a part of a model: static, with its bound arguments as leaves.
 
-    Not a `jax.tree_util.Partial`, all of which share one empty tuple: `equinox.tree_at`, with which
-    diffrax gives an implicit solver its tolerances, takes two of them for the same node.
+    `jax.tree_util.Partial` cannot take its place: all of its instances share one empty tuple, and
+    `equinox.tree_at`, by which diffrax sets the tolerances of implicit solvers, confuses them.
     """
 
     function: Callable[..., Any] = eqx.field(static=True)
@@ -24,16 +24,15 @@ class Law(eqx.Module):
 
 
 def as_law(function: Any, argument: str) -> Any:
-    """A function as a part of a model that goes through plain `jax.jit`, `vmap` and `grad`.
+    """Convert a function into a part of a model that supports `jax.jit`, `vmap` and `grad`.
 
-    Arrays of an Equinox module, and what is bound by a `jax.tree_util.Partial`, stay leaves, its
-    parameters; plain functions, also those inside of a module, become static. Two of them are the
-    same only if they are one object: what is compiled for one `lambda` is compiled again for
-    another with the same text.
+    Arrays of an Equinox module and arguments bound by `jax.tree_util.Partial` stay leaves: they
+    are parameters. Plain functions, also in fields of a module, become static and are compared by
+    identity, so that a `lambda` with the same text as another one is compiled again.
 
-    **Arguments:** `function`; `argument`, how messages name it, as in `Motor(torque=...)`.
-    **Errors:** `TypeError` for what is no function, has no hash, or holds something else than
-    arrays, numbers and functions.
+    **Arguments:** `function`; `argument`, its name in messages, as in `Motor(torque=...)`.
+    **Errors:** `TypeError` for objects that are not callable or not hashable, and for leaves other
+    than arrays, numbers and functions.
     """
     if not callable(function):
         raise TypeError(f"`{argument}` must be a function or a module; got {function!r}.")
@@ -46,9 +45,9 @@ def as_law(function: Any, argument: str) -> Any:
 
 
 def with_static_functions(module: Any, name: str) -> Any:
-    """The module with the plain functions among its leaves made static.
+    """Return the module with the plain functions among its leaves made static.
 
-    **Errors:** `TypeError`, naming the field, for a leaf that is no array, number or function.
+    **Errors:** `TypeError` with the field of a leaf that is not an array, number or function.
     """
     leaves = jax.tree.leaves(module)
     if all(map(_is_number, leaves)):
@@ -69,14 +68,13 @@ def with_static_functions(module: Any, name: str) -> Any:
 
 
 def check_shapes(function: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
-    """Call the function on arguments of these shapes, without computing anything.
+    """Evaluate the shapes of a function's results for arguments of these shapes.
 
-    What it raises for a law that returns a wrong shape comes when the law is given, not when a run
-    is compiled.
+    A law that returns a wrong shape then raises where it is given, not where a run is compiled.
     """
     dtype = jnp.result_type(float)
     arguments = (jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
-    # Not the function itself: JAX asks what it calls for a hash.
+    # A lambda, because JAX needs a hashable function.
     jax.eval_shape(lambda *args: function(*args), *arguments)
 
 

@@ -1,4 +1,4 @@
-"""A measured function of time: a table of samples, and how it goes on between them."""
+"""Measured functions of time: tables of samples with interpolation."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple, get_args
@@ -15,15 +15,16 @@ from ..checks import ArrayInput, as_leaf, finite_leaf, is_traced, times_of_sampl
 Interpolation = Literal["linear", "hold", "cubic"]
 Extrapolation = Literal["error", "constant", "zero"]
 
-# A run may leave a table by so many units of round-off.
+# A run may exceed a table by this multiple of machine precision.
 _ROUND_OFF = 100
 
 
-class Place(NamedTuple):
-    """Where a time is in a table.
+class TablePosition(NamedTuple):
+    """Position of a time among the samples of a table.
 
-    `passed`, the number of samples up to it; `before` and `after` all of them; `knot`, time of the
-    last one that was passed, s (of the first one, if none was).
+    **Attributes:** `passed`, number of samples at or before the time; `before`, whether it precedes
+    the first sample; `after`, whether it follows the last one; `knot`, time of the last sample at
+    or before it, s (of the first sample if there is none).
     """
 
     passed: Int[Array, ""]
@@ -35,27 +36,29 @@ class Place(NamedTuple):
 class Signal(eqx.Module):
     r"""The function of time $g\,x(t - \tau) + b$ of a table $x$ of samples.
 
-    It is the law of a force, torque, motor or moment (`rj.PointForce`, `rj.Torque`, `rj.Motor`,
-    `moment` of `rj.FixedPointBody`) or, `"cubic"`, of a prescribed motion: by itself or inside of
-    an Equinox module. `rj.simulate` ends its steps at the samples, where the function is not
-    smooth. It does not see a signal that a plain function closes over.
+    A signal can be the law of a force, torque, motor or moment (`rj.PointForce`, `rj.Torque`,
+    `rj.Motor`, `moment` of `rj.FixedPointBody`) or, if it is `"cubic"`, of a prescribed motion, by
+    itself or as a field of an Equinox module. `rj.simulate` ends its steps at the samples, where
+    the function is not smooth. It does not find a signal in the closure of a plain function.
 
     **Arguments:**
 
-    - `ts`: times of the samples, strictly increasing, (K,) with K > 1, s. They have no derivatives.
+    - `ts`: times of the samples, (K,) with K > 1, s, strictly increasing. Derivatives with respect
+      to them are zero.
     - `values`: (K,) for a number, (K, 3) for a vector.
-    - `interpolation`: `"linear"`; `"hold"`, each value until the next sample; `"cubic"`, the spline
-      with two continuous derivatives whose third one is so at the second and last but one sample.
+    - `interpolation`: `"linear"`; `"hold"`, each value until the next sample; `"cubic"`, the
+      twice continuously differentiable spline whose third derivative is continuous at the second
+      and the last but one sample.
     - `gain`, $g$, a number, and `bias`, $b$, a number or (3,), in the unit of the values.
-    - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for none.
-    - `extrapolation`: before the first sample and after the last, `"error"` (a run that goes there
-      is refused, or ends with a named result), `"constant"`, the nearest value, or `"zero"` for
-      $x$.
-    - `name`: by which `rj.Measurements(inputs=...)` gives every run its own table.
+    - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for no delay.
+    - `extrapolation`: value of $x$ before the first and after the last sample: `"error"` (a run
+      that leaves the table is refused, or ends with a named result), `"constant"`, the nearest
+      sample, or `"zero"`.
+    - `name`: the name under which `rj.Measurements(inputs=...)` gives every run its own table.
 
-    **Returns**, when called with a time (what follows is ignored): a number, or (3,).
-    **Raises:** `ValueError` for wrong shapes, times out of order, numbers that are not finite.
-    **Source:** of the spline, de Boor, A Practical Guide to Splines, 1978, ch. IV ("not-a-knot").
+    **Returns**, when called with a time (further arguments are ignored): a number, or (3,).
+    **Raises:** `ValueError` for wrong shapes, times out of order and values that are not finite.
+    **Source:** spline: de Boor, A Practical Guide to Splines, 1978, ch. IV ("not-a-knot").
     """
 
     ts: Float[Array, " K"]
@@ -102,81 +105,89 @@ class Signal(eqx.Module):
 
     @property
     def label(self) -> str:
-        """How messages name it."""
+        """Name for messages."""
         return f"the Signal {self.name!r}" if self.name else "a Signal without a name"
 
     @property
     def jumps(self) -> bool:
-        """Whether the function itself is discontinuous at samples."""
+        """Whether the function is discontinuous at samples."""
         return self.interpolation == "hold" or self.extrapolation == "zero"
 
     def knot(self, index: Count) -> Float[Array, ""]:
-        """Time at which a sample acts, delay included; infinite behind the last one."""
+        """Return the time of a sample with the delay, s; infinite for indices after the last."""
         last = len(self.ts) - 1
         ts = jax.lax.stop_gradient(self.ts)
         t = jnp.where(index > last, jnp.inf, ts[jnp.clip(index, 0, last)])
         return t if self.delay is None else t + self.delay
 
     def span(self) -> tuple[Time, Time]:
-        """First and last time of the table, delay included, s."""
+        """Return the first and the last time of the table with the delay, s."""
         xp = jnp if is_traced(self) else np
         ts, delay = xp.asarray(self.ts), 0.0 if self.delay is None else xp.asarray(self.delay)
         return ts[0] + delay, xp.max(xp.where(xp.isfinite(ts), ts, ts[0])) + delay
 
-    def is_left(self, t0: Time, t1: Time) -> Jump | np.bool_:
-        """Whether a run from `t0` to `t1` goes beyond a table that must not be left."""
+    def run_exceeds_table(self, t0: Time, t1: Time) -> Jump | np.bool_:
+        """Return whether a run from `t0` to `t1` leaves a table with `extrapolation="error"`."""
         (first, last), allowed = self.span(), _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
         early = first - t0 > allowed * (abs(first) + abs(t0))
         late = t1 - last > allowed * (abs(last) + abs(t1))
         return (self.extrapolation == "error") & (early | late)
 
     def check_reach(self, run: str, t0: float, t1: float) -> None:
-        """Raise `ValueError` for a `run` that goes beyond a table that must not be left."""
-        if self.is_left(t0, t1):
+        """Raise `ValueError` if a run leaves a table with `extrapolation="error"`.
+
+        **Arguments:** `run`, the name of the run in the message; `t0`, `t1`, its times, s.
+        """
+        if self.run_exceeds_table(t0, t1):
             first, last = (float(t) for t in self.span())
             raise ValueError(
-                f"{run} from {t0:g} to {t1:g} s goes beyond the table of {self.label}, from "
-                f"{first:g} to {last:g} s (delay included). Give it more samples, or "
-                '`extrapolation="constant"` or `"zero"`.'
+                f"{run} from {t0:g} to {t1:g} s goes beyond the table of {self.label}, which "
+                f"covers {first:g} to {last:g} s with its delay. Give it more samples, or "
+                'set `extrapolation="constant"` or `"zero"`.'
             )
 
-    def place(self, t: ArrayLike) -> Place:
-        """Where a time is in the table, by bisection."""
+    def locate(self, t: ArrayLike) -> TablePosition:
+        """Locate a time in the table by bisection."""
         low = jnp.zeros(jnp.shape(t), int)
         high = low + len(self.ts)
         for _ in range(len(self.ts).bit_length()):
             middle = (low + high) // 2
             passed = (low < high) & (self.knot(middle) <= t)
             low, high = jnp.where(passed, middle + 1, low), jnp.where(passed, high, middle)
-        # Tables of runs side by side are padded by infinite times.
+        # Tables of several runs are padded with infinite times to a common length.
         after = ~jnp.isfinite(self.knot(low))
-        return Place(low, low == 0, after, self.knot(jnp.maximum(low - 1, 0)))
+        return TablePosition(low, low == 0, after, self.knot(jnp.maximum(low - 1, 0)))
 
-    def left(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool) -> Flag:
-        """The same of a step, which may go across no sample; by those that are near."""
+    def step_exceeds_table(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool) -> Flag:
+        """Return whether a step from `t0` to `t1` leaves a table with `extrapolation="error"`.
+
+        With `ends_at_samples` no sample lies inside a step, and one search of the table is enough.
+        """
         if self.extrapolation != "error":
             return jnp.array(False)
-        start = self.place(t0)
-        end = start if ends_at_samples else self.place(t1)
+        start = self.locate(t0)
+        end = start if ends_at_samples else self.locate(t1)
         allowed = _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
         early = start.knot - t0 > allowed * (jnp.abs(start.knot) + jnp.abs(t0))
         late = t1 - end.knot > allowed * (jnp.abs(end.knot) + jnp.abs(t1))
         return (start.before & early) | (end.after & late)
 
     def piece(self, t: ArrayLike) -> "Piece":
-        """The polynomial that the function is at `t` and until the next sample."""
-        last, place = len(self.ts) - 1, self.place(t)
+        """Return the polynomial of the function from `t` to the next sample."""
+        last, position = len(self.ts) - 1, self.locate(t)
         if self.interpolation == "hold":
-            k = jnp.clip(place.passed - 1, 0, last)
+            k = jnp.clip(position.passed - 1, 0, last)
             coefficients = [self.values[k]]
         else:
-            # Behind the table the last piece goes on, for as long as round-off makes it.
-            k = jnp.clip(place.passed - 1 - place.after.astype(place.passed.dtype), 0, last - 1)
+            # Round-off may take `t` past the table: the last piece continues there.
+            k = jnp.clip(
+                position.passed - 1 - position.after.astype(position.passed.dtype), 0, last - 1
+            )
             coefficients = self._polynomial(k)
         if self.extrapolation != "error":
-            outside = place.before | place.after
+            outside = position.before | position.after
             edge = jnp.where(
-                place.before, self.values[0], self.values[jnp.clip(place.passed, 1) - 1]
+                position.before, self.values[0], self.values[jnp.clip(position.passed, 1) - 1]
             )
             edge = edge if self.extrapolation == "constant" else jnp.zeros_like(edge)
             constant = [edge, *[jnp.zeros_like(edge)] * (len(coefficients) - 1)]
@@ -202,7 +213,7 @@ class Signal(eqx.Module):
 
 
 class Piece(eqx.Module):
-    """A polynomial in the time since `start`, s; `coefficients` by rising powers."""
+    """A polynomial in the time since `start`, s; `coefficients` in ascending powers."""
 
     start: Float[Array, ""]
     coefficients: tuple[Array, ...]
@@ -216,19 +227,19 @@ class Piece(eqx.Module):
 
 
 def signals_of(tree: PyTree) -> list[Signal]:
-    """All signals in a pytree, in its order."""
+    """Return all signals in a pytree, in its order."""
     return [leaf for leaf in jax.tree.leaves(tree, is_leaf=_is_signal) if _is_signal(leaf)]
 
 
 def with_signals(tree: T, replace: Callable[[Signal], PyTree]) -> T:
-    """The pytree with something else in the place of each signal."""
+    """Return the pytree with each signal replaced."""
     return jax.tree.map(
         lambda leaf: replace(leaf) if _is_signal(leaf) else leaf, tree, is_leaf=_is_signal
     )
 
 
 def check_motion_signals(kind: str, motion: PyTree) -> None:
-    """Raise `ValueError` for a prescribed motion by a signal that has no rates, or not always."""
+    """Raise `ValueError` if a prescribed motion is a signal without rates at all times."""
     for signal in signals_of(motion):
         if signal.interpolation != "cubic" or signal.extrapolation != "error":
             raise ValueError(
@@ -247,14 +258,14 @@ def _number(value: ArrayInput, argument: str, *shapes: tuple[int, ...]) -> Array
 
 
 def _spline_slopes(ts: Array, values: Array) -> Array:
-    """Slopes at the samples of the cubic spline, "not-a-knot" at both ends."""
+    """Return the slopes of the cubic spline at the samples, "not-a-knot" at both ends."""
     h = jnp.diff(ts)
     wide = h.reshape(-1, *(1,) * (values.ndim - 1))
     d = jnp.diff(values, axis=0) / wide
     if len(ts) == 2:
         return jnp.stack([d[0], d[0]])
     if len(ts) == 3:
-        # Both ends say the same: one parabola.
+        # Both end conditions coincide: the spline is one parabola.
         bend = (d[1] - d[0]) / (h[0] + h[1])
         return jnp.stack([d[0] - h[0] * bend, d[0] + h[0] * bend, d[1] + h[1] * bend])
 

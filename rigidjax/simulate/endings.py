@@ -103,7 +103,7 @@ def named_result(result, solver, model, t0, t1):
     if isinstance(solver, AbstractStructureSolver):
         failure = getattr(RESULTS, solver.failure)
         result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
-    left = [jnp.asarray(signal.is_left(t0, t1)) for signal in signals_of(model)]
+    left = [jnp.asarray(signal.run_exceeds_table(t0, t1)) for signal in signals_of(model)]
     if left:
         ended = jnp.any(jnp.stack(left))
         name = RESULTS.where(ended, RESULTS.signal_ended, RESULTS.jump_within_step)

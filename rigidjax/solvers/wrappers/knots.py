@@ -232,10 +232,10 @@ class Pinned(AbstractDelegating):
         )
         bad = jnp.array(False)
         for signal in signals_of(terms):
-            bad = bad | signal.left(t0, t1, ends_at_samples=not self.fixed)
+            bad = bad | signal.step_exceeds_table(t0, t1, ends_at_samples=not self.fixed)
             if self.fixed and signal.jumps:
                 margin = _AT_END * (t1 - t0)
-                inside = signal.place(t0 + margin).passed != signal.place(t1 - margin).passed
+                inside = signal.locate(t0 + margin).passed != signal.locate(t1 - margin).passed
                 bad = bad | inside
         failed = RESULTS.where(bad, NOT_PINNED, result)
         result = RESULTS.where(diffrax.is_successful(result), failed, result)
@@ -255,7 +255,7 @@ class Pinned(AbstractDelegating):
         at = jnp.array(False)
         for signal in signals_of(terms):
             if signal.jumps:
-                knot = signal.place(0.5 * (t0 + t1)).knot
+                knot = signal.locate(0.5 * (t0 + t1)).knot
                 at = at | (jnp.abs(knot - t0) <= (_AT_END * (t1 - t0) if self.fixed else 0.0))
         # To methods with a history, `True` is the small change of a projection.
         return at if made_jump is True else made_jump | at
