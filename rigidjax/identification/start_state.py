@@ -12,9 +12,9 @@ from ..bodies.fixed_point import FixedPointBody
 from ..formulations import AbstractFormulation
 from ..initial.local_coordinates import (
     Directions,
-    displaced,
     independent_rates,
     num_rates,
+    retract,
     selection,
 )
 from ..state import State
@@ -44,7 +44,7 @@ class StartChange(eqx.Module):
         none = jnp.zeros(count, self.change.dtype)
         shift = self.change[:count] if self.positions else none
         rate = self.change[-count:] if self.rates else none
-        return displaced(model, state, t, self.directions, shift, rate)
+        return retract(model, state, t, self.directions, shift, rate)
 
 
 @dataclasses.dataclass(frozen=True)

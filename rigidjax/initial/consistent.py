@@ -21,21 +21,21 @@ from .least_change import LeastChange
 
 
 def consistent_state(system: System, state: State | None = None, t: ArrayInput = 0.0) -> State:
-    r"""The state nearest to `state` that the joints of `system` allow at time `t`.
+    r"""Return the state nearest to `state` that the joints of `system` allow at time `t`.
 
-    Of all motions $(\Delta x, \Delta\theta)$ of the bodies from the given positions, by a
-    displacement and a rotation vector in body components each, that close the joints, it is one of
-    the stationary size $\sum m |\Delta x|^2 + \Delta\theta^T I \Delta\theta$ (a millionth of its
-    trace added to each inertia, since rods have none about their axis); then of all velocities the
-    nearest in kinetic energy, one linear solve (Lang (62), P and V). Driven joints are where their
-    `motion(t)` wants them, and no joint is closed with its child the wrong way round. Forward and
-    reverse derivatives by `system`, `state` and `t` are those of that state.
+    Each body is moved by a displacement $\Delta x$ and a rotation vector $\Delta\theta$, body
+    components, so that all constraints hold and
+    $\sum m |\Delta x|^2 + \Delta\theta^T I \Delta\theta$ is stationary. (A millionth of its trace
+    is added to each inertia, because a rod has none about its axis.) The velocities are then
+    projected in the metric of the kinetic energy by one linear solve, Lang (62), P and V. Driven
+    joints are at their `motion(t)`, and no joint is closed with its child the wrong way round.
+    Derivatives with respect to `system`, `state` and `t` are exact in both modes.
 
-    **Arguments:** `system`; `state`, a guess, the reference configuration if `None`; `t`, s.
-    **Returns:** a `State` whose violations are at round-off.
-    **Errors:** `TypeError` for what is no system, `ValueError` for another number of bodies; where
-    the joints cannot be closed from there, or where prescribed motions contradict other
-    constraints, both of which say which joint.
+    **Arguments:** `system`; `state`, a guess, by default the reference configuration; `t`, s.
+    **Returns:** a `State` whose constraint violations are at round-off.
+    **Errors:** `TypeError` unless `system` is a `System`; `ValueError` for another number of
+    bodies, and with the name of the joint where joints cannot be closed or where prescribed
+    motions contradict other constraints.
     """
     if not isinstance(system, System):
         raise TypeError(f"`consistent_state` takes a `System`; got {type(system).__name__}.")
@@ -48,7 +48,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     if not system.closing_names:
         return state
     t = jnp.asarray(t, state.position.dtype)
-    found, position, velocity = _consistent(system, state, t)
+    found, position, velocity = _solve_as_kernel(system, state, t)
     tolerance = float(jnp.finfo(position.dtype).eps) ** 0.5
     names = system.closing_names
     for violation, message in (
@@ -72,30 +72,35 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 
 
 @eqx.filter_jit
-def _consistent(system, state, t):
-    """The state, and how far each joint is from its position and from velocities it allows."""
+def _solve_as_kernel(system, state, t):
+    """Return the consistent state and the violations of positions and of velocities by joint."""
     return by_kernel(nearest_state, system, state, t)
 
 
 def nearest_state(
     system: System, state: State, t: Float[Array, ""]
 ) -> tuple[State, Float[Array, " C"], Float[Array, " C"]]:
-    """As `consistent_state`, unchecked: the state, and how far each constraint is violated by
-    positions (rad, or of the size of the mechanism), and by velocities (of the largest)."""
+    """Return the consistent state without checks, and the violations of each constraint.
+
+    Violations of positions are in rad or relative to the size of the mechanism, violations of
+    velocities relative to the largest velocity; both (C,).
+    """
     mechanics = SystemMechanics(system)
 
-    def moved(change):
+    def displace(change):
         change = change.reshape(mechanics.num_bodies, 6)
         turned = jax.vmap(multiply)(state.orientation, jax.vmap(exp_quaternion)(change[:, 3:]))
         shifted = state.position + mechanics.lengths[:, None] * change[:, :3]
         return eqx.tree_at(lambda s: (s.position, s.orientation), state, (shifted, turned))
 
     def equations(change):
-        return closing(mechanics.holonomic, t, mechanics.place(mechanics.poses_of(moved(change))))
+        return closing(
+            mechanics.holonomic, t, mechanics.place(mechanics.poses_of(displace(change)))
+        )
 
     found = state
     if mechanics.holonomic.num_joint_constraints:
-        found = moved(LeastChange(equations, mass_metric(mechanics)).solve()).normalized()
+        found = displace(LeastChange(equations, mass_metric(mechanics)).solve()).normalized()
     here = mechanics.poses_of(found)
     places = mechanics.place(here)
     given = Twists(state.velocity, state.angular_velocity)
@@ -107,7 +112,7 @@ def nearest_state(
 
 
 def _contradictions(mechanics, t, places, given, twists):
-    """How far each joint is from velocities that it allows, over the largest there is."""
+    """Return the violation of each joint's velocities relative to the largest velocity."""
 
     def rate(twists):
         return mechanics.constraint_rate(t, places, twists) / mechanics.units
@@ -115,7 +120,7 @@ def _contradictions(mechanics, t, places, given, twists):
     driven = rate(jax.tree.map(jnp.zeros_like, twists))
     lengths = mechanics.lengths[:, None]
     parts = [driven]
-    for one in (given, twists):
-        parts += [one.linear / lengths, one.angular]
+    for source in (given, twists):
+        parts += [source.linear / lengths, source.angular]
     largest = jnp.max(jnp.stack([jnp.max(jnp.abs(part), initial=0.0) for part in parts]))
     return by_joint(mechanics, rate(twists)) / jnp.where(largest > 0, largest, 1.0)

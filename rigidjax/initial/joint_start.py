@@ -1,4 +1,4 @@
-"""Runs that start from the coordinates and rates of joints."""
+"""Formulation whose runs start from joint coordinates and rates."""
 
 from typing import ClassVar
 
@@ -21,27 +21,27 @@ from ..state import State
 
 
 class JointStart(AbstractFormulation):
-    r"""Null-space coordinates of a tree that starts from given coordinates and rates of its joints.
+    r"""Null-space coordinates of a tree that starts from given joint coordinates and rates.
 
-    The state that `simulate` or `identify` is given does not matter: the bodies are placed by the
-    joints. So the start can be fitted by as few numbers as there are degrees of freedom, and the
-    geometry (points of joints, positions of bodies in the reference configuration) can be fitted
-    too, because the start follows it. Prescribed joints start where their motion wants them.
+    The joints place the bodies; the state passed to `simulate` or `identify` is not used. A fit of
+    the start then has one parameter per degree of freedom, and geometry (joint points, positions of
+    bodies in the reference configuration) can be fitted too, because the start follows it.
+    Prescribed joints start at their motion.
 
     **Arguments:**
 
-    - `system`: without loops.
-    - `coordinates`: (f,), in the order of `rate_labels`, lengths (m) before angles (rad), zero in
-      the reference configuration; of a ball joint a rotation vector (rad); of a free body, or of
-      the body of a `Free`, its position (m) and the rotation vector of its orientation. Those of
-      the reference configuration if left out. A prescribed joint has none.
-    - `rates`: (f,), m/s and rad/s, of a free body its velocity in space and its angular velocity in
-      body components; zero if left out.
+    - `system`: a `System` without loops.
+    - `coordinates`: (f,), in the order of `rate_labels`, zero in the reference configuration:
+      lengths (m) before angles (rad), a rotation vector (rad) for a ball joint, position (m) and
+      rotation vector of the orientation for a free body or a `Free`, nothing for a prescribed
+      joint. By default those of the reference configuration.
+    - `rates`: (f,), m/s and rad/s; for a free body the velocity in space components and the angular
+      velocity in body components. By default zero.
 
-    Both are leaves.
+    Both arrays are leaves.
 
-    **Errors:** `ValueError` for a system with loops, another shape, and numbers that are not
-    finite; `TypeError` for what is no system.
+    **Errors:** `ValueError` for a system with loops, a wrong shape, and values that are not finite;
+    `TypeError` unless `system` is a `System`.
     """
 
     model: NullSpace
@@ -102,8 +102,8 @@ class JointStart(AbstractFormulation):
     def num_algebraic(self) -> int:
         return 0
 
-    # The only place where a state comes in: it is replaced by that of the joints, which needs no
-    # check (and would not pass that of the base while the geometry is being fitted).
+    # Every state passes through here. The state of the joints replaces it and needs no check; in a
+    # fit of the geometry it would not pass the check of the base class.
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         t = jnp.asarray(t, self.coordinates.dtype)
         return state_of_joints(SystemMechanics(self.system), t, self.coordinates, self.rates)

@@ -1,4 +1,4 @@
-"""States from coordinates of joints, of any system."""
+"""States from joint coordinates, for trees and closed loops."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from ..rotations import RotationVector
 from ..state import State
 from .consistent import consistent_state
 
-# The joints are brought to their coordinates in steps of at most so many radians or metres: from
-# further away a loop may close on its other branch. Where they are traced, in so many steps.
+# Largest step, rad or m, by which joints approach their coordinates: with longer ones a loop may
+# close on its other branch. Traced coordinates are approached in a fixed number of steps.
 _STEP, _STEPS = 0.2, 16
-# Distance, rad or m, of states that are extrapolated to a singular position, and their weights: the
-# error, 1e-10, is small against the tolerance of velocities there.
+# Distance, rad or m, of states that are extrapolated to a singular position, and their weights. The
+# error of 1e-10 is small against the tolerance of velocities.
 _NEAR = 1e-2
 _EXTRAPOLATION = (1.0, -5.0, 10.0, -10.0, 5.0)
 
@@ -33,66 +33,67 @@ def jointed_state(
     coordinates: Mapping[str, ArrayLike],
     rates: Mapping[str, ArrayLike] | None = None,
 ) -> State:
-    """The state in which joints have given coordinates and rates.
+    """Return the state in which joints have given coordinates and rates.
 
-    In trees the other joints stay as in the reference configuration, but for those that a
-    `Coupling` moves along, and so do bodies that hang on no joint. With loops they move as little
-    as closing these needs, in steps from the reference configuration on: of 0.2 rad or m, or under
-    `jax.jit` and its kin 16 of them, whatever the way.
-    In a singular position, as of a parallelogram in line, where loops lose rank and more than one
-    motion goes on, it is the limit of the states before it, outside of transformations alone.
-    Derivatives by coordinates, rates and the numbers of the system are those of the state.
+    In a tree all other joints, and bodies without a joint, stay in the reference configuration;
+    only joints that a `Coupling` connects to a given one follow it. In a system with loops the
+    other joints move as little as the loops require. They are closed in steps from the reference
+    configuration: of 0.2 rad or m each, or 16 steps under JAX transformations.
+    In a singular position, such as a parallelogram in line, the loops lose rank and several motions
+    are possible. The result is then the limit of the states on the way there; this works outside
+    JAX transformations only. Derivatives with respect to coordinates, rates and the leaves of the
+    system are exact.
 
-    **Arguments:** `system`; `coordinates`, by names of joints, of each as many numbers as it has
-    rates, lengths (m) before angles (rad), a rotation vector (rad) of a ball joint, zero in the
-    reference configuration (of a `Free` the position, m, and the rotation vector of its body);
-    `rates`, the same, m/s and rad/s, zero for a joint with coordinates if left out.
-    **Errors:** `ValueError` for an unknown joint, for another number of coordinates, for numbers
-    that are not finite, for joints with several in a system with loops, for loops that cannot be
-    closed, and for coordinates that contradict a `Coupling`.
+    **Arguments:** `system`; `coordinates`, by joint name, as many values as the joint has rates,
+    zero in the reference configuration: lengths (m) before angles (rad), a rotation vector (rad)
+    for a ball joint, position (m) and rotation vector of the body for a `Free`; `rates`, in the
+    same form, m/s and rad/s, by default zero.
+    **Errors:** `ValueError` for an unknown joint, a wrong number of coordinates, values that are
+    not finite, joints with several coordinates in a system with loops, loops that cannot be closed,
+    and coordinates that contradict a `Coupling`.
     """
     rates = rates or {}
     given = {
-        name: _checked(system, name, coordinates.get(name, 0.0), rates.get(name, 0.0))
+        name: _check_joint(system, name, coordinates.get(name, 0.0), rates.get(name, 0.0))
         for name in dict.fromkeys([*coordinates, *rates])
     }
     couplings = [one for one in system.constraints if isinstance(one, Coupling)]
     if system.topology.loops or len(couplings) < len(system.constraints):
-        return _driven(system, given)
+        return _drive(system, given)
     if couplings:
-        given = _with_coupled(system, couplings, given)
-        # What couplings ask for is known now.
+        given = _add_coupled(system, couplings, given)
+        # `given` satisfies the couplings from here on.
         system = replaced(system, constraints=())
-    # The coordinates of a rotation vector are those of a ball joint.
+    # Coordinates of a ball joint are a rotation vector.
     model = Relative(system, RotationVector(), recharting=False)
-    q, nu = _reference(model, system.reference_state())
+    q, nu = _reference_coordinates(model, system.reference_state())
     for body, j in enumerate(system.topology.joints):
         name = "" if j is None else system.joints[j].name
         if name in given:
             of_coordinates, of_rates = model.layout.rows_of(body)
             q = q.at[of_coordinates].set(given[name][0], unique_indices=True)
             nu = nu.at[of_rates].set(given[name][1], unique_indices=True)
-    return _decoded(model, q, nu)
+    return _decode(model, q, nu)
 
 
 @eqx.filter_jit
-def _reference(model: Relative, state: State):
-    """Coordinates and rates of the joints in the reference configuration, at rest."""
+def _reference_coordinates(model: Relative, state: State):
+    """Return joint coordinates and rates of the reference configuration at rest."""
     return jnp.split(model.pack(state.at_rest()), [model.layout.num_positions])
 
 
 @eqx.filter_jit
-def _decoded(model: Relative, q, nu) -> State:
+def _decode(model: Relative, q, nu) -> State:
     return model.decode(jnp.zeros((), q.dtype), jnp.concatenate([q, nu]))
 
 
-def _with_coupled(
+def _add_coupled(
     system: System, couplings: list[Coupling], given: Mapping[str, tuple]
 ) -> dict[str, tuple]:
-    """Return the given coordinates and rates of joints, and those that couplings ask for.
+    """Return the given coordinates and rates, and those that follow from couplings.
 
-    Where no joint of a chain of couplings is given, the first one that another follows stays in the
-    reference configuration.
+    If no joint of a chain of couplings is given, its first independent joint stays in the reference
+    configuration.
     """
     known, t = dict(given), jnp.zeros(())
     for joint in system.joints:
@@ -110,7 +111,7 @@ def _with_coupled(
         if not ready:
             known[one.by] = np.zeros(1), np.zeros(1)
         if not is_traced(one.ratio) and np.asarray(one.ratio) == 0:
-            # The other joint says nothing of it.
+            # With a zero ratio the joint does not determine the other one.
             known.setdefault(one.by, (np.zeros(1), np.zeros(1)))
         if one.by not in known:
             (q, rate), ratio = known[one.joint], one.ratio
@@ -118,7 +119,7 @@ def _with_coupled(
             continue
         (q, rate), found = known[one.by], known.get(one.joint)
         asked = one.ratio * q + one.offset, one.ratio * rate
-        known[one.joint] = asked if found is None else _agreeing(one, found, asked)
+        known[one.joint] = asked if found is None else _check_coupling(one, found, asked)
     return {name: pair for name, pair in known.items() if _is_free(system, name)}
 
 
@@ -126,8 +127,8 @@ def _is_free(system: System, name: str) -> bool:
     return not system.joints[system.joint_index(name)].is_driven
 
 
-def _agreeing(coupling: Coupling, found: tuple, asked: tuple) -> tuple:
-    """Return the coordinates and rates found, checked to be those that a coupling asks for."""
+def _check_coupling(coupling: Coupling, found: tuple, asked: tuple) -> tuple:
+    """Return coordinates and rates after checking that they satisfy a coupling."""
     gaps = [abs(a - b) for a, b in zip(found, asked, strict=True)]
     if not coupling.is_length:
         gaps[0] = abs(wrapped(gaps[0]))
@@ -142,7 +143,7 @@ def _agreeing(coupling: Coupling, found: tuple, asked: tuple) -> tuple:
     return tuple(x + 0.0 * jnp.max(gap) for x in found)
 
 
-def _checked(system, name, coordinates, rates) -> tuple[Array | np.ndarray, Array | np.ndarray]:
+def _check_joint(system, name, coordinates, rates) -> tuple[Array | np.ndarray, Array | np.ndarray]:
     joint = system.joints[system.joint_index(name)]
     count = joint.num_rates
     pair = [jnp.asarray(x) if is_traced(x) else np.asarray(x, float) for x in (coordinates, rates)]
@@ -159,8 +160,8 @@ def _checked(system, name, coordinates, rates) -> tuple[Array | np.ndarray, Arra
     return pair[0] * np.ones(count), pair[1] * np.ones(count)
 
 
-class _Held(eqx.Module):
-    """The motion of a joint that passes a coordinate at the time 0 with a rate."""
+class _HeldMotion(eqx.Module):
+    """Motion of a joint with a given coordinate and rate at time 0."""
 
     coordinate: Float[Array, ""]
     rate: Float[Array, ""]
@@ -169,34 +170,34 @@ class _Held(eqx.Module):
         return self.coordinate + self.rate * t
 
 
-def _driven(system: System, given: Mapping[str, tuple]) -> State:
-    """As `jointed_state`: joints are given motions, under which the others are closed."""
+def _drive(system: System, given: Mapping[str, tuple]) -> State:
+    """Return the state of a system with loops by prescribing the given joints."""
     for name in given:
         joint = system.joints[system.joint_index(name)]
         if "motion" not in {field.name for field in dataclasses.fields(joint)}:
             raise ValueError(
-                "In a system with loops only hinges and sliders are placed by "
-                f"their coordinates; the {type(joint).__name__} {name!r} is none. Give states."
+                "In a system with loops `jointed_state` takes coordinates of hinges and sliders; "
+                f"{name!r} is a {type(joint).__name__}. Use `rj.consistent_state` with a guess."
             )
     if is_traced((system, dict(given))):
-        return _driven_in_a_loop(system, dict(given))
+        return _drive_in_loop(system, dict(given))
     farthest = max((abs(float(q[0])) for q, _ in given.values()), default=0.0)
     steps = max(1, int(np.ceil(farthest / _STEP)))
     state = system.reference_state()
     for part in np.arange(1, steps + 1) / steps:
-        state = _stepped(system, given, part, state, farthest)
-    return _with_all_angles(system, given, state)
+        state = _advance(system, given, part, state, farthest)
+    return _add_angles(system, given, state)
 
 
-def _stepped(
+def _advance(
     system: System, given: Mapping[str, tuple], part: float, state: State, farthest: float
 ) -> State:
-    """Return the state at a part of the way, from the one before.
+    """Return the state at a fraction of the way, starting from the previous state.
 
-    Where the constraints of the loops lose rank, their equations converge slowly, and velocities
-    are not unique: the state is then the limit of those before it.
+    Where loop constraints lose rank, the iteration converges slowly and velocities are not unique.
+    The state is then extrapolated from states before it.
     """
-    held = _held(system, given, part)
+    held = _hold(system, given, part)
     try:
         return consistent_state(held, state)
     except ValueError:
@@ -204,7 +205,7 @@ def _stepped(
             raise
     before = []
     for k in range(len(_EXTRAPOLATION), 0, -1):
-        state = consistent_state(_held(system, given, part - k * _NEAR / farthest), state)
+        state = consistent_state(_hold(system, given, part - k * _NEAR / farthest), state)
         before.append(state)
 
     def limit(*values):
@@ -213,25 +214,25 @@ def _stepped(
     return consistent_state(held, jax.tree.map(limit, *before))
 
 
-def _driven_in_a_loop(system, given) -> State:
-    """As `_driven`; the way there has no derivative, the state at its end does."""
+def _drive_in_loop(system, given) -> State:
+    """Return the state as `_drive` does, in a loop; only its last step is differentiated."""
     numbers, rest = eqx.partition((system, given), eqx.is_inexact_array)
     fixed, coordinates = eqx.combine(jax.lax.stop_gradient(numbers), rest)
 
-    def closer(state, part):
-        return consistent_state(_held(fixed, coordinates, part), state), None
+    def advance(state, part):
+        return consistent_state(_hold(fixed, coordinates, part), state), None
 
     parts = jnp.arange(1, _STEPS) / _STEPS
-    start = _held(fixed, coordinates, 0.0).reference_state()
-    state, _ = jax.lax.scan(closer, start, parts)
-    return _with_all_angles(system, given, consistent_state(_held(system, given, 1.0), state))
+    start = _hold(fixed, coordinates, 0.0).reference_state()
+    state, _ = jax.lax.scan(advance, start, parts)
+    return _add_angles(system, given, consistent_state(_hold(system, given, 1.0), state))
 
 
-def _with_all_angles(system: System, given: Mapping[str, tuple], state: State) -> State:
-    """The state with the angles of held joints too, and with those of gears as they mesh.
+def _add_angles(system: System, given: Mapping[str, tuple], state: State) -> State:
+    """Return the state with the angles of held joints, and of geared joints by their ratio.
 
-    The angles of joints that were not held are unwrapped from step to step, in which a gear of a
-    large ratio may make more than half a revolution.
+    Other angles were unwrapped from step to step, which is not enough for gears: with a large ratio
+    a joint may make more than half a revolution in one step.
     """
     angles = state.angles | {name: q[0] for name, (q, _) in given.items()}
     couplings = [one for one in system.constraints if isinstance(one, Coupling)]
@@ -246,14 +247,14 @@ def _with_all_angles(system: System, given: Mapping[str, tuple], state: State) -
     return state.with_angles(names, jnp.stack(joint_angles) if names else None)
 
 
-def _held(system, given, part) -> System:
-    """The system without forces, with joints held at a part of their coordinates."""
+def _hold(system, given, part) -> System:
+    """Return the system without forces, with joints held at a fraction of their coordinates."""
     joints = []
     for joint in system.joints:
         if joint.name in given:
             q, rate = given[joint.name]
-            motion = _Held(jnp.asarray(part * q[0]), jnp.asarray(rate[0]))
-            # Where it is held, nothing is left that a damper or a rotor would act on.
+            motion = _HeldMotion(jnp.asarray(part * q[0]), jnp.asarray(rate[0]))
+            # Damping and armature have no effect on a held joint.
             joint = replaced(joint, motion=motion, damping=None, armature=None)
         joints.append(joint)
     return System(system.bodies, (*joints, *system.constraints), (), system.frames)

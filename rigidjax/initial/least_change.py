@@ -1,4 +1,4 @@
-r"""The nearest solution of equations: $\min \frac12 v^T M v$ with $c(v) = 0$."""
+r"""Solution of nonlinear equations nearest to a start: $\min \frac12 v^T M v$, $c(v) = 0$."""
 
 from collections.abc import Callable
 
@@ -10,20 +10,20 @@ from jaxtyping import Array, Float
 
 from ..native.ops.linalg import inverse, one_by_one
 
-# Singular values of the gradient below this part of the largest belong to redundant equations.
+# Singular values of the Jacobian below this fraction of the largest belong to redundant equations.
 _CUTOFF = 1e-6
-# Sizes of the disturbances of the start, tried one after the other where an iteration from the
-# undisturbed one ends without a solution: at a stationary point, as half a turn of a child is.
+# Sizes of perturbations of the start. They are tried in this order if the iteration from the start
+# itself ends at a stationary point, as it does for a child that is turned by half a revolution.
 _DISTURBANCES = (0.0, 1e-2, 0.3, 1.0)
 _LEVENBERG_STEPS = 128
 _NEWTON_STEPS = 64
 
 
 class LeastChange(eqx.Module):
-    """Equations (m,) of a change (n,), and the metric (n, n) in which it is measured.
+    """Equations (m,) for a change (n,), and the metric (n, n) that measures the change.
 
-    Equations are of order one where changes are. What they close over is made a part of this
-    module, so that the solution has derivatives by it.
+    Equations and changes are scaled to order one. Arrays in the closure of the equations become
+    leaves of this module, so that the solution can be differentiated with respect to them.
     """
 
     equations: Callable[[Array], Array]
@@ -35,29 +35,29 @@ class LeastChange(eqx.Module):
         self.metric = metric / jnp.max(jnp.diagonal(metric))
 
     def solve(self) -> Float[Array, " n"]:
-        """The change; of least size nearby where there are several, anything if there is none.
+        """Return the change of stationary size, (n,); any change if there is no solution.
 
-        Levenberg-Marquardt's method finds a solution; Newton's method for the stationary value goes
-        on to the nearest one. Derivatives, in both modes and of any order, are those of the
-        stationary value (implicit function theorem) and not of the iterations.
+        Levenberg and Marquardt's method finds a solution, Newton's method for the constrained
+        minimum then finds the nearest one. Derivatives of any order, in both modes, follow from the
+        implicit function theorem; the iterations are not differentiated.
         """
         return _solve(self)
 
 
 class _Linearised(eqx.Module):
-    """The equations around a change: independent combinations of them, multipliers, saddles."""
+    """Linearisation at a change: independent equations, multipliers, saddle-point matrix."""
 
     basis: Float[Array, "m m"]
     multipliers: Float[Array, " m"]
     step: Float[Array, " n"]
-    saddle: Float[Array, "n+m n+m"]  # inverse, without the curvature of the equations
+    saddle: Float[Array, "n+m n+m"]  # the inverse, without the curvature of the equations
     residual: Float[Array, " m"]
     jacobian: Float[Array, "m n"]
     padding: Float[Array, "m m"]
 
     def __init__(self, problem: LeastChange, v):
-        r, J = _valued(problem.equations, v)
-        U, keep = _independent(J)
+        r, J = _value_and_jacobian(problem.equations, v)
+        U, keep = _independent_rows(J)
         self.basis = keep[:, None] * U.T
         self.padding = jnp.diag(1.0 - keep)
         self.jacobian = self.basis @ J
@@ -70,7 +70,7 @@ class _Linearised(eqx.Module):
         return jnp.block([[curvature, self.jacobian.T], [self.jacobian, -self.padding]])
 
     def newton_saddle(self, problem: LeastChange, v):
-        """Inverse of the matrix of Newton's method for the stationary value."""
+        """Return the inverse of the Newton matrix of the constrained minimum."""
         multipliers = self.basis.T @ self.multipliers
         gradient = jax.grad(lambda v: multipliers @ problem.equations(v))
         return inverse(self._matrix(problem.metric + jax.jacfwd(gradient)(v)))
@@ -78,9 +78,9 @@ class _Linearised(eqx.Module):
 
 @eqx.filter_custom_jvp
 def _solve(problem: LeastChange):
-    v, size = _some(problem)
-    closed = size < _small(v.dtype)
-    return jax.lax.cond(closed, lambda v: _nearest(problem, v), lambda v: v, v)
+    v, size = _find_solution(problem)
+    closed = size < _tolerance(v.dtype)
+    return jax.lax.cond(closed, lambda v: _find_nearest(problem, v), lambda v: v, v)
 
 
 @_solve.def_jvp
@@ -99,66 +99,69 @@ def _solve_jvp(primals, tangents):
     return v, -(at.newton_saddle(problem, v) @ rates)[: len(v)]
 
 
-def _decomposed(J):
+def _decompose_rows(J):
     m, n = J.shape
     U, s, _ = jnp.linalg.svd(J, full_matrices=True)
     keep = (s > _CUTOFF * jnp.max(s, initial=0.0)).astype(J.dtype)
     return U, jnp.concatenate([keep, jnp.zeros(max(m - n, 0), J.dtype)])
 
 
-_decomposed_in_turn = one_by_one(_decomposed)
+_decompose_one_by_one = one_by_one(_decompose_rows)
 
 
 @jax.custom_jvp
-def _independent(J: Float[Array, "m n"]) -> tuple[Float[Array, "m m"], Float[Array, " m"]]:
-    """Orthogonal combinations of the rows, and which are independent; both without derivatives."""
-    return _decomposed_in_turn(J)
+def _independent_rows(J: Float[Array, "m n"]) -> tuple[Float[Array, "m m"], Float[Array, " m"]]:
+    """Return orthogonal combinations of the rows and a mask of the independent ones.
+
+    Neither is differentiated.
+    """
+    return _decompose_one_by_one(J)
 
 
-@_independent.defjvp
-def _independent_jvp(primals, tangents):
-    out = _independent(*primals)
+@_independent_rows.defjvp
+def _independent_rows_jvp(primals, tangents):
+    out = _independent_rows(*primals)
     return out, jax.tree.map(jnp.zeros_like, out)
 
 
-def _valued(equations, v):
-    """Values and gradient of the equations."""
+def _value_and_jacobian(equations, v):
+    """Return values and Jacobian of the equations."""
 
-    def twice(v):
+    def value_twice(v):
         r = equations(v)
         return r, r
 
-    J, r = jax.jacfwd(twice, has_aux=True)(v)
+    J, r = jax.jacfwd(value_twice, has_aux=True)(v)
     return r, J
 
 
-def _some(problem: LeastChange) -> tuple[Float[Array, " n"], Float[Array, ""]]:
-    """Some solution and its largest residual; of the smallest residual if none is found."""
+def _find_solution(problem: LeastChange) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """Return a solution and its largest residual, or the change with the smallest residual."""
     n, dtype = len(problem.metric), problem.metric.dtype
     directions = np.random.default_rng(0).normal(size=(len(_DISTURBANCES), n))
     starts = jnp.asarray(np.array(_DISTURBANCES)[:, None] * directions, dtype)
-    small = _small(dtype)
+    tolerance = _tolerance(dtype)
 
-    def wanted(carry):
+    def continues(carry):
         k, _, size = carry
-        return (k < len(_DISTURBANCES)) & ~(size < small)
+        return (k < len(_DISTURBANCES)) & ~(size < tolerance)
 
     def attempt(carry):
         k, best, smallest = carry
-        found, size = _levenberg(problem, starts[k], small)
+        found, size = _levenberg(problem, starts[k], tolerance)
         better = size < smallest
         return k + 1, jnp.where(better, found, best), jnp.where(better, size, smallest)
 
-    return jax.lax.while_loop(wanted, attempt, (0, starts[0], jnp.asarray(jnp.inf, dtype)))[1:]
+    return jax.lax.while_loop(continues, attempt, (0, starts[0], jnp.asarray(jnp.inf, dtype)))[1:]
 
 
-def _levenberg(problem: LeastChange, v, small):
-    """Levenberg's method in the metric, until the residual is small."""
+def _levenberg(problem: LeastChange, v, tolerance):
+    """Minimise the residual by Levenberg's method in the metric."""
     weights = inverse(problem.metric)
 
-    def improved(carry):
+    def improve(carry):
         v, _, damping, k = carry
-        r, J = _valued(problem.equations, v)
+        r, J = _value_and_jacobian(problem.equations, v)
         S = J @ weights @ J.T
         damped = S + damping * jnp.trace(S) / len(r) * jnp.eye(len(r), dtype=r.dtype)
         trial = v - weights @ (J.T @ (inverse(damped) @ r))
@@ -166,53 +169,53 @@ def _levenberg(problem: LeastChange, v, small):
         good = jnp.sum(after**2) < jnp.sum(r**2)
         damping = jnp.where(good, 0.1 * damping, 10.0 * damping)
         size = jnp.max(jnp.abs(jnp.where(good, after, r)), initial=0.0)
-        return jnp.where(good, trial, v), size, jnp.maximum(damping, 0.01 * small**2), k + 1
+        return jnp.where(good, trial, v), size, jnp.maximum(damping, 0.01 * tolerance**2), k + 1
 
-    def wanted(carry):
+    def continues(carry):
         _, size, damping, k = carry
-        return ~(size < small) & (damping < 1.0 / small) & (k < _LEVENBERG_STEPS)
+        return ~(size < tolerance) & (damping < 1.0 / tolerance) & (k < _LEVENBERG_STEPS)
 
     start = v, jnp.asarray(jnp.inf, v.dtype), jnp.asarray(1e-2, v.dtype), 0
-    return jax.lax.while_loop(wanted, improved, start)[:2]
+    return jax.lax.while_loop(continues, improve, start)[:2]
 
 
-def _nearest(problem: LeastChange, v):
-    """The solution next to the solution `v` with a stationary size."""
-    n, small = len(v), _small(v.dtype)
+def _find_nearest(problem: LeastChange, v):
+    """Return the solution of stationary size near the solution `v`."""
+    n, tolerance = len(v), _tolerance(v.dtype)
 
-    def improved(carry):
+    def improve(carry):
         v, _, share, k = carry
         at = _Linearised(problem, v)
         weight = 2.0 * jnp.max(jnp.abs(at.multipliers), initial=0.0)
         right = jnp.concatenate([problem.metric @ v, at.residual])
         step = -(at.newton_saddle(problem, v) @ right)[:n]
 
-        def back(v):
-            """A step along the tangent leaves the equations: two steps back, and the merit."""
+        def correct(v):
+            """Return `v` after two corrections towards the equations, and its merit."""
 
-            def closer(_, v):
+            def approach(_, v):
                 return v - at.saddle[:n, n:] @ (at.basis @ problem.equations(v))
 
-            v = jax.lax.fori_loop(0, 2, closer, v)
+            v = jax.lax.fori_loop(0, 2, approach, v)
             penalty = jnp.sum(jnp.abs(at.basis @ problem.equations(v)))
             return v, 0.5 * v @ problem.metric @ v + weight * penalty
 
-        trials, merits = jax.vmap(back)(jnp.stack([v + step, v + share * at.step]))
+        trials, merits = jax.vmap(correct)(jnp.stack([v + step, v + share * at.step]))
         now = 0.5 * v @ problem.metric @ v + weight * jnp.sum(jnp.abs(at.residual))
-        last = jnp.max(jnp.abs(step)) <= small
+        last = jnp.max(jnp.abs(step)) <= tolerance
         full, good = last | (merits[0] < now), merits[1] < now
         v = jnp.where(full, trials[0], jnp.where(good, trials[1], v))
         share = jnp.where(full | good, jnp.minimum(1.0, 2.0 * share), 0.25 * share)
         return v, last, share, k + 1
 
-    def wanted(carry):
+    def continues(carry):
         _, last, share, k = carry
-        return ~last & (share > small) & (k < _NEWTON_STEPS)
+        return ~last & (share > tolerance) & (k < _NEWTON_STEPS)
 
     start = v, jnp.array(False), jnp.ones((), v.dtype), 0
-    return jax.lax.while_loop(wanted, improved, start)[0]
+    return jax.lax.while_loop(continues, improve, start)[0]
 
 
-def _small(dtype) -> float:
-    """What counts as small where convergence is quadratic."""
+def _tolerance(dtype) -> float:
+    """Return the tolerance of iterations that converge quadratically."""
     return float(jnp.finfo(dtype).eps) ** 0.5

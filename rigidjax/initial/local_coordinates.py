@@ -1,4 +1,4 @@
-r"""States near a given one that the joints allow, in as many coordinates as there are freedoms."""
+r"""Local coordinates on the constraint manifold around a given state."""
 
 from typing import Any
 
@@ -21,34 +21,34 @@ from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
 
-# Runge-Kutta steps of a displacement: a hinge turned by 1 rad is then off by 1e-7 rad.
+# Runge-Kutta steps of a retraction: the error of a hinge that turns by 1 rad is 1e-7 rad.
 _STEPS = 8
-# Newton steps that close the joints afterwards, to round-off.
+# Newton steps that close the joints to round-off afterwards.
 _NEWTON_STEPS = 3
-# Relative violation of a joint above which a displacement has failed: half of what states may have.
+# Relative constraint violation above which a retraction has failed: half the tolerance of states.
 _OPEN = 0.5 * TOLERANCE
-# Part of the largest singular value below which the constraint of a loop counts as redundant.
+# Fraction of the largest singular value below which a loop constraint counts as redundant.
 _REDUNDANT = 1e-8
-# Part of the largest pivot that is enough for a pivot which is preferred.
+# Fraction of the largest pivot that a preferred pivot must reach.
 _ENOUGH = 0.1
 
 
 class Directions(eqx.Module):
-    r"""How the minimal velocities $\nu = F d + C y$ follow from the coordinates $d$ of a change.
+    r"""Map from local coordinates $d$ to generalised velocities $\nu = F d + C y$.
 
-    `free`, $F$ (f, k), one column for each coordinate; `rest`, $C$ (f, f - k), what the loops
-    determine: $J (F d + C y) = 0$.
+    **Attributes:** `free`, $F$ (f, k), one column per coordinate; `rest`, $C$ (f, f - k), the
+    velocities that the loop constraints $J (F d + C y) = 0$ determine.
     """
 
     free: Float[Array, "f k"]
     rest: Float[Array, "f r"]
 
-    def completed(self, loops: LoopGradient, d, residual):
-        """$F d + C y$ with which the loops, whose rates are off by `residual`, stay closed."""
+    def complete(self, loops: LoopGradient, d, residual):
+        """Return $F d + C y$, (f,), with the $y$ that cancels a `residual` of loop velocities."""
         nu = self.free @ d
         if self.rest.shape[1] == 0:
             return nu
-        # Without units: every column a motion of size one.
+        # Scaled so that every column is a motion of size one.
         rest = self.rest / loops.scale[:, None]
         rest = rest / jnp.sqrt(jnp.sum(rest * rest, axis=0, keepdims=True))
         gap = loops.matrix @ (nu / loops.scale) + residual / loops.units
@@ -56,24 +56,24 @@ class Directions(eqx.Module):
 
 
 def num_rates(model: AbstractFormulation) -> int:
-    """Number of minimal velocities: those of the spanning trees, before loops are closed."""
+    """Return the number of generalised velocities of the spanning tree, before loops are closed."""
     return sum(model.multibody.rates_of_bodies)
 
 
 def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ...]:
-    """Minimal velocities that determine all others in a state, as many as degrees of freedom.
+    """Return indices of independent generalised velocities, as many as degrees of freedom.
 
-    Without loops these are all of them. Otherwise the others are found by elimination with
-    pivoting, the last of the tree first, if the loops act on them enough.
+    Without loops all of them are independent. With loops, dependent velocities are chosen by
+    elimination with pivoting, preferably the last ones of the tree.
 
     **Errors:** `ValueError` for a system with a `VelocityConstraint`.
     """
     system = model.multibody
     if system.velocity_constraints:
         raise ValueError(
-            "Starts are fitted where positions and rates are free alike; the `VelocityConstraint` "
-            f"{system.velocity_constraints[0].name!r} holds rates and leaves positions free. Give "
-            "the start."
+            "A start can only be fitted if every constraint acts on positions; the "
+            f"`VelocityConstraint` {system.velocity_constraints[0].name!r} acts on velocities "
+            "alone. Give the start instead of fitting it."
         )
     count = num_rates(model)
     J = loop_rows(model, state)
@@ -91,8 +91,7 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
 
 
 def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
-    """Constraints of the loops on the minimal velocities in a state, without units, (m, f), on the
-    host."""
+    """Return the dimensionless Jacobian of loop constraints on generalised velocities, (m, f)."""
     system = model.multibody
     if not system.closes:
         return np.zeros((0, num_rates(model)))
@@ -101,7 +100,7 @@ def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
 
 @eqx.filter_jit
 def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
-    """Constraints of the loops on the minimal velocities in many states, (B, K) in front."""
+    """Return Jacobians of loop constraints for states with leading axes (B, K), (B, K, m, f)."""
 
     def rows(state):
         loops = _loop_rows(system, state)
@@ -120,7 +119,7 @@ def _loop_rows(system, state):
 
 
 def selection(independent: tuple[int, ...], count: int, dtype: Any = float) -> Directions:
-    """Directions whose coordinates are the changes of the minimal velocities `independent`."""
+    """Return directions whose coordinates are the generalised velocities `independent`."""
     unit = np.eye(count)
     rest = [i for i in range(count) if i not in independent]
     return Directions(
@@ -128,7 +127,7 @@ def selection(independent: tuple[int, ...], count: int, dtype: Any = float) -> D
     )
 
 
-def displaced(
+def retract(
     model: AbstractFormulation,
     state: State,
     t: Float[Array, ""],
@@ -136,21 +135,21 @@ def displaced(
     positions: Float[Array, " k"],
     rates: Float[Array, " k"],
 ) -> tuple[State, Bool[Array, ""]]:
-    r"""The state moved along the null space of the joints, and whether they could be closed.
+    r"""Retract a change of local coordinates: return the new state, and whether joints close.
 
-    The poses follow $q' = T(q)\,\nu$, with the free coordinates of $\nu$ constant, over one unit of
-    a time in which nothing else changes; then Newton steps close the joints. So the change of a
-    joint's coordinate is what was asked for, if it is one of `directions`. The minimal velocities
-    are those of the state, changed in the new pose.
+    Poses are integrated along $q' = T(q)\,\nu$ over one unit of a fictitious time, the free
+    components of $\nu$ constant; Newton steps then close the joints. The coordinate of a joint in
+    `directions` changes by exactly the given amount. Generalised velocities keep their values but
+    for the given change.
 
-    **Arguments:** `state`, which the joints allow at `t`, s; `positions` and `rates`, changes in
-    rad or m, and rad/s or m/s.
-    **Source:** Lang (11) with (24), for the kinematics.
+    **Arguments:** `state`, consistent at `t`, s; `positions` and `rates`, changes (k,) in rad or m,
+    and rad/s or m/s.
+    **Source:** kinematics: Lang (11) with (24).
     """
     state = state.normalized()
     system = model.multibody
     if has_joints(system):
-        return _displaced_with_joints(system, state, t, directions, positions, rates)
+        return _retract_with_joints(system, state, t, directions, positions, rates)
     change = directions.free @ positions
     rate_change = directions.free @ rates
     if not system.translates:
@@ -166,7 +165,7 @@ def displaced(
     return moved, jnp.array(True)
 
 
-def _displaced_with_joints(system: System, state, t, directions, positions, rates):
+def _retract_with_joints(system: System, state, t, directions, positions, rates):
     mechanics = SystemMechanics(system)
     t = jnp.asarray(t, state.position.dtype)
     places = mechanics.place(mechanics.poses_of(state))
@@ -174,11 +173,11 @@ def _displaced_with_joints(system: System, state, t, directions, positions, rate
     nu = tree_rates(mechanics, t, places, twists)
     angles = mechanics.angles_at(places, system.angle_joints)
     at = state.position, state.orientation, angles
-    x, p, angles = _moved(mechanics, t, directions, positions, at)
+    x, p, angles = _integrate_poses(mechanics, t, directions, positions, at)
 
     def closed(_, at):
         x, p = at
-        return _closed(mechanics, t, x, p, angles)
+        return _close_joints(mechanics, t, x, p, angles)
 
     x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, closed, (x, p))
     poses = _poses(mechanics, x, p, angles)
@@ -186,23 +185,23 @@ def _displaced_with_joints(system: System, state, t, directions, positions, rate
     twists = tree_twists(mechanics, t, poses, places, nu)
     residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
     loops = loop_gradient(mechanics, t, poses, places)
-    nu = nu + directions.completed(loops, rates, residual)
+    nu = nu + directions.complete(loops, rates, residual)
     twists = tree_twists(mechanics, t, poses, places, nu)
     moved = mechanics.with_angles_at(State(x, p, twists.linear, twists.angular), places)
     state = mechanics.with_angles_at(state, mechanics.place(mechanics.poses_of(state)))
     okay = jnp.max(jnp.stack(violations(mechanics, t, poses, places, twists))) < _OPEN
-    # A trial that cannot be closed starts where nothing raises; it counts as failed.
+    # A trial that cannot be closed keeps the old state, so that nothing raises, and has failed.
     return jax.tree.map(lambda new, old: jnp.where(okay, new, old), moved, state), okay
 
 
-def _moved(mechanics, t, directions, positions, at):
-    """Poses and joint angles after a displacement, by Runge-Kutta steps of order 4."""
+def _integrate_poses(mechanics, t, directions, positions, at):
+    """Integrate poses and joint angles by Runge-Kutta steps of order 4."""
 
     def velocity(x, p, angles):
         poses = _poses(mechanics, x, p, angles)
         places = mechanics.place(poses)
         loops = loop_gradient(mechanics, t, poses, places)
-        nu = directions.completed(loops, positions, jnp.zeros_like(loops.units))
+        nu = directions.complete(loops, positions, jnp.zeros_like(loops.units))
         w = spread(mechanics, poses, loops.moving, nu)
         turn = jnp.pad(0.5 * w[:, 3:], ((0, 0), (1, 0)))
         joints = mechanics.system.angle_joints
@@ -214,7 +213,7 @@ def _moved(mechanics, t, directions, positions, at):
     weights = jnp.array([1 / 6, 1 / 3, 1 / 3, 1 / 6], dtype)
 
     def step(_, at):
-        # The stages are a loop too: compiled once, not four times.
+        # Stages in a loop are compiled once instead of four times.
         def stage(carry, coefficients):
             total, slope = carry
             part, weight = coefficients
@@ -228,8 +227,8 @@ def _moved(mechanics, t, directions, positions, at):
     return jax.lax.fori_loop(0, _STEPS, step, at)
 
 
-def _closed(mechanics, t, x, p, angles):
-    """One Newton step towards poses that the joints allow."""
+def _close_joints(mechanics, t, x, p, angles):
+    """Make one Newton step towards poses that satisfy the constraints."""
     poses = _poses(mechanics, x, p, angles)
     change = pose_correction(mechanics, t, poses, mechanics.place(poses))
     turned = jax.vmap(multiply)(p, jax.vmap(exp_quaternion)(change[:, 3:]))
@@ -241,6 +240,6 @@ def _unit(p):
 
 
 def _poses(mechanics, x, p, angles) -> Poses:
-    """Poses with the revolutions that bring the angles of joints next to `angles`."""
+    """Return poses with the revolutions that bring joint angles next to `angles`."""
     R = jax.vmap(euler_map)(_unit(p))
     return mechanics.poses(x, R, angles, mechanics.system.angle_joints)

@@ -23,7 +23,7 @@ from rigidjax.identification.fit.problem import make_problem
 from rigidjax.identification.shooting.block_elimination import solve
 from rigidjax.identification.shooting.segments import Segments, Unknowns, cut, linearise
 from rigidjax.identification.shooting.shooting import shoot
-from rigidjax.initial.local_coordinates import displaced, selection
+from rigidjax.initial.local_coordinates import retract, selection
 
 
 def test_elimination_is_least_squares():
@@ -209,7 +209,7 @@ def test_chaotic_double_pendulum():
     def turned(angles):
         unit = selection((0, 1), 2)
         start = system.reference_state()
-        return displaced(model, start, jnp.zeros(()), unit, angles, jnp.zeros(2))[0]
+        return retract(model, start, jnp.zeros(()), unit, angles, jnp.zeros(2))[0]
 
     truth, noise = jnp.array([1.8, 0.6]), 0.01
     sensors = (rj.JointCoordinate("shoulder"), rj.JointCoordinate("elbow"))

@@ -9,7 +9,7 @@ import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Positive, identify, start_state
 from rigidjax.identification.data.first_samples import first_counted, first_samples
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.initial.local_coordinates import displaced, independent_rates, selection
+from rigidjax.initial.local_coordinates import independent_rates, retract, selection
 
 CRANK = "revolute ground-crank"
 
@@ -38,7 +38,7 @@ def moved(four_bar):
     directions = selection(independent_rates(model, state), 3)
 
     def function(change):
-        return displaced(model, state, jnp.zeros(()), directions, change[:1], change[1:])
+        return retract(model, state, jnp.zeros(()), directions, change[:1], change[1:])
 
     return jax.jit(function)
 
@@ -76,7 +76,7 @@ def test_loop_that_cannot_be_closed_fails():
     problem = rj.problems.four_bar()
     model, state = rj.NullSpace(problem.system), problem.state0
     far, okay = jax.jit(
-        lambda c: displaced(model, state, jnp.zeros(()), selection((2,), 3), c, 0 * c)
+        lambda c: retract(model, state, jnp.zeros(()), selection((2,), 3), c, 0 * c)
     )(jnp.array([2.0]))
     assert not okay
     np.testing.assert_array_equal(far.position, state.position)
@@ -88,7 +88,7 @@ def readings(model, state, sensors, ts, moved=None):
         count = len(moved) // 2
         directions = selection(independent_rates(model, state), len(moved) // 2)
         change = jnp.asarray(moved)
-        state, _ = jax.jit(displaced)(
+        state, _ = jax.jit(retract)(
             model, state, jnp.zeros(()), directions, change[:count], change[count:]
         )
     solution = rj.simulate(model, state, ts[-1], ts=ts, rtol=1e-11, atol=1e-11)

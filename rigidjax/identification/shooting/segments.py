@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...formulations.charts import split_chart
-from ...initial.local_coordinates import Directions, displaced
+from ...initial.local_coordinates import Directions, retract
 from ...joints.base import wrapped
 from ...results import RESULTS
 from ...rotations import so3
@@ -176,7 +176,7 @@ def _segment(simulation, varied, chain, change, first, cut, base, directions):
         experiment = varied(z[:components])
         given, closed = experiment.started(t)
         d = change + z[components:]
-        moved, okay = displaced(experiment.model, base, t, directions, d[:half], d[half:])
+        moved, okay = retract(experiment.model, base, t, directions, d[:half], d[half:])
         state = jax.tree.map(lambda a, b: jnp.where(first, a, b), given.normalized(), moved)
         readers: Any = (*experiment.sensors, _End())
         alone = Experiment(experiment.model, state, readers)
