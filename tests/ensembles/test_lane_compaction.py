@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.native.jaxrules import lane_compaction as refilled
+from rigidjax.native.jaxrules import lane_compaction
 
 COUNT = 1100
 # One in fifty takes 100 times as many turns; some take none.
@@ -43,13 +43,13 @@ def by_lanes(function, given):
     tree = jax.tree.structure(given)
     one = [x[0] for x in jax.tree.leaves(given)]
     closed = jax.make_jaxpr(lambda *x: function(tree.unflatten(x)))(*one)
-    run = lambda p: refilled.evaluate(closed, jax.tree.leaves(p))  # noqa: E731
+    run = lambda p: lane_compaction.evaluate(closed, jax.tree.leaves(p))  # noqa: E731
     return jax.jit(jax.vmap(run))(given)
 
 
 @pytest.mark.exhaustive("64-plain", "64-guarded", "64-nested", "65-guarded", "65-nested")
 @pytest.mark.parametrize("function", [plain, guarded, nested])
-@pytest.mark.parametrize("count", [COUNT, refilled.LANES + 1, refilled.LANES])
+@pytest.mark.parametrize("count", [COUNT, lane_compaction.LANES + 1, lane_compaction.LANES])
 def test_equals_vmap(function, count):
     expected = jax.tree.leaves(jax.jit(jax.vmap(function))(members(count)))
     for value, right in zip(by_lanes(function, members(count)), expected, strict=True):
@@ -59,15 +59,15 @@ def test_equals_vmap(function, count):
 def test_stragglers_keep_one_lane_each(monkeypatch):
     """Turns of all lanes: those of the members, less than half as many idle ones, and the end."""
     turns = []
-    turn = refilled._Loop.turn
+    turn = lane_compaction._Loop.turn
 
     def counted(self, consts, carry):
         jax.debug.callback(lambda _: turns.append(1), carry[0])
         return turn(self, consts, carry)
 
-    monkeypatch.setattr(refilled._Loop, "turn", counted)
-    monkeypatch.setattr(refilled, "LANES", 16)
-    monkeypatch.setattr(refilled, "_WIDEST", 100)
+    monkeypatch.setattr(lane_compaction._Loop, "turn", counted)
+    monkeypatch.setattr(lane_compaction, "LANES", 16)
+    monkeypatch.setattr(lane_compaction, "_WIDEST", 100)
     jax.block_until_ready(by_lanes(guarded, members(250)))
     jax.effects_barrier()
     # Under `vmap` the callback is one for each lane.
@@ -88,7 +88,7 @@ def test_members_in_turn(lanes):
 
     @jax.jit
     def found(given):
-        return refilled.in_turn(
+        return lane_compaction.map_with_lane_compaction(
             given, lambda p: (0, p["n"], p["x"]), lambda s: s[0] < s[1], turn,
             lambda p, s: {"value": s[2], "twice": 2 * p["n"]}, lanes,
         )  # fmt: skip
@@ -118,7 +118,7 @@ def test_runs(backend):
         )
         return {"y": solution.ys[-1]}
 
-    count = refilled.LANES + 20
+    count = lane_compaction.LANES + 20
     ends = np.where(np.arange(count) % 40 == 3, 1.0, 0.02)
     spins = np.linspace(1.0, 5.0, count)
     spins[10] = 1e6
