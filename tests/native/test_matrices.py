@@ -411,3 +411,11 @@ def test_triangular_systems_in_memory(dtype):
         np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound)
     for found, wanted in zip(jax.vmap(kernel)(*arrays), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_eigenvalues_of_a_matrix_that_is_not_finite(value):
+    A = np.diag([1.0, 2.0, 3.0])
+    A[1, 0] = A[0, 1] = value
+    for result in native.jit(jnp.linalg.eigh)(jnp.asarray(A)):
+        assert np.isnan(result).all()

@@ -18,8 +18,9 @@ def _eigh(A, *, lower, subset_by_index=None, **_):
     A = jnp.tril(A) + jnp.tril(A, -1).T if lower else jnp.triu(A) + jnp.triu(A, 1).T
     # Products of entries are taken: they must neither overflow nor vanish.
     largest = jnp.max(jnp.abs(A), initial=0.0)
-    unit = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1.0)
-    values, vectors = _diagonal(A / unit)
+    is_finite = jnp.isfinite(largest)
+    unit = jnp.where((largest > 0) & is_finite, largest, 1.0)
+    values, vectors = (jnp.where(is_finite, x, jnp.nan) for x in _diagonal(A / unit))
     order = jnp.argsort(values)[slice(*(subset_by_index or (0, n)))]
     return [vectors[:, order], values[order] * unit]
 
