@@ -94,7 +94,7 @@ def test_prose_and_names():
 # Public classes of the same name in several files; to be renamed.
 DUPLICATES = frozenset(
     "Coefficients Explicit Factors Frame Free Increment Layout Linearisation Memory Motion Parts "
-    "Place Plan Problem Run Table Tableau Unknowns View Weights".split()
+    "Plan Problem Run Table Tableau Unknowns View Weights".split()
 )
 
 

@@ -69,7 +69,7 @@ def test_loops_are_placed_by_hinges_and_sliders():
     bars = [bar("a", 0.5), bar("b", 1.5)]
     ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0], name="ball")
     system = rj.System(bars, [ball, rj.Weld("ground", "a"), rj.Weld("ground", "b")])
-    with pytest.raises(ValueError, match="only hinges and sliders .* the Spherical 'ball' is none"):
+    with pytest.raises(ValueError, match="hinges and sliders; 'ball' is a Spherical"):
         jointed_state(system, {"ball": [0.1] * 3})
 
 

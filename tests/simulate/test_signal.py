@@ -211,7 +211,7 @@ def test_steps_of_a_fixed_length():
 
 def test_a_run_ends_with_its_table():
     signal = rj.Signal(TS, about_axis(X), name="wheel")
-    with pytest.raises(ValueError, match=r"from 0 to 1.4 s goes beyond .* 'wheel', from 0 to 1.3"):
+    with pytest.raises(ValueError, match=r"from 0 to 1.4 s .* 'wheel', which covers 0 to 1.3"):
         spun(signal, 1.4)
     ended = jax.jit(lambda t1: spun(signal, t1, throw=False)[1].result)
     assert ended(1.3) == rj.RESULTS.successful
