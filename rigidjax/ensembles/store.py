@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._version import __version__
 from .chunks import Done
 from .leases import Lease, me
 from .members import Members
@@ -226,8 +227,6 @@ class Store:
 
 def plan_of(members: Members, program: Program, size: int, lengths: Any = None) -> dict[str, Any]:
     """What decides the numbers: program, parameters, their order, precision, versions."""
-    from .._version import __version__
-
     return {
         "members": members.count,
         "shard": size,

@@ -114,7 +114,7 @@ class AbstractFormulation(AbstractCoordinates):
         return self.with_multipliers(t, self.pack(state, None, t))
 
     def with_multipliers(self, t: ArrayInput, y: Float[Array, " n"]) -> Float[Array, " N"]:
-        """Unknowns from those that are no multipliers; see `start`."""
+        """Append the multipliers to the other unknowns; see `start`."""
         if self.num_algebraic == 0:
             return y
         lam = self.multipliers(jnp.asarray(t, y.dtype), y)

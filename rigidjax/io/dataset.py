@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._version import __version__
 from ..formulations import AbstractFormulation
 from ..formulations.charts import split_chart
 from ..results import RESULTS
@@ -319,6 +320,4 @@ def _rotation_name(model: AbstractFormulation) -> str:
 
 
 def _version() -> str:
-    from .._version import __version__
-
     return __version__

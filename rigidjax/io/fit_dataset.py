@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._version import __version__
+
 if TYPE_CHECKING:
     import xarray
 
@@ -134,6 +136,4 @@ def _padded(arrays, length):
 
 
 def _version():
-    from .._version import __version__
-
     return __version__

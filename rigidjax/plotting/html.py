@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._version import __version__
 from .style import style
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ pre { background: #f6f6f6; padding: 0.8rem; overflow-x: auto; font-size: 0.85rem
 
 def html_page(title: str, parts: Iterable[str]) -> str:
     """A page of the title, the parts and the versions."""
-    from .._version import __version__
-
     versions = html_note(f"rigidjax {__version__}, jax {importlib.metadata.version('jax')}.")
     body = "\n".join([f"<h1>{html_text(title)}</h1>", *parts, versions])
     return (

@@ -72,9 +72,10 @@ class MassMatrixTerm(AbstractDAETerm):
     - `product`: $M(t, y)\,\dot y$ as a function of `(t, y, y_dot, args)`, of the structure of `y`,
       where that takes less than the matrix and has simpler derivatives; `None` for the product
       with the matrix.
-    - `consistent`: unknowns that satisfy the algebraic equations and their derivatives by time, as
-      a function of `(t, y, args)` that leaves such unknowns as they are; with an index above 1 the
-      step sizes of a run that is differentiated are chosen for its derivatives only if it is given.
+    - `consistent`: a function of `(t, y, args)` that moves unknowns onto the algebraic equations
+      and their derivatives by time, and leaves unknowns that satisfy them unchanged. If an index is
+      above 1, steps of a differentiated run are accurate for its derivatives only with it; without
+      it such a run gives a warning.
 
     **Raises:** `ValueError` for an index other than 0 to 3, for pairs that are none, and for
     matrices of another shape; at run time an error for a start that violates an algebraic equation,
@@ -115,7 +116,7 @@ class ImplicitTerm(AbstractDAETerm):
     - `index`: as in `MassMatrixTerm`.
     - `rate`: $\dot y$ at the start as a function of `(t, y, args)`; `None` for zero. It serves the
       first step of a multistep method and the first Jacobian of the others.
-    - `names`, `check_start`: as in `MassMatrixTerm`.
+    - `names`, `check_start`, `consistent`: as in `MassMatrixTerm`.
 
     **Raises:** `ValueError` for an index other than 0 to 3; at run time an error for a start that
     violates an algebraic equation, with its number.
@@ -129,6 +130,7 @@ class ImplicitTerm(AbstractDAETerm):
     rate: Callable[..., Y] | None = None
     names: tuple[str, ...] | None = eqx.field(static=True, default=None)
     check_start: bool = eqx.field(static=True, default=True)
+    consistent: Callable[..., Y] | None = None
 
     def vf(self, t, y, args) -> Y:
         """The rate $\\dot y$ at the start, zero if unknown."""

@@ -258,7 +258,7 @@ def _without_symbolic_zeros(case: Case, form: str, args, k: int, drawn) -> round
     """Compare a result again where XLA has NaN and the kernel a number: undecided if that is due to
     a product of a constant zero with something that is not finite."""
     function, mark = as_function(case.block), float(next(_calls)) + 0.5
-    # The mark makes it another function, which is emitted anew.
+    # The mark makes it another function, so that no kernel is reused.
     program = in_form(
         form, lambda *xs: (*function(*xs), jnp.full((), mark)), case.mode, case.batched
     )
@@ -267,7 +267,7 @@ def _without_symbolic_zeros(case: Case, form: str, args, k: int, drawn) -> round
     variables = case.block.variables()
     kinds = [np.dtype(variables[k].dtype).kind for k in case.block.outputs]
     if case.mode != "hessian":
-        # That of the mark, behind those of the function; those of its derivatives follow.
+        # Drop the mark: it follows the function's results and precedes its derivatives.
         del actual[kinds.count("f") if case.mode else len(kinds)]
     verdict = rounding.compare(actual[k], drawn)
     if verdict.wrong.any():

@@ -1,5 +1,7 @@
 """Steps of differentiated runs near an equilibrium, where the error of the motion is zero."""
 
+import functools
+
 import diffrax
 import equinox as eqx
 import jax
@@ -80,7 +82,7 @@ def test_multipliers_as_unknowns(index, solver):
     """The probe starts in a direction that the constraints and their derivatives allow."""
 
     def rate(inputs, rtol):
-        formulation = lambda system: rj.Absolute(system, index=index)  # noqa: E731
+        formulation = functools.partial(rj.Absolute, index=index)
         return final_rate(inputs, rtol, None, formulation, solver)
 
     for of in (jax.jacfwd, jax.grad):
@@ -90,6 +92,36 @@ def test_multipliers_as_unknowns(index, solver):
             error = np.abs(found - expected()).max() / np.abs(expected()).max()
             assert error < ALLOWED * rtol
             assert stats["derivative_error"] > 0.1 * error
+
+
+def test_point_on_a_circle_at_index_3_in_plain_diffrax():
+    """With `consistent`, forwards and backwards in time; a warning without it."""
+
+    def field(t, y, args):
+        x, v, tension = y[:2], y[2:4], y[4]
+        acceleration = jnp.array([0.0, -GRAVITY]) - tension * x
+        return jnp.concatenate([v, acceleration, 0.5 * (x @ x - 1.0)[None]])
+
+    def consistent(t, y, args):
+        x = y[:2] / jnp.sqrt(y[:2] @ y[:2])
+        v = y[2:4] - (x @ y[2:4]) * x
+        return jnp.concatenate([x, v, (v @ v - GRAVITY * x[1])[None]])
+
+    solver, mass = rj.solvers.Radau5(), np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
+
+    def end(rate, t1, consistent):
+        term = rj.solvers.MassMatrixTerm(field, mass, index=(1, 1, 2, 2, 3), consistent=consistent)
+        y0 = jnp.array([0.0, -1.0, rate, 0.0, GRAVITY + rate * rate])
+        return diffrax.diffeqsolve(
+            term, solver, 0.0, t1, None, y0, max_steps=512, adjoint=rj.AnyMode(),
+            stepsize_controller=solver.controller(1e-6, 1e-6, optx.rms_norm),
+        ).ys[-1, 2]  # fmt: skip
+
+    for t1 in (END, -END):
+        slope = jax.jit(jax.jacfwd(lambda rate, t1=t1: end(rate, t1, consistent)))(0.0)
+        np.testing.assert_allclose(slope, np.cos(np.sqrt(GRAVITY) * END), rtol=ALLOWED * 1e-6)
+    with pytest.warns(UserWarning, match=r"MassMatrixTerm\(consistent=\.\.\.\)"):
+        jax.jacfwd(lambda rate: end(rate, END, None))(0.0)
 
 
 def test_steps_by_the_motion_alone():

@@ -8,7 +8,7 @@ RULES: dict[str, Rule] = {}
 
 
 class NoRule(NotImplementedError):
-    """A program has a primitive, or a form of one, that native kernels do not know."""
+    """A jaxpr has a primitive, or a form of one, without a lowering rule."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

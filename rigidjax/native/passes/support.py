@@ -9,7 +9,7 @@ from ..lowering import rules  # noqa: F401  (fills the registry)
 from ..lowering.registry import RULES, NoRule
 from .analysis import expanded, inner_jaxprs, is_expanded, of_complex, place_of
 
-# What complex numbers have no rule for.
+# Primitives without a rule for complex operands.
 REAL_ONLY = frozenset(
     "acos acosh argmax argmin asin asinh atan atan2 atanh bitcast_convert_type cbrt clamp cummax "
     "cummin eigh erf_inv exp2 max min nextafter qr reduce_max reduce_min round scatter-max "
@@ -18,7 +18,7 @@ REAL_ONLY = frozenset(
 
 
 def why_not(closed: ClosedJaxpr) -> list[str]:
-    """What keeps a program from being a kernel: primitives, types, and where they come from."""
+    """Return the primitives and types that prevent a kernel, and where they come from."""
     arguments = (f"an argument of type {a.dtype}" for a in closed.in_avals if not _is_number(a))
     return list(dict.fromkeys([*arguments, *_obstacles(closed.jaxpr)]))
 
@@ -46,12 +46,12 @@ def _obstacles(jaxpr: Jaxpr, within: tuple = (), callers: tuple = ()) -> Iterato
 
 
 def _place(called):
-    """Where an equation comes from, or who called it: JAX's own functions do not know."""
+    """Return the source location of an equation, or of its caller for JAX's own functions."""
     return next(filter(None, map(place_of, called)), "")
 
 
 def _other_type(equation):
-    """A type of numbers that there is no rule for, if the equation has one."""
+    """Return a dtype without a rule among the operands and results, `None` if there is none."""
     kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"
     for var in (*equation.invars, *equation.outvars):
         if hasattr(var.aval, "dtype") and not _is_number(var.aval, kinds):
@@ -60,16 +60,16 @@ def _other_type(equation):
 
 
 def _is_tangent_of_integers(equation: JaxprEqn) -> bool:
-    """Whether an equation makes the tangents of integers or Booleans, which nothing reads.
+    """Return whether an equation makes tangents of integers or Booleans, which are never read.
 
-    JAX makes them for the integer constants of functions with a derivative of their own.
+    JAX makes them for integer constants of functions with a custom derivative.
     """
     avals = [var.aval for var in equation.outvars]
     return bool(avals) and all(getattr(a, "dtype", None) == jax.dtypes.float0 for a in avals)
 
 
 def _is_number(aval, kinds="fiubc"):
-    """Whether an array has numbers of these kinds."""
-    # Keys of random numbers have no kind; numbers of 16 bits are floating too.
+    """Return whether the elements of an array are of these kinds."""
+    # Random keys have no kind. Floating-point numbers of 16 bits are not supported.
     kind = getattr(aval.dtype, "kind", "key")
     return kind in kinds and not (kind == "f" and aval.dtype.itemsize < 4)

@@ -21,7 +21,7 @@ from ..lowering.expansions import EXPANSIONS
 from ..lowering.registry import RULES
 from ..passes.analysis import expanded, is_expanded
 from ..passes.inlining import CALLS
-from . import cache as disk
+from . import disk as disk
 from .codegen import processor
 from .thread_pool import most_threads
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
-from . import cache as disk
+from . import disk as disk
 
 _LOCK = threading.Lock()
 # Lines of a module up to which it gets LLVM's level 1, without which loops over tables take up to

@@ -27,7 +27,7 @@ from ..passes.analysis import cost, outside_registers
 from ..passes.loop_fusion import with_loops
 from ..passes.outlining import repeated
 from ..passes.uniformity import in_all_lanes, lanes_of, of_one
-from . import cache
+from . import disk
 from .cache_key import identity
 from .codegen import Code, Effort, compiled, effort, usual_width, widest
 from .ffi_frame import Frame
@@ -79,17 +79,17 @@ class Kernel:
             code = _registered(compiled(self.text, self._effort))
             if named is not None:
                 level, *passes = str(self._effort.level), *self._effort.passes
-                cache.write(named, " ".join((code.name, level, *passes)).encode())
+                disk.write(named, " ".join((code.name, level, *passes)).encode())
         self.code = code
         self.name = f"rigidjax_{self.code.name}"
 
     def _kept(self, named: str) -> Code | None:
-        """The code that another process has made, if it is in the cache."""
-        found = cache.read(named)
+        """The code that another process has made, if it is on disk."""
+        found = disk.read(named)
         if found is None:
             return None
         name, level, *passes = found.decode().split()
-        machine_code = cache.read(name)
+        machine_code = disk.read(name)
         if machine_code is None:
             return None
         effort = Effort(tuple(passes), int(level))

@@ -15,6 +15,7 @@ the random direction instead of all sensitivities is our own.
 """
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +46,7 @@ from ..dae.equations import frozen, index_of
 from ..dae.extrapolation import Odex
 from ..dae.radau.radau import AbstractRadau
 from ..linear import Twice
-from ..terms import AbstractDAETerm, MassMatrixTerm, flattened, unwrapped
+from ..terms import AbstractDAETerm, MassMatrixTerm, flattened, signed, unwrapped
 from .after_step import AbstractDelegating
 from .perturbed import LinearizedField, LinearizedTerm, Perturbed, random_direction
 from .probe_state import Probe, ProbeState
@@ -62,6 +63,12 @@ _TRACE = 1e-3
 _MEMORY = 0.9
 # The probe is rescaled if its size has changed by this factor.
 _RANGE = 16.0
+_NO_PROBE = (
+    "The steps of this run are chosen by the error of the motion alone, and its derivatives may be "
+    "wrong near an equilibrium: unknowns have an index above 1. Give `{}(consistent=...)`, a "
+    "function that moves unknowns onto the constraints, or accept this by "
+    "`rj.AnyMode(controls_derivatives=False)`."
+)
 
 
 class ProbeNorm(eqx.Module):
@@ -108,10 +115,11 @@ class Probed(AbstractDelegating):
         v = jax.tree.map(lambda y, r: r * (part * size).astype(y.dtype), y0, random_direction(y0))
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         size = jnp.asarray(size, dtype)
-        term, _ = unwrapped(terms)
+        term, direction = unwrapped(terms)
         if index_of(term) is not None:
+            t = signed(direction, jnp.asarray(t0))
             v = self._perturbed(term, args, size).tangent(
-                lambda tree, y: tree[0].consistent(t0, y, tree[1]), y0, v
+                lambda tree, y: tree[0].consistent(t, y, tree[1]), y0, v
             )
         inner = self.pair.init(self._linearized(terms, args, size), t0, t1, Probe(y0, v), args)
         zero = jnp.zeros((), dtype)
@@ -215,7 +223,8 @@ class Probed(AbstractDelegating):
             norm = ProbeNorm(finder.norm, share)
             solver = eqx.tree_at(lambda s: s.root_finder.norm, solver, norm)
             if isinstance(solver, AbstractRadau):
-                # The first iterate of the probe does not see yet how far the unknowns move.
+                # The first iterate of the probe is computed where the step starts; at index 3 its
+                # error in the constraints is as large as the step's motion.
                 patient = dataclasses.replace(solver.root_finder, patience=2)
                 solver = eqx.tree_at(lambda s: s.root_finder, solver, patient)
         if not isinstance(solver, AbstractDAESolver) or isinstance(solver, Odex):
@@ -242,7 +251,7 @@ class Probed(AbstractDelegating):
 
 
 def _differential(terms: Terms, y: Y) -> Callable[[Y], Y]:
-    """A function that leaves those of the largest index, the multipliers, out."""
+    """Return a function that sets unknowns of the largest index, the multipliers, to zero."""
     index, (_, unravel) = index_of(terms), flattened(y)
     if index is None:
         return lambda v: v
@@ -272,16 +281,18 @@ def probed(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, Py
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `wanted`, alike, `True` for the arrays by
     which it is differentiated.
     **Returns:** the arguments with another solver and its state; the same for steps of a fixed
-    length, for steps that are given, for unknowns of index 2 and 3 without `consistent`, and for
-    structure-preserving methods.
+    length, for steps that are given and for structure-preserving methods; for unknowns of index
+    2 and 3 without `consistent`, with a warning.
     """
     controller, state = kwargs["stepsize_controller"], kwargs["init_state"]
     tolerances = _tolerances(controller)
     term, _ = unwrapped(kwargs["terms"])
     known = isinstance(term, diffrax.ODETerm | AbstractDAETerm)
-    # Their constraints do not allow a random direction.
-    inconsistent = index_of(term) is not None and getattr(term, "consistent", None) is None
-    if tolerances is None or not known or inconsistent:
+    if tolerances is None or not known:
+        return kwargs
+    if index_of(term) is not None and getattr(term, "consistent", None) is None:
+        # The constraints do not allow a random direction.
+        warnings.warn(_NO_PROBE.format(type(term).__name__), stacklevel=2)
         return kwargs
     marks = with_signals(
         (wanted["terms"], wanted["args"]), lambda signal: any(jax.tree.leaves(signal))

@@ -15,7 +15,7 @@ from llvmlite import ir
 from ...lowering.builder import I32, I64, int32, int64
 from ...lowering.lanes import POINTER
 from ...lowering.registry import NoRule
-from .. import cache as disk
+from .. import disk as disk
 from ..codegen import GPUS, Code, compiled
 from ..ffi_frame import Frame, variable
 from ..kernel import MAKING, Signature, kernel

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native.runtime import cache as disk, codegen as machine
+from rigidjax.native.runtime import codegen as machine, disk as disk
 
 # What the test and the second process compile.
 SOURCE = """
