@@ -1,7 +1,7 @@
-"""Prose and names follow the vocabulary of the field.
+"""Prose and names follow the vocabulary of the field, and every parameter has a type.
 
 `vocabulary_exceptions.txt` lists how many violations each file still has;
-`python tests/test_vocabulary.py` rewrites it.
+`python tests/test_vocabulary.py` rewrites it, and prints violations of files that it is given.
 """
 
 import ast
@@ -9,6 +9,7 @@ import collections
 import io
 import pathlib
 import re
+import sys
 import tokenize
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -24,7 +25,10 @@ WORDS = re.compile(
     r"no turn|falls apart|fall apart|hangs on|told)\b",
     re.IGNORECASE,
 )
+# Of the compiler: words that have a term, and words that only it may use.
 COMPILER_WORDS = re.compile(r"\b(programs?|turns?|members?)\b", re.IGNORECASE)
+COMPILER_ALONE = re.compile(r"\b(kernels?|lanes?|jaxprs?|XLA|LLVM|emit(?:s|ted)?)\b", re.IGNORECASE)
+WITHOUT_COMPILER = "mechanics", "formulations", "solvers", "identification"
 IRREGULAR = frozenset(
     "begun bent bound bought brought built chosen done drawn driven fallen felt found given gone "
     "held hidden hung kept known laid led left lost made meant met paid said seen sent shown spent "
@@ -63,15 +67,42 @@ def prose(path: pathlib.Path) -> list[str]:
     return [*texts, *comments]
 
 
-def violations(path: pathlib.Path) -> int:
-    """Return the number of banned openings, words and names in a file."""
-    texts = prose(path)
-    count = sum(len(OPENINGS.findall(t)) + len(WORDS.findall(t)) for t in texts)
-    if "native" in path.relative_to(ROOT).parts:
-        count += sum(len(COMPILER_WORDS.findall(t)) for t in texts)
+def untyped_parameters(tree: ast.Module) -> list[str]:
+    """Return parameters without a type of top-level functions and methods."""
+    names = []
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    for body in bodies:
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                a = node.args
+                all_of = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
+                names += [
+                    f"untyped {node.name}({arg.arg})"
+                    for arg in all_of
+                    if arg and arg.annotation is None and arg.arg not in ("self", "cls")
+                ]
+    return names
+
+
+def violations(path: pathlib.Path) -> list[str]:
+    """Return banned openings, words and names of a file, and its parameters without a type."""
+    patterns, parts = [OPENINGS, WORDS], path.relative_to(ROOT).parts
+    if "native" in parts:
+        patterns.append(COMPILER_WORDS)
+    if parts[0] == "rigidjax" and parts[1] in WITHOUT_COMPILER:
+        patterns.append(COMPILER_ALONE)
+    found = [
+        f"{match.group().strip()}: {' '.join(text[max(match.start() - 30, 0) :].split())[:90]}"
+        for text in prose(path)
+        for pattern in patterns
+        for match in pattern.finditer(text)
+    ]
     if path.suffix == ".py":
-        count += len(bad_names(ast.parse(path.read_text("utf-8"))))
-    return count
+        tree = ast.parse(path.read_text("utf-8"))
+        found += [f"name {name}" for name in bad_names(tree)]
+        if parts[0] == "rigidjax":
+            found += untyped_parameters(tree)
+    return found
 
 
 def files() -> list[pathlib.Path]:
@@ -84,7 +115,7 @@ def files() -> list[pathlib.Path]:
 def test_prose_and_names():
     lines = EXCEPTIONS.read_text("utf-8").splitlines()
     listed = {name: int(count) for count, name in (line.split(maxsplit=1) for line in lines)}
-    found = {str(p.relative_to(ROOT)): violations(p) for p in files()}
+    found = {str(p.relative_to(ROOT)): len(violations(p)) for p in files()}
     changed = sorted(n for n in {*found, *listed} if found.get(n, 0) != listed.get(n, 0))
     report = [f"{n}: {found.get(n, 0)} violations, {listed.get(n, 0)} listed" for n in changed]
     hint = f"Rewrite new violations; lower the counts in {EXCEPTIONS.name} where there are fewer."
@@ -109,5 +140,12 @@ def test_public_class_names_are_unique():
 
 
 if __name__ == "__main__":
-    counts = ((violations(path), path.relative_to(ROOT)) for path in files())
-    EXCEPTIONS.write_text("".join(f"{count} {path}\n" for count, path in counts if count), "utf-8")
+    for given in sys.argv[1:]:
+        path = pathlib.Path(given).resolve()
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            for violation in violations(file):
+                print(f"{file.relative_to(ROOT)}: {violation}")
+    if not sys.argv[1:]:
+        counts = ((len(violations(path)), path.relative_to(ROOT)) for path in files())
+        lines = (f"{count} {path}\n" for count, path in counts if count)
+        EXCEPTIONS.write_text("".join(lines), "utf-8")

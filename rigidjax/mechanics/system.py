@@ -36,7 +36,7 @@ from ..native.ops.gather_scatter import stacked
 from ..signals.laws import with_static_functions
 from ..state import State
 from .joint_ends import checked_points
-from .topology import Topology, draw, find_topology
+from .topology import Topology, draw, find_topology, needs_tree
 
 # Lines of text of a summary.
 _LINES = 12
@@ -148,10 +148,10 @@ class System(eqx.Module):
                     f"The body {self.joints[j].child!r} hangs on the ground already; leave `Free` "
                     "out, or name it first and let other joints close loops."
                 )
-            if self.joints[j].armatures is not None and not self.joints[j].is_driven:
+            if needs_tree(self.joints[j]):
                 raise ValueError(
-                    f"The joint {self.joints[j].name!r} closes a loop, where `armature` is not "
-                    "supported. Name it before another joint of the loop, which closes it then."
+                    f"The joint {self.joints[j].name!r} closes a loop of which every joint has "
+                    "`armature`; the joint that closes a loop must have none. Leave it out of one."
                 )
         self.has_all_mass = all(
             is_traced((body.mass, body.inertia))

@@ -1,7 +1,7 @@
 """Which body hangs on which: spanning trees and the joints that close loops."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -64,15 +64,61 @@ class Topology:
 def find_topology(
     names: Sequence[str], joints: Sequence[AbstractJoint], frames: Sequence[Frame] = ()
 ) -> Topology:
-    """Spanning trees, breadth first from the ground, then from the first body left.
+    """Find spanning trees, breadth first from the ground, then from the first body left.
 
     Joints are taken in their order; a joint between bodies that are connected already, and one that
-    has no global basis of its null space, closes a loop.
+    has no global basis of its null space, closes a loop. If that is a joint with `armature`, which
+    only joints of trees can have, another joint of the loop closes it.
     """
+    topology = _breadth_first(names, joints, frames, range(len(joints)))
+    needed = [j for j, joint in enumerate(joints) if needs_tree(joint)]
+    if set(needed).isdisjoint(topology.loops):
+        return topology
+    tree = (j for j in topology.joints if j is not None)
+    ranked = dict.fromkeys([*needed, *tree, *topology.loops])
+    return _breadth_first(names, joints, frames, _forest(names, joints, frames, ranked))
+
+
+def needs_tree(joint: AbstractJoint) -> bool:
+    """Return whether a joint has an armature that acts on a coordinate."""
+    return joint.armatures is not None and not joint.is_driven
+
+
+def _rows(names: Sequence[str], frames: Sequence[Frame]) -> dict[str, int]:
+    """Return the index of the body of each name that joints may use."""
     index = {"ground": GROUND, **{name: i for i, name in enumerate(names)}}
-    index |= {frame.name: index[frame.body] for frame in frames}
+    return index | {frame.name: index[frame.body] for frame in frames}
+
+
+def _forest(
+    names: Sequence[str],
+    joints: Sequence[AbstractJoint],
+    frames: Sequence[Frame],
+    ranked: Iterable[int],
+) -> list[int]:
+    """Return the joints of spanning trees, in their order; those ranked first are preferred."""
+    index = _rows(names, frames)
+    tree_of = {i: i for i in index.values()}
+    chosen = []
+    for j in ranked:
+        first, second = (tree_of[index[name]] for name in (joints[j].parent, joints[j].child))
+        if first != second and not joints[j].closes_loops_only:
+            chosen.append(j)
+            tree_of = {i: second if root == first else root for i, root in tree_of.items()}
+    return sorted(chosen)
+
+
+def _breadth_first(
+    names: Sequence[str],
+    joints: Sequence[AbstractJoint],
+    frames: Sequence[Frame],
+    allowed: Iterable[int],
+) -> Topology:
+    """Return the trees that the allowed joints span, breadth first."""
+    index = _rows(names, frames)
     at: dict[int, list[int]] = {i: [] for i in index.values()}
-    for j, joint in enumerate(joints):
+    for j in allowed:
+        joint = joints[j]
         if not joint.closes_loops_only:
             at[index[joint.parent]].append(j)
             at[index[joint.child]].append(j)

@@ -93,7 +93,7 @@ def test_refusals(runs):
         made(model_with(ts, torque, INERTIA, 0.0), stack_runs(single))
     with pytest.raises(ValueError, match="The delay of the Signal 'wheels' is fitted, but its tab"):
         made(model_with(ts, torque, INERTIA, 0.0, extrapolation="error"))
-    with pytest.raises(ValueError, match=r"run 1 from 0 to 6 s goes beyond .* from 0.01 to 6.01"):
+    with pytest.raises(ValueError, match=r"run 1 from 0 to 6 s goes beyond .* covers 0.01 to 6.01"):
         made(
             model_with(ts, torque, INERTIA, 0.01, extrapolation="error"), parameters=PARAMETERS[:1]
         )

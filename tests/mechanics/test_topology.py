@@ -69,6 +69,24 @@ def test_a_distance_always_closes_a_loop():
     assert joined.num_dof == 8
 
 
+def test_a_joint_with_armature_is_part_of_the_tree():
+    """Breadth first, it would close the loop ground-a-c-b; a driven one may close it."""
+
+    def hinge(first, second, **options):
+        return rj.Revolute(first, second, P, Z, name=f"{first}-{second}", **options)
+
+    bodies = [body(name) for name in "abc"]
+    links = [hinge("ground", "a"), hinge("ground", "b"), hinge("a", "c")]
+    closing = hinge("b", "c", armature=0.1)
+    topology = rj.System(bodies, [*links, closing]).topology
+    assert topology.joints == (0, 1, 3) and topology.loops == (2,)
+    driven = hinge("b", "c", armature=0.1, motion=lambda t: 0.0 * t)
+    assert rj.System(bodies, [*links, driven]).topology.loops == (3,)
+    with pytest.raises(ValueError, match="closes a loop of which every joint has `armature`"):
+        all_of = [("ground", "a"), ("ground", "b"), ("a", "c"), ("b", "c")]
+        rj.System(bodies, [hinge(*ends, armature=0.1) for ends in all_of])
+
+
 def test_repr_draws_the_trees_and_the_loops():
     drawn = repr(system("abcd", "0a ab ac bc 0d"))
     assert drawn == (
