@@ -38,7 +38,7 @@ Stepped: TypeAlias = tuple[Y, Y | None, DenseInfo, T, diffrax.RESULTS]
 # Result of a controller's `adapt_step_size`: whether the step is kept, the ends of the next one,
 # whether that starts with a jump, state of the controller.
 Adapted: TypeAlias = tuple[bool | Array | np.ndarray, Time, Time, Jump, T, diffrax.RESULTS]
-# What a multistep method knows of earlier steps, and their lengths; `None` of others.
-Past: TypeAlias = tuple[PyTree[Array], PyTree[Array]]
-# Result of a solver's `repeated`: unknowns, dense information, past of the next step.
-Repeated: TypeAlias = tuple[Y, DenseInfo, Past]
+# Earlier unknowns of a multistep method, and the lengths of its steps; `None` for other methods.
+History: TypeAlias = tuple[PyTree[Array], PyTree[Array]]
+# Result of a solver's `replay`: unknowns, dense information, history for the next step.
+Replayed: TypeAlias = tuple[Y, DenseInfo, History]

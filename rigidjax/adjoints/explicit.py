@@ -40,7 +40,7 @@ from ..annotations import Y
 from ..solvers.explicit.unrolled import StageLoop, Unrolled, is_small, rate
 from ..solvers.terms import unwrapped
 from ..solvers.wrappers.after_step import AbstractAfterStep, Projected, Recharted
-from ..solvers.wrappers.knots import KnotController, Pinned
+from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
 from .boundaries import Tree, behind, do_move
 from .record import is_recordable, put, recorded, take
 
@@ -60,7 +60,7 @@ def is_supported(kwargs: Tree) -> bool:
 
 
 def _tableau(solver: diffrax.AbstractSolver) -> diffrax.ButcherTableau | None:
-    if type(solver) in (Projected, Recharted, Pinned, Unrolled, StageLoop):
+    if type(solver) in (Projected, Recharted, SignalFrozenStep, Unrolled, StageLoop):
         return _tableau(solver.solver)  # pyright: ignore[reportAttributeAccessIssue]
     if not issubclass(type(solver), diffrax.AbstractERK):
         return None
@@ -70,15 +70,15 @@ def _tableau(solver: diffrax.AbstractSolver) -> diffrax.ButcherTableau | None:
 
 def _is_written_out(solver: diffrax.AbstractSolver) -> bool:
     """Whether stages are."""
-    while type(solver) in (Projected, Recharted, Pinned):
+    while type(solver) in (Projected, Recharted, SignalFrozenStep):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return type(solver) is Unrolled
 
 
-def _pinned(solver: diffrax.AbstractSolver) -> Pinned | None:
+def _pinned(solver: diffrax.AbstractSolver) -> SignalFrozenStep | None:
     while type(solver) in (Projected, Recharted):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
-    return solver if type(solver) is Pinned else None
+    return solver if type(solver) is SignalFrozenStep else None
 
 
 def cotangents(

@@ -1,4 +1,4 @@
-r"""The discrete adjoint of runs whose solver can repeat a step, see `AbstractRepeatable.repeated`.
+r"""The discrete adjoint of runs whose solver can repeat a step, see `AbstractReplayable.repeated`.
 
 A run is repeated once to record its steps: their boundaries, their starts and what they had to
 find out (converged stages, order, number of columns). Then it is walked backwards, and each step is
@@ -30,8 +30,8 @@ from ..solvers.dae.predictive import PredictiveController
 from ..solvers.dae.proposed import ProposedStepController
 from ..solvers.wrappers.after_step import Projected, Recharted
 from ..solvers.wrappers.counting import CountingController, CountingSolver
-from ..solvers.wrappers.knots import KnotController, Pinned
-from ..solvers.wrappers.repeatable import repeatable
+from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
+from ..solvers.wrappers.replayable import as_replayable
 from ..solvers.wrappers.switched import Switched
 from .boundaries import Boundaries, Tree, behind, do_move
 from .record import Record, is_recordable, put, recorded, take
@@ -50,7 +50,7 @@ _CONTROLLERS = (
 def is_supported(kwargs: Tree) -> bool:
     """Whether the loop with these arguments is one that `cotangents` can transpose."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
-    while type(solver) in (Projected, Recharted, Pinned, CountingSolver, Switched):
+    while type(solver) in (Projected, Recharted, SignalFrozenStep, CountingSolver, Switched):
         solver = solver.solver
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller
@@ -92,7 +92,10 @@ class _Run:
     def __init__(self, kwargs, of_record, wanted, batched):
         self.kwargs, self.of_record = kwargs, of_record
         self.init = kwargs["init_state"]
-        self.solver, self.recorder = repeatable(kwargs["solver"]), repeatable(of_record["solver"])
+        self.solver, self.recorder = (
+            as_replayable(kwargs["solver"]),
+            as_replayable(of_record["solver"]),
+        )
         self.theta, self.theta_static = eqx.partition(_parts(kwargs), _parts(wanted))
         self.saved_ts = kwargs["saveat"].subs.ts
         self.moves = do_move(wanted)
@@ -108,12 +111,12 @@ class _Run:
 
     def start_of(self, state):
         y, solver_state = state
-        values, lengths = self.recorder.past(solver_state)
+        values, lengths = self.recorder.history(solver_state)
         return (y, values), lengths
 
     def step_of(self, before, after):
         """What is kept of the step between two states."""
-        return self.start_of(before), self.recorder.found(before[1], after[1])
+        return self.start_of(before), self.recorder.step_record(before[1], after[1])
 
     def step(self, times, state):
         """The step again: what is kept of it, and the state behind it."""
@@ -124,12 +127,12 @@ class _Run:
         )
         return self.step_of(state, (y1, after)), (y1, after)
 
-    def repeated(self, found, theta, ta, tb, start):
+    def replay(self, step_record, theta, ta, tb, start):
         """Start of the next step, and dense information."""
         terms, args, solver = eqx.combine(theta, self.theta_static)
         (y, values), lengths = start
-        y1, dense, (values, lengths) = repeatable(solver).repeated(
-            terms, ta, tb, y, args, (values, lengths), found, self.init.made_jump
+        y1, dense, (values, lengths) = as_replayable(solver).replay(
+            terms, ta, tb, y, args, (values, lengths), step_record, self.init.made_jump
         )
         return ((y1, values), lengths), dense
 
@@ -201,15 +204,15 @@ class _Run:
     def transpose_step(self, record, ct_ys, times, motion, step, carry):
         """Cotangents in front of a step from those behind it."""
         ta, tb = times
-        (values, lengths), found = step
+        (values, lengths), step_record = step
         ct_values, ct_lengths = carry["start"]
 
         def still(theta, values):
-            (values, _), dense = self.repeated(found, theta, ta, tb, (values, lengths))
+            (values, _), dense = self.replay(step_record, theta, ta, tb, (values, lengths))
             return values, dense
 
         def moving(theta, values, lengths, ta, tb):
-            return self.repeated(found, theta, ta, tb, (values, lengths))
+            return self.replay(step_record, theta, ta, tb, (values, lengths))
 
         if not self.moves:
             (_, dense), transpose = jax.vjp(still, self.theta, values)
@@ -259,7 +262,7 @@ class _Run:
         rest = out["terms"], out["args"], out["solver"]
         out["terms"], out["args"], out["solver"] = eqx.combine(carry["theta"], rest)
         (y, values), lengths = carry["start"]
-        _, transpose = eqx.filter_vjp(self.solver.past, self.init.solver_state)
+        _, transpose = eqx.filter_vjp(self.solver.history, self.init.solver_state)
         out["init_state"] = eqx.tree_at(
             lambda s: (s.y, s.solver_state),
             out["init_state"],

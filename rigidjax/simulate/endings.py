@@ -18,7 +18,7 @@ from ..results import RESULTS, SimulationError
 from ..signals.signal import signals_of
 from ..solvers import Projected
 from ..solvers.conserving.base import AbstractStructureSolver
-from ..solvers.wrappers.knots import NOT_PINNED
+from ..solvers.wrappers.knots import SIGNAL_NOT_FROZEN
 from .solution import Solution
 
 # A run without re-charting ends this close to a singularity, in rad.
@@ -107,7 +107,7 @@ def named_result(result, solver, model, t0, t1):
     if left:
         ended = jnp.any(jnp.stack(left))
         name = RESULTS.where(ended, RESULTS.signal_ended, RESULTS.jump_within_step)
-        result = RESULTS.where(result == RESULTS.promote(NOT_PINNED), name, result)
+        result = RESULTS.where(result == RESULTS.promote(SIGNAL_NOT_FROZEN), name, result)
     # In a run, as `JOINTS_OPEN`.
     return RESULTS.where(result == RESULTS.stagnation, RESULTS.joints_open, result)
 

@@ -22,7 +22,7 @@ from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.evaluations import Counted, explicit_evaluations
 from ..solvers.explicit.unrolled import forward_stages, is_small, unrolled
 from ..solvers.wrappers.counting import CountingController, CountingSolver
-from ..solvers.wrappers.knots import KnotController, Knots, Pinned, knots_of, separated
+from ..solvers.wrappers.knots import KnotController, Knots, SignalFrozenStep, knots_of, separated
 from ..state import State
 from .endings import (
     OfProjected,
@@ -276,4 +276,4 @@ def _pinned(solver, model, controller):
     if not signals:
         return solver
     jumps = any(signal.jumps for signal in signals)
-    return Pinned(solver, jumps, fixed=knots_of(controller) is None)
+    return SignalFrozenStep(solver, jumps, fixed=knots_of(controller) is None)

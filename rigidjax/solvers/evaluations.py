@@ -11,7 +11,7 @@ import numpy as np
 from ..annotations import Args, Time, Y
 from .explicit.unrolled import StageLoop, Unrolled
 from .wrappers.after_step import AbstractAfterStep, Projected, Recharted
-from .wrappers.knots import Pinned
+from .wrappers.knots import SignalFrozenStep
 
 # Evaluations by the number of the run, filled by call-backs of runs that are being counted.
 _counts: dict[int, int] = {}
@@ -23,7 +23,7 @@ def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     while type(solver) in (
         Projected,
         Recharted,
-        Pinned,
+        SignalFrozenStep,
         Unrolled,
         StageLoop,
     ):
@@ -51,7 +51,7 @@ def _is_fresh(solver):
     """Whether every step evaluates the field at its start."""
     if type(solver) is Recharted:
         solver = solver.solver
-    return type(solver) is Projected or (type(solver) is Pinned and solver.jumps)
+    return type(solver) is Projected or (type(solver) is SignalFrozenStep and solver.jumps)
 
 
 class Counted(eqx.Module):

@@ -28,7 +28,7 @@ class AbstractImplicitStep(eqx.Module):
     def residual(self, Z: Array) -> Array:
         """What is zero at the solution, of the shape of `Z`."""
 
-    def linearized(self, Z: Array) -> tuple[Vector, Matrix]:
+    def linearize(self, Z: Array) -> tuple[Vector, Matrix]:
         """The residual, flattened, and its derivative."""
 
         def flat(z):
@@ -40,7 +40,7 @@ class AbstractImplicitStep(eqx.Module):
 
     def jacobian(self, Z: Array) -> Matrix:
         """Derivative of the residual by `Z`, both flattened."""
-        return self.linearized(Z)[1]
+        return self.linearize(Z)[1]
 
 
 _INVERSE = Inverse()

@@ -25,7 +25,7 @@ from .equations import AbstractMotionStep
 from .fixed_point import Turn
 from .increments import conformal, rotated, sine
 from .model_checks import check_form, check_free_bodies
-from .motion import Motion, motion_of
+from .motion import BodyMotion, motion_of
 from .one_step import AbstractOneStepSolver
 
 # Largest relative difference of two moments of inertia that count as equal.
@@ -172,7 +172,7 @@ class TopStep(AbstractMotionStep):
     rotation: AbstractRotation
     t0: Float[Array, ""]
     h: Float[Array, ""]
-    start: Motion
+    start: BodyMotion
     arm: Float[Array, "3"] | None
     conformal: bool = eqx.field(static=True)
     trapezoidal: bool = eqx.field(static=True)
@@ -213,10 +213,10 @@ class TopStep(AbstractMotionStep):
             after = 2.0 * angular_momentum(inertia, turn.omega) - before
             omega = solve_inertia(inertia, rotated(turn.one, after, back=True))
         if start.position is None or start.velocity is None:
-            return Motion(turn.last, omega)
+            return BodyMotion(turn.last, omega)
         assert V is not None
         position, velocity = start.position + self.h * V, 2.0 * V - start.velocity
-        return Motion(turn.last, omega, None, position, velocity)
+        return BodyMotion(turn.last, omega, None, position, velocity)
 
     def _middle(self, Z):
         """The rotation with its mean rate, and the mean velocity of the centre of mass."""

@@ -10,7 +10,7 @@ from ...native.ops.cross_product import cross
 from ...native.ops.linalg import inverse
 from ...rotations.so3 import dot
 from ..implicit import AbstractImplicitStep
-from .motion import Motion
+from .motion import BodyMotion
 
 
 class AbstractStepEquations(AbstractImplicitStep):
@@ -38,7 +38,7 @@ class AbstractStepEquations(AbstractImplicitStep):
 
     def newton_increment(self, Z: Array) -> Array:
         """What a Newton step adds to `Z`."""
-        r, J = self.linearized(Z)
+        r, J = self.linearize(Z)
         if Z.size == 3:
             return -solve_three(J, r).reshape(Z.shape)
         return -(inverse(J) @ r).reshape(Z.shape)
@@ -52,7 +52,7 @@ class AbstractMotionStep(AbstractStepEquations):
         """Where Newton's method starts."""
 
     @abc.abstractmethod
-    def end(self, Z: Vector) -> Motion:
+    def end(self, Z: Vector) -> BodyMotion:
         """The motion at the end."""
 
 

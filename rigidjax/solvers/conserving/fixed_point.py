@@ -26,8 +26,8 @@ from ...rotations.matrix import product
 from ...rotations.so3 import dot, skew, unskew
 from .discrete_gradient import defect
 from .equations import AbstractMotionStep
-from .increments import Increment, Map, cayley, conformal, rotated
-from .motion import Motion, polished, turned
+from .increments import Map, RotationIncrement, cayley, conformal, rotated
+from .motion import BodyMotion, polished, turned
 
 
 class Turn(NamedTuple):
@@ -40,7 +40,7 @@ class Turn(NamedTuple):
     h: Float[Array, ""]
     start: Float[Array, " n"]
     omega: Float[Array, "3"]
-    one: Increment
+    one: RotationIncrement
     mean_directors: bool = False
 
     @property
@@ -125,10 +125,10 @@ class AbstractMeanRateStep(AbstractMotionStep):
     rotation: AbstractRotation
     t0: Float[Array, ""]
     h: Float[Array, ""]
-    start: Motion
+    start: BodyMotion
 
     @abc.abstractmethod
-    def increment(self, psi: Float[Array, "3"]) -> Increment:
+    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
         """The rotation for $h W$."""
 
     def turn(self, W: Float[Array, "3"], mean_directors: bool = False) -> Turn:
@@ -170,7 +170,7 @@ class TrapezoidalTurn(AbstractMeanRateStep):
         return gain if moment is None else gain - self.h * moment
 
     def end(self, Z):
-        return Motion(self.turn(Z).last, 2.0 * Z - self.start.omega)
+        return BodyMotion(self.turn(Z).last, 2.0 * Z - self.start.omega)
 
 
 class DirectorTurn(AbstractMeanRateStep):
@@ -198,10 +198,10 @@ class DirectorTurn(AbstractMeanRateStep):
         turn = self.turn(Z)
         assert self.start.rates is not None
         rates = director_rates(turn.one, turn.matrix, self.start.rates, self.h * Z, self.h)
-        return Motion(turn.last, self.rotation.angular_velocity(turn.last, rates), rates)
+        return BodyMotion(turn.last, self.rotation.angular_velocity(turn.last, rates), rates)
 
 
-def director_gain(inertia, one: Increment, R0, rates, psi, h) -> Float[Array, "3"]:
+def director_gain(inertia, one: RotationIncrement, R0, rates, psi, h) -> Float[Array, "3"]:
     r"""$h \sum_i E_i\,d_{i,n+1/2} \times (\dot d_{i,n+1} - \dot d_{i,n})$, in the middle frame.
 
     **Arguments:** rotation matrix and its rate at the start, (3, 3); `psi`, $h W$.
@@ -213,7 +213,7 @@ def director_gain(inertia, one: Increment, R0, rates, psi, h) -> Float[Array, "3
     return 2.0 * unskew(product(weighted, 0.5 * (F + F.T)))
 
 
-def director_rates(one: Increment, R, rates, psi, h) -> Float[Array, "9"]:
+def director_rates(one: RotationIncrement, R, rates, psi, h) -> Float[Array, "9"]:
     """Rates of the directors at the end; `R`, the matrix in the middle; `rates` at the start, (9,).
 
     Not the difference of the directors, whose round-off would be divided by the step length.
@@ -239,7 +239,7 @@ class VariationalTurn(AbstractMeanRateStep):
         _, after = self._moments(turn)
         m = boundary_momentum(inertia, turn.one.whole, -1.0) * (2.0 / self.h)
         m = m if after is None else m + 0.5 * self.h * after
-        return Motion(turn.last, solve_inertia(inertia, m))
+        return BodyMotion(turn.last, solve_inertia(inertia, m))
 
     def _moments(self, turn: Turn) -> tuple[Array, Array] | tuple[None, None]:
         """Moments that act for half a step at either end, see `split_moment`."""

@@ -17,7 +17,7 @@ from ...rotations import guarded
 from ...rotations.so3 import dot, exp_quaternion
 
 
-class Increment(NamedTuple):
+class RotationIncrement(NamedTuple):
     r"""A rotation about $W$.
 
     `half`, quaternion (4,) of half of the rotation, not of unit length; `square` of its length;
@@ -38,10 +38,10 @@ class Increment(NamedTuple):
 
 
 # From h W, shape (3,), rad, to the rotation.
-Map = Callable[[Float[Array, "3"]], Increment]
+Map = Callable[[Float[Array, "3"]], RotationIncrement]
 
 
-def mapped(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> Increment:
+def mapped(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> RotationIncrement:
     """Rotations of all bodies, stacked, each by its own map."""
     first, *others = dict.fromkeys(maps)
     found = jax.vmap(first)(psi)
@@ -57,7 +57,7 @@ def mapped(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> Increment:
     return found
 
 
-def conformal(psi: Float[Array, "3"]) -> Increment:
+def conformal(psi: Float[Array, "3"]) -> RotationIncrement:
     r"""$\tan(\varphi/4) = |\psi|/4$, any angle below 2 pi: $\psi$ is a conformal rotation vector.
 
     That is $q_{n+1} - q_n = \frac h2\,q_{n+1/2} \circ W$ with the mean quaternion $q_{n+1/2}$,
@@ -65,10 +65,12 @@ def conformal(psi: Float[Array, "3"]) -> Increment:
     """
     u = 0.25 * psi
     square = 1.0 + dot(u, u)
-    return Increment(jnp.stack([jnp.ones_like(u[0]), u[0], u[1], u[2]]), square, 1.0 / square)
+    return RotationIncrement(
+        jnp.stack([jnp.ones_like(u[0]), u[0], u[1], u[2]]), square, 1.0 / square
+    )
 
 
-def cayley(psi: Float[Array, "3"]) -> Increment:
+def cayley(psi: Float[Array, "3"]) -> RotationIncrement:
     r"""$\tan(\varphi/2) = |\psi|/2$: $\psi$ are Rodrigues parameters, any angle below pi.
 
     That is $R_{n+1} - R_n = h\,R_{n+1/2} \tilde W$ with the mean matrix $R_{n+1/2}$.
@@ -76,16 +78,16 @@ def cayley(psi: Float[Array, "3"]) -> Increment:
     e = 0.5 * psi
     length = jnp.sqrt(1.0 + dot(e, e))
     half = jnp.stack([1.0 + length, e[0], e[1], e[2]])
-    return Increment(half, 2.0 * length * (1.0 + length), 1.0 / length)
+    return RotationIncrement(half, 2.0 * length * (1.0 + length), 1.0 / length)
 
 
-def exponential(psi: Float[Array, "3"]) -> Increment:
+def exponential(psi: Float[Array, "3"]) -> RotationIncrement:
     r"""$\varphi = |\psi|$: $\psi$ is a rotation vector."""
     half = exp_quaternion(0.5 * psi)
-    return Increment(half, jnp.ones_like(psi[0]), guarded.sine_ratio(0.25 * dot(psi, psi)))
+    return RotationIncrement(half, jnp.ones_like(psi[0]), guarded.sine_ratio(0.25 * dot(psi, psi)))
 
 
-def sine(psi: Float[Array, "3"]) -> Increment:
+def sine(psi: Float[Array, "3"]) -> RotationIncrement:
     r"""$\sin(\varphi/2) = |\psi|/2$: $\psi/2$ is the vector part of Euler parameters, below pi.
 
     That is $\tilde W = \frac1h R_{n+1/2}^T (R_{n+1} - R_n)$ with the half rotation $R_{n+1/2}$.
@@ -94,10 +96,14 @@ def sine(psi: Float[Array, "3"]) -> Increment:
     """
     e = 0.5 * psi
     c = jnp.sqrt(1.0 - dot(e, e))
-    return Increment(jnp.stack([1.0 + c, e[0], e[1], e[2]]), 2.0 * (1.0 + c), jnp.ones_like(c))
+    return RotationIncrement(
+        jnp.stack([1.0 + c, e[0], e[1], e[2]]), 2.0 * (1.0 + c), jnp.ones_like(c)
+    )
 
 
-def rotated(increment: Increment, v: Float[Array, "3"], back: bool = False) -> Float[Array, "3"]:
+def rotated(
+    increment: RotationIncrement, v: Float[Array, "3"], back: bool = False
+) -> Float[Array, "3"]:
     """`v` rotated by the half rotation, or back by it, in scalar components, shape (3,)."""
     p0, p1, p2, p3 = jnp.unstack(increment.half)
     scale = 2.0 / increment.square

@@ -20,7 +20,7 @@ def conserving_wrenches(
     r"""Wrenches in the middle of a step whose conservative part does the work $-(V_1 - V_0)$.
 
     **Arguments:** poses at start, middle and end; `change`, displacements and rotations (body axes
-    of the middle) of the step, (L, 6); `chords` of the rotations (see `Increment`), (L,).
+    of the middle) of the step, (L, 6); `chords` of the rotations (see `RotationIncrement`), (L,).
     """
     poses = [_kinematics(mechanics, p, change / h) for p in (first, middle, last)]
     total = mechanics.applied(t, poses[1])

@@ -16,7 +16,7 @@ from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
 
 
-class Motion(NamedTuple):
+class BodyMotion(NamedTuple):
     r"""Pose and twist of one body.
 
     `coordinates` of its rotation; `omega`, rad/s, body components; `rates` of the coordinates,
@@ -31,17 +31,17 @@ class Motion(NamedTuple):
     velocity: Float[Array, "3"] | None = None
 
 
-def motion_of(model: AbstractFormulation, y: Vector) -> Motion:
+def motion_of(model: AbstractFormulation, y: Vector) -> BodyMotion:
     """The motion of the one body that unknowns of `NullSpace` or `Absolute` describe."""
     layout = model.layout
     ((x, a), (v, omega)), rates = (layout.poses(y), layout.twists(y)), None
     (x, a), (v, omega) = (x[0], a[0]), (v[0], omega[0])
     if isinstance(model, Absolute):
         omega, rates = omega_of(model.rotation, a, omega), omega
-    return Motion(a, omega, rates, x, v) if layout.translates else Motion(a, omega, rates)
+    return BodyMotion(a, omega, rates, x, v) if layout.translates else BodyMotion(a, omega, rates)
 
 
-def unknowns_of(model: AbstractFormulation, motion: Motion) -> Vector:
+def unknowns_of(model: AbstractFormulation, motion: BodyMotion) -> Vector:
     """The unknowns of a motion."""
     rates = motion.omega
     if isinstance(model, Absolute):

@@ -5,7 +5,7 @@ from jaxtyping import Array, Float
 
 from ...rotations.so3 import exp_quaternion, left_matrix, multiply, normalize, rotate
 from .equations import AbstractMotionStep
-from .motion import Motion
+from .motion import BodyMotion
 from .saddle_point import SaddlePointStep
 
 
@@ -41,6 +41,6 @@ class NullSpaceStep(AbstractMotionStep):
         G = left_matrix(0.5 * (self.saddle.q0 + q1))[:, 1:].T
         return jnp.concatenate([r[:4], G @ r[4:8]])
 
-    def end(self, Z: Float[Array, "7"]) -> Motion:
+    def end(self, Z: Float[Array, "7"]) -> BodyMotion:
         """The motion at the end."""
         return self.saddle.end(jnp.concatenate(self.phase(Z)))

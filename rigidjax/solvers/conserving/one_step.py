@@ -16,12 +16,12 @@ from ..terms import signed, unwrapped
 from .base import AbstractStructureSolver
 from .equations import AbstractMotionStep
 from .interpolation import StepInterpolation
-from .motion import Motion, motion_of, unknowns_of as unknowns_of_motion
+from .motion import BodyMotion, motion_of, unknowns_of as unknowns_of_motion
 from .newton import Root, find_root
 from .phase import Phase, phase_of, pose_rates, unknowns_of
 
 
-class Memory(eqx.Module):
+class StepMemory(eqx.Module):
     """What one step hands to the next.
 
     `count`, of Newton iterations; `valid`, whether the model is one that the scheme is defined on;
@@ -55,31 +55,31 @@ class AbstractOneStepSolver(AbstractStructureSolver):
 
     @abc.abstractmethod
     def step_of_body(
-        self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: Motion
+        self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: BodyMotion
     ) -> AbstractMotionStep:
         """The equations of a step of the one body that the model has."""
 
     @abc.abstractmethod
     def first_memory(
-        self, model: AbstractFormulation, t0: Scalar, y0: Vector, memory: Memory
-    ) -> Memory:
+        self, model: AbstractFormulation, t0: Scalar, y0: Vector, memory: StepMemory
+    ) -> StepMemory:
         """`memory`, completed by what the first step needs."""
 
     @abc.abstractmethod
     def advance(
-        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: Memory
-    ) -> tuple[Vector, Array | None, Memory, Root]:
+        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: StepMemory
+    ) -> tuple[Vector, Array | None, StepMemory, Root]:
         """Unknowns at the end of a step, increments over the step at its ends (`None` for the true
         rates), memory, root."""
 
     def advance_body(
-        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: Memory
-    ) -> tuple[Vector, Array | None, Memory, Root]:
+        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: StepMemory
+    ) -> tuple[Vector, Array | None, StepMemory, Root]:
         """`advance` of the one body that the model has."""
         equations = self.step_of_body(model, t0, t1 - t0, motion_of(model, y0))
         root = find_root(equations, equations.guess(), self.max_iterations)
         y1 = unknowns_of_motion(model, equations.end(root.Z))
-        return y1, None, Memory(root.iterations, memory.valid), root
+        return y1, None, StepMemory(root.iterations, memory.valid), root
 
     def checked(self, model: AbstractFormulation, value: T) -> T:
         """`value`, with a check of those numbers of the model that are not known before."""
@@ -93,19 +93,21 @@ class AbstractOneStepSolver(AbstractStructureSolver):
         """The vector field of the model."""
         return terms.vf(t0, y0, args)
 
-    def evaluations(self, solver_state: Memory) -> Count:
+    def evaluations(self, solver_state: StepMemory) -> Count:
         """Newton iterations of the last step."""
         return solver_state.count
 
-    def init(self, terms, t0, t1, y0, args) -> Memory:
+    def init(self, terms, t0, t1, y0, args) -> StepMemory:
         """No step has been made; raises for a model that the scheme is not defined on."""
         term, direction = unwrapped(terms)
         model: AbstractFormulation = term.model
         self.check_model(model)
-        memory = Memory(jnp.array(0), self.checked(model, jnp.array(True)))
+        memory = StepMemory(jnp.array(0), self.checked(model, jnp.array(True)))
         return self.first_memory(model, signed(direction, jnp.asarray(t0)), y0, memory)
 
-    def step(self, terms, t0, t1, y0, args, solver_state: Memory, made_jump) -> Stepped[Memory]:
+    def step(
+        self, terms, t0, t1, y0, args, solver_state: StepMemory, made_jump
+    ) -> Stepped[StepMemory]:
         term, direction = unwrapped(terms)
         t0, t1 = (jnp.asarray(signed(direction, jnp.asarray(t)), y0.dtype) for t in (t0, t1))
         y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)
@@ -134,7 +136,7 @@ class AbstractSystemStepSolver(AbstractOneStepSolver):
             return memory
         twists = phase_of(model, t0, y0).twists
         number = model.mechanics.num_joint_constraints
-        return Memory(memory.count, memory.valid, twists, jnp.zeros(number, y0.dtype))
+        return StepMemory(memory.count, memory.valid, twists, jnp.zeros(number, y0.dtype))
 
     def advance(self, model, t0, t1, y0, memory):
         if not model.multibody.translates:
@@ -142,7 +144,12 @@ class AbstractSystemStepSolver(AbstractOneStepSolver):
         h, start = t1 - t0, phase_of(model, t0, y0)
         if memory.twists is None or memory.multipliers is None:
             end, root = self.step_of_system(model, t0, h, start, jnp.zeros(0, y0.dtype))
-            return unknowns_of(model, t1, end), None, Memory(root.iterations, memory.valid), root
+            return (
+                unknowns_of(model, t1, end),
+                None,
+                StepMemory(root.iterations, memory.valid),
+                root,
+            )
         start = eqx.tree_at(lambda phase: phase.twists, start, memory.twists)
         end, root = self.step_of_system(model, t0, h, start, memory.multipliers)
         y1 = unknowns_of(model, t1, end)
@@ -153,5 +160,5 @@ class AbstractSystemStepSolver(AbstractOneStepSolver):
             for phase in (start, end)
         ]
         multipliers = root.Z[end.twists.size :]
-        memory = Memory(root.iterations, memory.valid, end.twists, multipliers)
+        memory = StepMemory(root.iterations, memory.valid, end.twists, multipliers)
         return y1, jnp.stack(slopes), memory, root

@@ -17,7 +17,7 @@ from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
-from .increments import Increment
+from .increments import RotationIncrement
 from .motion import polished
 
 # Twists are given the energy of others if it differs by less than this part of it.
@@ -104,7 +104,9 @@ def _with_energy_of(twists: Twists, allowed: Twists, mechanics: SystemMechanics)
     return Twists(scale * allowed.linear, scale * allowed.angular)
 
 
-def advanced(quaternions: Float[Array, "L 4"], increments: Increment) -> Float[Array, "L 4"]:
+def advanced(
+    quaternions: Float[Array, "L 4"], increments: RotationIncrement
+) -> Float[Array, "L 4"]:
     """Quaternions of all bodies at the end of a step; without what round-off adds to their length,
     see `polished`."""
     ends = jax.vmap(multiply)(quaternions, jax.vmap(lambda one: one.whole)(increments))

@@ -57,16 +57,16 @@ class AbstractSaddle(AbstractStepEquations):
         size = 6 * self.mechanics.num_bodies
         return Z[:size].reshape(-1, 6), Z[size:]
 
-    def linearized(self, Z: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    def linearize(self, Z: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
         """The residual and its derivative, with the shift that makes that regular."""
-        r, A = super().linearized(Z)
+        r, A = super().linearize(Z)
         size = 6 * self.mechanics.num_bodies
         shift = -_SHIFT * self._inverse_masses(A)
         return r, A + jnp.diag(jnp.where(jnp.arange(Z.size) < size, 0.0, shift))
 
     def newton_increment(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
         """What a Newton step adds, from equations in units of masses and constraints."""
-        r, A = self.linearized(Z)
+        r, A = self.linearize(Z)
         inverse = self._inverse_masses(A)
         unit = jnp.sqrt(jnp.where(inverse > 0, inverse, 1.0))
         unit = jnp.where(jnp.arange(Z.size) < 6 * self.mechanics.num_bodies, unit, 1.0 / unit)

@@ -11,7 +11,7 @@ from ...rotations.so3 import conjugate, multiply, pure
 from .equations import AbstractMotionStep
 from .increments import conformal
 from .invariants import discrete_gradient, invariants, quaternion_momentum
-from .motion import Motion
+from .motion import BodyMotion
 
 
 class SaddlePointStep(AbstractMotionStep):
@@ -70,8 +70,8 @@ class SaddlePointStep(AbstractMotionStep):
             push = push - 2.0 * h * multiply(q, pure(moment)) / square
         return jnp.concatenate([move, push, 0.5 * (jnp.sum(q1 * q1) - 1.0)[None]])
 
-    def end(self, Z: Float[Array, "9"]) -> Motion:
+    def end(self, Z: Float[Array, "9"]) -> BodyMotion:
         """The motion at the end."""
         q1, p1 = Z[:4], Z[4:8]
         omega = 0.5 * solve_inertia(self.body.inertia, invariants(q1, p1)[1:])
-        return Motion(q1, omega)
+        return BodyMotion(q1, omega)

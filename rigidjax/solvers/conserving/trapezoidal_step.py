@@ -13,14 +13,14 @@ from ...mechanics.mechanics import SystemMechanics
 from ...native.ops.cross_product import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
-from .clusters import Clusters, leads_of
 from .fixed_point import director_gain, director_rates
-from .increments import Increment, Map, cayley, mapped
+from .increments import Map, RotationIncrement, cayley, mapped
 from .loads import applied, conserving_wrenches
 from .newton import Root, find_root
 from .phase import Phase, advanced, carried, is_held, middle_of, momenta
 from .saddle import AbstractSaddle
 from .sizes import extents
+from .welded_assemblies import WeldedAssemblies, assembly_leads
 
 
 def trapezoidal_step(
@@ -48,8 +48,8 @@ def trapezoidal_step(
     end, $g(q_1) = 0$, to round-off; the rates of their constraints hold in the mean, and are of
     second order in $h$ at the ends.
 
-    Bodies without joints, and those that welds alone hold together as one (see `clusters`), turn by
-    any other map of $h\,\bar\Omega$ about the same axis: QUAT.EM has
+    Bodies without joints, and those that welds alone hold together as one (see
+    `welded_assemblies`), turn by any other map of $h\,\bar\Omega$ about the same axis: QUAT.EM has
     $q_1 - q_0 = \frac h2\,\bar q \circ \bar\Omega$ with the mean quaternion $\bar q$. In DIR.EM
     their directors have rates of their own, of which the same is true as of the twists. With
     `published`, all bodies turn as QUAT.EM has it, and the rest of $\bar G$ is the chain rule over
@@ -72,14 +72,14 @@ def trapezoidal_step(
     """
     mechanics = model.mechanics
     first, sizes = start.poses(mechanics), extents(mechanics, start.positions)
-    held, clusters = np.array(is_held(mechanics)), None
-    if free is not cayley and not published and (leads := leads_of(mechanics)) is not None:
-        clusters = Clusters(mechanics, leads, first)
-        held = held & ~clusters.is_member
+    held, assemblies = np.array(is_held(mechanics)), None
+    if free is not cayley and not published and (leads := assembly_leads(mechanics)) is not None:
+        assemblies = WeldedAssemblies(mechanics, leads, first)
+        held = held & ~assemblies.is_member
     maps = tuple(cayley if is_on_joint and not published else free for is_on_joint in held)
     places = mechanics.place(first)
     equations = _Equations(
-        mechanics, sizes, t0, h, start, first, places, maps, conserves, published, clusters
+        mechanics, sizes, t0, h, start, first, places, maps, conserves, published, assemblies
     )
     guess = jnp.concatenate([h * start.twists.ravel(), multipliers])
     root = find_root(equations, guess, limit)
@@ -98,9 +98,9 @@ class _Equations(AbstractSaddle):
     maps: tuple[Map, ...] = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
     published: bool = eqx.field(static=True)
-    clusters: Clusters | None
+    assemblies: WeldedAssemblies | None
 
-    def increments(self, change) -> Increment:
+    def increments(self, change) -> RotationIncrement:
         """Rotations of all bodies."""
         return mapped(self.maps, change[:, 3:])
 
@@ -115,10 +115,10 @@ class _Equations(AbstractSaddle):
         """The end, with its twists."""
         start, end = self.start, self.end(change)
         twists = 2.0 / self.h * change - start.twists
-        if self.clusters is not None:
+        if self.assemblies is not None:
             last = end.poses(self.mechanics)
-            of_clusters = self.clusters.twists(self.h, start.twists, change, last)
-            twists = jnp.where(self.clusters.is_member[:, None], of_clusters, twists)
+            of_assemblies = self.assemblies.twists(self.h, start.twists, change, last)
+            twists = jnp.where(self.assemblies.is_member[:, None], of_assemblies, twists)
         if start.rates is None:
             return eqx.tree_at(lambda phase: phase.twists, end, twists)
         middle = middle_of(self.mechanics, start, end).rotations[:-1]
@@ -137,8 +137,8 @@ class _Equations(AbstractSaddle):
         # In body components at the start: rotations about the axis of the step leave them alone.
         frames = first.rotations[:L]
         moved = change
-        if self.clusters is not None:
-            middle, moved = self.clusters.in_the_middle(change, middle, last)
+        if self.assemblies is not None:
+            middle, moved = self.assemblies.in_the_middle(change, middle, last)
         if self.conserves:
             wrench = conserving_wrenches(
                 mechanics, t, first, middle, last, moved, h, increments.chord
@@ -159,13 +159,13 @@ class _Equations(AbstractSaddle):
         reaction = self._reaction(t, last, places, mu, end.quaternions)
         gap = mechanics.constraint(self.t0 + h, places)
         balance = gain - impulse + reaction
-        if (clusters := self.clusters) is not None:
-            whole = clusters.balance(h, start.twists, change, middle, last, wrench)
-            loose = change - clusters.following(change, last)
-            rows = jnp.where(clusters.is_lead[:, None], whole, loose)
-            balance = jnp.where(clusters.is_member[:, None], rows, balance)
+        if (assemblies := self.assemblies) is not None:
+            whole = assemblies.balance(h, start.twists, change, middle, last, wrench)
+            loose = change - assemblies.following(change, last)
+            rows = jnp.where(assemblies.is_lead[:, None], whole, loose)
+            balance = jnp.where(assemblies.is_member[:, None], rows, balance)
             # Their welds hold by that.
-            gap = jnp.where(clusters.welds(mechanics), mu, gap)
+            gap = jnp.where(assemblies.welds(mechanics), mu, gap)
         return jnp.concatenate([balance.ravel(), gap])
 
     def _spin_of_directors(self, change, increments, middle: Poses, spin):

@@ -8,14 +8,14 @@ from jaxtyping import PyTree
 
 from ...annotations import Count, Norm, Number, Terms, Y
 from ..terms import AbstractDAETerm, check_unknowns, flattened, unwrapped
-from ..wrappers.repeatable import AbstractRepeatable
+from ..wrappers.replayable import AbstractReplayable
 from .equations import equations, index_of
 from .newton import SimplifiedNewton
 from .proposed import ProposedStepController
 
 
 class AbstractDAESolver(
-    diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver, AbstractRepeatable
+    diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver, AbstractReplayable
 ):
     """A solver that knows what a good step-size controller for it is, and which terms it takes.
 

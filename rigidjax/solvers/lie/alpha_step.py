@@ -10,7 +10,7 @@ from ...annotations import Count, Flag, Scalar, Vector
 from ...native.ops.linalg import inverse
 from ..dae.equations import frozen
 from ..implicit import AbstractImplicitStep
-from .chart import Chart, Increment
+from .chart import Chart, ChartIncrement
 from .dynamics import Dynamics, Pose
 
 # Iterations after which Newton's method gives up; four are the rule.
@@ -19,7 +19,7 @@ _LIMIT = 20
 _SLOW = 0.1
 
 
-class Coefficients(NamedTuple):
+class AlphaCoefficients(NamedTuple):
     r"""$\alpha_m$, $\alpha_f$, $\beta$, $\gamma$ of a spectral radius.
 
     **Source:** Chung, Hulbert (1993); Bruels, Cardona (2010) (22)-(24).
@@ -36,11 +36,11 @@ class Coefficients(NamedTuple):
         return self.mass - self.force
 
 
-def coefficients(radius: float) -> Coefficients:
+def coefficients(radius: float) -> AlphaCoefficients:
     """Second order, largest dissipation of high frequencies for a spectral radius."""
     mass, force = (2 * radius - 1) / (radius + 1), radius / (radius + 1)
     gamma = 0.5 + force - mass
-    return Coefficients(mass, force, 0.25 * (gamma + 0.5) ** 2, gamma)
+    return AlphaCoefficients(mass, force, 0.25 * (gamma + 0.5) ** 2, gamma)
 
 
 class AlphaStep(AbstractImplicitStep):
@@ -62,7 +62,7 @@ class AlphaStep(AbstractImplicitStep):
     twist: Float[Array, "L k"]
     rate: Float[Array, "L k"]
     idle: Float[Array, "m m"] | None
-    c: Coefficients
+    c: AlphaCoefficients
 
     @property
     def scale(self):
@@ -74,7 +74,7 @@ class AlphaStep(AbstractImplicitStep):
         n = self.shift.size
         return z[:n].reshape(self.shift.shape), z[n:]
 
-    def increment(self, z) -> Increment:
+    def increment(self, z) -> ChartIncrement:
         """Of the unknowns, those of velocities left out."""
         moved = self.shift + self.split(z)[0]
         return self.chart.zero._replace(shift=moved[:, :-3], turn=moved[:, -3:])

@@ -28,7 +28,7 @@ from ...rotations.so3 import axial_product, conjugate, dexp_inv, dot, log_quater
 _ROTATION = Quaternion()
 
 
-class Increment(NamedTuple):
+class ChartIncrement(NamedTuple):
     """Coordinates in a chart, or their rates.
 
     **Attributes:** `shift`, of the positions, (L, 3) or (L, 0); `turn`, rotation vectors, (L, 3),
@@ -52,23 +52,23 @@ class Chart(eqx.Module):
     rates: Rates = eqx.field(static=True)
 
     @property
-    def zero(self) -> Increment:
+    def zero(self) -> ChartIncrement:
         """The increment of the origin."""
         positions, p = self.layout.poses(self.origin)
         rest = self.origin[self.layout.num_positions :]
         shift = jnp.zeros_like(positions[:, : self.layout.shift])
-        return Increment(shift, jnp.zeros_like(p[:, 1:]), jnp.zeros_like(rest))
+        return ChartIncrement(shift, jnp.zeros_like(p[:, 1:]), jnp.zeros_like(rest))
 
-    def point(self, u: Increment) -> Float[Array, " N"]:
+    def point(self, u: ChartIncrement) -> Float[Array, " N"]:
         """The unknowns of an increment."""
         return self.origin + self.change(u)
 
-    def change(self, u: Increment) -> Float[Array, " N"]:
+    def change(self, u: ChartIncrement) -> Float[Array, " N"]:
         r"""What an increment adds to the unknowns, without cancellation; $|\psi| < 2\pi$."""
         _, p = self.layout.poses(self.origin)
         return self.layout.join_all(u.shift, each(self._added, p, u.turn), u.rest, u.rest[:0])
 
-    def end(self, u: Increment, low: Float[Array, " N"]) -> tuple[Array, Array]:
+    def end(self, u: ChartIncrement, low: Float[Array, " N"]) -> tuple[Array, Array]:
         """The unknowns of an increment, and what rounding took from them.
 
         `low` is what rounding took before. Without it the length of quaternions is off by 2e-14
@@ -102,7 +102,9 @@ class Chart(eqx.Module):
 
         return each(turn, p, q)
 
-    def rate(self, u: Increment, velocity: Increment, truncated: int | None = None) -> Increment:
+    def rate(
+        self, u: ChartIncrement, velocity: ChartIncrement, truncated: int | None = None
+    ) -> ChartIncrement:
         """Rates of the coordinates `u` at a velocity in the algebra."""
 
         def turn(psi, omega):
@@ -115,7 +117,7 @@ class Chart(eqx.Module):
 
         return velocity._replace(turn=each(turn, u.turn, velocity.turn))
 
-    def tangent(self, y: Float[Array, " N"], u: Increment) -> Float[Array, " N"]:
+    def tangent(self, y: Float[Array, " N"], u: ChartIncrement) -> Float[Array, " N"]:
         """A small increment at `y` as a change of the unknowns."""
         _, p = self.layout.poses(y)
         p_dot = each(lambda p, psi: _ROTATION.rate(p, psi, self.rates), p, u.turn)
@@ -128,7 +130,7 @@ def velocity(model: AbstractFormulation, y: Float[Array, " N"], rate: Vector, ra
     shift, p_dot = layout.poses(rate)
     _, p = layout.poses(y)
     turn = each(lambda p, p_dot: _ROTATION.angular_velocity(p, p_dot, rates), p, p_dot)
-    return Increment(shift[:, : layout.shift], turn, rate[layout.num_positions :])
+    return ChartIncrement(shift[:, : layout.shift], turn, rate[layout.num_positions :])
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:

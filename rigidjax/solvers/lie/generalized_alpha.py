@@ -19,12 +19,12 @@ from ..conserving.base import AbstractStructureSolver
 from ..implicit import solved
 from ..step_results import RESULTS
 from ..terms import signed, unwrapped
-from .alpha_step import AlphaStep, Coefficients, coefficients, newton
+from .alpha_step import AlphaCoefficients, AlphaStep, coefficients, newton
 from .base import is_inside
 from .chart import Chart
 from .dynamics import Dynamics, Pose
 from .interpolation import PoseInterpolation
-from .unknowns import Unknowns
+from .unknowns import GroupUnknowns
 
 
 class AlphaState(NamedTuple):
@@ -134,7 +134,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         """Consistent accelerations, and the starting values of second order."""
         term, direction = unwrapped(terms)
         self.check_model(term.model)
-        unknowns, dynamics = Unknowns(term.model), Dynamics(term.model.mechanics)
+        unknowns, dynamics = GroupUnknowns(term.model), Dynamics(term.model.mechanics)
         c, (t0, t1) = coefficients(self.spectral_radius), _times(direction, t0, t1)
         h = t1 - t0
         pose, w = unknowns.pose(y0), unknowns.twists(y0)
@@ -156,7 +156,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         self, terms, t0, t1, y0, args, solver_state: AlphaState, made_jump
     ) -> Stepped[AlphaState]:
         term, direction = unwrapped(terms)
-        unknowns, (t0, t1) = Unknowns(term.model), _times(direction, t0, t1)
+        unknowns, (t0, t1) = GroupUnknowns(term.model), _times(direction, t0, t1)
         dynamics, c = Dynamics(unknowns.model.mechanics), coefficients(self.spectral_radius)
         h, pose, w = t1 - t0, unknowns.pose(y0), unknowns.twists(y0)
         state = _for_length(dynamics, t0, pose, w, solver_state, h)
@@ -209,7 +209,7 @@ def _for_length(dynamics, t, pose, w, state: AlphaState, h):
     return state._replace(pseudo=jnp.where(other, pseudo, state.pseudo), extra=extra, h=h)
 
 
-def _equations(unknowns, dynamics, t0, t1, y0, pose, w, state: AlphaState, c: Coefficients):
+def _equations(unknowns, dynamics, t0, t1, y0, pose, w, state: AlphaState, c: AlphaCoefficients):
     h = t1 - t0
     idle = dynamics.redundancy(t0, pose)
     return AlphaStep(
@@ -227,7 +227,7 @@ def _equations(unknowns, dynamics, t0, t1, y0, pose, w, state: AlphaState, c: Co
 
 
 def _concluded(unknowns, step: AlphaStep, z, state: AlphaState, count):
-    """Unknowns at the end of a step and the state behind it."""
+    """GroupUnknowns at the end of a step and the state behind it."""
     dynamics, layout = step.dynamics, unknowns.model.layout
     pose, w, rate, pseudo = step.end(z)
     lam = dynamics.least_norm(step.t1, pose, step.split(z)[1] / step.scale)

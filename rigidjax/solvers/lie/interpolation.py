@@ -10,7 +10,7 @@ from ...annotations import DenseInfo, InterpolationClass, Scalar, Time, Vector, 
 from ..dense import AbstractDenseOutput
 from .chart import Chart
 from .dynamics import Pose
-from .unknowns import Unknowns
+from .unknowns import GroupUnknowns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ChartInterpolation(AbstractDenseOutput):
     inner: diffrax.AbstractLocalInterpolation
 
     def at(self, t: Time) -> Y:
-        """Unknowns at `t`."""
+        """GroupUnknowns at `t`."""
         return self.chart.point(self.inner.evaluate(t))
 
 
@@ -53,10 +53,10 @@ class PoseInterpolation(AbstractDenseOutput):
     w: Float[Array, "L k"]
     w_rate: Float[Array, "L k"]
     end: Float[Array, "L k"]
-    unknowns: Unknowns
+    unknowns: GroupUnknowns
 
     def at(self, t: Time) -> Y:
-        """Unknowns at `t`."""
+        """GroupUnknowns at `t`."""
         unknowns, layout = self.unknowns, self.unknowns.model.layout
         chart, h = Chart(self.y0, layout, "body"), self.h
         w1 = unknowns.twists(self.y1)

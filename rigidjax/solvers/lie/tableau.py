@@ -43,8 +43,8 @@ class RK4(diffrax.AbstractERK):
         return 4
 
 
-class Tableau(NamedTuple):
-    """Coefficients of an explicit Runge-Kutta method with s stages, NumPy arrays.
+class ExplicitTableau(NamedTuple):
+    """AlphaCoefficients of an explicit Runge-Kutta method with s stages, NumPy arrays.
 
     **Attributes:** `A`, (s, s), strictly lower triangular; `b`, `c`, (s,); `error`, (s,), weights
     of the error estimate, or `None`.
@@ -56,13 +56,13 @@ class Tableau(NamedTuple):
     error: np.ndarray | None
 
 
-def tableau_of(solver: diffrax.AbstractSolver) -> Tableau:
+def tableau_of(solver: diffrax.AbstractSolver) -> ExplicitTableau:
     """The tableau of an explicit Runge-Kutta solver of diffrax, `Euler` included.
 
     **Raises:** `TypeError` for any other solver.
     """
     if type(solver) is diffrax.Euler:
-        return Tableau(np.zeros((1, 1)), np.ones(1), np.zeros(1), None)
+        return ExplicitTableau(np.zeros((1, 1)), np.ones(1), np.zeros(1), None)
     tableau = getattr(type(solver), "tableau", None)
     if not isinstance(solver, diffrax.AbstractERK) or not isinstance(
         tableau, diffrax.ButcherTableau
@@ -76,12 +76,12 @@ def tableau_of(solver: diffrax.AbstractSolver) -> Tableau:
     for i, row in enumerate(tableau.a_lower):
         A[i + 1, : i + 1] = row
     c = np.concatenate([[0.0 if tableau.c1 is None else tableau.c1], tableau.c])
-    return Tableau(A, np.asarray(tableau.b_sol), c, np.asarray(tableau.b_error))
+    return ExplicitTableau(A, np.asarray(tableau.b_sol), c, np.asarray(tableau.b_error))
 
 
 def stages(
-    field: Callable[[Time, Y], tuple[Y, PyTree[Array]]], tableau: Tableau, t0: Time, t1: Time,
-    zero: Y, in_line: bool,
+    field: Callable[[Time, Y], tuple[Y, PyTree[Array]]], tableau: ExplicitTableau, t0: Time,
+    t1: Time, zero: Y, in_line: bool,
 ) -> tuple[Y | list[Y], PyTree[Array]]:  # fmt: skip
     """All stages of a step from `zero`.
 

@@ -12,7 +12,7 @@ from .dynamics import Pose
 _ROTATION = Quaternion()
 
 
-class Unknowns(eqx.Module):
+class GroupUnknowns(eqx.Module):
     """Translates between the unknowns `y` of a formulation in quaternions and what they mean.
 
     **Arguments:** `model`, `Absolute(index=3)`, or `NullSpace` of bodies without joints.

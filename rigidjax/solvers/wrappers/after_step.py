@@ -13,11 +13,11 @@ from jaxtyping import Array, PyTree
 
 from ...annotations import (
     DenseInfo,
+    History,
     InterpolationClass,
     Jump,
     Number,
-    Past,
-    Repeated,
+    Replayed,
     Stepped,
     Time,
     Y,
@@ -26,18 +26,18 @@ from ...formulations import AbstractFormulation
 from ...projection.base import AbstractProjection
 from ..dense import AbstractDenseOutput
 from .probe_state import map_probe
-from .repeatable import AbstractRepeatable, repeatable
+from .replayable import AbstractReplayable, as_replayable
 
 
-class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractRepeatable):
+class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
     """Wraps a solver and changes its steps, but not what it is."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
 
     @property
-    def inner(self) -> AbstractRepeatable:
+    def inner(self) -> AbstractReplayable:
         """The wrapped solver as one that can repeat its steps."""
-        return repeatable(self.solver)
+        return as_replayable(self.solver)
 
     @property
     def term_structure(self) -> PyTree[type[diffrax.AbstractTerm]]:
@@ -96,19 +96,21 @@ class AbstractAfterStep(AbstractDelegating):
         """State of the wrapped solver, and whether the unknowns were replaced."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
-    def past(self, solver_state) -> Past:
-        return self.inner.past(solver_state[0])
+    def history(self, solver_state) -> History:
+        return self.inner.history(solver_state[0])
 
-    def found(self, before, after) -> PyTree[Array]:
+    def step_record(self, before, after) -> PyTree[Array]:
         """As the wrapped solver; and whether the unknowns were replaced before the step."""
-        return self.inner.found(before[0], after[0]), before[1]
+        return self.inner.step_record(before[0], after[0]), before[1]
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
         """Step of the wrapped solver of which everything is known, its end replaced."""
-        found, replaced = found
+        inner_record, replaced = step_record
         jump = True if self.always else made_jump | replaced
-        y1, dense_info, past = self.inner.repeated(terms, t0, t1, y0, args, past, found, jump)
-        return *self.finish(t1, y1, dense_info), past
+        y1, dense_info, history = self.inner.replay(
+            terms, t0, t1, y0, args, history, inner_record, jump
+        )
+        return *self.finish(t1, y1, dense_info), history
 
     def replaced_step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         """Step of the wrapped solver, its end replaced; and the change of the end."""

@@ -9,7 +9,7 @@ import diffrax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ...annotations import Adapted, InterpolationClass, Past, Repeated, Stepped, Time
+from ...annotations import Adapted, History, InterpolationClass, Replayed, Stepped, Time
 from ..conserving.base import AbstractStructureSolver
 from ..dae.base import AbstractDAESolver
 from .after_step import AbstractDelegating
@@ -27,14 +27,14 @@ class CountingSolver(AbstractDelegating):
     def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
         return self.solver.init(terms, t0, t1, y0, args)
 
-    def past(self, solver_state) -> Past:
-        return self.inner.past(solver_state)
+    def history(self, solver_state) -> History:
+        return self.inner.history(solver_state)
 
-    def found(self, before, after) -> PyTree[Array]:
-        return self.inner.found(before, after)
+    def step_record(self, before, after) -> PyTree[Array]:
+        return self.inner.step_record(before, after)
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
-        return self.inner.repeated(terms, t0, t1, y0, args, past, found, made_jump)
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+        return self.inner.replay(terms, t0, t1, y0, args, history, step_record, made_jump)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
         """A step, with its evaluations next to the error."""

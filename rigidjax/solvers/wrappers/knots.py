@@ -1,8 +1,8 @@
 r"""Steps that end where a `Signal` is not smooth.
 
-`KnotController` cuts the steps of another controller there, and `Pinned` hands every step the one
-polynomial that a signal is within it. So a step sees a smooth right-hand side, values on both sides
-of a jump are the right ones, and a table is searched once a step, by bisection.
+`KnotController` cuts the steps of another controller there, and `SignalFrozenStep` hands every step
+the one polynomial that a signal is within it. So a step sees a smooth right-hand side, values on
+both sides of a jump are the right ones, and a table is searched once a step, by bisection.
 
 Derivatives by the delay of a signal are exact because the ends of steps move with it: what a jump
 that comes later changes is the difference of the rates on both sides, which is what the moving end
@@ -21,10 +21,10 @@ from jaxtyping import Array, Float, PyTree
 from ...annotations import (
     Adapted,
     Count,
+    History,
     InterpolationClass,
     Number,
-    Past,
-    Repeated,
+    Replayed,
     Scalar,
     Stepped,
     T,
@@ -45,9 +45,9 @@ _PART = 0.5
 # Samples that are so near to the end of a fixed step, relative to its length, are at its end.
 _AT_END = 1e-6
 
-# What `Pinned` returns for a run that leaves a table, or steps across a jump: diffrax has no
-# result of such a meaning, and none of its solvers returns this one.
-NOT_PINNED = RESULTS.conlim
+# What `SignalFrozenStep` returns for a run that leaves a table, or steps across a jump: diffrax
+# has no result of such a meaning, and none of its solvers returns this one.
+SIGNAL_NOT_FROZEN = RESULTS.conlim
 
 
 def separated(model: T, t0: Time, t1: Time) -> T:
@@ -194,7 +194,7 @@ def pinned(terms: Terms, t: Time, only_jumps: bool = False) -> Terms:
     return with_signals(terms, piece)
 
 
-class Pinned(AbstractDelegating):
+class SignalFrozenStep(AbstractDelegating):
     """Every step with the polynomials that signals are within it.
 
     **Arguments:** `solver`, any diffrax solver; `jumps`, whether any signal has jumps; `fixed`,
@@ -212,16 +212,16 @@ class Pinned(AbstractDelegating):
     def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
         return self.solver.init(terms, t0, t1, y0, args)
 
-    def past(self, solver_state) -> Past:
-        return self.inner.past(solver_state)
+    def history(self, solver_state) -> History:
+        return self.inner.history(solver_state)
 
-    def found(self, before, after) -> PyTree[Array]:
-        return self.inner.found(before, after)
+    def step_record(self, before, after) -> PyTree[Array]:
+        return self.inner.step_record(before, after)
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
         jump = self._jump(terms, t0, t1, made_jump)
-        return self.inner.repeated(
-            self.terms_of(terms, t0, t1), t0, t1, y0, args, past, found, jump
+        return self.inner.replay(
+            self.terms_of(terms, t0, t1), t0, t1, y0, args, history, step_record, jump
         )
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
@@ -237,7 +237,7 @@ class Pinned(AbstractDelegating):
                 margin = _AT_END * (t1 - t0)
                 inside = signal.locate(t0 + margin).passed != signal.locate(t1 - margin).passed
                 bad = bad | inside
-        failed = RESULTS.where(bad, NOT_PINNED, result)
+        failed = RESULTS.where(bad, SIGNAL_NOT_FROZEN, result)
         result = RESULTS.where(diffrax.is_successful(result), failed, result)
         return y1, error, dense_info, state, result
 

@@ -29,11 +29,11 @@ from jaxtyping import Array, PyTree
 
 from ...annotations import (
     Count,
+    History,
     InterpolationClass,
     Norm,
     Number,
-    Past,
-    Repeated,
+    Replayed,
     Scalar,
     Stepped,
     Terms,
@@ -138,9 +138,9 @@ class Probed(AbstractDelegating):
         both, error, dense, inner, result = self._step_of_both(given, state, made_jump)
         y1, v = both.y, frozen(both.v)
         if exact:
-            found = _first_half(self.inner.found(state.inner, inner), v)
+            step_record = _first_half(self.inner.step_record(state.inner, inner), v)
             none = None, None
-            y1, dense, _ = self.inner.repeated(terms, t0, t1, y0, args, none, found, made_jump)
+            y1, dense, _ = self.inner.replay(terms, t0, t1, y0, args, none, step_record, made_jump)
         differential = _differential(terms, y0)
         now = jnp.maximum(self.norm(differential(v0)), self.norm(differential(v)))
         size = frozen(jnp.maximum(now, _MEMORY * state.size)).astype(state.size.dtype)
@@ -157,17 +157,17 @@ class Probed(AbstractDelegating):
         terms = self._linearized(terms, args, state.drive)
         return self.pair.step(terms, t0, t1, both, args, before, made_jump)
 
-    def past(self, solver_state) -> Past:
+    def history(self, solver_state) -> History:
         """That of the unknowns."""
-        values, lengths = self.inner.past(solver_state.inner)
+        values, lengths = self.inner.history(solver_state.inner)
         return _first_half(values, solver_state.v), lengths
 
-    def found(self, before, after) -> PyTree[Array]:
+    def step_record(self, before, after) -> PyTree[Array]:
         """What the step of the unknowns had to find out."""
-        return _first_half(self.inner.found(before.inner, after.inner), after.v)
+        return _first_half(self.inner.step_record(before.inner, after.inner), after.v)
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
-        return self.inner.repeated(terms, t0, t1, y0, args, past, found, made_jump)
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+        return self.inner.replay(terms, t0, t1, y0, args, history, step_record, made_jump)
 
     def evaluations(self, solver_state) -> Count:
         """Evaluations of the equations in the last attempted step."""

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
-from ...annotations import InterpolationClass, Matrix, Repeated, Stepped, T, Time, Vector, Y
+from ...annotations import InterpolationClass, Matrix, Replayed, Stepped, T, Time, Vector, Y
 from ...signals.signal import with_signals
 from ...signals.switches import Switches, evaluate_switches, find_switches
 from ..conserving.base import ModelTerm
@@ -34,7 +34,7 @@ from ..dae.equations import equations, frozen, index_of
 from ..explicit.unrolled import rate
 from ..terms import flattened, unwrapped
 from .after_step import AbstractDelegating, Blended, with_change
-from .knots import Pinned
+from .knots import SignalFrozenStep
 
 
 class Switched(AbstractDelegating):
@@ -54,23 +54,23 @@ class Switched(AbstractDelegating):
         """State of the wrapped solver, and whether a law switched in the last step."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
-    def past(self, solver_state):
-        return self.inner.past(solver_state[0])
+    def history(self, solver_state):
+        return self.inner.history(solver_state[0])
 
-    def found(self, before, after):
+    def step_record(self, before, after):
         """As the wrapped solver; and whether a law switched in the step before."""
-        return self.inner.found(before[0], after[0]), before[1]
+        return self.inner.step_record(before[0], after[0]), before[1]
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
-        found, switched = found
-        y1, dense_info, past = self.inner.repeated(
-            terms, t0, t1, y0, args, past, found, made_jump | switched
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+        inner_record, switched = step_record
+        y1, dense_info, history = self.inner.replay(
+            terms, t0, t1, y0, args, history, inner_record, made_jump | switched
         )
         new_y1, change, _ = _with_switching_times(terms, args, t0, y0, t1, y1)
         if _is_multistep(self.solver):
-            history = _shift_history(DifferenceState(*past), change)
-            past = history.phi, history.psi
-        return new_y1, with_change(dense_info, y1, new_y1), past
+            shifted = _shift_history(DifferenceState(*history), change)
+            history = shifted.phi, shifted.psi
+        return new_y1, with_change(dense_info, y1, new_y1), history
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[Any]:
         """Make a step and add the derivatives of switching times to its end."""
@@ -136,8 +136,8 @@ def _warn(reason):
 
 
 def _wrap(solver):
-    """Wrap in `Switched`, inside `Pinned`: that wrapper replaces signals by their pieces."""
-    if isinstance(solver, Pinned):
+    """Wrap in `Switched`, inside `SignalFrozenStep`, which replaces signals by their pieces."""
+    if isinstance(solver, SignalFrozenStep):
         return eqx.tree_at(lambda s: s.solver, solver, _wrap(solver.solver))
     return Switched(solver)
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from ....annotations import Count, Flag, Past, Repeated, Scalar, Stepped, Vector
+from ....annotations import Count, Flag, History, Replayed, Scalar, Stepped, Vector
 from ...implicit import solved
 from ...linear import (
     Factored,
@@ -181,21 +181,21 @@ class BDF(AbstractProposingSolver):
         )  # fmt: skip
         return y1, unravel(error), dense, state, result
 
-    def past(self, solver_state: BDFState) -> Past:
+    def history(self, solver_state: BDFState) -> History:
         """The differences, and sums of steps."""
         return solver_state.past.phi, solver_state.past.psi
 
-    def found(self, before: BDFState, after: BDFState) -> tuple[Vector, Count]:
+    def step_record(self, before: BDFState, after: BDFState) -> tuple[Vector, Count]:
         """Correction and order."""
         return after.past.phi[after.last_order + 1], after.last_order
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
         """A step of known order and correction."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         h = length(t0, t1, y.dtype)
-        E, k = found
-        begun = _begun(eqs, t0, h, y, DifferenceState(*past), made_jump, index_of(terms))
+        E, k = step_record
+        begun = _begun(eqs, t0, h, y, DifferenceState(*history), made_jump, index_of(terms))
         y1, dense, last = _concluded(
             *correction(eqs, t1, h, begun, k), E, True, k, unravel, self.linear_solver
         )

@@ -34,11 +34,11 @@ class AbstractExtrapolation(AbstractProposingSolver):
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = ChordInterpolation  # pyright: ignore
 
-    def past(self, solver_state: ExtrapolationState) -> tuple[None, None]:
+    def history(self, solver_state: ExtrapolationState) -> tuple[None, None]:
         """None: a one-step method."""
         return None, None
 
-    def found(self, before: ExtrapolationState, after: ExtrapolationState) -> Count:
+    def step_record(self, before: ExtrapolationState, after: ExtrapolationState) -> Count:
         """The number of columns."""
         return after.columns
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....annotations import Repeated, Stepped
+from ....annotations import Replayed, Stepped
 from ...terms import flattened
 from ..base import check_problem
 from ..equations import Explicit, equations, frozen, length
@@ -66,16 +66,21 @@ class Odex(AbstractExtrapolation):
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
         """A step of a known number of columns."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         h = length(t0, t1, y.dtype)
         substep, start = _substep(eqs, t0, t1, y, h), (y, y)
         change = combined(
-            _SEQUENCE, end_weights(_SEQUENCE), found, start, substep, lambda carry: carry[1] - y
+            _SEQUENCE,
+            end_weights(_SEQUENCE),
+            step_record,
+            start,
+            substep,
+            lambda carry: carry[1] - y,
         )[0]
-        dense = _dense(eqs, t0, t1, y, change, h, found, unravel)
+        dense = _dense(eqs, t0, t1, y, change, h, step_record, unravel)
         return unravel(y + change), dense, (None, None)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import lineax as lx
 import numpy as np
 
-from ....annotations import Norm, Repeated, Stepped, Time, Vector
+from ....annotations import Norm, Replayed, Stepped, Time, Vector
 from ...linear import Inverse, check_linear_solver, factored, solution, unfactored
 from ...terms import flattened
 from ..base import check_problem
@@ -94,15 +94,15 @@ class Seulex(AbstractExtrapolation):
         dense = _dense(start, substep, y, change, e.columns, unravel)
         return unravel(y1), unravel(error), dense, state, result
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
         """A step of a known number of columns."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         start, substep = self._substeps(eqs, t0, t1, y, length(t0, t1, y.dtype))
         change = combined(
-            _SEQUENCE, end_weights(_SEQUENCE), found, start, substep, lambda carry: carry[1]
+            _SEQUENCE, end_weights(_SEQUENCE), step_record, start, substep, lambda carry: carry[1]
         )[0]
-        dense = _dense(start, substep, y, change, found, unravel)
+        dense = _dense(start, substep, y, change, step_record, unravel)
         return unravel(y + change), dense, (None, None)
 
     def _substeps(self, eqs, t0, t1, y, h):

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from ....annotations import Count, Flag, Matrix, Repeated, Scalar, Stepped, Vector
+from ....annotations import Count, Flag, Matrix, Replayed, Scalar, Stepped, Vector
 from ...continuous import continuous
 from ...implicit import solved
 from ...linear import Inverse, check_linear_solver, inverse_size, solution
@@ -183,19 +183,19 @@ class AbstractRadau(AbstractDAESolver):
         y1, dense = _concluded(step, Z, okay, state.between, unravel, self.linear_solver)
         return y1, unravel(error), dense, state, result
 
-    def past(self, solver_state: RadauState) -> tuple[None, None]:
+    def history(self, solver_state: RadauState) -> tuple[None, None]:
         """None: a one-step method."""
         return None, None
 
-    def found(self, before: RadauState, after: RadauState) -> tuple[Staged, Between | None]:
+    def step_record(self, before: RadauState, after: RadauState) -> tuple[Staged, Between | None]:
         """The stages, and those of dense output."""
         return after.Z, after.between
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
         """A step of known stages."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
-        Z, between = found
+        Z, between = step_record
         return *_concluded(step, Z, True, between, unravel, self.linear_solver), (None, None)
 
 

@@ -25,9 +25,9 @@ from ...rotations.so3 import dot
 from .phase import carried
 
 
-def leads_of(mechanics: SystemMechanics) -> tuple[int, ...] | None:
+def assembly_leads(mechanics: SystemMechanics) -> tuple[int, ...] | None:
     """For each body of a cluster the first one of its cluster, -1 for all others; `None` without
-    clusters."""
+    assemblies."""
     count = mechanics.num_bodies
     lead, is_free = np.arange(count + 1), np.ones(count + 1, bool)
     is_free[count] = False  # the ground
@@ -48,15 +48,15 @@ def leads_of(mechanics: SystemMechanics) -> tuple[int, ...] | None:
     return tuple(found.tolist()) if np.any(found >= 0) else None
 
 
-class Clusters(eqx.Module):
-    """The clusters of a system at the start of a step, in the axes of their leads.
+class WeldedAssemblies(eqx.Module):
+    """The assemblies of a system at the start of a step, in the axes of their leads.
 
     What is said of a cluster stands at each of its members; entries of other bodies are not used.
 
-    **Attributes:** `leads`, see `leads_of`; `first`, poses; `own_masses` of the bodies; of the
-    whole `masses`, `centres` of mass from that of the lead, (L, 3), and `inertias` about them,
-    (L, 3, 3); of the members `arms` from there, (L, 3), and `turns`, rotation matrices, member to
-    lead.
+    **Attributes:** `leads`, see `assembly_leads`; `first`, poses; `own_masses` of the bodies;
+    of the whole `masses`, `centres` of mass from that of the lead, (L, 3), and `inertias` about
+    them, (L, 3, 3); of the members `arms` from there, (L, 3), and `turns`, rotation matrices,
+    member to lead.
     """
 
     leads: tuple[int, ...] = eqx.field(static=True)
@@ -91,7 +91,7 @@ class Clusters(eqx.Module):
 
     @property
     def is_member(self) -> Bool[np.ndarray, "L"]:
-        """All bodies of clusters."""
+        """All bodies of assemblies."""
         return np.array(self.leads) >= 0
 
     @property
@@ -100,7 +100,7 @@ class Clusters(eqx.Module):
         return np.where(self.is_member, self.leads, np.arange(len(self.leads)))
 
     def welds(self, mechanics: SystemMechanics) -> Bool[np.ndarray, "m"]:
-        """Which constraints are those of the clusters' welds."""
+        """Which constraints are those of the assemblies' welds."""
         of_joints = [
             np.repeat(self.is_member[np.array(group.children)], group.joint.num_constraints)
             for group in mechanics.groups

@@ -6,71 +6,75 @@ import diffrax
 import equinox as eqx
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, Jump, Past, Repeated, Terms, Time, Y
+from ...annotations import Args, History, Jump, Replayed, Terms, Time, Y
 
 
-class AbstractRepeatable(eqx.Module):
+class AbstractReplayable(eqx.Module):
     """A solver that can make a step again, for the discrete adjoint (`rigidjax.adjoints`)."""
 
     @abc.abstractmethod
-    def past(self, solver_state: PyTree) -> Past:
+    def history(self, solver_state: PyTree) -> History:
         """What of the solver's state the next step depends on.
 
         Unknowns of earlier steps, and their lengths; `None`, `None` for a one-step method.
         """
 
     @abc.abstractmethod
-    def found(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
+    def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
         """What a step had to find out, from the solver's states before and after it."""
 
     @abc.abstractmethod
-    def repeated(
-        self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args, past: Past, found: PyTree[Array],
-        made_jump: Jump,
-    ) -> Repeated:  # fmt: skip
+    def replay(
+        self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args, history: History,
+        step_record: PyTree[Array], made_jump: Jump,
+    ) -> Replayed:  # fmt: skip
         """An accepted step of which everything that was iterated or chosen is known.
 
         Its derivatives are those of `step`.
-        **Returns:** unknowns at the end, dense information, and the past of the next step.
+        **Returns:** unknowns at the end, dense information, and the history for the next step.
         """
 
 
-class WholeSteps(AbstractRepeatable):
+class ReplayFromState(AbstractReplayable):
     """Any solver as one that makes its steps again as a whole, from its state before them."""
 
     solver: diffrax.AbstractSolver
 
-    def past(self, solver_state) -> Past:
+    def history(self, solver_state) -> History:
         return eqx.filter(solver_state, eqx.is_inexact_array), None
 
-    def found(self, before, after) -> PyTree[Array]:
+    def step_record(self, before, after) -> PyTree[Array]:
         return eqx.filter(before, eqx.is_inexact_array, inverse=True)
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
-        state = eqx.combine(past[0], found)
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+        state = eqx.combine(history[0], step_record)
         y1, _, dense_info, state, _ = self.solver.step(terms, t0, t1, y0, args, state, made_jump)
-        return y1, dense_info, self.past(state)
+        return y1, dense_info, self.history(state)
 
 
-class FreshSteps(AbstractRepeatable):
+class ReplayFromStart(AbstractReplayable):
     """Explicit Runge-Kutta method that replays a step from its start alone."""
 
     solver: diffrax.AbstractERK
 
-    def past(self, solver_state) -> Past:
+    def history(self, solver_state) -> History:
         return None, None
 
-    def found(self, before, after) -> PyTree[Array]:
+    def step_record(self, before, after) -> PyTree[Array]:
         return None
 
-    def repeated(self, terms, t0, t1, y0, args, past, found, made_jump) -> Repeated:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
         state = self.solver.init(terms, t0, t1, y0, args)
         y1, _, dense_info, _, _ = self.solver.step(terms, t0, t1, y0, args, state, True)
-        return y1, dense_info, self.past(state)
+        return y1, dense_info, self.history(state)
 
 
-def repeatable(solver: diffrax.AbstractSolver) -> AbstractRepeatable:
+def as_replayable(solver: diffrax.AbstractSolver) -> AbstractReplayable:
     """The solver itself if it can make its steps again, else as one that makes whole ones."""
-    if isinstance(solver, AbstractRepeatable):
+    if isinstance(solver, AbstractReplayable):
         return solver
-    return FreshSteps(solver) if isinstance(solver, diffrax.AbstractERK) else WholeSteps(solver)
+    return (
+        ReplayFromStart(solver)
+        if isinstance(solver, diffrax.AbstractERK)
+        else ReplayFromState(solver)
+    )

@@ -9,7 +9,7 @@ import pytest
 import rigidjax as rj
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.solvers import EnergyMomentum
-from rigidjax.solvers.conserving.clusters import leads_of
+from rigidjax.solvers.conserving.welded_assemblies import assembly_leads
 
 MASSES = np.array([1.0, 2.0, 0.7])
 CENTRES = np.array([[0.3, 0.1, -0.2], [-0.5, 0.4, 0.1], [0.1, -0.6, 0.5]])
@@ -122,7 +122,7 @@ def test_derivatives_by_what_a_member_weighs(parts):
 
 
 def leads(bodies, joints):
-    return leads_of(rj.NullSpace(rj.System(bodies, joints)).mechanics)
+    return assembly_leads(rj.NullSpace(rj.System(bodies, joints)).mechanics)
 
 
 def test_which_bodies_step_as_one(parts):
