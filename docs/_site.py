@@ -25,6 +25,7 @@ BESIDE = {
     "../benchmarks/figures/": "figures/",
     "../CONTRIBUTING.md": "CONTRIBUTING.md",
     "../docs/": "",
+    "docs/": "",
 }
 
 
