@@ -20,7 +20,7 @@ from ..sensors import AbstractSensor
 from ..sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
 from ..simulate.simulate import simulate
 from .parameters import Experiment, Parameter, with_leaves
-from .priors import prior_rows
+from .prior_rows import prior_rows
 from .simulation import Simulation
 
 

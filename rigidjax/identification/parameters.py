@@ -17,8 +17,8 @@ from ..sensors import AbstractSensor
 from ..state import State
 from .left_out import LeafMark, with_zeros
 from .priors import AbstractPrior
+from .start_change import StartChange, StartOf
 from .start_geometry import moves_start, state_at_joints
-from .start_state import StartChange, with_start
 from .transforms import AbstractTransform, Free
 
 
@@ -308,6 +308,15 @@ def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
             f"{' or '.join(map(str, shapes))}; got {parameter.start.shape}."
         )
     return parameter.start.astype(leaf.dtype)
+
+
+def with_start(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
+    """The experiment with a change of its start in it, zero, if a parameter is one."""
+    specs = [p.where for p in parameters if isinstance(p.where, StartOf)]
+    if not specs:
+        return experiment
+    change = specs[0].zero(experiment.model, experiment.state0.position.dtype)
+    return eqx.tree_at(lambda e: e.start, experiment, change, is_leaf=lambda x: x is None)
 
 
 def with_reference(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:

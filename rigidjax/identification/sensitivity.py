@@ -19,7 +19,7 @@ from ..state import State
 from .checked_arguments import check_model, check_precision, check_sensors, checked_parameters
 from .linearised_runs import Motion, Varied, observed
 from .parameters import Experiment, Parameter, components_of, started
-from .priors import check_no_prior
+from .prior_rows import check_no_prior
 from .simulation import Settings, Simulation, simulation_of
 
 # A reverse sweep is taken to cost as much as so many forward directions.

@@ -1,79 +1,13 @@
 """The start state of a run as a parameter, whatever the joints."""
 
-import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
-
 from ..bodies.fixed_point import FixedPointBody
 from ..formulations import AbstractFormulation
-from ..initial.local_coordinates import (
-    Directions,
-    independent_rates,
-    num_rates,
-    retract,
-    selection,
-)
+from ..initial.local_coordinates import independent_rates
 from ..state import State
-
-if TYPE_CHECKING:
-    from .parameters import Parameter
-    from .priors import AbstractPrior
-
-
-class StartChange(eqx.Module):
-    """A change of the start state along what the joints allow.
-
-    **Attributes:** `change`, of the independent positions, then of the independent rates, zero at
-    the given start; `directions`, which these are; whether `positions` and `rates` are among them.
-    """
-
-    change: Float[Array, " n"]
-    directions: Directions
-    positions: bool = eqx.field(static=True)
-    rates: bool = eqx.field(static=True)
-
-    def applied(
-        self, model: AbstractFormulation, state: State, t: Float[Array, ""]
-    ) -> tuple[State, Bool[Array, ""]]:
-        """The changed state, and whether the joints could be closed."""
-        count = self.directions.free.shape[1]
-        none = jnp.zeros(count, self.change.dtype)
-        shift = self.change[:count] if self.positions else none
-        rate = self.change[-count:] if self.rates else none
-        return retract(model, state, t, self.directions, shift, rate)
-
-
-@dataclasses.dataclass(frozen=True)
-class StartOf:
-    """Picks the change of the start state of an experiment; equal ones share compiled code."""
-
-    independent: tuple[int, ...]
-    num_rates: int
-    positions: bool
-    rates: bool
-
-    def __call__(self, experiment: Any) -> Any:
-        return experiment.start.change
-
-    def zero(self, model: AbstractFormulation, dtype: Any) -> StartChange:
-        """No change. **Errors:** `ValueError` for another system than that of `start_state`."""
-        count = num_rates(model)
-        if count != self.num_rates:
-            raise ValueError(
-                f"`start_state(model)` was made for a system with {self.num_rates} minimal "
-                f"velocities; this one has {count}. Make it from the model that is fitted."
-            )
-        size = len(self.independent) * (self.positions + self.rates)
-        return StartChange(
-            jnp.zeros(size, dtype),
-            selection(self.independent, count, dtype),
-            self.positions,
-            self.rates,
-        )
+from .checked_arguments import check_model
+from .parameters import Parameter
+from .priors import AbstractPrior
+from .start_change import StartOf
 
 
 def start_state(
@@ -84,8 +18,8 @@ def start_state(
     rates: bool = True,
     per_run: bool = True,
     name: str = "start",
-    prior: "AbstractPrior | None" = None,
-) -> "Parameter":
+    prior: AbstractPrior | None = None,
+) -> Parameter:
     r"""The start state as a parameter that no joint is violated by.
 
     Its components are changes of the start state that `identify` is given, zero there: of the
@@ -110,9 +44,6 @@ def start_state(
     **Raises:** `TypeError` for what is no formulation; `ValueError` for nothing to fit.
     **Source:** Lang (11): the null space of the joints gives the directions.
     """
-    from .checked_arguments import check_model
-    from .parameters import Parameter
-
     check_model("start_state", model)
     if not (positions or rates):
         raise ValueError("`start_state` needs `positions=True`, `rates=True` or both.")
@@ -139,15 +70,6 @@ def start_state(
         size=1.0,
         prior=prior,
     )
-
-
-def with_start(experiment: Any, parameters: Sequence["Parameter"]) -> Any:
-    """The experiment with a change of its start in it, zero, if a parameter is one."""
-    specs = [p.where for p in parameters if isinstance(p.where, StartOf)]
-    if not specs:
-        return experiment
-    change = specs[0].zero(experiment.model, experiment.state0.position.dtype)
-    return eqx.tree_at(lambda e: e.start, experiment, change, is_leaf=lambda x: x is None)
 
 
 def _names(model: AbstractFormulation) -> list[tuple[str, str, str]]:

@@ -17,8 +17,7 @@ from ...identification import (
     start_state,
 )
 from ...identification.data.units import UNITS, canonical
-from ...identification.parameters import completed
-from ...identification.start_state import with_start
+from ...identification.parameters import completed, with_start
 from .paths import find_leaf
 from .table import Table, array_of_tables
 
@@ -87,7 +86,7 @@ def _start_state(table: Table, experiment: Experiment, name: str, prior: Any) ->
         start_state, experiment.model, experiment.state0, name=name, prior=prior, **options
     )
     if prior is not None:
-        shape = with_start(experiment, [parameter]).start.change.shape
+        shape = parameter.leaf(with_start(experiment, [parameter])).shape
         table.checked(prior.check_leaf, name, parameter.transform, shape)
     return parameter
 

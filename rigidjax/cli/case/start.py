@@ -20,7 +20,7 @@ from ...identification import (
     Measurements,
     Parameter,
 )
-from ...identification.start_state import StartOf
+from ...identification.start_change import StartOf
 from ...initial import jointed_state
 from ...mechanics import System, has_joints
 from ...sensors.joint import num_coordinates

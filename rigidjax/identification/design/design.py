@@ -12,7 +12,7 @@ from ...formulations import AbstractFormulation
 from ...state import State
 from ..checked_arguments import checked_parameters
 from ..parameters import Parameter, started
-from ..priors import check_no_prior
+from ..prior_rows import check_no_prior
 from ..simulation import Settings, Simulation, simulation_of
 from ..transforms import Bounded
 from .criteria import CRITERIA

@@ -12,7 +12,7 @@ from ...formulations import AbstractFormulation
 from ...results import RESULTS, SimulationError
 from ...state import State
 from ..parameters import Experiment, Parameter
-from ..priors import prior_notes
+from ..prior_rows import prior_notes
 from ..simulation import Settings, Simulation, simulation_of
 from ..statistics.identifiability import Identifiability, judge
 from .plan import Plan, make_plan

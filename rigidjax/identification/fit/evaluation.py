@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
 from ..linearised_runs import Varied, linearised_run
-from ..priors import PriorRows
+from ..prior_rows import PriorRows
 from .problem import Problem
 
 

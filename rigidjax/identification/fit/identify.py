@@ -10,7 +10,7 @@ from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs
 from ..data.revolutions import counted_from_start
 from ..parameters import Parameter
-from ..priors import prior_notes
+from ..prior_rows import prior_notes
 from ..shooting.shooting import shoot, started_from
 from ..simulation import Settings, Simulation, simulation_of
 from ..statistics.plausibility import plausibility_notes

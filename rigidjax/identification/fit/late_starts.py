@@ -14,7 +14,8 @@ from ...sensors import AbstractSensor
 from ..data.first_samples import first_samples
 from ..data.measurements import Runs
 from ..parameters import Experiment, Parameter
-from ..start_state import StartOf, start_state
+from ..start_change import StartOf
+from ..start_state import start_state
 
 _POSITIONS, _RATES = ("position", "orientation"), ("velocity", "angular_velocity")
 

@@ -26,9 +26,10 @@ from ..parameters import (
     start_leaf,
     with_leaves,
     with_reference,
+    with_start,
 )
 from ..simulation import Simulation
-from ..start_state import StartChange, with_start
+from ..start_change import StartChange
 from ..transforms.base import Limits
 
 
