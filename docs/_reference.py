@@ -16,7 +16,7 @@ from mkdocs.structure.files import File
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
-from rigidjax.joints.base import RelativePose
+from rigidjax.joints.relative_pose import RelativePose
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Short programs for classes of these names, and what `docs/gallery/make.py` kept of them.

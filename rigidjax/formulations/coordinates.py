@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 from ..mechanics import System, gathered, mechanics_of, system_of
 from ..mechanics.attachment import Placements, Poses
 from ..mechanics.constraints import pose_correction
@@ -71,7 +71,7 @@ class AbstractCoordinates(eqx.Module):
     def mechanics(self) -> SystemMechanics:
         """Masses, inertias, joints and wrenches of the system, all bodies stacked."""
         if isinstance(self.built, SystemMechanics):
-            return replaced(self.built, system=self.multibody)
+            return replace_fields(self.built, system=self.multibody)
         return mechanics_of(self.system, self.built)
 
     def gathered(self) -> Self:
@@ -80,11 +80,11 @@ class AbstractCoordinates(eqx.Module):
         if self.built is not None or not isinstance(self.system, System):
             return self
         system, numbers = gathered(self.system)
-        return replaced(self, system=system, built=numbers)
+        return replace_fields(self, system=system, built=numbers)
 
     def prepared(self) -> Self:
         """The same model with what follows from its system alone computed, once for a run."""
-        return replaced(self, built=replaced(self.mechanics, system=None))
+        return replace_fields(self, built=replace_fields(self.mechanics, system=None))
 
     def ready(self, t: Float[Array, ""] | None = None) -> Self:
         """The same model, prepared if it is not; with a time, with its masses at that time."""
@@ -92,7 +92,7 @@ class AbstractCoordinates(eqx.Module):
             return self
         if t is None or not self.multibody.has_changing_mass:
             return self.prepared()
-        return replaced(self, system=self.multibody.at_time(t)).prepared()
+        return replace_fields(self, system=self.multibody.at_time(t)).prepared()
 
     @property
     @abc.abstractmethod

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 from ..mechanics.pseudo_inverses import ConstrainedEquations
 from ..mechanics.twists import Twists
 from ..native.ops.cross_product import cross
@@ -49,11 +49,11 @@ class Descriptor(eqx.Module):
 
     def gathered(self) -> "Descriptor":
         """The same of a model that is gathered."""
-        return replaced(self, model=self.model.gathered())
+        return replace_fields(self, model=self.model.gathered())
 
     def ready(self, t: Float[Array, ""] | None = None) -> "Descriptor":
         """The same of a model that is ready."""
-        return replaced(self, model=self.model.ready())
+        return replace_fields(self, model=self.model.ready())
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group; zero

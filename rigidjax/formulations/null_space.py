@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Args
 from ..bodies.fixed_point import FixedPointBody
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 from ..mechanics import System, check_system, has_joints
 from ..mechanics.attachment import Placements, Poses
 from ..mechanics.dynamics import body_accelerations, consistent_rates, motion
@@ -193,7 +193,7 @@ class NullSpace(AbstractNullSpace):
         poses, places, twists = self.motion(t, y)
         forces = rotors(self.mechanics, t, poses, places, twists, self.accelerations(t, y))
         bare = (
-            joint if joint.armatures is None else replaced(joint, armature=None)
+            joint if joint.armatures is None else replace_fields(joint, armature=None)
             for joint in system.joints
         )
-        return replaced(system, joints=tuple(bare), forces=(*system.forces, *forces))
+        return replace_fields(system, joints=tuple(bare), forces=(*system.forces, *forces))

@@ -11,7 +11,7 @@ from ..formulations.base import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..formulations.layout import Layout
 from ..formulations.null_space import NullSpace
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..mechanics.forward_kinematics import check_tree, reference_coordinates, state_of_joints
 from ..mechanics.mechanics import SystemMechanics
@@ -85,10 +85,10 @@ class JointStart(AbstractFormulation):
         return self.model.built
 
     def gathered(self) -> "JointStart":
-        return replaced(self, model=self.model.gathered())
+        return replace_fields(self, model=self.model.gathered())
 
     def prepared(self) -> "JointStart":
-        return replaced(self, model=self.model.prepared())
+        return replace_fields(self, model=self.model.prepared())
 
     @property
     def rotation(self) -> AbstractRotation:

@@ -13,7 +13,9 @@ from jaxtyping import Array, ArrayLike, Float
 from ..checks import check, check_all, is_finite, is_traced
 from ..formulations import Relative
 from ..joints import Coupling
-from ..joints.base import motion_at, motion_rate, replaced, wrapped
+from ..joints.motion import motion_at, motion_rate
+from ..joints.relative_pose import wrap_angle
+from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..rotations import RotationVector
 from ..state import State
@@ -63,7 +65,7 @@ def jointed_state(
     if couplings:
         given = _add_coupled(system, couplings, given)
         # `given` satisfies the couplings from here on.
-        system = replaced(system, constraints=())
+        system = replace_fields(system, constraints=())
     # Coordinates of a ball joint are a rotation vector.
     model = Relative(system, RotationVector(), recharting=False)
     q, nu = _reference_coordinates(model, system.reference_state())
@@ -131,7 +133,7 @@ def _check_coupling(coupling: Coupling, found: tuple, asked: tuple) -> tuple:
     """Return coordinates and rates after checking that they satisfy a coupling."""
     gaps = [abs(a - b) for a, b in zip(found, asked, strict=True)]
     if not coupling.is_length:
-        gaps[0] = abs(wrapped(gaps[0]))
+        gaps[0] = abs(wrap_angle(gaps[0]))
     sizes = [1e-8 * (1.0 + abs(b)) for b in asked]
     message = (
         f"`jointed_state`: the coordinates and rates given for {coupling.joint!r} and "
@@ -240,7 +242,7 @@ def _add_angles(system: System, given: Mapping[str, tuple], state: State) -> Sta
         name = coupling.joint
         if name in system.angle_names and name not in given and coupling.by in angles:
             meshed = coupling.ratio * angles[coupling.by] + coupling.offset
-            angles[name] = meshed + wrapped(angles[name] - meshed)
+            angles[name] = meshed + wrap_angle(angles[name] - meshed)
     names = system.angle_names
     dtype = state.position.dtype
     joint_angles = [jnp.asarray(angles[name], dtype) for name in names]
@@ -255,6 +257,6 @@ def _hold(system, given, part) -> System:
             q, rate = given[joint.name]
             motion = _HeldMotion(jnp.asarray(part * q[0]), jnp.asarray(rate[0]))
             # Damping and armature have no effect on a held joint.
-            joint = replaced(joint, motion=motion, damping=None, armature=None)
+            joint = replace_fields(joint, motion=motion, damping=None, armature=None)
         joints.append(joint)
     return System(system.bodies, (*joints, *system.constraints), (), system.frames)

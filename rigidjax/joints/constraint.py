@@ -12,7 +12,9 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, scalar_leaf
 from ..signals.laws import as_law
-from .base import AbstractJoint, replaced, wrapped
+from .base import AbstractJoint
+from .relative_pose import wrap_angle
+from .replacing import replace_fields
 
 # Position of the centre of mass, (3,) m, space components, and rotation matrix, body to space.
 Pose = tuple[Float[Array, "3"], Float[Array, "3 3"]]
@@ -143,12 +145,12 @@ class Coupling(AbstractPositionConstraint):
                     f"{name!r} has {'none' if count == 0 else max(count, joint.num_rates)}."
                 )
         is_length = not joints[self.joint].has_angle
-        return replaced(self, is_length=is_length)
+        return replace_fields(self, is_length=is_length)
 
     def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
         found, by = at.coordinates[self.joint][0], at.coordinates[self.by][0]
         gap = found - (self.ratio * by + self.offset)
-        return (gap if self.is_length else wrapped(gap))[None]
+        return (gap if self.is_length else wrap_angle(gap))[None]
 
 
 class AbstractUserConstraint(AbstractConstraint):

@@ -7,22 +7,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from .base import (
-    AbstractJoint,
+from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .axes import frame_of_axis, unit_vector
+from .base import AbstractJoint
+from .relative_pose import (
     RelativePose,
     Vector,
-    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
-    check_names,
-    columns,
-    direction,
-    frame_of_axis,
-    no_twist,
-    per_rate,
-    point_leaf,
+    pose_about_third_axis,
     tilt,
-    unit,
+    unit_twists,
+    zero_twist,
 )
 
 
@@ -62,12 +58,12 @@ class Cylindrical(AbstractJoint):
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
     ):
-        self.name = check_names("Cylindrical", parent, child, name)
+        self.name = checked_joint_name("Cylindrical", parent, child, name)
         self.parent, self.child = parent, child
         self.point = point_leaf(point, "Cylindrical(point=...)")
-        self.axis = direction(axis, "Cylindrical(axis=...)")
-        self.damping = per_rate(self, damping, "damping")
-        self.armature = per_rate(self, armature, "armature")
+        self.axis = checked_axis(axis, "Cylindrical(axis=...)")
+        self.damping = rate_constants(self, damping, "damping")
+        self.armature = rate_constants(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:
@@ -85,7 +81,7 @@ class Cylindrical(AbstractJoint):
         return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
-        return frame_of_axis(unit(self.axis))
+        return frame_of_axis(unit_vector(self.axis))
 
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
@@ -95,10 +91,10 @@ class Cylindrical(AbstractJoint):
         return alignment_of_axes(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        return columns(2, 5).astype(relative.displacement.dtype)
+        return unit_twists(2, 5).astype(relative.displacement.dtype)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.stack([relative.displacement[2], angle_about_third_axis(relative)])
@@ -108,4 +104,4 @@ class Cylindrical(AbstractJoint):
     ) -> RelativePose:
         shift, angle = coordinates[0], coordinates[1]
         zero = jnp.zeros_like(angle)
-        return about_third_axis(angle, (zero, zero, shift))
+        return pose_about_third_axis(angle, (zero, zero, shift))

@@ -8,7 +8,9 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check
 from ..rotations.so3 import dot
-from .base import AbstractJoint, RelativePose, Vector, aligned, check_names, no_twist, point_leaf
+from .arguments import checked_joint_name, point_leaf
+from .base import AbstractJoint
+from .relative_pose import RelativePose, Vector, full_alignment, zero_twist
 
 
 class Distance(AbstractJoint):
@@ -40,7 +42,7 @@ class Distance(AbstractJoint):
         child_point: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = check_names("Distance", parent, child, name)
+        self.name = checked_joint_name("Distance", parent, child, name)
         self.parent, self.child = parent, child
         self.parent_point = point_leaf(parent_point, "Distance(parent_point=...)")
         self.child_point = point_leaf(child_point, "Distance(child_point=...)")
@@ -80,13 +82,13 @@ class Distance(AbstractJoint):
         return 0.5 * (dot(d, d) / length - length)[None]
 
     def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return aligned(relative)
+        return full_alignment(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         raise NotImplementedError("`Distance` closes loops only.")
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         d = relative.displacement

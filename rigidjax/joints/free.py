@@ -7,7 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..rotations.so3 import exp, log
-from .base import AbstractJoint, RelativePose, Vector, aligned, check_names, no_twist
+from .arguments import checked_joint_name
+from .base import AbstractJoint
+from .relative_pose import RelativePose, Vector, full_alignment, zero_twist
 
 
 class Free(AbstractJoint):
@@ -37,7 +39,7 @@ class Free(AbstractJoint):
     at_centre: ClassVar[bool] = True
 
     def __init__(self, child: str, name: str | None = None):
-        self.name = check_names("Free", "ground", child, name)
+        self.name = checked_joint_name("Free", "ground", child, name)
         self.parent, self.child = "ground", child
 
     @property
@@ -62,7 +64,7 @@ class Free(AbstractJoint):
         return jnp.zeros(0, relative.displacement.dtype)
 
     def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return aligned(relative)
+        return full_alignment(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         Q = relative.rotation
@@ -74,7 +76,7 @@ class Free(AbstractJoint):
         return self.null_space(relative)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.concatenate([relative.displacement, log(relative.rotation)])

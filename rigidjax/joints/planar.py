@@ -7,21 +7,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from .base import (
-    AbstractJoint,
+from .arguments import checked_axis, checked_joint_name, point_leaf
+from .axes import frame_of_axis, unit_vector
+from .base import AbstractJoint
+from .relative_pose import (
     RelativePose,
     Vector,
-    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
-    check_names,
-    columns,
-    direction,
-    frame_of_axis,
-    no_twist,
-    point_leaf,
+    pose_about_third_axis,
     tilt,
-    unit,
+    unit_twists,
+    zero_twist,
 )
 
 
@@ -57,10 +54,10 @@ class Planar(AbstractJoint):
         normal: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = check_names("Planar", parent, child, name)
+        self.name = checked_joint_name("Planar", parent, child, name)
         self.parent, self.child = parent, child
         self.point = point_leaf(point, "Planar(point=...)")
-        self.normal = direction(normal, "Planar(normal=...)")
+        self.normal = checked_axis(normal, "Planar(normal=...)")
 
     @property
     def num_constraints(self) -> int:
@@ -78,7 +75,7 @@ class Planar(AbstractJoint):
         return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
-        return frame_of_axis(unit(self.normal))
+        return frame_of_axis(unit_vector(self.normal))
 
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         return jnp.stack([relative.displacement[2], *tilt(relative)])
@@ -87,10 +84,10 @@ class Planar(AbstractJoint):
         return alignment_of_axes(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        return columns(0, 1, 5).astype(relative.displacement.dtype)
+        return unit_twists(0, 1, 5).astype(relative.displacement.dtype)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         d = relative.displacement
@@ -100,4 +97,4 @@ class Planar(AbstractJoint):
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
     ) -> RelativePose:
         first, second, angle = jnp.unstack(coordinates)
-        return about_third_axis(angle, (first, second, jnp.zeros_like(angle)))
+        return pose_about_third_axis(angle, (first, second, jnp.zeros_like(angle)))

@@ -9,22 +9,17 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
-from .base import (
-    AbstractJoint,
+from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .axes import frame_of_axis, unit_vector
+from .base import AbstractJoint
+from .motion import checked_motion, motion_rate
+from .relative_pose import (
     RelativePose,
     Vector,
     alignment_of_frames,
-    check_names,
-    checked_motion,
-    columns,
-    direction,
-    frame_of_axis,
-    motion_rate,
-    no_twist,
-    per_rate,
-    point_leaf,
-    shifted,
-    unit,
+    translation_pose,
+    unit_twists,
+    zero_twist,
 )
 
 
@@ -72,14 +67,14 @@ class Prismatic(AbstractJoint):
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
     ):
-        self.name = check_names("Prismatic", parent, child, name)
+        self.name = checked_joint_name("Prismatic", parent, child, name)
         self.parent, self.child = parent, child
         # First, since it knows a point that was given in the place of the axis.
         self.motion = checked_motion("Prismatic", motion)
-        self.axis = direction(axis, "Prismatic(axis=...)")
+        self.axis = checked_axis(axis, "Prismatic(axis=...)")
         self.point = point_leaf(point, "Prismatic(point=...)")
-        self.damping = per_rate(self, damping, "damping")
-        self.armature = per_rate(self, armature, "armature")
+        self.damping = rate_constants(self, damping, "damping")
+        self.armature = rate_constants(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:
@@ -97,7 +92,7 @@ class Prismatic(AbstractJoint):
         return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
-        return frame_of_axis(unit(self.axis))
+        return frame_of_axis(unit_vector(self.axis))
 
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
@@ -110,14 +105,14 @@ class Prismatic(AbstractJoint):
         return alignment_of_frames(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        free = columns(2) if self.motion is None else columns()
+        free = unit_twists(2) if self.motion is None else unit_twists()
         return free.astype(relative.displacement.dtype)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
-            return no_twist(relative)
+            return zero_twist(relative)
         rate = motion_rate("Prismatic", self.motion, t)
-        return no_twist(relative).at[2].set(rate)
+        return zero_twist(relative).at[2].set(rate)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return relative.displacement[2:]
@@ -126,4 +121,4 @@ class Prismatic(AbstractJoint):
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
     ) -> RelativePose:
         zero = jnp.zeros_like(coordinates[0])
-        return shifted([zero, zero, coordinates[0]])
+        return translation_pose([zero, zero, coordinates[0]])

@@ -8,25 +8,20 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from .base import (
-    AbstractJoint,
+from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .axes import frame_of_axis, unit_vector
+from .base import AbstractJoint
+from .motion import checked_motion, motion_rate
+from .relative_pose import (
     RelativePose,
     Vector,
-    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
-    check_names,
-    checked_motion,
-    columns,
-    direction,
-    frame_of_axis,
-    motion_rate,
-    no_twist,
-    per_rate,
-    point_leaf,
+    pose_about_third_axis,
     tilt,
-    unit,
-    wrapped,
+    unit_twists,
+    wrap_angle,
+    zero_twist,
 )
 
 
@@ -73,13 +68,13 @@ class Revolute(AbstractJoint):
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
     ):
-        self.name = check_names("Revolute", parent, child, name)
+        self.name = checked_joint_name("Revolute", parent, child, name)
         self.parent, self.child = parent, child
         self.point = point_leaf(point, "Revolute(point=...)")
-        self.axis = direction(axis, "Revolute(axis=...)")
+        self.axis = checked_axis(axis, "Revolute(axis=...)")
         self.motion = checked_motion("Revolute", motion)
-        self.damping = per_rate(self, damping, "damping")
-        self.armature = per_rate(self, armature, "armature")
+        self.damping = rate_constants(self, damping, "damping")
+        self.armature = rate_constants(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:
@@ -97,28 +92,28 @@ class Revolute(AbstractJoint):
         return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
-        return frame_of_axis(unit(self.axis))
+        return frame_of_axis(unit_vector(self.axis))
 
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
         parts = [d[0], d[1], d[2], *tilt(relative)]
         if self.motion is not None:
             angle = angle_about_third_axis(relative)
-            parts.append(wrapped(angle - self.prescribed_coordinate(t)))
+            parts.append(wrap_angle(angle - self.prescribed_coordinate(t)))
         return jnp.stack(parts)
 
     def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         return alignment_of_axes(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        free = columns(5) if self.motion is None else columns()
+        free = unit_twists(5) if self.motion is None else unit_twists()
         return free.astype(relative.displacement.dtype)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
-            return no_twist(relative)
+            return zero_twist(relative)
         rate = motion_rate("Revolute", self.motion, t)
-        return no_twist(relative).at[5].set(rate)
+        return zero_twist(relative).at[5].set(rate)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return angle_about_third_axis(relative)[None]
@@ -126,4 +121,4 @@ class Revolute(AbstractJoint):
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
     ) -> RelativePose:
-        return about_third_axis(coordinates[0])
+        return pose_about_third_axis(coordinates[0])

@@ -10,25 +10,20 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, finite_leaf
 from ..rotations.guarded import arctan2_ratio
-from .base import (
-    AbstractJoint,
+from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .axes import frame_of_axis, unit_vector
+from .base import AbstractJoint
+from .motion import checked_motion, motion_rate
+from .relative_pose import (
     RelativePose,
     Vector,
-    about_third_axis,
     alignment_of_axes,
     angle_about_third_axis,
-    check_names,
-    checked_motion,
-    columns,
-    direction,
-    frame_of_axis,
-    motion_rate,
-    no_twist,
-    per_rate,
-    point_leaf,
+    pose_about_third_axis,
     tilt,
-    unit,
-    wrapped,
+    unit_twists,
+    wrap_angle,
+    zero_twist,
 )
 
 
@@ -73,14 +68,14 @@ class Screw(AbstractJoint):
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
     ):
-        self.name = check_names("Screw", parent, child, name)
+        self.name = checked_joint_name("Screw", parent, child, name)
         self.parent, self.child = parent, child
         self.point = point_leaf(point, "Screw(point=...)")
-        self.axis = direction(axis, "Screw(axis=...)")
+        self.axis = checked_axis(axis, "Screw(axis=...)")
         self.pitch = finite_leaf(pitch, "Screw(pitch=...)", ())
         self.motion = checked_motion("Screw", motion)
-        self.damping = per_rate(self, damping, "damping")
-        self.armature = per_rate(self, armature, "armature")
+        self.damping = rate_constants(self, damping, "damping")
+        self.armature = rate_constants(self, armature, "armature")
 
     @property
     def num_constraints(self) -> int:
@@ -98,7 +93,7 @@ class Screw(AbstractJoint):
         return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
-        return frame_of_axis(unit(self.axis))
+        return frame_of_axis(unit_vector(self.axis))
 
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         d = relative.displacement
@@ -106,7 +101,7 @@ class Screw(AbstractJoint):
         parts = [d[0], d[1], *tilt(relative), d[2] - self.pitch / (2 * jnp.pi) * angle]
         if self.motion is not None:
             gap = angle - self.prescribed_coordinate(t)
-            parts.append(jnp.where(self.pitch == 0, wrapped(gap), gap))
+            parts.append(jnp.where(self.pitch == 0, wrap_angle(gap), gap))
         return jnp.stack(parts)
 
     def mean_gradient(
@@ -130,18 +125,18 @@ class Screw(AbstractJoint):
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         if self.motion is not None:
-            return columns().astype(relative.displacement.dtype)
+            return unit_twists().astype(relative.displacement.dtype)
         return self._column(relative)[:, None]
 
     def _column(self, relative: RelativePose) -> Float[Array, "6"]:
         """The twist of a unit rate."""
         dtype = relative.displacement.dtype
-        turn, advance = columns(5)[:, 0].astype(dtype), columns(2)[:, 0].astype(dtype)
+        turn, advance = unit_twists(5)[:, 0].astype(dtype), unit_twists(2)[:, 0].astype(dtype)
         return turn + advance * self.pitch / (2 * jnp.pi)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
-            return no_twist(relative)
+            return zero_twist(relative)
         return motion_rate("Screw", self.motion, t) * self._column(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
@@ -157,7 +152,7 @@ class Screw(AbstractJoint):
     ) -> RelativePose:
         angle = coordinates[0]
         zero = jnp.zeros_like(angle)
-        return about_third_axis(angle, (zero, zero, self.pitch / (2 * jnp.pi) * angle))
+        return pose_about_third_axis(angle, (zero, zero, self.pitch / (2 * jnp.pi) * angle))
 
 
 def _double_sine_and_cosine(Q: Float[Array, "3 3"]) -> tuple[Float[Array, ""], Float[Array, ""]]:

@@ -8,16 +8,9 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.so3 import exp, log
-from .base import (
-    AbstractJoint,
-    RelativePose,
-    Vector,
-    aligned,
-    check_names,
-    no_twist,
-    point_leaf,
-    turned,
-)
+from .arguments import checked_joint_name, point_leaf
+from .base import AbstractJoint
+from .relative_pose import RelativePose, Vector, full_alignment, rotation_pose, zero_twist
 
 
 class Spherical(AbstractJoint):
@@ -46,7 +39,7 @@ class Spherical(AbstractJoint):
     def __init__(
         self, parent: str, child: str, point: ArrayInput | None = None, name: str | None = None
     ):
-        self.name = check_names("Spherical", parent, child, name)
+        self.name = checked_joint_name("Spherical", parent, child, name)
         self.parent, self.child = parent, child
         self.point = point_leaf(point, "Spherical(point=...)")
 
@@ -72,13 +65,13 @@ class Spherical(AbstractJoint):
         return relative.displacement
 
     def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return aligned(relative)
+        return full_alignment(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return jnp.concatenate([jnp.zeros_like(relative.rotation), relative.rotation])
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return log(relative.rotation)
@@ -86,4 +79,4 @@ class Spherical(AbstractJoint):
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
     ) -> RelativePose:
-        return turned(exp(coordinates) if rotation is None else rotation)
+        return rotation_pose(exp(coordinates) if rotation is None else rotation)

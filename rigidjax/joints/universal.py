@@ -10,18 +10,10 @@ from ..checks import ArrayInput, check
 from ..native.ops.cross_product import cross
 from ..rotations.matrix import product
 from ..rotations.so3 import exp
-from .base import (
-    AbstractJoint,
-    RelativePose,
-    Vector,
-    aligned,
-    check_names,
-    direction,
-    no_twist,
-    point_leaf,
-    turned,
-    unit,
-)
+from .arguments import checked_axis, checked_joint_name, point_leaf
+from .axes import unit_vector
+from .base import AbstractJoint
+from .relative_pose import RelativePose, Vector, full_alignment, rotation_pose, zero_twist
 
 
 class Universal(AbstractJoint):
@@ -56,13 +48,13 @@ class Universal(AbstractJoint):
         axis2: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = check_names("Universal", parent, child, name)
+        self.name = checked_joint_name("Universal", parent, child, name)
         self.parent, self.child = parent, child
         self.point = point_leaf(point, "Universal(point=...)")
-        self.axis1 = direction(axis1, "Universal(axis1=...)")
+        self.axis1 = checked_axis(axis1, "Universal(axis1=...)")
         first = self.axis1
         self.axis2 = check(
-            direction(axis2, "Universal(axis2=...)"),
+            checked_axis(axis2, "Universal(axis2=...)"),
             lambda axis: _are_orthogonal(first, axis),
             "`Universal(axis1=..., axis2=...)` must be orthogonal (to 1e-6 of the cosine of their "
             "angle); subtract from one its part along the other.",
@@ -84,8 +76,8 @@ class Universal(AbstractJoint):
         return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
-        first = unit(self.axis1)
-        third = unit(cross(first, self.axis2))
+        first = unit_vector(self.axis1)
+        third = unit_vector(cross(first, self.axis2))
         return jnp.stack([first, cross(third, first), third], axis=1)
 
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
@@ -93,7 +85,7 @@ class Universal(AbstractJoint):
         return jnp.stack([d[0], d[1], d[2], relative.rotation[0, 1]])
 
     def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return aligned(relative)
+        return full_alignment(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         Q, zero = relative.rotation, jnp.zeros(3, relative.rotation.dtype)
@@ -101,7 +93,7 @@ class Universal(AbstractJoint):
         return jnp.stack([first, jnp.concatenate([zero, Q[:, 1]])], axis=1)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         Q = relative.rotation
@@ -113,7 +105,7 @@ class Universal(AbstractJoint):
     ) -> RelativePose:
         zero = jnp.zeros_like(coordinates[0])
         first = exp(jnp.stack([coordinates[0], zero, zero]))
-        return turned(product(first, exp(jnp.stack([zero, coordinates[1], zero]))))
+        return rotation_pose(product(first, exp(jnp.stack([zero, coordinates[1], zero]))))
 
 
 def _are_orthogonal(a, b):

@@ -8,16 +8,9 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
-from .base import (
-    AbstractJoint,
-    RelativePose,
-    Vector,
-    alignment_of_frames,
-    check_names,
-    columns,
-    no_twist,
-    point_leaf,
-)
+from .arguments import checked_joint_name, point_leaf
+from .base import AbstractJoint
+from .relative_pose import RelativePose, Vector, alignment_of_frames, unit_twists, zero_twist
 
 
 class Weld(AbstractJoint):
@@ -45,7 +38,7 @@ class Weld(AbstractJoint):
         point: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = check_names("Weld", parent, child, name)
+        self.name = checked_joint_name("Weld", parent, child, name)
         self.parent, self.child = parent, child
         self.point = point_leaf(point, "Weld(point=...)")
 
@@ -74,10 +67,10 @@ class Weld(AbstractJoint):
         return alignment_of_frames(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        return columns().astype(relative.displacement.dtype)
+        return unit_twists().astype(relative.displacement.dtype)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return no_twist(relative)
+        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.zeros(0, relative.displacement.dtype)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.frame import Frame
 from ..joints import AbstractJoint, RelativePose
-from ..joints.base import renamed, replaced
+from ..joints.replacing import rename_joint, replace_fields
 from ..native.ops.cross_product import cross
 from ..native.ops.gather_scatter import stacked, take
 from ..rotations.matrix import product, relative, to_body, to_space
@@ -125,12 +125,12 @@ class JointGroup(eqx.Module):
                 origins(*end)
                 for end in zip((self.parents, self.children), self.mounts, strict=True)
             ]
-            group = replaced(self, joint=with_origins(self.joint, *at))
+            group = replace_fields(self, joint=with_origins(self.joint, *at))
             first, second, frame = group.over(lambda joint: (*joint.points(), joint.frame()))
             # Two frames need not coincide any more where one has been moved.
             first = first if at[0] is None else at[0]
             of_both = *on(self.parents, first, frame), *on(self.children, second, frame)
-        return replaced(group, attachments=of_both)
+        return replace_fields(group, attachments=of_both)
 
     def member(self, rows: Sequence[int]) -> AbstractJoint:
         """Some of the joints, stacked."""
@@ -197,7 +197,7 @@ def group_joints(
     by name, those of frames and `"ground"` included; `frames`, names.
     """
     kinds: dict[object, list[int]] = {}
-    bare = [renamed(joint, "", "-", "-") for joint in joints]
+    bare = [rename_joint(joint, "", "-", "-") for joint in joints]
     at = [mounts(joint, frames) for joint in joints]
     for j, joint in enumerate(bare):
         arrays, rest = eqx.partition(joint, eqx.is_array)

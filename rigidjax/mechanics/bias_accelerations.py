@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..joints import RelativePose
-from ..joints.base import moved
+from ..joints.relative_pose import apply_small_twist
 from ..native.ops.cross_product import cross
 from ..native.ops.gather_scatter import take
 from ..rotations.matrix import to_body, to_space
@@ -74,7 +74,7 @@ def _twist_and_change(group: JointGroup, place: Placement, t, rates):
 
 def _velocity(relative: RelativePose, twist: Float[Array, "6"]) -> RelativePose:
     """Rate of change of a relative pose that moves with a twist."""
-    _, rate = jax.jvp(lambda s: moved(relative, s), (jnp.zeros_like(twist),), (twist,))
+    _, rate = jax.jvp(lambda s: apply_small_twist(relative, s), (jnp.zeros_like(twist),), (twist,))
     return rate
 
 

@@ -9,7 +9,7 @@ from jax.core import eval_context
 from ..bodies.body import Body
 from ..bodies.fixed_point import FixedPointBody
 from ..forces import AbstractForce, AttitudePotential, Torque
-from ..joints.base import unchecked
+from ..joints.replacing import make_unchecked
 from .system import System
 from .topology import find_topology
 
@@ -24,11 +24,11 @@ def system_of(system: System | FixedPointBody) -> System:
     if isinstance(system, System):
         return system
     one, zero, orientation = _at_rest(system.inertia.dtype)
-    body = unchecked(
+    body = make_unchecked(
         Body, name="body", mass=one, mass_law=None, inertia=system.inertia, position=zero,
         orientation=orientation, velocity=zero, angular_velocity=zero, shape=None,
     )  # fmt: skip
-    return unchecked(
+    return make_unchecked(
         System, bodies=(body,), joints=(), constraints=(),
         forces=_forces_on(system), frames=(),
         topology=_ONE_BODY, has_all_mass=True, tracked=(), translates=False,
@@ -41,7 +41,7 @@ def _forces_on(body: FixedPointBody) -> tuple[AbstractForce, ...]:
     if body.potential is not None:
         forces.append(AttitudePotential("body", body.potential))
     if body.moment is not None:
-        forces.append(unchecked(Torque, body="body", moment=body.moment, frame="body"))
+        forces.append(make_unchecked(Torque, body="body", moment=body.moment, frame="body"))
     return tuple(forces)
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.frame import Frame
 from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 from ..native.ops.gather_scatter import added, stacked, take
 
 
@@ -66,12 +66,12 @@ class ForceGroup(eqx.Module):
             at = Mounts(points, turns)
             positions, rotations = jax.vmap(Mounts.poses)(at, seen.positions, seen.rotations)
             seen = Bodies(seen.masses, positions, rotations, seen.is_ground, at)
-        return replaced(self, bodies=seen)
+        return replace_fields(self, bodies=seen)
 
     def seen(self, kinematics: Kinematics) -> Kinematics:
         """What each force sees of the motion, stacked; all of it where it acts on all bodies."""
         if self.acts_on_all:
-            return replaced(kinematics, joints=())
+            return replace_fields(kinematics, joints=())
         return Kinematics(
             self.rows_of(kinematics.positions, np.zeros(3)),
             self.rows_of(kinematics.rotations, np.eye(3)),
@@ -171,7 +171,7 @@ def group_forces(
             if isinstance(getattr(force, field.name), str) and getattr(force, field.name) in given
         ]
         own = own if len(own) == len(given) else []
-        leaves, structure = jax.tree.flatten(replaced(force, **dict.fromkeys(own, "")))
+        leaves, structure = jax.tree.flatten(replace_fields(force, **dict.fromkeys(own, "")))
         shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
         on_ground = tuple((name == "ground", name in mounted) for name in all_ends)
         at = tuple(kinds[name] for name in of_joints)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..checks import is_traced, vector_leaf
 from ..joints import AbstractJoint
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 
 if TYPE_CHECKING:
     from .system import System
@@ -36,7 +36,7 @@ def with_origins(joint: AbstractJoint, parent: Any, child: Any) -> AbstractJoint
     """The joint with the origins of its `mounts`, `None` without one, as points left out."""
     either = parent if child is None else child
     origins = {"point": either, "parent_point": parent, "child_point": child}
-    return replaced(joint, **{name: origins[name] for name in left_out(joint)})
+    return replace_fields(joint, **{name: origins[name] for name in left_out(joint)})
 
 
 def known_origins(joint: AbstractJoint, system: "System") -> list[np.ndarray | None]:
@@ -56,7 +56,7 @@ def checked_points(joint: AbstractJoint, system: "System") -> AbstractJoint:
         return joint
     at = mounts(joint, {frame.name for frame in system.frames})
     if at == (None, None) and not joint.needs_point:
-        return replaced(joint, point=vector_leaf(np.zeros(3), "point"))
+        return replace_fields(joint, point=vector_leaf(np.zeros(3), "point"))
     names = [joint.parent, joint.child]
     if lacking := left_out(with_origins(joint, *at)):
         raise ValueError(

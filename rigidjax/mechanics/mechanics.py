@@ -12,7 +12,8 @@ from jaxtyping import Array, Float
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
 from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinematics
 from ..joints import AbstractJoint
-from ..joints.base import replaced, undriven, wrapped
+from ..joints.relative_pose import wrap_angle
+from ..joints.replacing import replace_fields, without_motion
 from ..native.ops.cross_product import cross
 from ..native.ops.gather_scatter import each, take
 from ..native.ops.quotient import quotient
@@ -99,7 +100,9 @@ class SystemMechanics(eqx.Module):
         system = self.system
         if not system.velocity_constraints:
             return self
-        return replaced(self, system=replaced(system, constraints=system.position_constraints))
+        return replace_fields(
+            self, system=replace_fields(system, constraints=system.position_constraints)
+        )
 
     @property
     def num_tree_constraints(self) -> int:
@@ -196,7 +199,7 @@ class SystemMechanics(eqx.Module):
             if t is None or not (joint.is_driven and joint.has_angle):
                 return found
             wanted = joint.prescribed_coordinate(t)
-            return wanted + wrapped(found - wanted)
+            return wanted + wrap_angle(found - wanted)
 
         return self.by_joint(
             [
@@ -461,7 +464,7 @@ def _plus(first, second):
 def _seen_by_forces(joint: AbstractJoint, place: Placement, twist) -> JointKinematics:
     """Return coordinates and rates of a joint, prescribed ones included, and the wrenches that do
     work on them."""
-    dual = undriven(joint).dual(place.relative)
+    dual = without_motion(joint).dual(place.relative)
     force = jax.vmap(lambda column: to_space(place.frame, column))(dual[:3].T)
     moment = jax.vmap(lambda column: to_space(place.frame, column))(dual[3:].T)
     return JointKinematics(

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
 from ..forces.base import AbstractForce
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 from ..native.ops.gather_scatter import stacked
 from ..signals.signal import signals_of
 from ..state import State
@@ -85,4 +85,4 @@ def _gathered(system):
     bodies = jax.tree.map(lambda leaf: None, system.bodies)
     followed = {name for force in system.forces for name in force.joint_names()}
     tracked = tuple(sorted({*system.tracked, *followed}))
-    return replaced(system, bodies=bodies, forces=(), tracked=tracked), numbers_of(system)
+    return replace_fields(system, bodies=bodies, forces=(), tracked=tracked), numbers_of(system)

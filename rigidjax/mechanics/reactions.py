@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..forces.joint_damping import RotorInertia
-from ..joints.base import motion_acceleration
+from ..joints.motion import motion_acceleration
 from ..rotations.matrix import to_space
 from .attachment import Poses
 from .bias_accelerations import joint_bias

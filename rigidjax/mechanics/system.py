@@ -31,7 +31,8 @@ from ..joints import (
     Free,
     VelocityConstraint,
 )
-from ..joints.base import is_default_name, renamed, replaced
+from ..joints.arguments import has_default_name
+from ..joints.replacing import rename_joint, replace_fields
 from ..native.ops.gather_scatter import stacked
 from ..signals.laws import with_static_functions
 from ..state import State
@@ -303,10 +304,10 @@ class System(eqx.Module):
         """Return the system with the masses of its bodies as they are at a time."""
         if not self.has_changing_mass:
             return self
-        return replaced(
+        return replace_fields(
             self,
             bodies=tuple(
-                replaced(body, mass=body.mass_at(t), mass_law=None) for body in self.bodies
+                replace_fields(body, mass=body.mass_at(t), mass_law=None) for body in self.bodies
             ),
         )
 
@@ -373,7 +374,7 @@ class System(eqx.Module):
                     f"`System.tracking` follows free angles; the {type(joint).__name__} {name!r} "
                     "has none."
                 )
-        return replaced(self, tracked=tuple(sorted({*self.tracked, *names})))
+        return replace_fields(self, tracked=tuple(sorted({*self.tracked, *names})))
 
     def __repr__(self) -> str:
         lines = [self.summary, *self.draw().splitlines()]
@@ -501,7 +502,7 @@ def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, .
     seen: set[str] = set()
     out = []
     for joint in joints:
-        if joint.name in seen and not is_default_name(joint):
+        if joint.name in seen and not has_default_name(joint):
             raise ValueError(
                 f"Every joint needs a name of its own; got {joint.name!r} more than once."
             )
@@ -510,7 +511,7 @@ def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, .
             count += 1
             name = f"{joint.name} {count}"
         seen.add(name)
-        out.append(joint if count == 1 else renamed(joint, name))
+        out.append(joint if count == 1 else rename_joint(joint, name))
     return tuple(out)
 
 

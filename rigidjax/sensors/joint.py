@@ -12,7 +12,8 @@ from ..checks import ArrayInput, scalar_leaf
 from ..forces.joint_force import checked_component, joint_name
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..joints.base import AbstractJoint, RelativePose
+from ..joints.base import AbstractJoint
+from ..joints.relative_pose import RelativePose
 from ..mechanics import System, has_joints
 from .base import AbstractReading, scale_leaf
 

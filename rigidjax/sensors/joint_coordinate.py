@@ -12,7 +12,8 @@ from jaxtyping import Array, Float
 from ..checks import ArrayInput
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..joints.base import AbstractJoint, wrapped
+from ..joints.base import AbstractJoint
+from ..joints.relative_pose import wrap_angle
 from .joint import AbstractJointSensor, joint_motion
 
 _TURN = 2 * math.pi
@@ -83,7 +84,7 @@ class JointCoordinate(AbstractJointSensor):
         found = joint.coordinates(relative)[k]
         if joint.is_driven and joint.has_angle:
             prescribed = joint.prescribed_coordinate(jnp.asarray(t, found.dtype))
-            found = prescribed + wrapped(found - prescribed)
+            found = prescribed + wrap_angle(found - prescribed)
         return self.reading(found)
 
     def residual(self, predicted: Array, measured: Array) -> Float[Array, " C"]:
@@ -91,7 +92,7 @@ class JointCoordinate(AbstractJointSensor):
         if self.period is None or math.isinf(self.period):
             return r
         part = _TURN / self.period
-        return wrapped(part * r) / part
+        return wrap_angle(part * r) / part
 
     def in_range(
         self, model: AbstractFormulation, samples: Sequence[np.ndarray]

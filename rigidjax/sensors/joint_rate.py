@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..joints.base import moved
+from ..joints.relative_pose import apply_small_twist
 from .joint import AbstractJointSensor, joint_motion
 
 
@@ -31,6 +31,6 @@ class JointRate(AbstractJointSensor):
         # Not `joint.rates`, which has none for a prescribed motion.
 
         def along(s):
-            return joint.coordinates(moved(relative, s * twist))
+            return joint.coordinates(apply_small_twist(relative, s * twist))
 
         return self.reading(jax.jvp(along, (zero,), (jnp.ones_like(zero),))[1][k])

@@ -15,7 +15,7 @@ from ..adjoints.any_mode import AnyMode
 from ..checks import is_traced, is_tracing, noted_faults, precision_of
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..joints.base import replaced
+from ..joints.replacing import replace_fields
 from ..native.backend import NAMES, checked_name
 from ..native.jaxrules.meshes import opaque_call
 from ..projection import AbstractProjection
@@ -164,7 +164,7 @@ def simulate(
         adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
     )  # fmt: skip
     solution, okay = opaque_call(integrated, run)
-    solution = replaced(solution, model=model)
+    solution = replace_fields(solution, model=model)
     if run.number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
@@ -177,7 +177,7 @@ def simulate(
     if not traced and not np.asarray(okay).all() and np.all(solution.result == RESULTS.joints_open):
         # What was saved may end long before the end.
         opened, _ = opaque_call(integrated, run._replace(saveat=_SAVE_END, number=None))
-        opening = replaced(opened, model=model).warnings
+        opening = replace_fields(opened, model=model).warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
     if not traced and np.all(solution.result == RESULTS.max_steps_reached):
         raise SimulationError(f"{RESULTS[solution.result]} {describe_progress(run)}")

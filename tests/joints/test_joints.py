@@ -12,7 +12,7 @@ from joints.cases import KINDS, T
 
 import rigidjax as rj
 from rigidjax.joints import RelativePose
-from rigidjax.joints.base import unit
+from rigidjax.joints.axes import unit_vector
 from rigidjax.rotations import so3
 
 TIME = jnp.asarray(T)
@@ -212,8 +212,8 @@ def test_axes_of_any_length_have_the_same_frame():
         for k in (size, 1.0 / size):
             np.testing.assert_allclose(build(k).frame(), expected, atol=round_off(4.0))
     axis, change = jnp.asarray(a), jnp.asarray([0.3, 0.1, -0.2])
-    _, rate = jax.jvp(unit, (axis,), (change,))
-    _, scaled_rate = jax.jvp(unit, (size * axis,), (size * change,))
+    _, rate = jax.jvp(unit_vector, (axis,), (change,))
+    _, scaled_rate = jax.jvp(unit_vector, (size * axis,), (size * change,))
     np.testing.assert_allclose(scaled_rate, rate, atol=round_off(4.0))
     e = a / np.linalg.norm(a)
     exact = (np.asarray(change) - e * (e @ np.asarray(change))) / np.linalg.norm(a)

@@ -9,7 +9,7 @@ from metamorphic.mechanisms import FAST, FORMULATIONS
 from metamorphic.transforms import replaced
 
 import rigidjax as rj
-from rigidjax.joints.base import renamed
+from rigidjax.joints.replacing import rename_joint
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.rotations.so3 import exp_quaternion
 
@@ -75,7 +75,7 @@ def swapped(joint):
         new = {"parent_point": joint.child_point, "child_point": joint.parent_point}
     if getattr(joint, "motion", None) is not None:
         new = {"motion": Waves(-joint.motion.amplitude)}
-    return renamed(replaced(joint, **new), joint.name, joint.child, joint.parent)
+    return rename_joint(replaced(joint, **new), joint.name, joint.child, joint.parent)
 
 
 def evaluated(model, state):

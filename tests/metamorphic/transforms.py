@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.joints.base import renamed
+from rigidjax.joints.replacing import rename_joint
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.rotations.so3 import multiply
 
@@ -126,7 +126,7 @@ def reordered(system: rj.System, state: rj.State, seed: int):
     called = {joint.name: f"j{rng.integers(10**9)}" for joint in system.joints}
     new = {**names, "ground": "ground"}
     bodies = [replaced(system.bodies[i], name=names[system.bodies[i].name]) for i in order]
-    joints = [renamed(j, called[j.name], new[j.parent], new[j.child]) for j in system.joints]
+    joints = [rename_joint(j, called[j.name], new[j.parent], new[j.child]) for j in system.joints]
     forces = [
         replaced(
             force, **{k: new[getattr(force, k)] for k in ("a", "b", "body") if hasattr(force, k)}

@@ -24,7 +24,7 @@ FEW = ["weld", "planar", "driven"]
 
 
 def system_of(names):
-    joints = [rj.joints.base.renamed(JOINTS[name], f"the {name}") for name in names]
+    joints = [rj.joints.replacing.rename_joint(JOINTS[name], f"the {name}") for name in names]
     return rj.System([rj.Body(name, 2.0, (0.1, 0.2, 0.25)) for name in names], joints)
 
 

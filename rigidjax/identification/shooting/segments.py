@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 
 from ...formulations.charts import split_chart
 from ...initial.local_coordinates import Directions, retract
-from ...joints.base import wrapped
+from ...joints.relative_pose import wrap_angle
 from ...results import RESULTS
 from ...rotations import so3
 from ...state import State
@@ -204,7 +204,7 @@ def _segment(simulation, varied, chain, change, first, cut, base, directions):
         # samples, those of the first that counts: each by itself would take a fast turn for a slow
         # one.
         first = r[turning[sensor.name]]
-        return r + (wrapped(first) - first)
+        return r + (wrap_angle(first) - first)
 
     return linearised(observe, columns, sensors, cut.weights, cut.values, residuals)
 

@@ -19,7 +19,7 @@ from ...annotations import Scalar
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
-from ...joints.base import replaced
+from ...joints.replacing import replace_fields
 from ...mechanics.attachment import placed
 from ...mechanics.force_groups import ForceGroup, energy_of
 from ...mechanics.mechanics import SystemMechanics
@@ -72,8 +72,8 @@ def correction(
             ):
                 row = len(x) + 2 * (i - len(joints))  # of the parent, the child is behind it
                 place = placed(x[row], R[row], x[row + 1], R[row + 1], attachments, turns[i])
-                seen.append(replaced(old, coordinates=joint.coordinates(place.relative)))
-            seen = replaced(middle, positions=x, rotations=R, joints=tuple(seen))
+                seen.append(replace_fields(old, coordinates=joint.coordinates(place.relative)))
+            seen = replace_fields(middle, positions=x, rotations=R, joints=tuple(seen))
             return energy_of(force, t, bodies, seen)
 
         # All three at once: a third of what there is to compile.

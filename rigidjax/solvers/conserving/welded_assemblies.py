@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
 from ...joints import Weld
-from ...joints.base import replaced
+from ...joints.replacing import replace_fields
 from ...mechanics.attachment import Poses
 from ...mechanics.mechanics import SystemMechanics
 from ...native.ops.cross_product import cross
@@ -136,7 +136,7 @@ class WeldedAssemblies(eqx.Module):
         mine = self.is_member[:, None]
         positions = jnp.where(mine, positions, middle.positions[:-1])
         moved = jnp.where(mine, moved, change[:, :3])
-        middle = replaced(middle, positions=middle.positions.at[:-1].set(positions))
+        middle = replace_fields(middle, positions=middle.positions.at[:-1].set(positions))
         return middle, jnp.concatenate([moved, change[:, 3:]], axis=1)
 
     def balance(

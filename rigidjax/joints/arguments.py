@@ -1,0 +1,87 @@
+"""Checks of the arguments of joints."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite, vector_leaf
+from .base import AbstractJoint
+from .relative_pose import Vector
+
+
+def checked_joint_name(kind: str, parent: str, child: str, name: str | None) -> str:
+    """Return the joint's name, made of those of its bodies if it is `None`.
+
+    **Errors:** `TypeError` for bodies that are not given by name; `ValueError` for a joint of a
+    body with itself, or a name that is not a string or empty.
+    """
+    for argument, value in (("parent", parent), ("child", child)):
+        if not isinstance(value, str):
+            raise TypeError(
+                f'`{kind}({argument}=...)` takes the name of a body or "ground"; got {value!r}.'
+            )
+    if parent == child:
+        raise ValueError(
+            f"`{kind}` joins two different bodies; got {parent!r} as parent and child."
+        )
+    if name is None:
+        return _default_name(kind, parent, child)
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
+    return name
+
+
+def has_default_name(joint: AbstractJoint) -> bool:
+    """Return whether the name of a joint is the one given to joints without a name."""
+    return joint.name == _default_name(type(joint).__name__, joint.parent, joint.child)
+
+
+def _default_name(kind: str, parent: str, child: str) -> str:
+    return f"{kind.lower()} {parent}-{child}"
+
+
+def point_leaf(value: ArrayInput | None, argument: str) -> Any:
+    """Return a checked point (3,); `None` stays `None`, to be filled in by the system."""
+    return None if value is None else vector_leaf(value, argument)
+
+
+def checked_axis(value: ArrayInput | None, argument: str) -> Vector:
+    """Return a checked axis (3,), space components, of any length but zero.
+
+    **Errors:** `TypeError` for a missing axis or a function; `ValueError` for a wrong shape or a
+    zero axis.
+    """
+    if value is None or callable(value):
+        got = "is missing" if value is None else f"is a function, {value!r}"
+        raise TypeError(
+            f"`{argument}` {got}: it must be a direction, (3,), space components. The arguments "
+            "are parent, child, point and then the direction (`Prismatic` has its axis before its "
+            "point); give them by name, as in `axis=(0, 0, 1)`."
+        )
+    rule = (
+        # Compiled code flushes numbers below the smallest normal number to zero.
+        lambda axis: abs(axis).max() >= np.finfo(axis.dtype).tiny,
+        f"`{argument}` must not be zero: it is the direction of an axis, space components.",
+    )
+    return as_leaf(check_all(float_array(value, argument, (3,)), [is_finite(argument), rule]))
+
+
+def rate_constants(
+    joint: AbstractJoint, value: ArrayInput, argument: str
+) -> Float[Array, " f"] | None:
+    """Return a checked non-negative constant for each rate of a joint; `None` for a plain zero.
+
+    The rate of a prescribed motion counts as well.
+
+    **Errors:** `ValueError` for a wrong shape or a negative number.
+    """
+    kind = type(joint).__name__
+    if isinstance(value, int | float) and value == 0:
+        return None
+    name, count = f"{kind}({argument}=...)", joint.num_undriven_rates
+    shape = jnp.shape(jnp.asarray(value))
+    checked = float_array(value, name, () if shape == () else (count,))
+    rule = (lambda x: (x >= 0).all(), f"`{name}` must not be negative.")
+    return jnp.broadcast_to(as_leaf(check_all(checked, [is_finite(name), rule])), count)
