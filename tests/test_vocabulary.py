@@ -124,8 +124,7 @@ def test_prose_and_names():
 
 # Public classes of the same name in several files; to be renamed.
 DUPLICATES = frozenset(
-    "Explicit Factors Frame Free Layout Linearisation Motion Parts Plan Problem Run Table "
-    "View Weights".split()
+    "Explicit Factors Frame Free Layout Linearisation Motion Plan Problem Run Table Weights".split()
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rigidjax import native
 from rigidjax.native.jaxrules import primitive
-from rigidjax.native.lowering.lanes import Lanes, is_known
+from rigidjax.native.lowering.lanes import Lanes, is_constant
 from rigidjax.native.lowering.registry import NoRule
 
 from . import rounding
@@ -243,7 +243,7 @@ def _products_with_zero() -> Iterator[None]:
     product = Lanes.mul
 
     def mul(self, dtype, a, b):
-        if np.dtype(dtype).kind == "f" and is_known(a) != is_known(b):
+        if np.dtype(dtype).kind == "f" and is_constant(a) != is_constant(b):
             a, b = self.value(a, dtype), self.value(b, dtype)
         return product(self, dtype, a, b)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.native.lowering.lane_compaction import parted
+from rigidjax.native.lowering.lane_compaction import split_at_main_loop
 from rigidjax.native.runtime import kernel
 
 
@@ -96,7 +96,7 @@ def test_which_programs_are_refilled():
     """Those in which one loop takes most of the time and its length is the member's own."""
 
     def of(function, batched, *args):
-        return parted(jax.make_jaxpr(function)(*args), batched)
+        return split_at_main_loop(jax.make_jaxpr(function)(*args), batched)
 
     loop = lambda n, x: jax.lax.while_loop(  # noqa: E731
         lambda c: c[0] < n, lambda c: (c[0] + 1, jnp.sin(c[1])), (0, x)

@@ -106,10 +106,10 @@ class Functions:
         return self.lanes.convert(k, np.int64, F64)
 
     def _bits(self, a):
-        return self.lanes.bits(a, F64, np.int64)
+        return self.lanes.bitcast(a, F64, np.int64)
 
     def _from_bits(self, k):
-        return self.lanes.bits(k, np.int64, F64)
+        return self.lanes.bitcast(k, np.int64, F64)
 
     def _polynomial(self, x, coefficients):
         """Horner's rule; the constant term first."""
@@ -307,9 +307,9 @@ def _far(module, width):
         out = []
         for k in range(width):
             zero = int64(0)
-            place = builder.gep(table, [zero, own.lane(positions, k)], source_etype=kind)
+            place = builder.gep(table, [zero, own.extract_lane(positions, k)], source_etype=kind)
             out.append(builder.load(place, typ=I64))
-        return own.gathered(out)
+        return own.pack_lanes(out)
 
     parts = Functions(own).reduced_far(function.args[0], words)
     out = ir.Constant(result, ir.Undefined)

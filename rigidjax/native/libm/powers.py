@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 
 from ..lowering.builder import Value, int64
-from ..lowering.lanes import is_known
+from ..lowering.lanes import is_constant
 from .functions import F64, Functions, log_2
 
 _BITS = 7
@@ -104,7 +104,7 @@ def _looked_up(f: Functions, table: Callable[[], np.ndarray], index, columns: in
         data = _global(build.module, kind, name)
         data.global_constant, data.linkage = True, "internal"
         data.initializer = ir.Constant(kind, [float(x) for x in table().ravel()])
-    starts = [build.mul(lanes.lane(index, k), int64(length)) for k in range(lanes.width)]
+    starts = [build.mul(lanes.extract_lane(index, k), int64(length)) for k in range(lanes.width)]
     out = []
     for column in range(columns):
         places = [build.add(start, int64(column)) for start in starts]
@@ -112,7 +112,7 @@ def _looked_up(f: Functions, table: Callable[[], np.ndarray], index, columns: in
             build.load(build.gep(data, [int64(0), place], source_etype=kind), typ=ir.DoubleType())
             for place in places
         ]
-        out.append(lanes.gathered(found))
+        out.append(lanes.pack_lanes(found))
     return out
 
 
@@ -213,7 +213,7 @@ def pow(f: Functions, x, y, of_root: bool = False):
     **Arguments:** `of_root`, whether it is that of a square root of `x`: not a number for minus
     infinity too.
     """
-    if is_known(y) and y == 0:
+    if is_constant(y) and y == 0:
         return np.float64(1.0)
     lanes, one, zero = f.lanes, np.float64(1.0), np.float64(0.0)
     x = lanes.value(x, F64)

@@ -9,10 +9,10 @@ from .builder import Value, Values, int64
 from .complex import Pair, is_complex, part_dtype
 from .emitter import Emitter
 from .lanes import I8, element_type
-from .memory import Buffer, Held, View, row_major
+from .memory import ArrayView, Buffer, EmittedArray, row_major_strides
 
 
-class Spare(NamedTuple):
+class DiscardBuffer(NamedTuple):
     """Memory for results of lanes that have none.
 
     **Attributes:** `mask`, lanes that have results; `pointer`, of the memory for the others.
@@ -22,7 +22,7 @@ class Spare(NamedTuple):
     pointer: Value
 
 
-def extent(aval: ShapedArray) -> int:
+def byte_size(aval: ShapedArray) -> int:
     """Bytes of one member's argument or result."""
     return aval.size * np.dtype(aval.dtype).itemsize
 
@@ -31,7 +31,7 @@ def _stored(dtype):
     return I8 if dtype == np.bool_ else element_type(dtype)
 
 
-class _Members:
+class _BatchElements:
     """The numbers of an argument or a result of XLA's, one member of the batch in each lane."""
 
     def __init__(self, em, pointer, dtype, size, members, spare=None):
@@ -44,7 +44,7 @@ class _Members:
         ]
         if spare is not None:
             self.starts = [
-                build.select(em.lanes.lane(spare.mask, k), start, spare.pointer)
+                build.select(em.lanes.extract_lane(spare.mask, k), start, spare.pointer)
                 for k, start in enumerate(self.starts)
             ]
 
@@ -65,7 +65,7 @@ class _Members:
             address = build.gep(base, [place], source_etype=self.stored)
             align = part_dtype(self.dtype).itemsize
             values.append(build.load(address, typ=self.stored, align=align))
-        value = em.lanes.gathered(values)
+        value = em.lanes.pack_lanes(values)
         return build.trunc(value, em.lanes.type(np.bool_)) if self.dtype == np.bool_ else value
 
     def store(self, number, value):
@@ -82,22 +82,24 @@ class _Members:
         for k, base in enumerate(self.starts):
             address = build.gep(base, [place], source_etype=self.stored)
             align = part_dtype(self.dtype).itemsize
-            build.store(em.lanes.lane(value, k), address, align=align)
+            build.store(em.lanes.extract_lane(value, k), address, align=align)
 
 
-def argument(
+def load_argument(
     em: Emitter, pointer: Value, aval: ShapedArray, members: Values | None, largest: int
-) -> Held:
+) -> EmittedArray:
     """An argument as an array of the program.
 
     **Arguments:** `members`, `None` if it is the same for all; `largest`, entries up to which it is
     held in registers.
     """
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
-    shared = View(Buffer(pointer, dtype, size, shared=True, own=False), shape, row_major(shape))
+    shared = ArrayView(
+        Buffer(pointer, dtype, size, shared=True, is_owned=False), shape, row_major_strides(shape)
+    )
     if members is None:
-        return em.read_once(shared) if size <= largest else shared
-    load = _Members(em, pointer, dtype, size, members).load
+        return em.load_uniform(shared) if size <= largest else shared
+    load = _BatchElements(em, pointer, dtype, size, members).load
     if size <= largest:
         out = np.empty(shape, object)
         for number, index in enumerate(np.ndindex(shape)):
@@ -106,23 +108,23 @@ def argument(
     flat = em.memory.allocate((size,), dtype)
     with em.loop(size) as number:
         em.memory.write(flat, (number,), load(number))
-    return flat.reshaped(shape)  # pyright: ignore[reportReturnType]
+    return flat.reshape_view(shape)  # pyright: ignore[reportReturnType]
 
 
-def store(
-    em: Emitter, pointer: Value, aval: ShapedArray, result: Held, members: Values,
-    spare: Spare | None = None,
+def store_result(
+    em: Emitter, pointer: Value, aval: ShapedArray, result: EmittedArray, members: Values,
+    spare: DiscardBuffer | None = None,
 ) -> None:  # fmt: skip
     """Store a result of these members, of those in the lanes of `spare.mask` if that is given."""
     dtype, shape, size = np.dtype(aval.dtype), tuple(aval.shape), aval.size
     if not size:
         return
     build = em.builder
-    one = _Members(em, pointer, dtype, size, members, spare).store
-    if isinstance(result, View):
-        with em.indices(shape) as index:
+    one = _BatchElements(em, pointer, dtype, size, members, spare).store
+    if isinstance(result, ArrayView):
+        with em.loop_nest(shape) as index:
             number = int64(0)
-            for i, stride in zip(index, row_major(shape), strict=True):
+            for i, stride in zip(index, row_major_strides(shape), strict=True):
                 i = int64(i) if isinstance(i, int) else i
                 number = build.add(number, build.mul(i, int64(stride)))
             one(number, em.memory.read(result, index))

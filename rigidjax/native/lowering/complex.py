@@ -26,7 +26,7 @@ class Pair:
 
 
 # A number of a program: known when the kernel is emitted, or computed by it.
-Number = np.generic | int | float | Value | Pair
+LaneValue = np.generic | int | float | Value | Pair
 DType = np.dtype | type[np.generic]
 
 

@@ -31,13 +31,22 @@ from ..passes.analysis import (
 )
 from . import nests
 from .builder import I64, Builder, Value, int64
-from .complex import DType, Number
-from .lanes import POINTER, Lanes, is_known
-from .memory import Buffer, Held, Index, Memory, Rows, View, as_objects, row_major
+from .complex import DType, LaneValue
+from .lanes import POINTER, Lanes, is_constant
+from .memory import (
+    ArrayView,
+    Buffer,
+    EmittedArray,
+    Index,
+    KernelMemory,
+    RowVectors,
+    row_major_strides,
+    to_objects,
+)
 from .registry import RULES, NoRule
 
 # Entries up to which whole numbers that are known are computed here rather than by the kernel.
-FOLDED = 1 << 14
+FOLDING_LIMIT = 1 << 14
 
 
 class Emitter:
@@ -54,54 +63,57 @@ class Emitter:
 
     def __init__(
         self, builder: Builder, width: int, workspace: Value, row: int = 1,
-        made: dict[tuple, Any] | None = None, warp: tuple[int, Value] | None = None,
-        mixed: bool = False,
+        shared_functions: dict[tuple, Any] | None = None, warp: tuple[int, Value] | None = None,
+        has_divergence: bool = False,
     ):  # fmt: skip
-        self.builder, self.largest, self.mixed = builder, REGISTERS, mixed
-        self.made = {} if made is None else made
+        self.builder, self.register_limit, self.has_divergence = builder, REGISTERS, has_divergence
+        self.shared_functions = {} if shared_functions is None else shared_functions
         self.lanes = Lanes(builder, width)
         self.functions = Functions(self.lanes)
-        self.memory = Memory(self.lanes, workspace, warp, mixed)
+        self.memory = KernelMemory(self.lanes, workspace, warp, has_divergence)
         arithmetic = self.lanes, self.functions.lanes
-        self.row = Rows(self.memory, arithmetic, row if width == 1 else 1)
+        self.vectors = RowVectors(self.memory, arithmetic, row if width == 1 else 1)
         # Lanes whose memory may change; `None` for all.
-        self.mask: Number | None = None
+        self.mask: LaneValue | None = None
         # Arrays in registers that memory holds as well, with what is in memory.
-        self._stored: dict[int, tuple[np.ndarray, View]] = {}
+        self._sources: dict[int, tuple[np.ndarray, ArrayView]] = {}
         self._last_uses: dict[Jaxpr, Any] = {}
         self._loops: dict[Jaxpr, bool] = {}
 
     # Programs.
 
-    def run(
-        self, closed: ClosedJaxpr, args: list[Held], solved: dict[Var, Held] | None = None
-    ) -> list[Held]:
+    def emit(
+        self,
+        closed: ClosedJaxpr,
+        args: list[EmittedArray],
+        solved: dict[Var, EmittedArray] | None = None,
+    ) -> list[EmittedArray]:
         """Results of a program for these arrays; `solved`, results of equations in it."""
         consts = [self.constant(c) for c in closed.consts]
-        return self.run_jaxpr(closed.jaxpr, consts, args, solved)
+        return self.emit_jaxpr(closed.jaxpr, consts, args, solved)
 
-    def run_jaxpr(
-        self, jaxpr: Any, consts: list[Held], args: list[Held],
-        solved: dict[Var, Held] | None = None,
-    ) -> list[Held]:  # fmt: skip
-        frame: dict[Var, Held] = {}
-        outer = self.largest
-        self.largest = min(outer, self.largest_in(jaxpr))
-        last_uses, unused = self._uses(jaxpr)
+    def emit_jaxpr(
+        self, jaxpr: Any, consts: list[EmittedArray], args: list[EmittedArray],
+        solved: dict[Var, EmittedArray] | None = None,
+    ) -> list[EmittedArray]:  # fmt: skip
+        frame: dict[Var, EmittedArray] = {}
+        outer = self.register_limit
+        self.register_limit = min(outer, self.find_register_limit(jaxpr))
+        last_uses, unused = self._find_last_uses(jaxpr)
         different = uniformity.differing(self, jaxpr, args)
 
         def bind(var, value):
             frame[var] = value
-            if isinstance(value, View):
-                value.buffer.users += 1
+            if isinstance(value, ArrayView):
+                value.buffer.use_count += 1
 
         def read(atom):
             return self.constant(atom.val) if isinstance(atom, Literal) else frame[atom]
 
         def unbind(var):
             value = frame.pop(var)
-            if isinstance(value, View):
-                value.buffer.users -= 1
+            if isinstance(value, ArrayView):
+                value.buffer.use_count -= 1
                 return [value.buffer]
             return []
 
@@ -114,21 +126,21 @@ class Emitter:
             args = [read(atom) for atom in equation.invars]
             # Who is read here for the last time may be written in place.
             released += [buffer for var in last_uses[k] for buffer in unbind(var)]
-            results: list[Held] = []
+            results: list[EmittedArray] = []
             if not equation.outvars:
                 # A branch or loop that only hands its arguments on: JAX takes its results away.
                 pass
             elif solved and equation.outvars[0] in solved:
                 results += [solved[var] for var in equation.outvars]
             elif not different.isdisjoint(equation.outvars):
-                with self.memory.only_kept(results):
+                with self.memory.release_temporaries(results):
                     results += uniformity.results(self, equation, args, different)
             else:
-                with self.memory.only_kept(results):
+                with self.memory.release_temporaries(results):
                     if different:
                         # The results do not depend on arguments that differ from lane to lane.
                         args = [uniformity.of_one(self, x) for x in args]
-                    results += self.equation(equation, args)
+                    results += self.emit_equation(equation, args)
             for var, value in zip(equation.outvars, results, strict=True):
                 assert value.shape == var.aval.shape, (equation.primitive, value.shape, var.aval)
                 bind(var, value)
@@ -140,18 +152,18 @@ class Emitter:
         out = [read(atom) for atom in jaxpr.outvars]
         for var in list(frame):
             unbind(var)
-        self.largest = outer
+        self.register_limit = outer
         return out
 
-    def largest_in(self, jaxpr: Jaxpr) -> int:
+    def find_register_limit(self, jaxpr: Jaxpr) -> int:
         """Entries up to which an array of a program is held in registers."""
         return FEW_REGISTERS if self._has_loops(jaxpr) else REGISTERS
 
-    def limits(self, jaxpr: Jaxpr, args: list[Held | None]) -> list[int]:
+    def find_register_limits(self, jaxpr: Jaxpr, args: list[EmittedArray | None]) -> list[int]:
         """The same for each argument of a program; `None` among `args` for what is not known."""
-        known = (x is not None and self.are_known(x) for x in args)
+        known = (x is not None and self.are_constant(x) for x in args)
         marks = dynamic_indices.indexed(jaxpr, tuple(not k for k in known)).arguments
-        most = self.largest_in(jaxpr)
+        most = self.find_register_limit(jaxpr)
         return [min(most, dynamic_indices.FEW_INDEXED) if mark else most for mark in marks]
 
     def _has_loops(self, jaxpr):
@@ -163,19 +175,19 @@ class Emitter:
             )
         return self._loops[jaxpr]
 
-    def equation(self, equation: JaxprEqn, args: list[Held]) -> list[Held]:
+    def emit_equation(self, equation: JaxprEqn, args: list[EmittedArray]) -> list[EmittedArray]:
         """Results of one equation."""
         name = equation.primitive.name
         if of_complex(equation) or has_stacked_condition(equation):
-            return self.run(expanded(equation), args)
+            return self.emit(expanded(equation), args)
         if name in RULES:
             out = RULES[name](self, equation, *args)
             return out if isinstance(out, list) else [out]
         if is_expanded(equation.primitive):
-            return self.run(expanded(equation), args)
+            return self.emit(expanded(equation), args)
         raise NoRule(f"`{name}` {place_of(equation)}".strip())
 
-    def _uses(self, jaxpr) -> Any:
+    def _find_last_uses(self, jaxpr) -> Any:
         """Variables read for the last time in each equation, and arguments that nobody reads."""
         if jaxpr not in self._last_uses:
             last = {}
@@ -198,14 +210,14 @@ class Emitter:
 
     # Arrays.
 
-    def constant(self, value: ArrayLike) -> Held:
+    def constant(self, value: ArrayLike) -> EmittedArray:
         """An array that is known."""
         array = np.asarray(value)
         if array.size > REGISTERS:
-            return self.table(array)
-        return as_objects(array)
+            return self.emit_table(array)
+        return to_objects(array)
 
-    def table(self, array: np.ndarray) -> View:
+    def emit_table(self, array: np.ndarray) -> ArrayView:
         """A known array in the memory of the program, one number for all lanes."""
         stored = np.ascontiguousarray(array.astype(np.int8) if array.dtype == np.bool_ else array)
         kind = ir.ArrayType(ir.IntType(8), stored.nbytes)
@@ -215,67 +227,67 @@ class Emitter:
         table.initializer = ir.Constant(kind, bytearray(stored.tobytes()))
         pointer = table.ptrtoint(I64).inttoptr(POINTER)
         buffer = Buffer(
-            pointer, array.dtype, array.size, shared=True, own=False, values=array.ravel()
+            pointer, array.dtype, array.size, shared=True, is_owned=False, values=array.ravel()
         )
-        return View(buffer, array.shape, row_major(array.shape))
+        return ArrayView(buffer, array.shape, row_major_strides(array.shape))
 
-    def registers(self, x: Held) -> np.ndarray:
+    def to_registers(self, x: EmittedArray) -> np.ndarray:
         """An array with all its numbers in registers."""
-        if not isinstance(x, View):
+        if not isinstance(x, ArrayView):
             return x
-        if x.is_known:
-            return x.known()
+        if x.is_constant:
+            return x.constant_objects()
         out = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
             out[index] = self.memory.read(x, index)
         return out
 
-    def in_memory(self, x: Held, dtype: DType) -> View:
+    def to_memory(self, x: EmittedArray, dtype: DType) -> ArrayView:
         """An array in memory."""
-        if isinstance(x, View):
+        if isinstance(x, ArrayView):
             return x
-        if x.size and all(is_known(one) for one in x.ravel()):
-            return self.table(np.asarray(x.tolist(), dtype).reshape(x.shape))
+        if x.size and all(is_constant(one) for one in x.ravel()):
+            return self.emit_table(np.asarray(x.tolist(), dtype).reshape(x.shape))
         out = self.memory.allocate(x.shape, dtype)
         for index in np.ndindex(x.shape):
             self.memory.write(out, index, x[index])
         return out
 
-    def read_once(self, x: View) -> Held:
+    def load_uniform(self, x: ArrayView) -> EmittedArray:
         """The numbers of memory that does not change, in registers."""
-        numbers = self.registers(x)
-        self._stored[id(numbers)] = numbers, x
+        numbers = self.to_registers(x)
+        self._sources[id(numbers)] = numbers, x
         return numbers
 
-    def stored(self, x: Held) -> Held:
+    def find_source(self, x: EmittedArray) -> EmittedArray:
         """An array as memory holds it, if it is one that was `read_once`."""
-        return self._stored.get(id(x), (x, x))[1]
+        return self._sources.get(id(x), (x, x))[1]
 
-    def settled(self, x: Held) -> Held:
+    def load_if_small(self, x: EmittedArray) -> EmittedArray:
         """An array as large ones are in memory, small ones in registers."""
-        return self.registers(x) if isinstance(x, View) and x.size <= FEW_REGISTERS else x
+        return self.to_registers(x) if isinstance(x, ArrayView) and x.size <= FEW_REGISTERS else x
 
-    def are_known(self, *arrays: Held) -> bool:
+    def are_constant(self, *arrays: EmittedArray) -> bool:
         """Whether all numbers of arrays are known at emission."""
         return all(
-            x.is_known if isinstance(x, View) else all(map(is_known, x.ravel().tolist()))
+            x.is_constant if isinstance(x, ArrayView) else all(map(is_constant, x.ravel().tolist()))
             for x in arrays
         )
 
-    def fits(self, size: int, *arrays: Held) -> bool:
+    def fits_registers(self, size: int, *arrays: EmittedArray) -> bool:
         """Whether an array made of others is held in registers."""
-        return size <= self.largest or (size <= REGISTERS and self.are_known(*arrays))
+        return size <= self.register_limit or (size <= REGISTERS and self.are_constant(*arrays))
 
-    def entry(self, x: Held, index: Index) -> Number:
+    def read_element(self, x: EmittedArray, index: Index) -> LaneValue:
         """One number of an array; its index is the same in all lanes."""
-        if isinstance(x, View):
+        if isinstance(x, ArrayView):
             return self.memory.read(x, index)
         return x[index]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
     def map(
-        self, function: Callable, dtype: DType, *arrays: Held,
+        self, function: Callable, dtype: DType, *arrays: EmittedArray,
         kinds: Any = None, known: Callable | None = None,
-    ) -> Held:  # fmt: skip
+    ) -> EmittedArray:  # fmt: skip
         """A function of numbers, applied to arrays whose shapes broadcast.
 
         `kinds`, types of the arguments where they are not `dtype`; `known`, NumPy's function of
@@ -284,54 +296,59 @@ class Emitter:
         shapes = {a.shape for a in arrays}
         shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
         kinds = [dtype] * len(arrays) if kinds is None else kinds
-        if known and math.prod(shape) > 1 and self._is_folded(shape, dtype, arrays):
-            return self.constant(np.asarray(known(*map(self._numbers, arrays, kinds)), dtype))
-        if self.fits(math.prod(shape), *arrays):
-            spread = [self.registers(a) for a in arrays]
+        if known and math.prod(shape) > 1 and self._is_compile_time(shape, dtype, arrays):
+            return self.constant(
+                np.asarray(known(*map(self._constant_values, arrays, kinds)), dtype)
+            )
+        if self.fits_registers(math.prod(shape), *arrays):
+            spread = [self.to_registers(a) for a in arrays]
             spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in spread]
             out = np.empty(math.prod(shape), object)
             out[:] = list(map(function, *(a.ravel().tolist() for a in spread)))
             return out.reshape(shape)
-        if self._is_folded(shape, dtype, arrays):
+        if self._is_compile_time(shape, dtype, arrays):
             # Places of a gather or a scatter, say.
-            numbers = np.vectorize(function, otypes=[object])(*map(self.registers, arrays))
-            return self.table(np.asarray(numbers.tolist(), dtype))
+            numbers = np.vectorize(function, otypes=[object])(*map(self.to_registers, arrays))
+            return self.emit_table(np.asarray(numbers.tolist(), dtype))
         out = self.memory.allocate(shape, dtype)
         large = [
-            nests.spread(self, a, shape, kind)
+            nests.broadcast_view(self, a, shape, kind)
             for a, kind in zip(arrays, kinds, strict=True)
             if a.shape
         ]
-        target, *sources = nests.joined_axes([out, *large])
-        if nests.has_rows(self, target, sources):
+        target, *sources = nests.merge_axes([out, *large])
+        if nests.can_vectorise_rows(self, target, sources):
             self._map_rows(function, target, sources, arrays)
             return out
-        with self.indices(target.shape) as index:
+        with self.loop_nest(target.shape) as index:
             rows = iter(sources)
             numbers = [
-                self.memory.read(next(rows), index) if a.shape else self.entry(a, ())
+                self.memory.read(next(rows), index) if a.shape else self.read_element(a, ())
                 for a in arrays
             ]
             self.memory.write(target, index, function(*numbers))
         return out
 
-    def _is_folded(self, shape, dtype, arrays):
+    def _is_compile_time(self, shape, dtype, arrays):
         """Whether a function of arrays is computed at emission."""
-        most = FOLDED if np.dtype(dtype).kind in "iub" else REGISTERS
-        return math.prod(shape) <= most and self.are_known(*arrays)
+        most = FOLDING_LIMIT if np.dtype(dtype).kind in "iub" else REGISTERS
+        return math.prod(shape) <= most and self.are_constant(*arrays)
 
-    def _numbers(self, x, dtype):
+    def _constant_values(self, x, dtype):
         """Known numbers, of their type."""
-        return x.numbers() if isinstance(x, View) else np.array(x.tolist(), dtype)
+        return x.constant_values() if isinstance(x, ArrayView) else np.array(x.tolist(), dtype)
 
     def _map_rows(self, function, target, sources, arrays):
         """Several numbers of the last axis at once."""
-        row = self.row
-        single: list[Any] = [None if a.shape else self.entry(a, ()) for a in arrays]
-        with row.in_place_of_lanes():
-            single = [x if x is None or is_known(x) else self.lanes.splat(x) for x in single]
+        row = self.vectors
+        single: list[Any] = [None if a.shape else self.read_element(a, ()) for a in arrays]
+        with row.along_row():
+            single = [x if x is None or is_constant(x) else self.lanes.splat(x) for x in single]
         *outer, last = target.shape
-        with self.indices(tuple(outer)) as index, nests.parts_of_row(self, last) as first:
+        with (
+            self.loop_nest(tuple(outer)) as index,
+            nests.loop_over_row_vectors(self, last) as first,
+        ):
             rows = iter(sources)
             numbers = []
             for a, x in zip(arrays, single, strict=True):
@@ -341,12 +358,16 @@ class Emitter:
                 numbers.append(x)
             row.write(target, (*index, first), function(*numbers))
 
-    def copied(
-        self, x: Held, dtype: DType, into: View | None = None, mask: Number | None = None
-    ) -> View:
+    def copy_to_memory(
+        self,
+        x: EmittedArray,
+        dtype: DType,
+        into: ArrayView | None = None,
+        mask: LaneValue | None = None,
+    ) -> ArrayView:
         """A copy in memory, into an array of the same shape if one is given."""
         out = self.memory.allocate(x.shape, dtype) if into is None else into
-        if isinstance(x, View):
+        if isinstance(x, ArrayView):
             nests.copy(self, x, out, mask)
         else:
             for index in np.ndindex(x.shape):
@@ -374,12 +395,12 @@ class Emitter:
         build.position_at_end(after)
 
     @contextlib.contextmanager
-    def indices(self, shape: tuple[int, ...]) -> Iterator[Index]:
+    def loop_nest(self, shape: tuple[int, ...]) -> Iterator[Index]:
         """Loops over all indices of an array that is not empty."""
         with contextlib.ExitStack() as stack:
             yield tuple(0 if n == 1 else stack.enter_context(self.loop(n)) for n in shape)
 
-    def phis(self, x: Any, dtype: DType, block: ir.Block) -> Any:
+    def emit_phis(self, x: Any, dtype: DType, block: ir.Block) -> Any:
         """Numbers in registers that are those of `x` where their block is entered from `block`."""
         out = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
@@ -392,7 +413,9 @@ class Emitter:
         for index in np.ndindex(phis.shape):
             self.lanes.add_incoming(dtype, phis[index], x[index], block)
 
-    def chosen(self, dtype: DType, condition: Number, yes: Held, no: Held) -> Held:
+    def select_array(
+        self, dtype: DType, condition: LaneValue, yes: EmittedArray, no: EmittedArray
+    ) -> EmittedArray:
         """One array in the lanes in which a condition holds, another in the others."""
         dtype, which = np.dtype(dtype), np.empty((), object)
         which[()] = condition
@@ -400,30 +423,30 @@ class Emitter:
         return self.map(select, dtype, which, yes, no, kinds=[np.dtype(np.bool_), dtype, dtype])
 
     @contextlib.contextmanager
-    def masked(self, mask: Number | None) -> Iterator[None]:
+    def restrict_lanes(self, mask: LaneValue | None) -> Iterator[None]:
         """Changes of memory only in some lanes."""
         outer, self.mask = self.mask, mask
         yield
         self.mask = outer
 
     @contextlib.contextmanager
-    def kept(self, arrays: list) -> Iterator[None]:
+    def keep_alive(self, arrays: list) -> Iterator[None]:
         """These arrays are read again later: nobody may write or release them."""
-        buffers = [x.buffer for x in arrays if isinstance(x, View)]
+        buffers = [x.buffer for x in arrays if isinstance(x, ArrayView)]
         for buffer in buffers:
-            buffer.users += 1
+            buffer.use_count += 1
         yield
         for buffer in buffers:
-            buffer.users -= 1
+            buffer.use_count -= 1
 
-    def owned(self, x: Held, aval: ShapedArray) -> Held:
+    def copy_pinned(self, x: EmittedArray, aval: ShapedArray) -> EmittedArray:
         """An array that later turns of a loop do not overwrite."""
-        if not isinstance(x, View):
+        if not isinstance(x, ArrayView):
             return x
-        x = self.copied(x, aval.dtype)
-        x.buffer.pinned += 1
+        x = self.copy_to_memory(x, aval.dtype)
+        x.buffer.pin_count += 1
         return x
 
-    def both(self, mask: Number | None, condition: Any) -> Any:
+    def intersect_mask(self, mask: LaneValue | None, condition: Any) -> Any:
         """Lanes of a mask (`None` for all) in which a condition holds."""
         return condition if mask is None else self.lanes.and_(np.bool_, mask, condition)

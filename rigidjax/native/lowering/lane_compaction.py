@@ -13,12 +13,12 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
 from ..passes.analysis import cost, inner_jaxprs
-from .block_io import Spare, argument, extent, store
+from .block_io import DiscardBuffer, byte_size, load_argument, store_result
 from .builder import I64, Value, Values
 from .emitter import Emitter
-from .lanes import is_known
-from .memory import Held, View
-from .rules.loops import Loop, divided, known_turns
+from .lanes import is_constant
+from .memory import ArrayView, EmittedArray
+from .rules.loops import Loop, find_constant_trip_count, split_arguments
 
 # Turns for which loops of unknown length count that are not the main one.
 _TURNS = 10
@@ -26,11 +26,11 @@ _TURNS = 10
 _MOST_TURNS = 8
 
 
-class _KnownTurns(Exception):
+class ConstantTripCount(Exception):
     """The main loop takes the same known number of turns for all members."""
 
 
-class Parts(NamedTuple):
+class MainLoopSplit(NamedTuple):
     """A program around its main loop.
 
     **Attributes:** `shared`, what is the same for all members; `before` and `after` the loop, what
@@ -42,11 +42,11 @@ class Parts(NamedTuple):
     before: Jaxpr
     loop: Any
     after: Jaxpr
-    kept: list[Var]
-    ratio: float
+    live: list[Var]
+    overhead: float
 
 
-def parted(closed: ClosedJaxpr, batched: tuple[bool, ...]) -> Parts | None:
+def split_at_main_loop(closed: ClosedJaxpr, batched: tuple[bool, ...]) -> MainLoopSplit | None:
     """The parts of a program; `None` if no loop takes most of its time."""
     jaxpr = closed.jaxpr
     loops = [k for k, equation in enumerate(jaxpr.eqns) if equation.primitive.name == "while"]
@@ -77,7 +77,7 @@ def parted(closed: ClosedJaxpr, batched: tuple[bool, ...]) -> Parts | None:
     ends = [*first, *made, *kept, *loop.outvars]
     begun = list(dict.fromkeys([*kept, *(v for v in starts if v in own)]))
     entered = [*first, *made, *(v for v in jaxpr.invars if v in own)]
-    return Parts(
+    return MainLoopSplit(
         _part(jaxpr, shared, first, made),
         _part(jaxpr, before, entered, begun),
         loop,
@@ -115,17 +115,19 @@ def _part(jaxpr, equations, inputs, outputs):
     )
 
 
-class Refilled:
+class LaneCompaction:
     """Emits a program for all members of a batch, the lanes refilled.
 
     **Raises:** `_KnownTurns` where no lane would ever wait.
     """
 
-    def __init__(self, em: Emitter, closed: ClosedJaxpr, batched: tuple[bool, ...], parts: Parts):
+    def __init__(
+        self, em: Emitter, closed: ClosedJaxpr, batched: tuple[bool, ...], parts: MainLoopSplit
+    ):
         self.em, self.closed, self.batched, self.parts = em, closed, batched, parts
-        self.limits = em.limits(closed.jaxpr, [None] * len(closed.in_avals))
+        self.limits = em.find_register_limits(closed.jaxpr, [None] * len(closed.in_avals))
         # Arrays by their variables: what they are for the members in the lanes.
-        self.arrays: dict[Var, Held] = {}
+        self.arrays: dict[Var, EmittedArray] = {}
         # Buffers and numbers that no refill changes.
         self.shared: set[int] = set()
         # The block that each refill enters, the one before the first, lanes that get a member.
@@ -153,24 +155,26 @@ class Refilled:
         following, fresh, loaded, owners = begun, [], [], []
         for k, number in enumerate(numbers):
             taken = build.icmp_signed("<", following, count)
-            taken = build.and_(taken, build.not_(lanes.lane(alive, k)))
+            taken = build.and_(taken, build.not_(lanes.extract_lane(alive, k)))
             fresh.append(taken)
             loaded.append(build.select(taken, following, begun))
             owners.append(build.select(taken, following, number))
             following = build.add(following, build.zext(taken, I64))
-        self.fresh = lanes.gathered(fresh)
+        self.fresh = lanes.pack_lanes(fresh)
         waiting = build.icmp_signed("<", following, count)
         self._load(inputs, loaded)
         self._run(self.parts.before)
         working = build.or_(alive, self.fresh)
         active = self._main_loop(working, waiting)
         finished = build.and_(working, build.not_(active))
-        with em.masked(finished):
+        with em.restrict_lanes(finished):
             self._run(self.parts.after)
-        size = max(map(extent, self.closed.out_avals), default=0)
-        spare = Spare(finished, em.memory.allocate((size,), np.int8, unused=True).buffer.pointer)
+        size = max(map(byte_size, self.closed.out_avals), default=0)
+        spare = DiscardBuffer(
+            finished, em.memory.allocate((size,), np.int8, unused=True).buffer.pointer
+        )
         for pointer, aval, atom in zip(outputs, self.closed.out_avals, jaxpr.outvars, strict=True):
-            store(em, pointer, aval, self._array(atom), owners, spare)
+            store_result(em, pointer, aval, self._array(atom), owners, spare)
         self.again += [(None, begun, following), (np.bool_, alive, active)]
         self.again += [(None, *pair) for pair in zip(numbers, owners, strict=True)]
         for dtype, node, value in self.again:
@@ -192,14 +196,14 @@ class Refilled:
             inputs, avals, variables, self.batched, self.limits, strict=True
         ):
             if batched == (members is not None):
-                self.arrays[var] = argument(self.em, pointer, aval, members, limit)
+                self.arrays[var] = load_argument(self.em, pointer, aval, members, limit)
 
     def _run(self, part):
         args = [self.arrays[var] for var in part.invars]
         # All refills read them; what belongs to members may be written in the lanes of the mask.
-        shared = [x for x in args if isinstance(x, View) and id(x.buffer) in self.shared]
-        with self.em.kept(shared):
-            out = self.em.run_jaxpr(part, [], args)
+        shared = [x for x in args if isinstance(x, ArrayView) and id(x.buffer) in self.shared]
+        with self.em.keep_alive(shared):
+            out = self.em.emit_jaxpr(part, [], args)
         for atom, array in zip(part.outvars, out, strict=True):
             if _is_var(atom):
                 self.arrays[atom] = array
@@ -207,8 +211,8 @@ class Refilled:
     def _fix(self):
         """What there is now is the same for all members: nobody may write it."""
         for array in self.arrays.values():
-            if isinstance(array, View):
-                array.buffer.pinned += 1
+            if isinstance(array, ArrayView):
+                array.buffer.pin_count += 1
                 self.shared.add(id(array.buffer))
             else:
                 self.shared |= {id(number) for number in array.ravel()}
@@ -231,12 +235,15 @@ class Refilled:
         condition, body = p["cond_jaxpr"], p["body_jaxpr"]
         counts = p["cond_nconsts"], p["body_nconsts"]
         given = [self._array(atom) for atom in equation.invars]
-        if known_turns(em, condition, body, *divided(given, *counts)) is not None:
-            raise _KnownTurns
-        for var in self.parts.kept:
+        if (
+            find_constant_trip_count(em, condition, body, *split_arguments(given, *counts))
+            is not None
+        ):
+            raise ConstantTripCount
+        for var in self.parts.live:
             self.arrays[var] = self._kept(self.arrays[var], var.aval.dtype)  # pyright: ignore[reportAttributeAccessIssue]
         given = [self._array(atom) for atom in equation.invars]
-        of_condition, of_body, start = divided(given, *counts)
+        of_condition, of_body, start = split_arguments(given, *counts)
         loop = Loop(em, condition, body, of_condition, of_body, start)
         variables, nodes = [], []
         for x, dtype, fixed, limit in zip(start, loop.dtypes, loop.fixed, loop.limits, strict=True):
@@ -244,9 +251,9 @@ class Refilled:
             value, own = (kept, None) if fixed else self._carried(x, dtype, limit)
             variables.append(value)
             nodes.append(own)
-        idle = em.lanes.width * (1 + math.ceil(self.parts.ratio))
+        idle = em.lanes.width * (1 + math.ceil(self.parts.overhead))
         unchanged = [v for v, fixed in zip(variables, loop.fixed, strict=True) if fixed]
-        with em.kept([*of_condition, *loop.of_body, *unchanged]):
+        with em.keep_alive([*of_condition, *loop.of_body, *unchanged]):
             carry, active = loop.turns(variables, working, (waiting, idle))
         for own, end, dtype in zip(nodes, carry, loop.dtypes, strict=True):
             if own is not None:
@@ -257,13 +264,13 @@ class Refilled:
 
     def _kept(self, x, dtype):
         """An array of members that came, in the lanes that are not fresh what it was."""
-        if isinstance(x, View):
+        if isinstance(x, ArrayView):
             stays = x.buffer.shared or id(x.buffer) in self.shared
-            return x if stays and is_known(x.offset) else self._placed(x, dtype)
+            return x if stays and is_constant(x.offset) else self._placed(x, dtype)
         out = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
             number = x[index]
-            if not is_known(number) and id(number) not in self.shared:
+            if not is_constant(number) and id(number) not in self.shared:
                 node = self._node(dtype)
                 number = self.em.lanes.select(dtype, self.fresh, number, node)
                 self.again.append((dtype, node, number))
@@ -277,10 +284,10 @@ class Refilled:
         nodes = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
             nodes[index] = self._node(dtype)
-        return self.em.chosen(dtype, self.fresh, self.em.registers(x), nodes), nodes  # pyright: ignore[reportArgumentType]
+        return self.em.select_array(dtype, self.fresh, self.em.to_registers(x), nodes), nodes  # pyright: ignore[reportArgumentType]
 
     def _placed(self, x, dtype):
         """An array in a place of its own, changed in the fresh lanes only."""
         out = self.em.memory.allocate(x.shape, dtype, unused=True)
-        out.buffer.pinned += 1
-        return self.em.copied(x, dtype, into=out, mask=self.fresh)
+        out.buffer.pin_count += 1
+        return self.em.copy_to_memory(x, dtype, into=out, mask=self.fresh)

@@ -16,7 +16,7 @@ import numpy as np
 from llvmlite import ir
 
 from ..libm.remainders import remainder
-from .builder import I64, Builder, Line, Value, int32
+from .builder import I64, Builder, TextInstruction, Value, int32
 from .complex import Complex, DType, Pair, is_complex, part_dtype, parts
 
 I1, I8 = ir.IntType(1), ir.IntType(8)
@@ -43,7 +43,7 @@ def element_type(dtype: DType) -> ir.Type:
     raise TypeError(f"numbers of type {dtype}")
 
 
-def is_known(x: object) -> TypeGuard[int | np.number]:
+def is_constant(x: object) -> TypeGuard[int | np.number]:
     """Whether a number is known while the kernel is emitted."""
     kind = type(x)
     known = _KNOWN.get(kind)
@@ -87,7 +87,7 @@ class Lanes:
         """A number as an LLVM value (or a pair), the same in all lanes if it is known."""
         if is_complex(dtype):
             return self.complex.value(dtype, x)
-        if not is_known(x):
+        if not is_constant(x):
             return x
         number = np.asarray(x).astype(dtype)
         key = number.dtype, number.tobytes(), self.width
@@ -102,13 +102,13 @@ class Lanes:
             return ir.Constant(element, one)
         return ir.Constant(self.vector(element), [ir.Constant(element, one)] * self.width)
 
-    def lane(self, vector: Value, k: int) -> Value:
+    def extract_lane(self, vector: Value, k: int) -> Value:
         """The number of lane `k`."""
         if self.width == 1:
             return vector
         return self.builder.extract_element(vector, int32(k))
 
-    def gathered(self, scalars: list[Value]) -> Value:
+    def pack_lanes(self, scalars: list[Value]) -> Value:
         """A vector of one scalar for each lane."""
         if self.width == 1:
             return scalars[0]
@@ -128,35 +128,35 @@ class Lanes:
     def splat_parts(self, x: Any) -> Any:
         """A real or complex scalar in each lane; parts that are compile-time constants stay so."""
         if isinstance(x, Pair):
-            return Pair(*(part if is_known(part) else self.splat(part) for part in parts(x)))
+            return Pair(*(part if is_constant(part) else self.splat(part) for part in parts(x)))
         return self.splat(x)
 
-    def scalar(self, x: Any) -> Any:
+    def uniform_scalar(self, x: Any) -> Any:
         """The number that a vector has in all lanes, or a known one; `None` if lanes may differ."""
-        if isinstance(x, Line):
+        if isinstance(x, TextInstruction):
             return self._scalars.get(id(x), (None, None))[1]
-        return x if isinstance(x, str) or is_known(x) else None
+        return x if isinstance(x, str) or is_constant(x) else None
 
     def _scalar_if_uniform(self, method: Callable[..., Any], dtype: DType, *args: Any) -> Any:
         """A method of whole numbers or booleans that are the same in all lanes, done once; `None`
         if they may differ."""
         if self.width == 1 or not self._scalars:
             return None
-        scalars = [self.scalar(x) for x in args]
+        scalars = [self.uniform_scalar(x) for x in args]
         if any(one is None for one in scalars):
             return None
-        with self.single():
+        with self.scalar_mode():
             out = method(self, dtype, *scalars)
-        return out if is_known(out) else self.splat(out)
+        return out if is_constant(out) else self.splat(out)
 
     @contextlib.contextmanager
-    def single(self) -> Iterator[None]:
+    def scalar_mode(self) -> Iterator[None]:
         """There is one lane within."""
         width, self.width = self.width, 1
         yield
         self.width = width
 
-    def counted(self) -> Value:
+    def lane_indices(self) -> Value:
         """The number of each lane, int64."""
         return ir.Constant(ir.VectorType(I64, self.width), list(range(self.width)))
 
@@ -193,15 +193,15 @@ class Lanes:
     # Arithmetic; every method takes the dtype of its operands first.
 
     def add(self, dtype, a, b):
-        if type(a) is type(b) is Line and _is_float(dtype):
+        if type(a) is type(b) is TextInstruction and _is_float(dtype):
             return self.builder.fadd(a, b, self.flags)
         if is_complex(dtype):
             return self.complex.add(dtype, a, b)
-        if is_known(a) and is_known(b):
-            return _known(dtype, np.add, a, b)
-        if _is(a, 0):
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, np.add, a, b)
+        if _is_equal(a, 0):
             return b
-        if _is(b, 0):
+        if _is_equal(b, 0):
             return a
         if (
             not _is_float(dtype)
@@ -225,11 +225,11 @@ class Lanes:
     def sub(self, dtype, a, b):
         if is_complex(dtype):
             return self.complex.sub(dtype, a, b)
-        if is_known(a) and is_known(b):
-            return _known(dtype, np.subtract, a, b)
-        if _is(b, 0):
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, np.subtract, a, b)
+        if _is_equal(b, 0):
             return a
-        if _is(a, 0) and _is_float(dtype):
+        if _is_equal(a, 0) and _is_float(dtype):
             return self.neg(dtype, b)
         if (
             not _is_float(dtype)
@@ -242,18 +242,18 @@ class Lanes:
         return self.builder.sub(a, b)
 
     def mul(self, dtype, a, b):
-        if type(a) is type(b) is Line and _is_float(dtype):
+        if type(a) is type(b) is TextInstruction and _is_float(dtype):
             return self.builder.fmul(a, b, self.flags)
         if is_complex(dtype):
             return self.complex.mul(dtype, a, b)
-        if is_known(a) and is_known(b):
-            return _known(dtype, np.multiply, a, b)
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, np.multiply, a, b)
         for x, y in ((a, b), (b, a)):
-            if _is(x, 0):
-                return _zero(dtype)
-            if _is(x, 1):
+            if _is_equal(x, 0):
+                return _zero_of(dtype)
+            if _is_equal(x, 1):
                 return y
-            if _is_float(dtype) and _is(x, -1):
+            if _is_float(dtype) and _is_equal(x, -1):
                 return self.neg(dtype, y)
         if (
             not _is_float(dtype)
@@ -270,33 +270,33 @@ class Lanes:
         if is_complex(dtype):
             return self.complex.div(dtype, a, b)
         if _is_float(dtype):
-            if is_known(a) and is_known(b):
-                return _known(dtype, np.divide, a, b)
-            if _is(b, 1):
+            if is_constant(a) and is_constant(b):
+                return _fold(dtype, np.divide, a, b)
+            if _is_equal(b, 1):
                 return a
-            if is_known(b) and b != 0 and math.frexp(float(b))[0] in (0.5, -0.5):
+            if is_constant(b) and b != 0 and math.frexp(float(b))[0] in (0.5, -0.5):
                 return self.mul(dtype, a, np.asarray(1.0 / b, dtype)[()])
             out = self.builder.fdiv(self.value(a, dtype), self.value(b, dtype))
             self._origins[id(out)] = out, "div", (a, b)
             return out
-        return self._integer_quotient(dtype, a, b, "div")
+        return self._divide_integers(dtype, a, b, "div")
 
     def rem(self, dtype, a, b):
         """Remainder with the sign of `a`; of integers, `a` for a divisor of zero."""
         if _is_float(dtype):
-            if is_known(a) and is_known(b):
-                return _known(dtype, np.fmod, a, b)
+            if is_constant(a) and is_constant(b):
+                return _fold(dtype, np.fmod, a, b)
             a, b = self.value(a, dtype), self.value(b, dtype)
             function = remainder(self.builder.module, np.dtype(dtype), element_type(dtype))
-            return self.gathered([
-                self.builder.intrinsic(function, [self.lane(x, k) for x in (a, b)])
+            return self.pack_lanes([
+                self.builder.intrinsic(function, [self.extract_lane(x, k) for x in (a, b)])
                 for k in range(self.width)
             ])  # fmt: skip
-        return self._integer_quotient(dtype, a, b, "rem")
+        return self._divide_integers(dtype, a, b, "rem")
 
-    def _integer_quotient(self, dtype, a, b, kind):
+    def _divide_integers(self, dtype, a, b, kind):
         signed = np.dtype(dtype).kind == "i"
-        if is_known(a) and is_known(b):
+        if is_constant(a) and is_constant(b):
             if b == 0:
                 whole = np.asarray(-1).astype(dtype)[()]
                 return whole if kind == "div" else np.asarray(a, dtype)[()]
@@ -325,8 +325,8 @@ class Lanes:
     def neg(self, dtype, a):
         if is_complex(dtype):
             return self.complex.neg(dtype, a)
-        if is_known(a):
-            return _known(dtype, np.negative, a)
+        if is_constant(a):
+            return _fold(dtype, np.negative, a)
         return self.builder.fneg(a) if _is_float(dtype) else self.builder.neg(a)
 
     def fma(self, dtype, a, b, c):
@@ -340,7 +340,7 @@ class Lanes:
         """A comparison by IEEE's rules: with NaN only `!=` holds."""
         if is_complex(dtype):
             return self.complex.compare(dtype, operator, a, b)
-        if is_known(a) and is_known(b):
+        if is_constant(a) and is_constant(b):
             return np.bool_(COMPARISONS[operator](a, b))
         if not _is_float(dtype):
             if (out := self._scalar_if_uniform(Lanes.compare, dtype, operator, a, b)) is not None:
@@ -354,87 +354,87 @@ class Lanes:
         return build(operator, a, b)
 
     def select(self, dtype, condition, yes, no):
-        if is_known(condition):
+        if is_constant(condition):
             return yes if condition else no
         if is_complex(dtype):
             return self.complex.select(dtype, condition, yes, no)
-        if yes is no or (is_known(yes) and is_known(no) and _same(yes, no)):
+        if yes is no or (is_constant(yes) and is_constant(no) and _is_same(yes, no)):
             return yes
-        if _is_bool(dtype) and is_known(yes) and is_known(no):
+        if _is_bool(dtype) and is_constant(yes) and is_constant(no):
             return condition if yes else self.not_(np.bool_, condition)
         return self.builder.select(condition, self.value(yes, dtype), self.value(no, dtype))
 
     def max(self, dtype, a, b):
-        return self._extreme(dtype, a, b, np.maximum, ">")
+        return self._max_or_min(dtype, a, b, np.maximum, ">")
 
     def min(self, dtype, a, b):
-        return self._extreme(dtype, a, b, np.minimum, "<")
+        return self._max_or_min(dtype, a, b, np.minimum, "<")
 
-    def _extreme(self, dtype, a, b, known, operator):
+    def _max_or_min(self, dtype, a, b, known, operator):
         """The larger or smaller of two numbers; NaN if one of them is, and -0 is less than 0."""
-        if is_known(a) and is_known(b):
-            return _known(dtype, known, a, b)
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, known, a, b)
         if not _is_float(dtype):
             method = Lanes.max if operator == ">" else Lanes.min
             if (out := self._scalar_if_uniform(method, dtype, a, b)) is not None:
                 return out
             return self.select(dtype, self.compare(dtype, operator, a, b), a, b)
-        if is_known(a):
+        if is_constant(a):
             a, b = b, a
-        if _is(b, 0) and np.signbit(b) == (operator == ">"):
+        if _is_equal(b, 0) and np.signbit(b) == (operator == ">"):
             # The zero `a` of either sign is the result, or equal to it.
             operator += "="
         keep = self.compare(dtype, operator, a, b)
         keep = self.or_(np.bool_, keep, self.compare(dtype, "!=", a, a))
-        if not is_known(b):
-            b = self._extreme_of_zeros(dtype, a, b, operator)
+        if not is_constant(b):
+            b = self._max_or_min_of_zeros(dtype, a, b, operator)
         return self.select(dtype, keep, a, b)
 
-    def _extreme_of_zeros(self, dtype, a, b, operator):
+    def _max_or_min_of_zeros(self, dtype, a, b, operator):
         """`b`, or where `a` and `b` are equal the zero with the sign that is right."""
         bits = np.dtype(f"i{np.dtype(dtype).itemsize}")
         method = self.and_ if operator == ">" else self.or_
-        both = method(bits, self.bits(a, dtype, bits), self.bits(b, dtype, bits))
+        both = method(bits, self.bitcast(a, dtype, bits), self.bitcast(b, dtype, bits))
         is_same = self.compare(dtype, "==", a, b)
-        return self.select(dtype, is_same, self.bits(both, bits, dtype), b)
+        return self.select(dtype, is_same, self.bitcast(both, bits, dtype), b)
 
     def copysign(self, dtype, a, b):
         """`a` with the sign of `b`."""
-        if is_known(a) and is_known(b):
-            return _known(dtype, np.copysign, a, b)
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, np.copysign, a, b)
         args = (self.value(x, dtype) for x in (a, b))
         return self.intrinsic(f"llvm.copysign.{self.suffix(dtype)}", self.type(dtype), *args)
 
     # Bits.
 
     def and_(self, dtype, a, b):
-        if is_known(a) and is_known(b):
-            return _known(dtype, np.bitwise_and, a, b)
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, np.bitwise_and, a, b)
         for x, y in ((a, b), (b, a)):
-            if is_known(x) and _is_bool(dtype):
+            if is_constant(x) and _is_bool(dtype):
                 return y if x else np.bool_(False)
         if (out := self._scalar_if_uniform(Lanes.and_, dtype, a, b)) is not None:
             return out
         return self.builder.and_(self.value(a, dtype), self.value(b, dtype))
 
     def or_(self, dtype, a, b):
-        if is_known(a) and is_known(b):
-            return _known(dtype, np.bitwise_or, a, b)
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, np.bitwise_or, a, b)
         for x, y in ((a, b), (b, a)):
-            if is_known(x) and _is_bool(dtype):
+            if is_constant(x) and _is_bool(dtype):
                 return np.bool_(True) if x else y
         if (out := self._scalar_if_uniform(Lanes.or_, dtype, a, b)) is not None:
             return out
         return self.builder.or_(self.value(a, dtype), self.value(b, dtype))
 
     def xor(self, dtype, a, b):
-        if is_known(a) and is_known(b):
-            return _known(dtype, np.bitwise_xor, a, b)
+        if is_constant(a) and is_constant(b):
+            return _fold(dtype, np.bitwise_xor, a, b)
         return self.builder.xor(self.value(a, dtype), self.value(b, dtype))
 
     def not_(self, dtype, a):
-        if is_known(a):
-            return _known(dtype, np.invert, a)
+        if is_constant(a):
+            return _fold(dtype, np.invert, a)
         if (out := self._scalar_if_uniform(Lanes.not_, dtype, a)) is not None:
             return out
         return self.builder.not_(a)
@@ -442,10 +442,10 @@ class Lanes:
     def shift(self, dtype, kind: str, a, by):
         """Shift of bits: `kind` is shl, lshr or ashr; by too many bits gives XLA's result."""
         bits = 8 * np.dtype(dtype).itemsize
-        if is_known(a) and is_known(by):
-            return _known_shift(np.dtype(dtype), kind, int(a), int(by))
+        if is_constant(a) and is_constant(by):
+            return _fold_shift(np.dtype(dtype), kind, int(a), int(by))
         build = getattr(self.builder, kind)
-        if is_known(by) and 0 <= by < bits:
+        if is_constant(by) and 0 <= by < bits:
             return build(self.value(a, dtype), self.value(by, dtype))
         a, by = self.value(a, dtype), self.value(by, dtype)
         fits = self.builder.icmp_unsigned("<", by, self.value(bits, dtype))
@@ -461,13 +461,13 @@ class Lanes:
         if old == new:
             return a
         if self.width > 1 and (one := self._scalars.get(id(a))) is not None:
-            with self.single():
+            with self.scalar_mode():
                 out = self.convert(one[1], old, new)
             return self.splat_parts(out)
-        if is_known(a):
+        if is_constant(a):
             a = np.real(a) if is_complex(old) and not is_complex(new) else a
             saturates = new.kind in "iu" and isinstance(a, float | np.floating)
-            return _saturated(a, new) if saturates else np.asarray(a).astype(new)[()]
+            return _saturate(a, new) if saturates else np.asarray(a).astype(new)[()]
         if is_complex(old) or is_complex(new):
             return self.complex.convert(a, old, new)
         build, to = self.builder, self.type(new)
@@ -492,9 +492,9 @@ class Lanes:
             return a
         return build.sext(a, to) if old.kind == "i" else build.zext(a, to)
 
-    def bits(self, a, old, new):
+    def bitcast(self, a, old, new):
         """The same bits read as another type of the same size."""
-        if is_known(a):
+        if is_constant(a):
             return np.asarray(a, old).view(new)[()]
         if np.dtype(old).kind in "iu" and np.dtype(new).kind in "iu":
             return a
@@ -502,14 +502,14 @@ class Lanes:
 
     def unary(self, name: str, dtype, a, known: Callable[..., np.generic]):
         """An LLVM intrinsic of one number, such as `sqrt`."""
-        if is_known(a):
-            return _known(dtype, known, a)
+        if is_constant(a):
+            return _fold(dtype, known, a)
         out = self.intrinsic(f"llvm.{name}.{self.suffix(dtype)}", self.type(dtype), a)
         if name == "sqrt":
             self._origins[id(out)] = out, name, (a,)
         return out
 
-    def power_of(self, x: Any, y: Any) -> tuple[Any, Any, Any, bool]:
+    def simplify_power(self, x: Any, y: Any) -> tuple[Any, Any, Any, bool]:
         """A base, an exponent and a factor that give x^y too, without quotients and roots in `x`.
 
         A step of a run waits for the power of a norm in its step-size control.
@@ -523,9 +523,9 @@ class Lanes:
             # Powers by whole numbers keep the sign of the root of -0, or have none to compute.
             if kind == "sqrt" and not y.is_integer():
                 x, y, of_root = given[0], 0.5 * y, True
-            elif kind == "div" and is_known(given[0]) and given[0] == 1:
+            elif kind == "div" and is_constant(given[0]) and given[0] == 1:
                 x, y = given[1], -y
-            elif kind == "div" and is_known(given[1]) and 0 < given[1] < np.inf and abs(y) <= 1:
+            elif kind == "div" and is_constant(given[1]) and 0 < given[1] < np.inf and abs(y) <= 1:
                 x, factor = given[0], factor * given[1] ** -y
             else:
                 break
@@ -533,7 +533,7 @@ class Lanes:
 
     def any(self, condition):
         """Whether a condition holds in some lane, a single bit."""
-        if is_known(condition):
+        if is_constant(condition):
             return ir.Constant(I1, int(condition))
         if self.width == 1:
             return condition
@@ -541,11 +541,11 @@ class Lanes:
 
     def all(self, condition):
         """Whether a condition holds in every lane, a single bit."""
-        if is_known(condition) or self.width == 1:
+        if is_constant(condition) or self.width == 1:
             return self.any(condition)
         return self.intrinsic(f"llvm.vector.reduce.and.v{self.width}i1", I1, condition)
 
-    def largest(self, dtype: DType, a: Any) -> Value:
+    def max_over_lanes(self, dtype: DType, a: Any) -> Value:
         """The largest whole number of all lanes, a scalar."""
         if self.width == 1:
             return self.value(a, dtype)
@@ -561,12 +561,12 @@ class Lanes:
         return self.builder.zext(ones, I64)
 
 
-def _known(dtype, function, *args):
+def _fold(dtype, function, *args):
     kind = np.dtype(dtype).type
     return kind(function(*(a if type(a) is kind else kind(a) for a in args)))
 
 
-def _known_shift(dtype: np.dtype, kind: str, a: int, by: int):
+def _fold_shift(dtype: np.dtype, kind: str, a: int, by: int):
     """Return a shifted integer; all bits are shifted out by as many or more, or by less than 0."""
     bits = 8 * dtype.itemsize
     # As an integer without sign, and with it: arithmetic shifts of unsigned ones repeat bits too.
@@ -581,7 +581,7 @@ def _known_shift(dtype: np.dtype, kind: str, a: int, by: int):
     return np.array(shifted % (1 << bits), f"u{dtype.itemsize}").view(dtype)[()]
 
 
-def _saturated(a, new):
+def _saturate(a, new):
     """A real number as a whole one: the nearest that there is, zero for NaN."""
     info = np.iinfo(new)
     if not np.isfinite(a):
@@ -589,17 +589,17 @@ def _saturated(a, new):
     return new.type(min(max(int(a), info.min), info.max))
 
 
-def _zero(dtype):
+def _zero_of(dtype):
     return np.zeros((), dtype)[()]
 
 
-def _is(x, number) -> bool:
-    return is_known(x) and bool(x == number)
+def _is_equal(x, number) -> bool:
+    return is_constant(x) and bool(x == number)
 
 
-def _same(a, b) -> bool:
+def _is_same(a, b) -> bool:
     if isinstance(a, np.complexfloating):
-        return _same(a.real, b.real) and _same(a.imag, b.imag)
+        return _is_same(a.real, b.real) and _is_same(a.imag, b.imag)
     return bool(a == b) and math.copysign(1, a) == math.copysign(1, b)
 
 

@@ -10,20 +10,20 @@ import numpy as np
 from llvmlite import ir
 
 from .builder import I64, Value, int64
-from .complex import DType, Number, is_complex
+from .complex import DType, LaneValue, is_complex
 from .lanes import I1, POINTER
-from .memory import Held, Index, View
+from .memory import ArrayView, EmittedArray, Index
 
 if TYPE_CHECKING:
     from .emitter import Emitter
 
 # Terms of a sum up to which it is written out.
-_TERMS = 32
+_UNROLLED_TERMS = 32
 # Sums of more terms that are computed at the same time.
-_AT_ONCE = 8
+_PARALLEL_SUMS = 8
 
 
-def joined_axes(views: list[View]) -> list[View]:
+def merge_axes(views: list[ArrayView]) -> list[ArrayView]:
     """Views of one shape with neighbouring axes made one, where that is possible in all of them."""
     shape: list[int] = []
     strides: list[list[int]] = [[] for _ in views]
@@ -40,38 +40,40 @@ def joined_axes(views: list[View]) -> list[View]:
             for own, step in zip(strides, steps, strict=True):
                 own.append(step)
     return [
-        View(v.buffer, tuple(shape), tuple(own), v.offset)
+        ArrayView(v.buffer, tuple(shape), tuple(own), v.offset)
         for v, own in zip(views, strides, strict=True)
     ]
 
 
-def spread(em: "Emitter", x: Held, shape: tuple[int, ...], dtype: DType) -> View:
+def broadcast_view(
+    em: "Emitter", x: EmittedArray, shape: tuple[int, ...], dtype: DType
+) -> ArrayView:
     """An array in memory, repeated along the axes that it does not have or has one entry of."""
-    x = em.in_memory(x, dtype)
+    x = em.to_memory(x, dtype)
     missing = (0,) * (len(shape) - x.ndim)
     own = (0 if n == 1 else stride for n, stride in zip(x.shape, x.strides, strict=True))
-    return View(x.buffer, shape, (*missing, *own), x.offset)
+    return ArrayView(x.buffer, shape, (*missing, *own), x.offset)
 
 
-def reordered(x: View, order: list[int]) -> View:
+def permute_axes(x: ArrayView, order: list[int]) -> ArrayView:
     """A view with its axes in another order."""
     shape, strides = (tuple(y[k] for k in order) for y in (x.shape, x.strides))
-    return View(x.buffer, shape, strides, x.offset)
+    return ArrayView(x.buffer, shape, strides, x.offset)
 
 
-def has_rows(em: "Emitter", target: View, sources: list[View]) -> bool:
+def can_vectorise_rows(em: "Emitter", target: ArrayView, sources: list[ArrayView]) -> bool:
     """Whether several numbers of the last axis can be computed at once: there is one lane, and
     they lie one behind the other."""
-    if em.row.width == 1 or not target.shape or target.shape[-1] < em.row.width:
+    if em.vectors.width == 1 or not target.shape or target.shape[-1] < em.vectors.width:
         return False
     in_order = target.strides[-1] == 1 and all(x.strides[-1] in (0, 1) for x in sources)
     return in_order and not any(is_complex(x.buffer.dtype) for x in (target, *sources))
 
 
 @contextlib.contextmanager
-def parts_of_row(em: "Emitter", length: int) -> Iterator[Value]:
+def loop_over_row_vectors(em: "Emitter", length: int) -> Iterator[Value]:
     """Where parts of a row begin, of numbers in the place of lanes; the last two may overlap."""
-    build, width = em.builder, em.row.width
+    build, width = em.builder, em.vectors.width
     with contextlib.ExitStack() as stack:
         first = int64(0)
         if length > width:
@@ -79,12 +81,12 @@ def parts_of_row(em: "Emitter", length: int) -> Iterator[Value]:
         if length % width:
             last = int64(length - width)
             first = build.select(build.icmp_signed("<", first, last), first, last)
-        with em.row.in_place_of_lanes():
+        with em.vectors.along_row():
             yield first
 
 
 @contextlib.contextmanager
-def span(
+def loop_range(
     em: "Emitter", first: Value, last: Value, step: int = 1, at_least_once: bool = False
 ) -> Iterator[Value]:
     """A loop from `first` to below `last`, which may be none; gives the number."""
@@ -115,7 +117,9 @@ def span(
     build.position_at_end(after)
 
 
-def blocks(em: "Emitter", count: int, size: int, function: Callable[[Value, int], None]) -> None:
+def loop_blocks(
+    em: "Emitter", count: int, size: int, function: Callable[[Value, int], None]
+) -> None:
     """`function(first, size)` of so many in turn, and of those that are left at the end."""
     whole, left = divmod(count, size)
     if whole:
@@ -125,30 +129,30 @@ def blocks(em: "Emitter", count: int, size: int, function: Callable[[Value, int]
         function(int64(whole * size), left)
 
 
-def copy(em: "Emitter", x: View, out: View, mask: Number | None) -> None:
+def copy(em: "Emitter", x: ArrayView, out: ArrayView, mask: LaneValue | None) -> None:
     """Copy an array in memory to another place, in the lanes of `mask`."""
-    x, out = joined_axes([x, out])
+    x, out = merge_axes([x, out])
     row = x.shape[-1] if x.shape else 1
     ordered = all(v.strides[-1:] in ((), (1,)) and v.buffer.pitch == 1 for v in (x, out))
     if mask is None and ordered and row > 1 and not x.buffer.shared and not out.buffer.shared:
         size = row * em.lanes.width * x.buffer.dtype.itemsize
-        heads = [View(v.buffer, v.shape[:-1], v.strides[:-1], v.offset) for v in (x, out)]
-        with em.indices(heads[0].shape) as index:
-            source, target = (em.memory.address(v, index) for v in heads)
-            _move(em, target, source, size)
+        heads = [ArrayView(v.buffer, v.shape[:-1], v.strides[:-1], v.offset) for v in (x, out)]
+        with em.loop_nest(heads[0].shape) as index:
+            source, target = (em.memory.element_address(v, index) for v in heads)
+            _memcpy(em, target, source, size)
         return
-    with em.indices(x.shape) as index:
+    with em.loop_nest(x.shape) as index:
         em.memory.write(out, index, em.memory.read(x, index), mask)
 
 
-def _move(em, target, source, size):
+def _memcpy(em, target, source, size):
     name, module = "llvm.memcpy.p0.p0.i64", em.builder.module
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I1])
     function = module.globals.get(name) or ir.Function(module, kind, name)
     em.builder.call(function, [target, source, int64(size), ir.Constant(I1, 0)])
 
 
-def accumulated(
+def accumulate(
     em: "Emitter",
     shape: tuple[int, ...],
     dtype: DType,
@@ -156,12 +160,12 @@ def accumulated(
     step: Callable[[Any, Index], Any],
 ) -> Any:
     """A number that `step(number, index)` changes, for all indices of a shape in turn."""
-    return _accumulated(em, shape, dtype, [start], lambda x, index: [step(x[0], index)])[0]
+    return _accumulate_all(em, shape, dtype, [start], lambda x, index: [step(x[0], index)])[0]
 
 
-def _accumulated(em, shape, dtype, start, step):
+def _accumulate_all(em, shape, dtype, start, step):
     """The same for several numbers, in lists."""
-    if math.prod(shape) <= _TERMS:
+    if math.prod(shape) <= _UNROLLED_TERMS:
         for index in np.ndindex(shape):
             start = step(start, index)
         return start
@@ -170,13 +174,13 @@ def _accumulated(em, shape, dtype, start, step):
         totals = [em.lanes.phi(dtype) for _ in start]
         for total, first in zip(totals, start, strict=True):
             em.lanes.add_incoming(dtype, total, first, before)
-        new = _accumulated(em, shape[1:], dtype, totals, lambda x, rest: step(x, (k, *rest)))
+        new = _accumulate_all(em, shape[1:], dtype, totals, lambda x, rest: step(x, (k, *rest)))
         for total, one in zip(totals, new, strict=True):
             em.lanes.add_incoming(dtype, total, one, em.builder.block)
     return new
 
 
-def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int) -> View:
+def sum_of_products(em: "Emitter", factors: list[ArrayView], dtype: DType, count: int) -> ArrayView:
     """Products of arrays of one shape, summed over the last `count` axes.
 
     Long sums are computed several at a time: each waits for its own last addition.
@@ -184,9 +188,9 @@ def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int
     shape = factors[0].shape
     rest, along = shape[: len(shape) - count], shape[len(shape) - count :]
     out = em.memory.allocate(rest, dtype)
-    target = View(out.buffer, rest, out.strides, out.offset)
-    heads = [View(f.buffer, rest, f.strides[: len(rest)], f.offset) for f in factors]
-    target, *heads = joined_axes([target, *heads])
+    target = ArrayView(out.buffer, rest, out.strides, out.offset)
+    heads = [ArrayView(f.buffer, rest, f.strides[: len(rest)], f.offset) for f in factors]
+    target, *heads = merge_axes([target, *heads])
 
     def compute(places: list[Index], in_rows: bool = False) -> None:
         """The sums at some places, which differ in their last index; or the rows from there on."""
@@ -194,14 +198,14 @@ def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int
         for factor, head in zip(factors, heads, strict=True):
             same.append(not head.shape or head.strides[-1] == 0)
             of = places[:1] if same[-1] else places
-            offsets = (em.memory.position(head, place) for place in of)
+            offsets = (em.memory.flat_index(head, place) for place in of)
             steps = factor.strides[len(rest) :]
-            rows.append([View(factor.buffer, along, steps, offset) for offset in offsets])
+            rows.append([ArrayView(factor.buffer, along, steps, offset) for offset in offsets])
 
         def step(totals, turn):
             numbers = []
             for of, repeated in zip(rows, same, strict=True):
-                read = functools.partial(em.row.read, repeated=repeated)
+                read = functools.partial(em.vectors.read, repeated=repeated)
                 read = read if in_rows else em.memory.read
                 numbers.append([read(row, turn) for row in of])
             products = []
@@ -213,41 +217,43 @@ def sum_of_products(em: "Emitter", factors: list[View], dtype: DType, count: int
             ]
 
         start = [np.dtype(dtype).type(0)] * len(places)
-        write = em.row.write if in_rows else em.memory.write
-        for place, total in zip(places, _accumulated(em, along, dtype, start, step), strict=True):
+        write = em.vectors.write if in_rows else em.memory.write
+        for place, total in zip(
+            places, _accumulate_all(em, along, dtype, start, step), strict=True
+        ):
             write(target, place, total)
 
     last = target.shape[-1] if target.shape else 1
-    if has_rows(em, target, heads):
-        _in_rows(em, target.shape, lambda places: compute(places, in_rows=True))
+    if can_vectorise_rows(em, target, heads):
+        _vectorise_row_pairs(em, target.shape, lambda places: compute(places, in_rows=True))
         return out
-    if math.prod(along) <= _TERMS or last == 1:
-        with em.indices(target.shape) as index:
+    if math.prod(along) <= _UNROLLED_TERMS or last == 1:
+        with em.loop_nest(target.shape) as index:
             compute([index])
         return out
-    with em.indices(target.shape[:-1]) as index:
-        if last >= _AT_ONCE:
-            with em.loop(last // _AT_ONCE) as block:
-                first = em.builder.mul(block, int64(_AT_ONCE))
-                places = (em.builder.add(first, int64(k)) for k in range(_AT_ONCE))
+    with em.loop_nest(target.shape[:-1]) as index:
+        if last >= _PARALLEL_SUMS:
+            with em.loop(last // _PARALLEL_SUMS) as block:
+                first = em.builder.mul(block, int64(_PARALLEL_SUMS))
+                places = (em.builder.add(first, int64(k)) for k in range(_PARALLEL_SUMS))
                 compute([(*index, place) for place in places])
-        left = range(last - last % _AT_ONCE, last)
+        left = range(last - last % _PARALLEL_SUMS, last)
         if left:
             compute([(*index, place) for place in left])
     return out
 
 
-def _in_rows(em, shape, compute):
+def _vectorise_row_pairs(em, shape, compute):
     """`compute(places)` of two parts of rows at once; the last ones may overlap."""
-    width, length = em.row.width, shape[-1]
+    width, length = em.vectors.width, shape[-1]
     pairs, left = divmod(length, 2 * width)
-    with em.indices(shape[:-1]) as index:
+    with em.loop_nest(shape[:-1]) as index:
         if pairs:
-            with em.loop(pairs) as turn, em.row.in_place_of_lanes():
+            with em.loop(pairs) as turn, em.vectors.along_row():
                 first = em.builder.mul(turn, int64(2 * width))
                 both = first, em.builder.add(first, int64(width))
                 compute([(*index, place) for place in both])
         if left:
             starts = [length - left, length - width] if left > width else [length - width]
-            with em.row.in_place_of_lanes():
+            with em.vectors.along_row():
                 compute([(*index, place) for place in starts])

@@ -16,8 +16,8 @@ from llvmlite import ir
 
 from ..lowering.builder import int32
 from ..lowering.complex import Pair
-from ..lowering.lanes import is_known
-from ..lowering.memory import Held, View
+from ..lowering.lanes import is_constant
+from ..lowering.memory import ArrayView, EmittedArray
 from .analysis import is_written_out
 from .dynamic_indices import indexed, settled
 from .inlining import CALLS
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _WITH_PROGRAMS = frozenset((*CALLS, "cond", "scan", "while"))
 
 
-def differs(x: Held | None) -> bool:
+def differs(x: EmittedArray | None) -> bool:
     """Whether an array may differ from lane to lane, where the emitter has one lane."""
-    if isinstance(x, View):
+    if isinstance(x, ArrayView):
         return x.buffer.lanes > 1
     return x is not None and any(map(_is_vector, x.ravel().tolist()))
 
@@ -39,10 +39,10 @@ def differs(x: Held | None) -> bool:
 def _is_vector(number):
     if isinstance(number, Pair):
         return _is_vector(number.real) or _is_vector(number.imag)
-    return not is_known(number) and isinstance(number.type, ir.VectorType)
+    return not is_constant(number) and isinstance(number.type, ir.VectorType)
 
 
-def differing(em: "Emitter", jaxpr: Jaxpr, args: list[Held]) -> frozenset[Var]:
+def differing(em: "Emitter", jaxpr: Jaxpr, args: list[EmittedArray]) -> frozenset[Var]:
     """Variables of a program that may differ from lane to lane."""
     if not has_one_lane(em):
         return frozenset()
@@ -51,15 +51,15 @@ def differing(em: "Emitter", jaxpr: Jaxpr, args: list[Held]) -> frozenset[Var]:
 
 
 def results(
-    em: "Emitter", equation: JaxprEqn, args: list[Held], different: frozenset[Var]
-) -> list[Held]:
+    em: "Emitter", equation: JaxprEqn, args: list[EmittedArray], different: frozenset[Var]
+) -> list[EmittedArray]:
     """Results of one equation, in lanes where they may differ."""
     marks = [var in different for var in equation.outvars]
     if equation.primitive.name in _WITH_PROGRAMS and not _is_in_lanes(em, equation, args):
-        out = em.equation(equation, args)
+        out = em.emit_equation(equation, args)
     else:
-        with em.row.as_lanes():
-            out = em.equation(equation, [in_all_lanes(em, x) for x in args])
+        with em.vectors.as_lanes():
+            out = em.emit_equation(equation, [in_all_lanes(em, x) for x in args])
             out = [_own(em, x, var) for x, var in zip(out, equation.outvars, strict=True)]
     return [x if mark else of_one(em, x) for x, mark in zip(out, marks, strict=True)]
 
@@ -90,54 +90,54 @@ def carried_in(
 @contextlib.contextmanager
 def lanes_of(em: "Emitter", different: bool) -> Iterator[None]:
     """Arrays that differ from lane to lane are read and written within, if these do."""
-    with em.row.as_lanes() if different and em.lanes.width == 1 else contextlib.nullcontext():
+    with em.vectors.as_lanes() if different and em.lanes.width == 1 else contextlib.nullcontext():
         yield
 
 
 def has_one_lane(em: "Emitter") -> bool:
     """Whether the emitter has one lane, and will have several for what differs."""
-    return em.mixed and em.lanes.width == 1
+    return em.has_divergence and em.lanes.width == 1
 
 
-def in_all_lanes(em: "Emitter", x: Held) -> Held:
+def in_all_lanes(em: "Emitter", x: EmittedArray) -> EmittedArray:
     """An array as all lanes have it, where there are several."""
-    if isinstance(x, View):
+    if isinstance(x, ArrayView):
         return of_one_lane(x) if x.buffer.lanes == 1 and not x.buffer.shared else x
     out = np.empty(x.size, object)
     out[:] = [_splat(em.lanes, number) for number in x.ravel().tolist()]
     return out.reshape(x.shape)
 
 
-def of_one_lane(x: View) -> View:
+def of_one_lane(x: ArrayView) -> ArrayView:
     """An array of one lane's memory, as one that all lanes have in common."""
-    buffer = dataclasses.replace(x.buffer, shared=True, own=False, users=0, pinned=1)
-    return View(buffer, x.shape, x.strides, x.offset)
+    buffer = dataclasses.replace(x.buffer, shared=True, is_owned=False, use_count=0, pin_count=1)
+    return ArrayView(buffer, x.shape, x.strides, x.offset)
 
 
 def _splat(lanes, number):
     if isinstance(number, Pair):
         return Pair(_splat(lanes, number.real), _splat(lanes, number.imag))
-    return number if is_known(number) or _is_vector(number) else lanes.splat(number)
+    return number if is_constant(number) or _is_vector(number) else lanes.splat(number)
 
 
 def _own(em, x, var):
     """What is only another view of an array that lanes have in common, copied."""
-    if isinstance(x, View) and x.buffer.shared and x.buffer.values is None:
-        return em.copied(x, np.dtype(var.aval.dtype))
+    if isinstance(x, ArrayView) and x.buffer.shared and x.buffer.values is None:
+        return em.copy_to_memory(x, np.dtype(var.aval.dtype))
     return x
 
 
-def of_one(em: "Emitter", x: Held) -> Held:
+def of_one(em: "Emitter", x: EmittedArray) -> EmittedArray:
     """An array that is the same in all lanes, for one lane."""
     if not differs(x):
         return x
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         out = np.empty(x.size, object)
         out[:] = [_first(em, number) for number in x.ravel().tolist()]
         return out.reshape(x.shape)
     out = em.memory.allocate(x.shape, x.buffer.dtype)
-    with em.indices(x.shape) as index:
-        with em.row.as_lanes():
+    with em.loop_nest(x.shape) as index:
+        with em.vectors.as_lanes():
             number = em.memory.read(x, index)
         em.memory.write(out, index, _first(em, number))
     return out

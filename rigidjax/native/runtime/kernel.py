@@ -17,12 +17,17 @@ from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
 from ..lowering import rules  # noqa: F401  (fills the registry)
-from ..lowering.block_io import argument, store
+from ..lowering.block_io import load_argument, store_result
 from ..lowering.builder import I64, Builder, int64
 from ..lowering.emitter import Emitter
-from ..lowering.lane_compaction import Parts, Refilled, _KnownTurns, parted
+from ..lowering.lane_compaction import (
+    ConstantTripCount,
+    LaneCompaction,
+    MainLoopSplit,
+    split_at_main_loop,
+)
 from ..lowering.lanes import POINTER, Lanes
-from ..lowering.memory import Memory
+from ..lowering.memory import KernelMemory
 from ..passes.analysis import cost, outside_registers
 from ..passes.loop_fusion import with_loops
 from ..passes.outlining import repeated
@@ -108,12 +113,12 @@ class Kernel:
     def _emission(self) -> tuple[str, int, bool]:
         parts = None
         if self.signature.is_batch and not self.signature.values:
-            parts = parted(self.closed, self.signature.batched)
+            parts = split_at_main_loop(self.closed, self.signature.batched)
         text, width = "", 0
         for width in self._widths():
             try:
                 text, near = self._emitted(width, parts)
-            except _KnownTurns:
+            except ConstantTripCount:
                 parts = None
                 text, near = self._emitted(width, None)
             if near <= FIRST_CACHE:
@@ -151,7 +156,7 @@ class Kernel:
             return [few]
         return [widest(), few] if widest() > few else [few]
 
-    def _emitted(self, width: int, parts: Parts | None) -> tuple[str, int]:
+    def _emitted(self, width: int, parts: MainLoopSplit | None) -> tuple[str, int]:
         """The text of the module, and bytes of its memory without tables."""
         module = ir.Module("rigidjax")
         memory = emit_block(
@@ -160,7 +165,7 @@ class Kernel:
         )  # fmt: skip
         of_all = memory.bytes
         _emit_handler(module, self.closed, self.signature, width, of_all, parts is not None)
-        return str(module), of_all - memory.tables
+        return str(module), of_all - memory.table_bytes
 
 
 _codes: dict[str, Code] = {}
@@ -196,8 +201,8 @@ def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
 @np.errstate(all="ignore")  # of what is known: infinities and NaN are numbers like others
 def emit_block(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
-    parts: Parts | None = None, row: int = 1, warp: int = 1, mixed: bool = False,
-) -> Memory:  # fmt: skip
+    parts: MainLoopSplit | None = None, row: int = 1, warp: int = 1, mixed: bool = False,
+) -> KernelMemory:  # fmt: skip
     """Emit `block`, for all members that follow if there are `parts`; `row` as in `Emitter`.
 
     If `mixed`, only what differs from lane to lane is computed for each of them (see `mixed`).
@@ -222,29 +227,29 @@ def emit_block(
     builder.position_at_end(start)
     lanes, row = (1, width) if mixed else (width, row)
     of_warp = (warp, thread[0]) if thread else None
-    em = Emitter(builder, lanes, workspace, row, warp=of_warp, mixed=mixed)
+    em = Emitter(builder, lanes, workspace, row, warp=of_warp, has_divergence=mixed)
     sources = [_at(builder, inputs, k) for k in range(len(closed.in_avals))]
     targets = [_at(builder, outputs, k) for k in range(len(closed.out_avals))]
     if parts is None:
         with lanes_of(em, mixed):
             members = _members(em.lanes, first, count)
-        limits, args = em.limits(closed.jaxpr, [None] * len(sources)), []
+        limits, args = em.find_register_limits(closed.jaxpr, [None] * len(sources)), []
         for pointer, aval, batched, limit in zip(
             sources, closed.in_avals, signature.batched, limits, strict=True
         ):
             with lanes_of(em, mixed and batched):
-                args.append(argument(em, pointer, aval, members if batched else None, limit))
-        results = em.run(closed, args)
+                args.append(load_argument(em, pointer, aval, members if batched else None, limit))
+        results = em.emit(closed, args)
         everyone = members if signature.is_batch else [int64(0)]
         for k, (pointer, aval) in enumerate(zip(targets, closed.out_avals, strict=True)):
             if k < signature.values:
-                store(em, pointer, aval, of_one(em, results[k]), [int64(0)])
+                store_result(em, pointer, aval, of_one(em, results[k]), [int64(0)])
                 continue
             with lanes_of(em, mixed):
                 result = in_all_lanes(em, results[k]) if mixed else results[k]
-                store(em, pointer, aval, result, everyone)
+                store_result(em, pointer, aval, result, everyone)
     else:
-        Refilled(em, closed, signature.batched, parts).emit(sources, targets, first, count)
+        LaneCompaction(em, closed, signature.batched, parts).emit(sources, targets, first, count)
     builder.ret_void()
     return em.memory
 

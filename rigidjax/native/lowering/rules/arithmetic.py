@@ -9,7 +9,7 @@ from ...libm.functions import Functions
 from ...ops.quotient import quotient_p
 from ..complex import is_complex, paired, part_dtype, parts
 from ..emitter import Emitter
-from ..lanes import COMPARISONS, is_known
+from ..lanes import COMPARISONS, is_constant
 from ..registry import rule
 
 
@@ -59,7 +59,7 @@ def _div(em, equation, a, b):
     def one(x, y):
         if equation.primitive is not quotient_p:
             return lanes.div(dtype, x, y)
-        with em.builder.beside(y):
+        with em.builder.at_definition_of(y):
             inverse = lanes.div(dtype, dtype.type(1), y)
         return lanes.mul(dtype, x, inverse)
 
@@ -119,7 +119,7 @@ def _function(name, function, known):
         dtype, double = _operands(equation), np.dtype(np.float64)
 
         def one(x):
-            if is_known(x):
+            if is_constant(x):
                 return dtype.type(known(x))
             out = function(em.functions, em.lanes.convert(x, dtype, double))
             return em.lanes.convert(out, double, dtype)
@@ -290,11 +290,11 @@ def _pow(em, equation, a, b):
 
     def one(x, y):
         y = em.lanes.convert(y, exponent, dtype)
-        if is_known(x) and is_known(y):
+        if is_constant(x) and is_constant(y):
             return dtype.type(np.power(x, y))
         double, factor, of_root = np.dtype(np.float64), None, False
-        if is_known(y) and dtype == double:
-            x, y, factor, of_root = em.lanes.power_of(x, y)
+        if is_constant(y) and dtype == double:
+            x, y, factor, of_root = em.lanes.simplify_power(x, y)
         x, y = (em.lanes.convert(v, dtype, double) for v in (x, y))
         out = powers.pow(em.functions, x, y, of_root)
         out = out if factor is None else em.lanes.mul(double, out, factor)

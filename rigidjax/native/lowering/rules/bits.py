@@ -8,7 +8,7 @@ from llvmlite import ir
 from ...passes.analysis import expanded
 from ..emitter import Emitter
 from ..expansions import expansion
-from ..lanes import I1, is_known
+from ..lanes import I1, is_constant
 from ..registry import rule
 
 
@@ -32,7 +32,7 @@ def _leading_zeros(em: Emitter, equation, a):
     dtype = np.dtype(equation.invars[0].aval.dtype)
 
     def one(x):
-        if is_known(x):
+        if is_constant(x):
             bits = np.asarray(x, dtype).view(_unsigned(dtype))
             return dtype.type(8 * dtype.itemsize - int(bits).bit_length())
         name, kind = f"llvm.ctlz.{em.lanes.suffix(dtype)}", em.lanes.type(dtype)
@@ -45,8 +45,8 @@ def _leading_zeros(em: Emitter, equation, a):
 def _bitcast(em: Emitter, equation, a):
     old, new = (np.dtype(v.aval.dtype) for v in (equation.invars[0], equation.outvars[0]))
     if old.itemsize != new.itemsize:
-        return em.run(expanded(equation), [a])
-    return em.map(lambda x: em.lanes.bits(x, old, new), new, a, kinds=[old])
+        return em.emit(expanded(equation), [a])
+    return em.map(lambda x: em.lanes.bitcast(x, old, new), new, a, kinds=[old])
 
 
 @expansion("bitcast_convert_type")

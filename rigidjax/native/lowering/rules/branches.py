@@ -8,8 +8,8 @@ from ...passes.analysis import FEW_REGISTERS, cost
 from ...passes.dynamic_indices import indexed
 from ...passes.uniformity import differs, has_one_lane, in_all_lanes, lanes_of
 from ..emitter import Emitter
-from ..lanes import POINTER, is_known
-from ..memory import Buffer, View
+from ..lanes import POINTER, is_constant
+from ..memory import ArrayView, Buffer
 from ..registry import rule
 
 # Numbers computed by a branch up to which all branches are computed, and one is chosen.
@@ -20,11 +20,11 @@ _SMALL_BRANCH = 24
 def _cond(em: Emitter, equation, which, *args):
     branches = equation.params["branches"]
     index_dtype = np.dtype(equation.invars[0].aval.dtype)
-    which = em.entry(which, ())
+    which = em.read_element(which, ())
     lanes = em.lanes
-    if is_known(which):
+    if is_constant(which):
         taken_branch = branches[min(max(int(which), 0), len(branches) - 1)]
-        return em.run(taken_branch, list(args))
+        return em.emit(taken_branch, list(args))
     if index_dtype == np.bool_:
         which, index_dtype = lanes.convert(which, np.bool_, np.int32), np.dtype(np.int32)
     conditions = []
@@ -32,9 +32,9 @@ def _cond(em: Emitter, equation, which, *args):
         operator = "<=" if k == 0 else ">=" if k == len(branches) - 1 else "=="
         conditions.append(lanes.compare(index_dtype, operator, which, index_dtype.type(k)))
     avals = [var.aval for var in equation.outvars]
-    buffers = [x.buffer for x in args if isinstance(x, View)]
+    buffers = [x.buffer for x in args if isinstance(x, ArrayView)]
     for buffer in buffers:
-        buffer.pinned += 1
+        buffer.pin_count += 1
     if all(_is_simple(branch.jaxpr) for branch in branches):
         out = _all_branches(em, branches, conditions, args, avals)
     else:
@@ -42,7 +42,7 @@ def _cond(em: Emitter, equation, which, *args):
             em, branches, conditions, args, avals, _different(em, branches, args)
         )
     for buffer in buffers:
-        buffer.pinned -= 1
+        buffer.pin_count -= 1
     return out
 
 
@@ -55,8 +55,8 @@ def _is_simple(jaxpr: Any) -> bool:
 def _all_branches(em, branches, conditions, args, avals):
     out = None
     for branch, condition in zip(branches, conditions, strict=True):
-        with em.masked(em.both(em.mask, condition)):
-            one = [_registers(em, x) for x in em.run(branch, list(args))]
+        with em.restrict_lanes(em.intersect_mask(em.mask, condition)):
+            one = [_registers(em, x) for x in em.emit(branch, list(args))]
         if out is None:
             out = one
             continue
@@ -69,15 +69,15 @@ def _all_branches(em, branches, conditions, args, avals):
 
 def _registers(em, x):
     with lanes_of(em, differs(x)):
-        return em.registers(x)
+        return em.to_registers(x)
 
 
 def _chosen(em, dtype, condition, new, old):
     if not has_one_lane(em) or not (differs(new) or differs(old)):
-        return em.chosen(dtype, condition, new, old)
-    with em.row.as_lanes():
+        return em.select_array(dtype, condition, new, old)
+    with em.vectors.as_lanes():
         new, old = (in_all_lanes(em, x) for x in (new, old))
-        return em.chosen(dtype, em.lanes.splat(condition), new, old)
+        return em.select_array(dtype, em.lanes.splat(condition), new, old)
 
 
 def _different(em, branches, args):
@@ -94,7 +94,7 @@ def _guarded_branches(em, branches, conditions, args, avals, different):
     build, outer, single = em.builder, em.mask, em.lanes.width == 1
     out: list = [None] * len(avals)
     for branch, condition in zip(branches, conditions, strict=True):
-        mask = em.both(outer, condition)
+        mask = em.intersect_mask(outer, condition)
         before, inside = build.block, build.append_basic_block("branch")
         after = build.append_basic_block("after")
         # Memory for results that are too large for registers, before the first branch.
@@ -103,8 +103,8 @@ def _guarded_branches(em, branches, conditions, args, avals, different):
                 out[k] = _Pending(aval)
         build.cbranch(em.lanes.any(mask), inside, after)
         build.position_at_end(inside)
-        with em.masked(None if single else mask):
-            results = em.run(branch, list(args))
+        with em.restrict_lanes(None if single else mask):
+            results = em.emit(branch, list(args))
             merged = []
             for aval, old, new, differ in zip(avals, out, results, different, strict=True):
                 with lanes_of(em, differ):
@@ -123,8 +123,9 @@ def _guarded_branches(em, branches, conditions, args, avals, different):
 
 def _is_in_memory(em, aval, args):
     """Whether a result is large, or may be an argument in memory that is handed on."""
-    return aval.size > em.largest or any(
-        isinstance(x, View) and x.shape == aval.shape and x.buffer.dtype == aval.dtype for x in args
+    return aval.size > em.register_limit or any(
+        isinstance(x, ArrayView) and x.shape == aval.shape and x.buffer.dtype == aval.dtype
+        for x in args
     )
 
 
@@ -142,45 +143,45 @@ def _merged(em, aval, old, new, condition, args):
     """
     dtype = np.dtype(aval.dtype)
     if isinstance(old, _Pending):
-        whole = isinstance(new, View) and new.is_whole and not new.buffer.shared
+        whole = isinstance(new, ArrayView) and new.is_contiguous and not new.buffer.shared
         # An argument, perhaps changed in place. (What an inner branch hands on may be kept too,
         # but its address is known in this branch only.)
-        if whole and any(isinstance(x, View) and new.buffer is x.buffer for x in args):
+        if whole and any(isinstance(x, ArrayView) and new.buffer is x.buffer for x in args):
             return new
         out = em.memory.allocate(aval.shape, dtype)
-        return em.copied(new, dtype, into=out)
-    if isinstance(old, View):
-        same = isinstance(new, View) and new.buffer is old.buffer
-        if same and new.is_whole:
+        return em.copy_to_memory(new, dtype, into=out)
+    if isinstance(old, ArrayView):
+        same = isinstance(new, ArrayView) and new.buffer is old.buffer
+        if same and new.is_contiguous:
             return old
         # In another order it is read while it would be changed.
-        if same or old.buffer.pinned:
+        if same or old.buffer.pin_count:
             # Some branches hand an argument on, others do not: a copy (see `_joined`).
-            return em.copied(new, dtype, into=em.copied(old, dtype), mask=condition)
-        return em.copied(new, dtype, into=old, mask=condition)
-    new = em.registers(new)
+            return em.copy_to_memory(new, dtype, into=em.copy_to_memory(old, dtype), mask=condition)
+        return em.copy_to_memory(new, dtype, into=old, mask=condition)
+    new = em.to_registers(new)
     if old is None or condition is None:
         return new
-    return em.chosen(dtype, condition, new, old)
+    return em.select_array(dtype, condition, new, old)
 
 
 def _joined(em, aval, old, new, before, end):
     """Numbers after a branch: its own if it was taken."""
-    if isinstance(new, View):
-        if not isinstance(old, View) or new.buffer is old.buffer:
+    if isinstance(new, ArrayView):
+        if not isinstance(old, ArrayView) or new.buffer is old.buffer:
             return new
         # The copy is there only if the branch was taken. Nobody may write either in this place.
         pointer = em.builder.phi(POINTER)
         for one, block in ((old, before), (new, end)):
             pointer.add_incoming(one.buffer.pointer, block)
-            one.buffer.pinned += 1
+            one.buffer.pin_count += 1
         buffer = Buffer(
-            pointer, new.buffer.dtype, new.buffer.size, own=False, pinned=1,
+            pointer, new.buffer.dtype, new.buffer.size, is_owned=False, pin_count=1,
             pitch=new.buffer.pitch, lanes=new.buffer.lanes,
         )  # fmt: skip
-        return View(buffer, new.shape, new.strides)
+        return ArrayView(buffer, new.shape, new.strides)
     dtype = np.dtype(aval.dtype)
-    out = em.phis(new, dtype, end)
+    out = em.emit_phis(new, dtype, end)
     first = np.full(new.shape, dtype.type(0)) if old is None else old
     em.add_incoming(out, first, dtype, before)
     return out

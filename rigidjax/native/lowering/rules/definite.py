@@ -14,7 +14,7 @@ from ...passes.analysis import expanded
 from .. import nests
 from ..builder import Value, int64
 from ..emitter import Emitter
-from ..memory import Held, View
+from ..memory import ArrayView, EmittedArray
 from ..registry import rule
 
 # Rows up to which elimination in registers is as good.
@@ -28,8 +28,8 @@ def _positive_solve(em: Emitter, equation, H, b):
     """The solution of H x = b; NaN if H is not positive definite."""
     dtype = np.dtype(equation.outvars[0].aval.dtype)
     if len(equation.outvars[0].aval.shape) != 1 or H.shape[0] <= _FEW or dtype.kind != "f":
-        return em.run(expanded(equation), [H, b])
-    n, z = H.shape[0], em.copied(b, dtype)
+        return em.emit(expanded(equation), [H, b])
+    n, z = H.shape[0], em.copy_to_memory(b, dtype)
     factors = _Factors(em, H, dtype)
 
     def carry(k, i, own):
@@ -46,7 +46,7 @@ def _positive_solve(em: Emitter, equation, H, b):
         factor = em.memory.read(z, (k,))
         factors.subtract(z, [factors.row(factors.A, k)], [factor], int64(0), k)
     factors.release()
-    return em.settled(z)
+    return em.load_if_small(z)
 
 
 @rule("inverse_root")
@@ -54,9 +54,9 @@ def _inverse_root(em: Emitter, equation, H):
     """The inverse of the lower triangular root of H; NaN if it is not positive definite."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[0]
     if n <= _FEW or dtype.kind != "f":
-        return em.run(expanded(equation), [H])
+        return em.emit(expanded(equation), [H])
     lanes = em.lanes
-    out = em.copied(em.constant(np.eye(n, dtype=dtype)), dtype)
+    out = em.copy_to_memory(em.constant(np.eye(n, dtype=dtype)), dtype)
     factors = _Factors(em, H, dtype)
 
     def carry(k, i, own):
@@ -74,7 +74,7 @@ def _inverse_root(em: Emitter, equation, H):
 
     factors.scale(out, (n, n), entry)
     factors.release()
-    return em.settled(out)
+    return em.load_if_small(out)
 
 
 @rule("cholesky")
@@ -82,9 +82,9 @@ def _cholesky(em: Emitter, equation, H):
     """The lower triangular root of H; NaN on and below the diagonal if it is not definite."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[-1]
     if H.ndim != 2 or n <= _FEW or dtype.kind != "f":
-        return em.run(expanded(equation), [H])
+        return em.emit(expanded(equation), [H])
     lanes, memory = em.lanes, em.memory
-    out = em.copied(em.constant(np.zeros((n, n), dtype)), dtype)
+    out = em.copy_to_memory(em.constant(np.zeros((n, n), dtype)), dtype)
     factors = _Factors(em, H, dtype)
     factors.eliminate(lambda k, i, own: None)
     is_valid = factors.are_valid()
@@ -93,10 +93,10 @@ def _cholesky(em: Emitter, equation, H):
         root = lanes.div(dtype, dtype.type(1), lanes.unary("sqrt", dtype, inverse, np.sqrt))
         root = lanes.select(dtype, is_valid, root, dtype.type(np.nan))
         memory.write(factors.A, (k, k), dtype.type(1))
-        with nests.span(em, k, int64(n)) as i:
+        with nests.loop_range(em, k, int64(n)) as i:
             memory.write(out, (i, k), lanes.mul(dtype, memory.read(factors.A, (i, k)), root))
     factors.release()
-    return em.settled(out)
+    return em.load_if_small(out)
 
 
 class _Factors:
@@ -105,9 +105,9 @@ class _Factors:
     **Arguments:** `H`, symmetric, of which entries on and below the diagonal are read.
     """
 
-    def __init__(self, em: Emitter, H: Held, dtype: np.dtype):
+    def __init__(self, em: Emitter, H: EmittedArray, dtype: np.dtype):
         self.em, self.dtype, self.n = em, dtype, H.shape[0]
-        self.A = em.copied(H, dtype)
+        self.A = em.copy_to_memory(H, dtype)
         columns = min(_COLUMNS, self.n)
         self.inverses, *self._columns = (
             em.memory.allocate((self.n,), dtype) for _ in range(1 + columns)
@@ -119,7 +119,7 @@ class _Factors:
         `carry(k, i, factors)` is to subtract the rows from `k` on, times these factors, from row
         `i` of what stands beside the matrix, the rows above being ready.
         """
-        nests.blocks(self.em, self.n, _COLUMNS, lambda k, n: self._eliminate(k, n, carry))
+        nests.loop_blocks(self.em, self.n, _COLUMNS, lambda k, n: self._eliminate(k, n, carry))
 
     def following(self, k: Value) -> list[Value]:
         """Row `k` and those after it whose columns are eliminated at the same time."""
@@ -156,11 +156,11 @@ class _Factors:
             if own:
                 carry(k, i, own)
         below = em.builder.add(k, int64(count))
-        with nests.span(em, below, last) as i:
+        with nests.loop_range(em, below, last) as i:
             for p, one in enumerate(unscaled(i, count)):
                 memory.write(self._columns[p], (i,), one)
                 memory.write(self.A, (i, rows[p]), lanes.mul(dtype, one, inverses[p]))
-        with nests.span(em, below, last) as i:
+        with nests.loop_range(em, below, last) as i:
             own = [memory.read(self.A, (i, row)) for row in rows]
             after = em.builder.add(i, int64(1))
             self.subtract(self.row(self.A, i), self._columns[:count], own, below, after)
@@ -168,12 +168,12 @@ class _Factors:
 
     def row(self, x, k):
         """A row of a matrix."""
-        return View(x.buffer, x.shape[1:], x.strides[1:], self.em.memory.position(x, (k, 0)))
+        return ArrayView(x.buffer, x.shape[1:], x.strides[1:], self.em.memory.flat_index(x, (k, 0)))
 
     def subtract(self, x, others, factors, first, last):
         """Arrays times factors from `x`, the entries from `first` to before `last`."""
         em, dtype, build = self.em, self.dtype, self.em.builder
-        lanes, row = em.lanes, em.row
+        lanes, row = em.lanes, em.vectors
         step = max(row.width, 2)
 
         def entries(memory, factors, places):
@@ -187,20 +187,20 @@ class _Factors:
         whole = build.and_(build.sub(last, first), int64(-step))
         single = build.add(first, whole)
         if row.width > 1:
-            with row.in_place_of_lanes():
+            with row.along_row():
                 spread = [lanes.splat(factor) for factor in factors]
-                with nests.span(em, first, single, step) as j:
+                with nests.loop_range(em, first, single, step) as j:
                     entries(row, spread, [j])
         else:
-            with nests.span(em, first, single, step) as j:
+            with nests.loop_range(em, first, single, step) as j:
                 entries(em.memory, factors, [j, build.add(j, int64(1))])
-        with nests.span(em, single, last) as j:
+        with nests.loop_range(em, single, last) as j:
             entries(em.memory, factors, [j])
 
     def scale(self, x, shape, function):
         """Entries by a function of them and of the inverse that belongs to their row."""
         em = self.em
-        with em.indices(shape) as index:
+        with em.loop_nest(shape) as index:
             inverse = em.memory.read(self.inverses, index[:1])
             em.memory.write(x, index, function(em.memory.read(x, index), inverse))
 
@@ -212,7 +212,7 @@ class _Factors:
             inverse = em.memory.read(self.inverses, index)
             return lanes.select(dtype, lanes.compare(dtype, "==", inverse, inverse), total, inverse)
 
-        valid = nests.accumulated(em, (self.n,), dtype, dtype.type(0), worst)
+        valid = nests.accumulate(em, (self.n,), dtype, dtype.type(0), worst)
         return lanes.compare(dtype, "==", valid, dtype.type(0))
 
     def release(self):

@@ -17,8 +17,8 @@ from ..builder import I64, Value, int64
 from ..complex import is_complex, part_dtype
 from ..emitter import Emitter
 from ..lanes import element_type
-from ..matrices import Matrix, OwnEntries, OwnRow, in_rows
-from ..memory import Held
+from ..matrices import ColumnPerLane, Matrix, RowPerLane, along_row
+from ..memory import EmittedArray
 from ..registry import rule
 
 # Rows up to which elimination in registers is as good; of inverses, as Radau5 of a body has them
@@ -33,7 +33,7 @@ def _inverse(em: Emitter, equation, A):
     """By Gauss-Jordan elimination in place; not finite if there is no inverse."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), A.shape[-1]
     if A.ndim != 2 or n <= _FEW_OF_INVERSES or dtype.kind not in "fc":
-        return em.run(expanded(equation), [A])
+        return em.emit(expanded(equation), [A])
     return _Inverse(em, A, dtype).result()
 
 
@@ -42,39 +42,39 @@ def _lu(em: Emitter, equation, A):
     """Factors of a matrix whose rows are exchanged: (LU, pivots, permutation), as LAPACK's."""
     dtype = np.dtype(equation.outvars[0].aval.dtype)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] <= _FEW or dtype.kind not in "fc":
-        return em.run(expanded(equation), [A])
+        return em.emit(expanded(equation), [A])
     return _Factors(em, A, dtype).results()
 
 
 class _Elimination:
     """A matrix `A`, and beside it four of its columns, each a row of `panel`."""
 
-    def __init__(self, em: Emitter, A: Held, dtype: np.dtype):
+    def __init__(self, em: Emitter, A: EmittedArray, dtype: np.dtype):
         self.em, self.dtype, self.n = em, dtype, A.shape[0]
         self.real = part_dtype(dtype)
-        self.step = em.row.width
+        self.step = em.vectors.width
         # Rows end where a whole part of them does.
         length = -(-self.n // self.step) * self.step
         self.A = Matrix(em, (self.n, length), dtype)
         self.panel = Matrix(em, (_COLUMNS, length + self.step), dtype)
-        self.A.fill(em.in_memory(A, dtype))
+        self.A.fill(em.to_memory(A, dtype))
         self.panel.fill()
 
     def plus(self, k: Value, count: int) -> Value:
         return self.em.builder.add(k, int64(count)) if count else k
 
-    def in_rows(self):
-        return in_rows(self.em, self.step)
+    def along_row(self):
+        return along_row(self.em, self.step)
 
-    def largest(self, q: int, first: Value, is_free: Callable[[Value, Value], Any]) -> Any:
+    def find_pivot(self, q: int, first: Value, is_free: Callable[[Value, Value], Any]) -> Any:
         """Where column `q` of the panel is largest or NaN, among rows that are free.
 
         `is_free(i, number)` is told the row, as an integer and as a number of lanes.
         """
         em, lanes, build, real = self.em, self.em.lanes, self.em.builder, self.real
-        with self.in_rows():
+        with self.along_row():
             before, start = build.block, [real.type(-1), np.int64(0)]
-            with nests.span(em, first, int64(self.n), self.step, at_least_once=True) as i:
+            with nests.loop_range(em, first, int64(self.n), self.step, at_least_once=True) as i:
                 best, where = lanes.phi(real), lanes.phi(np.int64)
                 number = self._numbered(i)
                 size = self._size(self.panel.read(q, i))
@@ -93,7 +93,7 @@ class _Elimination:
                     lanes.add_incoming(kind, phi, value, build.block)
             found: list[Any] = [new]
             if self.step > 1:
-                found = [tuple(lanes.lane(x, t) for x in new) for t in range(self.step)]
+                found = [tuple(lanes.extract_lane(x, t) for x in new) for t in range(self.step)]
 
         def larger(a, b):
             same = lanes.compare(real, "==", a[0], b[0])
@@ -114,7 +114,7 @@ class _Elimination:
 
     def _size(self, x):
         absolute = [
-            self.em.lanes.unary("fabs", self.real, one, np.abs) for one in self.panel.apart(x)
+            self.em.lanes.unary("fabs", self.real, one, np.abs) for one in self.panel.split_parts(x)
         ]
         return functools.reduce(functools.partial(self.em.lanes.add, self.real), absolute)
 
@@ -125,9 +125,9 @@ class _Elimination:
         """
         em, lanes, dtype = self.em, self.em.lanes, self.dtype
         method = getattr(lanes, sign)
-        with self.in_rows():
-            spread = [[self.A.spread(factor) for factor in of] for of in factors]
-            with nests.span(em, first, int64(self.n), self.step) as j:
+        with self.along_row():
+            spread = [[self.A.splat(factor) for factor in of] for of in factors]
+            with nests.loop_range(em, first, int64(self.n), self.step) as j:
                 numbers = [self.A.read(i, j) for i in rows]
                 if own is not None:
                     numbers = [
@@ -147,7 +147,7 @@ class _Elimination:
         """A function of rows from `first` on, an even number: of two of a real matrix at once."""
         together = 1 if is_complex(self.dtype) else 2
         last = self.n - self.n % together
-        with nests.span(self.em, first, int64(last), together) as i:
+        with nests.loop_range(self.em, first, int64(last), together) as i:
             function([self.plus(i, t) for t in range(together)])
         if last < self.n:
             function([int64(last)])
@@ -156,7 +156,7 @@ class _Elimination:
 class _Inverse(_Elimination):
     """Rows stay where they are: pivots are looked for in those that are free."""
 
-    def result(self) -> Held:
+    def result(self) -> EmittedArray:
         em, lanes, memory = self.em, self.em.lanes, self.em.memory
         shape = (_COLUMNS, self.A.shape[1])
         self.others = Matrix(em, shape, self.dtype)
@@ -166,10 +166,10 @@ class _Inverse(_Elimination):
             inside = em.builder.icmp_signed("<", i, int64(self.n))
             one, zero = (lanes.value(self.real.type(x), self.real) for x in (1, 0))
             memory.write(self.free, (i,), em.builder.select(inside, one, zero))
-        nests.blocks(em, self.n, _COLUMNS, self._eliminate)
+        nests.loop_blocks(em, self.n, _COLUMNS, self._eliminate)
         out = memory.allocate((self.n, self.n), self.dtype)
         with em.loop(self.n) as i:
-            row = OwnRow(self.A, memory.read(self.rows, (i,)))
+            row = RowPerLane(self.A, memory.read(self.rows, (i,)))
             with em.loop(self.n) as j:
                 at = memory.read(self.columns, (j,))
                 memory.write(out, (i, j), self._entry(row, at))
@@ -177,7 +177,7 @@ class _Inverse(_Elimination):
             one.release()
         for view in (self.free, self.rows, self.columns):
             memory.release(view.buffer)
-        return em.settled(out)
+        return em.load_if_small(out)
 
     def _entry(self, row, at):
         """An entry of a row, both different from lane to lane."""
@@ -186,15 +186,15 @@ class _Inverse(_Elimination):
         for starts in row.starts:
             loads = []
             for t, start in enumerate(starts):
-                place = em.lanes.lane(at, t)
+                place = em.lanes.extract_lane(at, t)
                 place = em.builder.mul(place, int64(row.width)) if row.width > 1 else place
                 address = em.builder.gep(start, [place], source_etype=kind)
                 loads.append(em.builder.load(address, typ=kind, align=self.real.itemsize))
-            values.append(em.lanes.gathered(loads))
-        return self.A.number(values)
+            values.append(em.lanes.pack_lanes(loads))
+        return self.A.combine_parts(values)
 
     def _is_free(self, i, _):
-        read = self.em.memory.read if self.step == 1 else self.em.row.read
+        read = self.em.memory.read if self.step == 1 else self.em.vectors.read
         return self.em.lanes.compare(self.real, ">", read(self.free, (i,)), self.real.type(0))
 
     def _eliminate(self, k, count):
@@ -205,17 +205,17 @@ class _Inverse(_Elimination):
                 self.panel.write(c, i, self.A.read(i, column))
         pivots = []
         for q, column in enumerate(columns):
-            p = self.largest(q, int64(0), self._is_free)
+            p = self.find_pivot(q, int64(0), self._is_free)
             pivots.append(p)
-            memory.write_at(self.free, p, self.real.type(0), None)
+            memory.scatter(self.free, p, self.real.type(0), None)
             memory.write(self.rows, (column,), p)
-            memory.write_at(self.columns, p, lanes.splat(column), None)
-            own = OwnEntries(self.panel, p)
+            memory.scatter(self.columns, p, lanes.splat(column), None)
+            own = ColumnPerLane(self.panel, p)
             pivot = lanes.div(dtype, dtype.type(1), own.read(q))
             row = [pivot if c == q else lanes.mul(dtype, own.read(c), pivot) for c in range(count)]
-            with self.in_rows():
-                spread = [self.panel.spread(one) for one in row]
-                with nests.span(em, int64(0), int64(self.n), self.step) as i:
+            with self.along_row():
+                spread = [self.panel.splat(one) for one in row]
+                with nests.loop_range(em, int64(0), int64(self.n), self.step) as i:
                     factor = self.panel.read(q, i)
                     for c in range(count):
                         part = lanes.mul(dtype, factor, spread[c])
@@ -246,8 +246,8 @@ class _Inverse(_Elimination):
         self.rows_together(int64(0), rest)
 
     def _take_rows(self, pivots):
-        rows = [OwnRow(self.A, p) for p in pivots]
-        with self.in_rows(), nests.span(self.em, int64(0), int64(self.n), self.step) as j:
+        rows = [RowPerLane(self.A, p) for p in pivots]
+        with self.along_row(), nests.loop_range(self.em, int64(0), int64(self.n), self.step) as j:
             for c, row in enumerate(rows):
                 self.others.write(c, j, row.read(j))
 
@@ -255,24 +255,26 @@ class _Inverse(_Elimination):
 class _Factors(_Elimination):
     """Rows are exchanged, each lane's own."""
 
-    def results(self) -> list[Held]:
+    def results(self) -> list[EmittedArray]:
         em, memory = self.em, self.em.memory
         shape = (self.n,)
         self.pivots = memory.allocate(shape, np.int32)
-        self.order = em.copied(em.constant(np.arange(self.n, dtype=np.int32)), np.dtype(np.int32))
-        nests.blocks(em, self.n, _COLUMNS, self._eliminate)
+        self.order = em.copy_to_memory(
+            em.constant(np.arange(self.n, dtype=np.int32)), np.dtype(np.int32)
+        )
+        nests.loop_blocks(em, self.n, _COLUMNS, self._eliminate)
         out = memory.allocate((self.n, self.n), self.dtype)
-        with em.indices((self.n, self.n)) as index:
+        with em.loop_nest((self.n, self.n)) as index:
             memory.write(out, index, self.A.read(*index))
         self.A.release()
         self.panel.release()
-        return [em.settled(x) for x in (out, self.pivots, self.order)]
+        return [em.load_if_small(x) for x in (out, self.pivots, self.order)]
 
     def _eliminate(self, k, count):
         em, lanes, dtype, memory = self.em, self.em.lanes, self.dtype, self.em.memory
         columns = [self.plus(k, c) for c in range(count)]
         last = int64(self.n)
-        with nests.span(em, k, last) as i:
+        with nests.loop_range(em, k, last) as i:
             for c, column in enumerate(columns):
                 self.panel.write(c, i, self.A.read(i, column))
         for q, column in enumerate(columns):
@@ -282,13 +284,13 @@ class _Factors(_Elimination):
                 inside = lanes.compare(np.int64, "<", number, np.int64(self.n))
                 return lanes.and_(np.bool_, below, inside)
 
-            p = self.largest(q, k, is_free)
+            p = self.find_pivot(q, k, is_free)
             memory.write(self.pivots, (column,), lanes.convert(p, np.int64, np.int32))
             moved = memory.read(self.order, (column,))
-            memory.write(self.order, (column,), memory.read_at(self.order, p))
-            memory.write_at(self.order, p, moved, None)
+            memory.write(self.order, (column,), memory.gather(self.order, p))
+            memory.scatter(self.order, p, moved, None)
             self._exchange(column, p)
-            own, row = OwnEntries(self.panel, p), []
+            own, row = ColumnPerLane(self.panel, p), []
             for c in range(count):
                 moved = self.panel.read(c, column)
                 row.append(own.read(c))
@@ -298,16 +300,16 @@ class _Factors(_Elimination):
             is_zero = lanes.compare(dtype, "==", row[q], dtype.type(0))
             pivot = lanes.select(dtype, is_zero, dtype.type(1), row[q])
             inverse = lanes.div(dtype, dtype.type(1), pivot)
-            with self.in_rows():
-                spread, scale = [self.panel.spread(x) for x in row], self.panel.spread(inverse)
-                with nests.span(em, self.plus(column, 1), last, self.step) as i:
+            with self.along_row():
+                spread, scale = [self.panel.splat(x) for x in row], self.panel.splat(inverse)
+                with nests.loop_range(em, self.plus(column, 1), last, self.step) as i:
                     factor = lanes.mul(dtype, self.panel.read(q, i), scale)
                     self.panel.write(q, i, factor)
                     for c in range(q + 1, count):
                         part = lanes.mul(dtype, factor, spread[c])
                         self.panel.write(c, i, lanes.sub(dtype, self.panel.read(c, i), part))
         right = self.plus(k, count)
-        with nests.span(em, k, last) as i:
+        with nests.loop_range(em, k, last) as i:
             for c, column in enumerate(columns):
                 self.A.write(i, column, self.panel.read(c, i))
         if count < _COLUMNS:
@@ -326,8 +328,8 @@ class _Factors(_Elimination):
         return [functools.partial(self.A.read, row) for row in rows]
 
     def _exchange(self, k, p):
-        own = OwnRow(self.A, p)
-        with self.in_rows(), nests.span(self.em, int64(0), int64(self.n), self.step) as j:
+        own = RowPerLane(self.A, p)
+        with self.along_row(), nests.loop_range(self.em, int64(0), int64(self.n), self.step) as j:
             one, other = self.A.read(k, j), own.read(j)
             self.A.write(k, j, other)
             own.write(j, one)

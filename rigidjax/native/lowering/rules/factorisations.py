@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from ..expansions import Expansion, expansion
 
 
-def of_stacks(dimensions: int):
+def vmap_over_stacks(dimensions: int):
     """The same of stacks, by `jax.vmap`; `dimensions` of the first array of a single one."""
 
     def of(function: Expansion) -> Expansion:
@@ -24,7 +24,7 @@ def of_stacks(dimensions: int):
 
 
 @expansion("cholesky")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _cholesky(A, **_):
     """Lower triangular factor, column by column; all NaN if the matrix is not positive definite."""
     n = A.shape[-1]
@@ -41,7 +41,7 @@ def _cholesky(A, **_):
 
 
 @expansion("triangular_solve")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     """Solution of A X = B or X A = B, row by row."""
     A = A.conj() if conjugate_a else A
@@ -63,7 +63,7 @@ def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_
 
 
 @expansion("lu")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _lu(A, **_):
     """Factors of a matrix whose rows are exchanged: (LU, pivots, permutation), as LAPACK's."""
     m, n = A.shape
@@ -93,7 +93,7 @@ def _exchanged(x, i, j):
 
 
 @expansion("lu_pivots_to_permutation")
-@of_stacks(1)
+@vmap_over_stacks(1)
 def _permutation(pivots, *, permutation_size):
     def exchange(k, order):
         return _exchanged(order, k, pivots[k])
@@ -103,7 +103,7 @@ def _permutation(pivots, *, permutation_size):
 
 
 @expansion("householder_product")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _householder_product(A, factors):
     """The product of reflections I - t v v^T, one for each column below the diagonal."""
     m, n = A.shape
@@ -118,13 +118,13 @@ def _householder_product(A, factors):
 
 
 @expansion("symmetric_product")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _symmetric_product(A, C, *, alpha, beta):
     return alpha * A @ A.T + beta * C
 
 
 @expansion("tridiagonal_solve")
-@of_stacks(1)
+@vmap_over_stacks(1)
 def _tridiagonal_solve(below, diagonal, above, B, **_):
     """By elimination with exchanges of neighbouring rows, as LAPACK's `gtsv`."""
     zero = jnp.zeros_like(diagonal[:1])

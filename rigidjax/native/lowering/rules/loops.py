@@ -18,22 +18,22 @@ from ...passes.uniformity import carried_in, differs, has_one_lane, in_all_lanes
 from ..builder import I64, int64
 from ..emitter import Emitter
 from ..expansions import expansion
-from ..lanes import is_known
-from ..memory import View
+from ..lanes import is_constant
+from ..memory import ArrayView
 from ..registry import rule
-from .indexing import variables_of
+from .indexing import prepare_carries
 
 
 @rule("while")
 def _while(em: Emitter, equation, *args):
     p = equation.params
-    of_condition, of_body, start = divided(args, p["cond_nconsts"], p["body_nconsts"])
+    of_condition, of_body, start = split_arguments(args, p["cond_nconsts"], p["body_nconsts"])
     condition, body = p["cond_jaxpr"], p["body_jaxpr"]
-    turns = known_turns(em, condition, body, of_condition, of_body, start)
+    turns = find_constant_trip_count(em, condition, body, of_condition, of_body, start)
     if turns is not None and turns * cost(body.jaxpr) <= WRITTEN_OUT:
-        with em.kept(of_body):
+        with em.keep_alive(of_body):
             for _ in range(turns):
-                start = em.run(body, of_body + start)
+                start = em.emit(body, of_body + start)
         return start
     return Loop(em, condition, body, of_condition, of_body, start).emit()
 
@@ -41,7 +41,7 @@ def _while(em: Emitter, equation, *args):
 @expansion("while")
 def _until_all_have_ended(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_):
     """A loop whose condition is a stack: members that have ended stay as they are."""
-    of_condition, of_body, start = divided(args, cond_nconsts, body_nconsts)
+    of_condition, of_body, start = split_arguments(args, cond_nconsts, body_nconsts)
     test, body = jaxpr_as_fun(cond_jaxpr), jaxpr_as_fun(body_jaxpr)
 
     def going_on(carry):
@@ -57,13 +57,13 @@ def _until_all_have_ended(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncon
     return jax.lax.while_loop(lambda carry: jnp.any(going_on(carry)), turn, list(start))
 
 
-def divided(args, first, second):
+def split_arguments(args, first, second):
     """The first arguments, those after them, and the rest."""
     args, end = list(args), first + second
     return args[:first], args[first:end], args[end:]
 
 
-def known_turns(em, condition, body, of_condition, of_body, start):
+def find_constant_trip_count(em, condition, body, of_condition, of_body, start):
     """Number of turns of a loop whose condition is known at emission, else `None`."""
     needed = _needs(condition.jaxpr, range(len(condition.jaxpr.outvars)))
     num_own = len(of_condition)
@@ -87,12 +87,12 @@ def known_turns(em, condition, body, of_condition, of_body, start):
     of_body = [x if _is_known_array(x) else None for x in of_body]
     values = [x if k in carried else None for k, x in enumerate(start)]
     for turns in range(MOST_TURNS + 1):
-        (going_on,) = em.run(test, of_condition + values)
-        if not is_known(going_on[()]):
+        (going_on,) = em.emit(test, of_condition + values)
+        if not is_constant(going_on[()]):
             return None
         if not going_on[()]:
             return turns
-        following = em.run(step, of_body + values)
+        following = em.emit(step, of_body + values)
         for k, value in zip(order, following, strict=True):
             if not _is_known_array(value):
                 return None
@@ -101,7 +101,7 @@ def known_turns(em, condition, body, of_condition, of_body, start):
 
 
 def _is_known_array(x):
-    return not isinstance(x, View) and all(is_known(one) for one in x.ravel())
+    return not isinstance(x, ArrayView) and all(is_constant(one) for one in x.ravel())
 
 
 def _needs(jaxpr, outputs):
@@ -147,7 +147,7 @@ class Loop:
         self.sizes = [var.aval.size for var in own]
         self.start = start
         # Entries up to which constants and variables are held in registers.
-        limits = em.limits(inner, [*of_body, *(None for _ in start)])
+        limits = em.find_register_limits(inner, [*of_body, *(None for _ in start)])
         self.limits = limits[len(of_body) :]
         kinds = [var.aval.dtype for var in inner.invars]
         self.of_body = [
@@ -162,7 +162,7 @@ class Loop:
 
     def _placed(self, x, dtype):
         with lanes_of(self.em, differs(x)):
-            return self.em.in_memory(x, dtype)
+            return self.em.to_memory(x, dtype)
 
     def _here(self, k, x):
         """An array as variable number `k` is held, for use within `lanes_of`."""
@@ -171,7 +171,7 @@ class Loop:
     def emit(self):
         em = self.em
         fixed = [x for x, is_fixed in zip(self.start, self.fixed, strict=True) if is_fixed]
-        with em.kept([*self.of_condition, *self.of_body, *fixed]):
+        with em.keep_alive([*self.of_condition, *self.of_body, *fixed]):
             return self._emit()
 
     def _emit(self):
@@ -183,7 +183,7 @@ class Loop:
                 ]
                 starts = [self._here(k, self.start[k]) for k in changing]
                 dtypes, limits = ([of[k] for k in changing] for of in (self.dtypes, self.limits))
-                made = variables_of(self.em, starts, dtypes, limits)
+                made = prepare_carries(self.em, starts, dtypes, limits)
             for k, variable in zip(changing, made, strict=True):
                 variables[k] = variable
         return self.turns(variables)[0]
@@ -197,28 +197,28 @@ class Loop:
         """
         em, build = self.em, self.em.builder
         alive = em.mask if alive is None else alive
-        changing = [v.buffer for v in variables if isinstance(v, View)]
+        changing = [v.buffer for v in variables if isinstance(v, ArrayView)]
         for buffer in changing:
-            buffer.pinned += 1
+            buffer.pin_count += 1
         early = self._early(variables)
         before, head = build.block, build.append_basic_block("while")
         build.branch(head)
         build.position_at_end(head)
         phis, carry = [], []
         for k, (variable, dtype) in enumerate(zip(variables, self.dtypes, strict=True)):
-            if self.fixed[k] or isinstance(variable, View):
+            if self.fixed[k] or isinstance(variable, ArrayView):
                 phis.append(None)
                 carry.append(variable)
                 continue
             with lanes_of(em, self.different[k]):
-                phis.append(em.phis(variable, dtype, before))
+                phis.append(em.emit_phis(variable, dtype, before))
             carry.append(phis[-1])
         idle = None
         if limit is not None:
             idle = build.phi(I64)
             idle.add_incoming(int64(0), before)
-        (going_on,) = em.run(self.condition, self.of_condition + carry)
-        active = em.both(alive, em.lanes.value(em.entry(going_on, ()), np.bool_))
+        (going_on,) = em.emit(self.condition, self.of_condition + carry)
+        active = em.intersect_mask(alive, em.lanes.value(em.read_element(going_on, ()), np.bool_))
         turn, after = build.append_basic_block("turn"), build.append_basic_block("after")
         again = em.lanes.any(active)
         if limit is not None:
@@ -227,12 +227,12 @@ class Loop:
         build.cbranch(again, turn, after)
         build.position_at_end(turn)
         single = em.lanes.width == 1
-        with em.masked(None if single else active), em.kept(list(early.values())):
-            new = em.run(self.body, self.of_body + carry, early)
+        with em.restrict_lanes(None if single else active), em.keep_alive(list(early.values())):
+            new = em.emit(self.body, self.of_body + carry, early)
             new = self._apart(carry, new, changing)
             for k, (nodes, value) in enumerate(zip(phis, new, strict=True)):
                 with lanes_of(em, self.different[k]):
-                    if isinstance(carry[k], View) and not self.fixed[k]:
+                    if isinstance(carry[k], ArrayView) and not self.fixed[k]:
                         self._store(carry[k], value, None if single else active)
                     elif nodes is not None:
                         new[k] = self._following(nodes, value, active, self.dtypes[k], single)
@@ -246,7 +246,7 @@ class Loop:
         build.branch(head)
         build.position_at_end(after)
         for buffer in changing:
-            buffer.pinned -= 1
+            buffer.pin_count -= 1
         return carry, active
 
     def _early(self, variables):
@@ -255,33 +255,33 @@ class Loop:
         equations = invariant(self.body.jaxpr, fixed)
         if not equations:
             return {}
-        out = self.em.run(as_program(self.body, equations), self.of_body + variables)
+        out = self.em.emit(as_program(self.body, equations), self.of_body + variables)
         return dict(zip((v for e in equations for v in e.outvars), out, strict=True))
 
     def _apart(self, carry, new, changing):
         """Results that lie in the memory of another variable, copied before that changes."""
         out = []
         for k, (old, value) in enumerate(zip(carry, new, strict=True)):
-            shares = isinstance(value, View) and any(value.buffer is b for b in changing)
-            same = shares and isinstance(old, View) and value.buffer is old.buffer
-            if shares and not (same and value.is_whole):
+            shares = isinstance(value, ArrayView) and any(value.buffer is b for b in changing)
+            same = shares and isinstance(old, ArrayView) and value.buffer is old.buffer
+            if shares and not (same and value.is_contiguous):
                 with lanes_of(self.em, differs(value)):
                     value = (
-                        self.em.copied(value, self.dtypes[k])
+                        self.em.copy_to_memory(value, self.dtypes[k])
                         if value.size > self.limits[k]
-                        else self.em.registers(value)
+                        else self.em.to_registers(value)
                     )
             with lanes_of(self.em, self.different[k]):
                 out.append(self._here(k, value))
         return out
 
     def _store(self, variable, value, mask):
-        if isinstance(value, View) and value.buffer is variable.buffer:
+        if isinstance(value, ArrayView) and value.buffer is variable.buffer:
             return
-        self.em.copied(value, variable.buffer.dtype, into=variable, mask=mask)
+        self.em.copy_to_memory(value, variable.buffer.dtype, into=variable, mask=mask)
 
     def _following(self, nodes, value, active, dtype, single):
-        value = self.em.registers(value)
+        value = self.em.to_registers(value)
         if single:
             return value
         out = np.empty(nodes.shape, object)

@@ -12,14 +12,14 @@ import numpy as np
 from ...ops.householder import reflected
 from ..expansions import expansion
 from ..registry import NoRule
-from .factorisations import of_stacks
+from .factorisations import vmap_over_stacks
 
 # Sweeps of rotations after which the iteration ends in any case; three to six are usual.
 _SWEEPS = 30
 
 
 @expansion("qr")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _qr(A, *, full_matrices, pivoting, **_):
     """Q, R and, with `pivoting`, the order of the columns."""
     m, n = A.shape
@@ -30,7 +30,7 @@ def _qr(A, *, full_matrices, pivoting, **_):
 
 
 @expansion("svd")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
     """Singular values from the largest on, and the orthogonal factors U and V^T."""
     if subset_by_index is not None:

@@ -12,9 +12,9 @@ from ...passes.analysis import WRITTEN_OUT_PRODUCT, expanded
 from .. import nests
 from ..emitter import Emitter
 from ..expansions import expansion
-from ..memory import View
+from ..memory import ArrayView
 from ..registry import NoRule, rule
-from .structure import transposed
+from .structure import transpose
 
 # Entries of a line from which on its extreme is looked for in a loop.
 _LONG_LINE = 16
@@ -40,10 +40,10 @@ def _reduction(names, method, start):
 def reduced(em, x, axes, dtype, function, start):
     """Entries along axes taken together by a function of two numbers."""
     order = [*axes, *(k for k in range(x.ndim) if k not in axes)]
-    x = transposed(x, order)
+    x = transpose(x, order)
     along, rest = x.shape[: len(axes)], x.shape[len(axes) :]
-    if x.size <= 4 * em.largest:
-        x = em.registers(x)
+    if x.size <= 4 * em.register_limit:
+        x = em.to_registers(x)
         lines = x.reshape(math.prod(along), *rest)
         out = np.empty(rest, object)
         for index in np.ndindex(rest):
@@ -53,25 +53,25 @@ def reduced(em, x, axes, dtype, function, start):
                 total = one if total is None else function(dtype, total, one)
             out[index] = start(dtype) if total is None else total
         return out
-    x, out = em.in_memory(x, dtype), em.memory.allocate(rest, dtype)
-    line = View(x.buffer, rest, x.strides[len(along) :], x.offset)
-    if nests.has_rows(em, out, [line]):
-        read = functools.partial(em.row.read, repeated=line.strides[-1] == 0)
-        with em.indices(rest[:-1]) as index, nests.parts_of_row(em, rest[-1]) as first:
-            total = nests.accumulated(
+    x, out = em.to_memory(x, dtype), em.memory.allocate(rest, dtype)
+    line = ArrayView(x.buffer, rest, x.strides[len(along) :], x.offset)
+    if nests.can_vectorise_rows(em, out, [line]):
+        read = functools.partial(em.vectors.read, repeated=line.strides[-1] == 0)
+        with em.loop_nest(rest[:-1]) as index, nests.loop_over_row_vectors(em, rest[-1]) as first:
+            total = nests.accumulate(
                 em, along, dtype, start(dtype),
                 lambda total, turn: function(dtype, total, read(x, (*turn, *index, first))),
             )  # fmt: skip
-            em.row.write(out, (*index, first), total)
-        return em.settled(out)
-    with em.indices(rest) as index:
+            em.vectors.write(out, (*index, first), total)
+        return em.load_if_small(out)
+    with em.loop_nest(rest) as index:
 
         def step(total, turn):
-            return function(dtype, total, em.entry(x, (*turn, *index)))
+            return function(dtype, total, em.read_element(x, (*turn, *index)))
 
-        total = nests.accumulated(em, along, dtype, start(dtype), step)
+        total = nests.accumulate(em, along, dtype, start(dtype), step)
         em.memory.write(out, index, total)
-    return em.settled(out)
+    return em.load_if_small(out)
 
 
 def _lowest(dtype):
@@ -127,12 +127,12 @@ def _argument(em, equation, x):
     dtype, index_dtype = np.dtype(equation.invars[0].aval.dtype), _dtype(equation)
     is_max = equation.primitive.name == "argmax"
     operator = ">" if is_max else "<"
-    if x.ndim == 1 and x.size > _LONG_LINE and not em.are_known(x):
+    if x.ndim == 1 and x.size > _LONG_LINE and not em.are_constant(x):
         extreme, lowest = (em.lanes.max, _lowest) if is_max else (em.lanes.min, _highest)
         return _place_of_extreme(em, x, dtype, index_dtype, extreme, lowest(dtype))
-    if x.size > 4 * em.largest and not em.are_known(x):
-        return em.run(expanded(equation), [x])
-    x = np.moveaxis(em.registers(x), axis, 0)
+    if x.size > 4 * em.register_limit and not em.are_constant(x):
+        return em.emit(expanded(equation), [x])
+    x = np.moveaxis(em.to_registers(x), axis, 0)
     out = np.empty(x.shape[1:], object)
     lanes = em.lanes
     for index in np.ndindex(out.shape):
@@ -167,9 +167,9 @@ expansion("argmin")(_argument_of_many(jnp.min))
 
 def _place_of_extreme(em, x, dtype, index_dtype, extreme, start):
     """The same for a long line: the extreme, then the first entry that is it or NaN."""
-    x, places = em.in_memory(x, dtype), em.table(np.arange(x.size, dtype=index_dtype))
+    x, places = em.to_memory(x, dtype), em.emit_table(np.arange(x.size, dtype=index_dtype))
     lanes, read = em.lanes, em.memory.read
-    best = nests.accumulated(
+    best = nests.accumulate(
         em, x.shape, dtype, start, lambda out, k: extreme(dtype, out, read(x, k))
     )
     none = index_dtype.type(x.size)
@@ -183,7 +183,7 @@ def _place_of_extreme(em, x, dtype, index_dtype, extreme, start):
         return lanes.select(index_dtype, is_first, read(places, k), found)
 
     out = np.empty((), object)
-    out[()] = nests.accumulated(em, x.shape, index_dtype, none, step)
+    out[()] = nests.accumulate(em, x.shape, index_dtype, none, step)
     return out
 
 
@@ -191,10 +191,10 @@ def _cumulative(name, method, combined):
     @rule(name)
     def emit(em, equation, x):
         axis, dtype = equation.params["axis"], _dtype(equation)
-        if x.size > 4 * em.largest and not em.are_known(x):
-            return em.run(expanded(equation), [x])
+        if x.size > 4 * em.register_limit and not em.are_constant(x):
+            return em.emit(expanded(equation), [x])
         function = getattr(em.lanes, method)
-        lines = np.moveaxis(em.registers(x), axis, 0)
+        lines = np.moveaxis(em.to_registers(x), axis, 0)
         out = np.empty(lines.shape, object)
         order = range(len(lines))
         order = list(reversed(order) if equation.params["reverse"] else order)
@@ -249,14 +249,14 @@ def _dot_general(em, equation, a, b):
         old = np.dtype(equation.invars[var].aval.dtype)
         if old != dtype:
             x = em.map(lambda v, old=old: em.lanes.convert(v, old, dtype), dtype, x)
-        sides.append((transposed(x, order), shapes))
+        sides.append((transpose(x, order), shapes))
     (a, (batch, rows, along)), (b, (_, columns, _)) = sides
     shape = (*batch, *rows, *columns)
     lanes = em.lanes
     # Of one lane, several numbers of a row are computed at once where there is a loop.
     most = WRITTEN_OUT_PRODUCT if lanes.width > 1 else WRITTEN_OUT_PRODUCT // 3
-    if math.prod(shape) * math.prod(along) <= most and math.prod(shape) <= em.largest:
-        a, b = em.registers(a), em.registers(b)
+    if math.prod(shape) * math.prod(along) <= most and math.prod(shape) <= em.register_limit:
+        a, b = em.to_registers(a), em.to_registers(b)
         out = np.empty(shape, object)
         for i in np.ndindex(batch):
             for j in np.ndindex(rows):
@@ -270,20 +270,20 @@ def _dot_general(em, equation, a, b):
                     )
         return out
     full = (*shape, *along)
-    a, b = em.in_memory(a, dtype), em.in_memory(b, dtype)
+    a, b = em.to_memory(a, dtype), em.to_memory(b, dtype)
     i, j, k = len(batch), len(rows), len(columns)
     of_a = (*a.strides[: i + j], *(0,) * k, *a.strides[i + j :])
     of_b = (*b.strides[:i], *(0,) * j, *b.strides[i:])
-    factors = [View(x.buffer, full, own, x.offset) for x, own in ((a, of_a), (b, of_b))]
-    return em.settled(nests.sum_of_products(em, factors, dtype, len(along)))
+    factors = [ArrayView(x.buffer, full, own, x.offset) for x, own in ((a, of_a), (b, of_b))]
+    return em.load_if_small(nests.sum_of_products(em, factors, dtype, len(along)))
 
 
 @rule("cross_product")
 def _cross_product(em, equation, u, v):
     dtype, shape = _dtype(equation), equation.outvars[0].aval.shape
-    if not em.fits(math.prod(shape), u, v):
-        return em.run(expanded(equation), [u, v])
-    u, v = (np.broadcast_to(em.registers(x), shape).reshape(-1, 3) for x in (u, v))
+    if not em.fits_registers(math.prod(shape), u, v):
+        return em.emit(expanded(equation), [u, v])
+    u, v = (np.broadcast_to(em.to_registers(x), shape).reshape(-1, 3) for x in (u, v))
     mul, sub = (functools.partial(f, dtype) for f in (em.lanes.mul, em.lanes.sub))
     out = np.empty(u.shape, object)
     for k, ((a, b, c), (x, y, z)) in enumerate(zip(u.tolist(), v.tolist(), strict=True)):
@@ -300,14 +300,14 @@ def _short_sum(em, equation, *factors):
     shape = np.broadcast_shapes(*(x.shape for x in factors))
     axis %= len(shape)
     order = [*(k for k in range(len(shape)) if k != axis), axis]
-    if not em.fits(math.prod(shape), *factors):
+    if not em.fits_registers(math.prod(shape), *factors):
         kinds = (var.aval.dtype for var in equation.invars)
         views = [
-            nests.reordered(nests.spread(em, x, shape, kind), order)
+            nests.permute_axes(nests.broadcast_view(em, x, shape, kind), order)
             for x, kind in zip(factors, kinds, strict=True)
         ]
-        return em.settled(nests.sum_of_products(em, views, dtype, 1))
-    spread = [np.broadcast_to(em.registers(x), shape).transpose(order) for x in factors]
+        return em.load_if_small(nests.sum_of_products(em, views, dtype, 1))
+    spread = [np.broadcast_to(em.to_registers(x), shape).transpose(order) for x in factors]
     mul = functools.partial(em.lanes.mul, dtype)
     numbers = (x.ravel().tolist() for x in spread)
     products = [functools.reduce(mul, factors) for factors in zip(*numbers, strict=True)]

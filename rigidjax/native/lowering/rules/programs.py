@@ -36,14 +36,14 @@ def _custom_linear_solve(em, equation, *args):
     programs, counts = equation.params["jaxprs"], equation.params["const_lengths"]
     before = counts.matvec + counts.vecmat
     own = args[before : before + counts.solve]
-    return em.run(programs.solve, [*own, *args[sum(counts) :]])
+    return em.emit(programs.solve, [*own, *args[sum(counts) :]])
 
 
 def run_inner(em, inner, args):
     """A program with or without constants of its own."""
     if hasattr(inner, "consts"):
-        return em.run(inner, list(args))
-    return em.run_jaxpr(inner, [], list(args))
+        return em.emit(inner, list(args))
+    return em.emit_jaxpr(inner, [], list(args))
 
 
 @expansion("nextafter")

@@ -5,31 +5,31 @@ from llvmlite import ir
 
 from ...passes.analysis import inner_jaxprs, is_written_out, scan_counts
 from ...passes.uniformity import differs, in_all_lanes, lanes_of
-from ..complex import Number
+from ..complex import LaneValue
 from ..emitter import Emitter
-from ..memory import View
-from ..nests import reordered
+from ..memory import ArrayView
+from ..nests import permute_axes
 from ..registry import rule
-from .indexing import variables_of
-from .loops import divided
-from .structure import taken, taken_view
+from .indexing import prepare_carries
+from .loops import split_arguments
+from .structure import index_axis, index_axis_view
 from .turns import in_lanes
 
 
 @rule("scan")
 def _scan(em: Emitter, equation, *args):
     p = equation.params
-    consts, carry, xs = divided(args, *scan_counts(p))
+    consts, carry, xs = split_arguments(args, *scan_counts(p))
     body, length = p["jaxpr"], p["length"]
     carried = len(carry)
     out_avals = [var.aval for var in equation.outvars[carried:]]
     if is_written_out(p):
         order = range(length)
         slices: list = [None] * length
-        with em.kept([*consts, *xs]):
+        with em.keep_alive([*consts, *xs]):
             for k in reversed(order) if p["reverse"] else order:
                 now = [_taken(em, x, k) for x in xs]
-                out = em.run(body, consts + carry + now)
+                out = em.emit(body, consts + carry + now)
                 carry, slices[k] = out[:carried], out[carried:]
                 slices[k] = [
                     _owned(em, part, aval) for part, aval in zip(slices[k], out_avals, strict=True)
@@ -38,7 +38,7 @@ def _scan(em: Emitter, equation, *args):
             _stacked(em, [one[k] for one in slices], aval) for k, aval in enumerate(out_avals)
         ]
         return carry + stacked
-    if not carry and length > 1 and em.row.width > 1 and not _has_call(body.jaxpr):
+    if not carry and length > 1 and em.vectors.width > 1 and not _has_call(body.jaxpr):
         return in_lanes(em, body, length, consts, _in_memory(em, equation, xs))
     return _ScanLoop(em, equation, consts, carry, xs).emit()
 
@@ -53,17 +53,17 @@ def _has_call(jaxpr):
 
 def _in_memory(em, equation, xs):
     dtypes = [np.dtype(v.aval.dtype) for v in equation.invars[-len(xs) :]] if xs else []
-    return [em.in_memory(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
+    return [em.to_memory(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
 
 
 def _taken(em, x, k):
     with lanes_of(em, differs(x)):
-        return taken(em, x, 0, k)
+        return index_axis(em, x, 0, k)
 
 
 def _owned(em, part, aval):
     with lanes_of(em, differs(part)):
-        return em.owned(part, aval)
+        return em.copy_pinned(part, aval)
 
 
 def _stacked(em, parts, aval):
@@ -75,16 +75,16 @@ def _stacked(em, parts, aval):
 
 def _one_stack(em, parts, aval):
     dtype = np.dtype(aval.dtype)
-    if em.fits(aval.size, *parts):
-        parts = [em.registers(part) for part in parts]
+    if em.fits_registers(aval.size, *parts):
+        parts = [em.to_registers(part) for part in parts]
         out = np.empty(aval.shape, object)
         for k, part in enumerate(parts):
             out[k] = part[()] if part.ndim == 0 else part
         return out
     out = em.memory.allocate(aval.shape, dtype)
     for k, part in enumerate(parts):
-        row = View(out.buffer, out.shape[1:], out.strides[1:], k * out.strides[0])
-        em.copied(part, dtype, into=row)
+        row = ArrayView(out.buffer, out.shape[1:], out.strides[1:], k * out.strides[0])
+        em.copy_to_memory(part, dtype, into=row)
     return out
 
 
@@ -94,7 +94,7 @@ def _for_each(em: Emitter, equation, *args):
     p, avals = equation.params, [var.aval for var in equation.outvars]
     dtypes = [np.dtype(var.aval.dtype) for var in equation.invars]
     args = [
-        x if axis is None else em.in_memory(x, dtype)
+        x if axis is None else em.to_memory(x, dtype)
         for x, axis, dtype in zip(args, p["sources"], dtypes, strict=True)
     ]
     outs = []
@@ -102,21 +102,21 @@ def _for_each(em: Emitter, equation, *args):
         rest = (*aval.shape[:axis], *aval.shape[axis + 1 :])
         outs.append(em.memory.allocate((p["length"], *rest), aval.dtype))
     for out in outs:
-        out.buffer.pinned += 1
-    with em.kept(args), em.loop(p["length"]) as k:
+        out.buffer.pin_count += 1
+    with em.keep_alive(args), em.loop(p["length"]) as k:
         rows = [
-            x if axis is None else taken(em, x, axis, k)
+            x if axis is None else index_axis(em, x, axis, k)
             for x, axis in zip(args, p["sources"], strict=True)
         ]
-        for out, part in zip(outs, em.run(p["jaxpr"], rows), strict=True):
-            em.copied(part, out.buffer.dtype, into=taken_view(em, out, 0, k))
+        for out, part in zip(outs, em.emit(p["jaxpr"], rows), strict=True):
+            em.copy_to_memory(part, out.buffer.dtype, into=index_axis_view(em, out, 0, k))
     for out in outs:
-        out.buffer.pinned -= 1
+        out.buffer.pin_count -= 1
     order = (
         [*range(1, axis + 1), 0, *range(axis + 1, a.ndim)]
         for a, axis in zip(avals, p["targets"], strict=True)
     )
-    return [reordered(out, one) for out, one in zip(outs, order, strict=True)]
+    return [permute_axes(out, one) for out, one in zip(outs, order, strict=True)]
 
 
 class _ScanLoop:
@@ -131,71 +131,77 @@ class _ScanLoop:
     def emit(self):
         em = self.em
         xs = _in_memory(em, self.equation, self.xs)
-        with em.kept([*self.consts, *xs]):
+        with em.keep_alive([*self.consts, *xs]):
             return self._emit(xs)
 
     def _emit(self, xs):
         em, build = self.em, self.em.builder
         outs = [em.memory.allocate(aval.shape, aval.dtype) for aval in self.out_avals]
         given = [*self.consts, *(None for _ in self.carry), *xs]
-        limits = em.limits(self.p["jaxpr"].jaxpr, given)
+        limits = em.find_register_limits(self.p["jaxpr"].jaxpr, given)
         first = len(self.consts)
-        variables = variables_of(
+        variables = prepare_carries(
             em, self.carry, self.dtypes, limits[first : first + len(self.carry)]
         )
-        changing = [v.buffer for v in variables if isinstance(v, View)] + [o.buffer for o in outs]
+        changing = [v.buffer for v in variables if isinstance(v, ArrayView)] + [
+            o.buffer for o in outs
+        ]
         for buffer in changing:
-            buffer.pinned += 1
+            buffer.pin_count += 1
         before = build.block
         with em.loop(self.p["length"]) as turn:
             phis, carry = self._phis(variables, before)
             length = ir.Constant(turn.type, self.p["length"] - 1)
             k = build.sub(length, turn) if self.p["reverse"] else turn
-            now = [taken(em, x, 0, k) for x in xs]
-            results = em.run(self.p["jaxpr"], self.consts + carry + now)
+            now = [index_axis(em, x, 0, k) for x in xs]
+            results = em.emit(self.p["jaxpr"], self.consts + carry + now)
             new, slices = results[: len(carry)], results[len(carry) :]
             for out, part, aval in zip(outs, slices, self.out_avals, strict=True):
-                at = em.memory.position(out, (k, *(0 for _ in aval.shape[1:])))
-                row = View(out.buffer, tuple(aval.shape[1:]), out.strides[1:], at)
-                em.copied(part, out.buffer.dtype, into=row)
+                at = em.memory.flat_index(out, (k, *(0 for _ in aval.shape[1:])))
+                row = ArrayView(out.buffer, tuple(aval.shape[1:]), out.strides[1:], at)
+                em.copy_to_memory(part, out.buffer.dtype, into=row)
             self._advance(variables, carry, phis, new)
         for buffer in changing:
-            buffer.pinned -= 1
+            buffer.pin_count -= 1
         final = [
             v if nodes is None else self._last[k]
             for k, (v, nodes) in enumerate(zip(variables, phis, strict=True))
         ]
-        return final + [em.settled(out) for out in outs]
+        return final + [em.load_if_small(out) for out in outs]
 
     def _phis(self, variables, before):
         em = self.em
         phis, carry = [], []
         for variable, dtype in zip(variables, self.dtypes, strict=True):
-            if isinstance(variable, View):
+            if isinstance(variable, ArrayView):
                 phis.append(None)
                 carry.append(variable)
                 continue
-            phis.append(em.phis(variable, dtype, before))
+            phis.append(em.emit_phis(variable, dtype, before))
             carry.append(phis[-1])
         return phis, carry
 
     def _advance(self, variables, carry, phis, new):
         em = self.em
-        buffers = [v.buffer for v in variables if isinstance(v, View)]
+        buffers = [v.buffer for v in variables if isinstance(v, ArrayView)]
         apart = []
         for old, value, dtype in zip(carry, new, self.dtypes, strict=True):
-            if isinstance(value, View):
-                same = isinstance(old, View) and value.buffer is old.buffer and value.is_whole
+            if isinstance(value, ArrayView):
+                same = (
+                    isinstance(old, ArrayView)
+                    and value.buffer is old.buffer
+                    and value.is_contiguous
+                )
                 if not same and any(value.buffer is b for b in buffers):
-                    value = em.copied(value, dtype)
+                    value = em.copy_to_memory(value, dtype)
             apart.append(value)
         for old, value, nodes, dtype in zip(carry, apart, phis, self.dtypes, strict=True):
-            if nodes is None and not (isinstance(value, View) and value.buffer is old.buffer):
-                em.copied(value, dtype, into=old, mask=em.mask)
+            if nodes is None and not (isinstance(value, ArrayView) and value.buffer is old.buffer):
+                em.copy_to_memory(value, dtype, into=old, mask=em.mask)
         # After the copies, whose loops end in blocks of their own.
-        self._last: list[Number | None] = [None] * len(carry)
+        self._last: list[LaneValue | None] = [None] * len(carry)
         for k, (value, nodes, dtype) in enumerate(zip(apart, phis, self.dtypes, strict=True)):
             if nodes is None:
                 continue
-            self._last[k] = em.registers(value)
+            self._last[k] = em.to_registers(value)
             em.add_incoming(nodes, self._last[k], dtype, em.builder.block)

@@ -20,11 +20,11 @@ def _sort(em: Emitter, equation, *arrays):
     n, entries = arrays[0].shape[p["dimension"]], arrays[0].size
     if n > _FEW or entries * n // 2 > WRITTEN_OUT:
         # Stages of sorting are loops over the line, also where it would fit into registers.
-        largest, em.largest = em.largest, min(em.largest, _FEW)
-        out = em.run(expanded(equation), list(arrays))
-        em.largest = largest
+        largest, em.register_limit = em.register_limit, min(em.register_limit, _FEW)
+        out = em.emit(expanded(equation), list(arrays))
+        em.register_limit = largest
         return out
-    arrays = [np.moveaxis(em.registers(x), p["dimension"], 0).copy() for x in arrays]
+    arrays = [np.moveaxis(em.to_registers(x), p["dimension"], 0).copy() for x in arrays]
     dtypes = [np.dtype(var.aval.dtype) for var in equation.outvars]
     for turn in range(n):
         for k in range(turn % 2, n - 1, 2):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from ...passes.analysis import REGISTERS
-from ..emitter import FOLDED, Emitter
-from ..memory import View
-from ..nests import reordered
+from ..emitter import FOLDING_LIMIT, Emitter
+from ..memory import ArrayView
+from ..nests import permute_axes
 from ..registry import rule
 
 
@@ -36,42 +36,44 @@ def _select_if_vmap(em, equation, condition, yes, no):
 @rule("reshape")
 def _reshape(em: Emitter, equation, x):
     if equation.params["dimensions"] is not None:
-        x = transposed(x, equation.params["dimensions"])
-    return reshaped(em, x, _shape(equation), _dtype(equation))
+        x = transpose(x, equation.params["dimensions"])
+    return reshape(em, x, _shape(equation), _dtype(equation))
 
 
-def reshaped(em, x, shape, dtype):
+def reshape(em, x, shape, dtype):
     """An array in another shape; copied if that is no view of the same memory."""
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         return x.reshape(shape)
-    out = x.reshaped(shape)
-    return em.copied(x, dtype).reshaped(shape) if out is None else out
+    out = x.reshape_view(shape)
+    return em.copy_to_memory(x, dtype).reshape(shape) if out is None else out
 
 
 @rule("squeeze")
 def _squeeze(em, equation, x):
     axes = equation.params["dimensions"]
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         return np.asarray(np.squeeze(x, axis=tuple(axes)), object)
     keep = [k for k in range(x.ndim) if k not in axes]
-    return em.settled(View(x.buffer, _shape(equation), tuple(x.strides[k] for k in keep), x.offset))
+    return em.load_if_small(
+        ArrayView(x.buffer, _shape(equation), tuple(x.strides[k] for k in keep), x.offset)
+    )
 
 
 @rule("expand_dims")
 def _expand_dims(em, equation, x):
-    return reshaped(em, x, _shape(equation), _dtype(equation))
+    return reshape(em, x, _shape(equation), _dtype(equation))
 
 
 @rule("transpose")
 def _transpose(em, equation, x):
-    return transposed(x, equation.params["permutation"])
+    return transpose(x, equation.params["permutation"])
 
 
-def transposed(x, order):
+def transpose(x, order):
     """An array with its axes in another order."""
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         return np.transpose(x, order)
-    return reordered(x, order)
+    return permute_axes(x, order)
 
 
 @rule("broadcast_in_dim")
@@ -82,16 +84,16 @@ def _broadcast_in_dim(em, equation, x):
 
 def broadcast(em, x, shape, axes, dtype):
     """An array along the axes `axes` of a larger one."""
-    if not isinstance(x, View) and int(np.prod(shape)) <= REGISTERS:
+    if not isinstance(x, ArrayView) and int(np.prod(shape)) <= REGISTERS:
         own = [1] * len(shape)
         for axis, n in zip(axes, x.shape, strict=True):
             own[axis] = n
         return np.broadcast_to(x.reshape(own), shape)
-    x = em.in_memory(x, dtype)
+    x = em.to_memory(x, dtype)
     strides = [0] * len(shape)
     for axis, n, stride in zip(axes, x.shape, x.strides, strict=True):
         strides[axis] = stride if n != 1 else 0
-    return View(x.buffer, tuple(shape), tuple(strides), x.offset)
+    return ArrayView(x.buffer, tuple(shape), tuple(strides), x.offset)
 
 
 @rule("tile")
@@ -99,7 +101,7 @@ def _tile(em, equation, x):
     reps, dtype = equation.params["reps"], _dtype(equation)
     between = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
     repeated = broadcast(em, x, tuple(between), range(1, len(between), 2), dtype)
-    return reshaped(em, repeated, _shape(equation), dtype)
+    return reshape(em, repeated, _shape(equation), dtype)
 
 
 @rule("slice")
@@ -110,41 +112,41 @@ def _slice(em, equation, x):
         slice(a, b, c)
         for a, b, c in zip(p["start_indices"], p["limit_indices"], strides, strict=True)
     )
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         return x[(*cuts, ...)]
-    offset = em.memory.position(x, tuple(p["start_indices"]))
+    offset = em.memory.flat_index(x, tuple(p["start_indices"]))
     own = tuple(s * c for s, c in zip(x.strides, strides, strict=True))
-    return em.settled(View(x.buffer, _shape(equation), own, offset))
+    return em.load_if_small(ArrayView(x.buffer, _shape(equation), own, offset))
 
 
 @rule("rev")
 def _rev(em, equation, x):
     axes = equation.params["dimensions"]
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         return np.flip(x, axes) if axes else x
     start = tuple(n - 1 if k in axes else 0 for k, n in enumerate(x.shape))
     strides = tuple(-s if k in axes else s for k, s in enumerate(x.strides))
-    return View(x.buffer, x.shape, strides, em.memory.position(x, start))
+    return ArrayView(x.buffer, x.shape, strides, em.memory.flat_index(x, start))
 
 
 @rule("concatenate")
 def _concatenate(em, equation, *arrays):
-    return joined(em, arrays, equation.params["dimension"], _shape(equation), _dtype(equation))
+    return concatenate(em, arrays, equation.params["dimension"], _shape(equation), _dtype(equation))
 
 
-def joined(em, arrays, axis, shape, dtype):
+def concatenate(em, arrays, axis, shape, dtype):
     """Arrays behind one another along an axis."""
-    known = em.are_known(*arrays)
-    if known or em.fits(math.prod(shape)):
-        parts = np.concatenate([em.registers(x) for x in arrays], axis=axis)
-        return em.in_memory(parts, dtype) if parts.size > REGISTERS else parts
+    known = em.are_constant(*arrays)
+    if known or em.fits_registers(math.prod(shape)):
+        parts = np.concatenate([em.to_registers(x) for x in arrays], axis=axis)
+        return em.to_memory(parts, dtype) if parts.size > REGISTERS else parts
     out = em.memory.allocate(shape, dtype)
     start = 0
     for x in arrays:
         if x.size:
             at = tuple(start if k == axis else 0 for k in range(len(shape)))
-            part = View(out.buffer, x.shape, out.strides, em.memory.position(out, at))
-            em.copied(x, dtype, into=part)
+            part = ArrayView(out.buffer, x.shape, out.strides, em.memory.flat_index(out, at))
+            em.copy_to_memory(x, dtype, into=part)
         start += x.shape[axis]
     return out
 
@@ -155,29 +157,29 @@ def _stack(em, equation, *arrays):
     shape = list(arrays[0].shape)
     shape.insert(axis, 1)
     dtype = _dtype(equation)
-    parts = [reshaped(em, x, tuple(shape), dtype) for x in arrays]
-    return joined(em, parts, axis, _shape(equation), dtype)
+    parts = [reshape(em, x, tuple(shape), dtype) for x in arrays]
+    return concatenate(em, parts, axis, _shape(equation), dtype)
 
 
 @rule("unstack")
 def _unstack(em, equation, x):
     axis = equation.params["axis"]
-    return [taken(em, x, axis, k) for k in range(x.shape[axis])]
+    return [index_axis(em, x, axis, k) for k in range(x.shape[axis])]
 
 
-def taken(em, x, axis, k):
+def index_axis(em, x, axis, k):
     """The entries whose index along an axis is `k` (the same in all lanes)."""
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         return np.asarray(np.moveaxis(x, axis, 0)[k], object)
-    return em.settled(taken_view(em, x, axis, k))
+    return em.load_if_small(index_axis_view(em, x, axis, k))
 
 
-def taken_view(em, x, axis, k):
+def index_axis_view(em, x, axis, k):
     """The same, where an array in memory has them."""
     at = tuple(k if n == axis else 0 for n in range(x.ndim))
     shape = x.shape[:axis] + x.shape[axis + 1 :]
     strides = x.strides[:axis] + x.strides[axis + 1 :]
-    return View(x.buffer, shape, strides, em.memory.position(x, at))
+    return ArrayView(x.buffer, shape, strides, em.memory.flat_index(x, at))
 
 
 @rule("split")
@@ -185,10 +187,10 @@ def _split(em, equation, x):
     axis, start, out = equation.params["axis"], 0, []
     for var in equation.outvars:
         shape = tuple(var.aval.shape)
-        if isinstance(x, View):
+        if isinstance(x, ArrayView):
             at = tuple(start if k == axis else 0 for k in range(x.ndim))
-            part = View(x.buffer, shape, x.strides, em.memory.position(x, at))
-            out.append(em.settled(part))
+            part = ArrayView(x.buffer, shape, x.strides, em.memory.flat_index(x, at))
+            out.append(em.load_if_small(part))
         else:
             cut = [slice(None)] * x.ndim
             cut[axis] = slice(start, start + shape[axis])
@@ -201,9 +203,9 @@ def _split(em, equation, x):
 def _pad(em, equation, x, value):
     shape, dtype = _shape(equation), _dtype(equation)
     config = equation.params["padding_config"]
-    value = em.entry(value, ())
-    fits = em.fits(int(np.prod(shape)), x)
-    x = em.registers(x) if fits else x
+    value = em.read_element(value, ())
+    fits = em.fits_registers(int(np.prod(shape)), x)
+    x = em.to_registers(x) if fits else x
     # Where each entry goes; negative padding cuts entries off.
     places = [
         low + np.arange(n) * (inner + 1) for (low, _, inner), n in zip(config, x.shape, strict=True)
@@ -221,16 +223,18 @@ def _pad(em, equation, x, value):
         inside = np.flatnonzero((place >= 0) & (place < n))
         kept.append((int(inside[0]), len(inside)) if len(inside) else (0, 0))
     out = em.memory.allocate(shape, dtype)
-    with em.indices(shape) as index:
+    with em.loop_nest(shape) as index:
         em.memory.write(out, index, value)
     if all(n for _, n in kept):
-        source = em.in_memory(x, dtype)
+        source = em.to_memory(x, dtype)
         first = tuple(start for start, _ in kept)
         inner = tuple(n for _, n in kept)
-        part = View(source.buffer, inner, source.strides, em.memory.position(source, first))
+        part = ArrayView(source.buffer, inner, source.strides, em.memory.flat_index(source, first))
         at = tuple(int(place[start]) for place, start in zip(places, first, strict=True))
         steps = tuple(s * (c[2] + 1) for s, c in zip(out.strides, config, strict=True))
-        em.copied(part, dtype, into=View(out.buffer, inner, steps, em.memory.position(out, at)))
+        em.copy_to_memory(
+            part, dtype, into=ArrayView(out.buffer, inner, steps, em.memory.flat_index(out, at))
+        )
     return out
 
 
@@ -240,11 +244,11 @@ def _iota(em, equation):
     n = shape[axis]
     if math.prod(shape) <= REGISTERS:
         return broadcast(em, em.constant(np.arange(n).astype(dtype)), shape, (axis,), dtype)
-    if n <= FOLDED:
-        line = em.table(np.arange(n).astype(dtype))
+    if n <= FOLDING_LIMIT:
+        line = em.emit_table(np.arange(n).astype(dtype))
     else:
         line = em.memory.allocate((n,), dtype)
-        with em.indices((n,)) as (k,):
+        with em.loop_nest((n,)) as (k,):
             number = em.lanes.convert(em.lanes.splat(k), np.dtype(np.int64), dtype)
             em.memory.write(line, (k,), number)
     return broadcast(em, line, shape, (axis,), dtype)
@@ -253,7 +257,7 @@ def _iota(em, equation):
 @rule("empty", "empty2", "create_token")
 def _empty(em, equation, *_):
     shape, dtype = _shape(equation), _dtype(equation)
-    if math.prod(shape) <= em.largest:
+    if math.prod(shape) <= em.register_limit:
         return em.constant(np.zeros(shape, dtype))
     before = em.memory.bytes
     table = em.memory.allocate(shape, dtype)

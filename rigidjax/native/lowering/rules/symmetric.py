@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 
 from ..expansions import expansion
-from .factorisations import of_stacks
+from .factorisations import vmap_over_stacks
 
 # Sweeps of rotations after which the iteration ends in any case; five to eight are usual.
 _SWEEPS = 30
 
 
 @expansion("eigh")
-@of_stacks(2)
+@vmap_over_stacks(2)
 def _eigh(A, *, lower, subset_by_index=None, **_):
     """Eigenvectors and eigenvalues, these in ascending order, by Jacobi's rotations."""
     n = len(A)

@@ -7,8 +7,8 @@ from .. import nests
 from ..builder import int64
 from ..complex import paired
 from ..emitter import Emitter
-from ..matrices import Matrix, in_rows
-from ..memory import View
+from ..matrices import Matrix, along_row
+from ..memory import ArrayView
 from ..registry import rule
 
 # Rows up to which a solution in registers is as good.
@@ -22,34 +22,34 @@ def _triangular_solve(em: Emitter, equation, A, B):
     """Solution of A X = B or X A = B, of one matrix or of a stack."""
     dtype, params = np.dtype(equation.outvars[0].aval.dtype), equation.params
     if A.shape[-1] <= _FEW or not B.size or dtype.kind not in "fc":
-        return em.run(expanded(equation), [A, B])
+        return em.emit(expanded(equation), [A, B])
     lower = params["lower"]
-    A, B = (em.in_memory(x, dtype) for x in (A, B))
+    A, B = (em.to_memory(x, dtype) for x in (A, B))
     out = em.memory.allocate(B.shape, dtype)
     if params["left_side"] == params["transpose_a"]:
         A, lower = _transposed(A), not lower
     given, found = (x if params["left_side"] else _transposed(x) for x in (B, out))
     n, count = given.shape[-2:]
-    step = em.row.width if count >= em.row.width else 1
+    step = em.vectors.width if count >= em.vectors.width else 1
     X = Matrix(em, (n, -(-count // step) * step), dtype)
-    with em.indices(A.shape[:-2]) as index:
+    with em.loop_nest(A.shape[:-2]) as index:
         one, right, solution = (_member(em, x, index) for x in (A, given, found))
         X.fill(right)
         _solve_triangle(em, one, X, step, lower, params["conjugate_a"], params["unit_diagonal"])
-        with em.indices((n, count)) as place:
+        with em.loop_nest((n, count)) as place:
             em.memory.write(solution, place, X.read(*place))
     X.release()
-    return em.settled(out)
+    return em.load_if_small(out)
 
 
 def _transposed(x):
-    return nests.reordered(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+    return nests.permute_axes(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
 def _member(em, x, index):
     """One matrix of a stack."""
-    offset = em.memory.position(x, (*index, 0, 0))
-    return View(x.buffer, x.shape[-2:], x.strides[-2:], offset)
+    offset = em.memory.flat_index(x, (*index, 0, 0))
+    return ArrayView(x.buffer, x.shape[-2:], x.strides[-2:], offset)
 
 
 def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
@@ -64,17 +64,17 @@ def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
         with em.loop(n) as turn:
             k = turn if lower else build.sub(int64(n - 1), turn)
             inverse = None if is_unit else lanes.div(dtype, dtype.type(1), factor(k, k))
-            with in_rows(em, step):
+            with along_row(em, step):
                 known = [X.read(k, j) for j in columns]
                 if inverse is not None:
-                    known = [lanes.mul(dtype, x, X.spread(inverse)) for x in known]
+                    known = [lanes.mul(dtype, x, X.splat(inverse)) for x in known]
                 for j, x in zip(columns, known, strict=True):
                     X.write(k, j, x)
             first, last = (build.add(k, int64(1)), int64(n)) if lower else (int64(0), k)
-            with nests.span(em, first, last) as i:
+            with nests.loop_range(em, first, last) as i:
                 own = factor(i, k)
-                with in_rows(em, step):
-                    own = X.spread(own)
+                with along_row(em, step):
+                    own = X.splat(own)
                     for j, x in zip(columns, known, strict=True):
                         rest = lanes.sub(dtype, X.read(i, j), lanes.mul(dtype, own, x))
                         X.write(i, j, rest)
@@ -83,4 +83,4 @@ def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
         first = build.mul(first, int64(step))
         solve([build.add(first, int64(c * step)) for c in range(count)])
 
-    nests.blocks(em, X.shape[1] // step, _COLUMNS, solve_parts)
+    nests.loop_blocks(em, X.shape[1] // step, _COLUMNS, solve_parts)

@@ -10,34 +10,34 @@ from jax.extend.core import ClosedJaxpr
 from ...passes.uniformity import in_all_lanes, of_one_lane
 from ..builder import int64
 from ..emitter import Emitter
-from ..lanes import is_known
-from ..memory import Held, View
-from .indexing import position
+from ..lanes import is_constant
+from ..memory import ArrayView, EmittedArray
+from .indexing import flat_index_per_lane
 
 
 def in_lanes(
-    em: Emitter, body: ClosedJaxpr, length: int, consts: list[Held], xs: list[View]
-) -> list[Held]:
+    em: Emitter, body: ClosedJaxpr, length: int, consts: list[EmittedArray], xs: list[ArrayView]
+) -> list[EmittedArray]:
     """Results of `body(*consts, *(x[k] for x in xs))` for all k, stacked."""
     outs = [em.memory.allocate((length, *a.shape), a.dtype) for a in body.out_avals]
     for out in outs:
-        out.buffer.pinned += 1
-    limits = em.limits(body.jaxpr, [*consts, *(None for _ in xs)])[len(consts) :]
-    with em.kept([*consts, *xs]):
-        with em.row.as_lanes():
+        out.buffer.pin_count += 1
+    limits = em.find_register_limits(body.jaxpr, [*consts, *(None for _ in xs)])[len(consts) :]
+    with em.keep_alive([*consts, *xs]):
+        with em.vectors.as_lanes():
             common = [in_all_lanes(em, x) for x in consts]
-        width = em.row.width
-        with em.loop(-(-length // width)) as block, em.row.as_lanes():
+        width = em.vectors.width
+        with em.loop(-(-length // width)) as block, em.vectors.as_lanes():
             first = em.lanes.splat(em.builder.mul(block, int64(width)))
-            turns = em.lanes.add(np.int64, first, em.lanes.counted())
+            turns = em.lanes.add(np.int64, first, em.lanes.lane_indices())
             # Lanes of which there are no more turns do the last one again.
             turns = em.lanes.min(np.int64, turns, np.int64(length - 1))
             now = [_taken(em, x, turns, limit) for x, limit in zip(xs, limits, strict=True)]
-            for out, result in zip(outs, em.run(body, common + now), strict=True):
+            for out, result in zip(outs, em.emit(body, common + now), strict=True):
                 _store(em, out, turns, result)
     for out in outs:
-        out.buffer.pinned -= 1
-    return [em.settled(out) for out in outs]
+        out.buffer.pin_count -= 1
+    return [em.load_if_small(out) for out in outs]
 
 
 def _taken(em, x, turns, limit):
@@ -45,7 +45,7 @@ def _taken(em, x, turns, limit):
     shape, source = x.shape[1:], of_one_lane(x)
 
     def read(index):
-        return em.memory.read_at(source, _places(em, source, turns, index))
+        return em.memory.gather(source, _places(em, source, turns, index))
 
     if source.size // source.shape[0] <= limit:
         out = np.empty(shape, object)
@@ -53,7 +53,7 @@ def _taken(em, x, turns, limit):
             out[index] = read(index)
         return out
     out = em.memory.allocate(shape, x.buffer.dtype)
-    with em.indices(shape) as index:
+    with em.loop_nest(shape) as index:
         em.memory.write(out, index, read(index))
     return out
 
@@ -63,10 +63,10 @@ def _store(em, out, turns, result):
     target = of_one_lane(out)
 
     def write(index, value):
-        em.memory.write_at(target, _places(em, target, turns, index), value, None)
+        em.memory.scatter(target, _places(em, target, turns, index), value, None)
 
-    if isinstance(result, View):
-        with em.indices(result.shape) as index:
+    if isinstance(result, ArrayView):
+        with em.loop_nest(result.shape) as index:
             write(index, em.memory.read(result, index))
     else:
         for index in np.ndindex(result.shape):
@@ -75,5 +75,5 @@ def _store(em, out, turns, result):
 
 def _places(em, x, turns, index):
     """Where the entry `index` of each lane's turn is."""
-    same = (np.int64(i) if is_known(i) else em.lanes.splat(i) for i in index)
-    return em.lanes.value(position(em, x, (turns, *same)), np.int64)
+    same = (np.int64(i) if is_constant(i) else em.lanes.splat(i) for i in index)
+    return em.lanes.value(flat_index_per_lane(em, x, (turns, *same)), np.int64)

@@ -7,11 +7,20 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from ..lanes import is_known
-from ..memory import View, row_major
+from ..lanes import is_constant
+from ..memory import ArrayView, row_major_strides
 from ..registry import rule
-from .indexing import _clamped, _dtype, _integer, _moved, _read, _shape, position, writable
-from .structure import taken
+from .indexing import (
+    _clamped,
+    _dtype,
+    _integer,
+    _moved,
+    _read,
+    _shape,
+    as_writable,
+    flat_index_per_lane,
+)
+from .structure import index_axis
 
 # Parts of an array from which on a scatter to known places is a loop: LLVM takes longer than in
 # proportion for long programs of reads and writes (23 s for the forces of 196 springs).
@@ -30,13 +39,15 @@ def _gather(em, equation, x, indices):
         if k not in d.collapsed_slice_dims and k not in d.operand_batching_dims
     ]
     batching = (d.operand_batching_dims, d.start_indices_batching_dims)
-    window = _Window(em, equation, indices, x.shape, sizes, d.start_index_map, batching)
-    fits = em.fits(math.prod(shape), x, indices)
-    if window.is_known:
-        x = x if fits else em.in_memory(x, dtype)
+    window = _SliceStarts(em, equation, indices, x.shape, sizes, d.start_index_map, batching)
+    fits = em.fits_registers(math.prod(shape), x, indices)
+    if window.is_constant:
+        x = x if fits else em.to_memory(x, dtype)
         batch = [shape[k] for k in batch_axes]
-        offset, strides = (x.offset, x.strides) if isinstance(x, View) else (0, row_major(x.shape))
-        if is_known(offset):
+        offset, strides = (
+            (x.offset, x.strides) if isinstance(x, ArrayView) else (0, row_major_strides(x.shape))
+        )
+        if is_constant(offset):
             places, inside = window.positions(batch, offset, strides)
             if inside.all() or not fill:
                 parts = tuple(shape[k] for k in d.offset_dims)
@@ -48,7 +59,7 @@ def _gather(em, equation, x, indices):
                     places = (places[..., None] + within).reshape((*batch, *parts))
                     return _entries(em, x, np.moveaxis(places, range(len(batch)), batch_axes))
                 return _copied_parts(em, x, places, parts, along, shape, batch_axes, dtype)
-    source = x if window.is_known else em.in_memory(x, dtype)
+    source = x if window.is_constant else em.to_memory(x, dtype)
 
     def entry(index):
         offset = [0] * x.ndim
@@ -63,10 +74,10 @@ def _gather(em, equation, x, indices):
         for index in np.ndindex(shape):
             out[index] = entry(index)
         return out
-    source = em.in_memory(x, dtype)
+    source = em.to_memory(x, dtype)
     out = em.memory.allocate(shape, dtype)
-    window.in_memory()
-    with em.indices(shape) as index:
+    window.move_indices_to_memory()
+    with em.loop_nest(shape) as index:
         em.memory.write(out, index, entry(index))
     return out
 
@@ -74,12 +85,12 @@ def _gather(em, equation, x, indices):
 def _entries(em, x, places):
     """Numbers of an array in registers, by their places in it or in its buffer."""
     out = np.empty(places.shape, object)
-    if not isinstance(x, View):
+    if not isinstance(x, ArrayView):
         out[...] = x.ravel()[places]
         return out
-    if x.is_known:
+    if x.is_constant:
         return em.constant(x.buffer.values[places])  # pyright: ignore[reportOptionalSubscript]
-    line = View(x.buffer, (x.buffer.size,), (1,))
+    line = ArrayView(x.buffer, (x.buffer.size,), (1,))
     for index, place in np.ndenumerate(places):
         out[index] = em.memory.read(line, (int(place),))
     return out
@@ -88,17 +99,17 @@ def _entries(em, x, places):
 def _copied_parts(em, x, places, parts, along, shape, batch_axes, dtype):
     """Parts of an array in memory, of one shape and with strides `along`, that begin at `places`
     of its buffer."""
-    out, table = em.memory.allocate(shape, dtype), em.table(places)
+    out, table = em.memory.allocate(shape, dtype), em.emit_table(places)
     others = [k for k in range(len(shape)) if k not in batch_axes]
     to_part, within = (tuple(out.strides[k] for k in axes) for axes in (batch_axes, others))
-    with em.indices(places.shape) as index:
-        part = View(x.buffer, parts, along, em.memory.number(table, index))
-        at = em.memory.position(View(out.buffer, places.shape, to_part), index)
-        em.copied(part, dtype, into=View(out.buffer, parts, within, at))
+    with em.loop_nest(places.shape) as index:
+        part = ArrayView(x.buffer, parts, along, em.memory.read_scalar(table, index))
+        at = em.memory.flat_index(ArrayView(out.buffer, places.shape, to_part), index)
+        em.copy_to_memory(part, dtype, into=ArrayView(out.buffer, parts, within, at))
     return out
 
 
-class _Window:
+class _SliceStarts:
     """Where the parts begin that a gather reads or a scatter changes.
 
     **Arguments:** `indices`; `shape` of the array and `sizes` of a part along each of its axes;
@@ -108,15 +119,15 @@ class _Window:
 
     def __init__(self, em, equation, indices, shape, sizes, axes, batching):
         self.em = em
-        self.indices = em.registers(indices) if em.are_known(indices) else indices
+        self.indices = em.to_registers(indices) if em.are_constant(indices) else indices
         self.dtype = np.dtype(equation.invars[1].aval.dtype)
         self.highest = [n - size for n, size in zip(shape, sizes, strict=True)]
         self.axes, self.batching = axes, batching
-        self.is_known = em.are_known(indices)
+        self.is_constant = em.are_constant(indices)
 
-    def in_memory(self):
+    def move_indices_to_memory(self):
         """Make the indices readable at places that are known at run time only."""
-        self.indices = self.em.in_memory(self.indices, self.dtype)
+        self.indices = self.em.to_memory(self.indices, self.dtype)
 
     def positions(self, shape, offset, strides):
         """Where known parts begin in an array with these strides, and which of them were inside of
@@ -135,7 +146,7 @@ class _Window:
         em, lanes = self.em, self.em.lanes
         start, inside = [np.int64(0)] * len(self.highest), np.True_
         for k, axis in enumerate(self.axes):
-            asked = _integer(em, em.entry(self.indices, (*place, k)), self.dtype)
+            asked = _integer(em, em.read_element(self.indices, (*place, k)), self.dtype)
             start[axis] = _clamped(em, asked, self.highest[axis])
             if checked:
                 same = lanes.compare(np.int64, "==", asked, start[axis])
@@ -179,18 +190,22 @@ def _scatter(em, equation, x, indices, updates):
     clip = p["mode"] == GatherScatterMode.CLIP
     batching = (d.operand_batching_dims, d.scatter_indices_batching_dims)
     axes = d.scatter_dims_to_operand_dims
-    window = _Window(em, equation, indices, x.shape, extent, axes, batching)
+    window = _SliceStarts(em, equation, indices, x.shape, extent, axes, batching)
     places = math.prod(updates.shape[k] for k in scatter_axes)
-    many = isinstance(updates, View) and places > _MANY
-    in_memory = isinstance(x, View) or not window.is_known or many
+    many = isinstance(updates, ArrayView) and places > _MANY
+    in_memory = isinstance(x, ArrayView) or not window.is_constant or many
     out: Any = x
-    out = writable(em, x, dtype, indices, updates) if in_memory else out.copy()
+    out = as_writable(em, x, dtype, indices, updates) if in_memory else out.copy()
     mask = em.mask if out is x else None
     if in_memory:
-        changed = _at_known_places if window.is_known else _at_any_places
+        changed = _at_known_places if window.is_constant else _at_any_places
         changed(em, equation, window, out, updates, window_axes, combine, mask)
-        return out if isinstance(x, View) or out.size > em.largest else em.settled(out)
-    updates = em.registers(updates)
+        return (
+            out
+            if isinstance(x, ArrayView) or out.size > em.register_limit
+            else em.load_if_small(out)
+        )
+    updates = em.to_registers(updates)
     for index in np.ndindex(updates.shape):
         start, inside = window.at(tuple(index[k] for k in scatter_axes), not clip)
         if not inside:
@@ -206,7 +221,7 @@ def _scatter(em, equation, x, indices, updates):
 def _applied(em, program, constants, dtype, old, new):
     """What a function of two numbers makes of them."""
     old, new = (np.full((), em.lanes.value(x, dtype), object) for x in (old, new))
-    (out,) = em.run_jaxpr(program, list(map(em.constant, constants)), [old, new])
+    (out,) = em.emit_jaxpr(program, list(map(em.constant, constants)), [old, new])
     return out[()]
 
 
@@ -220,8 +235,8 @@ def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
 
     def put(begin, place, within):
         start, inside = begin
-        allowed = em.both(mask, inside)
-        if is_known(allowed) and not allowed:
+        allowed = em.intersect_mask(mask, inside)
+        if is_constant(allowed) and not allowed:
             return  # JAX drops updates out of bounds.
         index, offset = [0] * updates.ndim, [0] * out.ndim
         for ks, numbers in ((others, place), (own, within)):
@@ -229,11 +244,11 @@ def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
                 index[k] = number
         for axis, number in zip(axes, within, strict=True):
             offset[axis] = number
-        at = em.lanes.value(position(em, out, _moved(em, start, offset)), np.int64)
-        value = em.entry(updates, tuple(index))
+        at = em.lanes.value(flat_index_per_lane(em, out, _moved(em, start, offset)), np.int64)
+        value = em.read_element(updates, tuple(index))
         if combine is not None:
-            value = combine(dtype, em.memory.read_at(out, at), value)
-        em.memory.write_at(out, at, value, None if is_known(allowed) else allowed)
+            value = combine(dtype, em.memory.gather(out, at), value)
+        em.memory.scatter(out, at, value, None if is_constant(allowed) else allowed)
 
     if updates.size <= _MANY:
         for place in np.ndindex(batch):
@@ -241,12 +256,12 @@ def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
             for within in np.ndindex(part):
                 put(begin, place, within)
         return
-    updates = em.in_memory(updates, dtype)
+    updates = em.to_memory(updates, dtype)
     if math.prod(batch) > 1:
-        window.in_memory()
-    with em.indices(batch) as place:
+        window.move_indices_to_memory()
+    with em.loop_nest(batch) as place:
         begin = window.at(place, not clip)
-        with em.indices(part) as within:
+        with em.loop_nest(part) as within:
             put(begin, place, within)
 
 
@@ -261,22 +276,22 @@ def _at_known_places(em, equation, window, out, updates, axes, combine, mask):
     def put(target, part):
         if combine is not None:
             part = em.map(lambda a, b: combine(dtype, a, b), dtype, target, part)
-        em.copied(part, dtype, into=target, mask=mask)
+        em.copy_to_memory(part, dtype, into=target, mask=mask)
 
     batch = [updates.shape[k] for k in others]
     targets, inside = window.positions(batch, out.offset, out.strides)
     changed = np.argwhere(inside | clip)
-    if isinstance(updates, View) and is_known(updates.offset) and len(changed) > _MANY:
+    if isinstance(updates, ArrayView) and is_constant(updates.offset) and len(changed) > _MANY:
         along = np.array([updates.strides[k] for k in others], int)
         sources = updates.offset + changed @ along
-        table = em.table(np.stack([targets[tuple(changed.T)], sources], axis=1))
+        table = em.emit_table(np.stack([targets[tuple(changed.T)], sources], axis=1))
         with em.loop(len(changed)) as k:
-            to, at = (em.memory.number(table, (k, j)) for j in range(2))
-            part = View(updates.buffer, shape, tuple(updates.strides[k] for k in own), at)
-            put(View(out.buffer, shape, strides, to), part)
+            to, at = (em.memory.read_scalar(table, (k, j)) for j in range(2))
+            part = ArrayView(updates.buffer, shape, tuple(updates.strides[k] for k in own), at)
+            put(ArrayView(out.buffer, shape, strides, to), part)
     else:
         for place in map(tuple, changed.tolist()):
             part = updates
             for axis, index in sorted(zip(others, place, strict=True), reverse=True):
-                part = taken(em, part, axis, index)
-            put(View(out.buffer, shape, strides, int(targets[place])), part)
+                part = index_axis(em, part, axis, index)
+            put(ArrayView(out.buffer, shape, strides, int(targets[place])), part)
