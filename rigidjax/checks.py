@@ -22,7 +22,7 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import get_opaque_trace_state
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from .native.jaxrules.meshes import opaque_call
+from .native import opaque_call
 
 # What a person may give where an array is wanted.
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]

@@ -2,6 +2,8 @@
 
 import ast
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import scipy.sparse
@@ -107,3 +109,18 @@ def test_the_compiler_stands_alone():
         if name.startswith("rigidjax.native"):
             others = {o for o in imports(name, path, files) if not o.startswith("rigidjax.native")}
             assert not others, f"{name} imports {others}"
+
+
+def test_only_the_interface_of_the_compiler_is_imported():
+    """Other modules import names of `rigidjax.native` and `rigidjax.native.ops`, none deeper."""
+    files = modules()
+    interface = {"rigidjax.native", "rigidjax.native.ops"}
+    for name, path in files.items():
+        if not name.startswith("rigidjax.native"):
+            inner = {o for o in imports(name, path, files) if o.startswith("rigidjax.native")}
+            assert inner <= interface, f"{name} imports {inner - interface}"
+
+
+def test_importing_the_compiler_does_not_import_llvm():
+    code = "import sys, rigidjax.native.ops; assert 'llvmlite' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

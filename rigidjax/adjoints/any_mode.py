@@ -12,8 +12,13 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
 
-from ..native.backend import checked_name, chosen, with_large_matrices, with_many_numbers
-from ..native.jaxrules.forward_split import falls_apart
+from ..native import (
+    check_backend,
+    choose_backend,
+    register_partial_eval_split,
+    why_too_large_matrices,
+    why_too_many_elements,
+)
 from ..solvers.evaluations import base_solver
 from .traced_solve import traced_solve
 
@@ -47,7 +52,7 @@ class AnyMode(diffrax.AbstractAdjoint):
     """
 
     checkpoints: int | None = None
-    backend: str = eqx.field(static=True, default="auto", converter=checked_name)
+    backend: str = eqx.field(static=True, default="auto", converter=check_backend)
     controls_derivatives: bool = eqx.field(static=True, default=True)
 
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
@@ -55,8 +60,8 @@ class AnyMode(diffrax.AbstractAdjoint):
         solve, inputs = traced_solve(kwargs, self.checkpoints, self.controls_derivatives)
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
         solve.asked = self.backend
-        too_large = with_many_numbers if implicit else with_large_matrices
-        solve.backend = chosen(self.backend, solve.jaxpr, too_large)
+        too_large = why_too_many_elements if implicit else why_too_large_matrices
+        solve.backend = choose_backend(self.backend, solve.jaxpr, too_large)
         state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve, moved=None))
         return state, {**stats, "backend": solve.backend}
 
@@ -339,7 +344,7 @@ _forward_p.def_abstract_eval(_forward_abstract)
 mlir.register_lowering(_forward_p, mlir.lower_fun(_forward_impl, multiple_results=True))
 batching.primitive_batchers[_forward_p] = _forward_batched
 ad.primitive_jvps[_forward_p] = _forward_jvp
-falls_apart(
+register_partial_eval_split(
     _forward_p,
     lambda *, solve, **_: (len(solve.inexact), solve.num_results),
     _forward_values,

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
-from ..native.jaxrules.lockstep import lockstep_max
+from ..native import lockstep_max
 from ..solvers.wrappers.counting import CountingController
 from ..solvers.wrappers.knots import delays_of, knots_of
 from .boundaries import Tree

@@ -12,10 +12,13 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import PyTree
 
-from ..native.backend import Backend, chosen
-from ..native.jaxrules import lane_compaction as refilled
-from ..native.jaxrules.meshes import program_of
-from ..native.runtime.garbage import gc_paused
+from ..native import (
+    Backend,
+    choose_backend,
+    evaluate_with_lane_compaction,
+    gc_paused,
+    trace_without_mesh,
+)
 from ..results import failures_kept
 from ..signals.signal import Piece, Signal, signals_of, with_signals
 from ..solvers.conserving.base import ModelTerm
@@ -186,7 +189,7 @@ class TracedSolve:
             first, second = self.run(diffrax.ForwardMode(), primals, others, written_out, moved)
             return [*first, *second]
 
-        return program_of(flat, primals, others)
+        return trace_without_mesh(flat, primals, others)
 
     def evaluate(self, inputs, moved=None):
         """All outputs, by steps that are accurate for derivatives by the primals `moved` as well.
@@ -204,7 +207,7 @@ class TracedSolve:
             jaxpr = self.program(True, moved)
             if failures_kept.value and jax.default_backend() == "cpu":
                 # Members of an ensemble do not wait for each other.
-                return refilled.evaluate(jaxpr, list(inputs))
+                return evaluate_with_lane_compaction(jaxpr, list(inputs))
         return jaxpr_as_fun(jaxpr)(*inputs)
 
     def program(self, written_out, moved):
@@ -285,7 +288,7 @@ class TracedSolve:
         if name not in self.kernels:
             with gc_paused():
                 closed = program()
-            self.kernels[name] = closed, chosen(self.asked, closed, None) == "native"
+            self.kernels[name] = closed, choose_backend(self.asked, closed, None) == "native"
         closed, possible = self.kernels[name]
         if not possible:
             return jaxpr_as_fun(closed)(*inputs)
@@ -329,7 +332,7 @@ class TracedSolve:
                 values, rates = stacked(*inputs)
                 return [*values, *rates]
 
-            return program_of(both, *shapes_of(map(jax.typeof, inputs)))
+            return trace_without_mesh(both, *shapes_of(map(jax.typeof, inputs)))
 
         out = self.by_kernel(("several", given, axes, size), program, inputs, several=size)
         return out[:count], out[count:]
@@ -340,14 +343,14 @@ class TracedSolve:
     def _forward_program(self, function, given):
         moved = [aval for aval, g in zip(self.in_avals, given, strict=True) if g]
         forward = functools.partial(self._forward, function, given)
-        return program_of(forward, *shapes_of([*self.jaxpr.in_avals, *moved]))
+        return trace_without_mesh(forward, *shapes_of([*self.jaxpr.in_avals, *moved]))
 
     def all_cotangents(self, inputs, wanted):
         """Inputs' cotangents by the fastest reverse mode, as one program."""
 
         def program():
             shapes = shapes_of([*self.jaxpr.in_avals, *self.out_avals])
-            return program_of(lambda *x: self.reverse_cotangent(x, wanted), *shapes)
+            return trace_without_mesh(lambda *x: self.reverse_cotangent(x, wanted), *shapes)
 
         return self.by_kernel(wanted, program, inputs, linear=len(self.out_avals))
 

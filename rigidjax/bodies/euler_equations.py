@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..native.ops.quotient import quotient
+from ..native.ops import divide_by_invariant
 
 
 def euler_equations(
@@ -30,7 +30,7 @@ def euler_equations(
         n3 = (i1 - i2) * w1 * w2
         if moment is not None:
             n1, n2, n3 = n1 + moment[0], n2 + moment[1], n3 + moment[2]
-        return quotient(jnp.stack([n1, n2, n3]), inertia)
+        return divide_by_invariant(jnp.stack([n1, n2, n3]), inertia)
     h1, h2, h3 = _angular_momentum(inertia, w1, w2, w3)
     n1 = h2 * w3 - h3 * w2
     n2 = h3 * w1 - h1 * w3
@@ -49,7 +49,7 @@ def solve_inertia(
     **Returns:** shape (3,).
     """
     if inertia.ndim == 1:
-        return quotient(vector, inertia)
+        return divide_by_invariant(vector, inertia)
     a, b, c, d, e, f = symmetric_components(inertia)
     v1, v2, v3 = vector[0], vector[1], vector[2]
     k11 = b * c - d * d
@@ -66,7 +66,7 @@ def solve_inertia(
             k13 * v1 + k23 * v2 + k33 * v3,
         ]
     )
-    return quotient(solved, determinant)
+    return divide_by_invariant(solved, determinant)
 
 
 def angular_momentum(

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, finite_leaf
-from ..native.ops.cross_product import cross
+from ..native.ops import cross
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_body, to_space
 from .body import Body, unit_quaternion

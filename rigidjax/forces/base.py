@@ -12,8 +12,7 @@ from jaxtyping import Array, Float
 from ..bodies.body import Body
 from ..checks import did_you_mean, vector_leaf
 from ..joints.base import AbstractJoint
-from ..native.ops.cross_product import cross
-from ..native.ops.gather_scatter import each, take
+from ..native.ops import cross, take, vmap_rows
 from ..rotations.matrix import product, to_body, to_space
 from ..signals.laws import as_law, check_shapes
 from ..signals.switches import evaluate_law
@@ -82,17 +81,17 @@ class Mounts(eqx.Module):
         self, x: Float[Array, "B 3"], R: Float[Array, "B 3 3"]
     ) -> tuple[Float[Array, "B 3"], Float[Array, "B 3 3"]]:
         """Those of the frames from those of the bodies."""
-        return x + each(to_space, R, self.points), each(product, R, self.rotations)
+        return x + vmap_rows(to_space, R, self.points), vmap_rows(product, R, self.rotations)
 
     def motion(self, of: "Kinematics") -> "Kinematics":
         """That of the frames from that of the bodies."""
         positions, rotations = self.poses(of.positions, of.rotations)
-        at_origin = each(cross, of.angular_velocities, self.points)
+        at_origin = vmap_rows(cross, of.angular_velocities, self.points)
         return Kinematics(
             positions,
             rotations,
-            of.velocities + each(to_space, of.rotations, at_origin),
-            each(to_body, self.rotations, of.angular_velocities),
+            of.velocities + vmap_rows(to_space, of.rotations, at_origin),
+            vmap_rows(to_body, self.rotations, of.angular_velocities),
             of.joints,
         )
 
@@ -135,10 +134,10 @@ class Loads(eqx.Module):
         bodies with these rotations; `None` for what is zero by construction."""
         forces, moments = self.forces, self.moments
         if forces is not None and self.arms is not None:
-            of_forces = each(cross, self.arms, self._in_body(forces, R))
+            of_forces = vmap_rows(cross, self.arms, self._in_body(forces, R))
             moments = of_forces if moments is None else of_forces + moments
         if forces is not None and self.axes == "body":
-            forces = each(to_space, R, forces)
+            forces = vmap_rows(to_space, R, forces)
         return forces, moments
 
     def virials(self, R: Float[Array, "B 3 3"]) -> Float[Array, "B 3 3"]:
@@ -156,16 +155,16 @@ class Loads(eqx.Module):
         if forces is not None:
             arms = mounts.points
             if self.arms is not None:
-                arms = arms + each(to_space, B, self.arms)
+                arms = arms + vmap_rows(to_space, B, self.arms)
             if self.axes == "body":
-                forces = each(to_space, B, forces)
-        moments = None if self.moments is None else each(to_space, B, self.moments)
+                forces = vmap_rows(to_space, B, forces)
+        moments = None if self.moments is None else vmap_rows(to_space, B, self.moments)
         dyads = None if self.dyads is None else B @ self.dyads @ jnp.swapaxes(B, 1, 2)
         return Loads(forces, arms, moments, dyads, self.axes)
 
     def _in_body(self, forces, R):
         """Body components."""
-        return forces if self.axes == "body" else each(to_body, R, forces)
+        return forces if self.axes == "body" else vmap_rows(to_body, R, forces)
 
 
 class AbstractForce(eqx.Module):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from ..checks import as_leaf, check_all, float_array, is_finite, vector_leaf
-from ..native.ops.cross_product import cross
+from ..native.ops import cross
 from ..rotations.matrix import relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, log
 from .base import AbstractForce, Bodies, Kinematics, Loads

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops.cross_product import cross
-from ..native.ops.gather_scatter import each
+from ..native.ops import cross, vmap_rows
 from ..rotations.matrix import product, to_body, to_space
 from .base import Bodies, Kinematics
 
@@ -42,7 +41,7 @@ def ends_at(points: Float[Array, "B 3"], bodies: Bodies, kinematics: Kinematics)
         kinematics.velocities, kinematics.angular_velocities,
     )  # fmt: skip
     if not any(bodies.is_ground):
-        return each(end, *seen)
+        return vmap_rows(end, *seen)
     zero: Any = np.zeros(3, points.dtype)
     one: Any = np.eye(3, dtype=points.dtype)
     ends = [

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
-from ..native.ops.gather_scatter import each
+from ..native.ops import vmap_rows
 from ..rotations.matrix import relative
 from ..signals.laws import as_law, check_shapes
 from ..signals.switches import evaluate_law
@@ -45,8 +45,8 @@ class Potential(AbstractForce):
         R = kinematics.rotations
         gradient = jax.grad(self._energy, argnums=(0, 1))
         slopes, of_rotations = evaluate_law(gradient, kinematics.positions, R)
-        moments = each(moment_from_gradient, R, of_rotations)
-        return Loads(-slopes, moments=moments, dyads=-each(relative, R, of_rotations))
+        moments = vmap_rows(moment_from_gradient, R, of_rotations)
+        return Loads(-slopes, moments=moments, dyads=-vmap_rows(relative, R, of_rotations))
 
     def potential_energy(
         self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics

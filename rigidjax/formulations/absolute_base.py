@@ -16,7 +16,7 @@ from ..mechanics import has_joints
 from ..mechanics.constraints import project_twists
 from ..mechanics.dynamics import constrained_accelerations
 from ..mechanics.twists import Twists
-from ..native.ops.gather_scatter import each
+from ..native.ops import vmap_rows
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compiled
@@ -160,7 +160,7 @@ class AbstractAbsolute(AbstractFormulation):
         values, _ = split_chart(y)
         mechanics, (x, a) = self.mechanics, self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
-        a_dot = each(self.rotation.project_rate, a, a_dot, mechanics.inertias)
+        a_dot = vmap_rows(self.rotation.project_rate, a, a_dot, mechanics.inertias)
         if not mechanics.is_free:
             poses = self.poses(t, y)
             twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
@@ -181,7 +181,7 @@ class AbstractAbsolute(AbstractFormulation):
     def motion(self, t, y):
         v, _ = self.layout.twists(split_chart(y)[0])
         poses = self.poses(t, y)
-        omega = each(self.rotation.angular_velocity, *self.split_coordinates(y))
+        omega = vmap_rows(self.rotation.angular_velocity, *self.split_coordinates(y))
         return poses, self.mechanics.place(poses), Twists(v, omega)
 
     def coordinate_rates(self, y, twists):
@@ -208,7 +208,7 @@ class AbstractAbsolute(AbstractFormulation):
             moment = mechanics.momenta(v_dot, w_dot[:, 3:])[:, 3:]
             moment = moment + mechanics.gyroscopic(twists.angular)
         of_body = functools.partial(constrained_acceleration, self.rotation)
-        a_ddot = each(of_body, a, a_dot, mechanics.inertias, moment)
+        a_ddot = vmap_rows(of_body, a, a_dot, mechanics.inertias, moment)
         rate = self.layout.join_all(
             twists.linear, a_dot, self.layout.join(v_dot, a_ddot), self.angle_rates(places, twists)
         )

@@ -21,8 +21,8 @@ from ..checks import (
 )
 from ..mechanics import System, has_joints
 from ..mechanics.dynamics import eliminates
-from ..native.backend import by_kernel
-from ..native.ops.cross_product import cross
+from ..native import call_by_kernel
+from ..native.ops import cross
 from ..rotations.so3 import multiply
 from ..state import State
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
@@ -334,4 +334,4 @@ def _start(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> Flo
 
 
 _started = eqx.filter_jit(_start)
-_started_as_kernel = eqx.filter_jit(functools.partial(by_kernel, _start))
+_started_as_kernel = eqx.filter_jit(functools.partial(call_by_kernel, _start))

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..checks import is_traced
-from ..native.backend import by_kernel
+from ..native import call_by_kernel
 from .charts import split_chart
 
 _Method = TypeVar("_Method", bound=Callable[..., object])
@@ -27,7 +27,7 @@ def compiled(method: _Method) -> _Method:
 
     # Not before the first call: both read signatures, a tenth of the time to import the package.
     jitted = functools.cache(lambda: eqx.filter_jit(of_ready))
-    as_kernel = functools.cache(lambda: eqx.filter_jit(functools.partial(by_kernel, of_ready)))
+    as_kernel = functools.cache(lambda: eqx.filter_jit(functools.partial(call_by_kernel, of_ready)))
 
     @functools.wraps(method)
     def with_arrays(self, t, y, *args, **kwargs):

@@ -25,7 +25,7 @@ from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from ..mechanics.twists import Twists
-from ..native.ops.gather_scatter import each
+from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
@@ -137,10 +137,10 @@ class AbstractCoordinates(eqx.Module):
 
     def matrices(self, a, reference) -> Float[Array, "k 3 3"]:
         """Rotation matrices of coordinates in the charts `reference`."""
-        R = each(self.rotation.to_matrix, a)
+        R = vmap_rows(self.rotation.to_matrix, a)
         if reference is None:
             return R
-        return each(lambda p, R: product(euler_map(p), R), reference, R)
+        return vmap_rows(lambda p, R: product(euler_map(p), R), reference, R)
 
     def coordinates_of(self, p: Float[Array, "k 4"], reference) -> Float[Array, "k n"]:
         """Coordinates of unit quaternions in the charts `reference`."""
@@ -255,7 +255,7 @@ class AbstractCoordinates(eqx.Module):
         """Unknowns whose rotation coordinates satisfy their own constraints."""
         values, _ = split_chart(y)
         x, a = self.layout.poses(values)
-        a, angles = each(self.rotation.project, a), self.layout.angles(values)
+        a, angles = vmap_rows(self.rotation.project, a), self.layout.angles(values)
         return join_chart(self.layout.join_all(x, a, self.layout.velocities(values), angles), y)
 
     def newton_step(self, t, y: Unknowns) -> Unknowns:

@@ -20,8 +20,7 @@ from jaxtyping import Array, Float
 from ..joints.replacing import replace_fields
 from ..mechanics.pseudo_inverses import ConstrainedEquations
 from ..mechanics.twists import Twists
-from ..native.ops.cross_product import cross
-from ..native.ops.linalg import block_diagonal
+from ..native.ops import block_diagonal, cross
 from ..rotations.so3 import skew
 from .compiled import compiled
 from .redundancy import idle_projector

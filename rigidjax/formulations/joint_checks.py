@@ -19,8 +19,8 @@ from ..mechanics.gaps import alignments, by_joint
 from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.trees import null_space, owners, rate_lengths
 from ..mechanics.twists import Twists
-from ..native.backend import by_kernel
-from ..native.ops.linalg import one_by_one
+from ..native import call_by_kernel
+from ..native.ops import sequential_vmap_on_cpu
 from ..state import State
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: 
     lacks mass or -1; `massive`, whether none does."""
     # A check has no derivative, nor have factorisations within it.
     numbers, rest = eqx.partition((model, state, t), eqx.is_inexact_array)
-    return by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest), massive)
+    return call_by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest), massive)
 
 
 def _faults_of(model, state, t, massive):
@@ -218,10 +218,10 @@ def _directions_with_mass(mass, inertia: Float[Array, "3"] | Float[Array, "3 3"]
     return both, ~(jnp.all(turns) & (mass > 0))
 
 
-_principal = one_by_one(lambda inertia: tuple(jnp.linalg.eigh(inertia)))
+_principal = sequential_vmap_on_cpu(lambda inertia: tuple(jnp.linalg.eigh(inertia)))
 
 
-@one_by_one
+@sequential_vmap_on_cpu
 def _weakest(rows):
     """Singular values, and the motion that belongs to the smallest one."""
     _, sizes, motions = jnp.linalg.svd(rows, full_matrices=False)

@@ -19,7 +19,7 @@ from ..mechanics.numbers import Numbers
 from ..mechanics.reactions import rotors
 from ..mechanics.trees import free_bodies, rows_of_free, tree_rates, tree_twists
 from ..mechanics.twists import Motion
-from ..native.ops.gather_scatter import each
+from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
 from .charts import Unknowns, constant_chart, join_chart, split_chart
@@ -153,7 +153,7 @@ class NullSpace(AbstractNullSpace):
 
     def coordinate_rates(self, y, twists):
         _, a = self.layout.poses(split_chart(y)[0])
-        return each(self.rotation.rate, a, twists.angular)
+        return vmap_rows(self.rotation.rate, a, twists.angular)
 
     def joined_rates(self, y, places, of):
         return self.layout.join_all(

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..native.ops.linalg import block_diagonal
+from ..native.ops import block_diagonal
 from .compiled import compiled
 from .descriptor import Descriptor
 

@@ -15,7 +15,7 @@ from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.numbers import Numbers
 from ..mechanics.trees import free_bodies, in_order, tree_joints
 from ..mechanics.twists import Twists
-from ..native.ops.gather_scatter import take
+from ..native.ops import take
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State

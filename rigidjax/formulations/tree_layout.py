@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops.gather_scatter import take
+from ..native.ops import take
 from .layout import AbstractLayout
 
 

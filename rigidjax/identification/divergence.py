@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops.linalg import one_by_one
+from ..native.ops import sequential_vmap_on_cpu
 
 # Below this size the exponential without its first terms is summed as a series.
 _SMALL = 0.5
@@ -30,7 +30,7 @@ def _second_remainder(x):
     return jnp.where(small, 1 + series, 2 * (jnp.expm1(away) - away) / (away * away))
 
 
-_eigh = one_by_one(lambda S: tuple(jnp.linalg.eigh(S)))
+_eigh = sequential_vmap_on_cpu(lambda S: tuple(jnp.linalg.eigh(S)))
 
 
 @jax.custom_jvp

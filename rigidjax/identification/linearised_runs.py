@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..native.backend import by_kernel
+from ..native import call_by_kernel
 from ..results import RESULTS
 from ..sensors import AbstractSensor
 from ..sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
@@ -134,7 +134,7 @@ def _observed_late(experiment, ts, simulation, span, punctual):
     sensors = tuple(sensor for sensor, _ in punctual)
     is_late = tuple(delay is not None for _, delay in punctual)
     read = functools.partial(_read_blocks, is_late)
-    called = _called if simulation.backend == "xla" else by_kernel
+    called = _called if simulation.backend == "xla" else call_by_kernel
     readings = called(read, model, sensors, state0, t0, times, fixed, blocks)
     result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
     return readings, result

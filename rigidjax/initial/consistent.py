@@ -14,7 +14,7 @@ from ..mechanics.constraints import mass_metric, project_twists
 from ..mechanics.gaps import by_joint, closing, gaps
 from ..mechanics.mechanics import SystemMechanics
 from ..mechanics.twists import Twists
-from ..native.backend import by_kernel
+from ..native import call_by_kernel
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
 from .least_change import LeastChange
@@ -74,7 +74,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 @eqx.filter_jit
 def _solve_as_kernel(system, state, t):
     """Return the consistent state and the violations of positions and of velocities by joint."""
-    return by_kernel(nearest_state, system, state, t)
+    return call_by_kernel(nearest_state, system, state, t)
 
 
 def nearest_state(

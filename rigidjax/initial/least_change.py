@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops.linalg import inverse, one_by_one
+from ..native.ops import inverse, sequential_vmap_on_cpu
 
 # Singular values of the Jacobian below this fraction of the largest belong to redundant equations.
 _CUTOFF = 1e-6
@@ -106,7 +106,7 @@ def _decompose_rows(J):
     return U, jnp.concatenate([keep, jnp.zeros(max(m - n, 0), J.dtype)])
 
 
-_decompose_one_by_one = one_by_one(_decompose_rows)
+_decompose_one_by_one = sequential_vmap_on_cpu(_decompose_rows)
 
 
 @jax.custom_jvp

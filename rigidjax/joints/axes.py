@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..native.ops.cross_product import cross
+from ..native.ops import cross
 from .relative_pose import Vector
 
 

@@ -15,9 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..native.ops.cross_product import cross
-from ..native.ops.linalg import inverse
-from ..native.ops.sums import short_sum
+from ..native.ops import cross, inverse, short_sum
 from ..rotations.so3 import exp
 from .motion import motion_at
 from .relative_pose import RelativePose, Vector, apply_small_twist

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check
-from ..native.ops.cross_product import cross
+from ..native.ops import cross
 from ..rotations.matrix import product
 from ..rotations.so3 import exp
 from .arguments import checked_axis, checked_joint_name, point_leaf

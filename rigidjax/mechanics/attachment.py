@@ -11,8 +11,7 @@ from jaxtyping import Array, Float
 from ..bodies.frame import Frame
 from ..joints import AbstractJoint, RelativePose
 from ..joints.replacing import rename_joint, replace_fields
-from ..native.ops.cross_product import cross
-from ..native.ops.gather_scatter import stacked, take
+from ..native.ops import cross, stack_rows, take
 from ..rotations.matrix import product, relative, to_body, to_space
 from .joint_ends import mounts, with_origins
 
@@ -209,7 +208,7 @@ def group_joints(
     groups = []
     for indices in sorted(kinds.values(), key=lambda indices: indices[0] in loops):
         parts = [eqx.partition(bare[j], eqx.is_array) for j in indices]
-        arrays = jax.tree.map(lambda *leaves: stacked(leaves), *(part[0] for part in parts))
+        arrays = jax.tree.map(lambda *leaves: stack_rows(leaves), *(part[0] for part in parts))
         joint = eqx.combine(arrays, parts[0][1])
         parents = tuple(rows[joints[j].parent] for j in indices)
         children = tuple(rows[joints[j].child] for j in indices)

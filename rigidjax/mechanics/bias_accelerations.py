@@ -10,8 +10,7 @@ from jaxtyping import Array, Float
 
 from ..joints import RelativePose
 from ..joints.relative_pose import apply_small_twist
-from ..native.ops.cross_product import cross
-from ..native.ops.gather_scatter import take
+from ..native.ops import cross, take
 from ..rotations.matrix import to_body, to_space
 from .attachment import JointGroup, Placement, Poses
 from .mechanics import SystemMechanics

@@ -14,9 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
-from ..native.jaxrules.variants import alternatives
-from ..native.ops.quotient import quotient
-from ..native.ops.sums import short_sum
+from ..native import variants
+from ..native.ops import divide_by_invariant, short_sum
 from .articulated import nearest
 from .attachment import Poses
 from .elimination import Factors, invert
@@ -68,7 +67,9 @@ class AbstractConstraints(eqx.Module):
     def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
         r"""$M^{-1}$ times wrenches."""
         turn = short_sum(self.inverses, wrenches[:, None, 3:], axis=2)
-        return jnp.concatenate([quotient(wrenches[:, :3], self.masses[:, None]), turn], axis=1)
+        return jnp.concatenate(
+            [divide_by_invariant(wrenches[:, :3], self.masses[:, None]), turn], axis=1
+        )
 
     def correction(self, residual: Float[Array, " m"]) -> Float[Array, "L 6"]:
         """The smallest change of the twists, in kinetic energy, that removes the residual."""
@@ -124,7 +125,7 @@ def tree_constraints(
         )
     G = mechanics.constraint_jacobian(t, places, trees_only=True)
     turn = short_sum(G[:, :, None, 3:], inverses, axis=3)
-    lighter = jnp.concatenate([quotient(G[:, :, :3], masses[:, None]), turn], axis=2)
+    lighter = jnp.concatenate([divide_by_invariant(G[:, :, :3], masses[:, None]), turn], axis=2)
     return DenseConstraints(G=G, S=flat(lighter) @ flat(G).T, masses=masses, inverses=inverses)
 
 
@@ -133,9 +134,9 @@ def tree_correction(
 ) -> Float[Array, "L 6"]:
     """The smallest change of all twists, in kinetic energy, that removes the residual of the tree
     joints."""
-    return alternatives(
-        lambda: nearest(mechanics, t, poses, places, inertias, masses, residual),
-        lambda: tree_constraints(mechanics, t, places, inertias, masses).correction(residual),
+    return variants(
+        kernel=lambda: nearest(mechanics, t, poses, places, inertias, masses, residual),
+        xla=lambda: tree_constraints(mechanics, t, places, inertias, masses).correction(residual),
     )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
-from ..native.jaxrules.variants import alternatives
-from ..native.ops.sums import short_sum
+from ..native import variants
+from ..native.ops import short_sum
 from ..rotations.euler_map import euler_map
 from .articulated import articulated
 from .attachment import Poses
@@ -84,9 +84,9 @@ def motion(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
     if mechanics.system.closes:
         return _by_mass_matrix(mechanics, t, poses, places, nu)
     form = _by_elimination if eliminates(mechanics.system) else _by_mass_matrix
-    return alternatives(
-        lambda: articulated(mechanics, t, poses, places, nu),
-        lambda: form(mechanics, t, poses, places, nu),
+    return variants(
+        kernel=lambda: articulated(mechanics, t, poses, places, nu),
+        xla=lambda: form(mechanics, t, poses, places, nu),
     )
 
 

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops.gather_scatter import take
-from ..native.ops.sums import short_sum
+from ..native.ops import short_sum, take
 
 
 @dataclasses.dataclass(frozen=True)

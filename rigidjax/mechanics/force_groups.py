@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ..bodies.frame import Frame
 from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
 from ..joints.replacing import replace_fields
-from ..native.ops.gather_scatter import added, stacked, take
+from ..native.ops import segment_sum, stack_rows, take
 
 
 class ForceGroup(eqx.Module):
@@ -109,7 +109,7 @@ class ForceGroup(eqx.Module):
         if not given:
             return jnp.zeros((num_bodies, *values.shape[2:]), values.dtype)
         parts = jnp.concatenate([values[:, k] for k in given])
-        return added(parts, [row for k in given for row in self.rows[k] or ()], num_bodies)
+        return segment_sum(parts, [row for k in given for row in self.rows[k] or ()], num_bodies)
 
     def loads(
         self, t: Float[Array, ""], kinematics: Kinematics
@@ -180,7 +180,7 @@ def group_forces(
     for group in members.values():
         structure = jax.tree.structure(group[0])
         columns = zip(*(jax.tree.leaves(force) for force in group), strict=True)
-        force = jax.tree.unflatten(structure, [stacked(column) for column in columns])
+        force = jax.tree.unflatten(structure, [stack_rows(column) for column in columns])
         # The first bodies of all forces, then the second ones.
         bodies = list(zip(*(_ends(force, ends) for force in group), strict=True))
         rows = tuple(None if "ground" in of else tuple(row[name] for name in of) for of in bodies)

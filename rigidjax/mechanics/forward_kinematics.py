@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..joints import AbstractJoint, RelativePose
-from ..native.ops.gather_scatter import take
+from ..native.ops import take
 from ..rotations.matrix import product, to_body, to_space
 from ..rotations.so3 import exp, log_quaternion
 from ..rotations.spurrier_klumpp import spurrier_klumpp

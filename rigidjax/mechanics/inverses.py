@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 from jaxtyping import Array, Float
 
-from ..native.ops.linalg import with_kernel
+from ..native.ops import lapack_primitive
 
 
 def _inverted_root(H):
@@ -55,7 +55,7 @@ def _inverse_root_jvp(primals, tangents):
     return W, -half @ W
 
 
-_inverse_root = with_kernel(
+_inverse_root = lapack_primitive(
     "inverse_root", _inverted_root, _inverted_root_in_loop, _inverse_root_jvp
 )
 
@@ -89,7 +89,7 @@ def _solve_transpose(cotangent, H, b):
     return [None, None if isinstance(cotangent, ad.Zero) else _solve(H, cotangent)]
 
 
-_solve = with_kernel("positive_solve", _solved, _solved_in_loop, _solve_jvp, _solve_transpose)
+_solve = lapack_primitive("positive_solve", _solved, _solved_in_loop, _solve_jvp, _solve_transpose)
 
 
 def solve(H: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops.gather_scatter import take
-from ..native.ops.sums import short_sum
+from ..native.ops import short_sum, take
 from .elimination import Factors, factor
 from .mechanics import SystemMechanics
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
-from ..native.ops.sums import short_sum
+from ..native.ops import short_sum
 from .attachment import JointGroup
 
 

@@ -14,9 +14,7 @@ from ..forces.base import AbstractForce, Bodies, JointKinematics, Joints, Kinema
 from ..joints import AbstractJoint
 from ..joints.relative_pose import wrap_angle
 from ..joints.replacing import replace_fields, without_motion
-from ..native.ops.cross_product import cross
-from ..native.ops.gather_scatter import each, take
-from ..native.ops.quotient import quotient
+from ..native.ops import cross, divide_by_invariant, take, vmap_rows
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_space
 from ..rotations.so3 import skew
@@ -396,13 +394,15 @@ class SystemMechanics(eqx.Module):
     def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
         """Accelerations of the bodies, were they free, under wrenches."""
         angular = jax.vmap(solve_inertia)(self.inertias, wrenches[:, 3:])
-        return jnp.concatenate([quotient(wrenches[:, :3], self.masses[:, None]), angular], axis=1)
+        return jnp.concatenate(
+            [divide_by_invariant(wrenches[:, :3], self.masses[:, None]), angular], axis=1
+        )
 
     def accelerations(self, t, kinematics: Kinematics) -> Twists:
         """Derivatives of the twists of the bodies, were they free."""
         linear, moments = self.free_loads(t, kinematics)
         omega = kinematics.angular_velocities
-        return Twists(linear, each(euler_equations, self.inertias, omega, moments))
+        return Twists(linear, vmap_rows(euler_equations, self.inertias, omega, moments))
 
     def free_loads(
         self, t, kinematics: Kinematics
@@ -412,7 +412,7 @@ class SystemMechanics(eqx.Module):
         forces, moments = self._loads(self.forces, t, kinematics)
         if forces is None:
             return jnp.zeros_like(kinematics.velocities), moments
-        return quotient(forces, self.masses[:, None]), moments
+        return divide_by_invariant(forces, self.masses[:, None]), moments
 
     def bias(self, function, t, poses: Poses, twists: Twists):
         """Time derivative of `function(t, poses)` along the motion at fixed velocities."""

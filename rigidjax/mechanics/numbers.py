@@ -12,7 +12,7 @@ from ..bodies.inertia import inertia_tensor
 from ..checks import is_traced
 from ..forces.base import AbstractForce
 from ..joints.replacing import replace_fields
-from ..native.ops.gather_scatter import stacked
+from ..native.ops import stack_rows
 from ..signals.signal import signals_of
 from ..state import State
 from .attachment import JointGroup, group_joints
@@ -41,8 +41,8 @@ def numbers_of(system: System) -> Numbers:
     frames = {frame.name for frame in system.frames}
     joints = group_joints(system.joints, system.topology.loops, rows, frames)
     return Numbers(
-        stacked([body.mass for body in system.bodies]),
-        stacked(inertias),
+        stack_rows([body.mass for body in system.bodies]),
+        stack_rows(inertias),
         system.reference_state(),
         joints,
         grouped_forces(system, system.all_forces, joints),

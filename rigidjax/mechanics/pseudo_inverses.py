@@ -16,9 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.jaxrules.variants import alternatives
-from ..native.ops.householder import reflected
-from ..native.ops.linalg import one_by_one
+from ..native import variants
+from ..native.ops import householder_qr, sequential_vmap_on_cpu
 from .inverses import inverse_root
 
 # Singular values below this part of the largest one are taken for zero (or below ten units of
@@ -74,8 +73,10 @@ def _each(function: Callable[..., Any], stack: Array, otherwise: Callable[..., A
         return jax.tree.map(lambda x: x[None], function(stack[0]))
 
     if len(stack) == 1:
-        return alternatives(lambda: alone(function), lambda: alone(otherwise))
-    return alternatives(lambda: jax.lax.map(function, stack), lambda: jax.vmap(otherwise)(stack))
+        return variants(kernel=lambda: alone(function), xla=lambda: alone(otherwise))
+    return variants(
+        kernel=lambda: jax.lax.map(function, stack), xla=lambda: jax.vmap(otherwise)(stack)
+    )
 
 
 def _by_singular_values(A, cutoff):
@@ -99,7 +100,9 @@ def _relative(cutoff, dtype):
     return max(cutoff, 10 * float(np.finfo(dtype).eps))
 
 
-_at_cutoff = functools.cache(lambda cutoff: one_by_one(lambda A: _by_singular_values(A, cutoff)))
+_at_cutoff = functools.cache(
+    lambda cutoff: sequential_vmap_on_cpu(lambda A: _by_singular_values(A, cutoff))
+)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -122,7 +125,7 @@ def pseudo_inverse(
         return _orthogonal_decomposition(A, cutoff)[0]
 
     if blocks is None:
-        return alternatives(lambda: in_kernels(A), lambda: _at_cutoff(cutoff)(A))
+        return variants(kernel=lambda: in_kernels(A), xla=lambda: _at_cutoff(cutoff)(A))
     P = jnp.zeros_like(A.T)
     for rows, columns in blocks.stacks():
         part = A[rows[:, :, None], columns[:, None]]
@@ -158,7 +161,7 @@ def _null_space(J):
     return P, Vt, jnp.concatenate([keep, jnp.zeros(n - len(s), bool)])
 
 
-_by_lapack = one_by_one(_null_space)
+_by_lapack = sequential_vmap_on_cpu(_null_space)
 
 
 def _by_reflections(J):
@@ -179,11 +182,11 @@ def _orthogonal_decomposition(A, cutoff):
     bounds for the QR and singular subspaces.
     """
     k = min(A.shape)
-    Q, R, order = reflected(A.T, pivoting=True)
+    Q, R, order = householder_qr(A.T, pivoting=True)
     sizes = jnp.abs(jnp.diagonal(R))
     keep = sizes > _relative(cutoff, A.dtype) * sizes[0]
     # A with its rows in that order is M Q^T; columns of M that are taken for zero come last.
-    Z, T, _ = reflected(jnp.where(keep[None], R[:k].T, 0.0))
+    Z, T, _ = householder_qr(jnp.where(keep[None], R[:k].T, 0.0))
     T = T[:k] + jnp.diag(jnp.where(keep, 0.0, 1.0))
     X = jax.lax.linalg.triangular_solve(T, Z[:, :k].T, left_side=True)
     X = jnp.where(keep[:, None], X, 0.0)
@@ -206,7 +209,7 @@ def _decomposed(J, blocks):
     differentiated again: JAX has forgotten then that `_solved` has a rule of its own.
     """
     if blocks is None:
-        P, rows, fixed = alternatives(lambda: _by_reflections(J), lambda: _by_lapack(J))
+        P, rows, fixed = variants(kernel=lambda: _by_reflections(J), xla=lambda: _by_lapack(J))
         return P, [jnp.where(fixed[:, None], 0.0, rows)], fixed.astype(J.dtype)
     P, motions, fixed = jnp.zeros_like(J.T), [], jnp.zeros(J.shape[1], J.dtype)
     for of_part, columns in blocks.stacks():

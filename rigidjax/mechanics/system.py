@@ -33,7 +33,7 @@ from ..joints import (
 )
 from ..joints.arguments import has_default_name
 from ..joints.replacing import rename_joint, replace_fields
-from ..native.ops.gather_scatter import stacked
+from ..native.ops import stack_rows
 from ..signals.laws import with_static_functions
 from ..state import State
 from .joint_ends import checked_points
@@ -397,12 +397,12 @@ class System(eqx.Module):
 
     def reference_state(self) -> State:
         """Poses and twists given to the bodies when they were built; joint angles are zero."""
-        position = stacked([body.position for body in self.bodies])
+        position = stack_rows([body.position for body in self.bodies])
         state = State(
             position,
-            stacked([body.orientation for body in self.bodies]),
-            stacked([body.velocity for body in self.bodies]),
-            stacked([body.angular_velocity for body in self.bodies]),
+            stack_rows([body.orientation for body in self.bodies]),
+            stack_rows([body.velocity for body in self.bodies]),
+            stack_rows([body.angular_velocity for body in self.bodies]),
         )
         zeros = np.zeros(len(self.angle_joints), position.dtype)
         return state.with_angles(self.angle_names, as_leaf(zeros))

@@ -15,9 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..bodies.inertia import inertia_tensor
-from ..native.ops.cross_product import cross
-from ..native.ops.gather_scatter import take
-from ..native.ops.sums import short_sum
+from ..native.ops import cross, short_sum, take
 from ..rotations.matrix import product, to_body, to_space
 from .attachment import JointGroup, Placement, Poses
 from .topology import GROUND

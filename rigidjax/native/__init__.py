@@ -1,12 +1,31 @@
-"""Native kernels: programs of JAX as machine code, called inside any `jit`.
+"""A compiler from jaxprs to LLVM code: native kernels, called inside any `jax.jit`.
 
-What needs LLVM is imported when it is first asked for.
+The rest of the package uses the names of this module and of `rigidjax.native.ops` alone. Modules
+that need LLVM are imported at the first access to a name that is defined there.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .backend import Backend as Backend
+from .backend import (
+    BACKENDS as BACKENDS,
+    Backend as Backend,
+    call_as_single_kernel as call_as_single_kernel,
+    call_by_kernel as call_by_kernel,
+    check_backend as check_backend,
+    choose_backend as choose_backend,
+    why_too_large_matrices as why_too_large_matrices,
+    why_too_many_elements as why_too_many_elements,
+)
+from .jaxrules.forward_split import register_partial_eval_split as register_partial_eval_split
+from .jaxrules.lane_compaction import (
+    evaluate_with_lane_compaction as evaluate_with_lane_compaction,
+    map_with_lane_compaction as map_with_lane_compaction,
+)
+from .jaxrules.lockstep import lockstep_max as lockstep_max
+from .jaxrules.meshes import opaque_call as opaque_call, trace_without_mesh as trace_without_mesh
+from .jaxrules.variants import variants as variants
+from .runtime.garbage import gc_paused as gc_paused
 
 if TYPE_CHECKING:
     from .jaxrules.function import jit as jit
@@ -15,7 +34,7 @@ if TYPE_CHECKING:
     from .passes.support import why_not as why_not
     from .runtime import disk as disk
 
-_MODULES = {
+_LAZY_MODULES = {
     "jit": "jaxrules.function",
     "native_call": "jaxrules.primitive",
     "why_not": "passes.support",
@@ -25,7 +44,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        module = importlib.import_module(f".{_MODULES[name]}", __name__)
+    if name in _LAZY_MODULES:
+        module = importlib.import_module(f".{_LAZY_MODULES[name]}", __name__)
         return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

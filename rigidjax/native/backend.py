@@ -8,7 +8,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jaxtyping import PyTree
 
-NAMES = ("auto", "native", "xla")
+BACKENDS = ("auto", "native", "xla")
 # Constraints of loops that are decomposed together, or rates if these are fewer, up to which
 # kernels of explicit steps are faster: four four-bars in a row (9; 0.7 times as fast alone, 2.3
 # times in a batch of 16), five (11; 0.5 and 1.3 times), six (13; 0.3 and 0.9 times). Loops that
@@ -43,21 +43,21 @@ class Backend(eqx.Module):
     __repr__ = __str__
 
 
-def checked_name(backend: str) -> str:
+def check_backend(backend: str) -> str:
     """The backend that was asked for.
 
     **Raises:** `ValueError` for a name that is none.
     """
-    if backend not in NAMES:
+    if backend not in BACKENDS:
         raise ValueError(f'`backend` must be "auto", "native" or "xla"; got {backend!r}.')
     return backend
 
 
-def chosen(
+def choose_backend(
     asked: str, program: ClosedJaxpr, too_large: Callable[[ClosedJaxpr], list[str]] | None
 ) -> Backend:
     """The backend for a program; `too_large`, why no kernel is taken that is not asked for:
-    `with_large_matrices` for explicit steps, `with_many_numbers` for implicit ones.
+    `why_too_large_matrices` for explicit steps, `why_too_many_elements` for implicit ones.
 
     **Raises:** `ValueError` if `"native"` was asked for and cannot be.
     """
@@ -79,7 +79,7 @@ def chosen(
     return Backend("xla", tuple(reasons))
 
 
-def with_many_numbers(program: ClosedJaxpr) -> list[str]:
+def why_too_many_elements(program: ClosedJaxpr) -> list[str]:
     """Whether a program has more numbers outside of registers than kernels are fast with."""
     from .passes.analysis import outside_registers
     from .passes.loop_fusion import with_loops
@@ -94,7 +94,7 @@ def with_many_numbers(program: ClosedJaxpr) -> list[str]:
     ]
 
 
-def with_large_matrices(program: ClosedJaxpr) -> list[str]:
+def why_too_large_matrices(program: ClosedJaxpr) -> list[str]:
     """Whether a program decomposes larger matrices of constraints than kernels are fast with."""
     from .passes.analysis import largest_decomposition
 
@@ -107,7 +107,7 @@ def with_large_matrices(program: ClosedJaxpr) -> list[str]:
     ]
 
 
-def by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
+def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     """`function(*args)` of pytrees, as a kernel if it can be one and is not too large.
 
     For what runs once beside a long run: compilation is fast. The function must not close over
@@ -124,14 +124,16 @@ def by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         return whole(passed)
     made = [k for k, x in enumerate(passed) if x is None]
     closed = pruned(closed, made)
-    if chosen("auto", closed, with_many_numbers) == "native":
+    if choose_backend("auto", closed, why_too_many_elements) == "native":
         results = iter(native_call(closed, leaves, strict=False, once=True))
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))
     return whole([next(results) if x is None else x for x in passed])
 
 
-def as_kernel(possible: Callable[..., bool], function: Callable, *args: PyTree) -> PyTree:
+def call_as_single_kernel(
+    possible: Callable[..., bool], function: Callable, *args: PyTree
+) -> PyTree:
     """`function(*args)` of pytrees, as one kernel if `possible(results)` as they are traced.
 
     For what stands around a solve, so that XLA has nothing to compile: derivatives and batches are

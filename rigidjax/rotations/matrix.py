@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..native.ops.sums import short_sum
+from ..native.ops import short_sum
 
 
 def matrix(entries: Sequence[Float[Array, ""]]) -> Float[Array, "3 3"]:

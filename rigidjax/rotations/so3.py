@@ -8,7 +8,7 @@ Functions take single vectors; use `jax.vmap` for many.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..native.ops.cross_product import cross as cross
+from ..native.ops import cross as cross
 from . import guarded
 from .base import Rates, check_rates
 from .matrix import matrix

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..checks import ArrayInput
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Charted, Unknowns, join_chart, split_chart
-from ..native.ops.linalg import inverse
+from ..native.ops import inverse
 
 # Even, so that no real decay rate is a pole of the step; with 6 stages a delay of one radian of an
 # oscillation is followed to 1e-11, and errors of the state grow by at most a factor of 1000.

@@ -12,8 +12,7 @@ from jaxtyping import PyTree
 from ..annotations import Flag
 from ..checks import checked_with_derivatives
 from ..formulations.charts import split_chart
-from ..native.jaxrules.meshes import opaque_call
-from ..native.jaxrules.variants import alternatives
+from ..native import opaque_call, variants
 from ..results import RESULTS, SimulationError
 from ..signals.signal import signals_of
 from ..solvers import Projected
@@ -49,7 +48,7 @@ def project_saved(solver, ts, ys, t0, y0):
     def one_by_one():
         return jax.lax.map(lambda one: project(*one), (ts, ys))
 
-    return alternatives(one_by_one, lambda: jax.vmap(project)(ts, ys))
+    return variants(kernel=one_by_one, xla=lambda: jax.vmap(project)(ts, ys))
 
 
 class OfProjected(eqx.Module):

@@ -13,7 +13,7 @@ from ..adjoints.probed_loop import NestedForwardMode
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
-from ..native.backend import Backend, as_kernel, by_kernel
+from ..native import Backend, call_as_single_kernel, call_by_kernel
 from ..projection import AbstractProjection
 from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
@@ -101,10 +101,10 @@ def integrated(run: Run) -> tuple[Solution, Array]:
     """The solution, its model left out, and whether the run ended as it should."""
     run = run._replace(model=separated(run.model, run.t0, run.t1))
     kernels = isinstance(run.adjoint, AnyMode) and run.adjoint.backend != "xla"
-    called = by_kernel if kernels else _called
+    called = call_by_kernel if kernels else _called
     model, y0, term = called(_begun, run.model, run.state0, run.y0, run.t0)
     run = run._replace(model=model)
-    ended = functools.partial(as_kernel, _is_native) if kernels else _called
+    ended = functools.partial(call_as_single_kernel, _is_native) if kernels else _called
     return ended(_ended, run, y0, term)
 
 
@@ -177,10 +177,10 @@ def _ended(run, y0, term):
     result = named_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if between and run.saves_unknowns:
-        called = by_kernel if _backend_of(solution) == "native" else _called
+        called = call_by_kernel if _backend_of(solution) == "native" else _called
         ys = called(project_saved, stepper, ts, ys, run.t0, y0)
     if at_event is not None and isinstance(stepper, Projected) and run.interpolates_event:
-        called = by_kernel if _backend_of(solution) == "native" else _called
+        called = call_by_kernel if _backend_of(solution) == "native" else _called
         at_event = at_event[0], called(project_saved, stepper, *at_event, run.t0, y0)
     if run.watched:
         result, mask = singular_result(result, mask)

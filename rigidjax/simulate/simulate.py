@@ -16,8 +16,7 @@ from ..checks import is_traced, is_tracing, noted_faults, precision_of
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.replacing import replace_fields
-from ..native.backend import NAMES, checked_name
-from ..native.jaxrules.meshes import opaque_call
+from ..native import BACKENDS, check_backend, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_kept, note_run
 from ..signals.signal import signals_of
@@ -146,7 +145,7 @@ def simulate(
     projected = after_step(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
-    adjoint = _with_backend(adjoint, checked_name(backend))
+    adjoint = _with_backend(adjoint, check_backend(backend))
     max_steps += sum(len(signal.ts) for signal in signals_of(model))
     known = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     traced = is_traced(known) or is_tracing()
@@ -197,7 +196,7 @@ def _check_start(state0: State | None, y0: Unknowns | None, t1: ArrayLike | None
 
 
 # Made once: building modules costs more than a short run.
-_ANY_MODE = {name: AnyMode(backend=name) for name in NAMES}
+_ANY_MODE = {name: AnyMode(backend=name) for name in BACKENDS}
 _NO_METER = diffrax.NoProgressMeter()
 _SAVE_END = diffrax.SaveAt(t1=True)
 

@@ -14,7 +14,7 @@ from ..checks import is_traced
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
 from ..mechanics.gaps import closed_gap
-from ..native.backend import by_kernel
+from ..native import call_by_kernel
 from ..results import RESULTS
 from ..state import State
 from .summary import summary_lines
@@ -186,7 +186,7 @@ class Solution(eqx.Module):
 
 @eqx.filter_jit
 def _evaluate(function, model, ts, ys, as_kernel):
-    one = functools.partial(by_kernel, function) if as_kernel else function
+    one = functools.partial(call_by_kernel, function) if as_kernel else function
 
     def along(model, ts, ys):
         return jax.vmap(one, in_axes=(None, 0, 0))(model, ts, ys)

@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Num, PyTree
 
 from ..annotations import Matrix, Scalar
-from ..native.ops.linalg import inverse as inverse_of, one_by_one
+from ..native.ops import inverse as inverse_of, sequential_vmap_on_cpu
 from .rate_elimination import CondensedInverse, Pairs
 
 State = tuple[Matrix, eqxi.Static]  # inverse, structures of unknowns and of right-hand sides
@@ -211,7 +211,7 @@ def _is_shape(x):
 def _factors(solver, A):
     """The arrays of the state of a linear solver."""
     dynamic, static = eqx.partition(solver, eqx.is_array)
-    return one_by_one(
+    return sequential_vmap_on_cpu(
         lambda A, *leaves: eqx.filter(
             _init(eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), leaves), static), A),
             eqx.is_array,

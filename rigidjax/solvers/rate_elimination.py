@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Num
 
 from ..checks import ArrayInput
-from ..native.ops.linalg import inverse
+from ..native.ops import inverse
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -43,7 +43,7 @@ def by_lanes(function, given):
     tree = jax.tree.structure(given)
     one = [x[0] for x in jax.tree.leaves(given)]
     closed = jax.make_jaxpr(lambda *x: function(tree.unflatten(x)))(*one)
-    run = lambda p: lane_compaction.evaluate(closed, jax.tree.leaves(p))  # noqa: E731
+    run = lambda p: lane_compaction.evaluate_with_lane_compaction(closed, jax.tree.leaves(p))  # noqa: E731
     return jax.jit(jax.vmap(run))(given)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.native.ops.gather_scatter import added
+from rigidjax.native.ops.gather_scatter import segment_sum
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.solvers.conserving.loads import conserving_wrenches
 
@@ -176,7 +176,9 @@ def test_bodies_with_many_forces(rng):
         some = values[: len(chosen)]
         expected = np.zeros((10, 3))
         np.add.at(expected, np.asarray(chosen, int), some)
-        np.testing.assert_allclose(added(jnp.asarray(some), list(chosen), 10), expected, atol=1e-14)
+        np.testing.assert_allclose(
+            segment_sum(jnp.asarray(some), list(chosen), 10), expected, atol=1e-14
+        )
 
 
 def operations(jaxpr):

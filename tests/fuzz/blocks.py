@@ -16,7 +16,7 @@ from jax import lax
 
 from rigidjax import native
 from rigidjax.native.jaxrules import lockstep
-from rigidjax.native.ops import cross_product, gather_scatter, linalg, quotient, sums
+from rigidjax.native.ops import cross_product, division, gather_scatter, linalg, sums
 from rigidjax.mechanics import inverses
 """
 

@@ -121,7 +121,7 @@ def binary_float(w: Writer) -> None:
         ("jnp.hypot({x}, {y})", 8), ("jnp.copysign({x}, {y})", 0),
         ("jnp.clip({x}, -1.0, {y})", 0),
         # Divisors with a reciprocal, as it asks for.
-        ("quotient.quotient({x}, jnp.clip({y}, -1e37, 1e37))", 4),
+        ("division.divide_by_invariant({x}, jnp.clip({y}, -1e37, 1e37))", 4),
         ("jnp.logaddexp({x}, {y})", 16),
     ])  # fmt: skip
     doubt = ""

@@ -41,7 +41,7 @@ def joined(w: Writer) -> None:
     w.append(
         w.choose([
             f"jnp.concatenate([{x}, {y}], {axis})", f"jnp.stack([{x}, {y}], {axis})",
-            f"gather_scatter.stacked([{x}, {y}, {x}])",
+            f"gather_scatter.stack_rows([{x}, {y}, {x}])",
         ])
     )  # fmt: skip
 
@@ -105,7 +105,7 @@ def rows(w: Writer) -> None:
         w.append(f"gather_scatter.take({x}, {chosen})")
     else:
         targets = [w.integer(0, 4) for _ in range(t.shape[0])]
-        w.append(f"gather_scatter.added({x}, {targets}, 5)", 2.0, "relative")
+        w.append(f"gather_scatter.segment_sum({x}, {targets}, 5)", 2.0, "relative")
 
 
 def written(w: Writer) -> None:

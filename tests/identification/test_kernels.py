@@ -19,13 +19,13 @@ MUNTHE_KAAS: Any = rj.solvers.MuntheKaas
 @pytest.fixture
 def backends(monkeypatch):
     """Of all programs of solves, as they are chosen."""
-    seen, chosen = [], traced_solve.chosen
+    seen, choose_backend = [], traced_solve.choose_backend
 
     def noted(*args):
-        seen.append(chosen(*args))
+        seen.append(choose_backend(*args))
         return seen[-1]
 
-    monkeypatch.setattr(traced_solve, "chosen", noted)
+    monkeypatch.setattr(traced_solve, "choose_backend", noted)
     return seen
 
 

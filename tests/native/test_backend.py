@@ -9,7 +9,7 @@ from rule_cases import equations
 
 import rigidjax as rj
 from rigidjax.native import backend
-from rigidjax.native.backend import by_kernel
+from rigidjax.native.backend import call_by_kernel
 from rigidjax.native.passes import analysis
 from rigidjax.native.passes.analysis import largest_decomposition
 from rigidjax.native.runtime import codegen as machine
@@ -23,13 +23,13 @@ def prepared(pair, label):
 
 def test_pytrees_and_what_is_passed_on():
     pair = jnp.arange(3.0), jnp.ones(2)
-    kept = by_kernel(prepared, pair, "name")
+    kept = call_by_kernel(prepared, pair, "name")
     assert kept["kept"] is pair[0]
     assert kept["label"] == "name"
     expected = prepared(pair, "name")
     assert eqx.tree_equal(kept, expected, rtol=1e-15)
     # Nothing is computed: no kernel.
-    program = jax.make_jaxpr(lambda pair: by_kernel(lambda pair: pair[::-1], pair))(pair)
+    program = jax.make_jaxpr(lambda pair: call_by_kernel(lambda pair: pair[::-1], pair))(pair)
     assert not program.jaxpr.eqns
 
 
@@ -59,7 +59,7 @@ def test_tangents_of_what_moves_alone():
         return x * 2.0, jnp.cos(y), jax.lax.stop_gradient(x) + y
 
     x = jnp.arange(3.0)
-    function = lambda x: by_kernel(both, x, jnp.ones(3))  # noqa: E731
+    function = lambda x: call_by_kernel(both, x, jnp.ones(3))  # noqa: E731
     program = jax.make_jaxpr(lambda x, dx: jax.jvp(function, (x,), (dx,)))(x, x)
     calls = [e for e in equations(program.jaxpr) if e.primitive.name == "native_forward"]
     assert [len(e.outvars) for e in calls] == [3 + 1]

@@ -7,7 +7,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax import native
-from rigidjax.native.jaxrules.variants import alternatives
+from rigidjax.native.jaxrules.variants import variants
 from rigidjax.native.ops.sums import short_sum
 from rigidjax.native.passes.analysis import inner_jaxprs
 from rigidjax.native.passes.loop_fusion import with_loops
@@ -137,11 +137,11 @@ def test_code_hardly_grows_with_the_system():
     assert size(200) - size(100) < 15 * 100
 
 
-def test_alternatives():
+def test_kernel_and_xla_variants():
     """Kernels are made of the first, XLA's programs of the second; derivatives too."""
 
     def function(x):
-        return alternatives(lambda: jnp.sin(x), lambda: 2.0 * jnp.sin(x))
+        return variants(kernel=lambda: jnp.sin(x), xla=lambda: 2.0 * jnp.sin(x))
 
     x = jnp.linspace(0.1, 1.0, 5)
     kernel = native.jit(function)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
-from ...native.jaxrules.lane_compaction import map_with_lane_compaction
+from ...native import map_with_lane_compaction
 from ...state import State
 from ..checked_arguments import check_model, checked_parameters
 from ..data.measurements import Measurements, stack_runs

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ...native.ops.linalg import one_by_one
+from ...native.ops import sequential_vmap_on_cpu
 
 # First damping, relative to the columns of the Jacobian.
 _DAMPING = 1e-2
@@ -195,7 +195,7 @@ class Shortened(AbstractRegion):
         return Shortened(jnp.where(taken, 1.0, 0.5 * self.length))
 
 
-@one_by_one
+@sequential_vmap_on_cpu
 def _square_in_range(R: Float[Array, "U U"], r: Float[Array, " U"]) -> Float[Array, ""]:
     """Square of the part of a vector that lies in the range of a matrix."""
     U, values, _ = jnp.linalg.svd(R)
@@ -203,7 +203,7 @@ def _square_in_range(R: Float[Array, "U U"], r: Float[Array, " U"]) -> Float[Arr
     return jnp.sum(jnp.where(known, U.T @ r, 0.0) ** 2)
 
 
-@one_by_one
+@sequential_vmap_on_cpu
 def _least_squares(rows: Float[Array, "M U"], right: Float[Array, " M"]) -> Float[Array, " U"]:
     """The solution of a tall linear system of full rank.
 
@@ -216,7 +216,7 @@ def _least_squares(rows: Float[Array, "M U"], right: Float[Array, " M"]) -> Floa
     return jax.scipy.linalg.solve_triangular(R[:count, :count], R[:count, count])
 
 
-@one_by_one
+@sequential_vmap_on_cpu
 def inverse_gram(matrix: Float[Array, "M U"]) -> Float[Array, "U U"]:
     """$(A^T A)^{-1}$ of a tall matrix; not finite if it has none."""
     size = jnp.sqrt(jnp.sum(matrix * matrix, axis=0))
@@ -225,7 +225,7 @@ def inverse_gram(matrix: Float[Array, "M U"]) -> Float[Array, "U U"]:
     return X @ X.T
 
 
-@one_by_one
+@sequential_vmap_on_cpu
 def triangular_factor(matrix: Float[Array, "M N"]) -> Float[Array, "N N"]:
     """The triangular factor $R$ of a tall matrix, by blocks of rows whose factors are stacked.
 

@@ -18,7 +18,7 @@ from ...mechanics.forward_kinematics import rate_labels
 from ...mechanics.mechanics import SystemMechanics
 from ...mechanics.trees import null_space, tree_rates, tree_twists
 from ...mechanics.twists import Twists
-from ...native.ops.cross_product import cross
+from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
 from ...state import State

@@ -14,7 +14,7 @@ from jax.extend.core import Primitive, Var
 from jax.interpreters import partial_eval
 
 
-def falls_apart(
+def register_partial_eval_split(
     primitive: Primitive,
     sizes: Callable[..., tuple[int, int]],
     values: Callable[..., Callable],

@@ -12,7 +12,7 @@ from jaxtyping import Array, PyTree
 
 from ..passes.support import why_not
 from ..runtime.garbage import gc_paused
-from .meshes import program_of
+from .meshes import trace_without_mesh
 from .primitive import native_call
 
 
@@ -90,7 +90,7 @@ def program(function, leaves, structure, static, is_array: Callable = eqx.is_arr
     shapes = [
         jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=jax.typeof(x).weak_type) for x in leaves
     ]
-    closed, out = program_of(flat, *shapes, return_shape=True)
+    closed, out = trace_without_mesh(flat, *shapes, return_shape=True)
     tree = jax.tree.structure(out)
     return closed, lambda results: eqx.combine(jax.tree.unflatten(tree, results), rest)
 

@@ -29,7 +29,7 @@ _ASIDE, _WASTE = 4, 16
 _ANY, _SAME = "unvmap_any", "nonbatchable"
 
 
-def evaluate(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
+def evaluate_with_lane_compaction(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
     """Results of a program; batches of its outermost loops are refilled as members finish.
 
     Values are those of `jax.vmap` of the program, to round-off. Not to be differentiated.
@@ -45,7 +45,7 @@ def evaluate(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
             some = iter(_Loop.of(eqn).each(wanted)(*values))
             return [next(some) if w else None for w in wanted]
         if eqn.primitive.name == "jit":
-            return evaluate(eqn.params["jaxpr"], values)
+            return evaluate_with_lane_compaction(eqn.params["jaxpr"], values)
         return None
 
     return _run(closed, args, equation)
@@ -136,7 +136,7 @@ def _by_lanes(alone, loop, wanted):
         else:
             # Members of one member: their loops end together, and may be refilled among others.
             axes = [0 if b else None for b in batched]
-            out = evaluate(
+            out = evaluate_with_lane_compaction(
                 jax.make_jaxpr(jax.vmap(alone, in_axes=axes, axis_size=size))(*args), list(args)
             )
         return out, [True] * sum(wanted)

@@ -35,11 +35,11 @@ def opaque_call(function: Callable[..., Any], *args: Any) -> Any:
     shapes = [
         jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=jax.typeof(x).weak_type) for x in leaves
     ]
-    out = native_call(program_of(flat, *shapes), leaves, by_xla=True)
+    out = native_call(trace_without_mesh(flat, *shapes), leaves, by_xla=True)
     return eqx.combine(jax.tree.unflatten(out_tree, out), out_static)
 
 
-def program_of(function: Callable[..., Any], *shapes: Any, **options: Any) -> Any:
+def trace_without_mesh(function: Callable[..., Any], *shapes: Any, **options: Any) -> Any:
     """The program of a function, `jax.make_jaxpr`, traced without a mesh.
 
     What is called twice is traced once only if meshes are the same: there is none while a user's

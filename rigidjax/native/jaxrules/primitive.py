@@ -22,8 +22,8 @@ from ..lowering.registry import NoRule
 from ..runtime.codegen import usual_width
 from ..runtime.cuda.launch import launched
 from ..runtime.kernel import Signature, kernel
-from .forward_split import falls_apart
-from .meshes import alike, program_of, results, without_mesh
+from .forward_split import register_partial_eval_split
+from .meshes import alike, results, trace_without_mesh, without_mesh
 
 
 class Mode(NamedTuple):
@@ -303,7 +303,9 @@ def _register(primitive):
 _register(native_call_p)
 _register(native_forward_p)
 ad.primitive_transposes[native_call_p] = _transpose
-falls_apart(native_forward_p, lambda *, values, **_: values, _call_of_values, _call_of_tangents)
+register_partial_eval_split(
+    native_forward_p, lambda *, values, **_: values, _call_of_values, _call_of_tangents
+)
 
 
 def _is_real(x) -> bool:
@@ -381,7 +383,7 @@ def _differentiated(closed, given, wanted):
         return wanted(values, rates)
 
     avals = [*closed.in_avals, *(closed.in_avals[k] for k in moved)]
-    return program_of(forward, *_shapes(avals))
+    return trace_without_mesh(forward, *_shapes(avals))
 
 
 @_kept
@@ -407,4 +409,4 @@ def _transposed_program(closed, marks):
         return list(jax.linear_transpose(linear, *avals)(cotangents))
 
     cotangents = [a for a, g in zip(closed.out_avals, given, strict=True) if g]
-    return program_of(transposed, *_shapes([*known_avals, *cotangents]))
+    return trace_without_mesh(transposed, *_shapes([*known_avals, *cotangents]))

@@ -1,8 +1,8 @@
-"""One computation written in two ways: for kernels, and for XLA.
+"""Two implementations of one function: the kernel variant and the XLA variant.
 
-A kernel goes through loops of small steps at the speed of the processor; XLA pays for every turn
-and every array, and has few operations on large arrays instead. Needs no LLVM, so that other parts
-of the package can use it.
+A kernel runs loops of small steps at the speed of the processor. XLA has an overhead for every loop
+iteration and every array, so that few operations on large arrays suit it better. This module needs
+no LLVM, so that importing it is cheap.
 """
 
 from collections.abc import Callable
@@ -11,25 +11,28 @@ from typing import TypeVar
 import jax
 
 T = TypeVar("T")
-# What kernels are called among the platforms that a program has branches for.
-KERNEL = "native kernel"
+# Platform under which `jax.lax.platform_dependent` holds the kernel variant. XLA compiles for no
+# such platform and discards the branch.
+KERNEL_PLATFORM = "native kernel"
 
 
-def alternatives(in_kernels: Callable[[], T], otherwise: Callable[[], T]) -> T:
-    """The result of one of two functions that give the same, to round-off.
+def variants(*, kernel: Callable[[], T], xla: Callable[[], T]) -> T:
+    """Return the result of one of two functions that compute equal values up to round-off.
 
-    **Arguments:** `in_kernels`, the one that native kernels are made of; `otherwise`, XLA's, which
-    compiles no other.
+    **Arguments:** `kernel`, the function that native kernels contain; `xla`, the function that XLA
+    compiles. Only one of both is compiled.
     """
-    return jax.lax.platform_dependent(**{KERNEL: in_kernels}, default=otherwise)
+    return jax.lax.platform_dependent(**{KERNEL_PLATFORM: kernel}, default=xla)
 
 
 def kernel_branch(platforms: tuple[tuple[str, ...] | None, ...]) -> int | None:
-    """Which of the branches for several platforms a kernel takes: its own, or that for the CPU.
+    """Return the index of the platform-dependent branch that a kernel takes.
 
-    **Returns:** its index, or `None` if there is none.
+    The kernel variant has precedence over the branch for the CPU and over the default branch.
+
+    **Returns:** the index, or `None` if no branch applies.
     """
-    for name in (KERNEL, "cpu"):
+    for name in (KERNEL_PLATFORM, "cpu"):
         for k, names in enumerate(platforms):
             if name in (names or ()):
                 return k

@@ -16,7 +16,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from .sums import in_front
+from .sums import move_batch_axes_first
 
 _p = Primitive("cross_product")
 
@@ -58,7 +58,7 @@ def _to_shape(x, shape):
 
 
 def _batched(vectors, dims):
-    return _p.bind(*in_front(vectors, dims)), 0
+    return _p.bind(*move_batch_axes_first(vectors, dims)), 0
 
 
 _p.def_impl(jax.jit(_written_out))

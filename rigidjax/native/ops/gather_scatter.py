@@ -54,7 +54,7 @@ def _rows(values, rows):
     return jax.lax.gather(values, places, numbers, sizes, mode="promise_in_bounds")
 
 
-def stacked(values: Sequence[ArrayLike]) -> Array:
+def stack_rows(values: Sequence[ArrayLike]) -> Array:
     """Arrays or numbers of one shape and dtype as rows of one array; those that are known are
     copied on the host, which costs no operation."""
     traced = [k for k, value in enumerate(values) if isinstance(value, Tracer)]
@@ -72,7 +72,7 @@ def stacked(values: Sequence[ArrayLike]) -> Array:
     return known.at[np.array(traced)].set(rest, unique_indices=True)
 
 
-def each(function: Callable[..., Any], *rows: Any) -> Any:
+def vmap_rows(function: Callable[..., Any], *rows: Any) -> Any:
     """`function` of every row; without a batch for a single one.
 
     XLA makes two kernels of a batch of one that is taken apart and joined again: the vector field
@@ -84,7 +84,7 @@ def each(function: Callable[..., Any], *rows: Any) -> Any:
     return jax.tree.map(lambda value: value[None], found)
 
 
-def added(values: Array, rows: Sequence[int], count: int) -> Array:
+def segment_sum(values: Array, rows: Sequence[int], count: int) -> Array:
     """The sums of those of `values` that belong to each of `count` rows, by the row of each.
 
     Each of a row's first values, second values and so on is laid out over all rows; where a row has

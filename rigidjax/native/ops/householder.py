@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 
-def reflected(
+def householder_qr(
     A: Float[Array, "m n"], pivoting: bool = False, thin: bool = False
 ) -> tuple[Float[Array, "m q"], Float[Array, "m n"], Int[Array, " n"]]:
     """The orthogonal factor, the upper triangle and the order of the columns.

@@ -17,7 +17,7 @@ from jaxtyping import Array, Num, PyTree
 from ..lowering.expansions import EXPANSIONS
 
 
-def one_by_one(function: Callable[..., PyTree[Array]]) -> Callable[..., PyTree[Array]]:
+def sequential_vmap_on_cpu(function: Callable[..., PyTree[Array]]) -> Callable[..., PyTree[Array]]:
     """The function, applied to one matrix after another in batches on the CPU."""
     mapped = custom_vmap(function)
 
@@ -38,7 +38,7 @@ def one_by_one(function: Callable[..., PyTree[Array]]) -> Callable[..., PyTree[A
     return mapped
 
 
-def with_kernel(
+def lapack_primitive(
     name: str,
     lapack: Callable[..., PyTree[Array]],
     loop: Callable[..., PyTree[Array]],
@@ -114,7 +114,7 @@ def _inverse_jvp(primals, tangents):
     return X, -X @ tangents[0] @ X
 
 
-_inverse = with_kernel("inverse", jnp.linalg.inv, gauss_jordan, _inverse_jvp)
+_inverse = lapack_primitive("inverse", jnp.linalg.inv, gauss_jordan, _inverse_jvp)
 
 
 def inverse(A: Num[Array, "n n"]) -> Num[Array, "n n"]:

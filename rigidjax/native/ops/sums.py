@@ -73,7 +73,7 @@ def _to_shape(factors, shape, full):
     return jnp.broadcast_to(functools.reduce(operator.mul, factors), shape)
 
 
-def in_front(arrays: Sequence[Array], dims: Sequence[int | None]) -> list[Array]:
+def move_batch_axes_first(arrays: Sequence[Array], dims: Sequence[int | None]) -> list[Array]:
     """Members of a batch with their axis first; one entry where an array has none."""
     return [
         x if dim == 0 else jnp.expand_dims(x, 0) if dim is None else jnp.moveaxis(x, dim, 0)
@@ -82,7 +82,7 @@ def in_front(arrays: Sequence[Array], dims: Sequence[int | None]) -> list[Array]
 
 
 def _batched(factors, dims, *, axis):
-    return _p.bind(*in_front(factors, dims), axis=axis + 1), 0
+    return _p.bind(*move_batch_axes_first(factors, dims), axis=axis + 1), 0
 
 
 _p.def_impl(jax.jit(_reduced, static_argnames="axis"))

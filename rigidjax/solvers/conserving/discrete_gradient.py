@@ -23,8 +23,7 @@ from ...joints.replacing import replace_fields
 from ...mechanics.attachment import placed
 from ...mechanics.force_groups import ForceGroup, energy_of
 from ...mechanics.mechanics import SystemMechanics
-from ...native.ops.cross_product import cross
-from ...native.ops.gather_scatter import take
+from ...native.ops import cross, take
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product, to_body, to_space
 from ...rotations.so3 import skew

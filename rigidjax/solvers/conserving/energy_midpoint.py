@@ -15,8 +15,7 @@ from ...forces.base import Kinematics
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
 from ...mechanics import SystemMechanics, has_joints
-from ...native.ops.cross_product import cross
-from ...native.ops.linalg import one_by_one
+from ...native.ops import cross, sequential_vmap_on_cpu
 from ...rotations.base import AbstractRotation
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
@@ -246,7 +245,7 @@ _SYMMETRIC = (
 )
 
 
-_eigenvalues = one_by_one(jnp.linalg.eigvalsh)
+_eigenvalues = sequential_vmap_on_cpu(jnp.linalg.eigvalsh)
 
 
 def _difference(moments):

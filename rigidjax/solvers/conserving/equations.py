@@ -6,8 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...annotations import Vector
-from ...native.ops.cross_product import cross
-from ...native.ops.linalg import inverse
+from ...native.ops import cross, inverse
 from ...rotations.so3 import dot
 from ..implicit import AbstractImplicitStep
 from .motion import BodyMotion

@@ -18,7 +18,7 @@ from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.fixed_point import FixedPointBody
 from ...bodies.inertia import euler_tensor
 from ...bodies.potentials import AbstractPotential
-from ...native.ops.cross_product import cross
+from ...native.ops import cross
 from ...rotations.base import AbstractRotation
 from ...rotations.euler_map import euler_map
 from ...rotations.guarded import safe_divide

@@ -18,13 +18,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...mechanics.mechanics import SystemMechanics
-from ...native.ops.linalg import one_by_one
+from ...native.ops import sequential_vmap_on_cpu
 from .equations import AbstractStepEquations
 
 # The shift, in parts of the entry of G M^-1 G^T on the diagonal.
 _SHIFT = 1e-11
 
-_solve = one_by_one(jnp.linalg.solve)
+_solve = sequential_vmap_on_cpu(jnp.linalg.solve)
 
 
 class AbstractSaddle(AbstractStepEquations):

@@ -10,7 +10,7 @@ from ...annotations import Scalar, Vector
 from ...formulations import AbstractFormulation
 from ...mechanics.attachment import Placements, Poses
 from ...mechanics.mechanics import SystemMechanics
-from ...native.ops.cross_product import cross
+from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
 from .fixed_point import director_gain, director_rates

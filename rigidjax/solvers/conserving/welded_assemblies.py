@@ -18,8 +18,7 @@ from ...joints import Weld
 from ...joints.replacing import replace_fields
 from ...mechanics.attachment import Poses
 from ...mechanics.mechanics import SystemMechanics
-from ...native.ops.cross_product import cross
-from ...native.ops.gather_scatter import each
+from ...native.ops import cross, vmap_rows
 from ...rotations.matrix import product, relative, to_body, to_space
 from ...rotations.so3 import dot
 from .phase import carried
@@ -110,7 +109,9 @@ class WeldedAssemblies(eqx.Module):
     def following(self, change: Float[Array, "L 6"], last: Poses) -> Float[Array, "L 6"]:
         """The increments with which members follow those of their leads."""
         linear = self._displacements(change, last, self.centres + self.arms)
-        return jnp.concatenate([linear, each(to_body, self.turns, change[self._at, 3:])], axis=1)
+        return jnp.concatenate(
+            [linear, vmap_rows(to_body, self.turns, change[self._at, 3:])], axis=1
+        )
 
     def twists(
         self, h: Scalar, start: Float[Array, "L 6"], change: Float[Array, "L 6"], last: Poses
@@ -118,8 +119,10 @@ class WeldedAssemblies(eqx.Module):
         """Twists at the end of a step, from those at its start and from the increments."""
         velocity = 2.0 / h * self._displacements(change, last, self.centres) - self._mean(start)
         omega = (2.0 / h * change - start)[self._at, 3:]
-        linear = velocity + each(to_space, last.rotations[self._at], each(cross, omega, self.arms))
-        return jnp.concatenate([linear, each(to_body, self.turns, omega)], axis=1)
+        linear = velocity + vmap_rows(
+            to_space, last.rotations[self._at], vmap_rows(cross, omega, self.arms)
+        )
+        return jnp.concatenate([linear, vmap_rows(to_body, self.turns, omega)], axis=1)
 
     def in_the_middle(
         self, change: Float[Array, "L 6"], middle: Poses, last: Poses
@@ -127,11 +130,11 @@ class WeldedAssemblies(eqx.Module):
         """Poses of the middle and increments, with members where and as the whole has them move."""
         R = middle.rotations[self._at]
         start, end = (
-            poses.positions[self._at] + each(to_space, poses.rotations[self._at], self.centres)
+            poses.positions[self._at] + vmap_rows(to_space, poses.rotations[self._at], self.centres)
             for poses in (self.first, last)
         )
-        positions = 0.5 * (start + end) + each(to_space, R, self.arms)
-        turning = each(to_space, R, each(cross, change[self._at, 3:], self.arms))
+        positions = 0.5 * (start + end) + vmap_rows(to_space, R, self.arms)
+        turning = vmap_rows(to_space, R, vmap_rows(cross, change[self._at, 3:], self.arms))
         moved = self._displacements(change, last, self.centres) + turning
         mine = self.is_member[:, None]
         positions = jnp.where(mine, positions, middle.positions[:-1])
@@ -152,10 +155,10 @@ class WeldedAssemblies(eqx.Module):
         at, masses = self._at, self.masses[:, None]
         moved = self._displacements(change, last, self.centres)
         linear = masses * (moved - h * self._mean(start)) - 0.5 * h * h * self._sum(wrench[:, :3])
-        before = 0.5 * h * each(jnp.matmul, self.inertias, start[at, 3:])
-        after = each(jnp.matmul, self.inertias, change[at, 3:]) - before
-        force = each(to_body, middle.rotations[at], wrench[:, :3])
-        moment = each(to_space, self.turns, wrench[:, 3:]) + each(cross, self.arms, force)
+        before = 0.5 * h * vmap_rows(jnp.matmul, self.inertias, start[at, 3:])
+        after = vmap_rows(jnp.matmul, self.inertias, change[at, 3:]) - before
+        force = vmap_rows(to_body, middle.rotations[at], wrench[:, :3])
+        moment = vmap_rows(to_space, self.turns, wrench[:, 3:]) + vmap_rows(cross, self.arms, force)
         frames = self.first.rotations[at]
         spin = carried(after, last.rotations[at], frames) - before
         spin = spin - 0.5 * h * h * carried(self._sum(moment), middle.rotations[at], frames)
@@ -164,7 +167,7 @@ class WeldedAssemblies(eqx.Module):
     def _displacements(self, change, last: Poses, arms) -> Float[Array, "L 3"]:
         """Of points of the leads, `arms` away from their centres of mass."""
         before, after = (poses.rotations[self._at] for poses in (self.first, last))
-        return change[self._at, :3] + each(to_space, after - before, arms)
+        return change[self._at, :3] + vmap_rows(to_space, after - before, arms)
 
     def _mean(self, twists) -> Float[Array, "L 3"]:
         """Velocities of the centres of mass."""

@@ -13,8 +13,8 @@ from diffrax._term import AdjointTerm
 from jaxtyping import Array, Float, PyTree
 
 from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
-from ...native.jaxrules.variants import alternatives
-from ...native.ops.linalg import inverse
+from ...native import variants
+from ...native.ops import inverse
 from ..rate_elimination import Pairs
 from ..terms import (
     AbstractEquationsTerm,
@@ -288,8 +288,9 @@ def columns(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m n"
     """The matrix, (m, n), of a linear map of vectors like `y`, (n,)."""
     unit = jnp.eye(y.size, dtype=y.dtype)
     # In kernels one after another: side by side they would be n times the code.
-    return alternatives(
-        lambda: jax.lax.map(linear, unit).T, lambda: jax.vmap(linear, out_axes=1)(unit)
+    return variants(
+        kernel=lambda: jax.lax.map(linear, unit).T,
+        xla=lambda: jax.vmap(linear, out_axes=1)(unit),
     )
 
 

@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
 from ...annotations import Args, InterpolationClass, Number, Stepped, Terms, Time, Y
-from ...native.jaxrules.meshes import program_of
+from ...native import trace_without_mesh
 from ...signals.signal import with_signals
 from ..terms import signed, unwrapped
 from ..wrappers.after_step import AbstractDelegating
@@ -171,7 +171,7 @@ def field_numbers(terms: Terms, t: Time, y: Y, args: Args) -> int:
     """Numbers that the vector field computes."""
     # A step finds the pieces of signals once.
     terms = with_signals(terms, lambda signal: signal.piece(t))
-    return _numbers(program_of(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
+    return _numbers(trace_without_mesh(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
 
 
 def _numbers(jaxpr):

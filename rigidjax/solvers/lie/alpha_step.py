@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...annotations import Count, Flag, Scalar, Vector
-from ...native.ops.linalg import inverse
+from ...native.ops import inverse
 from ..dae.equations import frozen
 from ..implicit import AbstractImplicitStep
 from .chart import Chart, ChartIncrement

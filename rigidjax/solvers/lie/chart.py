@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ...annotations import Vector
 from ...formulations import AbstractFormulation
 from ...formulations.layout import Layout
-from ...native.ops.gather_scatter import each
+from ...native.ops import vmap_rows
 from ...rotations.base import Rates
 from ...rotations.guarded import (
     dexp_inverse_series,
@@ -66,7 +66,7 @@ class Chart(eqx.Module):
     def change(self, u: ChartIncrement) -> Float[Array, " N"]:
         r"""What an increment adds to the unknowns, without cancellation; $|\psi| < 2\pi$."""
         _, p = self.layout.poses(self.origin)
-        return self.layout.join_all(u.shift, each(self._added, p, u.turn), u.rest, u.rest[:0])
+        return self.layout.join_all(u.shift, vmap_rows(self._added, p, u.turn), u.rest, u.rest[:0])
 
     def end(self, u: ChartIncrement, low: Float[Array, " N"]) -> tuple[Array, Array]:
         """The unknowns of an increment, and what rounding took from them.
@@ -100,7 +100,7 @@ class Chart(eqx.Module):
                 far, psi - safe_divide(jnp.full_like(angle, 2 * jnp.pi), angle) * psi, psi
             )
 
-        return each(turn, p, q)
+        return vmap_rows(turn, p, q)
 
     def rate(
         self, u: ChartIncrement, velocity: ChartIncrement, truncated: int | None = None
@@ -115,12 +115,12 @@ class Chart(eqx.Module):
                 return axial_product(1.0 - e * x, half, e, psi, omega)
             return dexp_inv(psi, omega, self.rates, truncated)
 
-        return velocity._replace(turn=each(turn, u.turn, velocity.turn))
+        return velocity._replace(turn=vmap_rows(turn, u.turn, velocity.turn))
 
     def tangent(self, y: Float[Array, " N"], u: ChartIncrement) -> Float[Array, " N"]:
         """A small increment at `y` as a change of the unknowns."""
         _, p = self.layout.poses(y)
-        p_dot = each(lambda p, psi: _ROTATION.rate(p, psi, self.rates), p, u.turn)
+        p_dot = vmap_rows(lambda p, psi: _ROTATION.rate(p, psi, self.rates), p, u.turn)
         return self.layout.join_all(u.shift, p_dot, u.rest, u.rest[:0])
 
 
@@ -129,7 +129,7 @@ def velocity(model: AbstractFormulation, y: Float[Array, " N"], rate: Vector, ra
     layout = model.layout
     shift, p_dot = layout.poses(rate)
     _, p = layout.poses(y)
-    turn = each(lambda p, p_dot: _ROTATION.angular_velocity(p, p_dot, rates), p, p_dot)
+    turn = vmap_rows(lambda p, p_dot: _ROTATION.angular_velocity(p, p_dot, rates), p, p_dot)
     return ChartIncrement(shift[:, : layout.shift], turn, rate[layout.num_positions :])
 
 

@@ -11,8 +11,7 @@ from ...annotations import Count, InterpolationClass, Scalar, Stepped, Vector, Y
 from ...bodies.euler_equations import angular_momentum
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics import has_joints
-from ...native.ops.cross_product import cross
-from ...native.ops.gather_scatter import each
+from ...native.ops import cross, vmap_rows
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import dot
 from ..conserving.base import AbstractStructureSolver
@@ -144,7 +143,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         rate, jerk = _acceleration_and_jerk(dynamics, t0, pose, w)
         # Of the error of the positions of a step, divided by its length, what the joints see.
         error = (1 / 6 - c.beta - 0.5 * c.lead) * jerk
-        error = error.at[:, -3:].add(each(cross, w[:, -3:], rate[:, -3:]) / 12)
+        error = error.at[:, -3:].add(vmap_rows(cross, w[:, -3:], rate[:, -3:]) / 12)
         G = dynamics.constraint_jacobian(t0, pose)
         extra = dynamics.normal(t0, pose, h**2 * (G @ error.ravel()))
         # Where forces alone decide, the pseudo-acceleration may start with an error of order h. An
@@ -185,7 +184,7 @@ def _acceleration_and_jerk(dynamics, t, pose: Pose, w):
     def along(t, x, p, w):
         return dynamics.accelerations(t, Pose(x, p, pose.angles), w)
 
-    p_dot = each(Quaternion().rate, pose.p, w[:, -3:])
+    p_dot = vmap_rows(Quaternion().rate, pose.p, w[:, -3:])
     rate = along(t, pose.x, pose.p, w)
     moved = (jnp.ones_like(t), dynamics.twists(w).linear, p_dot, rate)
     return jax.jvp(along, (t, pose.x, pose.p, w), moved)

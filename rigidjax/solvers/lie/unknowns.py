@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...formulations import Absolute, AbstractFormulation
-from ...native.ops.gather_scatter import each
+from ...native.ops import vmap_rows
 from ...rotations.quaternion import Quaternion
 from .dynamics import Pose
 
@@ -41,7 +41,7 @@ class GroupUnknowns(eqx.Module):
         layout = self.model.layout
         v, turn = layout.twists(y)
         if self.is_absolute:
-            turn = each(_ROTATION.angular_velocity, layout.poses(y)[1], turn)
+            turn = vmap_rows(_ROTATION.angular_velocity, layout.poses(y)[1], turn)
         return jnp.concatenate([v[:, : layout.shift], turn], axis=1)
 
     def multipliers(self, y: Float[Array, " N"]) -> Float[Array, " m"]:
@@ -53,6 +53,6 @@ class GroupUnknowns(eqx.Module):
         layout = self.model.layout
         v, turn = w[:, :-3], w[:, -3:]
         if self.is_absolute:
-            turn = each(_ROTATION.rate, pose.p, turn)
+            turn = vmap_rows(_ROTATION.rate, pose.p, turn)
         y = layout.join_all(pose.x, pose.p, layout.join(v, turn), pose.angles)
         return jnp.concatenate([y, internal, lam]) if self.is_absolute else y

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...libm import powers, special
 from ...libm.functions import Functions
-from ...ops.quotient import quotient_p
+from ...ops.division import division_p
 from ..complex import is_complex, paired, part_dtype, parts
 from ..emitter import Emitter
 from ..lanes import COMPARISONS, is_constant
@@ -57,7 +57,7 @@ def _div(em, equation, a, b):
     dtype, lanes = _operands(equation), em.lanes
 
     def one(x, y):
-        if equation.primitive is not quotient_p:
+        if equation.primitive is not division_p:
             return lanes.div(dtype, x, y)
         with em.builder.at_definition_of(y):
             inverse = lanes.div(dtype, dtype.type(1), y)

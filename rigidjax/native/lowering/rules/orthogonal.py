@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...ops.householder import reflected
+from ...ops.householder import householder_qr
 from ..expansions import expansion
 from ..registry import NoRule
 from .factorisations import vmap_over_stacks
@@ -23,7 +23,7 @@ _SWEEPS = 30
 def _qr(A, *, full_matrices, pivoting, **_):
     """Q, R and, with `pivoting`, the order of the columns."""
     m, n = A.shape
-    Q, R, order = reflected(A, pivoting, thin=not full_matrices)
+    Q, R, order = householder_qr(A, pivoting, thin=not full_matrices)
     if not full_matrices and m > n:
         R = R[:n]
     return [Q, R, order] if pivoting else [Q, R]
@@ -45,13 +45,13 @@ def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
     # Squares of entries are taken: they must neither overflow nor vanish.
     largest = jnp.max(jnp.abs(A))
     unit = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1.0)
-    Q, R, order = reflected(A / unit, pivoting=True, thin=not (compute_uv and full_matrices))
+    Q, R, order = householder_qr(A / unit, pivoting=True, thin=not (compute_uv and full_matrices))
     turned, s, W = _rotated(R[:n].T)
     if not compute_uv:
         return [s * unit]
     # R^T V = W with orthogonal columns, some of them perhaps zero: W is a diagonal times what its
     # own reflections make, which are orthogonal in any case.
-    basis, triangle, _ = reflected(W)
+    basis, triangle, _ = householder_qr(W)
     signs = jnp.where(jnp.diagonal(triangle) < 0, -1.0, 1.0).astype(A.dtype)
     place = (jnp.arange(n, dtype=order.dtype)[:, None] == order[None]).astype(A.dtype)
     U = Q[:, :n] @ turned

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ....annotations import Count, Matrix, Scalar, Time, Vector
-from ....native.ops.linalg import inverse as inverse_of
+from ....native.ops import inverse as inverse_of
 from ...implicit import AbstractImplicitStep
 from ...rate_elimination import Pairs
 from ...terms import Index

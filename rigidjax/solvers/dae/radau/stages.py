@@ -11,8 +11,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from ....annotations import Matrix, Scalar, Time, Vector
-from ....native.jaxrules.variants import alternatives
-from ....native.ops.sums import short_sum
+from ....native import variants
+from ....native.ops import short_sum
 from ...implicit import AbstractImplicitStep
 from ...linear import Factored, Inverse, factored, solution
 from ...rate_elimination import Pairs, real_form
@@ -58,9 +58,9 @@ class Stages(AbstractImplicitStep):
 
     def residual(self, Z: Staged) -> Staged:
         points = self.points(Z)
-        return alternatives(
-            lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
-            lambda: jax.vmap(self.equations.residual)(*points),
+        return variants(
+            kernel=lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
+            xla=lambda: jax.vmap(self.equations.residual)(*points),
         )
 
     def jacobian(self, Z: Staged) -> Matrix:

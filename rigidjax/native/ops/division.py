@@ -13,10 +13,10 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
 # By this name programs show it as the quotient that it is, to whoever counts operations, say.
-quotient_p = Primitive("div")
+division_p = Primitive("div")
 
 
-def quotient(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
+def divide_by_invariant(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     """Return `a / b` to round-off, for a divisor `b` that is the same throughout a run.
 
     The reciprocal of `b` must be a normal number: divisors beyond a quarter of the largest number
@@ -24,22 +24,22 @@ def quotient(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..
     """
     dtype = jnp.result_type(a, b)
     a, b = jnp.broadcast_arrays(jnp.asarray(a, dtype), jnp.asarray(b, dtype))
-    return quotient_p.bind(a, b)
+    return division_p.bind(a, b)
 
 
 def _jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
-    out = quotient_p.bind(a, b)
+    out = division_p.bind(a, b)
     if isinstance(db, ad.Zero):
-        return out, quotient_p.bind(da, b)
+        return out, division_p.bind(da, b)
     rest = -out * db if isinstance(da, ad.Zero) else da - out * db
-    return out, quotient_p.bind(rest, b)
+    return out, division_p.bind(rest, b)
 
 
 def _transpose(cotangent, a, b):
     if isinstance(cotangent, ad.Zero):
         return [ad.Zero(a.aval), None]
-    found = quotient_p.bind(cotangent, b)
+    found = division_p.bind(cotangent, b)
     axes = [k for k, n in enumerate(a.aval.shape) if n != found.shape[k]]
     return [jnp.sum(found, axes, keepdims=True) if axes else found, None]
 
@@ -49,9 +49,9 @@ def _abstract(a, b):
     return ShapedArray(np.broadcast_shapes(a.shape, b.shape), a.dtype)
 
 
-batching.defbroadcasting(quotient_p)
-quotient_p.def_impl(jax.jit(jax.lax.div))
-quotient_p.def_abstract_eval(_abstract)
-ad.primitive_jvps[quotient_p] = _jvp
-ad.primitive_transposes[quotient_p] = _transpose
-mlir.register_lowering(quotient_p, mlir.lower_fun(jax.lax.div, multiple_results=False))
+batching.defbroadcasting(division_p)
+division_p.def_impl(jax.jit(jax.lax.div))
+division_p.def_abstract_eval(_abstract)
+ad.primitive_jvps[division_p] = _jvp
+ad.primitive_transposes[division_p] = _transpose
+mlir.register_lowering(division_p, mlir.lower_fun(jax.lax.div, multiple_results=False))
