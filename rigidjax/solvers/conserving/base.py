@@ -1,7 +1,7 @@
-"""What the structure-preserving integrators have in common."""
+"""Base class and term of the solvers that conserve the structure of a formulation."""
 
 import abc
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import diffrax
 import equinox as eqx
@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from ...annotations import Count, Time, Y
+from ...annotations import Args, Count, Time, Y
 from ...formulations import AbstractAbsolute, AbstractFormulation
 
 
 class ModelTerm(diffrax.AbstractTerm):
-    """A formulation as a term of diffrax: for solvers that need more than a vector field.
+    """A formulation as a diffrax term, for solvers that need more than a vector field.
 
-    They ask the model for its masses, inertias, potentials and constraints:
+    Such solvers ask the model for its masses, inertias, potentials and constraints:
     `diffrax.diffeqsolve(ModelTerm(model), solver, t0, t1, dt0, model.encode(state))`.
 
     **Arguments:** `model`, such as `rj.NullSpace(system)`.
@@ -24,31 +24,32 @@ class ModelTerm(diffrax.AbstractTerm):
 
     model: AbstractFormulation
 
-    def vf(self, t, y, args) -> Y:
-        """The vector field of the model, where it has one; zero for equations of index 1 to 3."""
+    def vf(self, t: Time, y: Y, args: Args) -> Y:
+        """Return the model's vector field; zero for equations of index 1 to 3, which have none."""
         if isinstance(self.model, AbstractAbsolute) and self.model.index > 0:
             return jax.tree.map(jnp.zeros_like, y)
         return self.model.vector_field(jnp.asarray(t), y, args)
 
-    def contr(self, t0, t1, **kwargs) -> Time:
-        """The length of the step."""
+    def contr(self, t0: Time, t1: Time, **kwargs: Any) -> Time:
+        """Return the length of the step."""
         return t1 - t0
 
-    def prod(self, vf, control) -> Y:
-        """Their product."""
+    def prod(self, vf: Y, control: Time) -> Y:
+        """Return the product of the vector field and the length of the step."""
         return jax.tree.map(lambda f: control * f, vf)
 
 
 class AbstractStructureSolver(diffrax.AbstractSolver):
-    """A solver that steps a formulation as a whole, by its structure.
+    """A solver that advances a whole formulation and conserves part of its structure.
 
-    It takes a `ModelTerm`. Its unknowns are those of the model, so that whatever reads a solution
-    goes on to work. `simulate` runs it without projection: what the scheme keeps it keeps itself.
+    It takes a `ModelTerm` and uses the unknowns of the model, so that a solution is read as that
+    of any other solver. `simulate` runs it without projection, which would change the quantities
+    that the scheme conserves.
 
     **Attributes:** `is_adaptive`, whether its error estimate can choose the step; `failure`, the
-    name in `rj.RESULTS` of a step that cannot be made (diffrax knows it as
-    `nonlinear_divergence`); `forces_may_jump`, between steps, which takes a method that carries no
-    accelerations along.
+    name in `rj.RESULTS` of a step that has no solution (diffrax reports it as
+    `nonlinear_divergence`); `forces_may_jump`, whether forces may jump between steps, which a
+    method cannot allow that carries accelerations from step to step.
     """
 
     is_adaptive: eqx.AbstractClassVar[bool]
@@ -65,4 +66,4 @@ class AbstractStructureSolver(diffrax.AbstractSolver):
 
     @abc.abstractmethod
     def evaluations(self, solver_state: PyTree) -> Count:
-        """Evaluations of the forces in the last attempted step, Jacobian columns apart."""
+        """Count the force evaluations of the last attempted step, without Jacobian columns."""

@@ -1,11 +1,12 @@
-r"""What makes the work of a force over a step exact: Gonzalez' discrete derivative.
+r"""Gonzalez' discrete derivative, by which forces do exactly the work that potentials lose.
 
-The potential's own force in the middle of a step misses the work that it should do by a defect of
-third order, none if the potential is linear. A force along the motion of the bodies, in the metric
-of kinetic energy, makes up for it.
+The force of a potential in the middle of a step does this work up to a defect of third order in the
+step, which is zero for a linear potential. An additional force along the motion of the bodies, in
+the metric of the kinetic energy, removes the defect.
 
-The defect of a short step is far below the round-off of the potential at both ends, and is divided
-by the length of the step. So it is not the difference of their values there but that of slopes.
+In a short step the defect is far below the round-off of the potential at both ends, and it is
+divided by the length of the step. It is therefore computed from slopes of the potential instead of
+its values.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from ...annotations import Scalar
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
+from ...joints.base import AbstractJoint
 from ...joints.replacing import replace_fields
 from ...mechanics.attachment import placed
 from ...mechanics.force_groups import ForceGroup, energy_of
@@ -32,13 +34,14 @@ from ...rotations.so3 import skew
 def defect(
     values: Sequence[Float[Array, ""]], slopes: Sequence[Float[Array, ""]], size: Float[Array, ""]
 ) -> Float[Array, ""]:
-    r"""$V_1 - V_0 - b$, with the relative accuracy of the slopes $a, b, c$ in a short step.
+    r"""Return $V_1 - V_0 - b$, in a short step with the relative accuracy of the slopes $a, b, c$.
 
-    The slopes are $dV/ds$ at start, middle and end of any path through them whose parameter gains
-    1. By Simpson's rule the defect is $(a - 2b + c)/6$; where that differs from the difference of
-    the values by no more than their round-off, it is the better one.
+    The slopes are $dV/ds$ at the start, middle and end of a path through these points along which
+    the parameter $s$ grows by 1. By Simpson's rule the defect is $(a - 2b + c)/6$. This value is
+    returned where it agrees with the difference of the values up to their round-off.
 
-    **Arguments:** `values` $V_0, V_1$; `slopes`; `size` of the terms that cancel in the values, J.
+    **Arguments:** `values`, $V_0, V_1$, J; `slopes`, $a, b, c$, J; `size`, of the terms that cancel
+    in the values, J.
     """
     (start, end), (a, b, c) = values, slopes
     by_values, by_slopes = end - start - b, (a - 2.0 * b + c) / 6.0
@@ -47,35 +50,38 @@ def defect(
     return jnp.where(jnp.abs(by_values - by_slopes) > round_off, by_values, by_slopes)
 
 
-def correction(
+def energy_correction(
     mechanics: SystemMechanics, group: ForceGroup, t: Scalar, h: Scalar,
     poses: Sequence[Kinematics], chords: Float[Array, " L"],
 ) -> Float[Array, "L 6"]:  # fmt: skip
-    """What makes up for the defects of forces, along the motion of the bodies that each acts on.
+    """Return wrenches along the motion of the bodies that remove the defects of a group of forces.
 
-    Between bodies, where nothing but their relative motion matters, along that alone: total
-    momentum and angular momentum are not touched.
+    The correction of an internal force, whose work depends on relative motion only, is along the
+    relative motion, so that it changes neither momentum nor angular momentum.
 
-    **Arguments:** `t`, in the middle of the step, `h`, its length; `poses` at its start, middle and
-    end, with the mean twists; `chords`, of the increments of the bodies.
-    **Returns:** a wrench for each body, moments in the frames of the middle.
+    **Arguments:** `mechanics`; `group`, forces of one kind; `t`, the middle of the step, s; `h`,
+    its length, s; `poses`, kinematics at its start, middle and end, with the mean twists; `chords`,
+    of the rotations (see `RotationIncrement`), (L,).
+    **Returns:** a wrench for each body, (L, 6), moments in body components of the middle.
     """
     between_bodies = not group.acts_on_all and len(group.rows) > 1 and None not in group.rows
-    joints = [_joints(mechanics, names) for names in group.joints]
+    joints = [_joint_rows(mechanics, names) for names in group.joints]
 
-    def one(force, bodies, first, middle, last, chords, inertias, joints):
+    def correct_force(force, bodies, first, middle, last, chords, inertias, joints):
         def energy(x, R, turns):
-            seen = []
+            joint_views = []
             for i, (old, (joint, attachments)) in enumerate(
                 zip(middle.joints, joints, strict=True)
             ):
-                row = len(x) + 2 * (i - len(joints))  # of the parent, the child is behind it
-                place = placed(x[row], R[row], x[row + 1], R[row + 1], attachments, turns[i])
-                seen.append(replace_fields(old, coordinates=joint.coordinates(place.relative)))
-            seen = replace_fields(middle, positions=x, rotations=R, joints=tuple(seen))
-            return energy_of(force, t, bodies, seen)
+                row = len(x) + 2 * (i - len(joints))  # of the parent; the child is in the next row
+                frames = placed(x[row], R[row], x[row + 1], R[row + 1], attachments, turns[i])
+                joint_views.append(
+                    replace_fields(old, coordinates=joint.coordinates(frames.relative))
+                )
+            view = replace_fields(middle, positions=x, rotations=R, joints=tuple(joint_views))
+            return energy_of(force, t, bodies, view)
 
-        # All three at once: a third of what there is to compile.
+        # Evaluating the three points in one batch takes a third of the compile time.
         poses = jax.tree.map(
             lambda *leaves: jnp.stack(leaves),
             *(
@@ -85,66 +91,87 @@ def correction(
         )
         values, gradients = jax.vmap(jax.value_and_grad(energy, argnums=(0, 1)))(*poses)
         v, omega = middle.velocities, middle.angular_velocities
-        slopes = _slopes(poses[1], gradients, h * v, h * omega, chords)
+        slopes = _path_slopes(poses[1], gradients, h * v, h * omega, chords)
         terms = jax.tree.map(
             lambda pose, gradient: jnp.sum(jnp.abs(pose * gradient).reshape(3, -1), axis=1),
             poses[:2],
             gradients,
         )
         size = jnp.max(terms[0] + terms[1])
-        missed = defect((values[0], values[2]), slopes, jax.lax.stop_gradient(size))
+        defect_of_work = defect((values[0], values[2]), slopes, jax.lax.stop_gradient(size))
         momenta, twice = _momenta(bodies.masses, inertias, v, omega)
         if between_bodies:
-            whole = twice
+            total = twice
             momenta, twice = _momenta(
-                bodies.masses, inertias, *_relative(bodies.masses, inertias, middle)
+                bodies.masses, inertias, *_relative_twists(bodies.masses, inertias, middle)
             )
             # A relative motion that is next to nothing has no direction, and needs no correction.
-            twice = jnp.where(twice > jnp.finfo(twice.dtype).eps ** 0.75 * whole, twice, 0.0)
-        return -safe_divide(missed, h * twice) * momenta
+            twice = jnp.where(twice > jnp.finfo(twice.dtype).eps ** 0.75 * total, twice, 0.0)
+        return -safe_divide(defect_of_work, h * twice) * momenta
 
-    seen = [group.seen(kinematics) for kinematics in poses]
+    views = [group.seen(kinematics) for kinematics in poses]
     all_inertias = mechanics.inertias
     inertias = group.rows_of(all_inertias, np.zeros(all_inertias.shape[1:]))
-    found = group.over(one, *seen, group.rows_of(chords, np.ones(())), inertias, joints)
-    return group.summed(found, mechanics.num_bodies)
+    wrenches = group.over(
+        correct_force, *views, group.rows_of(chords, np.ones(())), inertias, joints
+    )
+    return group.summed(wrenches, mechanics.num_bodies)
 
 
-def _joints(mechanics, names):
-    """Joints of one group, and their points and frames in the bodies, stacked."""
+def _joint_rows(
+    mechanics: SystemMechanics, names: Sequence[str]
+) -> tuple[AbstractJoint, tuple[Array, ...]]:
+    """Return joints of one kind by name, stacked, and their points and frames in the bodies."""
     for group in mechanics.groups:
-        own = [mechanics.system.joints[j].name for j in group.indices]
-        if names[0] in own:
-            rows = [own.index(name) for name in names]
+        group_names = [mechanics.system.joints[j].name for j in group.indices]
+        if names[0] in group_names:
+            rows = [group_names.index(name) for name in names]
             attachments = tuple(take(value, rows) for value in group.attachments)
             return group.member(rows), attachments
     raise KeyError(names[0])
 
 
-def _slopes(rotations, gradients, shifts, turns, chords):
-    r"""Slopes of the energy at start, middle and end along a path that has the step in the middle.
+def _path_slopes(
+    rotations: Float[Array, "3 B 3 3"],
+    gradients: tuple[Float[Array, "3 B 3"], Float[Array, "3 B 3 3"]],
+    shifts: Float[Array, "B 3"],
+    rotation_vectors: Float[Array, "B 3"],
+    chords: Float[Array, " B"],
+) -> list[Float[Array, ""]]:
+    r"""Return the slopes of the energy at the start, middle and end of a path through the step.
 
-    Positions move by `shifts`. Rotations turn about `turns`, $\psi$; by as much at the ends as a
-    cubic path through both ends asks for, to fourth order: $3\gamma - 2 + |\psi|^2/8$ with the
-    chord $\gamma$.
+    Along the path positions move by `shifts`, and bodies rotate about their rotation vectors
+    $\psi$. The rate of rotation at the ends is that of a cubic path through both ends, to fourth
+    order $3\gamma - 2 + |\psi|^2/8$ with the chord $\gamma$.
     """
     force, moment = gradients
-    turned = jax.vmap(jax.vmap(lambda R, psi: product(R, skew(psi))), (0, None))(rotations, turns)
-    at_ends = 3.0 * chords - 2.0 + jnp.sum(turns * turns, axis=1) / 8.0
+    tangents = jax.vmap(jax.vmap(lambda R, psi: product(R, skew(psi))), (0, None))(
+        rotations, rotation_vectors
+    )
+    at_ends = 3.0 * chords - 2.0 + jnp.sum(rotation_vectors * rotation_vectors, axis=1) / 8.0
     rates = jnp.stack([at_ends, jnp.ones_like(at_ends), at_ends])
-    turning = rates * jnp.sum(moment * turned, axis=(2, 3))
-    return jnp.unstack(jnp.sum(force * shifts[None], axis=(1, 2)) + jnp.sum(turning, axis=1))
+    rotational = rates * jnp.sum(moment * tangents, axis=(2, 3))
+    return jnp.unstack(jnp.sum(force * shifts[None], axis=(1, 2)) + jnp.sum(rotational, axis=1))
 
 
-def _momenta(masses, inertias, v, omega):
-    """Momenta of the bodies, (B, 6), and twice their kinetic energy."""
-    turn = jax.vmap(angular_momentum)(inertias, omega)
-    momenta = jnp.concatenate([masses[:, None] * v, turn], axis=1)
+def _momenta(
+    masses: Float[Array, " B"],
+    inertias: Float[Array, "B 3"] | Float[Array, "B 3 3"],
+    v: Float[Array, "B 3"],
+    omega: Float[Array, "B 3"],
+) -> tuple[Float[Array, "B 6"], Float[Array, ""]]:
+    """Return the momenta of the bodies and twice their kinetic energy."""
+    angular = jax.vmap(angular_momentum)(inertias, omega)
+    momenta = jnp.concatenate([masses[:, None] * v, angular], axis=1)
     return momenta, jnp.sum(momenta * jnp.concatenate([v, omega], axis=1))
 
 
-def _relative(masses, inertias, middle):
-    """Twists less the rigid motion that has their momentum and angular momentum."""
+def _relative_twists(
+    masses: Float[Array, " B"],
+    inertias: Float[Array, "B 3"] | Float[Array, "B 3 3"],
+    middle: Kinematics,
+) -> tuple[Float[Array, "B 3"], Float[Array, "B 3"]]:
+    """Subtract from the twists the rigid motion with the same momentum and angular momentum."""
     R, v, omega = middle.rotations, middle.velocities, middle.angular_velocities
     center, drift = (masses @ values / jnp.sum(masses) for values in (middle.positions, v))
     arms = middle.positions - center[None]
@@ -158,8 +185,8 @@ def _relative(masses, inertias, middle):
     spin, locked = jax.tree.map(
         lambda x: jnp.sum(x, axis=0), jax.vmap(of_body)(masses, inertias, R, arms, v, omega)
     )
-    # Point masses in line have no inertia about it.
+    # Point masses on a line have no inertia about this line.
     floor = jnp.finfo(locked.dtype).eps * jnp.trace(locked)
-    turn = solve_inertia(locked + floor * jnp.eye(3, dtype=locked.dtype), spin)
-    v = v - drift[None] - jax.vmap(lambda arm: cross(turn, arm))(arms)
-    return v, omega - jax.vmap(lambda R: to_body(R, turn))(R)
+    omega_rigid = solve_inertia(locked + floor * jnp.eye(3, dtype=locked.dtype), spin)
+    v = v - drift[None] - jax.vmap(lambda arm: cross(omega_rigid, arm))(arms)
+    return v, omega - jax.vmap(lambda R: to_body(R, omega_rigid))(R)

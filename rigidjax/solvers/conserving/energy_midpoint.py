@@ -1,4 +1,4 @@
-"""Geradin and Rixen's mid-point scheme for tops."""
+"""Mid-point scheme of Geradin and Rixen for tops."""
 
 from typing import Literal
 
@@ -21,11 +21,12 @@ from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import normalize
 from .equations import AbstractMotionStep
-from .fixed_point import Turn
-from .increments import conformal, rotated, sine
+from .fixed_point import StepRotation
+from .increments import conformal, rotate_by_half, sine
 from .model_checks import check_form, check_free_bodies
-from .motion import BodyMotion, motion_of
-from .one_step import AbstractOneStepSolver
+from .motion import BodyMotion, decode_motion
+from .newton import Root
+from .one_step import AbstractOneStepSolver, StepMemory
 
 # Largest relative difference of two moments of inertia that count as equal.
 _EQUAL = 1e-9
@@ -34,33 +35,32 @@ _EQUAL = 1e-9
 class EnergyMidpoint(AbstractOneStepSolver):
     r"""The mid-point scheme for the top in descriptor form, $(x, R, \lambda)$.
 
-    $R_n^T R_{n+1} = F^2$ with the half rotation $F$, $\Omega_{n+1/2} = \frac2h\mathrm{vect}(F)$,
-    the balances of momentum and of angular momentum with the reaction $\lambda$ in the middle, and
-    the constraint on velocities there, $x_{n+1} - x_n = h R_{n+1/2} (\Omega_{n+1/2} \times X)$,
-    which with this $\Omega_{n+1/2}$ is that on positions: no drift but round-off.
+    The half rotation $F$ satisfies $R_n^T R_{n+1} = F^2$, and the mean angular velocity is
+    $\Omega_{n+1/2} = \frac2h\mathrm{vect}(F)$. The balances of momentum and of angular momentum are
+    written at the mid-point with the reaction $\lambda$. The velocity constraint at the mid-point,
+    $x_{n+1} - x_n = h R_{n+1/2} (\Omega_{n+1/2} \times X)$, is with this $\Omega_{n+1/2}$
+    equivalent to the position constraint, so that positions do not drift.
 
-    - `mean="angular-momentum"`, the scheme as printed: the mean of the angular momenta is
+    - `mean="angular-momentum"`: the scheme as printed. The mean of the angular momenta is
       $R_{n+1/2} J \Omega_{n+1/2}$, (310), and $\Omega_{n+1}$ follows from the angular momentum.
       **Energy is conserved only for a body with two equal moments of inertia, J11 = J22, and only
-      without moments** (free rotation with J = (6, 8, 3), h = 0.1 is off by 1.5e-3). Under gravity
-      the energy of a symmetric top is kept to second order: 2e-6 in case 1 of the paper at
-      h = 0.01 s, 2e-8 at 0.001 s; (334) takes for granted what is (326) below. Other bodies are
-      refused unless asked for.
-    - `mean="angular-velocity"`: the mean of the angular velocities is $\Omega_{n+1/2}$, (326), as
-      the proof of conservation (334) has it. Energy is conserved exactly, for every inertia.
-    - left out: what the paper says of its scheme. Bodies with two equal moments take the mean of
-      (334), their energy is constant, with moments too; others are refused, or, with
-      `any_inertia=True`, take the scheme as printed.
+      without moments.** Under gravity the energy error of a symmetric top is of second order in the
+      step, because (334) assumes (326) instead of (310). Other bodies need `any_inertia=True`.
+    - `mean="angular-velocity"`: $\Omega_{n+1/2}$ is the mean of the angular velocities, (326), as
+      in the proof of conservation (334). Energy is conserved exactly for every inertia.
+    - `mean=None`: the claims of the paper hold. A body with two equal moments of inertia uses
+      `"angular-velocity"`, and its energy is conserved, with moments too. Other bodies are
+      refused; with `any_inertia=True` all bodies use `"angular-momentum"`.
 
-    For `Absolute(index=0)` in `Quaternion()` of a `System` of one body on one `Spherical` joint to
-    the ground (its unknowns have the velocity of the centre of mass, which the constraint in the
-    middle does not tie to $\Omega$), and for `NullSpace` and `Absolute(index=0)` of a
-    `FixedPointBody`, where no constraint is left. Rotations below pi a step. For bodies without
-    joints and other potentials take `EnergyMomentum()` or `SimoWong(conserve="energy")`.
+    The scheme takes `Absolute(index=0)` in `Quaternion()` of a `System` of one body on one
+    `Spherical` joint to the ground (its unknowns contain the velocity of the centre of mass, which
+    the constraint at the mid-point does not determine from $\Omega$), and `NullSpace` and
+    `Absolute(index=0)` of a `FixedPointBody`, which has no constraint. Rotations per step are below
+    pi. For bodies without joints use `EnergyMomentum()` or `SimoWong(conserve="energy")`.
 
-    **Arguments:** `half_rotation`: `"euler-parameters"` or `"conformal"`, the unknowns of $F$; the
-    steps are the same; `mean`; `any_inertia`: admit bodies whose energy is not conserved;
-    `max_iterations` of Newton's method.
+    **Arguments:** `half_rotation`, the unknowns of $F$, `"euler-parameters"` or `"conformal"`, with
+    equal steps; `mean`; `any_inertia`, whether to accept bodies whose energy is not conserved;
+    `max_iterations`, of Newton's method.
     **Raises:** `ValueError` for another `half_rotation` or `mean`, three different moments, or a
     model that the scheme is not defined on.
     **Source:** Geradin-Rixen, sections 11.1 to 11.5, (306) with the sign of (301), (341).
@@ -98,39 +98,45 @@ class EnergyMidpoint(AbstractOneStepSolver):
                     "`EnergyMidpoint` is for one body with a fixed point; got a `System` without "
                     "joints. Use `rj.solvers.EnergyMomentum()`."
                 )
-        inertia = _inertia(model)
+        inertia = _inertia_of_body(model)
         if self._needs_symmetry and not is_traced(inertia):
-            known = np.asarray(inertia)
-            moments = known if known.ndim == 1 else np.linalg.eigvalsh(known)
-            with eval_context():  # also where a function under trace closes over it
-                check(moments, lambda moments: _difference(moments) <= _EQUAL, _SYMMETRIC)
+            concrete = np.asarray(inertia)
+            moments = concrete if concrete.ndim == 1 else np.linalg.eigvalsh(concrete)
+            with eval_context():  # the check is concrete also while a function is traced
+                check(moments, lambda moments: _smallest_difference(moments) <= _EQUAL, _SYMMETRIC)
 
-    def checked(self, model: AbstractFormulation, value: T) -> T:
-        inertia = _inertia(model)
+    def check_traced_model(self, model: AbstractFormulation, value: T) -> T:
+        inertia = _inertia_of_body(model)
         if not self._needs_symmetry or not is_traced(inertia):
             return value
         moments = inertia if inertia.ndim == 1 else _eigenvalues(inertia)
-        return eqx.error_if(value, ~(_difference(moments) <= _EQUAL), _SYMMETRIC)
+        return eqx.error_if(value, ~(_smallest_difference(moments) <= _EQUAL), _SYMMETRIC)
 
     @property
-    def _needs_symmetry(self):
+    def _needs_symmetry(self) -> bool:
         return not self.any_inertia and self.mean != "angular-velocity"
 
     @property
-    def _trapezoidal(self):
+    def _trapezoidal(self) -> bool:
         if self.mean is None:
             return not self.any_inertia
         return self.mean == "angular-velocity"
 
-    def first_memory(self, model, t0, y0, memory):
+    def initial_memory(
+        self, model: AbstractFormulation, t0: Scalar, y0: Vector, memory: StepMemory
+    ) -> StepMemory:
         return memory
 
-    def advance(self, model, t0, t1, y0, memory):
+    def advance(
+        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: StepMemory
+    ) -> tuple[Vector, Array | None, StepMemory, Root]:
         return self.advance_body(model, t0, t1, y0, memory)
 
-    def step_of_body(self, model, t0, h, start) -> AbstractMotionStep:
+    def step_of_body(
+        self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: BodyMotion
+    ) -> AbstractMotionStep:
         mechanics = model.mechanics
-        arm = _arm(mechanics) if mechanics.groups else None
+        arm = _arm_of_joint(mechanics) if mechanics.groups else None
         return TopStep(
             mechanics, model.rotation, t0, h, start, arm,
             self.half_rotation == "conformal", self._trapezoidal,
@@ -139,35 +145,39 @@ class EnergyMidpoint(AbstractOneStepSolver):
     def reaction(
         self, model: AbstractFormulation, t0: Scalar, y0: Vector, t1: Scalar, y1: Vector
     ) -> Float[Array, "3"]:
-        r"""Reaction $\lambda_{n+1/2}$ on the body in the step from `y0` to `y1`, shape (3,), N.
+        r"""Return the reaction $\lambda_{n+1/2}$ of the joint on the body in a step, shape (3,), N.
 
-        Space components, at the joint. **Source:** Geradin-Rixen (309).
+        **Arguments:** `model`; `t0`, `t1`, start and end of the step, s; `y0`, `y1`, unknowns at
+        these times.
+        **Returns:** space components.
+        **Source:** Geradin-Rixen (309).
         """
-        start, end, h = motion_of(model, y0), motion_of(model, y1), t1 - t0
+        start, end, h = decode_motion(model, y0), decode_motion(model, y1), t1 - t0
         assert start.position is not None and start.velocity is not None
         assert end.position is not None and end.velocity is not None
         mean = normalize(start.coordinates + end.coordinates)
-        turn = Turn(
+        step_rotation = StepRotation(
             model.rotation, 0.5 * (t0 + t1), h, mean, 0.5 * (start.omega + end.omega),
             conformal(jnp.zeros(3, y0.dtype)),
         )  # fmt: skip
         position = 0.5 * (start.position + end.position)
         velocity = (end.position - start.position) / h
-        force, _ = _loads(model.mechanics, turn, position, velocity)
+        force, _ = _loads(model.mechanics, step_rotation, position, velocity)
         gain = model.mechanics.masses[0] * (end.velocity - start.velocity) / h
         return gain - force
 
 
 class TopStep(AbstractMotionStep):
-    r"""$W$, with the velocity of the centre of mass and the reaction eliminated.
+    r"""Equations for $W$, with the velocity of the centre of mass and the reaction eliminated.
 
-    **Attributes:** `mechanics`; `arm`, $X$, from the joint to the centre of mass, (3,) m, body
-    components; `None` for a body with a fixed point; `conformal`, whether $h W$ is a conformal
-    rotation vector, else twice the vector part of Euler parameters; `trapezoidal`, whether
-    $\Omega_{n+1/2}$ is the mean of the angular velocities.
+    **Attributes:** `mechanics`, of one body; `rotation`, the parametrization; `t0`, start of the
+    step, and `h`, its length, s; `start`, the motion at its start; `arm`, $X$, from the joint to
+    the centre of mass, (3,) m, body components, `None` for a body with a fixed point; `conformal`,
+    whether $h W$ is a conformal rotation vector instead of twice the vector part of Euler
+    parameters; `trapezoidal`, whether $\Omega_{n+1/2}$ is the mean of the angular velocities.
     """
 
-    mechanics: SystemMechanics  # of one body
+    mechanics: SystemMechanics
     rotation: AbstractRotation
     t0: Float[Array, ""]
     h: Float[Array, ""]
@@ -176,71 +186,89 @@ class TopStep(AbstractMotionStep):
     conformal: bool = eqx.field(static=True)
     trapezoidal: bool = eqx.field(static=True)
 
-    def guess(self):
+    def guess(self) -> Float[Array, "3"]:
         return self.start.omega
 
-    def measures(self):
+    def unknown_scales(self) -> Float[Array, "3"]:
         return jnp.ones_like(self.start.omega) / jnp.abs(self.h)
 
-    def residual(self, Z):
-        turn, V = self._middle(Z)
+    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+        step_rotation, V = self._rotation_and_velocity(Z)
         inertia, h, omega = self.mechanics.inertias[0], self.h, self.start.omega
-        before = rotated(turn.one, angular_momentum(inertia, omega), back=True)
+        before = rotate_by_half(
+            step_rotation.increment, angular_momentum(inertia, omega), back=True
+        )
         if self.trapezoidal:
-            after = rotated(turn.one, angular_momentum(inertia, 2.0 * turn.omega - omega))
+            after = rotate_by_half(
+                step_rotation.increment,
+                angular_momentum(inertia, 2.0 * step_rotation.omega - omega),
+            )
             r = 0.5 * (after - before)
         else:
-            r = angular_momentum(inertia, turn.omega) - before
+            r = angular_momentum(inertia, step_rotation.omega) - before
         start, position = self.start, None
         if start.position is not None and V is not None:
             position = start.position + 0.5 * h * V
-        force, moment = _loads(self.mechanics, turn, position, V)
+        force, moment = _loads(self.mechanics, step_rotation, position, V)
         if V is not None:
             assert self.arm is not None and start.velocity is not None
-            # The reaction, (309), at -X from the centre of mass.
+            # The reaction, (309), acts at -X from the centre of mass.
             reaction = self.mechanics.masses[0] * (2.0 / h) * (V - start.velocity)
-            r = r + 0.5 * h * cross(self.arm, to_body(turn.matrix, reaction - force))
+            r = r + 0.5 * h * cross(self.arm, to_body(step_rotation.matrix, reaction - force))
         return r - 0.5 * h * moment
 
-    def end(self, Z):
-        turn, V = self._middle(Z)
+    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+        step_rotation, V = self._rotation_and_velocity(Z)
         inertia, start = self.mechanics.inertias[0], self.start
         if self.trapezoidal:
-            omega = 2.0 * turn.omega - start.omega
+            omega = 2.0 * step_rotation.omega - start.omega
         else:
-            before = rotated(turn.one, angular_momentum(inertia, start.omega), back=True)
-            after = 2.0 * angular_momentum(inertia, turn.omega) - before
-            omega = solve_inertia(inertia, rotated(turn.one, after, back=True))
+            before = rotate_by_half(
+                step_rotation.increment, angular_momentum(inertia, start.omega), back=True
+            )
+            after = 2.0 * angular_momentum(inertia, step_rotation.omega) - before
+            omega = solve_inertia(
+                inertia, rotate_by_half(step_rotation.increment, after, back=True)
+            )
         if start.position is None or start.velocity is None:
-            return BodyMotion(turn.last, omega)
+            return BodyMotion(step_rotation.last, omega)
         assert V is not None
         position, velocity = start.position + self.h * V, 2.0 * V - start.velocity
-        return BodyMotion(turn.last, omega, None, position, velocity)
+        return BodyMotion(step_rotation.last, omega, None, position, velocity)
 
-    def _middle(self, Z):
-        """The rotation with its mean rate, and the mean velocity of the centre of mass."""
-        one = (conformal if self.conformal else sine)(self.h * Z)
-        mean = one.chord * Z  # 2/h vect(F)
+    def _rotation_and_velocity(
+        self, Z: Float[Array, "3"]
+    ) -> tuple[StepRotation, Float[Array, "3"] | None]:
+        """Return the rotation of the step and the mean velocity of the centre of mass."""
+        increment = (conformal if self.conformal else sine)(self.h * Z)
+        mean = increment.chord * Z  # 2/h vect(F)
         t, start = self.t0 + 0.5 * self.h, self.start.coordinates
-        turn = Turn(self.rotation, t, self.h, start, mean, one)
-        return turn, None if self.arm is None else to_space(turn.matrix, cross(mean, self.arm))
+        step_rotation = StepRotation(self.rotation, t, self.h, start, mean, increment)
+        return step_rotation, None if self.arm is None else to_space(
+            step_rotation.matrix, cross(mean, self.arm)
+        )
 
 
 def _loads(
-    mechanics: SystemMechanics, turn: Turn, position: Array | None, velocity: Array | None
+    mechanics: SystemMechanics,
+    step_rotation: StepRotation,
+    position: Array | None,
+    velocity: Array | None,
 ) -> list[Float[Array, "3"]]:
-    """Force, space components, and moment in the middle of a step; the centre of mass rests in the
-    origin where there is no position."""
-    rest = jnp.zeros_like(turn.omega)
+    """Return the force, space components, and the moment, body components, at the mid-point.
+
+    `position` and `velocity` are those of the centre of mass, `None` for zero.
+    """
+    rest = jnp.zeros_like(step_rotation.omega)
     x, v = (rest if value is None else value for value in (position, velocity))
-    middle = Kinematics(x[None], turn.matrix[None], v[None], turn.omega[None])
-    return jnp.split(mechanics.applied(turn.t, middle)[0], 2)
+    middle = Kinematics(x[None], step_rotation.matrix[None], v[None], step_rotation.omega[None])
+    return jnp.split(mechanics.applied(step_rotation.t, middle)[0], 2)
 
 
 _SYMMETRIC = (
     "`EnergyMidpoint` needs a body with two equal moments of inertia to conserve energy. Use "
     '`EnergyMidpoint(mean="angular-velocity")`, `EnergyMomentum()` or '
-    '`SimoWong(conserve="energy")`, which do for every body, or ask for it with '
+    '`SimoWong(conserve="energy")`, which conserve it for every body, or accept the loss with '
     "`EnergyMidpoint(any_inertia=True)`."
 )
 
@@ -248,19 +276,23 @@ _SYMMETRIC = (
 _eigenvalues = sequential_vmap_on_cpu(jnp.linalg.eigvalsh)
 
 
-def _difference(moments):
-    """Smallest difference of two of three numbers, relative to the largest."""
+def _smallest_difference(moments: Float[Array, "3"]) -> Float[Array, ""]:
+    """Return the smallest difference of two moments, relative to the largest moment."""
     a, b, c = moments[0], moments[1], moments[2]
     least = jnp.minimum(jnp.minimum(jnp.abs(a - b), jnp.abs(b - c)), jnp.abs(c - a))
     return least / jnp.max(jnp.abs(jnp.stack([a, b, c])))
 
 
 def _check_top(model: AbstractFormulation) -> None:
-    """Raise for a system with joints that is not a top on a ball joint."""
+    """Raise `ValueError` unless the system is one body on a ball joint to the ground."""
     system = model.multibody
     joint = system.joints[0]
-    one = len(system.bodies) == 1 and len(system.joints) == 1
-    if not one or not isinstance(joint, Spherical) or "ground" not in (joint.parent, joint.child):
+    is_single = len(system.bodies) == 1 and len(system.joints) == 1
+    if (
+        not is_single
+        or not isinstance(joint, Spherical)
+        or "ground" not in (joint.parent, joint.child)
+    ):
         raise ValueError(
             "`EnergyMidpoint` is for one body on one `Spherical` joint to the ground; got "
             f"{len(system.bodies)} bodies and "
@@ -269,20 +301,21 @@ def _check_top(model: AbstractFormulation) -> None:
         )
     if not isinstance(model, Absolute):
         raise ValueError(
-            "`EnergyMidpoint` has the velocity of the centre of mass as an unknown, which is not a "
-            "function of the joint rates. Use `rj.Absolute(system, rj.Quaternion(), index=0)`."
+            "`EnergyMidpoint` needs the velocity of the centre of mass as an unknown that is not a "
+            f"function of the joint rates; got `{type(model).__name__}`. Use "
+            "`rj.Absolute(system, rj.Quaternion(), index=0)`."
         )
 
 
-def _inertia(model: AbstractFormulation) -> Array | np.ndarray:
-    """That of the body, known if the model is."""
+def _inertia_of_body(model: AbstractFormulation) -> Array | np.ndarray:
+    """Return the inertia of the body, as a NumPy array unless the model is traced."""
     built = model.gathered().built
     if built is None:
         return model.multibody.bodies[0].inertia
     return (built.inertias if is_traced(built) else np.asarray(built.inertias))[0]
 
 
-def _arm(mechanics: SystemMechanics) -> Float[Array, "3"]:
-    """From the joint to the centre of mass, body components."""
+def _arm_of_joint(mechanics: SystemMechanics) -> Float[Array, "3"]:
+    """Return the vector from the joint to the centre of mass, m, body components."""
     (group,) = mechanics.groups
     return -(group.child_point if group.children == (0,) else group.parent_point)[0]

@@ -1,4 +1,4 @@
-"""The equations of one step."""
+"""Nonlinear equations of one step."""
 
 import abc
 
@@ -13,30 +13,30 @@ from .motion import BodyMotion
 
 
 class AbstractStepEquations(AbstractImplicitStep):
-    """Equations whose solution `Z` leads from the start of a step to its end.
+    """Equations whose solution `Z` determines the end of a step.
 
-    Everything that the solution depends on is a leaf.
+    Everything that the solution depends on is a leaf of the pytree.
     """
 
     @abc.abstractmethod
-    def measures(self) -> Array:
-        """What the unknowns are measured by, of their shape (or flattened).
+    def unknown_scales(self) -> Array:
+        """Return the scales of the unknowns, with the shape of `Z` or flattened.
 
-        An unknown of this size moves a body through a radian or through the size of the system, so
-        that the round-off of the pose is about `eps` of it.
+        An increment of an unknown by its scale moves a body by one radian or by the size of the
+        system. The round-off of the pose is then about `eps` times the scale.
         """
 
     def tolerance(self, largest: Float[Array, ""]) -> Float[Array, ""]:
-        r"""The measure of the last increment, $\epsilon^{5/8}$ of the `largest` unknown.
+        r"""Return the size of the last Newton increment, $\epsilon^{5/8}$ of the `largest` unknown.
 
-        That is 1.6e-10 in double precision: by quadratic convergence the next increment would be
-        below round-off.
+        Both are relative to the scales. The convergence is quadratic, so that an increment after
+        one of this size (1.6e-10 in double precision) would be below round-off.
         """
         eps = jnp.finfo(largest.dtype).eps
         return jnp.maximum(eps**0.625 * largest, eps)
 
     def newton_increment(self, Z: Array) -> Array:
-        """What a Newton step adds to `Z`."""
+        """Return the Newton increment at `Z`."""
         r, J = self.linearize(Z)
         if Z.size == 3:
             return -solve_three(J, r).reshape(Z.shape)
@@ -44,19 +44,19 @@ class AbstractStepEquations(AbstractImplicitStep):
 
 
 class AbstractMotionStep(AbstractStepEquations):
-    """A step of one body from a motion to a motion."""
+    """Equations of a step of one body."""
 
     @abc.abstractmethod
     def guess(self) -> Vector:
-        """Where Newton's method starts."""
+        """Return the initial iterate of Newton's method."""
 
     @abc.abstractmethod
     def end(self, Z: Vector) -> BodyMotion:
-        """The motion at the end."""
+        """Return the motion of the body at the end of the step for the solution `Z`."""
 
 
 def solve_three(A: Float[Array, "3 3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
-    """Solution of three equations by cofactors."""
+    """Solve three linear equations by cofactors."""
     a1, a2, a3 = A[:, 0], A[:, 1], A[:, 2]
     c23 = cross(a2, a3)
     determinant = dot(a1, c23)

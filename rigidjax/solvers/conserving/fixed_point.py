@@ -1,9 +1,9 @@
-r"""Steps of a body with a fixed point, whose unknown is its mean angular velocity.
+r"""Steps of a body with a fixed point, whose unknown is the mean angular velocity $W$.
 
-In a step the body turns by $h W$, in the frame of the mid-point: a moment $\mu$ does the work
-$h\,W \cdot \mu$. Energy is conserved if that of the potential is $U_n - U_{n+1}$. The potential's
-own moment at the mid-point misses that by a defect of third order (none if the potential is
-linear), which a moment along the motion makes up for.
+In the mid-point frame the body rotates by $h W$ in a step, and a moment $\mu$ does the work
+$h\,W \cdot \mu$. Energy is conserved if the work of the potential is $U_n - U_{n+1}$. The moment
+of the potential at the mid-point does this work up to a defect of third order, which is zero for a
+linear potential. An additional moment along the motion removes the defect.
 """
 
 import abc
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.fixed_point import FixedPointBody
 from ...bodies.inertia import euler_tensor
@@ -26,85 +27,103 @@ from ...rotations.matrix import product
 from ...rotations.so3 import dot, skew, unskew
 from .discrete_gradient import defect
 from .equations import AbstractMotionStep
-from .increments import Map, RotationIncrement, cayley, conformal, rotated
-from .motion import BodyMotion, polished, turned
+from .increments import Map, RotationIncrement, cayley, conformal, rotate_by_half
+from .motion import BodyMotion, compose_rotation, renormalize
 
 
-class Turn(NamedTuple):
-    """A rotation by `one` from the `start`, with the mean angular velocity `omega`, in a step of
-    length `h` whose middle is at `t`; `mean_directors`, whether potentials act where the directors
-    are the means of both ends, and not where the quaternion is."""
+class StepRotation(NamedTuple):
+    """Rotation of a body in a step.
+
+    **Attributes:** `rotation`, the parametrization; `t`, the middle of the step, s; `h`, its
+    length, s; `start`, coordinates at its start; `omega`, the mean angular velocity, rad/s, body
+    components; `increment`, from the start to the end; `mean_directors`, whether potentials are
+    evaluated at the mean of the directors at both ends instead of the mean quaternion.
+    """
 
     rotation: AbstractRotation
     t: Float[Array, ""]
     h: Float[Array, ""]
     start: Float[Array, " n"]
     omega: Float[Array, "3"]
-    one: RotationIncrement
+    increment: RotationIncrement
     mean_directors: bool = False
 
     @property
     def matrix(self) -> Float[Array, "3 3"]:
-        """Rotation matrix of the middle."""
-        half = turned(self.rotation, self.start, self.one.half)
-        return self.rotation.to_matrix(half) / self.one.square
+        """Rotation matrix in the middle of the step."""
+        half = compose_rotation(self.rotation, self.start, self.increment.half)
+        return self.rotation.to_matrix(half) / self.increment.half_squared
 
     @property
     def last(self) -> Float[Array, " n"]:
-        """Coordinates at the end, as the next step starts with them.
+        """Coordinates at the end of the step, from which the next one starts.
 
-        Energies of coordinates that are off by round-off would not add up from step to step: 4e-11
-        of 7 J in a million steps, all in one direction.
+        They are renormalised, because round-off of the constraints would add up to a drift of the
+        energy.
         """
-        return polished(self.rotation, turned(self.rotation, self.start, self.one.whole))
+        return renormalize(
+            self.rotation, compose_rotation(self.rotation, self.start, self.increment.quaternion)
+        )
 
 
-def mean_moment(body: FixedPointBody, turn: Turn, conserves: bool) -> Float[Array, "3"] | None:
-    """Moment over a step, in the frame of its middle; `None` if there is none.
+def mean_moment(
+    body: FixedPointBody, step_rotation: StepRotation, conserves: bool
+) -> Float[Array, "3"] | None:
+    """Return the mean moment of a step in body components of its middle, `None` without moments.
 
-    **Arguments:** `conserves`, whether the potential does exactly the work that it loses.
+    **Arguments:** `body`; `step_rotation`; `conserves`, whether the work of the potential is
+    exactly the potential energy that it loses.
     """
-    R, W, h = turn.matrix, turn.omega, turn.h
-    total = None if body.moment is None else body.extra_moment(turn.t, R, W)
+    R, W, h = step_rotation.matrix, step_rotation.omega, step_rotation.h
+    total = None if body.moment is None else body.extra_moment(step_rotation.t, R, W)
     if body.potential is None:
         return total
     if not conserves:
         moment = body.potential.moment(R)
     else:
-        mean, moment = _potential_moment(turn, body.potential, R)
+        mean, moment = _potential_moment(step_rotation, body.potential, R)
         if not body.potential.is_linear:
-            missed = _missed(turn, body.potential, R, mean, h * dot(W, moment))
-            moment = moment - safe_divide(missed, h * dot(W, W)) * W
+            defect_of_work = _defect_of_work(
+                step_rotation, body.potential, R, mean, h * dot(W, moment)
+            )
+            moment = moment - safe_divide(defect_of_work, h * dot(W, W)) * W
     return moment if total is None else total + moment
 
 
 def _potential_moment(
-    turn: Turn, potential: AbstractPotential, R: Float[Array, "3 3"]
+    step_rotation: StepRotation, potential: AbstractPotential, R: Float[Array, "3 3"]
 ) -> tuple[Float[Array, "3 3"], Float[Array, "3"]]:
-    """Moment of a potential that does the right work if that is linear in the rotation matrix.
+    """Return the moment of a potential in the middle of a step.
 
-    **Returns:** the matrix at which the gradient is taken; the moment, in components of the frame
-    of the mid-point, `R`.
+    For a potential that is linear in the rotation matrix its work is exact.
+
+    **Returns:** the matrix at which the gradient is evaluated; the moment, body components of the
+    middle `R`.
     """
-    one = turn.one
-    if not turn.mean_directors:
-        # With the mean quaternion: a stretched rotation.
-        mean = one.chord * R
+    increment = step_rotation.increment
+    if not step_rotation.mean_directors:
+        # The matrix of the mean quaternion is a stretched rotation.
+        mean = increment.chord * R
         return mean, potential.moment(mean)
-    # With the mean directors: (R_n + R_{n+1}) / 2 = R (F + F^T) / 2.
-    F = euler_map(one.half) / one.square
+    # Mean of the directors: (R_n + R_{n+1}) / 2 = R (F + F^T) / 2.
+    F = euler_map(increment.half) / increment.half_squared
     mean = product(R, 0.5 * (F + F.T))
     torque = product(product(R.T, potential.gradient(mean)), product(mean.T, R))
     return mean, -2.0 * unskew(torque)
 
 
-def _missed(turn: Turn, potential: AbstractPotential, R, mean, work) -> Float[Array, ""]:
-    """What a potential gains in a step beyond the `work` against its mean moment.
+def _defect_of_work(
+    step_rotation: StepRotation, potential: AbstractPotential, R: Float[Array, "3 3"],
+    mean: Float[Array, "3 3"], work: Float[Array, ""],
+) -> Float[Array, ""]:  # fmt: skip
+    """Return the gain of potential energy minus the work against the mean moment, `-work`.
 
-    Slopes are those of the parabola of matrices through start, `mean` and end.
+    Slopes are along the parabola of matrices through the start, `mean` and the end.
     """
-    R0, R1 = (turn.rotation.to_matrix(a) for a in (turn.start, turn.last))
-    change = turn.one.chord * product(R, skew(turn.h * turn.omega))
+    R0, R1 = (
+        step_rotation.rotation.to_matrix(a) for a in (step_rotation.start, step_rotation.last)
+    )
+    change = step_rotation.increment.chord * product(R, skew(step_rotation.h * step_rotation.omega))
     bend = 2.0 * (R0 + R1) - 4.0 * mean
     G0, G1 = potential.gradient(R0), potential.gradient(R1)
     slopes = jnp.sum(G0 * (change - bend)), -work, jnp.sum(G1 * (change + bend))
@@ -115,10 +134,11 @@ def _missed(turn: Turn, potential: AbstractPotential, R, mean, work) -> Float[Ar
 class AbstractMeanRateStep(AbstractMotionStep):
     r"""Equations for the mean angular velocity $Z = W$, rad/s.
 
-    The body turns about $W$, which has the same components in the frames of start, middle and end.
+    The body rotates about $W$, which has the same components in the frames of the start, middle and
+    end.
 
-    **Attributes:** `body`; `rotation`; `t0`, `h`, start and length of the step; `start`, the motion
-    there.
+    **Attributes:** `body`; `rotation`, the parametrization; `t0`, start of the step, and `h`, its
+    length, s; `start`, the motion at its start.
     """
 
     body: FixedPointBody
@@ -129,143 +149,186 @@ class AbstractMeanRateStep(AbstractMotionStep):
 
     @abc.abstractmethod
     def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
-        """The rotation for $h W$."""
+        """Return the rotation of the step for `psi`, $h W$."""
 
-    def turn(self, W: Float[Array, "3"], mean_directors: bool = False) -> Turn:
-        """The rotation of the step."""
-        t, one = self.t0 + 0.5 * self.h, self.increment(self.h * W)
-        return Turn(self.rotation, t, self.h, self.start.coordinates, W, one, mean_directors)
+    def step_rotation(self, W: Float[Array, "3"], mean_directors: bool = False) -> StepRotation:
+        t, increment = self.t0 + 0.5 * self.h, self.increment(self.h * W)
+        return StepRotation(
+            self.rotation, t, self.h, self.start.coordinates, W, increment, mean_directors
+        )
 
     def guess(self) -> Float[Array, "3"]:
-        """The angular velocity at the start."""
+        """Return the angular velocity at the start."""
         return self.start.omega
 
-    def measures(self) -> Float[Array, "3"]:
-        """A radian in a step."""
+    def unknown_scales(self) -> Float[Array, "3"]:
+        """Return the angular velocity of a rotation by one radian in the step."""
         return jnp.ones_like(self.start.omega) / jnp.abs(self.h)
 
 
-class TrapezoidalTurn(AbstractMeanRateStep):
-    r"""$W$ is the mean of the angular velocities at both ends.
+class TrapezoidalRateStep(AbstractMeanRateStep):
+    r"""Equations in which $W$ is the mean of the angular velocities at both ends.
 
-    $F I \Omega_{n+1} - F^T I \Omega_n = h \mu$ in the frame of the mid-point with the half rotation
-    $F$. Whatever the angle of the rotation about $W$, angular momentum is conserved without
-    moments, and the gain of kinetic energy is the work $h\,W \cdot \mu$.
+    In the mid-point frame $F I \Omega_{n+1} - F^T I \Omega_n = h \mu$ with the half rotation $F$.
+    For every angle of the rotation about $W$, angular momentum is conserved without moments, and
+    the gain of kinetic energy is the work $h\,W \cdot \mu$.
 
-    **Attributes:** `map`, the rotation for $h W$; `conserves`, whether the potential does the work
-    that it loses.
+    **Attributes:** `map`, from $h W$ to the rotation; `conserves`, whether the work of the
+    potential is exactly the potential energy that it loses.
     """
 
     map: Map = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
 
-    def increment(self, psi):
+    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
         return self.map(psi)
 
-    def residual(self, Z):
-        turn, inertia, omega = self.turn(Z, self.map is cayley), self.body.inertia, self.start.omega
-        after = rotated(turn.one, angular_momentum(inertia, 2.0 * Z - omega))
-        gain = after - rotated(turn.one, angular_momentum(inertia, omega), back=True)
-        moment = mean_moment(self.body, turn, self.conserves)
+    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+        step_rotation, inertia, omega = (
+            self.step_rotation(Z, self.map is cayley),
+            self.body.inertia,
+            self.start.omega,
+        )
+        after = rotate_by_half(step_rotation.increment, angular_momentum(inertia, 2.0 * Z - omega))
+        gain = after - rotate_by_half(
+            step_rotation.increment, angular_momentum(inertia, omega), back=True
+        )
+        moment = mean_moment(self.body, step_rotation, self.conserves)
         return gain if moment is None else gain - self.h * moment
 
-    def end(self, Z):
-        return BodyMotion(self.turn(Z).last, 2.0 * Z - self.start.omega)
+    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+        return BodyMotion(self.step_rotation(Z).last, 2.0 * Z - self.start.omega)
 
 
-class DirectorTurn(AbstractMeanRateStep):
-    r"""$d_{n+1} - d_n = \frac h2 (\dot d_n + \dot d_{n+1})$ and
-    $M_9(\dot d_{n+1} - \dot d_n) = h (f - G(d_{n+1/2})^T \lambda)$ with $\lambda$ eliminated.
+class DirectorRateStep(AbstractMeanRateStep):
+    r"""Equations of DIR.EM with the multipliers $\lambda$ eliminated.
 
-    The constraints hold at both ends, their rates $G\dot d$ in the middle alone: $\dot d_{n+1}$ has
-    a part that is not tangent, and the energy that is conserved is $\frac12 \dot d^T M_9 \dot d$
-    with it.
+    $d_{n+1} - d_n = \frac h2 (\dot d_n + \dot d_{n+1})$ and
+    $M_9(\dot d_{n+1} - \dot d_n) = h (f - G(d_{n+1/2})^T \lambda)$. The constraints hold at both
+    ends, but their rates $G\dot d$ vanish in the middle only: $\dot d_{n+1}$ has a part that is not
+    tangent, which is included in the conserved energy $\frac12 \dot d^T M_9 \dot d$.
     """
 
-    def increment(self, psi):
+    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
         return cayley(psi)
 
-    def residual(self, Z):
-        turn, start = self.turn(Z, True), self.start
+    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+        step_rotation, start = self.step_rotation(Z, True), self.start
         assert start.rates is not None
         rates = self.rotation.to_matrix(start.rates)
         R0 = self.rotation.to_matrix(start.coordinates)
-        gain = director_gain(self.body.inertia, turn.one, R0, rates, self.h * Z, self.h) / self.h
-        moment = mean_moment(self.body, turn, True)
+        gain = (
+            director_gain(self.body.inertia, step_rotation.increment, R0, rates, self.h * Z, self.h)
+            / self.h
+        )
+        moment = mean_moment(self.body, step_rotation, True)
         return gain if moment is None else gain - self.h * moment
 
-    def end(self, Z):
-        turn = self.turn(Z)
+    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+        step_rotation = self.step_rotation(Z)
         assert self.start.rates is not None
-        rates = director_rates(turn.one, turn.matrix, self.start.rates, self.h * Z, self.h)
-        return BodyMotion(turn.last, self.rotation.angular_velocity(turn.last, rates), rates)
+        rates = director_rates(
+            step_rotation.increment, step_rotation.matrix, self.start.rates, self.h * Z, self.h
+        )
+        return BodyMotion(
+            step_rotation.last, self.rotation.angular_velocity(step_rotation.last, rates), rates
+        )
 
 
-def director_gain(inertia, one: RotationIncrement, R0, rates, psi, h) -> Float[Array, "3"]:
-    r"""$h \sum_i E_i\,d_{i,n+1/2} \times (\dot d_{i,n+1} - \dot d_{i,n})$, in the middle frame.
+def director_gain(
+    inertia: Float[Array, "3"] | Float[Array, "3 3"],
+    increment: RotationIncrement,
+    R0: Float[Array, "3 3"],
+    rates: Float[Array, "3 3"],
+    psi: Float[Array, "3"],
+    h: Scalar,
+) -> Float[Array, "3"]:
+    r"""Return $h \sum_i E_i\,d_{i,n+1/2} \times (\dot d_{i,n+1} - \dot d_{i,n})$.
 
-    **Arguments:** rotation matrix and its rate at the start, (3, 3); `psi`, $h W$.
+    **Arguments:** `inertia`; `increment`, rotation of the step; `R0` and `rates`, the rotation
+    matrix at the start and its rate; `psi`, $h W$; `h`, length of the step, s.
+    **Returns:** shape (3,), body components of the middle.
     """
-    F = euler_map(one.half) / one.square
-    gain = 2.0 * one.chord * skew(psi) - 2.0 * h * product(F.T, product(R0.T, rates))
+    F = euler_map(increment.half) / increment.half_squared
+    gain = 2.0 * increment.chord * skew(psi) - 2.0 * h * product(F.T, product(R0.T, rates))
     E = euler_tensor(inertia)
     weighted = gain * E[None, :] if E.ndim == 1 else product(gain, E)
     return 2.0 * unskew(product(weighted, 0.5 * (F + F.T)))
 
 
-def director_rates(one: RotationIncrement, R, rates, psi, h) -> Float[Array, "9"]:
-    """Rates of the directors at the end; `R`, the matrix in the middle; `rates` at the start, (9,).
+def director_rates(
+    increment: RotationIncrement,
+    R: Float[Array, "3 3"],
+    rates: Float[Array, "9"],
+    psi: Float[Array, "3"],
+    h: Scalar,
+) -> Float[Array, "9"]:
+    """Return the rates of the directors at the end of a step.
 
-    Not the difference of the directors, whose round-off would be divided by the step length.
+    They are not computed from the difference of the directors, because its round-off would be
+    divided by the length of the step.
+
+    **Arguments:** `increment`, rotation of the step; `R`, the rotation matrix in its middle;
+    `rates`, at its start; `psi`, $h W$; `h`, its length, s.
     """
-    return 2.0 / h * one.chord * product(R, skew(psi)).T.reshape(9) - rates
+    return 2.0 / h * increment.chord * product(R, skew(psi)).T.reshape(9) - rates
 
 
-class VariationalTurn(AbstractMeanRateStep):
-    r"""$q_{n+1}$ from the discrete momentum at the start, by its conformal vector $h W$."""
+class VariationalRateStep(AbstractMeanRateStep):
+    r"""Equations of QUAT.VI for the conformal rotation vector $h W$ of the step.
 
-    def increment(self, psi):
+    The discrete angular momentum at the start is given.
+    """
+
+    def increment(self, psi: Float[Array, "3"]) -> RotationIncrement:
         return conformal(psi)
 
-    def residual(self, Z):
-        turn, inertia = self.turn(Z), self.body.inertia
-        before, _ = self._moments(turn)
+    def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
+        step_rotation, inertia = self.step_rotation(Z), self.body.inertia
+        before, _ = self._end_moments(step_rotation)
         start = angular_momentum(inertia, self.start.omega)
-        gain = boundary_momentum(inertia, turn.one.whole, 1.0) * (2.0 / self.h) - start
+        gain = (
+            boundary_momentum(inertia, step_rotation.increment.quaternion, 1.0) * (2.0 / self.h)
+            - start
+        )
         return gain if before is None else gain - 0.5 * self.h * before
 
-    def end(self, Z):
-        turn, inertia = self.turn(Z), self.body.inertia
-        _, after = self._moments(turn)
-        m = boundary_momentum(inertia, turn.one.whole, -1.0) * (2.0 / self.h)
+    def end(self, Z: Float[Array, "3"]) -> BodyMotion:
+        step_rotation, inertia = self.step_rotation(Z), self.body.inertia
+        _, after = self._end_moments(step_rotation)
+        m = boundary_momentum(inertia, step_rotation.increment.quaternion, -1.0) * (2.0 / self.h)
         m = m if after is None else m + 0.5 * self.h * after
-        return BodyMotion(turn.last, solve_inertia(inertia, m))
+        return BodyMotion(step_rotation.last, solve_inertia(inertia, m))
 
-    def _moments(self, turn: Turn) -> tuple[Array, Array] | tuple[None, None]:
-        """Moments that act for half a step at either end, see `split_moment`."""
+    def _end_moments(self, step_rotation: StepRotation) -> tuple[Array, Array] | tuple[None, None]:
+        """Return the moments that act for half a step at the start and end, see `split_moment`."""
         body = self.body
         if body.is_free:
             return None, None
-        R, W = turn.matrix, turn.omega
-        u = 0.25 * turn.h * W
+        R, W = step_rotation.matrix, step_rotation.omega
+        u = 0.25 * step_rotation.h * W
         moment, stretch = jnp.zeros_like(W), jnp.zeros_like(W)
         if body.moment is not None:
-            moment = body.extra_moment(turn.t, R, W)
+            moment = body.extra_moment(step_rotation.t, R, W)
         if body.potential is not None:
-            # At the mean quaternion b, a stretched rotation; the radial derivative b . grad V
-            # counts.
-            mean = turn.one.chord * R
+            # The matrix of the mean quaternion b is a stretched rotation. The radial derivative
+            # b . grad V contributes to the discrete momenta.
+            mean = step_rotation.increment.chord * R
             moment = moment + body.potential.moment(mean)
             stretch = jnp.sum(body.potential.gradient(mean) * mean) * u
-        before, after = split_moment(moment, turn.h * W)
+        before, after = split_moment(moment, step_rotation.h * W)
         return before - stretch, after + stretch
 
 
-def boundary_momentum(inertia, p: Float[Array, "4"], side: float) -> Float[Array, "3"]:
-    r"""$c\,I e \pm e \times I e$ of the unit quaternion $(c, e)$, shape (3,).
+def boundary_momentum(
+    inertia: Float[Array, "3"] | Float[Array, "3 3"], p: Float[Array, "4"], side: float
+) -> Float[Array, "3"]:
+    r"""Return $c\,I e \pm e \times I e$ for the unit quaternion $p = (c, e)$, shape (3,).
 
-    Times $2/h$ the discrete angular momentum at the start (`side` 1) or at the end (-1), in body
-    components there. **Source:** Betsch-Siebert, Appendix E.
+    Multiplied by $2/h$ it is the discrete angular momentum at the start (`side` 1) or at the end
+    (`side` -1) of the step, in body components of that time.
+
+    **Source:** Betsch-Siebert, Appendix E.
     """
     e = p[1:]
     m = angular_momentum(inertia, e)
@@ -273,10 +336,13 @@ def boundary_momentum(inertia, p: Float[Array, "4"], side: float) -> Float[Array
 
 
 def split_moment(moment: Float[Array, "3"], psi: Float[Array, "3"]) -> tuple[Array, Array]:
-    r"""The moments $\tau^-$, $\tau^+$ that act for half a step at either end.
+    r"""Return the moments $\tau^-$, $\tau^+$ that act for half a step at the start and at the end.
 
-    What virtual rotations of the ends do to the middle: $\tau^\mp = \mu \pm u \times \mu$ with
-    $u = \psi/4$, `psi` the conformal rotation vector of the step.
+    The virtual rotations of both ends determine that of the middle, which gives
+    $\tau^\mp = \mu \pm u \times \mu$ with $u = \psi/4$.
+
+    **Arguments:** `moment`, $\mu$, body components of the middle; `psi`, the conformal rotation
+    vector of the step.
     """
-    turned = cross(0.25 * psi, moment)
-    return moment + turned, moment - turned
+    shift = cross(0.25 * psi, moment)
+    return moment + shift, moment - shift

@@ -1,8 +1,8 @@
-r"""Finite rotations of a step from the mean angular velocity $W$ of the step.
+r"""Finite rotations of a step as functions of its mean angular velocity $W$.
 
-Every scheme turns the body about $W$ by an angle $\varphi$ that is close to $h |W|$; which angle is
-what the schemes differ in. The half of the rotation leads to the frame of the mid-point, in which
-the balance of angular momentum is written.
+Every scheme rotates the body about $W$ by an angle $\varphi$ close to $h |W|$, and the schemes
+differ in this angle. Half of the rotation leads to the mid-point frame, in which the balance of
+angular momentum is written.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,60 +20,61 @@ from ...rotations.so3 import dot, exp_quaternion
 class RotationIncrement(NamedTuple):
     r"""A rotation about $W$.
 
-    `half`, quaternion (4,) of half of the rotation, not of unit length; `square` of its length;
-    `chord`, $\gamma = 2 \sin(\varphi/2) / (h |W|)$: a constant vector in space moves by the chord
-    $\gamma\,h\,W \times$ in the frame of the mid-point.
+    **Attributes:** `half`, quaternion of half of the rotation, not of unit length; `half_squared`,
+    its squared length; `chord`, $\gamma = 2 \sin(\varphi/2) / (h |W|)$. In the mid-point frame a
+    vector that is constant in space changes by its product with $\gamma\,h\,W$.
     """
 
     half: Float[Array, "4"]
-    square: Float[Array, ""]
+    half_squared: Float[Array, ""]
     chord: Float[Array, ""]
 
     @property
-    def whole(self) -> Float[Array, "4"]:
-        """Unit quaternion of the whole rotation."""
+    def quaternion(self) -> Float[Array, "4"]:
+        """Unit quaternion of the rotation."""
         p0, p1, p2, p3 = jnp.unstack(self.half)
-        scale = 2.0 * p0 / self.square
+        scale = 2.0 * p0 / self.half_squared
         return jnp.stack([scale * p0 - 1.0, scale * p1, scale * p2, scale * p3])
 
 
-# From h W, shape (3,), rad, to the rotation.
+# A map from h W, shape (3,), rad, to the rotation of the step.
 Map = Callable[[Float[Array, "3"]], RotationIncrement]
 
 
-def mapped(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> RotationIncrement:
-    """Rotations of all bodies, stacked, each by its own map."""
+def map_rotations(maps: Sequence[Map], psi: Float[Array, "L 3"]) -> RotationIncrement:
+    """Return the rotations of all bodies, stacked, each by the map given for its body."""
     first, *others = dict.fromkeys(maps)
-    found = jax.vmap(first)(psi)
-    for one in others:
-        mine = np.array([rule is one for rule in maps])
-        found = jax.tree.map(
-            lambda new, old, mine=mine: jnp.where(
-                np.expand_dims(mine, tuple(range(1, new.ndim))), new, old
+    rotations = jax.vmap(first)(psi)
+    for other in others:
+        uses_other = np.array([rule is other for rule in maps])
+        rotations = jax.tree.map(
+            lambda new, old, uses_other=uses_other: jnp.where(
+                np.expand_dims(uses_other, tuple(range(1, new.ndim))), new, old
             ),
-            jax.vmap(one)(psi),
-            found,
+            jax.vmap(other)(psi),
+            rotations,
         )
-    return found
+    return rotations
 
 
 def conformal(psi: Float[Array, "3"]) -> RotationIncrement:
-    r"""$\tan(\varphi/4) = |\psi|/4$, any angle below 2 pi: $\psi$ is a conformal rotation vector.
+    r"""Return the rotation with conformal rotation vector $\psi$: $\tan(\varphi/4) = |\psi|/4$.
 
-    That is $q_{n+1} - q_n = \frac h2\,q_{n+1/2} \circ W$ with the mean quaternion $q_{n+1/2}$,
-    Betsch-Siebert (51) on the unit sphere.
+    The angle is below 2 pi. Equivalently, $q_{n+1} - q_n = \frac h2\,q_{n+1/2} \circ W$ with the
+    mean quaternion $q_{n+1/2}$, Betsch-Siebert (51) on the unit sphere.
     """
     u = 0.25 * psi
-    square = 1.0 + dot(u, u)
+    half_squared = 1.0 + dot(u, u)
     return RotationIncrement(
-        jnp.stack([jnp.ones_like(u[0]), u[0], u[1], u[2]]), square, 1.0 / square
+        jnp.stack([jnp.ones_like(u[0]), u[0], u[1], u[2]]), half_squared, 1.0 / half_squared
     )
 
 
 def cayley(psi: Float[Array, "3"]) -> RotationIncrement:
-    r"""$\tan(\varphi/2) = |\psi|/2$: $\psi$ are Rodrigues parameters, any angle below pi.
+    r"""Return the Cayley transform of $\psi$, Rodrigues parameters: $\tan(\varphi/2) = |\psi|/2$.
 
-    That is $R_{n+1} - R_n = h\,R_{n+1/2} \tilde W$ with the mean matrix $R_{n+1/2}$.
+    The angle is below pi. Equivalently, $R_{n+1} - R_n = h\,R_{n+1/2} \tilde W$ with the mean
+    matrix $R_{n+1/2}$.
     """
     e = 0.5 * psi
     length = jnp.sqrt(1.0 + dot(e, e))
@@ -82,15 +83,16 @@ def cayley(psi: Float[Array, "3"]) -> RotationIncrement:
 
 
 def exponential(psi: Float[Array, "3"]) -> RotationIncrement:
-    r"""$\varphi = |\psi|$: $\psi$ is a rotation vector."""
+    r"""Return the rotation with rotation vector $\psi$: $\varphi = |\psi|$."""
     half = exp_quaternion(0.5 * psi)
     return RotationIncrement(half, jnp.ones_like(psi[0]), guarded.sine_ratio(0.25 * dot(psi, psi)))
 
 
 def sine(psi: Float[Array, "3"]) -> RotationIncrement:
-    r"""$\sin(\varphi/2) = |\psi|/2$: $\psi/2$ is the vector part of Euler parameters, below pi.
+    r"""Return the rotation whose Euler parameters have the vector part $\psi/2$.
 
-    That is $\tilde W = \frac1h R_{n+1/2}^T (R_{n+1} - R_n)$ with the half rotation $R_{n+1/2}$.
+    Then $\sin(\varphi/2) = |\psi|/2$, and the angle is below pi. Equivalently, $\tilde W = \frac1h
+    R_{n+1/2}^T (R_{n+1} - R_n)$ with the half rotation $R_{n+1/2}$.
 
     **Source:** Geradin-Rixen (311), (317), (323).
     """
@@ -101,12 +103,12 @@ def sine(psi: Float[Array, "3"]) -> RotationIncrement:
     )
 
 
-def rotated(
+def rotate_by_half(
     increment: RotationIncrement, v: Float[Array, "3"], back: bool = False
 ) -> Float[Array, "3"]:
-    """`v` rotated by the half rotation, or back by it, in scalar components, shape (3,)."""
+    """Rotate `v` by half of the rotation, or by its inverse if `back`."""
     p0, p1, p2, p3 = jnp.unstack(increment.half)
-    scale = 2.0 / increment.square
+    scale = 2.0 / increment.half_squared
     if back:
         p0 = -p0
     v1, v2, v3 = jnp.unstack(v)

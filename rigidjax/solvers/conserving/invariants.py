@@ -1,4 +1,4 @@
-r"""What is conserved, in quaternions and their momenta, and in directors and their rates.
+r"""Conserved quantities, in quaternions and their momenta and in directors and their rates.
 
 $q$ is a unit quaternion, $p = M_4(q)\,\dot q$ its momentum with $q \cdot p = 0$, kg m^2/s; $d$ the
 directors stacked, (9,), and $\dot d$ their rates, 1/s. Inertias are (3,) or (3, 3), kg m^2.
@@ -23,9 +23,11 @@ Inertia = Float[Array, "3"] | Float[Array, "3 3"]
 def quaternion_momentum(
     inertia: Inertia, q: Float[Array, "4"], omega: Float[Array, "3"]
 ) -> Float[Array, "4"]:
-    r"""$p = 2\,q \circ (0, I\Omega)$, shape (4,), kg m^2/s; `omega` in body components, rad/s.
+    r"""Return $p = 2\,q \circ (0, I\Omega)$, shape (4,), kg m^2/s.
 
-    $M_4(q)\,\dot q$ for $\dot q = \frac12 q \circ \Omega$, whatever the radial inertia.
+    This is $M_4(q)\,\dot q$ for $\dot q = \frac12 q \circ \Omega$, for every radial inertia.
+
+    **Arguments:** `inertia`; `q`, a unit quaternion; `omega`, rad/s, body components.
 
     **Source:** Betsch-Siebert (3), (32).
     """
@@ -33,7 +35,7 @@ def quaternion_momentum(
 
 
 def invariants(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "4"]:
-    r"""$\pi = \bar q \circ p = (q \cdot p,\ G(q)\,p)$, shape (4,): $(0, 2 I\Omega)$.
+    r"""Return $\pi = \bar q \circ p = (q \cdot p,\ G(q)\,p) = (0, 2 I\Omega)$, shape (4,).
 
     **Source:** Betsch-Siebert (46).
     """
@@ -41,12 +43,12 @@ def invariants(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "4"]:
 
 
 def length_invariant(q: Float[Array, "4"]) -> Float[Array, ""]:
-    r"""$\eta = q \cdot q$. **Source:** Betsch-Siebert (47)."""
+    r"""Return $\eta = q \cdot q$. **Source:** Betsch-Siebert (47)."""
     return jnp.sum(q * q)
 
 
 def momentum_map(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "3"]:
-    r"""Angular momentum $J = \frac12 E(q)\,p$, shape (3,), space components, kg m^2/s.
+    r"""Return the angular momentum $J = \frac12 E(q)\,p$, shape (3,), space components, kg m^2/s.
 
     **Source:** Betsch-Siebert (35), after (45).
     """
@@ -56,7 +58,9 @@ def momentum_map(q: Float[Array, "4"], p: Float[Array, "4"]) -> Float[Array, "3"
 def kinetic_energy(
     inertia: Inertia, q: Float[Array, "4"], p: Float[Array, "4"]
 ) -> Float[Array, ""]:
-    r"""$T = \frac18 \pi \cdot \mathrm{diag}(I_0, I)^{-1} \pi$, J; $I_0 = \frac12 \mathrm{tr} I$.
+    r"""Return $T = \frac18 \pi \cdot \mathrm{diag}(I_0, I)^{-1} \pi$, J.
+
+    The radial inertia is $I_0 = \frac12 \mathrm{tr} I$.
 
     **Source:** Betsch-Siebert (48).
     """
@@ -70,9 +74,10 @@ def discrete_gradient(
     q0: Float[Array, " n"],
     q1: Float[Array, " n"],
 ) -> Float[Array, " n"]:
-    r"""Gonzalez' discrete derivative, (n,): $\bar\nabla V \cdot (q_1 - q_0) = V(q_1) - V(q_0)$.
+    r"""Return Gonzalez' discrete derivative $\bar\nabla V$, shape (n,).
 
-    The gradient in the middle and what it misses, along $q_1 - q_0$; nothing where they coincide.
+    It satisfies $\bar\nabla V \cdot (q_1 - q_0) = V(q_1) - V(q_0)$. The gradient at the mid-point
+    is corrected along $q_1 - q_0$, where this is not zero.
 
     **Source:** Betsch-Siebert (50); Gonzalez (1996).
     """
@@ -80,8 +85,8 @@ def discrete_gradient(
     points = jnp.stack([q0, 0.5 * (q0 + q1), q1])
     values, gradients = jax.vmap(jax.value_and_grad(function))(points)
     size = jax.lax.stop_gradient(jnp.max(jnp.sum(jnp.abs(points * gradients), axis=1)))
-    missed = defect((values[0], values[2]), jnp.unstack(gradients @ step), size)
-    return gradients[1] + safe_divide(missed, jnp.sum(step * step)) * step
+    defect_of_gradient = defect((values[0], values[2]), jnp.unstack(gradients @ step), size)
+    return gradients[1] + safe_divide(defect_of_gradient, jnp.sum(step * step)) * step
 
 
 def discrete_multiplier(
@@ -89,7 +94,7 @@ def discrete_multiplier(
     q0: Float[Array, "4"],
     q1: Float[Array, "4"],
 ) -> Float[Array, ""]:
-    r"""Multiplier $\lambda$ of QUAT.EM in the step from `q0` to `q1`, J.
+    r"""Return the multiplier $\lambda$ of QUAT.EM in the step from `q0` to `q1`, J.
 
     **Arguments:** `potential(q)`, such as `lambda q: body.potential(euler_map(q))`, J.
     **Source:** Betsch-Siebert, remark 4.3.
@@ -99,26 +104,28 @@ def discrete_multiplier(
 
 
 def director_energy(inertia: Inertia, d_dot: Float[Array, "9"]) -> Float[Array, ""]:
-    r"""Kinetic energy $\frac12 \dot d \cdot M_9 \dot d$, J, of rates that need not be tangent.
+    r"""Return the kinetic energy $\frac12 \dot d \cdot M_9 \dot d$, J.
+
+    The rates `d_dot` need not be tangent to the constraints.
 
     **Source:** Betsch-Siebert (18), (19).
     """
     D = d_dot.reshape(3, 3)
-    return 0.5 * jnp.sum(D * _weighted(inertia, D))
+    return 0.5 * jnp.sum(D * _apply_euler_tensor(inertia, D))
 
 
 def director_momentum(
     inertia: Inertia, d: Float[Array, "9"], d_dot: Float[Array, "9"]
 ) -> Float[Array, "3"]:
-    r"""Angular momentum $\sum_i E_i\,d_i \times \dot d_i$, shape (3,), space components, kg m^2/s.
+    r"""Return the angular momentum $\sum_i E_i\,d_i \times \dot d_i$, space components, kg m^2/s.
 
     **Source:** Betsch-Siebert (23).
     """
     D = d_dot.reshape(3, 3)
-    return 2.0 * unskew(product(_weighted(inertia, D).T, d.reshape(3, 3)))
+    return 2.0 * unskew(product(_apply_euler_tensor(inertia, D).T, d.reshape(3, 3)))
 
 
-def _weighted(inertia, D):
-    """Rows of `D` weighted by the Euler tensor."""
+def _apply_euler_tensor(inertia: Inertia, D: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    """Return the Euler tensor times `D`."""
     E = euler_tensor(inertia)
     return D * E[:, None] if E.ndim == 1 else product(E, D)

@@ -1,34 +1,51 @@
-"""Applied forces of a step."""
+"""Applied forces in a step."""
 
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...forces.base import Kinematics
 from ...mechanics.attachment import Poses
 from ...mechanics.mechanics import SystemMechanics
-from .discrete_gradient import correction
-from .phase import as_twists
+from .discrete_gradient import energy_correction
+from .phase import split_twists
 
 
-def applied(mechanics: SystemMechanics, t, poses: Poses, twists) -> Float[Array, "L 6"]:
-    """Applied wrenches: forces in space, moments in body components."""
+def applied_wrenches(
+    mechanics: SystemMechanics, t: Scalar, poses: Poses, twists: Float[Array, "L 6"]
+) -> Float[Array, "L 6"]:
+    """Return the applied wrenches, forces in space and moments in body components."""
     return mechanics.applied(t, _kinematics(mechanics, poses, twists))
 
 
 def conserving_wrenches(
-    mechanics: SystemMechanics, t, first: Poses, middle: Poses, last: Poses, change, h, chords
+    mechanics: SystemMechanics,
+    t: Scalar,
+    first: Poses,
+    middle: Poses,
+    last: Poses,
+    change: Float[Array, "L 6"],
+    h: Scalar,
+    chords: Float[Array, " L"],
 ) -> Float[Array, "L 6"]:
-    r"""Wrenches in the middle of a step whose conservative part does the work $-(V_1 - V_0)$.
+    r"""Return the wrenches in the middle of a step.
 
-    **Arguments:** poses at start, middle and end; `change`, displacements and rotations (body axes
-    of the middle) of the step, (L, 6); `chords` of the rotations (see `RotationIncrement`), (L,).
+    The conservative part does exactly the work $V_0 - V_1$.
+
+    **Arguments:** `mechanics`; `t`, the middle of the step, s; `first`, `middle`, `last`, poses at
+    its start, middle and end; `change`, displacements and rotation vectors (body axes of the
+    middle) of the step, (L, 6); `h`, its length, s; `chords`, of the rotations (see
+    `RotationIncrement`), (L,).
+    **Returns:** forces in space and moments in body components of the middle, (L, 6).
     """
     poses = [_kinematics(mechanics, p, change / h) for p in (first, middle, last)]
     total = mechanics.applied(t, poses[1])
     for group in mechanics.forces:
         if not group.is_linear:
-            total = total + correction(mechanics, group, t, h, poses, chords)
+            total = total + energy_correction(mechanics, group, t, h, poses, chords)
     return total
 
 
-def _kinematics(mechanics: SystemMechanics, poses: Poses, twists) -> Kinematics:
-    return mechanics.kinematics(poses, mechanics.place(poses), as_twists(twists))
+def _kinematics(
+    mechanics: SystemMechanics, poses: Poses, twists: Float[Array, "L 6"]
+) -> Kinematics:
+    return mechanics.kinematics(poses, mechanics.place(poses), split_twists(twists))

@@ -1,4 +1,4 @@
-"""What the schemes for bodies without joints ask of a model."""
+"""Checks of the models that the conserving schemes are defined on."""
 
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics import has_joints
@@ -10,7 +10,7 @@ from .base import AbstractStructureSolver
 def check_form(
     solver: AbstractStructureSolver, model: AbstractFormulation, rotations: tuple[type, ...]
 ) -> None:
-    """Raise for a formulation or a rotation that a scheme is not defined on."""
+    """Raise `ValueError` unless a scheme is defined on the formulation and the rotation."""
     name = f"`{type(solver).__name__}`"
     wanted = " or ".join(f"`rj.{kind.__name__}()`" for kind in rotations)
     if not isinstance(model.rotation, rotations):
@@ -25,7 +25,7 @@ def check_form(
         )
     if isinstance(model, Absolute) and model.index != 0:
         raise ValueError(
-            f"{name} finds the multipliers of its own equations; got `Absolute(index="
+            f"{name} solves for the multipliers of its own equations; got `Absolute(index="
             f"{model.index})`. Use `Absolute(..., index=0)` or `NullSpace`, or for this index "
             "`rj.solvers.Radau5()`."
         )
@@ -37,7 +37,7 @@ def check_form(
         )
     if isinstance(model, NullSpace) and model.rates != "body":
         raise ValueError(
-            f'{name} has the angular velocity in body components; got `NullSpace(rates="'
+            f'{name} uses angular velocities in body components; got `NullSpace(rates="'
             f'{model.rates}")`. Use rates="body".'
         )
 
@@ -47,7 +47,7 @@ def check_free_bodies(
     model: AbstractFormulation,
     rotations: tuple[type, ...] = (Quaternion, Directors),
 ) -> None:
-    """Raise for a model that a scheme for bodies without joints is not defined on."""
+    """Raise `ValueError` unless a scheme for bodies without joints is defined on the model."""
     check_form(solver, model, rotations)
     if has_joints(model.system):
         raise ValueError(

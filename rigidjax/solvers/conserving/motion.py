@@ -1,4 +1,4 @@
-"""The motion of one body at one time, and how rotations are updated."""
+"""Pose and twist of one body, and updates of rotation coordinates."""
 
 from functools import singledispatch
 from typing import NamedTuple
@@ -19,9 +19,10 @@ from ...rotations.so3 import multiply
 class BodyMotion(NamedTuple):
     r"""Pose and twist of one body.
 
-    `coordinates` of its rotation; `omega`, rad/s, body components; `rates` of the coordinates,
-    `None` for those that belong to `omega`; `position`, m, and `velocity`, m/s, space components,
-    `None` for a body with a fixed point.
+    **Attributes:** `coordinates`, of the rotation; `omega`, angular velocity, rad/s, body
+    components; `rates`, of the coordinates, `None` if they follow from `omega`; `position`, m, and
+    `velocity`, m/s, of the centre of mass in space components, `None` for a body with a fixed
+    point.
     """
 
     coordinates: Float[Array, " n"]
@@ -31,18 +32,18 @@ class BodyMotion(NamedTuple):
     velocity: Float[Array, "3"] | None = None
 
 
-def motion_of(model: AbstractFormulation, y: Vector) -> BodyMotion:
-    """The motion of the one body that unknowns of `NullSpace` or `Absolute` describe."""
+def decode_motion(model: AbstractFormulation, y: Vector) -> BodyMotion:
+    """Return the motion of the only body from the unknowns of `NullSpace` or `Absolute`."""
     layout = model.layout
     ((x, a), (v, omega)), rates = (layout.poses(y), layout.twists(y)), None
     (x, a), (v, omega) = (x[0], a[0]), (v[0], omega[0])
     if isinstance(model, Absolute):
-        omega, rates = omega_of(model.rotation, a, omega), omega
+        omega, rates = angular_velocity_of(model.rotation, a, omega), omega
     return BodyMotion(a, omega, rates, x, v) if layout.translates else BodyMotion(a, omega, rates)
 
 
-def unknowns_of(model: AbstractFormulation, motion: BodyMotion) -> Vector:
-    """The unknowns of a motion."""
+def encode_motion(model: AbstractFormulation, motion: BodyMotion) -> Vector:
+    """Return the unknowns of `NullSpace` or `Absolute` from the motion of the only body."""
     rates = motion.omega
     if isinstance(model, Absolute):
         rates = motion.rates
@@ -55,63 +56,70 @@ def unknowns_of(model: AbstractFormulation, motion: BodyMotion) -> Vector:
 
 
 @singledispatch
-def omega_of(
+def angular_velocity_of(
     rotation: AbstractRotation, a: Float[Array, " n"], a_dot: Float[Array, " n"]
 ) -> Float[Array, "3"]:
-    r"""The angular velocity whose rate of the coordinates `a_dot` is, also off the constraints.
+    r"""Return the angular velocity of the coordinate rates `a_dot`, rad/s, body components.
 
-    Without that a length of a quaternion that is off by round-off would, in every step, change the
-    angular velocity by twice as much.
+    The result is exact also where `a` violates the internal constraints. Otherwise a round-off
+    error of the length of a quaternion would change the angular velocity by twice as much in every
+    step.
     """
     return rotation.angular_velocity(a, a_dot)
 
 
-@omega_of.register
-def _omega_of_quaternion(rotation: Quaternion, a, a_dot):
+@angular_velocity_of.register
+def _angular_velocity_of_quaternion(
+    rotation: Quaternion, a: Float[Array, "4"], a_dot: Float[Array, "4"]
+) -> Float[Array, "3"]:
     p0, p1, p2, p3 = jnp.unstack(a)
     square = p0 * p0 + p1 * p1 + p2 * p2 + p3 * p3
     return rotation.angular_velocity(a, a_dot) / square
 
 
 @singledispatch
-def turned(
+def compose_rotation(
     rotation: AbstractRotation, a: Float[Array, " n"], p: Float[Array, "4"]
 ) -> Float[Array, " n"]:
-    """Coordinates of the rotation `a` followed by `p`, a unit quaternion in body components."""
+    """Return the coordinates of the rotation `a` times `p`, a unit quaternion in body axes."""
     raise NotImplementedError(f"There is no update for `{type(rotation).__name__}`.")
 
 
-@turned.register
-def _turned_quaternion(rotation: Quaternion, a, p):
+@compose_rotation.register
+def _compose_quaternion(
+    rotation: Quaternion, a: Float[Array, "4"], p: Float[Array, "4"]
+) -> Float[Array, "4"]:
     return multiply(a, p)
 
 
-@turned.register
-def _turned_directors(rotation: Directors, a, p):
+@compose_rotation.register
+def _compose_directors(
+    rotation: Directors, a: Float[Array, "9"], p: Float[Array, "4"]
+) -> Float[Array, "9"]:
     R, Q = rotation.to_matrix(a), euler_map(p)
     return jnp.concatenate([to_space(R, Q[:, j]) for j in range(3)])
 
 
 @singledispatch
-def polished(rotation: AbstractRotation, a: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Coordinates of a rotation without what round-off has added to their constraints."""
-    raise NotImplementedError(f"There is no polish for `{type(rotation).__name__}`.")
+def renormalize(rotation: AbstractRotation, a: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Remove the round-off error of the internal constraints from rotation coordinates."""
+    raise NotImplementedError(f"There is no renormalisation of `{type(rotation).__name__}`.")
 
 
-@polished.register
-def _polished_quaternion(rotation: Quaternion, a):
-    # The cosine of a small rotation is 1 to round-off: without this a slow motion makes the
-    # quaternion longer by as much as its sine in every step. Components are corrected by their
-    # squares, so that the round-off of the large ones does not change small ones: by the same
-    # factor for all, librations about the reference lose 1e-11 of their energy in a million steps.
+@renormalize.register
+def _renormalize_quaternion(rotation: Quaternion, a: Float[Array, "4"]) -> Float[Array, "4"]:
+    # The cosine of a small rotation rounds to 1, so that in a slow motion every step would lengthen
+    # the quaternion through its sine. The correction is proportional to the squares of the
+    # components: the round-off of a large component then does not change the small ones. A common
+    # factor would make small librations lose energy.
     square = a * a
     excess = 0.5 * (1.0 - jnp.sum(square)) / jnp.sum(square * square)
     return a + excess * square * a
 
 
-@polished.register
-def _polished_directors(rotation: Directors, a):
-    # One step of Newton's method towards the nearest rotation.
+@renormalize.register
+def _renormalize_directors(rotation: Directors, a: Float[Array, "9"]) -> Float[Array, "9"]:
+    # One Newton step towards the nearest rotation matrix.
     R = rotation.to_matrix(a)
     R = 1.5 * R - 0.5 * product(R, product(R.T, R))
     return R.T.reshape(9)

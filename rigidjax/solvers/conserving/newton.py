@@ -1,4 +1,4 @@
-"""Newton's method for the equations of one step."""
+"""Newton's method for the equations of a step."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,11 @@ from .equations import AbstractStepEquations
 
 
 class Root(NamedTuple):
-    """`Z`, solution with the derivatives of the solution; `okay`, whether it is one; number of
-    `iterations`."""
+    """Result of Newton's method.
+
+    **Attributes:** `Z`, the last iterate, with the derivatives of the solution; `okay`, whether the
+    iteration converged; `iterations`, their number.
+    """
 
     Z: Array
     okay: Bool[Array, ""]
@@ -20,41 +23,44 @@ class Root(NamedTuple):
 
 
 def find_root(step: AbstractStepEquations, Z: Array, limit: int) -> Root:
-    r"""Newton iterations from `Z` to round-off, with a Jacobian for each.
+    r"""Solve the equations of a step by Newton's method with a new Jacobian in every iteration.
 
-    Increments are measured by `step.measures`. The iteration ends when one is below
-    `step.tolerance`. In slow motion unknowns are small, and forces that cancel leave their
-    round-off: so it also ends when an increment `is_at_rest`.
+    The size of an increment is relative to `step.unknown_scales`. The iteration ends when this size
+    is below `step.tolerance`. In slow motion the unknowns are so small that the round-off of forces
+    that cancel exceeds the tolerance; the iteration therefore also ends when `has_stagnated`.
 
-    **Arguments:** `step`; `Z`, start; `limit`, of iterations.
+    **Arguments:** `step`, the equations; `Z`, the initial iterate; `limit`, the largest number of
+    iterations.
     """
     fixed, Z = jax.lax.stop_gradient((step, Z))
-    measures = jnp.reshape(fixed.measures(), Z.shape)
+    scales = jnp.reshape(fixed.unknown_scales(), Z.shape)
 
-    def turn(carry):
+    def iterate(carry):
         k, Z, last, _, _ = carry
         change = fixed.newton_increment(Z)
         Z = Z + change
-        size, largest = (jnp.max(jnp.abs(u) / measures) for u in (change, Z))
-        converged = (size <= fixed.tolerance(largest)) | is_at_rest(size, last)
+        size, largest = (jnp.max(jnp.abs(u) / scales) for u in (change, Z))
+        converged = (size <= fixed.tolerance(largest)) | has_stagnated(size, last)
         return k + 1, Z, size, converged, ~jnp.isfinite(size)
 
-    def running(carry):
+    def is_running(carry):
         k, _, _, converged, failed = carry
         return ~(converged | failed) & (k < limit)
 
     no, infinite = jnp.array(False), jnp.asarray(jnp.inf, Z.dtype)
     start = jnp.array(0), Z, infinite, no, no
-    count, Z, _, okay, _ = jax.lax.while_loop(running, turn, start)
+    count, Z, _, okay, _ = jax.lax.while_loop(is_running, iterate, start)
     return Root(solved(step, Z, okay), okay, count)
 
 
-def is_at_rest(size: Float[Array, ""], last: Float[Array, ""]) -> Bool[Array, ""]:
-    r"""Whether increments have stopped to decrease, and are small: what is left is round-off.
+def has_stagnated(size: Float[Array, ""], last: Float[Array, ""]) -> Bool[Array, ""]:
+    r"""Whether Newton increments are small and have stopped to decrease, which is round-off.
 
-    **Arguments:** `size` of an increment and that of the `last` one, 1 for a motion through a
-    radian or through the size of the system. Small is $\epsilon^{3/5}$ (4e-10 in double precision):
-    two million times the round-off of a pose, for forces that are by as much larger than their
+    The limit for small increments is $\epsilon^{3/5}$ (4e-10 in double precision). This is two
+    million times the round-off of a pose and allows for forces that are as much larger than their
     sum.
+
+    **Arguments:** `size`, of the increment, and `last`, of the previous one, both relative to the
+    scales of the unknowns.
     """
     return (size <= jnp.finfo(size.dtype).eps ** 0.6) & (size >= 0.5 * last)

@@ -10,10 +10,13 @@ from .saddle_point import SaddlePointStep
 
 
 class NullSpaceStep(AbstractMotionStep):
-    r"""Unknowns $(\theta, p_{n+1})$ of a body with a fixed point, $q_{n+1} = \exp(\theta/2)\,q_n$.
+    r"""Equations for $(\theta, p_{n+1})$ of a body with a fixed point.
 
-    The first equation of the saddle point as it stands, the second times $G(q_{n+1/2})$, which
-    annihilates the constraint force; the constraint holds by the exponential map.
+    With $q_{n+1} = \exp(\theta/2)\,q_n$ the constraint holds. The first equation is that of the
+    saddle-point form; the second one is multiplied by $G(q_{n+1/2})$, which eliminates the
+    constraint force.
+
+    **Attributes:** `saddle`, the equations in saddle-point form.
 
     **Source:** Betsch-Siebert (52)-(54), Appendix D.
     """
@@ -21,18 +24,18 @@ class NullSpaceStep(AbstractMotionStep):
     saddle: SaddlePointStep
 
     def guess(self) -> Float[Array, "7"]:
-        """What goes on with the angular velocity of the start."""
+        """Return the end of a step with constant angular velocity."""
         theta = self.saddle.h * rotate(self.saddle.q0, self.saddle.omega0)
         return jnp.concatenate([theta, self.saddle.guess()[4:8]])
 
-    def measures(self) -> Float[Array, "7"]:
-        """Of rotation vector and momentum in a step by a radian."""
-        return self.saddle.measures()[1:8]
+    def unknown_scales(self) -> Float[Array, "7"]:
+        """Return the rotation vector and momentum of a rotation by one radian in the step."""
+        return self.saddle.unknown_scales()[1:8]
 
     def phase(self, Z: Float[Array, "7"]) -> tuple[Float[Array, "4"], Float[Array, "4"]]:
-        """$q_{n+1}$ and $p_{n+1}$."""
-        # Without that, a length that round-off changes would change the angular velocity in every
-        # step by twice as much.
+        """Return $q_{n+1}$ and $p_{n+1}$."""
+        # Without normalisation, round-off of the length would change the angular velocity by twice
+        # as much in every step.
         return normalize(multiply(exp_quaternion(Z[:3]), self.saddle.q0)), Z[3:]
 
     def residual(self, Z: Float[Array, "7"]) -> Float[Array, "7"]:
@@ -42,5 +45,4 @@ class NullSpaceStep(AbstractMotionStep):
         return jnp.concatenate([r[:4], G @ r[4:8]])
 
     def end(self, Z: Float[Array, "7"]) -> BodyMotion:
-        """The motion at the end."""
         return self.saddle.end(jnp.concatenate(self.phase(Z)))

@@ -1,4 +1,4 @@
-"""What the one-step schemes have in common: as solvers of diffrax."""
+"""Base classes of the one-step schemes, as diffrax solvers."""
 
 import abc
 from typing import ClassVar
@@ -8,7 +8,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import Count, Flag, InterpolationClass, Scalar, Stepped, T, Vector, Y
+from ...annotations import (
+    Args,
+    Count,
+    Flag,
+    InterpolationClass,
+    Jump,
+    Scalar,
+    Stepped,
+    T,
+    Terms,
+    Time,
+    Vector,
+    Y,
+)
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
 from ..step_results import RESULTS
@@ -16,20 +29,21 @@ from ..terms import signed, unwrapped
 from .base import AbstractStructureSolver
 from .equations import AbstractMotionStep
 from .interpolation import StepInterpolation
-from .motion import BodyMotion, motion_of, unknowns_of as unknowns_of_motion
+from .motion import BodyMotion, decode_motion, encode_motion
 from .newton import Root, find_root
-from .phase import Phase, phase_of, pose_rates, unknowns_of
+from .phase import Phase, decode_phase, encode_phase, pose_rates
 
 
 class StepMemory(eqx.Module):
-    """What one step hands to the next.
+    """State of the solver between two steps.
 
-    `count`, of Newton iterations; `valid`, whether the model is one that the scheme is defined on;
-    with joints `twists` of all bodies, which the joints need not allow (the unknowns of `NullSpace`
-    have those nearest to them), and `multipliers`, the next guess.
+    **Attributes:** `iterations`, of Newton's method in the last step; `valid`, whether the scheme
+    is defined on the model; with joints `twists` of all bodies, which may violate the velocity
+    constraints (the unknowns of `NullSpace` contain the nearest twists that satisfy them), and
+    `multipliers`, the initial iterate of the next step.
     """
 
-    count: Count
+    iterations: Count
     valid: Flag
     twists: Float[Array, "L 6"] | None = None
     multipliers: Vector | None = None
@@ -38,14 +52,14 @@ class StepMemory(eqx.Module):
 class AbstractOneStepSolver(AbstractStructureSolver):
     """An implicit one-step scheme of order 2.
 
-    A step is solved by Newton's method to round-off; derivatives, of any order, are those of the
-    solution. Where it has none, or none that Newton's method finds from the twists at the start of
-    the step, the run ends with `nonlinear_divergence`.
+    The equations of a step are solved by Newton's method to round-off, and derivatives of any order
+    are those of the solution. If the iteration, which starts from the twists at the start of the
+    step, does not converge, the run ends with `nonlinear_divergence`.
 
-    Between steps unknowns are interpolated by cubic polynomials with the true rates at both ends
-    (with joints, velocities by a line): what a scheme conserves it conserves at its steps.
+    Dense output is a cubic Hermite polynomial (with joints, velocities are linear in time).
+    Invariants are conserved at the ends of steps, but not by the dense output.
 
-    **Attributes:** `max_iterations` of Newton's method.
+    **Attributes:** `max_iterations`, of Newton's method.
     """
 
     max_iterations: eqx.AbstractVar[int]
@@ -57,104 +71,114 @@ class AbstractOneStepSolver(AbstractStructureSolver):
     def step_of_body(
         self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: BodyMotion
     ) -> AbstractMotionStep:
-        """The equations of a step of the one body that the model has."""
+        """Return the equations of a step of the model's only body."""
 
     @abc.abstractmethod
-    def first_memory(
+    def initial_memory(
         self, model: AbstractFormulation, t0: Scalar, y0: Vector, memory: StepMemory
     ) -> StepMemory:
-        """`memory`, completed by what the first step needs."""
+        """Add the twists and multipliers that the first step needs to `memory`."""
 
     @abc.abstractmethod
     def advance(
         self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: StepMemory
     ) -> tuple[Vector, Array | None, StepMemory, Root]:
-        """Unknowns at the end of a step, increments over the step at its ends (`None` for the true
-        rates), memory, root."""
+        """Advance the unknowns by one step.
+
+        **Returns:** unknowns at the end; rates at both ends times the length of the step for dense
+        output, (2, N), `None` for those of the vector field; the new memory; the result of Newton's
+        method.
+        """
 
     def advance_body(
         self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: StepMemory
     ) -> tuple[Vector, Array | None, StepMemory, Root]:
-        """`advance` of the one body that the model has."""
-        equations = self.step_of_body(model, t0, t1 - t0, motion_of(model, y0))
+        """Advance the unknowns of a model with one body, see `advance`."""
+        equations = self.step_of_body(model, t0, t1 - t0, decode_motion(model, y0))
         root = find_root(equations, equations.guess(), self.max_iterations)
-        y1 = unknowns_of_motion(model, equations.end(root.Z))
+        y1 = encode_motion(model, equations.end(root.Z))
         return y1, None, StepMemory(root.iterations, memory.valid), root
 
-    def checked(self, model: AbstractFormulation, value: T) -> T:
-        """`value`, with a check of those numbers of the model that are not known before."""
+    def check_traced_model(self, model: AbstractFormulation, value: T) -> T:
+        """Return `value` with a runtime check of the model's traced parameters."""
         return value
 
-    def order(self, terms) -> int:
-        """Order of the scheme."""
+    def order(self, terms: Terms) -> int:
         return 2
 
-    def func(self, terms, t0, y0, args) -> Y:
-        """The vector field of the model."""
+    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
         return terms.vf(t0, y0, args)
 
     def evaluations(self, solver_state: StepMemory) -> Count:
-        """Newton iterations of the last step."""
-        return solver_state.count
+        """Return the Newton iterations of the last step."""
+        return solver_state.iterations
 
-    def init(self, terms, t0, t1, y0, args) -> StepMemory:
-        """No step has been made; raises for a model that the scheme is not defined on."""
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args) -> StepMemory:
+        """Return the initial state; raise for a model that the scheme is not defined on."""
         term, direction = unwrapped(terms)
         model: AbstractFormulation = term.model
         self.check_model(model)
-        memory = StepMemory(jnp.array(0), self.checked(model, jnp.array(True)))
-        return self.first_memory(model, signed(direction, jnp.asarray(t0)), y0, memory)
+        memory = StepMemory(jnp.array(0), self.check_traced_model(model, jnp.array(True)))
+        return self.initial_memory(model, signed(direction, jnp.asarray(t0)), y0, memory)
 
     def step(
-        self, terms, t0, t1, y0, args, solver_state: StepMemory, made_jump
-    ) -> Stepped[StepMemory]:
+        self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args, solver_state: StepMemory,
+        made_jump: Jump,
+    ) -> Stepped[StepMemory]:  # fmt: skip
         term, direction = unwrapped(terms)
         t0, t1 = (jnp.asarray(signed(direction, jnp.asarray(t)), y0.dtype) for t in (t0, t1))
         y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)
         if slopes is None:
             times, ys = jnp.stack([t0, t1]), jnp.stack([y0, y1])
             slopes = (t1 - t0) * jax.vmap(lambda t, y: term.vf(t, y, args))(times, ys)
-        found = root.okay & memory.valid
-        result = RESULTS.where(found, RESULTS.successful, RESULTS.nonlinear_divergence)
+        solved = root.okay & memory.valid
+        result = RESULTS.where(solved, RESULTS.successful, RESULTS.nonlinear_divergence)
         return y1, None, dict(y0=y0, y1=y1, k=slopes), memory, result
 
 
 class AbstractSystemStepSolver(AbstractOneStepSolver):
-    """One that steps systems as well, with joints or without."""
+    """A one-step scheme for one body with a fixed point and for systems with or without joints."""
 
     @abc.abstractmethod
     def step_of_system(
         self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: Phase, multipliers: Vector
     ) -> tuple[Phase, Root]:
-        """A step of a system: its end, and the root, increments and multipliers.
+        """Make a step of a system.
 
-        **Arguments:** `multipliers`, the guess.
+        **Arguments:** `model`; `t0`, start of the step, and `h`, its length, s; `start`, poses and
+        twists at its start; `multipliers`, their initial iterate.
+        **Returns:** poses and twists at the end; the result of Newton's method, for increments and
+        multipliers.
         """
 
-    def first_memory(self, model, t0, y0, memory):
+    def initial_memory(
+        self, model: AbstractFormulation, t0: Scalar, y0: Vector, memory: StepMemory
+    ) -> StepMemory:
         if not has_joints(model.system):
             return memory
-        twists = phase_of(model, t0, y0).twists
-        number = model.mechanics.num_joint_constraints
-        return StepMemory(memory.count, memory.valid, twists, jnp.zeros(number, y0.dtype))
+        twists = decode_phase(model, t0, y0).twists
+        count = model.mechanics.num_joint_constraints
+        return StepMemory(memory.iterations, memory.valid, twists, jnp.zeros(count, y0.dtype))
 
-    def advance(self, model, t0, t1, y0, memory):
+    def advance(
+        self, model: AbstractFormulation, t0: Scalar, t1: Scalar, y0: Vector, memory: StepMemory
+    ) -> tuple[Vector, Array | None, StepMemory, Root]:
         if not model.multibody.translates:
             return self.advance_body(model, t0, t1, y0, memory)
-        h, start = t1 - t0, phase_of(model, t0, y0)
+        h, start = t1 - t0, decode_phase(model, t0, y0)
         if memory.twists is None or memory.multipliers is None:
             end, root = self.step_of_system(model, t0, h, start, jnp.zeros(0, y0.dtype))
             return (
-                unknowns_of(model, t1, end),
+                encode_phase(model, t1, end),
                 None,
                 StepMemory(root.iterations, memory.valid),
                 root,
             )
         start = eqx.tree_at(lambda phase: phase.twists, start, memory.twists)
         end, root = self.step_of_system(model, t0, h, start, memory.multipliers)
-        y1 = unknowns_of(model, t1, end)
+        y1 = encode_phase(model, t1, end)
         size = model.layout.num_positions
-        # Velocities change at a constant rate.
+        # Velocities are linear in time.
         slopes = [
             jnp.concatenate([h * pose_rates(model, phase).ravel(), (y1 - y0)[size:]])
             for phase in (start, end)

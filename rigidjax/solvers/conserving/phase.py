@@ -1,4 +1,4 @@
-"""Poses and twists of all bodies, from the unknowns of a formulation and back."""
+"""Conversion between the unknowns of a formulation and poses and twists of all bodies."""
 
 import equinox as eqx
 import jax
@@ -18,16 +18,20 @@ from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
 from .increments import RotationIncrement
-from .motion import polished
+from .motion import renormalize
 
-# Twists are given the energy of others if it differs by less than this part of it.
-_CLOSE = 0.1
+# Largest relative difference of kinetic energies up to which velocities are rescaled.
+_LARGEST_ENERGY_CHANGE = 0.1
 
 
 class Phase(eqx.Module):
-    r"""Positions $x$ (L, 3), unit quaternions (L, 4), velocities and angular velocities (body
-    components) of all bodies, (L, 6), and angles of joints whose turns are counted; `rates` of the
-    directors, (L, 9), which their constraints need not allow, where those are unknowns."""
+    r"""Poses and twists of all bodies.
+
+    **Attributes:** `positions`, m; `quaternions`, of unit length; `twists`, velocities (space
+    components) and angular velocities (body components); `angles`, unwrapped angles of the joints
+    whose revolutions are counted, rad; `rates`, of the directors, which may violate their
+    constraints, if they are unknowns.
+    """
 
     positions: Float[Array, "L 3"]
     quaternions: Float[Array, "L 4"]
@@ -36,13 +40,13 @@ class Phase(eqx.Module):
     rates: Float[Array, "L 9"] | None = None
 
     def poses(self, mechanics: SystemMechanics) -> Poses:
-        """Poses with the ground, as joints see them."""
+        """Return the poses of all bodies and of the ground."""
         rotations = jax.vmap(euler_map)(self.quaternions)
         return mechanics.poses(self.positions, rotations, self.angles)
 
 
-def phase_of(model: AbstractFormulation, t: Scalar, y: Float[Array, " N"]) -> Phase:
-    """What the unknowns say."""
+def decode_phase(model: AbstractFormulation, t: Scalar, y: Float[Array, " N"]) -> Phase:
+    """Return poses and twists from the unknowns of a formulation."""
     x, a = model.layout.poses(y)
     _, _, twists = model.motion(t, y)
     quaternions, rates = a, None
@@ -50,86 +54,92 @@ def phase_of(model: AbstractFormulation, t: Scalar, y: Float[Array, " N"]) -> Ph
         quaternions = jax.vmap(model.rotation.to_quaternion)(a)
         if isinstance(model, Absolute):
             rates = model.layout.twists(y)[1]
-    both = jnp.concatenate([twists.linear, twists.angular], axis=1)
-    return Phase(x, quaternions, both, model.layout.angles(y), rates)
+    joined = jnp.concatenate([twists.linear, twists.angular], axis=1)
+    return Phase(x, quaternions, joined, model.layout.angles(y), rates)
 
 
-def unknowns_of(model: AbstractFormulation, t: Scalar, phase: Phase) -> Float[Array, " N"]:
-    """The unknowns of a phase; minimal velocities are those next to its twists."""
+def encode_phase(model: AbstractFormulation, t: Scalar, phase: Phase) -> Float[Array, " N"]:
+    """Return the unknowns of a formulation from poses and twists.
+
+    Generalised velocities are those of the nearest twists that the joints allow.
+    """
     mechanics, layout = model.mechanics, model.layout
     a = phase.quaternions
     if isinstance(model.rotation, Directors):
         a = jax.vmap(model.rotation.from_quaternion)(a)
     poses = phase.poses(mechanics)
-    twists = as_twists(phase.twists)
-    places = mechanics.place(poses)
+    twists = split_twists(phase.twists)
+    joint_frames = mechanics.place(poses)
     if isinstance(model, NullSpace) and not mechanics.is_free:
-        allowed = project_twists(mechanics, t, poses, places, twists)
+        allowed = project_twists(mechanics, t, poses, joint_frames, twists)
         twists = (
-            _with_energy_of(twists, allowed, mechanics) if _keeps_energy(mechanics) else allowed
+            _rescale_to_energy(twists, allowed, mechanics)
+            if _may_rescale_velocities(mechanics)
+            else allowed
         )
-    velocities = model.velocities_of(t, poses, places, a, twists)
+    velocities = model.velocities_of(t, poses, joint_frames, a, twists)
     if phase.rates is not None:
-        free = ~np.array(is_held(mechanics))[:, None]
+        free = ~np.array(is_jointed(mechanics))[:, None]
         tangent = jax.vmap(model.rotation.rate)(a, twists.angular)
         velocities = layout.join(twists.linear, jnp.where(free, phase.rates, tangent))
     angles = mechanics.angles(poses, mechanics.tracked)
     return layout.join_all(phase.positions, a, velocities, angles)
 
 
-def _keeps_energy(mechanics: SystemMechanics) -> bool:
-    """Whether the velocities that the joints allow are any multiple of themselves, without loss.
+def _may_rescale_velocities(mechanics: SystemMechanics) -> bool:
+    """Whether velocities may be multiplied by a factor without violating constraints or momentum.
 
-    That is not so for prescribed motions, nor for bodies free in space, whose momentum counts.
+    This excludes prescribed motions and bodies free in space, whose momentum is conserved.
     """
     system = mechanics.system
     driven = any(joint.is_driven for joint in system.joints)
     return not driven and None not in system.topology.joints
 
 
-def _with_energy_of(twists: Twists, allowed: Twists, mechanics: SystemMechanics) -> Twists:
-    """The allowed twists, made longer to have the kinetic energy of others.
+def _rescale_to_energy(twists: Twists, allowed: Twists, mechanics: SystemMechanics) -> Twists:
+    """Scale the twists that the joints allow to the kinetic energy of `twists`.
 
-    The energy of both differs by an amount of fourth order in the step, which would show as a swing
-    of an energy that the scheme keeps. Left as they are where they have next to no energy.
+    Both energies differ by a quantity of fourth order in the step, by which the conserved energy
+    would seem to oscillate. Twists with almost no energy are returned unchanged.
     """
-    ours, theirs = (
+    energy, target = (
         jnp.vdot(w, momenta(mechanics, w))
         for w in (
             jnp.concatenate([pair.linear, pair.angular], axis=1) for pair in (allowed, twists)
         )
     )
-    close = jnp.abs(theirs - ours) < _CLOSE * ours
-    scale = jnp.sqrt(jnp.where(close, theirs, 1.0) / jnp.where(close, ours, 1.0))
+    close = jnp.abs(target - energy) < _LARGEST_ENERGY_CHANGE * energy
+    scale = jnp.sqrt(jnp.where(close, target, 1.0) / jnp.where(close, energy, 1.0))
     return Twists(scale * allowed.linear, scale * allowed.angular)
 
 
-def advanced(
+def rotate_quaternions(
     quaternions: Float[Array, "L 4"], increments: RotationIncrement
 ) -> Float[Array, "L 4"]:
-    """Quaternions of all bodies at the end of a step; without what round-off adds to their length,
-    see `polished`."""
-    ends = jax.vmap(multiply)(quaternions, jax.vmap(lambda one: one.whole)(increments))
-    return jax.vmap(lambda p: polished(Quaternion(), p))(ends)
+    """Return the quaternions of all bodies at the end of a step, renormalised."""
+    ends = jax.vmap(multiply)(
+        quaternions, jax.vmap(lambda increment: increment.quaternion)(increments)
+    )
+    return jax.vmap(lambda p: renormalize(Quaternion(), p))(ends)
 
 
-def middle_of(mechanics: SystemMechanics, start: Phase, end: Phase) -> Poses:
-    """The poses half-way, where forces act."""
+def midpoint_poses(mechanics: SystemMechanics, start: Phase, end: Phase) -> Poses:
+    """Return the poses in the middle of a step, at which forces are evaluated."""
     mean = 0.5 * (start.quaternions + end.quaternions)
     lengths = jnp.sqrt(jnp.sum(mean * mean, axis=1, keepdims=True))
     positions = 0.5 * (start.positions + end.positions)
     return Phase(positions, mean / lengths, start.twists, start.angles).poses(mechanics)
 
 
-def is_held(mechanics: SystemMechanics) -> tuple[bool, ...]:
-    """Whether each body is tied to another or to the ground by a joint, which `Free` does not."""
+def is_jointed(mechanics: SystemMechanics) -> tuple[bool, ...]:
+    """Whether a joint with constraints is attached to each body (`Free` has none)."""
     groups = [group for group in mechanics.groups if group.joint.num_constraints]
-    held = {row for group in groups for row in (*group.parents, *group.children)}
-    return tuple(row in held for row in range(mechanics.num_bodies))
+    jointed = {row for group in groups for row in (*group.parents, *group.children)}
+    return tuple(row in jointed for row in range(mechanics.num_bodies))
 
 
 def pose_rates(model: AbstractFormulation, phase: Phase) -> Float[Array, "L n"]:
-    """Rates of positions and rotation coordinates."""
+    """Return the rates of positions and rotation coordinates of all bodies."""
     a = phase.quaternions
     if isinstance(model.rotation, Directors):
         a = jax.vmap(model.rotation.from_quaternion)(a)
@@ -137,18 +147,21 @@ def pose_rates(model: AbstractFormulation, phase: Phase) -> Float[Array, "L n"]:
     return jnp.concatenate([phase.twists[:, :3], a_dot], axis=1)
 
 
-def as_twists(w: Float[Array, "L 6"]) -> Twists:
-    """Velocities and angular velocities apart."""
+def split_twists(w: Float[Array, "L 6"]) -> Twists:
+    """Split twists into velocities and angular velocities."""
     return Twists(w[:, :3], w[:, 3:])
 
 
 def momenta(mechanics: SystemMechanics, w: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
-    """Momenta of twists, angular ones about the centres of mass in body components."""
+    """Return the momenta of all bodies.
+
+    Angular momenta are about the centres of mass, in body components.
+    """
     return mechanics.momenta(w[:, :3], w[:, 3:])
 
 
-def carried(
-    vectors: Float[Array, "L 3"], here: Float[Array, "L 3 3"], there: Float[Array, "L 3 3"]
+def change_frame(
+    vectors: Float[Array, "L 3"], source: Float[Array, "L 3 3"], target: Float[Array, "L 3 3"]
 ) -> Float[Array, "L 3"]:
-    """Body components in one orientation as those in another."""
-    return jax.vmap(lambda v, R, Q: to_body(Q, to_space(R, v)))(vectors, here, there)
+    """Transform components from the `source` to the `target` frames, both rotation matrices."""
+    return jax.vmap(lambda v, R, Q: to_body(Q, to_space(R, v)))(vectors, source, target)

@@ -1,4 +1,4 @@
-"""The equations of QUAT.EM as they stand, nine of them, with the multiplier."""
+"""QUAT.EM in saddle-point form, nine equations with the multiplier."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,8 +15,10 @@ from .motion import BodyMotion
 
 
 class SaddlePointStep(AbstractMotionStep):
-    r"""Unknowns $(q_{n+1}, p_{n+1}, \lambda)$ of a body with a fixed point.
+    r"""Equations for $(q_{n+1}, p_{n+1}, \lambda)$ of a body with a fixed point.
 
+    **Attributes:** `body`; `t0`, start of the step, and `h`, its length, s; `q0`, unit quaternion
+    at its start; `omega0`, angular velocity at its start, rad/s, body components.
     **Source:** Betsch-Siebert (51).
     """
 
@@ -32,20 +34,20 @@ class SaddlePointStep(AbstractMotionStep):
         return quaternion_momentum(self.body.inertia, self.q0, self.omega0)
 
     def guess(self) -> Float[Array, "9"]:
-        """What goes on with the angular velocity of the start."""
-        q1 = multiply(self.q0, conformal(self.h * self.omega0).whole)
+        """Return the end of a step with constant angular velocity and a zero multiplier."""
+        q1 = multiply(self.q0, conformal(self.h * self.omega0).quaternion)
         p1 = quaternion_momentum(self.body.inertia, q1, self.omega0)
         return jnp.concatenate([q1, p1, jnp.zeros(1, q1.dtype)])
 
-    def measures(self) -> Float[Array, "9"]:
-        """Of quaternion, momentum and multiplier in a step by a radian."""
-        inertia = self._trace
+    def unknown_scales(self) -> Float[Array, "9"]:
+        """Return the scales of quaternion, momentum and multiplier for one radian per step."""
+        inertia = self._trace_of_inertia
         h = jnp.abs(self.h)
         parts = jnp.ones_like(h), inertia / h, inertia / h**2
         return jnp.repeat(jnp.stack(parts), np.array([4, 4, 1]), total_repeat_length=9)
 
     @property
-    def _trace(self):
+    def _trace_of_inertia(self) -> Float[Array, ""]:
         inertia = self.body.inertia
         return jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia)
 
@@ -54,7 +56,7 @@ class SaddlePointStep(AbstractMotionStep):
         q1, p1, lam = Z[:4], Z[4:8], Z[8]
         q, p = 0.5 * (q0 + q1), 0.5 * (p0 + p1)
         total = invariants(q0, p0) + invariants(q1, p1)
-        radial = total[0] / (0.5 * self._trace)
+        radial = total[0] / (0.5 * self._trace_of_inertia)
         across = solve_inertia(body.inertia, total[1:])
         rate = jnp.concatenate([radial[None], across])
         # [p  -G(p)^T] x = p o conj(x)
@@ -71,7 +73,6 @@ class SaddlePointStep(AbstractMotionStep):
         return jnp.concatenate([move, push, 0.5 * (jnp.sum(q1 * q1) - 1.0)[None]])
 
     def end(self, Z: Float[Array, "9"]) -> BodyMotion:
-        """The motion at the end."""
         q1, p1 = Z[:4], Z[4:8]
         omega = 0.5 * solve_inertia(self.body.inertia, invariants(q1, p1)[1:])
         return BodyMotion(q1, omega)

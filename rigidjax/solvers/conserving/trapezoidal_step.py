@@ -1,4 +1,4 @@
-r"""The step of systems that moves bodies with the means of their twists."""
+r"""Step of systems that moves bodies by the means of their twists."""
 
 import equinox as eqx
 import jax
@@ -14,12 +14,12 @@ from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
 from .fixed_point import director_gain, director_rates
-from .increments import Map, RotationIncrement, cayley, mapped
-from .loads import applied, conserving_wrenches
+from .increments import Map, RotationIncrement, cayley, map_rotations
+from .loads import applied_wrenches, conserving_wrenches
 from .newton import Root, find_root
-from .phase import Phase, advanced, carried, is_held, middle_of, momenta
-from .saddle import AbstractSaddle
-from .sizes import extents
+from .phase import Phase, change_frame, is_jointed, midpoint_poses, momenta, rotate_quaternions
+from .saddle import AbstractMultiplierEquations
+from .scales import increment_scales
 from .welded_assemblies import WeldedAssemblies, assembly_leads
 
 
@@ -31,163 +31,200 @@ def trapezoidal_step(
     multipliers: Vector,
     limit: int,
     *,
-    free: Map,
+    free_map: Map,
     conserves: bool = True,
-    published: bool = False,
+    mean_quaternions: bool = False,
 ) -> tuple[Phase, Root]:
-    r"""One step that conserves momentum where nothing holds the system, and energy.
+    r"""Make a step that conserves energy and, for a free system, momentum and angular momentum.
 
     Bodies move with the mean $\bar w$ of their twists at both ends,
     $x_1 - x_0 = h\,\bar v$, $R_1 = R_0\,\mathrm{cay}(h\,\bar\Omega)$, such that
     $R_1 - R_0 = h\,\bar R\,\bar\Omega^\wedge$ with the mean $\bar R$ of both matrices. Then
     $M(w_1 - w_0)$, with angular momenta in space components, equals the impulse of the applied
     forces and of the joints, $-\bar G^T h\lambda$, where $\bar G\,\bar w\,h = g(q_1) - g(q_0)$
-    exactly: the relative poses of joints are of second degree in $x$ and $R$, so that their
-    gradient at the mean pose is a discrete one, and one that commutes with rotations of the whole;
-    constraints have one on relative poses (`AbstractJoint.mean_gradient`). All joints hold at the
-    end, $g(q_1) = 0$, to round-off; the rates of their constraints hold in the mean, and are of
-    second order in $h$ at the ends.
+    exactly: relative poses of joints are quadratic in $x$ and $R$, so that their gradient at the
+    mean pose is a discrete gradient, which commutes with rotations of the whole system. The
+    discrete gradients of the constraints by relative poses are `AbstractJoint.mean_gradient`. All
+    joints are closed at the end, $g(q_1) = 0$, to round-off. The velocity constraints hold for the
+    mean twists, and at the ends to second order in $h$.
 
-    Bodies without joints, and those that welds alone hold together as one (see
-    `welded_assemblies`), turn by any other map of $h\,\bar\Omega$ about the same axis: QUAT.EM has
-    $q_1 - q_0 = \frac h2\,\bar q \circ \bar\Omega$ with the mean quaternion $\bar q$. In DIR.EM
-    their directors have rates of their own, of which the same is true as of the twists. With
-    `published`, all bodies turn as QUAT.EM has it, and the rest of $\bar G$ is the chain rule over
-    $R(q)$: $R_1 - R_0 = h\,R(\bar q)\,\bar\Omega^\wedge$, so that the moment of a joint has
-    $R(\bar q)$ in the place of $\bar R$, which differs by $R(\frac12(q_1 - q_0))$. Energy and
-    joints are as exact; angular momentum is so to second order.
+    Bodies without joints, and assemblies that are held together by welds alone (see
+    `welded_assemblies`), may rotate by any other map of $h\,\bar\Omega$ about the same axis. For
+    QUAT.EM it is $q_1 - q_0 = \frac h2\,\bar q \circ \bar\Omega$ with the mean quaternion $\bar q$.
+    In DIR.EM the rates of their directors are independent unknowns, which are updated like the
+    twists. With `mean_quaternions` all bodies rotate as in QUAT.EM. In this case the remaining
+    factor of $\bar G$ is the chain rule over $R(q)$: $R_1 - R_0 = h\,R(\bar q)\,\bar\Omega^\wedge$,
+    so that the moment of a joint contains $R(\bar q)$ instead of $\bar R$, which differs by
+    $R(\frac12(q_1 - q_0))$. Energy and joints are as exact as before, and angular momentum is
+    conserved to second order.
 
-    No gradient avoids that. Two bodies welded together that turn as one by $\varphi$ have
-    $h \bar v = 2 \tan\frac\varphi2$ in units of their distances from the axis: energy, angular
-    momentum and the weld ask for $h \bar\Omega = 2 \tan\frac\varphi2$ as well, which is the Cayley
-    map, while the mean quaternion has $4 \tan\frac\varphi4$.
+    No choice of the gradient avoids this. Two bodies that are welded together and rotate by
+    $\varphi$ have $h \bar v = 2 \tan\frac\varphi2$ in units of their distances from the axis:
+    energy, angular momentum and the weld require $h \bar\Omega = 2 \tan\frac\varphi2$ too, which is
+    the Cayley map, while the mean quaternion has $4 \tan\frac\varphi4$.
 
-    **Arguments:** `model`; `multipliers`, the guess, those of the step before; `limit`, of Newton
-    iterations; `free`, the map of bodies without joints; `conserves`, whether potentials do the
-    work that they lose; `published`, whether bodies on joints turn by `free` too.
-    **Returns:** the end, and the root: increments $h\,\bar w$ and multipliers $h^2\lambda/2$.
+    **Arguments:** `model`; `t0`, start of the step, and `h`, its length, s; `start`, poses and
+    twists; `multipliers`, their initial iterate, from the step before; `limit`, the largest number
+    of Newton iterations; `free_map`, the map of bodies without joints; `conserves`, whether the
+    work of potentials is exactly the energy that they lose; `mean_quaternions`, whether bodies on
+    joints rotate by `free_map` too.
+    **Returns:** poses and twists at the end; the result of Newton's method, with increments
+    $h\,\bar w$ and multipliers $h^2\lambda/2$.
     **Source:** discrete null-space method: Betsch, Leyendecker, Int. J. Numer. Meth. Engng 67
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993);
     the mean quaternion: Betsch-Siebert (50), (51); rates of directors: Betsch-Siebert, section 3.
     """
     mechanics = model.mechanics
-    first, sizes = start.poses(mechanics), extents(mechanics, start.positions)
-    held, assemblies = np.array(is_held(mechanics)), None
-    if free is not cayley and not published and (leads := assembly_leads(mechanics)) is not None:
+    first, scales = start.poses(mechanics), increment_scales(mechanics, start.positions)
+    uses_cayley, assemblies = np.array(is_jointed(mechanics)), None
+    if (
+        free_map is not cayley
+        and not mean_quaternions
+        and (leads := assembly_leads(mechanics)) is not None
+    ):
         assemblies = WeldedAssemblies(mechanics, leads, first)
-        held = held & ~assemblies.is_member
-    maps = tuple(cayley if is_on_joint and not published else free for is_on_joint in held)
-    places = mechanics.place(first)
+        uses_cayley = uses_cayley & ~assemblies.is_welded
+    maps = tuple(
+        cayley if on_joint and not mean_quaternions else free_map for on_joint in uses_cayley
+    )
+    joint_frames = mechanics.place(first)
     equations = _Equations(
-        mechanics, sizes, t0, h, start, first, places, maps, conserves, published, assemblies
+        mechanics,
+        scales,
+        t0,
+        h,
+        start,
+        first,
+        joint_frames,
+        maps,
+        conserves,
+        mean_quaternions,
+        assemblies,
     )
     guess = jnp.concatenate([h * start.twists.ravel(), multipliers])
     root = find_root(equations, guess, limit)
-    change, _ = equations.unpacked(root.Z)
-    return equations.concluded(change), root
+    change, _ = equations.split_unknowns(root.Z)
+    return equations.end_with_twists(change), root
 
 
-class _Equations(AbstractSaddle):
+class _Equations(AbstractMultiplierEquations):
     mechanics: SystemMechanics
-    sizes: Float[Array, "L 6"]
+    scales: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Phase
     first: Poses
-    places: Placements  # of the joints at the start
+    joint_frames: Placements  # at the start of the step
     maps: tuple[Map, ...] = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
-    published: bool = eqx.field(static=True)
+    mean_quaternions: bool = eqx.field(static=True)
     assemblies: WeldedAssemblies | None
 
-    def increments(self, change) -> RotationIncrement:
-        """Rotations of all bodies."""
-        return mapped(self.maps, change[:, 3:])
+    def increments(self, change: Float[Array, "L 6"]) -> RotationIncrement:
+        return map_rotations(self.maps, change[:, 3:])
 
-    def end(self, change) -> Phase:
-        """Poses after the increments; twists are still those of the start."""
+    def end(self, change: Float[Array, "L 6"]) -> Phase:
+        """Return the poses at the end with the twists and rates of the start."""
         start = self.start
-        quaternions = advanced(start.quaternions, self.increments(change))
+        quaternions = rotate_quaternions(start.quaternions, self.increments(change))
         positions = start.positions + change[:, :3]
         return Phase(positions, quaternions, start.twists, start.angles, start.rates)
 
-    def concluded(self, change) -> Phase:
-        """The end, with its twists."""
+    def end_with_twists(self, change: Float[Array, "L 6"]) -> Phase:
+        """Return the poses, twists and rates at the end."""
         start, end = self.start, self.end(change)
         twists = 2.0 / self.h * change - start.twists
         if self.assemblies is not None:
             last = end.poses(self.mechanics)
-            of_assemblies = self.assemblies.twists(self.h, start.twists, change, last)
-            twists = jnp.where(self.assemblies.is_member[:, None], of_assemblies, twists)
+            of_assemblies = self.assemblies.end_twists(self.h, start.twists, change, last)
+            twists = jnp.where(self.assemblies.is_welded[:, None], of_assemblies, twists)
         if start.rates is None:
             return eqx.tree_at(lambda phase: phase.twists, end, twists)
-        middle = middle_of(self.mechanics, start, end).rotations[:-1]
+        middle = midpoint_poses(self.mechanics, start, end).rotations[:-1]
         rates = jax.vmap(director_rates, in_axes=(0, 0, 0, 0, None))(
             self.increments(change), middle, start.rates, change[:, 3:], self.h
         )
         return eqx.tree_at(lambda phase: (phase.twists, phase.rates), end, (twists, rates))
 
-    def residual(self, Z):
+    def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
         mechanics, start, h = self.mechanics, self.start, self.h
-        change, mu = self.unpacked(Z)
+        change, mu = self.split_unknowns(Z)
         end, increments = self.end(change), self.increments(change)
-        middle = middle_of(mechanics, start, end)
+        middle = midpoint_poses(mechanics, start, end)
         first, last = self.first, end.poses(mechanics)
         L, t = mechanics.num_bodies, self.t0 + 0.5 * h
-        # In body components at the start: rotations about the axis of the step leave them alone.
+        # Angular momenta are in body components at the start. Components along the axis of the
+        # step are then the same in all frames of the step.
         frames = first.rotations[:L]
-        moved = change
+        body_motion = change
         if self.assemblies is not None:
-            middle, moved = self.assemblies.in_the_middle(change, middle, last)
+            middle, body_motion = self.assemblies.replace_midpoint(change, middle, last)
         if self.conserves:
             wrench = conserving_wrenches(
-                mechanics, t, first, middle, last, moved, h, increments.chord
+                mechanics, t, first, middle, last, body_motion, h, increments.chord
             )
         else:
-            wrench = applied(mechanics, t, middle, moved / h)
-        moment = carried(wrench[:, 3:], middle.rotations[:L], frames)
+            wrench = applied_wrenches(mechanics, t, middle, body_motion / h)
+        moment = change_frame(wrench[:, 3:], middle.rotations[:L], frames)
         before = 0.5 * h * momenta(mechanics, start.twists)
         after = momenta(mechanics, change) - before
-        spin = carried(after[:, 3:], last.rotations[:L], frames) - before[:, 3:]
+        spin = change_frame(after[:, 3:], last.rotations[:L], frames) - before[:, 3:]
         if start.rates is not None:
-            spin = self._spin_of_directors(change, increments, middle, spin)
+            spin = self._director_spin(change, increments, middle, spin)
         gain = jnp.concatenate([after[:, :3] - before[:, :3], spin], axis=1)
         impulse = 0.5 * h * h * jnp.concatenate([wrench[:, :3], moment], axis=1)
         if mechanics.is_free:
             return (gain - impulse).ravel()
-        places = mechanics.place(last)
-        reaction = self._reaction(t, last, places, mu, end.quaternions)
-        gap = mechanics.constraint(self.t0 + h, places)
+        joint_frames = mechanics.place(last)
+        reaction = self._reaction(t, last, joint_frames, mu, end.quaternions)
+        gap = mechanics.constraint(self.t0 + h, joint_frames)
         balance = gain - impulse + reaction
         if (assemblies := self.assemblies) is not None:
-            whole = assemblies.balance(h, start.twists, change, middle, last, wrench)
-            loose = change - assemblies.following(change, last)
-            rows = jnp.where(assemblies.is_lead[:, None], whole, loose)
-            balance = jnp.where(assemblies.is_member[:, None], rows, balance)
-            # Their welds hold by that.
-            gap = jnp.where(assemblies.welds(mechanics), mu, gap)
+            of_assemblies = assemblies.momentum_balance(
+                h, start.twists, change, middle, last, wrench
+            )
+            deviation = change - assemblies.rigid_increments(change, last)
+            rows = jnp.where(assemblies.is_lead[:, None], of_assemblies, deviation)
+            balance = jnp.where(assemblies.is_welded[:, None], rows, balance)
+            # Bodies that follow their leads satisfy the welds, whose multipliers are zero.
+            gap = jnp.where(assemblies.is_weld_constraint(mechanics), mu, gap)
         return jnp.concatenate([balance.ravel(), gap])
 
-    def _spin_of_directors(self, change, increments, middle: Poses, spin):
-        """Gains of angular momentum, where bodies without joints have rates of their directors."""
+    def _director_spin(
+        self,
+        change: Float[Array, "L 6"],
+        increments: RotationIncrement,
+        middle: Poses,
+        spin: Float[Array, "L 3"],
+    ) -> Float[Array, "L 3"]:
+        """Replace the gains of angular momentum of bodies without joints by those of directors."""
         assert self.start.rates is not None
         frames = self.first.rotations[:-1]
         rates = jnp.swapaxes(self.start.rates.reshape(-1, 3, 3), 1, 2)
         gain = 0.5 * jax.vmap(director_gain, in_axes=(0, 0, 0, 0, 0, None))(
             self.mechanics.inertias, increments, frames, rates, change[:, 3:], self.h
         )
-        held = np.array(is_held(self.mechanics))[:, None]
-        return jnp.where(held, spin, carried(gain, middle.rotations[:-1], frames))
+        jointed = np.array(is_jointed(self.mechanics))[:, None]
+        return jnp.where(jointed, spin, change_frame(gain, middle.rotations[:-1], frames))
 
-    def _reaction(self, t, last: Poses, places: Placements, mu, ends):
-        r"""$\bar G^T \mu$, moments in body components at the start."""
+    def _reaction(
+        self,
+        t: Scalar,
+        last: Poses,
+        joint_frames: Placements,
+        mu: Float[Array, " m"],
+        ends: Float[Array, "L 4"],
+    ) -> Float[Array, "L 6"]:
+        r"""Return $\bar G^T \mu$, moments in body components at the start."""
         mechanics, first = self.mechanics, self.first
         mean = jax.tree.map(lambda u, v: 0.5 * (u + v), first, last)
 
         def relatives(positions, rotations):
             x, R = mean.positions.at[:-1].set(positions), mean.rotations.at[:-1].set(rotations)
-            seen = [place.relative for place in mechanics.place(Poses(x, R, mean.turns))]
-            return [(relative.displacement, relative.rotation) for relative in seen]
+            relative_poses = [
+                frames.relative for frames in mechanics.place(Poses(x, R, mean.turns))
+            ]
+            return [(relative.displacement, relative.rotation) for relative in relative_poses]
 
         _, pull_back = jax.vjp(relatives, mean.positions[:-1], mean.rotations[:-1])
         blocks = mechanics.by_group(mu)
@@ -197,12 +234,12 @@ class _Equations(AbstractSaddle):
                 before.relative, after.relative, block,
             )
             for group, before, after, block in zip(
-                mechanics.groups, self.places, places, blocks, strict=True
+                mechanics.groups, self.joint_frames, joint_frames, blocks, strict=True
             )
         ]  # fmt: skip
         force, gradient = pull_back(gradients)
         matrices = mean.rotations[:-1]
-        if self.published:
+        if self.mean_quaternions:
             matrices = jax.vmap(euler_map)(0.5 * (self.start.quaternions + ends))
         columns, slopes = (jnp.swapaxes(A, 1, 2) for A in (matrices, gradient))
         moment = jnp.sum(jax.vmap(jax.vmap(cross))(columns, slopes), axis=1)

@@ -1,41 +1,45 @@
-"""The variational integrator in quaternions."""
+"""Variational integrator in quaternions."""
 
 import equinox as eqx
 
+from ...annotations import Scalar, Vector
 from ...bodies import FixedPointBody
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
 from ...rotations.quaternion import Quaternion
 from .equations import AbstractMotionStep
-from .fixed_point import VariationalTurn
+from .fixed_point import VariationalRateStep
 from .model_checks import check_form, check_free_bodies
+from .motion import BodyMotion
+from .newton import Root
 from .one_step import AbstractSystemStepSolver
+from .phase import Phase
 from .variational_step import variational_step
 
 
 class Variational(AbstractSystemStepSolver):
     r"""QUAT.VI, the variational integrator of the discrete Lagrangian at the mid-point.
 
-    Symplectic; conserves the momentum that belongs to a symmetry exactly, the energy to second
-    order without drift (exactly in free rotation). A step starts from the discrete momentum
-    $p_n = -D_1 L_d(q_n, q_{n+1}) + \frac h2 q_n \lambda_n$, as the scheme of the paper is started,
-    and ends with $p_{n+1} = D_2 L_d$: the discrete Euler-Lagrange equations (E1) say that both
-    agree. The unknowns are those momenta turned into $\Omega = I^{-1}\,\frac12 G(q)\,p$.
+    The scheme is symplectic. It conserves momentum maps exactly and the energy to second order
+    without drift (in free rotation exactly). A step starts from the discrete momentum
+    $p_n = -D_1 L_d(q_n, q_{n+1}) + \frac h2 q_n \lambda_n$, as the first step of the paper does,
+    and ends with $p_{n+1} = D_2 L_d$; the discrete Euler-Lagrange equations (E1) state that both
+    agree. The angular velocities among the unknowns are $\Omega = I^{-1}\,\frac12 G(q)\,p$ of these
+    momenta.
 
-    In the frame of the body, with $(c, e) = \bar q_n \circ q_{n+1}$ and without forces, a step is
+    In body components, with $(c, e) = \bar q_n \circ q_{n+1}$ and without forces, a step is
     $I\Omega_n = \frac2h (c\,I e + e \times I e)$ and
     $I\Omega_{n+1} = \frac2h (c\,I e - e \times I e)$. The right-hand side is bounded: about a
-    principal axis it is $\frac1h I \sin\varphi$. **No step exists for $h |\Omega|$ above 1 or so**,
-    and the run ends with `nonlinear_divergence`: the steady top of the paper has
-    $\Omega_3 = 140.6$ rad/s, so that $h = 0.007$ s works and 0.01 s cannot.
+    principal axis it is $\frac1h I \sin\varphi$. **There is no solution for $h |\Omega|$ above
+    about 1**, and the run ends with `nonlinear_divergence`.
 
     Forces without potential enter by the discrete principle of d'Alembert at the mid-point.
 
-    For `Quaternion()` in `NullSpace` and `Absolute(index=0)` of a `FixedPointBody` or a `System`.
-    With joints, closed loops and redundant constraints included, positions and velocities at the
-    ends of steps satisfy all constraints to round-off.
+    The scheme takes `NullSpace` and `Absolute(index=0)` in `Quaternion()` of a `FixedPointBody` or
+    a `System`. With joints, also in closed loops and with redundant constraints, positions and
+    velocities at the ends of steps satisfy all constraints to round-off.
 
-    **Arguments:** `max_iterations` of Newton's method.
+    **Arguments:** `max_iterations`, of Newton's method.
     **Source:** Betsch-Siebert, Appendix E.
     """
 
@@ -45,9 +49,13 @@ class Variational(AbstractSystemStepSolver):
         check = check_form if has_joints(model.system) else check_free_bodies
         check(self, model, (Quaternion,))
 
-    def step_of_system(self, model, t0, h, start, multipliers):
+    def step_of_system(
+        self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: Phase, multipliers: Vector
+    ) -> tuple[Phase, Root]:
         return variational_step(model, t0, h, start, multipliers, self.max_iterations)
 
-    def step_of_body(self, model, t0, h, start) -> AbstractMotionStep:
+    def step_of_body(
+        self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: BodyMotion
+    ) -> AbstractMotionStep:
         assert isinstance(model.system, FixedPointBody)
-        return VariationalTurn(model.system, model.rotation, t0, h, start)
+        return VariationalRateStep(model.system, model.rotation, t0, h, start)

@@ -1,4 +1,4 @@
-r"""The variational step of systems."""
+"""Variational step of systems."""
 
 import equinox as eqx
 import jax
@@ -11,112 +11,136 @@ from ...mechanics.attachment import Poses
 from ...mechanics.mechanics import SystemMechanics
 from .fixed_point import boundary_momentum, split_moment
 from .increments import conformal
-from .loads import applied
+from .loads import applied_wrenches
 from .newton import Root, find_root
-from .phase import Phase, advanced, as_twists, middle_of, momenta
-from .saddle import AbstractSaddle
-from .sizes import extents
+from .phase import Phase, midpoint_poses, momenta, rotate_quaternions, split_twists
+from .saddle import AbstractMultiplierEquations
+from .scales import increment_scales
 
 
 def variational_step(
     model: AbstractFormulation, t0: Scalar, h: Scalar, start: Phase, multipliers: Vector, limit: int
 ) -> tuple[Phase, Root]:
-    r"""One step of a discrete Lagrangian, with all constraints on positions and on velocities.
+    r"""Make a step of the discrete Lagrangian with constraints on positions and velocities.
 
-    Free bodies move as with QUAT.VI: $R_1 = R_0\,R(c, e)$ with the discrete angular momenta
-    $\frac2h (c\,I e \pm e \times I e)$ at the ends, and loads in the middle, with joints or
-    without. Joints act at both ends: they are closed at the end, and the multipliers of the end
-    make its momenta consistent with them. Symplectic and of second order; momentum that nothing
-    holds is conserved, the energy oscillates without drift. Forces that depend on velocities take
-    the mean one of the step.
+    Bodies rotate as in QUAT.VI, $R_1 = R_0\,R(c, e)$, with the discrete angular momenta $\frac2h
+    (c\,I e \pm e \times I e)$ at the ends and loads in the middle. Joints act at both ends:
+    positions satisfy them at the end of the step, and a second set of multipliers makes the momenta
+    there consistent. The step is symplectic and of second order. It conserves the momentum of a
+    free system, and the energy oscillates without drift. Forces that depend on velocities are
+    evaluated with the mean twist of the step.
 
-    **Arguments:** `model`, in quaternions; `multipliers`, the guess, those of the step before;
-    `limit`, of Newton iterations.
-    **Returns:** the end, and the root: $h\,\bar v$, conformal rotation vectors, and multipliers
-    $h^2\lambda/2$.
+    **Arguments:** `model`, in quaternions; `t0`, start of the step, and `h`, its length, s;
+    `start`, poses and twists; `multipliers`, their initial iterate, from the step before; `limit`,
+    the largest number of Newton iterations.
+    **Returns:** poses and twists at the end; the result of Newton's method, with displacements
+    $h\,\bar v$, conformal rotation vectors and multipliers $h^2\lambda/2$.
     **Source:** Betsch-Siebert, Appendix E; joints as in RATTLE (Andersen 1983; Leimkuhler, Skeel).
     """
     mechanics = model.mechanics
     first = start.poses(mechanics)
-    joints = _jacobian(mechanics, t0, first)
-    sizes = extents(mechanics, start.positions)
-    equations = _Equations(mechanics, sizes, t0, h, start, joints)
+    constraint_jacobian = _jacobian(mechanics, t0, first)
+    scales = increment_scales(mechanics, start.positions)
+    equations = _Equations(mechanics, scales, t0, h, start, constraint_jacobian)
     root = find_root(equations, jnp.concatenate([h * start.twists.ravel(), multipliers]), limit)
-    change, _ = equations.unpacked(root.Z)
+    change, _ = equations.split_unknowns(root.Z)
     end = equations.end(change)
     after = _boundary_momenta(mechanics, change, -1.0) / h + equations.impulses(change)[1] / h
     if mechanics.is_free:
         return eqx.tree_at(lambda phase: phase.twists, end, mechanics.inverse_mass(after)), root
-    closed = _consistent(mechanics, t0 + h, end.poses(mechanics), after, change / h, sizes, h)
-    found = find_root(*closed, limit)
-    end = eqx.tree_at(lambda phase: phase.twists, end, closed[0].unpacked(found.Z)[0])
-    return end, root._replace(okay=root.okay & found.okay)
+    equations_and_guess = _momentum_equations(
+        mechanics, t0 + h, end.poses(mechanics), after, change / h, scales, h
+    )
+    second = find_root(*equations_and_guess, limit)
+    end = eqx.tree_at(
+        lambda phase: phase.twists, end, equations_and_guess[0].split_unknowns(second.Z)[0]
+    )
+    return end, root._replace(okay=root.okay & second.okay)
 
 
-class _Equations(AbstractSaddle):
+class _Equations(AbstractMultiplierEquations):
     mechanics: SystemMechanics
-    sizes: Float[Array, "L 6"]
+    scales: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Phase
-    joints: Float[Array, "m 6L"]  # their gradients at the start
+    constraint_jacobian: Float[Array, "m 6L"]  # at the start of the step
 
-    def end(self, change) -> Phase:
-        """Poses after the increments; twists are still those of the start."""
+    def end(self, change: Float[Array, "L 6"]) -> Phase:
+        """Return the poses at the end with the twists of the start."""
         start = self.start
-        quaternions = advanced(start.quaternions, jax.vmap(conformal)(change[:, 3:]))
+        quaternions = rotate_quaternions(start.quaternions, jax.vmap(conformal)(change[:, 3:]))
         return Phase(start.positions + change[:, :3], quaternions, start.twists, start.angles)
 
-    def impulses(self, change) -> tuple[Float[Array, "L 6"], Float[Array, "L 6"]]:
-        """Of the loads, times $h$, on the momenta at the start and at the end."""
+    def impulses(
+        self, change: Float[Array, "L 6"]
+    ) -> tuple[Float[Array, "L 6"], Float[Array, "L 6"]]:
+        """Return the impulses of the loads on the momenta at the start and the end, times $h$."""
         mechanics, h = self.mechanics, self.h
-        middle = middle_of(mechanics, self.start, self.end(change))
-        loads = 0.5 * h * h * applied(mechanics, self.t0 + 0.5 * h, middle, change / h)
+        middle = midpoint_poses(mechanics, self.start, self.end(change))
+        loads = 0.5 * h * h * applied_wrenches(mechanics, self.t0 + 0.5 * h, middle, change / h)
         before, after = jax.vmap(split_moment)(loads[:, 3:], change[:, 3:])
         force = loads[:, :3]
         return jnp.concatenate([force, before], axis=1), jnp.concatenate([force, after], axis=1)
 
-    def residual(self, Z):
+    def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
         mechanics, h = self.mechanics, self.h
-        change, mu = self.unpacked(Z)
+        change, mu = self.split_unknowns(Z)
         gain = _boundary_momenta(mechanics, change, 1.0) - h * momenta(mechanics, self.start.twists)
         balance = (gain - self.impulses(change)[0]).ravel()
         if mechanics.is_free:
             return balance
         last = self.end(change).poses(mechanics)
         gap = mechanics.constraint(self.t0 + h, mechanics.place(last))
-        return jnp.concatenate([balance + mu @ self.joints, gap])
+        return jnp.concatenate([balance + mu @ self.constraint_jacobian, gap])
 
 
-def _boundary_momenta(mechanics: SystemMechanics, change, side) -> Float[Array, "L 6"]:
-    """Discrete momenta times $h$ at the start (`side` 1) or at the end (-1) of the step."""
-    whole = jax.vmap(lambda psi: conformal(psi).whole)(change[:, 3:])
-    turn = jax.vmap(lambda I, p: boundary_momentum(I, p, side))(mechanics.inertias, whole)
-    return jnp.concatenate([mechanics.masses[:, None] * change[:, :3], 2.0 * turn], axis=1)
+def _boundary_momenta(
+    mechanics: SystemMechanics, change: Float[Array, "L 6"], side: float
+) -> Float[Array, "L 6"]:
+    """Return the discrete momenta times $h$ at the start (`side` 1) or end (-1) of the step."""
+    quaternions = jax.vmap(lambda psi: conformal(psi).quaternion)(change[:, 3:])
+    angular = jax.vmap(lambda I, p: boundary_momentum(I, p, side))(mechanics.inertias, quaternions)
+    return jnp.concatenate([mechanics.masses[:, None] * change[:, :3], 2.0 * angular], axis=1)
 
 
-def _jacobian(mechanics: SystemMechanics, t, poses: Poses) -> Float[Array, "m 6L"]:
+def _jacobian(mechanics: SystemMechanics, t: Scalar, poses: Poses) -> Float[Array, "m 6L"]:
     G = mechanics.constraint_jacobian(t, mechanics.place(poses))
     return G.reshape(-1, 6 * mechanics.num_bodies)
 
 
-def _consistent(mechanics: SystemMechanics, t, poses, momentum, guess, sizes, h):
-    """Equations of twists of these momenta and impulses of the joints that allow them, with a
-    guess."""
-    rest = mechanics.constraint_rate(t, mechanics.place(poses), as_twists(jnp.zeros_like(guess)))
-    joints = _jacobian(mechanics, t, poses)
+def _momentum_equations(
+    mechanics: SystemMechanics,
+    t: Scalar,
+    poses: Poses,
+    momentum: Float[Array, "L 6"],
+    guess: Float[Array, "L 6"],
+    scales: Float[Array, "L 6"],
+    h: Scalar,
+) -> tuple["_MomentumEquations", Vector]:
+    """Return the equations of twists that the joints allow, and their initial iterate.
+
+    The unknowns are the twists and the impulses of the joints, which together have the given
+    momenta.
+    """
+    rest = mechanics.constraint_rate(t, mechanics.place(poses), split_twists(jnp.zeros_like(guess)))
+    constraint_jacobian = _jacobian(mechanics, t, poses)
     start = jnp.concatenate([guess.ravel(), jnp.zeros_like(rest)])
-    return _Momenta(mechanics, sizes / jnp.abs(h), joints, momentum, rest), start
+    return _MomentumEquations(
+        mechanics, scales / jnp.abs(h), constraint_jacobian, momentum, rest
+    ), start
 
 
-class _Momenta(AbstractSaddle):
+class _MomentumEquations(AbstractMultiplierEquations):
     mechanics: SystemMechanics
-    sizes: Float[Array, "L 6"]
-    joints: Float[Array, "m 6L"]
+    scales: Float[Array, "L 6"]
+    constraint_jacobian: Float[Array, "m 6L"]
     momentum: Float[Array, "L 6"]
     rest: Float[Array, " m"]
 
-    def residual(self, Z):
-        w, impulses = self.unpacked(Z)
-        balance = (momenta(self.mechanics, w) - self.momentum).ravel() + impulses @ self.joints
-        return jnp.concatenate([balance, self.joints @ w.ravel() + self.rest])
+    def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
+        w, impulses = self.split_unknowns(Z)
+        balance = (
+            momenta(self.mechanics, w) - self.momentum
+        ).ravel() + impulses @ self.constraint_jacobian
+        return jnp.concatenate([balance, self.constraint_jacobian @ w.ravel() + self.rest])

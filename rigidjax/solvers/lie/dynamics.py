@@ -14,7 +14,7 @@ from ...mechanics.mechanics import SystemMechanics
 from ...mechanics.reactions import idle_multipliers
 from ...mechanics.twists import Twists
 from ...rotations.euler_map import euler_map
-from ..conserving.sizes import extents
+from ..conserving.scales import increment_scales
 
 
 class Pose(NamedTuple):
@@ -65,7 +65,7 @@ class Dynamics(eqx.Module):
     def sizes(self, x: Float[Array, "L 3"]) -> Float[Array, "L k"]:
         """What increments of bodies at positions `x` are measured by: the size of the system and
         the distance from the origin, m, and a radian."""
-        return self._own(extents(self.mechanics, x))
+        return self._own(increment_scales(self.mechanics, x))
 
     @property
     def units(self) -> Float[Array, " m"]:
