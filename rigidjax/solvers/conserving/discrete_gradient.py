@@ -137,7 +137,7 @@ def _path_slopes(
     shifts: Float[Array, "B 3"],
     rotation_vectors: Float[Array, "B 3"],
     chords: Float[Array, " B"],
-) -> list[Float[Array, ""]]:
+) -> tuple[Array, ...]:
     r"""Return the slopes of the energy at the start, middle and end of a path through the step.
 
     Along the path positions move by `shifts`, and bodies rotate about their rotation vectors

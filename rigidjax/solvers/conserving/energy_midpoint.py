@@ -276,7 +276,7 @@ _SYMMETRIC = (
 _eigenvalues = sequential_vmap_on_cpu(jnp.linalg.eigvalsh)
 
 
-def _smallest_difference(moments: Float[Array, "3"]) -> Float[Array, ""]:
+def _smallest_difference(moments: Array | np.ndarray) -> Float[Array, ""]:
     """Return the smallest difference of two moments, relative to the largest moment."""
     a, b, c = moments[0], moments[1], moments[2]
     least = jnp.minimum(jnp.minimum(jnp.abs(a - b), jnp.abs(b - c)), jnp.abs(c - a))
