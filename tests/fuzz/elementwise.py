@@ -127,6 +127,11 @@ def binary_float(w: Writer) -> None:
     doubt = ""
     if code.startswith("{x} * {y}"):
         doubt = f"{OVERFLOW} & jnp.isfinite({x}) & jnp.isfinite({y})"
+    if code.startswith("jnp.copysign"):
+        doubt = f"jnp.isnan({y})"  # whose sign is not defined
+    if "mod(" in code or "rem(" in code:
+        # Cancellation makes a divisor exactly zero in one backend alone, and the remainder NaN.
+        doubt = f"jnp.abs({y}) < 1e-10"
     # Remainders are exact, but depend on the last bit of both where the quotient is large.
     backward = "relative" if rounding >= 4 else ""
     w.append(code.format(x=x, y=y), rounding, backward, doubt=doubt)
