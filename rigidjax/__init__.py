@@ -5,9 +5,10 @@ from importlib import import_module as _import_module
 
 from . import interrupts
 
-# Before the slow imports below: Ctrl-C has to work there too. Other programs are left alone.
-if interrupts.is_program():
-    interrupts.end_at_once()
+# Before the slow imports below, so that Ctrl-C works during them; only in rigidjax's own command.
+# The `cli` package is too late for that, because importing it imports this module first.
+if interrupts.is_console_command():
+    interrupts.exit_on_signals()
 
 from . import projection as projection, solvers as solvers
 from ._version import __version__ as __version__
@@ -123,7 +124,7 @@ if _typing.TYPE_CHECKING:
     from .viewer import view as view
 
 
-# Imported when they are first asked for: half of the time of `import rigidjax`.
+# Imported on first use, because they take as long to import as the rest of the package.
 _MODULES = ("ensembles", "identification", "io", "plotting", "problems", "viewer")
 _OF_IDENTIFICATION = (
     "Accelerometer",

@@ -1,4 +1,4 @@
-"""`python -m rigidjax`: the command line without its script."""
+"""`python -m rigidjax`, an alternative to the console script."""
 
 from .cli import main
 

@@ -1,7 +1,6 @@
-"""What arguments, attributes and results are, in words that many parts have in common.
+"""Type aliases for arguments, attributes and results that many modules share.
 
-Some are those of diffrax, whose own names for them are private. Methods that implement those of a
-base class leave to it what their arguments are.
+Several of them stand for types that diffrax uses but does not export.
 """
 
 from collections.abc import Callable
@@ -13,32 +12,32 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 T = TypeVar("T")
 
-# A number, a truth value, a count; numbers for n unknowns, flattened; a square matrix.
 Scalar: TypeAlias = Float[Array, ""]
 Flag: TypeAlias = Bool[Array, ""]
 Count: TypeAlias = Int[Array, ""]
 Vector: TypeAlias = Float[Array, " n"]
 Matrix: TypeAlias = Float[Array, "n n"]
-# A real number as a user or diffrax gives it; a time or a length of time, s.
+# A real number as a user or diffrax passes it, and a time or duration in s.
 Number: TypeAlias = int | float | Array | np.ndarray
 Time: TypeAlias = int | float | Array | np.ndarray
-# Whether there is a jump where a step starts: `True`, a projection alone.
+# Whether the vector field jumps where a step starts: diffrax's `made_jump`.
 Jump: TypeAlias = bool | Array | np.ndarray
-# The unknowns of a run, or their rates; what is handed through to a vector field; terms.
+# The unknowns of a run or their rates; the `args` of a vector field; the terms of a solver.
 Y: TypeAlias = PyTree[Array]
 Args: TypeAlias = PyTree
 Terms: TypeAlias = PyTree[diffrax.AbstractTerm]
 # The norm of an error.
 Norm: TypeAlias = Callable[[PyTree[Array]], Scalar]
-# What makes the dense output of a step, of its ends and of this information.
+# Constructor of the dense output of a step, called with the ends of the step and `DenseInfo`.
 InterpolationClass: TypeAlias = Callable[..., diffrax.AbstractLocalInterpolation]
 DenseInfo: TypeAlias = dict[str, PyTree[Array]]
-# Result of a solver's `step`: unknowns, their error, dense information, state of the solver.
+# Result of a solver's `step`: unknowns, error estimate, dense information, solver state, outcome.
 Stepped: TypeAlias = tuple[Y, Y | None, DenseInfo, T, diffrax.RESULTS]
-# Result of a controller's `adapt_step_size`: whether the step is kept, the ends of the next one,
-# whether that starts with a jump, state of the controller.
+# Result of a controller's `adapt_step_size`: whether the step is accepted, start and end of the
+# next step, whether a jump precedes it, controller state, outcome.
 Adapted: TypeAlias = tuple[bool | Array | np.ndarray, Time, Time, Jump, T, diffrax.RESULTS]
-# Earlier unknowns of a multistep method, and the lengths of its steps; `None` for other methods.
+# Solutions at earlier steps that a multistep method uses, and the lengths of these steps; `None`
+# for one-step methods.
 History: TypeAlias = tuple[PyTree[Array], PyTree[Array]]
-# Result of a solver's `replay`: unknowns, dense information, history for the next step.
+# Result of replaying a recorded step: unknowns, dense information, history for the next step.
 Replayed: TypeAlias = tuple[Y, DenseInfo, History]

@@ -1,9 +1,9 @@
-"""Ctrl-C in the command line: the program ends at once and leaves no file half-written.
+"""Immediate exit on Ctrl-C in the command line, without leaving half-written files.
 
-Python acts on a signal between two of its own instructions, and raises. While XLA compiles or runs
-that is too late, and an exception inside of its calls back into Python is a segmentation fault. So
-a thread waits for signals, and nothing is raised. Nothing slow is imported here: it is to work
-while the package itself is still being imported.
+Python handles a signal between two bytecode instructions and raises an exception. While XLA
+compiles or runs, this is too late, and an exception inside a call-back from XLA into Python is a
+segmentation fault. Therefore a thread waits for signals, and nothing is raised. This module imports
+nothing slow, because it has to work while the package itself is being imported.
 """
 
 import contextlib
@@ -11,58 +11,59 @@ import os
 import signal
 import sys
 import threading
+import types
 
-# Temporary files: removed if the program is stopped.
-unfinished: set[str] = set()
+# Paths of temporary files, removed when the process is stopped.
+temporary_files: set[str] = set()
 
-# Held while files are moved to their places, so that a stop comes before all of them or after.
-moving = threading.Lock()
+# Held while files are moved to their final paths, so that an exit moves either all or none.
+move_lock = threading.Lock()
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
-# Clears a line of progress and shows the cursor again, which a progress bar hides.
-TIDY = b"\r\x1b[K\x1b[?25h"
+# Clears the progress line and shows the cursor, which a progress bar hides.
+RESTORE_TERMINAL = b"\r\x1b[K\x1b[?25h"
 
 
-def is_program() -> bool:
-    """Whether this process is `rigidjax` or `python -m rigidjax`, not one that uses the package."""
-    first = (sys.argv or [""])[0]
-    if first == "-m":
+def is_console_command() -> bool:
+    """Whether this process runs `rigidjax` or `python -m rigidjax`, as opposed to a user's code."""
+    script = (sys.argv or [""])[0]
+    if script == "-m":
         return bool({"rigidjax", "-mrigidjax"} & set(sys.orig_argv))
-    return os.path.splitext(os.path.basename(first))[0] == "rigidjax"
+    return os.path.splitext(os.path.basename(script))[0] == "rigidjax"
 
 
-def end_at_once() -> None:
-    """From now on a signal to stop ends this process, with code 130 for Ctrl-C.
+def exit_on_signals() -> None:
+    """Make SIGINT, SIGTERM and SIGHUP end this process at once.
 
-    Codes are 128 and the number of the signal, as shells count. A signal that is ignored (by
-    `nohup`, or in the background of a script) stays so.
+    The exit code is 128 plus the number of the signal, as in shells: 130 for Ctrl-C. A signal that
+    is ignored (by `nohup`, or in the background of a script) stays ignored.
     """
-    wanted = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-    wanted = [s for s in wanted if signal.getsignal(s) not in (signal.SIG_IGN, _leave_to_thread)]
-    if not wanted or threading.current_thread() is not threading.main_thread():
+    handled = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    handled = [s for s in handled if signal.getsignal(s) not in (signal.SIG_IGN, _ignore)]
+    if not handled or threading.current_thread() is not threading.main_thread():
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    # Python's part of the handler that is written in C writes the number of the signal there.
+    # The C part of Python's signal handling writes the number of the signal to this pipe.
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_wait, args=(reading, set(wanted)), daemon=True).start()
-    for number in wanted:
-        signal.signal(number, _leave_to_thread)
+    threading.Thread(target=_wait_and_exit, args=(reading, set(handled)), daemon=True).start()
+    for number in handled:
+        signal.signal(number, _ignore)
 
 
-def _leave_to_thread(number, frame):
-    """Nothing: an exception here would be raised wherever the main thread is."""
+def _ignore(number: int, frame: types.FrameType | None) -> None:
+    """Do nothing: an exception would be raised wherever the main thread happens to be."""
 
 
-def _wait(reading, wanted):
-    while (number := os.read(reading, 1)[0]) not in wanted:
+def _wait_and_exit(reading: int, handled: set[int]) -> None:
+    while (number := os.read(reading, 1)[0]) not in handled:
         pass
-    with moving:
-        for path in tuple(unfinished):
+    with move_lock:
+        for path in tuple(temporary_files):
             with contextlib.suppress(OSError):
                 os.unlink(path)
         if os.isatty(2):
-            os.write(2, TIDY)
-        # Not `sys.exit`: the interpreter cannot be taken down under threads of XLA that run.
+            os.write(2, RESTORE_TERMINAL)
+        # `sys.exit` would finalise the interpreter while threads of XLA still run.
         os._exit(128 + number)

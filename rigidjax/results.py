@@ -1,4 +1,4 @@
-"""How a simulation can end."""
+"""Outcomes of a simulation."""
 
 import contextlib
 import contextvars
@@ -12,76 +12,77 @@ import jax.numpy as jnp
 
 from .annotations import Count, Scalar
 
-# In a run diffrax knows its own results only. This one, of an iterative linear solver that is of no
-# use here, stands for `RESULTS.joints_open` there.
+# Inside a run diffrax accepts only its own results. This one belongs to iterative linear solvers,
+# which are not used here; it represents `RESULTS.joints_open`.
 JOINTS_OPEN: Any = diffrax.RESULTS.stagnation
 
 
 class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
-    """Outcomes of a simulation: those of diffrax, optimistix and lineax, and these."""
+    """Outcomes of a simulation, in addition to those of diffrax, optimistix and lineax."""
 
     singular_parametrization = (
-        "The rotation came to a singularity of its parametrization. Let the formulation move its "
+        "The rotation reached a singularity of its parametrization. Let the formulation move its "
         "reference on (`recharting=True`), or use `rj.Quaternion()`, which has no singularity."
     )
     chart_left = (
         "A body turned by 2 pi or more within one step: it left the chart of the rotation group in "
-        "which a Lie-group method makes its steps. Take shorter steps or an adaptive step size."
+        "which a Lie-group method makes its steps. Use shorter steps or an adaptive step size."
     )
     signal_ended = (
         "The run goes beyond the table of a `Signal`: before its first sample or after its last "
-        'one, delay included. Give it more samples, or `extrapolation="constant"` or "zero".'
+        'sample, delay included. Add samples, or set `extrapolation="constant"` or "zero".'
     )
     jump_within_step = (
         "A `Signal` jumps within a step of fixed length. Choose `dt` so that steps end at its "
-        "samples, or take an adaptive step size, which ends there by itself."
+        "samples, or use an adaptive step size, whose steps end there automatically."
     )
     invalid_input = (
-        "The run has not begun: its model, state, times or step are not admissible (a mass, an "
-        "inertia, an axis, a quaternion, a state that joints do not allow, a number that is not "
-        "finite). Build this one outside of `jax.vmap`, or pass throw=True: the error names it."
+        "The run did not start: its model, state, times or step are not admissible (a mass, an "
+        "inertia, an axis, a quaternion, a state that violates the joints, a value that is not "
+        "finite). Build this model outside `jax.vmap`, or pass throw=True: the error names the "
+        "argument."
     )
     nonfinite_state = (
-        "The state is no longer finite. Take smaller steps or an adaptive step size, or check the "
+        "The state is no longer finite. Use smaller steps or an adaptive step size, or check the "
         "forces for values that are not finite."
     )
     joints_open = (
-        "The joints can no longer be closed: the mechanism came to the end of its reach, or a "
-        "prescribed motion asks for what other joints forbid."
+        "The joints can no longer be closed: the mechanism reached the end of its range, or a "
+        "prescribed motion contradicts other joints."
     )
 
 
-# The text of diffrax names no cause. To define the entry again would warn at every import.
+# The message of diffrax names no cause. Redefining the entry would warn at every import.
 _ENTRIES: Any = RESULTS
 _ENTRIES._index_to_message[int(_ENTRIES.max_steps_reached._value)] = (
     "The maximum number of solver steps was reached. If steps became short, the equations may be "
-    "stiff (springs, dampers, bushings): take `rj.solvers.Radau5()` or `rj.solvers.BDF()`. Or a "
-    "law jumps, as friction with `sign(rate)`, and the run chatters between its sides: smooth it, "
-    "as `tanh(rate / v)` with a small rate `v`. Or a rotor is fast, whose orientation every step "
-    "has to resolve: take `rj.Relative`, where it is one angle. If the steps are as they should "
-    "be, raise `max_steps`."
+    "stiff (springs, dampers, bushings): use `rj.solvers.Radau5()` or `rj.solvers.BDF()`. Or a "
+    "law jumps, such as friction with `sign(rate)`, and the run chatters between its sides: smooth "
+    "it, as in `tanh(rate / v)` with a small rate `v`. Or every step has to resolve the "
+    "orientation of a fast rotor: use `rj.Relative`, where it is one angle. If the steps are "
+    "reasonable, raise `max_steps`."
 )
 
 
 class SimulationError(RuntimeError):
-    """A simulation that did not reach its end, with the reason; see `Solution.result`."""
+    """Failure of a simulation to reach its end, with the reason; see `Solution.result`."""
 
 
-# Whether a run that fails is NaN where it would raise: inside of an ensemble, where an error would
-# end all members. What `jax.jit` traced for one is not taken for the other.
-failures_kept = jax.make_user_context(False)
+# Whether a failed run returns NaN instead of raising: an error in an ensemble would end all
+# members. As a user context it is part of the cache key of `jax.jit`.
+failures_as_nan = jax.make_user_context(False)
 
 
-class Noted(NamedTuple):
-    """How a run ended: its failure or `successful`, its steps, the last time that it came to, s."""
+class RunOutcome(NamedTuple):
+    """Outcome of a run: its failure or `successful`, its steps, and the last time it reached, s."""
 
     failure: RESULTS
     num_steps: Count
     reached: Scalar
 
     @classmethod
-    def of(cls, solution: Any) -> "Noted":
-        """That of a `Solution`."""
+    def from_solution(cls, solution: Any) -> "RunOutcome":
+        """Return the outcome of a `Solution`; an event counts as success."""
         successful: Any = RESULTS.successful
         result = RESULTS.where(
             solution.result == RESULTS.event_occurred, successful, solution.result
@@ -91,24 +92,27 @@ class Noted(NamedTuple):
         return cls(result, solution.stats["num_steps"], jnp.where(last == -jnp.inf, jnp.nan, last))
 
 
-_noted: contextvars.ContextVar[tuple[list[Noted], Any] | None] = contextvars.ContextVar(
-    "noted", default=None
+_recorded: contextvars.ContextVar[tuple[list[RunOutcome], Any] | None] = contextvars.ContextVar(
+    "recorded", default=None
 )
 
 
 @contextlib.contextmanager
-def noted_runs() -> Iterator[list[Noted]]:
-    """A list of the runs made inside, but for those inside of further transformations."""
-    noted: list[Noted] = []
-    token = _noted.set((noted, jax.extend.core.get_opaque_trace_state()))
+def record_runs() -> Iterator[list[RunOutcome]]:
+    """Collect the outcomes of the runs inside this context in the list that it returns.
+
+    Runs inside a further JAX transformation are left out.
+    """
+    outcomes: list[RunOutcome] = []
+    token = _recorded.set((outcomes, jax.extend.core.get_opaque_trace_state()))
     try:
-        yield noted
+        yield outcomes
     finally:
-        _noted.reset(token)
+        _recorded.reset(token)
 
 
-def note_run(solution: Any) -> None:
-    """Put a run on the list of those around it."""
-    at = _noted.get()
-    if at is not None and at[1] == jax.extend.core.get_opaque_trace_state():
-        at[0].append(Noted.of(solution))
+def record_run(solution: Any) -> None:
+    """Append the outcome of a run to the list of the surrounding `record_runs`."""
+    recorded = _recorded.get()
+    if recorded is not None and recorded[1] == jax.extend.core.get_opaque_trace_state():
+        recorded[0].append(RunOutcome.from_solution(solution))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .checks import ArrayInput, as_leaf, finite, float_array, is_traced
+from .checks import ArrayInput, as_leaf, check_finite, float_array, is_traced
 
 
 def _rows(name: str, value: Any, width: int) -> Any:
@@ -30,7 +30,7 @@ def _rows(name: str, value: Any, width: int) -> Any:
     return value
 
 
-# How many rows or angles a summary shows, and what it shows.
+# Number of rows or angles that a summary shows, and the fields that it shows with their units.
 _SHOWN = 3
 _PARTS = (
     ("position", ", m"), ("orientation", ""), ("velocity", ", m/s"),
@@ -38,8 +38,8 @@ _PARTS = (
 )  # fmt: skip
 
 
-def _shown(values: Any, ndim: int) -> str:
-    """The first rows of an array, or its shape where it is traced or a batch."""
+def _format_rows(values: Any, ndim: int) -> str:
+    """Return the first rows of an array as text, or its shape if it is traced or a batch."""
     if not isinstance(values, jax.Array | np.ndarray) or is_traced(values) or values.ndim > ndim:
         return f"shape {jnp.shape(values)}" if eqx.is_array(values) else repr(values)
     rows = np.asarray(values)[:_SHOWN]
@@ -49,7 +49,7 @@ def _shown(values: Any, ndim: int) -> str:
 
 
 class State(eqx.Module):
-    r"""Poses and twists of all bodies, whatever the parametrization.
+    r"""Poses and twists of all bodies, independent of any parametrization.
 
     **Arguments:**
 
@@ -59,19 +59,19 @@ class State(eqx.Module):
     - `angular_velocity`: shape (L, 3), **body** components, rad/s.
 
     - `angles`: unwrapped angles of joints by their names, rad. Poses determine the angle of a
-      hinge up to whole revolutions; of these values the one nearest to `angles[name]` is the
-      angle, and without an entry the principal value in $(-\pi, \pi]$. Torsion springs, motors,
-      couplings and joint sensors depend on it.
+      hinge up to full revolutions; the value nearest to `angles[name]` is used, or without an
+      entry the principal value in $(-\pi, \pi]$. Torsion springs, motors, couplings and joint
+      sensors depend on it.
 
-    What is left out is zero (position, velocity, angular velocity) or the identity
-    (orientation). One body may be given without its leading axis. A `FixedPointBody` has
-    orientation (1, 4) and angular velocity (1, 3); its position and velocity are zero.
+    Omitted positions and velocities are zero, omitted orientations the identity. The leading axis
+    may be omitted for one body. A `FixedPointBody` has orientation (1, 4) and angular velocity
+    (1, 3); its position and velocity are zero.
 
-    States that rigidjax computes for a system hold the angles of all joints that
-    `System.angle_names` lists, so that `jax.tree.map` combines them.
+    States that rigidjax computes for a system contain the angles of all joints in
+    `System.angle_names`, so that `jax.tree.map` can combine them.
 
     **Attributes:** the first four arguments; `joint_angles`, shape (A,), rad, in the order of
-    `angle_names`, `None` without any.
+    `angle_names`, or `None` without angles.
     **Raises:** `ValueError` for a wrong shape or different numbers of bodies.
     """
 
@@ -103,7 +103,7 @@ class State(eqx.Module):
         counts = {name: value.shape[0] for name, value in given.items()}
         if len(set(counts.values())) > 1:
             raise ValueError(
-                f"`State(...)` needs one row for each body in every part; got {counts}."
+                f"`State(...)` needs one row for each body in every argument; got {counts} rows."
             )
         num_bodies = next(iter(counts.values()), 1)
         dtype = jnp.result_type(*given.values()) if given else jnp.result_type(float)
@@ -125,40 +125,40 @@ class State(eqx.Module):
     def with_angles(
         self, names: tuple[str, ...], joint_angles: Float[Array, " A"] | None
     ) -> "State":
-        """The same state with other unwrapped angles of joints.
+        """Return the state with other unwrapped joint angles.
 
         **Arguments:** `names` of joints; `joint_angles`, shape (A,), rad, in the order of `names`.
         """
-        return self._replaced(angle_names=names, joint_angles=joint_angles if names else None)
+        return self._replace(angle_names=names, joint_angles=joint_angles if names else None)
 
     def at_rest(self) -> "State":
-        """The same poses and joint angles with all velocities zero."""
+        """Return the state with all velocities zero."""
         zero = jnp.zeros_like(self.velocity)
-        return self._replaced(velocity=zero, angular_velocity=jnp.zeros_like(self.angular_velocity))
+        return self._replace(velocity=zero, angular_velocity=jnp.zeros_like(self.angular_velocity))
 
     def normalized(self) -> "State":
-        """The same state with quaternions of unit length."""
+        """Return the state with its quaternions scaled to unit length."""
         p = self.orientation
         p = p / jnp.sqrt(jnp.sum(p * p, axis=-1, keepdims=True))
-        return self._replaced(orientation=p)
+        return self._replace(orientation=p)
 
     def __repr__(self) -> str:
-        """A summary of at most seven lines: values of the first bodies, or shapes of a batch."""
+        """Return at most seven lines: values of the first bodies, or shapes of a batch."""
         shape = jnp.shape(self.position)
         bodies = f"{shape[-2]} bodies" if len(shape) > 1 else "unknown bodies"
         batch = f", batch {shape[:-2]}" if len(shape) > 2 else ""
         lines = [f"State of {bodies}{batch}"]
         for name, unit in _PARTS:
-            lines.append(f"  {name}{unit}: {_shown(getattr(self, name), 2)}")
+            lines.append(f"  {name}{unit}: {_format_rows(getattr(self, name), 2)}")
         if self.angle_names:
             names = ", ".join(self.angle_names[:_SHOWN]) + ", ..." * (
                 len(self.angle_names) > _SHOWN
             )
-            lines.append(f"  angles, rad ({names}): {_shown(self.joint_angles, 1)}")
+            lines.append(f"  angles, rad ({names}): {_format_rows(self.joint_angles, 1)}")
         return "\n".join(lines)
 
-    def _replaced(self, **fields: Any) -> "State":
-        """The same state with other values of these fields, unchecked: leaves may be batched."""
+    def _replace(self, **fields: Any) -> "State":
+        """Return the state with other values of these fields, unchecked: leaves may be batched."""
         new = object.__new__(State)
         for field in dataclasses.fields(self):
             value = fields.get(field.name, getattr(self, field.name))
@@ -171,7 +171,7 @@ class State(eqx.Module):
         return self.orientation.shape[-2]
 
     def check_rows(self, num_bodies: int) -> None:
-        """Raise `ValueError` unless it has a row for each of so many bodies."""
+        """Raise `ValueError` unless the state has `num_bodies` rows."""
         if self.num_bodies != num_bodies:
             raise ValueError(
                 f"The system has {num_bodies} bodies, the state has {self.num_bodies}. Give "
@@ -182,7 +182,7 @@ class State(eqx.Module):
 def _joint_angles(
     angles: Mapping[str, ArrayInput], dtype: jnp.dtype
 ) -> tuple[tuple[str, ...], Array | None]:
-    """Names of joints and their checked angles in one array, `None` without any."""
+    """Return names of joints and their checked angles in one array, `None` without angles."""
     if not isinstance(angles, Mapping):
         raise TypeError(
             "`State(angles=...)` takes a mapping from names of joints to angles in rad; got "
@@ -191,7 +191,7 @@ def _joint_angles(
     if not angles:
         return (), None
     values = [
-        finite(
+        check_finite(
             float_array(value, f"State(angles={{{name!r}: ...}})", ()), f"State(angles={name!r})"
         )
         for name, value in angles.items()

@@ -15,8 +15,8 @@ from ..checks import (
     as_leaf,
     check,
     check_all,
+    finite_rule,
     float_array,
-    is_finite,
     is_traced,
     vector_leaf,
 )
@@ -287,7 +287,7 @@ def unit_quaternion(orientation: ArrayInput, argument: str) -> Float[Array, "4"]
     **Errors:** `ValueError`, or a runtime error if traced, naming `argument`.
     """
     rules = [
-        is_finite(argument),
+        finite_rule(argument),
         (
             lambda p: (abs(p) > 0).any(),
             f"`{argument}` is the zero quaternion, which is no rotation; the identity is "

@@ -20,8 +20,8 @@ from ..checks import (
     check,
     check_all,
     finite_leaf,
+    finite_rule,
     float_array,
-    is_finite,
     is_traced,
 )
 from .euler_equations import symmetric_components
@@ -197,13 +197,13 @@ def checked_inertia(
         f"`{argument}` must be positive (definite): without inertia the rotation has no equation."
     )
     if value.ndim == 1:
-        rules = [is_finite(argument), (_is_not_negative, f"`{argument}` must not be negative.")]
+        rules = [finite_rule(argument), (_is_not_negative, f"`{argument}` must not be negative.")]
         if physical:
             rules += [(_euler_value_is_valid(k), _non_physical(argument, k)) for k in range(3)]
         if regular:
             rules.append((lambda i: i > 0, singular))
         return as_leaf(check_all(value, rules))
-    rules = [is_finite(argument), (_is_symmetric, f"`{argument}` must be symmetric.")]
+    rules = [finite_rule(argument), (_is_symmetric, f"`{argument}` must be symmetric.")]
     if physical:
         rules.append((_euler_tensor_is_valid, _non_physical_tensor(argument, value)))
     if regular:

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, finite_leaf, float_array, is_finite
+from ..checks import ArrayInput, as_leaf, check_all, finite_leaf, finite_rule, float_array
 from .euler_equations import symmetric_components
 from .inertia import (
     checked_inertia,
@@ -168,4 +168,4 @@ def checked_mass(mass: ArrayInput, argument: str, or_none: bool = False) -> Floa
     """Return a mass that is a finite positive number, kg; zero too with `or_none`."""
     least = (lambda m: m >= 0) if or_none else (lambda m: m > 0)
     positive = least, f"`{argument}` must be positive, in kg."
-    return as_leaf(check_all(float_array(mass, argument, ()), [is_finite(argument), positive]))
+    return as_leaf(check_all(float_array(mass, argument, ()), [finite_rule(argument), positive]))

@@ -7,7 +7,7 @@ from typing import Annotated
 import jax
 import typer
 
-from ..interrupts import end_at_once
+from ..interrupts import exit_on_signals
 from .compare import compare
 from .demo import demo
 from .describe import describe
@@ -76,5 +76,5 @@ app.command("demo")(demo)
 
 def main() -> None:
     """Entry point of the console script."""
-    end_at_once()
+    exit_on_signals()
     app()

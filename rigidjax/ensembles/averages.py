@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..results import failures_kept
+from ..results import failures_as_nan
 
 
 def mean(function: Callable[[Any], Any], parameters: Any, *, batch: int = 256) -> Any:
@@ -44,7 +44,7 @@ def mean(function: Callable[[Any], Any], parameters: Any, *, batch: int = 256) -
         lambda x: jnp.asarray(x)[:whole].reshape(-1, size, *jnp.shape(x)[1:]), parameters
     )
     first = jax.tree.map(lambda x: x[0], chunks)
-    with failures_kept(True):
+    with failures_as_nan(True):
         shapes = jax.eval_shape(total, first)
         sums = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
         sums, _ = jax.lax.scan(add, sums, chunks)

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
-from ..checks import duplicates
-from ..results import RESULTS, Noted, failures_kept, noted_runs
+from ..checks import find_duplicates
+from ..results import RESULTS, RunOutcome, failures_as_nan, record_runs
 from ..simulate.solution import Solution
 from .members import Device, Members, name_of
 
@@ -44,7 +44,7 @@ class Program:
         self._members = members
         one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in members.leaves]
         try:
-            with failures_kept(True):
+            with failures_as_nan(True):
                 self._traced, out = jax.make_jaxpr(self._member, return_shape=True)(one)
         except jax.errors.ConcretizationTypeError as error:
             raise TypeError(
@@ -57,7 +57,7 @@ class Program:
         self.shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for _, leaf in paths]
         if not self.names:
             raise ValueError("The run of an ensemble returns no arrays; return what is to be kept.")
-        if duplicates(self.names):
+        if find_duplicates(self.names):
             raise ValueError(f"Outputs of a run need different names; got {self.names}.")
         self._compiled: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Program:
         with self._lock:
             key = device, rows[0].shape[0]
             if key not in self._compiled:
-                with failures_kept(True):
+                with failures_as_nan(True):
                     self._compiled[key] = jax.jit(jax.vmap(self._member)).lower(rows).compile()
         outputs, status = self._compiled[key](rows)
         return jax.tree.leaves(outputs), status
@@ -85,13 +85,13 @@ class Program:
         return total.hexdigest()[:16]
 
     def _member(self, leaves: list[Any]) -> tuple[Any, Status]:
-        with noted_runs() as noted:
+        with record_runs() as noted:
             outputs = self._run(self._members.tree(leaves))
         is_solution = lambda x: isinstance(x, Solution)  # noqa: E731
         found = [x for x in jax.tree.leaves(outputs, is_leaf=is_solution) if is_solution(x)]
         outputs = jax.tree.map(_trajectory, outputs, is_leaf=is_solution)
         outputs = jax.tree.map(jnp.asarray, eqx.filter(outputs, eqx.is_array_like))
-        runs = noted or [Noted.of(solution) for solution in found]
+        runs = noted or [RunOutcome.from_solution(solution) for solution in found]
         return outputs, _status(runs, jax.tree.leaves(outputs))
 
 
@@ -129,7 +129,7 @@ def _trajectory(x: Any) -> Any:
     return quantities
 
 
-def _status(runs: list[Noted], outputs: list[Any]) -> Status:
+def _status(runs: list[RunOutcome], outputs: list[Any]) -> Status:
     """The first failure, all steps, the time of the last run."""
     result: Any = RESULTS.successful
     num_steps, reached = jnp.zeros((), jnp.int32), jnp.asarray(jnp.nan)

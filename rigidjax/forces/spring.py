@@ -8,8 +8,8 @@ from ..checks import (
     ArrayInput,
     as_leaf,
     check_all,
+    finite_rule,
     float_array,
-    is_finite,
     scalar_leaf,
     vector_leaf,
 )
@@ -67,7 +67,9 @@ class Spring(AbstractForce):
         if length is not None:
             name = "Spring(length=...)"
             rule = (lambda x: x >= 0, f"`{name}` must not be negative.")
-            self.length = as_leaf(check_all(float_array(length, name, ()), [is_finite(name), rule]))
+            self.length = as_leaf(
+                check_all(float_array(length, name, ()), [finite_rule(name), rule])
+            )
 
     def body_names(self) -> tuple[str, ...]:
         return self.a, self.b

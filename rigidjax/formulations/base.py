@@ -15,9 +15,9 @@ from ..checks import (
     ArrayInput,
     check_all,
     check_one_precision,
-    is_finite,
+    finite_rule,
     is_traced,
-    raise_or_note,
+    raise_or_collect,
 )
 from ..mechanics import System, has_joints
 from ..mechanics.dynamics import eliminates
@@ -193,7 +193,7 @@ class AbstractFormulation(AbstractCoordinates):
                 rules[name].append((lambda v: v == 0, message))
         flags, messages = [], []
         for name, extra in rules.items():
-            value, all_rules = getattr(state, name), [is_finite(f"State({name}=...)"), *extra]
+            value, all_rules = getattr(state, name), [finite_rule(f"State({name}=...)"), *extra]
             if is_traced(value):
                 flags += [jnp.logical_not(valid(value)).any() for valid, _ in all_rules]
                 messages += [message for _, message in all_rules]
@@ -204,7 +204,7 @@ class AbstractFormulation(AbstractCoordinates):
             return state
         # One check of the whole state, which keeps it where a part of the state is not used.
         violated = jnp.stack(flags)
-        return raise_or_note(state, violated, messages)
+        return raise_or_collect(state, violated, messages)
 
     def chart(self, state: State, t: ArrayInput = 0.0) -> Charted:
         """Unknowns of a checked state together with the reference rotations of their charts.

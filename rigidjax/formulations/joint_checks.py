@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import T
 from ..bodies.body import Body
-from ..checks import ArrayInput, is_traced, raise_or_note
+from ..checks import ArrayInput, is_traced, raise_or_collect
 from ..mechanics.attachment import Poses
 from ..mechanics.constraints import loop_gradient
 from ..mechanics.gaps import alignments, by_joint
@@ -50,7 +50,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
         messages += [_turned_message(name) for name in names]
         messages += [_velocity_message(name) for name in names]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
-        return raise_or_note(start, flags, messages)
+        return raise_or_collect(start, flags, messages)
     with eval_context():  # also where a function under trace closes over them
         # Compiled once: a time given as a number would be a constant.
         t = np.asarray(t, state.position.dtype)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import check_all, is_finite, is_traced, precision_of, raise_or_note
+from ..checks import check_all, common_dtype, finite_rule, is_traced, raise_or_collect
 from .charts import Charted, Unknowns, join_chart, split_chart
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def check_form(model: "AbstractFormulation", y: Any) -> Unknowns:
             f"`{kind}`; got shape {values.shape}. Of many saved times take one, such as "
             "`sol.ys[-1]`; for many starts use `jax.vmap`."
         )
-    precision = precision_of(model)
+    precision = common_dtype(model)
     if values.dtype != precision:
         raise TypeError(
             f"`simulate(y0=...)` must be {precision} as the model; got {values.dtype}. Convert it "
@@ -56,10 +56,10 @@ def check_form(model: "AbstractFormulation", y: Any) -> Unknowns:
                 f"`simulate(y0=...)` must have references of shape {shape}, one for each rotation; "
                 f"got shape {reference.shape}."
             )
-    rule = is_finite("simulate(y0=...)")
+    rule = finite_rule("simulate(y0=...)")
     if is_traced(values):
         bad = jnp.logical_not(rule[0](values)).any()
-        values = raise_or_note(values, bad[None], [rule[1]])
+        values = raise_or_collect(values, bad[None], [rule[1]])
     else:
         check_all(values, [rule])
     values = jnp.asarray(values)
@@ -78,7 +78,7 @@ def check_rotations(model: "AbstractFormulation", y: Unknowns) -> Unknowns:
     violation = _internal_violation(model, jax.lax.stop_gradient(split_chart(y)[0]))
     if is_traced(violation):
         bad = ~(violation <= _TOLERANCE)
-        return join_chart(raise_or_note(split_chart(y)[0], bad[None], [message]), y)
+        return join_chart(raise_or_collect(split_chart(y)[0], bad[None], [message]), y)
     if not violation <= _TOLERANCE:
         raise ValueError(f"{message} Got {float(violation):.3g}.")
     return y

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ..checks import check_one_precision, duplicates, float_array
+from ..checks import check_one_precision, find_duplicates, float_array
 from ..formulations import AbstractFormulation
 from ..sensors import AbstractSensor
 from .parameters import Parameter
@@ -33,7 +33,7 @@ def checked_parameters(
                 f"{type(parameter).__name__}."
             )
     names = [p.name for p in given]
-    if not given or duplicates(names):
+    if not given or find_duplicates(names):
         raise ValueError(
             f"`{entry}({argument}=...)` needs {argument} of different names; got {names}."
         )
@@ -55,7 +55,7 @@ def check_sensors(
         if model is not None:
             sensor.check(model)
     names = [sensor.name for sensor in sensors]
-    if duplicates(names):
+    if find_duplicates(names):
         raise ValueError(f"Every sensor needs a name of its own; got {names}.")
     return sensors
 

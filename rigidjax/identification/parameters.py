@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ..checks import duplicates, float_array
+from ..checks import find_duplicates, float_array
 from ..formulations import AbstractFormulation
 from ..sensors import AbstractSensor
 from ..state import State
@@ -230,7 +230,7 @@ class Components:
 
     def check_labels(self) -> None:
         """Raise `ValueError` for labels that are not unique."""
-        if twice := duplicates(self.labels):
+        if twice := find_duplicates(self.labels):
             raise ValueError(f"Parameters need different labels; got {twice} more than once.")
 
     def reach(self, starts: np.ndarray) -> np.ndarray:

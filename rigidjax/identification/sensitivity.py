@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ..adjoints.any_mode import AnyMode
-from ..checks import is_traced, is_tracing, precision_of
+from ..checks import common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
 from ..results import RESULTS, SimulationError
 from ..sensors import AbstractSensor, tracking
@@ -106,7 +106,7 @@ def sensitivity(
     check_precision("sensitivity", model, sensors, parameters)
     how = simulation_of("sensitivity", simulation, settings)
     model = tracking(model, sensors)
-    dtype = precision_of(model, state0)
+    dtype = common_dtype(model, state0)
     start, end = times(t0, t1, dtype)
     subs: Any = save_at(None, [end] if ts is None else ts, start, end, dtype).subs
     readers: Any = sensors or (Motion(),)

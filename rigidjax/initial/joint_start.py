@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Args
-from ..checks import ArrayInput, as_leaf, check_one_precision, finite, float_array
+from ..checks import ArrayInput, as_leaf, check_finite, check_one_precision, float_array
 from ..formulations.base import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..formulations.layout import Layout
@@ -62,7 +62,7 @@ class JointStart(AbstractFormulation):
         given = {"coordinates": coordinates, "rates": rates}
         checked = {
             name: as_leaf(
-                finite(
+                check_finite(
                     float_array(
                         jnp.zeros(shape) if value is None else value,
                         f"JointStart({name}=...)",

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import check, check_all, is_finite, is_traced
+from ..checks import check, check_all, finite_rule, is_traced
 from ..formulations import Relative
 from ..joints import Coupling
 from ..joints.motion import motion_at, motion_rate
@@ -157,7 +157,7 @@ def _check_joint(system, name, coordinates, rates) -> tuple[Array | np.ndarray, 
             f"The {type(joint).__name__} {name!r} has {count} coordinates, lengths before angles, "
             f"finite numbers; got {shown[0]} and the rates {shown[1]}."
         )
-    finite = [is_finite(f"jointed_state(..., {name!r})")]
+    finite = [finite_rule(f"jointed_state(..., {name!r})")]
     pair = [x if isinstance(x, np.ndarray) else check_all(x, finite) for x in pair]
     return pair[0] * np.ones(count), pair[1] * np.ones(count)
 

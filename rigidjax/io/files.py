@@ -78,10 +78,10 @@ def together() -> Iterator[None]:
 
 
 def _move(moves: _Moves) -> None:
-    with interrupts.moving:
+    with interrupts.move_lock:
         for temporary, target in moves:
             os.replace(temporary, target)
-            interrupts.unfinished.discard(str(temporary))
+            interrupts.temporary_files.discard(str(temporary))
 
 
 def _refuse(target: pathlib.Path, force: bool) -> None:
@@ -94,15 +94,15 @@ def _refuse(target: pathlib.Path, force: bool) -> None:
 def _create(target: pathlib.Path) -> pathlib.Path:
     # The ending stays last: figures are written in the format that it names.
     temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
-    interrupts.unfinished.add(str(temporary))
+    interrupts.temporary_files.add(str(temporary))
     try:
         temporary.touch(exist_ok=False)
     except OSError as error:
-        interrupts.unfinished.discard(str(temporary))
+        interrupts.temporary_files.discard(str(temporary))
         raise type(error)(f"Cannot write {target}: {error.strerror or error}.") from error
     return temporary
 
 
 def _remove(temporary: pathlib.Path) -> None:
     temporary.unlink(missing_ok=True)
-    interrupts.unfinished.discard(str(temporary))
+    interrupts.temporary_files.discard(str(temporary))

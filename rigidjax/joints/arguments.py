@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, float_array, is_finite, vector_leaf
+from ..checks import ArrayInput, as_leaf, check_all, float_array, finite_rule, vector_leaf
 from .base import AbstractJoint
 from .relative_pose import Vector
 
@@ -65,7 +65,7 @@ def checked_axis(value: ArrayInput | None, argument: str) -> Vector:
         lambda axis: abs(axis).max() >= np.finfo(axis.dtype).tiny,
         f"`{argument}` must not be zero: it is the direction of an axis, space components.",
     )
-    return as_leaf(check_all(float_array(value, argument, (3,)), [is_finite(argument), rule]))
+    return as_leaf(check_all(float_array(value, argument, (3,)), [finite_rule(argument), rule]))
 
 
 def rate_constants(
@@ -84,4 +84,4 @@ def rate_constants(
     shape = jnp.shape(jnp.asarray(value))
     checked = float_array(value, name, () if shape == () else (count,))
     rule = (lambda x: (x >= 0).all(), f"`{name}` must not be negative.")
-    return jnp.broadcast_to(as_leaf(check_all(checked, [is_finite(name), rule])), count)
+    return jnp.broadcast_to(as_leaf(check_all(checked, [finite_rule(name), rule])), count)

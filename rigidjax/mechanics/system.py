@@ -19,7 +19,7 @@ from ..checks import (
     check_one_precision,
     checked_with_derivatives,
     did_you_mean,
-    duplicates,
+    find_duplicates,
     is_traced,
 )
 from ..forces.base import AbstractForce, Kinematics, body_index
@@ -112,7 +112,7 @@ class System(eqx.Module):
         joints = tuple(item for item in joints if isinstance(item, AbstractJoint))
         check_one_precision("`System(...)`", _labelled(bodies, joints, constraints, forces, frames))
         names = [body.name for body in bodies]
-        if twice := duplicates(names):
+        if twice := find_duplicates(names):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
         self.bodies = bodies
         self.frames = _checked_frames(frames, bodies)
@@ -211,7 +211,7 @@ class System(eqx.Module):
                 self.located(name)  # or it raises
             for name in constraint.joint_names():
                 self.joint_index(name)
-        if twice := duplicates(item.name for item in (*self.joints, *constraints)):
+        if twice := find_duplicates(item.name for item in (*self.joints, *constraints)):
             raise ValueError(
                 f"Every joint and constraint needs a name of its own; got {twice} more than once."
             )

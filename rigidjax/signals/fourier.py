@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import as_leaf, finite, finite_leaf, float_array, scalar_leaf
+from ..checks import as_leaf, check_finite, finite_leaf, float_array, scalar_leaf
 
 
 class FourierSeries(eqx.Module):
@@ -70,4 +70,4 @@ def _coefficients(value, argument):
     array = jnp.asarray(float_array(value, name))
     if array.ndim not in (1, 2) or len(array) == 0 or array.shape[1:] not in ((), (3,)):
         raise ValueError(f"`{name}` must have shape (K,) or (K, 3); got {array.shape}.")
-    return as_leaf(finite(array, name))
+    return as_leaf(check_finite(array, name))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
 from ..annotations import Count, Flag, Jump, T, Time
-from ..checks import ArrayInput, as_leaf, finite_leaf, is_traced, times_of_samples
+from ..checks import ArrayInput, as_leaf, check_sample_times, finite_leaf, is_traced
 
 Interpolation = Literal["linear", "hold", "cubic"]
 Extrapolation = Literal["error", "constant", "zero"]
@@ -94,7 +94,7 @@ class Signal(eqx.Module):
                 )
         if not isinstance(name, str):
             raise TypeError(f"`Signal(name=...)` must be a text; got {name!r}.")
-        self.ts = as_leaf(times_of_samples(ts, "Signal(ts=...)"))
+        self.ts = as_leaf(check_sample_times(ts, "Signal(ts=...)"))
         count = len(self.ts)
         self.values = finite_leaf(values, "Signal(values=...)", (count,), (count, 3))
         self.slopes = _spline_slopes(self.ts, self.values) if interpolation == "cubic" else None

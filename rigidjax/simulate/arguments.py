@@ -11,10 +11,10 @@ import optimistix as optx
 from ..checks import (
     BUILD_AFTER_X64,
     check,
-    finite,
+    check_finite,
+    explain_lost_precision,
     float_array,
     is_traced,
-    precision_text,
 )
 from ..formulations import AbstractAbsolute, Charted
 from ..mechanics import check_constant_masses
@@ -24,7 +24,7 @@ from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.continuous import continuous
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.evaluations import is_after_step
-from .sample_times import sample_times
+from .sample_times import check_save_times
 
 # Made once: building modules costs more than a short run.
 _DOPRI8 = diffrax.Dopri8()
@@ -66,12 +66,14 @@ def _times_text(t0, t1, dtype):
     span = float(ends[1] - ends[0])
     if not (np.isfinite(span) and span > 0):
         return ""
-    return precision_text(np.stack(ends), _SHARE * span, f"the run takes {span:.3g} s", dtype)
+    return explain_lost_precision(
+        np.stack(ends), _SHARE * span, f"the run takes {span:.3g} s", dtype
+    )
 
 
 def _as_time(t, argument, dtype):
     """A checked time in the precision of the run."""
-    t = finite(float_array(t, argument, ()), argument)
+    t = check_finite(float_array(t, argument, ()), argument)
     return jnp.asarray(t, dtype) if is_traced(t) else t.astype(dtype)
 
 
@@ -91,11 +93,11 @@ def save_at(saveat, ts, t0, t1, dtype):
         subs = saveat.subs
         if subs is None or subs.ts is None:
             return saveat
-        ts = sample_times(subs.ts, t0, t1, dtype, "simulate(saveat=SaveAt(ts=...))")
+        ts = check_save_times(subs.ts, t0, t1, dtype, "simulate(saveat=SaveAt(ts=...))")
         return eqx.tree_at(lambda s: s.subs.ts, saveat, ts)
     if ts is None:
         return _SAVE_END
-    return diffrax.SaveAt(ts=sample_times(ts, t0, t1, dtype, "simulate(ts=...)"))
+    return diffrax.SaveAt(ts=check_save_times(ts, t0, t1, dtype, "simulate(ts=...)"))
 
 
 def tolerances(solver, controller, rtol, atol, dt):

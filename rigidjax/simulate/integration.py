@@ -36,7 +36,7 @@ from .endings import (
     singular_result,
     with_singularity,
 )
-from .sample_times import checked_before
+from .sample_times import without_diffrax_checks
 from .solution import Solution
 
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
@@ -151,7 +151,7 @@ def _ended(run, y0, term):
         ends = [diffrax.SubSaveAt(t1=True)]
         subs = ends if saveat.subs is None else [saveat.subs, *ends]
         saveat = eqx.tree_at(lambda s: s.subs, saveat, subs, is_leaf=lambda x: x is None)
-    solution = checked_before()(diffrax.diffeqsolve)(
+    solution = without_diffrax_checks()(diffrax.diffeqsolve)(
         terms,
         solver,
         run.t0,

@@ -12,10 +12,17 @@ import numpy as np
 from jaxtyping import Array
 
 from ..annotations import Jump, T, Time
-from ..checks import ArrayInput, finite, float_array, is_traced, raise_or_note, steps_text
+from ..checks import (
+    ArrayInput,
+    check_finite,
+    explain_lost_steps,
+    float_array,
+    is_traced,
+    raise_or_collect,
+)
 
 
-def sample_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument: str) -> Array:
+def check_save_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument: str) -> Array:
     """Checked times of samples (T,), s, in the precision of the run.
 
     **Errors:** `ValueError` for another shape, times that do not increase, or beyond `t0` to `t1`.
@@ -24,9 +31,9 @@ def sample_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument:
     if times.ndim != 1 or times.size == 0:
         raise ValueError(f"`{argument}` must have shape (T,); got shape {times.shape}.")
     known = not is_traced(times)
-    text = steps_text(np.asarray(times), dtype) if known else ""
+    text = explain_lost_steps(np.asarray(times), dtype) if known else ""
     # Rounded like t0 and t1 before anything is compared.
-    times = finite(times, argument).astype(dtype) if known else jnp.asarray(times, dtype)
+    times = check_finite(times, argument).astype(dtype) if known else jnp.asarray(times, dtype)
     if known and not np.all(np.diff(times) > 0):
         raise ValueError(f"`{argument}` must be strictly increasing in {dtype}. {text}".rstrip())
     if text:
@@ -41,7 +48,7 @@ def sample_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument:
     # A run that was padded to the length of others ends with its last time several times.
     wrong = [jnp.any(~(times[1:] >= times[:-1])), ~((times[0] >= t0) & (times[-1] <= t1))]
     messages = [f"`{argument}` must be increasing.", f"`{argument}` must lie between t0 and t1."]
-    return raise_or_note(jnp.asarray(times), jnp.stack(wrong), messages)
+    return raise_or_collect(jnp.asarray(times), jnp.stack(wrong), messages)
 
 
 _INTEGRATE: Any = importlib.import_module("diffrax._integrate")
@@ -62,7 +69,7 @@ class _Unchecked:
 
 
 @contextlib.contextmanager
-def checked_before() -> Iterator[None]:
+def without_diffrax_checks() -> Iterator[None]:
     """A context in which `diffrax.diffeqsolve` does not check times and step that were checked.
 
     What it checks of traced ones calls the host from within the program, and JAX does not keep such

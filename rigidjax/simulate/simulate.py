@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from ..adjoints.any_mode import AnyMode
-from ..checks import is_traced, is_tracing, noted_faults, precision_of
+from ..checks import collect_faults, common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.replacing import replace_fields
 from ..native import BACKENDS, check_backend, opaque_call
 from ..projection import AbstractProjection
-from ..results import RESULTS, SimulationError, failures_kept, note_run
+from ..results import RESULTS, SimulationError, failures_as_nan, record_run
 from ..signals.signal import signals_of
 from ..solvers.evaluations import explicit_evaluations, finish_count, start_count
 from ..state import State
@@ -116,7 +116,7 @@ def simulate(
     **Returns:** a `Solution`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
     """
-    spoiled, throw = throw and failures_kept.value, throw and not failures_kept.value
+    spoiled, throw = throw and failures_as_nan.value, throw and not failures_as_nan.value
     if not isinstance(model, AbstractFormulation):
         raise TypeError(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
@@ -128,13 +128,13 @@ def simulate(
     check_structure(model, method, projection, stepsize_controller, dt)
     _check_start(state0, y0, t1)
     # Time has the precision of everything else, since diffrax promotes the unknowns to it.
-    dtype = precision_of(model, state0, y0)
-    with contextlib.nullcontext([]) if throw else noted_faults() as of_times:
+    dtype = common_dtype(model, state0, y0)
+    with contextlib.nullcontext([]) if throw else collect_faults() as of_times:
         start, end = times(t0, t1, dtype)
         saved = save_at(saveat, ts, start, end, dtype)
         rtol, atol = tolerances(method, stepsize_controller, rtol, atol, dt)
         controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
-    with contextlib.nullcontext([]) if throw else noted_faults() as of_state:
+    with contextlib.nullcontext([]) if throw else collect_faults() as of_state:
         if state0 is not None:
             state0 = model.check_state(state0, start)
         if y0 is not None:
@@ -168,7 +168,7 @@ def simulate(
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
     if solution.ts is not None:
-        note_run(solution)
+        record_run(solution)
     if spoiled:
         return nan_if_failed(solution, okay)
     if not throw:

@@ -292,7 +292,7 @@ def test_run_that_fails_ends_with_code_one():
 def test_run_ends_at_a_singularity_by_name():
     arguments = ("--rotation", "rodrigues", "--no-recharting", "--samples", "11")
     assert_refused(
-        "came to a singularity of its parametrization", "run", "heavy_top", *arguments, code=1
+        "reached a singularity of its parametrization", "run", "heavy_top", *arguments, code=1
     )
 
 

@@ -89,7 +89,7 @@ def test_while_xla_runs(tmp_path):
         os.close(end)
         _wait_for(b"%", terminal, process)
         assert end_of(process) == 130
-    assert b"".join(iter(lambda: _read(terminal), b"")).endswith(interrupts.TIDY)
+    assert b"".join(iter(lambda: _read(terminal), b"")).endswith(interrupts.RESTORE_TERMINAL)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,7 +125,7 @@ def test_while_files_are_written(tmp_path, number):
     code = """if True:
         import time
         from rigidjax import interrupts, io
-        interrupts.end_at_once()
+        interrupts.exit_on_signals()
         with io.together():
             for name in ("a.txt", "b.txt"):
                 with io.replacing(name, force=True) as file:
@@ -144,7 +144,7 @@ def test_while_files_are_written(tmp_path, number):
 
 
 def test_other_programs_are_left_alone():
-    assert not interrupts.is_program()
+    assert not interrupts.is_console_command()
     assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
 
 
@@ -186,6 +186,6 @@ def test_files_come_together_or_not_at_all(tmp_path):
 
     with pytest.raises(OSError, match="disk full"):
         write(fails=True)
-    assert list(tmp_path.iterdir()) == [] and not interrupts.unfinished
+    assert list(tmp_path.iterdir()) == [] and not interrupts.temporary_files
     write(fails=False)
-    assert sorted(tmp_path.iterdir()) == [first, second] and not interrupts.unfinished
+    assert sorted(tmp_path.iterdir()) == [first, second] and not interrupts.temporary_files

@@ -321,7 +321,7 @@ def test_unknowns_of_another_formulation():
         ({"velocity": 1.0}, r"State\(velocity=...\)` must have shape"),
         (
             {"position": np.zeros((2, 3)), "velocity": np.zeros((3, 3))},
-            r"one row for each body in every part; got \{'position': 2, 'velocity': 3\}",
+            r"one row for each body in every argument; got \{'position': 2, 'velocity': 3\}",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ...checks import as_leaf, float_array, times_of_samples
+from ...checks import as_leaf, check_sample_times, float_array
 from ...sensors import AbstractSensor
 from ..checked_arguments import check_sensors, checked_noise
 from .inputs import checked_inputs, padded
@@ -71,7 +71,7 @@ class Measurements(eqx.Module):
                         f"`Measurements({argument}=...)` names the sensor {sensor.name!r}, which "
                         "has no values."
                     )
-        self.ts = as_leaf(times_of_samples(ts, "Measurements(ts=...)"))
+        self.ts = as_leaf(check_sample_times(ts, "Measurements(ts=...)"))
         self.sensors = tuple(values)
         self.mask = tuple(_mask(s, mask.get(s), len(self.ts)) for s in values)
         self.values = tuple(

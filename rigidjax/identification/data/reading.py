@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...checks import duplicates
+from ...checks import find_duplicates
 from ...sensors import AbstractSensor
 from .measurements import Measurements
 from .orientations import as_quaternions, num_columns
@@ -77,7 +77,7 @@ def make_layout(
             f"{list(orientation)}."
         )
     read = [name for columns in found for name in columns.names]
-    if twice := duplicates((time, *read)):
+    if twice := find_duplicates((time, *read)):
         raise ValueError(f"`{function}` is to read the columns {twice} more than once.")
     unread = [k for k in units if isinstance(k, str) and k not in (time, "time", *read)]
     if unread:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...adjoints.probed_loop import NestedForwardMode
-from ...checks import precision_of, times_of_samples
+from ...checks import check_sample_times, common_dtype
 from ...formulations import AbstractFormulation
 from ...results import RESULTS
 from ...sensors import tracking
@@ -108,8 +108,8 @@ def make_plan(
     sensors = check_sensors(f"The keys of `{entry}(noise=...)` must be", noise, model)
     check_precision(entry, model, sensors, parameters)
     model = tracking(model, sensors)
-    dtype = precision_of(model, state0)
-    at = jnp.asarray(times_of_samples(ts, f"{entry}(ts=...)"), dtype)
+    dtype = common_dtype(model, state0)
+    at = jnp.asarray(check_sample_times(ts, f"{entry}(ts=...)"), dtype)
     state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, at[0]))
     experiment = started(parameters, Experiment(model, state0, sensors))
     # An input may be a parameter too: from here on what the experiment holds counts.

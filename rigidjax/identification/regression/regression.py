@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ...checks import duplicates, float_array
+from ...checks import find_duplicates, float_array
 from ...formulations import AbstractFormulation
 from ...mechanics import System
 from ...mechanics.forward_kinematics import check_placeable, rate_labels, tree_poses
@@ -118,7 +118,7 @@ def joint_data(
     for label, column in (extra or {}).items():
         columns.append(_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
         labels.append(label)
-    if twice := duplicates(labels):
+    if twice := find_duplicates(labels):
         raise ValueError(f"Every parameter needs a label of its own; got {twice} twice.")
     return JointData(
         system=system,

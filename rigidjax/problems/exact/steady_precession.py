@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...checks import ArrayInput, as_leaf, check_all, float_array, is_finite, scalar_leaf
+from ...checks import ArrayInput, as_leaf, check_all, finite_rule, float_array, scalar_leaf
 from .euler_zxz import quaternion_zxz
 
 
@@ -39,7 +39,7 @@ class SteadyPrecession(eqx.Module):
     ):
         name = "SteadyPrecession(inertia=...)"
         rules = [
-            is_finite(name),
+            finite_rule(name),
             (lambda i: i > 0, f"`{name}` must be positive."),
             (
                 lambda i: abs(i[0] - i[1]) <= 1e-12 * i[0],
@@ -51,7 +51,7 @@ class SteadyPrecession(eqx.Module):
         self.distance = scalar_leaf(distance, "SteadyPrecession(distance=...)")
         self.inclination = scalar_leaf(inclination, "SteadyPrecession(inclination=...)")
         name = "SteadyPrecession(precession_rate=...)"
-        rules = [is_finite(name), (lambda x: x != 0, f"`{name}` must not be zero.")]
+        rules = [finite_rule(name), (lambda x: x != 0, f"`{name}` must not be zero.")]
         self.precession_rate = as_leaf(check_all(float_array(precession_rate, name, ()), rules))
 
     @property

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...bodies import unit_quaternion
-from ...checks import ArrayInput, as_leaf, check_all, finite_leaf, float_array, is_finite
+from ...checks import ArrayInput, as_leaf, check_all, finite_leaf, finite_rule, float_array
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
 
 _NEWTON_STEPS = 4
@@ -77,7 +77,7 @@ def symmetric_top(
     )
     name = "symmetric_top(weight_moment=...)"
     positive = (lambda x: x > 0, f"`{name}` must be positive; a top without weight is a free body.")
-    weight = as_leaf(check_all(float_array(weight_moment, name, ()), [is_finite(name), positive]))
+    weight = as_leaf(check_all(float_array(weight_moment, name, ()), [finite_rule(name), positive]))
     tilted = (
         lambda p: (p[0] ** 2 + p[3] ** 2 > 0) & (p[1] ** 2 + p[2] ** 2 > 0),
         "`symmetric_top(orientation0=...)` must not have a vertical axis.",
