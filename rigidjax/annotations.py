@@ -32,12 +32,12 @@ Norm: TypeAlias = Callable[[PyTree[Array]], Scalar]
 InterpolationClass: TypeAlias = Callable[..., diffrax.AbstractLocalInterpolation]
 DenseInfo: TypeAlias = dict[str, PyTree[Array]]
 # Result of a solver's `step`: unknowns, error estimate, dense information, solver state, outcome.
-Stepped: TypeAlias = tuple[Y, Y | None, DenseInfo, T, diffrax.RESULTS]
+StepResult: TypeAlias = tuple[Y, Y | None, DenseInfo, T, diffrax.RESULTS]
 # Result of a controller's `adapt_step_size`: whether the step is accepted, start and end of the
 # next step, whether a jump precedes it, controller state, outcome.
-Adapted: TypeAlias = tuple[bool | Array | np.ndarray, Time, Time, Jump, T, diffrax.RESULTS]
+StepSizeResult: TypeAlias = tuple[bool | Array | np.ndarray, Time, Time, Jump, T, diffrax.RESULTS]
 # Solutions at earlier steps that a multistep method uses, and the lengths of these steps; `None`
 # for one-step methods.
 History: TypeAlias = tuple[PyTree[Array], PyTree[Array]]
 # Result of replaying a recorded step: unknowns, dense information, history for the next step.
-Replayed: TypeAlias = tuple[Y, DenseInfo, History]
+ReplayResult: TypeAlias = tuple[Y, DenseInfo, History]

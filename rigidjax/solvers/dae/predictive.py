@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import optimistix as optx
 
-from ...annotations import Adapted, Args, Flag, Norm, Number, Scalar, Terms, Time, Y
+from ...annotations import Args, Flag, Norm, Number, Scalar, StepSizeResult, Terms, Time, Y
 
 
 class PredictiveState(NamedTuple):
@@ -63,7 +63,7 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
         y_error,
         error_order,
         controller_state: PredictiveState,
-    ) -> Adapted[PredictiveState]:
+    ) -> StepSizeResult[PredictiveState]:
         """Whether the step is accepted, and the ends of the next one."""
         if y_error is None:
             raise ValueError(

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import optimistix as optx
 
-from ...annotations import Adapted, Flag, Norm, Number, Scalar, Time, Vector, Y
+from ...annotations import Flag, Norm, Number, Scalar, StepSizeResult, Time, Vector, Y
 from .equations import frozen
 from .newton import SimplifiedNewton
 from .predictive import first_step
@@ -69,7 +69,7 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
 
     def adapt_step_size(
         self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state: Flag
-    ) -> Adapted[Flag]:
+    ) -> StepSizeResult[Flag]:
         """Whether the step is accepted, and the ends of the next one."""
 
         def scaled(y0, y1, error):

@@ -5,7 +5,7 @@ from typing import ClassVar
 import diffrax
 import jax.numpy as jnp
 
-from ...annotations import Count, InterpolationClass, Stepped, Vector
+from ...annotations import Count, InterpolationClass, StepResult, Vector
 from ...formulations import NullSpace
 from ..explicit.unrolled import rate
 from ..step_results import RESULTS
@@ -46,7 +46,7 @@ class CommutatorFree4(AbstractGroupSolver):
     def evaluations(self, solver_state) -> Count:
         return jnp.asarray(4)
 
-    def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> Stepped[Vector]:
+    def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> StepResult[Vector]:
         model: NullSpace = unwrapped(terms)[0].model
         chart, h = chart_of(model, y0), t1 - t0
 

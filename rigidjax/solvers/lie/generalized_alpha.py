@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import Count, InterpolationClass, Scalar, Stepped, Vector, Y
+from ...annotations import Count, InterpolationClass, Scalar, StepResult, Vector, Y
 from ...bodies.euler_equations import angular_momentum
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics import has_joints
@@ -153,7 +153,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: AlphaState, made_jump
-    ) -> Stepped[AlphaState]:
+    ) -> StepResult[AlphaState]:
         term, direction = unwrapped(terms)
         unknowns, (t0, t1) = GroupUnknowns(term.model), _times(direction, t0, t1)
         dynamics, c = Dynamics(unknowns.model.mechanics), coefficients(self.spectral_radius)

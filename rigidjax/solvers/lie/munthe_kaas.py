@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...annotations import Count, InterpolationClass, Stepped, Vector
+from ...annotations import Count, InterpolationClass, StepResult, Vector
 from ...formulations import NullSpace
 from ..continuous import continuous
 from ..explicit.unrolled import MAX_STAGES, is_small, rate
@@ -79,7 +79,7 @@ class MuntheKaas(AbstractGroupSolver):
         """The number of stages."""
         return jnp.asarray(len(tableau_of(self.solver).c))
 
-    def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> Stepped[Vector]:
+    def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> StepResult[Vector]:
         model: NullSpace = unwrapped(terms)[0].model
         tableau, chart = tableau_of(self.solver), chart_of(model, y0)
         zero, h = chart.zero, t1 - t0

@@ -17,8 +17,8 @@ from ...annotations import (
     InterpolationClass,
     Jump,
     Number,
-    Replayed,
-    Stepped,
+    ReplayResult,
+    StepResult,
     Time,
     Y,
 )
@@ -103,7 +103,7 @@ class AbstractAfterStep(AbstractDelegating):
         """As the wrapped solver; and whether the unknowns were replaced before the step."""
         return self.inner.step_record(before[0], after[0]), before[1]
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """Step of the wrapped solver of which everything is known, its end replaced."""
         inner_record, replaced = step_record
         jump = True if self.always else made_jump | replaced
@@ -152,7 +152,7 @@ class Projected(AbstractAfterStep):
         y, result = self.projection(self.model, jnp.asarray(t), y)
         return y, True, result
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
         """One step and its projection."""
         y1, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, solver_state, made_jump
@@ -187,7 +187,7 @@ class Recharted(AbstractAfterStep):
         y, moved = self.model.rechart(jnp.asarray(t), y)
         return y, moved, diffrax.RESULTS.successful
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
         """One step, and a change of chart if it is due."""
         _, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, solver_state, made_jump

@@ -9,7 +9,14 @@ import diffrax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ...annotations import Adapted, History, InterpolationClass, Replayed, Stepped, Time
+from ...annotations import (
+    History,
+    InterpolationClass,
+    ReplayResult,
+    StepResult,
+    StepSizeResult,
+    Time,
+)
 from ..conserving.base import AbstractStructureSolver
 from ..dae.base import AbstractDAESolver
 from .after_step import AbstractDelegating
@@ -33,10 +40,10 @@ class CountingSolver(AbstractDelegating):
     def step_record(self, before, after) -> PyTree[Array]:
         return self.inner.step_record(before, after)
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         return self.inner.replay(terms, t0, t1, y0, args, history, step_record, made_jump)
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
         """A step, with its evaluations next to the error."""
         y1, error, dense_info, state, result = self.solver.step(
             terms, t0, t1, y0, args, solver_state, made_jump
@@ -61,7 +68,7 @@ class CountingController(diffrax.AbstractStepSizeController):
 
     def adapt_step_size(
         self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
-    ) -> Adapted[PyTree]:
+    ) -> StepSizeResult[PyTree]:
         assert y_error is not None
         error, count = y_error
         inner, total = controller_state

@@ -19,14 +19,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ...annotations import (
-    Adapted,
     Count,
     History,
     InterpolationClass,
     Number,
-    Replayed,
+    ReplayResult,
     Scalar,
-    Stepped,
+    StepResult,
+    StepSizeResult,
     T,
     Terms,
     Time,
@@ -133,7 +133,7 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
 
     def adapt_step_size(
         self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
-    ) -> Adapted[PyTree]:
+    ) -> StepSizeResult[PyTree]:
         """As the other controller, cut."""
         inner, passed, planned, cut = controller_state
         keep, start, end, jump, new, result = self.controller.adapt_step_size(
@@ -218,13 +218,13 @@ class SignalFrozenStep(AbstractDelegating):
     def step_record(self, before, after) -> PyTree[Array]:
         return self.inner.step_record(before, after)
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         jump = self._jump(terms, t0, t1, made_jump)
         return self.inner.replay(
             self.terms_of(terms, t0, t1), t0, t1, y0, args, history, step_record, jump
         )
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
         """One step with polynomials for signals."""
         jump = self._jump(terms, t0, t1, made_jump)
         y1, error, dense_info, state, result = self.solver.step(

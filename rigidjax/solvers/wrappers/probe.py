@@ -33,9 +33,9 @@ from ...annotations import (
     InterpolationClass,
     Norm,
     Number,
-    Replayed,
+    ReplayResult,
     Scalar,
-    Stepped,
+    StepResult,
     Terms,
     Y,
 )
@@ -127,7 +127,7 @@ class Probed(AbstractDelegating):
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: ProbeState, made_jump
-    ) -> Stepped[ProbeState]:
+    ) -> StepResult[ProbeState]:
         """A step with the probe."""
         state, v0 = solver_state, frozen(solver_state.v)
         # Derivatives pass through the step as it is repeated, of the unknowns alone; those of a
@@ -166,7 +166,7 @@ class Probed(AbstractDelegating):
         """What the step of the unknowns had to find out."""
         return _first_half(self.inner.step_record(before.inner, after.inner), after.v)
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         return self.inner.replay(terms, t0, t1, y0, args, history, step_record, made_jump)
 
     def evaluations(self, solver_state) -> Count:

@@ -6,7 +6,7 @@ import diffrax
 import equinox as eqx
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, History, Jump, Replayed, Terms, Time, Y
+from ...annotations import Args, History, Jump, ReplayResult, Terms, Time, Y
 
 
 class AbstractReplayable(eqx.Module):
@@ -27,7 +27,7 @@ class AbstractReplayable(eqx.Module):
     def replay(
         self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args, history: History,
         step_record: PyTree[Array], made_jump: Jump,
-    ) -> Replayed:  # fmt: skip
+    ) -> ReplayResult:  # fmt: skip
         """An accepted step of which everything that was iterated or chosen is known.
 
         Its derivatives are those of `step`.
@@ -46,7 +46,7 @@ class ReplayFromState(AbstractReplayable):
     def step_record(self, before, after) -> PyTree[Array]:
         return eqx.filter(before, eqx.is_inexact_array, inverse=True)
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         state = eqx.combine(history[0], step_record)
         y1, _, dense_info, state, _ = self.solver.step(terms, t0, t1, y0, args, state, made_jump)
         return y1, dense_info, self.history(state)
@@ -63,7 +63,7 @@ class ReplayFromStart(AbstractReplayable):
     def step_record(self, before, after) -> PyTree[Array]:
         return None
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         state = self.solver.init(terms, t0, t1, y0, args)
         y1, _, dense_info, _, _ = self.solver.step(terms, t0, t1, y0, args, state, True)
         return y1, dense_info, self.history(state)

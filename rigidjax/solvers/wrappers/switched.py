@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
-from ...annotations import InterpolationClass, Matrix, Replayed, Stepped, T, Time, Vector, Y
+from ...annotations import InterpolationClass, Matrix, ReplayResult, StepResult, T, Time, Vector, Y
 from ...signals.signal import with_signals
 from ...signals.switches import Switches, evaluate_switches, find_switches
 from ..conserving.base import ModelTerm
@@ -61,7 +61,7 @@ class Switched(AbstractDelegating):
         """As the wrapped solver; and whether a law switched in the step before."""
         return self.inner.step_record(before[0], after[0]), before[1]
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         inner_record, switched = step_record
         y1, dense_info, history = self.inner.replay(
             terms, t0, t1, y0, args, history, inner_record, made_jump | switched
@@ -72,7 +72,7 @@ class Switched(AbstractDelegating):
             history = shifted.phi, shifted.psi
         return new_y1, with_change(dense_info, y1, new_y1), history
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[Any]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[Any]:
         """Make a step and add the derivatives of switching times to its end."""
         inner_state, switched = solver_state
         y1, error, dense_info, inner_state, result = self.solver.step(

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from ....annotations import Count, Flag, History, Replayed, Scalar, Stepped, Vector
+from ....annotations import Count, Flag, History, ReplayResult, Scalar, StepResult, Vector
 from ...implicit import solved
 from ...linear import (
     Factored,
@@ -127,7 +127,9 @@ class BDF(AbstractProposingSolver):
         state = _fresh(restarted(eqs, t0, h, y, index_of(terms)), y, self.linear_solver, eqs.rates)
         return checked_start(self, terms, t0, y0, eqs, state)
 
-    def step(self, terms, t0, t1, y0, args, solver_state: BDFState, made_jump) -> Stepped[BDFState]:
+    def step(
+        self, terms, t0, t1, y0, args, solver_state: BDFState, made_jump
+    ) -> StepResult[BDFState]:
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         state, h = solver_state, length(t0, t1, y.dtype)
@@ -189,7 +191,7 @@ class BDF(AbstractProposingSolver):
         """Correction and order."""
         return after.past.phi[after.last_order + 1], after.last_order
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of known order and correction."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)

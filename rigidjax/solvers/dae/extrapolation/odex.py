@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....annotations import Replayed, Stepped
+from ....annotations import ReplayResult, StepResult
 from ...terms import flattened
 from ..base import check_problem
 from ..equations import Explicit, equations, frozen, length
@@ -45,7 +45,7 @@ class Odex(AbstractExtrapolation):
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
-    ) -> Stepped[ExtrapolationState]:
+    ) -> StepResult[ExtrapolationState]:
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         assert isinstance(eqs, Explicit)
@@ -66,7 +66,7 @@ class Odex(AbstractExtrapolation):
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of a known number of columns."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import lineax as lx
 import numpy as np
 
-from ....annotations import Norm, Replayed, Stepped, Time, Vector
+from ....annotations import Norm, ReplayResult, StepResult, Time, Vector
 from ...linear import Inverse, check_linear_solver, factored, solution, unfactored
 from ...terms import flattened
 from ..base import check_problem
@@ -69,7 +69,7 @@ class Seulex(AbstractExtrapolation):
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
-    ) -> Stepped[ExtrapolationState]:
+    ) -> StepResult[ExtrapolationState]:
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)
         h = length(t0, t1, y.dtype)
@@ -94,7 +94,7 @@ class Seulex(AbstractExtrapolation):
         dense = _dense(start, substep, y, change, e.columns, unravel)
         return unravel(y1), unravel(error), dense, state, result
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of a known number of columns."""
         y, unravel = flattened(y0)
         eqs = equations(terms, t0, y0, args)

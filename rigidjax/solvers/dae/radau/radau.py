@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from ....annotations import Count, Flag, Matrix, Replayed, Scalar, Stepped, Vector
+from ....annotations import Count, Flag, Matrix, ReplayResult, Scalar, StepResult, Vector
 from ...continuous import continuous
 from ...implicit import solved
 from ...linear import Inverse, check_linear_solver, inverse_size, solution
@@ -125,7 +125,7 @@ class AbstractRadau(AbstractDAESolver):
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: RadauState, made_jump
-    ) -> Stepped[RadauState]:
+    ) -> StepResult[RadauState]:
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
         fixed, state = frozen((step, solver_state))
@@ -191,7 +191,7 @@ class AbstractRadau(AbstractDAESolver):
         """The stages, and those of dense output."""
         return after.Z, after.between
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> Replayed:
+    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of known stages."""
         y, unravel = flattened(y0)
         step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
