@@ -108,7 +108,7 @@ def _number(text: str) -> Decimal:
         number = Decimal(text.replace(",", "."))
     except InvalidOperation:
         raise ValueError(f"a time must be a number; got {text!r}") from None
-    if not number.finite_rule():
+    if not number.is_finite():
         raise ValueError(f"a time must be finite; got {text!r}")
     return number
 
