@@ -19,7 +19,7 @@ from ..native import (
     gc_paused,
     trace_without_mesh,
 )
-from ..results import failures_kept
+from ..results import failures_as_nan
 from ..signals.signal import Piece, Signal, signals_of, with_signals
 from ..solvers.conserving.base import ModelTerm
 from ..solvers.evaluations import explicit_evaluations
@@ -205,7 +205,7 @@ class TracedSolve:
             jaxpr = self.jaxpr if moved is None else self.program(False, moved)
         else:
             jaxpr = self.program(True, moved)
-            if failures_kept.value and jax.default_backend() == "cpu":
+            if failures_as_nan.value and jax.default_backend() == "cpu":
                 # Members of an ensemble do not wait for each other.
                 return evaluate_with_lane_compaction(jaxpr, list(inputs))
         return jaxpr_as_fun(jaxpr)(*inputs)

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import as_leaf, check_all, float_array, is_finite, vector_leaf
+from ..checks import as_leaf, check_all, finite_rule, float_array, vector_leaf
 from ..native.ops import cross
 from ..rotations.matrix import relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, log
@@ -94,7 +94,7 @@ class Bushing(AbstractForce):
 
 def _coefficients(value, argument: str) -> Float[Array, "..."]:
     array = float_array(value, argument, (), (3,), (6,), (6, 6))
-    rules = [is_finite(argument)]
+    rules = [finite_rule(argument)]
     if array.ndim == 2:
         rules.append(
             (

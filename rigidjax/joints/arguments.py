@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, float_array, finite_rule, vector_leaf
+from ..checks import ArrayInput, as_leaf, check_all, finite_rule, float_array, vector_leaf
 from .base import AbstractJoint
 from .relative_pose import Vector
 

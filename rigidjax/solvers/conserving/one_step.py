@@ -15,7 +15,7 @@ from ...annotations import (
     InterpolationClass,
     Jump,
     Scalar,
-    Stepped,
+    StepResult,
     T,
     Terms,
     Time,
@@ -124,7 +124,7 @@ class AbstractOneStepSolver(AbstractStructureSolver):
     def step(
         self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args, solver_state: StepMemory,
         made_jump: Jump,
-    ) -> Stepped[StepMemory]:  # fmt: skip
+    ) -> StepResult[StepMemory]:  # fmt: skip
         term, direction = unwrapped(terms)
         t0, t1 = (jnp.asarray(signed(direction, jnp.asarray(t)), y0.dtype) for t in (t0, t1))
         y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)

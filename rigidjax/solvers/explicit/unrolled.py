@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, InterpolationClass, Number, Stepped, Terms, Time, Y
+from ...annotations import Args, InterpolationClass, Number, StepResult, Terms, Time, Y
 from ...native import trace_without_mesh
 from ...signals.signal import with_signals
 from ..terms import signed, unwrapped
@@ -80,7 +80,7 @@ class Unrolled(diffrax.AbstractWrappedSolver):
             return None
         return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
         tableau = self.tableau
         dt = t1 - t0
         last = len(tableau.c) - 1
@@ -116,7 +116,7 @@ class StageLoop(Unrolled):
     as the stages do. Arguments and results as of `Unrolled`.
     """
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> Stepped[PyTree]:
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
         tableau, (start, tree) = self.tableau, ravel_pytree(y0)
         dt, count = jnp.asarray(t1 - t0, start.dtype), len(tableau.c) + 1
         weights = np.zeros((count, count))
