@@ -26,7 +26,7 @@ def test_stochastic_optimisation():
         assert len(found.failed) == 0
         return found.outputs["cost"].mean()
 
-    best = page["found"].outputs["cost"].mean()
+    best = page["ensemble"].outputs["cost"].mean()
     assert best == pytest.approx(cost(page["design"]), rel=1e-9)
     assert best < 0.5 * cost(jnp.zeros(2))
     for change in ([0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5]):

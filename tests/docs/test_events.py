@@ -21,7 +21,7 @@ def test_programs_of_the_page(capsys):
     np.testing.assert_allclose(page["times"], expected, rtol=1e-8)
     np.testing.assert_allclose(page["slopes"], 0.5 * expected, rtol=1e-6)
     np.testing.assert_allclose(page["many"][2], np.sqrt(2.0) * expected, rtol=1e-8)
-    assert page["gap"] < 1e-13
+    assert page["difference"] < 1e-13
     shown = re.search(r"# ([\d., ]+)\n", PAGE.read_text("utf-8"))
     assert shown
     np.testing.assert_allclose([float(x) for x in shown[1].split(",")], expected, atol=6e-5)

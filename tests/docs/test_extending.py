@@ -57,7 +57,7 @@ def test_the_rotation_is_one(names):
         spin = R.T @ R_dot if rates == "body" else R_dot @ R.T
         np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], omega, atol=1e-13)
         np.testing.assert_allclose(rotation.angular_velocity(a, rate, rates), omega, atol=1e-13)
-    ends = [names[k].states.orientation[-1, 0] for k in ("by_quaternion", "by_mine")]
+    ends = [names[k].states.orientation[-1, 0] for k in ("by_quaternion", "by_rodrigues")]
     assert abs(abs(float(ends[0] @ ends[1])) - 1) < 1e-12
 
 
