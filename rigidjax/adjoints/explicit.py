@@ -37,8 +37,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from ..annotations import Y
-from ..solvers.explicit.unrolled import StageLoop, Unrolled, is_small, rate
-from ..solvers.terms import unwrapped
+from ..solvers.explicit.unrolled import StageLoop, Unrolled, directed_rate, is_small_field
+from ..solvers.terms import unwrap
 from ..solvers.wrappers.after_step import AbstractAfterStep, Projected, Recharted
 from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
 from .boundaries import Tree, behind, do_move
@@ -52,7 +52,7 @@ def is_supported(kwargs: Tree) -> bool:
         controller = controller.controller
     return (
         _tableau(kwargs["solver"]) is not None
-        and type(unwrapped(kwargs["terms"])[0]) is diffrax.ODETerm
+        and type(unwrap(kwargs["terms"])[0]) is diffrax.ODETerm
         and type(controller) in (diffrax.PIDController, diffrax.ConstantStepSize)
         and not kwargs["saveat"].controller_state
         and is_recordable(kwargs)
@@ -130,7 +130,7 @@ class _Run:
         # As the steps are recorded; XLA pays for more in a batch (the 13 stages of Dopri8 take four
         # times as long to compile, 12 s for the heavy top).
         self.unroll = _is_written_out(solver) or (
-            batched and is_small(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+            batched and is_small_field(kwargs["terms"], state.tprev, state.y, kwargs["args"])
         )
         array = np.asarray if self.unroll else jnp.asarray
         self.A, self.b = (array(x, self.y0.dtype) for x in (A[:s, :s], b[:s]))
@@ -155,7 +155,7 @@ class _Run:
         terms, args = eqx.combine(theta, self.theta_static)
         if self.pinned is not None:
             terms = self.pinned.terms_of(terms, *jax.lax.stop_gradient(times))
-        return ravel_pytree(rate(terms, t, self.unravel(y), args))[0]
+        return ravel_pytree(directed_rate(terms, t, self.unravel(y), args))[0]
 
     def loop(self, body, val):
         """A loop over the stages, written out if there are few; `i` is a number or an array."""

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from ..solvers.explicit.unrolled import forward_stages
+from ..solvers.explicit.unrolled import set_stage_loop
 from ..solvers.wrappers.probe import probe_state, probed
 from ..solvers.wrappers.switched import with_switching_times
 from .boundaries import Tree
@@ -60,5 +60,5 @@ class NestedForwardMode(diffrax.AbstractAdjoint):
         """The main loop of `diffrax.diffeqsolve`."""
         wanted = jax.tree.map(eqx.is_inexact_array, kwargs)
         return probed_loop(
-            diffrax.ForwardMode(), kwargs, wanted, lambda kwargs: forward_stages(kwargs["solver"])
+            diffrax.ForwardMode(), kwargs, wanted, lambda kwargs: set_stage_loop(kwargs["solver"])
         )

@@ -24,14 +24,14 @@ from ..signals.signal import Piece, Signal, signals_of, with_signals
 from ..solvers.conserving.base import ModelTerm
 from ..solvers.evaluations import explicit_evaluations
 from ..solvers.explicit.unrolled import (
-    MAX_NUMBERS,
-    field_numbers,
-    for_kernel,
-    forward_stages,
-    rate,
-    unrolled,
+    MAX_ELEMENTS,
+    count_field_elements,
+    directed_rate,
+    native_form,
+    set_stage_loop,
+    unroll_stages,
 )
-from ..solvers.terms import AbstractDAETerm, unwrapped
+from ..solvers.terms import AbstractDAETerm, unwrap
 from ..solvers.wrappers.probe import probed
 from ..solvers.wrappers.switched import with_switching_times
 from .probed_loop import probed_loop
@@ -99,7 +99,7 @@ class _ExposedField(eqx.Module):
 def _with_field_exposed(kwargs):
     """The same arguments with what the vector field closes over as arrays of a pytree."""
     state, args, terms = kwargs["init_state"], kwargs["args"], kwargs["terms"]
-    if isinstance(unwrapped(terms)[0], AbstractDAETerm | ModelTerm):
+    if isinstance(unwrap(terms)[0], AbstractDAETerm | ModelTerm):
         raise ValueError(
             "`AnyMode` cannot see what the functions of a model, a `MassMatrixTerm` or an "
             "`ImplicitTerm` close over while it is traced. Pass such values through `args` or in "
@@ -109,7 +109,7 @@ def _with_field_exposed(kwargs):
 
     def field(pieces, t, y, args):
         each = iter(pieces)
-        return rate(with_signals(terms, lambda _: next(each)), t, y, args)
+        return directed_rate(with_signals(terms, lambda _: next(each)), t, y, args)
 
     pieces = [signal.piece(state.tprev) for signal in signals]
     exposed = eqx.filter_closure_convert(field, pieces, state.tprev, state.y, args)
@@ -159,9 +159,9 @@ class TracedSolve:
         def prepare(kwargs):
             solver = self.staged(kwargs) if written_out else kwargs["solver"]
             if isinstance(adjoint, diffrax.ForwardMode):
-                return forward_stages(solver)
+                return set_stage_loop(solver)
             is_direct = isinstance(adjoint, diffrax.DirectAdjoint)
-            return forward_stages(solver, "bounded") if is_direct else solver
+            return set_stage_loop(solver, "bounded") if is_direct else solver
 
         wanted = None if moved is None else self.marked(moved)
         kwargs = self.kwargs(primals, others)
@@ -180,8 +180,8 @@ class TracedSolve:
         if numbers is None:
             return solver
         if self.backend == "native":
-            return for_kernel(solver, numbers)
-        return unrolled(solver) if numbers <= MAX_NUMBERS else solver
+            return native_form(solver, numbers)
+        return unroll_stages(solver) if numbers <= MAX_ELEMENTS else solver
 
     @gc_paused()
     def trace(self, primals, others, written_out=False, moved=None):
@@ -393,10 +393,10 @@ def _field_numbers(kwargs):
 
     Solvers of a model's own know by themselves; equations of index 3 have no vector field.
     """
-    if isinstance(unwrapped(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
+    if isinstance(unwrap(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
         return None
     state = kwargs["init_state"]
-    return field_numbers(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+    return count_field_elements(kwargs["terms"], state.tprev, state.y, kwargs["args"])
 
 
 def shapes_of(avals):

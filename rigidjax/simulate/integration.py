@@ -19,8 +19,8 @@ from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.evaluations import Counted, explicit_evaluations
-from ..solvers.explicit.unrolled import forward_stages, is_small, unrolled
+from ..solvers.evaluations import CountedField, explicit_evaluations
+from ..solvers.explicit.unrolled import is_small_field, set_stage_loop, unroll_stages
 from ..solvers.wrappers.counting import CountingController, CountingSolver
 from ..solvers.wrappers.knots import KnotController, Knots, SignalFrozenStep, knots_of, separated
 from ..state import State
@@ -204,7 +204,7 @@ def _ended(run, y0, term):
 def _terms(run, term):
     """The equations as diffrax takes them, their evaluations counted if that is asked for."""
     number = run.number
-    count = (lambda field: field) if number is None else lambda field: Counted(field, number)
+    count = (lambda field: field) if number is None else lambda field: CountedField(field, number)
     if isinstance(run.solver, AbstractStructureSolver):
         return ModelTerm(run.model)
     if term is not None:
@@ -223,7 +223,7 @@ def _steps(run, terms, y0):
         run.solver
     ):
         # As `AnyMode` does where it differentiates.
-        form = unrolled if is_small(terms, run.t0, y0, run.args) else forward_stages
+        form = unroll_stages if is_small_field(terms, run.t0, y0, run.args) else set_stage_loop
         solver = form(solver)
     return solver, controller
 

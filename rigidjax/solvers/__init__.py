@@ -8,7 +8,7 @@ from .dae.dae_term import dae_term as dae_term
 from .dae.newton import SimplifiedNewton as SimplifiedNewton
 from .dae.predictive import PredictiveController as PredictiveController
 from .dae.proposed import ProposedStepController as ProposedStepController
-from .explicit.unrolled import Unrolled as Unrolled, unrolled as unrolled
+from .explicit.unrolled import Unrolled as Unrolled, unroll_stages
 from .linear import Inverse as Inverse
 from .terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
 from .wrappers.after_step import Projected as Projected, Recharted as Recharted
@@ -38,7 +38,8 @@ if _typing.TYPE_CHECKING:
         MuntheKaas as MuntheKaas,
     )
 
-# Imported when they are first asked for.
+unrolled = unroll_stages
+# Modules of the names that are imported at first use.
 _HOMES = {
     "BDF": "dae.bdf",
     "Odex": "dae.extrapolation",

@@ -27,7 +27,7 @@ def continuous(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Weighted:
+class _WeightedInterpolationClass:
     r"""Makes a `WeightedInterpolation` with these weights; compares by identity.
 
     **Attributes:** `weights`, (d, s): those of the s stages, coefficients of $\theta$ to
@@ -52,9 +52,9 @@ class WeightedInterpolation(AbstractDenseOutput):
     k: Y
     weights: Float[Array, "d s"] | np.ndarray
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """Unknowns at `t`."""
-        theta = self.part(t)
+        theta = self.fraction(t)
         b = jnp.zeros_like(theta)
         for row in self.weights[::-1]:
             b = (b + jnp.asarray(row, theta.dtype)) * theta
@@ -63,7 +63,7 @@ class WeightedInterpolation(AbstractDenseOutput):
         )
 
 
-def _extended() -> tuple[diffrax.ButcherTableau, _Weighted]:
+def _extend_dopri8() -> tuple[diffrax.ButcherTableau, _WeightedInterpolationClass]:
     r"""The tableau of `Dopri8` with five more stages, and dense output of order 7 from them.
 
     A new stage starts from diffrax's dense output, whose error is of order 7 (local), and so is
@@ -92,10 +92,10 @@ def _extended() -> tuple[diffrax.ButcherTableau, _Weighted]:
     gap = new.b_sol - weights.sum(0)
     weights[1] += 3.0 * gap
     weights[2] -= 2.0 * gap
-    return new, _Weighted(weights)
+    return new, _WeightedInterpolationClass(weights)
 
 
-def _of_stages() -> _Weighted:
+def _kvaerno5_interpolation() -> _WeightedInterpolationClass:
     r"""Dense output of order 4 from the stages of `Kvaerno5`, in the place of a cubic polynomial.
 
     Its weights, of degree 4, satisfy all conditions up to order 4 and join the ends of the step
@@ -136,10 +136,10 @@ def _of_stages() -> _Weighted:
     )
     wanted = np.concatenate([theta ** (degree + 1) / density for _, density in trees[degree]])
     rest = np.linalg.lstsq(defects @ free, wanted - defects @ known, rcond=1e-10)[0]
-    return _Weighted((known + free @ rest).reshape(degree, s))
+    return _WeightedInterpolationClass((known + free @ rest).reshape(degree, s))
 
 
-_EXTENDED, _DOPRI8 = _extended()
+_EXTENDED, _DOPRI8 = _extend_dopri8()
 
 
 class ContinuousDopri8(diffrax.AbstractERK):
@@ -163,7 +163,7 @@ class ContinuousKvaerno5(diffrax.AbstractESDIRK):
     """
 
     tableau: ClassVar[diffrax.ButcherTableau] = diffrax.Kvaerno5.tableau
-    interpolation_cls: ClassVar[Callable[..., WeightedInterpolation]] = _of_stages()
+    interpolation_cls: ClassVar[Callable[..., WeightedInterpolation]] = _kvaerno5_interpolation()
     root_finder: optx.AbstractRootFinder = dataclasses.field(kw_only=True)
     root_find_max_steps: int = dataclasses.field(kw_only=True)
 
@@ -172,7 +172,7 @@ class ContinuousKvaerno5(diffrax.AbstractESDIRK):
 
 
 @continuous.register
-def _dopri8(solver: diffrax.Dopri8) -> ContinuousDopri8:
+def _continuous_dopri8(solver: diffrax.Dopri8) -> ContinuousDopri8:
     return _DEFAULT if solver.scan_kind is None else ContinuousDopri8(scan_kind=solver.scan_kind)
 
 
@@ -181,7 +181,7 @@ _DEFAULT = ContinuousDopri8()
 
 
 @continuous.register
-def _kvaerno5(solver: diffrax.Kvaerno5) -> ContinuousKvaerno5:
+def _continuous_kvaerno5(solver: diffrax.Kvaerno5) -> ContinuousKvaerno5:
     return ContinuousKvaerno5(
         root_finder=solver.root_finder,
         root_find_max_steps=solver.root_find_max_steps,
@@ -190,5 +190,5 @@ def _kvaerno5(solver: diffrax.Kvaerno5) -> ContinuousKvaerno5:
 
 
 @continuous.register
-def _unrolled(solver: Unrolled) -> Unrolled:
+def _continuous_unrolled(solver: Unrolled) -> Unrolled:
     return Unrolled(continuous(solver.solver))  # pyright: ignore[reportArgumentType]

@@ -18,16 +18,16 @@ class AbstractDenseOutput(diffrax.AbstractLocalInterpolation):
     t1: eqx.AbstractVar[Time]
 
     @abc.abstractmethod
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """Unknowns at `t`, s."""
 
     def evaluate(self, t0: Time, t1: Time | None = None, left: bool = True) -> Y:
         """Unknowns at `t0`, or their increment from `t0` to `t1`."""
         if t1 is None:
-            return self.at(t0)
-        return jax.tree.map(lambda a, b: b - a, self.at(t0), self.at(t1))
+            return self.evaluate_at(t0)
+        return jax.tree.map(lambda a, b: b - a, self.evaluate_at(t0), self.evaluate_at(t1))
 
-    def part(self, t: Time) -> Float[Array, ""]:
+    def fraction(self, t: Time) -> Float[Array, ""]:
         """Part of the step until `t`, 0 to 1; 1 for a step of no length."""
         span = self.t1 - self.t0
         return jnp.where(span == 0, 1.0, (t - self.t0) / jnp.where(span == 0, 1.0, span))

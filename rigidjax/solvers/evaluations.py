@@ -54,32 +54,32 @@ def _is_fresh(solver):
     return type(solver) is Projected or (type(solver) is SignalFrozenStep and solver.jumps)
 
 
-class Counted(eqx.Module):
+class CountedField(eqx.Module):
     """A vector field that counts its evaluations, Jacobian columns apart, on the host."""
 
     vector_field: Callable[..., Y]
     number: np.ndarray
 
     def __call__(self, t: Time, y: Y, args: Args) -> Y:
-        return _counted(self.vector_field, self.number, t, y, args)
+        return _count_and_evaluate(self.vector_field, self.number, t, y, args)
 
 
-def _add(number, t):
+def _increment_count(number, t):
     # `t` has no other purpose than to be one of several where stages are evaluated together.
     _counts[int(number)] = _counts.get(int(number), 0) + 1
 
 
 @eqx.filter_custom_jvp
-def _counted(vector_field, number, t, y, args):
-    jax.debug.callback(_add, number, t)
+def _count_and_evaluate(vector_field, number, t, y, args):
+    jax.debug.callback(_increment_count, number, t)
     return vector_field(t, y, args)
 
 
-@_counted.def_jvp
-def _counted_jvp(primals, tangents):
+@_count_and_evaluate.def_jvp
+def _count_and_evaluate_jvp(primals, tangents):
     # Once for the value (Newton's method has it from the linearisation), not for each column.
     vector_field, number, t, y, args = primals
-    jax.debug.callback(_add, number, t)
+    jax.debug.callback(_increment_count, number, t)
     t_vector_field, _, *t_rest = tangents
     return eqx.filter_jvp(
         lambda field, t, y, args: field(t, y, args),

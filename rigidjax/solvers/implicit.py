@@ -9,8 +9,8 @@ import lineax as lx
 from jaxtyping import Array
 
 from ..annotations import Flag, Matrix, Vector
-from .linear import Inverse, factored, solution
-from .rate_elimination import Pairs, stage_solution
+from .linear import Inverse, factorise, solve
+from .rate_elimination import Pairs, solve_stages
 
 
 class AbstractImplicitStep(eqx.Module):
@@ -47,7 +47,7 @@ _INVERSE = Inverse()
 
 
 @eqx.filter_custom_jvp
-def solved(
+def attach_derivatives(
     step: AbstractImplicitStep, Z: Array, okay: bool | Flag,
     linear_solver: lx.AbstractLinearSolver = _INVERSE,
 ) -> Array:  # fmt: skip
@@ -62,12 +62,12 @@ def solved(
     return Z
 
 
-@solved.def_jvp
-def _solved_jvp(primals, tangents):
+@attach_derivatives.def_jvp
+def _attach_derivatives_jvp(primals, tangents):
     step, Z, okay, *chosen = primals
     linear_solver = chosen[0] if chosen else _INVERSE
     d_step = tangents[0]
-    Z = solved(step, Z, okay, linear_solver)
+    Z = attach_derivatives(step, Z, okay, linear_solver)
     _, change = eqx.filter_jvp(lambda step: step.residual(Z), (step,), (d_step,))
     # The equations may not depend on any differentiated value, for example if it is compared only.
     change = jnp.zeros_like(Z) if change is None else change
@@ -76,7 +76,7 @@ def _solved_jvp(primals, tangents):
     change = jnp.where(okay, change, 0.0)
     if step.rates and isinstance(linear_solver, Inverse):
         s, n = Z.size // Z.shape[-1], Z.shape[-1]
-        found = stage_solution(J.reshape(s, n, s, n), change.reshape(s, n), step.rates)
+        found = solve_stages(J.reshape(s, n, s, n), change.reshape(s, n), step.rates)
         return Z, -found.reshape(Z.shape)
-    system = factored(linear_solver, J)
-    return Z, -solution(linear_solver, system, change.ravel()).reshape(Z.shape)
+    system = factorise(linear_solver, J)
+    return Z, -solve(linear_solver, system, change.ravel()).reshape(Z.shape)

@@ -14,7 +14,7 @@ from ..annotations import Matrix, Scalar
 from ..native.ops import inverse as inverse_of, sequential_vmap_on_cpu
 from .rate_elimination import CondensedInverse, Pairs
 
-State = tuple[Matrix, eqxi.Static]  # inverse, structures of unknowns and of right-hand sides
+InverseState = tuple[Matrix, eqxi.Static]  # inverse, structures of unknowns and of right-hand sides
 
 
 class Inverse(lx.AbstractLinearSolver):
@@ -29,7 +29,7 @@ class Inverse(lx.AbstractLinearSolver):
     **Raises:** `ValueError` for an operator that is not square.
     """
 
-    def init(self, operator, options) -> State:
+    def init(self, operator, options) -> InverseState:
         """The inverse."""
         if operator.in_size() != operator.out_size():
             raise ValueError(
@@ -39,18 +39,20 @@ class Inverse(lx.AbstractLinearSolver):
         structures = operator.in_structure(), operator.out_structure()
         return inverse_of(operator.as_matrix()), eqxi.Static(structures)
 
-    def compute(self, state: State, vector, options) -> tuple[PyTree[Array], lx.RESULTS, dict]:
+    def compute(
+        self, state: InverseState, vector, options
+    ) -> tuple[PyTree[Array], lx.RESULTS, dict]:
         """A product with it."""
         inverse, structures = state
         value = inverse @ ravel_pytree(vector)[0]
-        return _unraveled(structures.value[0], value), lx.RESULTS.successful, {}
+        return _unravel(structures.value[0], value), lx.RESULTS.successful, {}
 
-    def transpose(self, state: State, options) -> tuple[State, dict]:
+    def transpose(self, state: InverseState, options) -> tuple[InverseState, dict]:
         """The transposed inverse."""
         inverse, structures = state
         return (inverse.T, eqxi.Static(structures.value[::-1])), {}
 
-    def conj(self, state: State, options) -> tuple[State, dict]:
+    def conj(self, state: InverseState, options) -> tuple[InverseState, dict]:
         """The conjugate of the inverse."""
         inverse, structures = state
         return (jnp.conj(inverse), structures), {}
@@ -81,7 +83,7 @@ class _QR(lx.AbstractLinearSolver):
             value = jnp.conj(Q) @ jax.scipy.linalg.solve_triangular(R, b, trans="T")
         else:
             value = jax.scipy.linalg.solve_triangular(R, jnp.conj(Q.T) @ b)
-        return _unraveled(structure, value), lx.RESULTS.successful, {}
+        return _unravel(structure, value), lx.RESULTS.successful, {}
 
     def transpose(self, state, options):
         """The transposed system."""
@@ -98,11 +100,11 @@ class _QR(lx.AbstractLinearSolver):
         return True
 
 
-def _safe(solver: lx.AbstractLinearSolver) -> lx.AbstractLinearSolver:
+def _replace_qr(solver: lx.AbstractLinearSolver) -> lx.AbstractLinearSolver:
     return _QR() if type(solver) is lx.QR else solver
 
 
-class Twice(eqx.Module):
+class RepeatedBlock(eqx.Module):
     """Solves systems of a matrix that stands twice on the diagonal, zeros elsewhere.
 
     **Arguments:** `solver`, of the matrix that stands there twice.
@@ -111,10 +113,10 @@ class Twice(eqx.Module):
     solver: lx.AbstractLinearSolver
 
 
-LinearSolver = lx.AbstractLinearSolver | Twice
+LinearSolver = lx.AbstractLinearSolver | RepeatedBlock
 
 
-class Factored(NamedTuple):
+class Factorisation(NamedTuple):
     """A matrix and what a linear solver made of it, arrays alone.
 
     **Attributes:** `matrix`, `None` with `Inverse`, which does not need it; `state`.
@@ -124,39 +126,41 @@ class Factored(NamedTuple):
     state: PyTree[Array]
 
 
-def factored(solver: LinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> Factored:
+def factorise(solver: LinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> Factorisation:
     r"""What `solver` makes of a matrix before any right-hand side is known.
 
     **Arguments:** `rates`, pairs (i, j): rows i have no entries but (i, i) and (i, j).
     """
-    if isinstance(solver, Twice):
+    if isinstance(solver, RepeatedBlock):
         half = len(A) // 2
-        return factored(solver.solver, A[:half, :half], rates)
+        return factorise(solver.solver, A[:half, :half], rates)
     if isinstance(solver, Inverse):
-        return Factored(None, CondensedInverse(A, rates) if rates else inverse_of(A))
-    return Factored(A, _factors(_safe(solver), jax.lax.stop_gradient(A)))
+        return Factorisation(None, CondensedInverse(A, rates) if rates else inverse_of(A))
+    return Factorisation(A, _factorise_arrays(_replace_qr(solver), jax.lax.stop_gradient(A)))
 
 
-def unfactored(solver: LinearSolver, n: int, dtype: jnp.dtype, rates: Pairs = ()) -> Factored:
+def zero_factorisation(
+    solver: LinearSolver, n: int, dtype: jnp.dtype, rates: Pairs = ()
+) -> Factorisation:
     """Zeros of the structure of `factored`."""
     shapes = jax.eval_shape(
-        lambda A: factored(solver, A, rates), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
+        lambda A: factorise(solver, A, rates), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
     )
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
-def solution(solver: LinearSolver, system: Factored, b: Num[Array, " n"]) -> Num[Array, " n"]:
+def solve(solver: LinearSolver, system: Factorisation, b: Num[Array, " n"]) -> Num[Array, " n"]:
     """Solution for a right-hand side, with its derivatives by matrix and right-hand side."""
-    if isinstance(solver, Twice):
+    if isinstance(solver, RepeatedBlock):
         halves = jnp.split(b, 2)
-        return jnp.concatenate([solution(solver.solver, system, half) for half in halves])
+        return jnp.concatenate([solve(solver.solver, system, half) for half in halves])
     if isinstance(system.state, CondensedInverse):
         return system.state.solve(b)
     if isinstance(solver, Inverse):
         return system.state @ b
-    solver = _safe(solver)
+    solver = _replace_qr(solver)
     _, static = eqx.partition(
-        eqx.filter_eval_shape(_init, solver, system.matrix), lambda x: _is_shape(x)
+        eqx.filter_eval_shape(_init_state, solver, system.matrix), lambda x: _is_shape(x)
     )
     state = eqx.combine(system.state, static)
     assert system.matrix is not None
@@ -164,15 +168,15 @@ def solution(solver: LinearSolver, system: Factored, b: Num[Array, " n"]) -> Num
     return lx.linear_solve(operator, b, solver, state=state, throw=False).value
 
 
-def inverse_size(solver: LinearSolver, system: Factored, n: int, dtype: jnp.dtype) -> Scalar:
+def inverse_size(solver: LinearSolver, system: Factorisation, n: int, dtype: jnp.dtype) -> Scalar:
     """How large the inverse is, at least: its largest entry, or that of one product with it."""
-    if isinstance(solver, Twice):
+    if isinstance(solver, RepeatedBlock):
         return inverse_size(solver.solver, system, n // 2, dtype)
     if isinstance(solver, Inverse):
         state = system.state
         inverse = state.inverse if isinstance(state, CondensedInverse) else state
         return jnp.max(jnp.abs(inverse), initial=0.0)
-    return jnp.max(jnp.abs(solution(solver, system, jnp.ones(n, dtype))), initial=0.0)
+    return jnp.max(jnp.abs(solve(solver, system, jnp.ones(n, dtype))), initial=0.0)
 
 
 def check_linear_solver(owner: str, solver: object) -> None:
@@ -186,7 +190,7 @@ def check_linear_solver(owner: str, solver: object) -> None:
             f"instance and not a class; got {solver!r}."
         )
     try:
-        jax.eval_shape(lambda A: factored(solver, A), jax.ShapeDtypeStruct((2, 2), jnp.float32))
+        jax.eval_shape(lambda A: factorise(solver, A), jax.ShapeDtypeStruct((2, 2), jnp.float32))
     except ValueError as error:
         raise ValueError(
             f"`{owner}(linear_solver=...)` must solve systems with any square matrix, as "
@@ -194,13 +198,13 @@ def check_linear_solver(owner: str, solver: object) -> None:
         ) from error
 
 
-def _unraveled(structure, value):
+def _unravel(structure, value):
     """A vector as arrays of these shapes."""
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structure)
     return ravel_pytree(zeros)[1](value)
 
 
-def _init(solver, A):
+def _init_state(solver, A):
     return solver.init(lx.MatrixLinearOperator(A), {})
 
 
@@ -208,12 +212,14 @@ def _is_shape(x):
     return isinstance(x, jax.ShapeDtypeStruct)
 
 
-def _factors(solver, A):
+def _factorise_arrays(solver, A):
     """The arrays of the state of a linear solver."""
     dynamic, static = eqx.partition(solver, eqx.is_array)
     return sequential_vmap_on_cpu(
         lambda A, *leaves: eqx.filter(
-            _init(eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), leaves), static), A),
+            _init_state(
+                eqx.combine(jax.tree.unflatten(jax.tree.structure(dynamic), leaves), static), A
+            ),
             eqx.is_array,
         )
     )(A, *jax.tree.leaves(dynamic))

@@ -19,7 +19,7 @@ from ..native.ops import inverse
 Pairs = tuple[tuple[int, int], ...]
 
 
-class Plan(NamedTuple):
+class EliminationPlan(NamedTuple):
     """What is eliminated: rows `i` in `levels` of pairs (i, j), each j in an earlier level or in
     `rest`, the unknowns that stay."""
 
@@ -45,11 +45,11 @@ def checked_rates(rates: ArrayInput | None) -> Pairs:
     found = tuple((int(i), int(j)) for i, j in pairs)
     if len({i for i, _ in found}) < len(found):
         raise ValueError(f"`rates=` gives an unknown two rates; got {rates}.")
-    elimination(found, int(pairs.max()) + 1)
+    plan_elimination(found, int(pairs.max()) + 1)
     return found
 
 
-def elimination(pairs: Pairs, n: int) -> Plan:
+def plan_elimination(pairs: Pairs, n: int) -> EliminationPlan:
     """The order in which unknowns are eliminated.
 
     **Raises:** `ValueError` for pairs that go round in a circle.
@@ -63,7 +63,7 @@ def elimination(pairs: Pairs, n: int) -> Plan:
         levels.append((np.array(list(level)), np.array(list(level.values()))))
         known |= set(level)
         left = {i: j for i, j in left.items() if i not in level}
-    return Plan(tuple(levels), rest)
+    return EliminationPlan(tuple(levels), rest)
 
 
 class CondensedInverse(eqx.Module):
@@ -84,40 +84,40 @@ class CondensedInverse(eqx.Module):
     pairs: Pairs = eqx.field(static=True)
 
     def __init__(self, A: Num[Array, "n n"], pairs: Pairs):
-        levels, rest = elimination(pairs, len(A))
+        levels, rest = plan_elimination(pairs, len(A))
         groups = [rest, *(i for i, _ in levels)]
         # Columns of the other rows, group by group; those of what is eliminated go to the others.
-        rows = taken(A, rest, 0)
-        blocks = [taken(rows, group, 1) for group in groups]
+        rows = take_indices(A, rest, 0)
+        blocks = [take_indices(rows, group, 1) for group in groups]
         self.scales = [1.0 / A[i, i] for i, _ in levels]
         self.slopes = [A[i, j] * s for (i, j), s in zip(levels, self.scales, strict=True)]
         for k, (_, j) in reversed(list(enumerate(levels, 1))):
             passed = -blocks[k] * self.slopes[k - 1][None]
             blocks[k] = blocks[k] * self.scales[k - 1][None]
             for g in range(k):
-                blocks[g] = _added(blocks[g], passed, [np.flatnonzero(j == u) for u in groups[g]])
+                blocks[g] = _add_columns(
+                    blocks[g], passed, [np.flatnonzero(j == u) for u in groups[g]]
+                )
         self.inverse = real_form(inverse(blocks[0]))
         self.folds = real_form(jnp.concatenate(blocks[1:], axis=1))
         self.pairs = pairs
 
     def solve(self, b: Num[Array, " n"]) -> Num[Array, " n"]:
         """The solution for a right-hand side."""
-        levels, rest = elimination(self.pairs, len(b))
+        levels, rest = plan_elimination(self.pairs, len(b))
         order = np.concatenate([rest, *(i for i, _ in levels)])
         place = np.argsort(order)
-        b = taken(b, order, 0)
-        first = b[: len(rest)] - _times(self.folds, b[len(rest) :])
-        x, start = _times(self.inverse, first), len(rest)
+        b = take_indices(b, order, 0)
+        first = b[: len(rest)] - _multiply(self.folds, b[len(rest) :])
+        x, start = _multiply(self.inverse, first), len(rest)
         for (i, j), slope, scale in zip(levels, self.slopes, self.scales, strict=True):
             stop = start + len(i)
-            x = jnp.concatenate([x, b[start:stop] * scale - slope * taken(x, place[j], 0)])
+            x = jnp.concatenate([x, b[start:stop] * scale - slope * take_indices(x, place[j], 0)])
             start = stop
-        return taken(x, place, 0)
+        return take_indices(x, place, 0)
 
 
-def stage_solution(
-    J: Num[Array, "s n s n"], b: Num[Array, "s n"], pairs: Pairs
-) -> Num[Array, "s n"]:
+def solve_stages(J: Num[Array, "s n s n"], b: Num[Array, "s n"], pairs: Pairs) -> Num[Array, "s n"]:
     r"""The solution of the equations of s stages whose rows i of `pairs` say $\dot y_i = y_j$.
 
     In such a row stand unknown i of all stages and unknown j of its own, which it gives:
@@ -127,7 +127,7 @@ def stage_solution(
     s, n = b.shape
     seen: set[int] = set()
     first = [j not in seen and not seen.add(j) for _, j in pairs]
-    levels, _ = elimination(pairs, n)
+    levels, _ = plan_elimination(pairs, n)
     chosen = {i for (i, _), keep in zip(pairs, first, strict=True) if keep}
     gone, used, right = [], [], b
     for i, j in levels:
@@ -137,22 +137,22 @@ def stage_solution(
         own = jnp.stack([jnp.diagonal(J[:, k, :, m]) for k, m in zip(i, j, strict=True)], axis=-1)
         # Zero where the matrix of a step without solution was replaced by another one.
         own = jnp.where(own == 0, 1.0, own)
-        weights = taken(J, j, 3) / own[:, None, None]
-        right = right - jnp.einsum("anck,ck->an", weights, taken(b, i, 1))
+        weights = take_indices(J, j, 3) / own[:, None, None]
+        right = right - jnp.einsum("anck,ck->an", weights, take_indices(b, i, 1))
         J = J.at[:, :, :, i].add(-jnp.einsum("anck,cdk->andk", weights, D))
         gone.append((i, j, D, own))
         used += list(j)
     rows = np.setdiff1d(np.arange(n), sorted(chosen))
     columns = np.setdiff1d(np.arange(n), used)
-    left = taken(taken(J, rows, 1), columns, 3)
+    left = take_indices(take_indices(J, rows, 1), columns, 3)
     size = s * len(columns)
-    found = inverse(left.reshape(size, size)) @ taken(right, rows, 1).ravel()
+    found = inverse(left.reshape(size, size)) @ take_indices(right, rows, 1).ravel()
     z, order = found.reshape(s, -1), list(columns)
     for i, j, D, own in reversed(gone):
-        given = taken(z, np.array([order.index(k) for k in i], int), 1)
-        new = (taken(b, i, 1) - jnp.einsum("adk,dk->ak", D, given)) / own
+        given = take_indices(z, np.array([order.index(k) for k in i], int), 1)
+        new = (take_indices(b, i, 1) - jnp.einsum("adk,dk->ak", D, given)) / own
         z, order = jnp.concatenate([z, new], axis=1), order + list(j)
-    return taken(z, np.argsort(order), 1)
+    return take_indices(z, np.argsort(order), 1)
 
 
 def real_form(X: Num[Array, "m n"]) -> Num[Array, "..."]:
@@ -160,7 +160,7 @@ def real_form(X: Num[Array, "m n"]) -> Num[Array, "..."]:
     return jnp.block([[X.real, -X.imag], [X.imag, X.real]]) if jnp.iscomplexobj(X) else X
 
 
-def _times(X, v):
+def _multiply(X, v):
     """The product with a matrix in its real form."""
     if not jnp.iscomplexobj(v):
         return X @ v
@@ -169,7 +169,7 @@ def _times(X, v):
     return jax.lax.complex(parts[:half], parts[half:])
 
 
-def taken(A: Num[Array, "..."], index: np.ndarray, axis: int) -> Num[Array, "..."]:
+def take_indices(A: Num[Array, "..."], index: np.ndarray, axis: int) -> Num[Array, "..."]:
     """Rows or columns of a matrix by number; a slice if they follow each other."""
     if len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index))):
         if len(index) == A.shape[axis]:
@@ -178,14 +178,14 @@ def taken(A: Num[Array, "..."], index: np.ndarray, axis: int) -> Num[Array, "...
     return jnp.take(A, index, axis=axis, mode="clip")
 
 
-def _added(block, passed, sources):
+def _add_columns(block, passed, sources):
     """Columns of `passed` added to those of a block, by their numbers for each column."""
     while any(len(source) for source in sources):
         first = np.array([source[0] if len(source) else passed.shape[1] for source in sources])
         used = first < passed.shape[1]
         start, stop = np.argmax(used), len(used) - np.argmax(used[::-1])
         if used[start:stop].all():
-            moved = taken(passed, first[start:stop], 1)
+            moved = take_indices(passed, first[start:stop], 1)
             moved = jnp.pad(moved, ((0, 0), (int(start), int(len(used) - stop))))
         else:
             moved = jnp.where(used[None], jnp.take(passed, first, axis=1, mode="clip"), 0.0)

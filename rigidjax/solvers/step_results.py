@@ -25,7 +25,7 @@ def newton_result(okay: Flag, K: Scalar | Matrix, size: Scalar) -> diffrax.RESUL
     return RESULTS.where(okay, RESULTS.successful, failure)
 
 
-def ended(
+def stop_at_roundoff(
     t0: Time, t1: Time, size: Scalar, error: Vector, result: diffrax.RESULTS
 ) -> tuple[Vector, diffrax.RESULTS]:
     """Error estimate and result of a step, such that no run goes on at steps of round-off.

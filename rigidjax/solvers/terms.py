@@ -149,7 +149,7 @@ def checked_index(index: ArrayInput | None) -> Index:
     return None if max(index, default=0) < 2 else index
 
 
-def unwrapped(terms: Terms) -> tuple[Terms, int | Array]:
+def unwrap(terms: Terms) -> tuple[Terms, int | Array]:
     """The term inside diffrax's wrapper, and the direction of time (1 or -1).
 
     diffrax wraps a term to let time run backwards.
@@ -159,7 +159,7 @@ def unwrapped(terms: Terms) -> tuple[Terms, int | Array]:
     return terms, 1
 
 
-def signed(direction: int | Array, x: Array) -> Array:
+def apply_direction(direction: int | Array, x: Array) -> Array:
     """Return `x`, a time or a rate, times the direction of time, 1 or -1."""
     return x if isinstance(direction, int) else direction.astype(jnp.result_type(x)) * x
 
@@ -174,7 +174,7 @@ def check_unknowns(y: Y, solver: str) -> None:
             )
 
 
-def flattened(y: Y) -> tuple[Vector, Callable[[Vector], Y]]:
+def flatten(y: Y) -> tuple[Vector, Callable[[Vector], Y]]:
     """The unknowns as one vector, and the way back."""
     if isinstance(y, jax.Array) and y.ndim == 1:
         return y, lambda y: y

@@ -9,7 +9,7 @@ from formulations import cases
 
 import rigidjax as rj
 from rigidjax.solvers import Projected, Recharted, Unrolled
-from rigidjax.solvers.explicit.unrolled import StageLoop, for_kernel
+from rigidjax.solvers.explicit.unrolled import StageLoop, native_form
 
 TOP = cases.loaded_top()
 START = rj.State(orientation=(0.5, -0.5, 0.1, 0.7), angular_velocity=(1.5, -2.0, 2.5))
@@ -116,9 +116,9 @@ def test_form_for_kernels():
     """Few numbers are written out, many are a loop, inside of wrappers too."""
     model = rj.NullSpace(TOP)
     wrapped = Recharted(diffrax.Dopri8(), model)
-    assert type(for_kernel(wrapped, 400).solver) is Unrolled
-    assert type(for_kernel(wrapped, 4_000).solver) is StageLoop
-    assert for_kernel(diffrax.Kvaerno5(), 400) == diffrax.Kvaerno5()
+    assert type(native_form(wrapped, 400).solver) is Unrolled
+    assert type(native_form(wrapped, 4_000).solver) is StageLoop
+    assert native_form(diffrax.Kvaerno5(), 400) == diffrax.Kvaerno5()
 
 
 def test_unrolled_takes_explicit_methods_only():

@@ -8,8 +8,8 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, MassMatrixTerm, Odex, Radau5, Seulex
-from rigidjax.solvers.dae.bdf.history import start
-from rigidjax.solvers.dae.equations import equations
+from rigidjax.solvers.dae.bdf.history import estimate_start_rate
+from rigidjax.solvers.dae.equations import build_equations
 
 CASES = [
     # Error at the end in units of the tolerance 1e-6: positions, velocities, multiplier.
@@ -107,7 +107,7 @@ def test_first_rate_of_a_multiplier_at_index_3(angle):
     h, (sine, cosine) = 1e-7, (np.sin(angle), np.cos(angle))
     y = jnp.array([sine, -cosine, 0.0, 0.0, ivp.GRAVITY * cosine / 2.0])
     y = y.at[:2].mul(1.0 + 4e-16)  # As far off the circle as round-off leaves it.
-    problem = equations(cases.pendulum(3), jnp.array(0.0), y, None)
-    rate = start(problem, jnp.array(0.0), jnp.array(h), y, (1, 1, 2, 2, 3))
+    problem = build_equations(cases.pendulum(3), jnp.array(0.0), y, None)
+    rate = estimate_start_rate(problem, jnp.array(0.0), jnp.array(h), y, (1, 1, 2, 2, 3))
     np.testing.assert_allclose(rate[2], -ivp.GRAVITY * cosine * sine, atol=0.1)
     assert abs(h * rate[4]) < 0.2

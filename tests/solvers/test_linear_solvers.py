@@ -11,7 +11,7 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, Inverse, Radau1, Radau5, Radau9, Seulex
-from rigidjax.solvers.linear import factored, solution
+from rigidjax.solvers.linear import factorise, solve
 
 Y0 = jnp.array([1.0, 0.0, 0.0])
 METHODS = [Radau5, Radau9, BDF, Seulex]
@@ -51,7 +51,7 @@ def test_qr_writes_into_nothing_that_is_read(dtype, rng):
         A = A + 1j * rng.normal(size=A.shape)
 
     def solve(A, b):
-        return solution(lx.QR(), factored(lx.QR(), A), b)
+        return solve(lx.QR(), factorise(lx.QR(), A), b)
 
     b = jnp.asarray(b, A.dtype)
     x, pull = jax.vjp(jax.jit(solve), jnp.asarray(A), b)
@@ -153,7 +153,7 @@ def test_derivatives_by_matrix():
     A, b = jnp.array([[2.0, 1.0], [0.5, 3.0]]), jnp.array([1.0, -1.0])
 
     def first(s, A):
-        return solution(s, factored(s, A), b)[0]
+        return solve(s, factorise(s, A), b)[0]
 
     for derivative in (jax.grad, jax.jacfwd):
         got, expected = (derivative(lambda A, s=s: first(s, A))(A) for s in (lx.LU(), Inverse()))

@@ -11,7 +11,7 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, Odex, Radau1, Radau5, Radau9, Radau13, Seulex
-from rigidjax.solvers.dae.bdf.history import ROWS, DifferenceState
+from rigidjax.solvers.dae.bdf.history import ROWS, DifferenceHistory
 
 
 @eqx.filter_jit
@@ -40,7 +40,7 @@ def exact_past(solution, h):
     while column:
         rows.append(column[0])
         column = [a - b for a, b in itertools.pairwise(column)]
-    return DifferenceState(jnp.stack(rows), h * jnp.arange(1.0, ROWS))
+    return DifferenceHistory(jnp.stack(rows), h * jnp.arange(1.0, ROWS))
 
 
 def pinned_columns(columns):

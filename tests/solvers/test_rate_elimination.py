@@ -9,7 +9,7 @@ from solvers import cases
 
 import rigidjax as rj
 from rigidjax.solvers import BDF, MassMatrixTerm, Radau5, Radau9, Seulex, dae_term
-from rigidjax.solvers.rate_elimination import CondensedInverse, checked_rates, stage_solution
+from rigidjax.solvers.rate_elimination import CondensedInverse, checked_rates, solve_stages
 
 PAIRS = {
     "none left": ((0, 1), (1, 2), (2, 3)),
@@ -65,7 +65,7 @@ def test_stages(case, stages):
     J = np.einsum("ac,ij->aicj", A, M) + np.einsum("ac,aij->aicj", np.eye(s), K)
     z = rng.normal(size=(s, n))
     b = np.einsum("aicj,cj->ai", J, z)
-    solved = jax.jit(lambda J, b: stage_solution(J, b, pairs))
+    solved = jax.jit(lambda J, b: solve_stages(J, b, pairs))
     found = solved(J, b)
     np.testing.assert_allclose(found, z, rtol=0, atol=1e-9)
     # In the place of a step without solution.

@@ -27,7 +27,7 @@ class StepInterpolation(AbstractDenseOutput):
     y1: Vector
     k: Float[Array, "2 n"]
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """Return the unknowns at time `t`."""
         cubic = diffrax.ThirdOrderHermitePolynomialInterpolation.from_k(
             t0=self.t0, t1=self.t1, y0=self.y0, y1=self.y1, k=self.k

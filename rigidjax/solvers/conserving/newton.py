@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ..implicit import solved
+from ..implicit import attach_derivatives
 from .equations import AbstractStepEquations
 
 
@@ -50,7 +50,7 @@ def find_root(step: AbstractStepEquations, Z: Array, limit: int) -> Root:
     no, infinite = jnp.array(False), jnp.asarray(jnp.inf, Z.dtype)
     start = jnp.array(0), Z, infinite, no, no
     count, Z, _, okay, _ = jax.lax.while_loop(is_running, iterate, start)
-    return Root(solved(step, Z, okay), okay, count)
+    return Root(attach_derivatives(step, Z, okay), okay, count)
 
 
 def has_stagnated(size: Float[Array, ""], last: Float[Array, ""]) -> Bool[Array, ""]:

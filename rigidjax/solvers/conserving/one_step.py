@@ -25,7 +25,7 @@ from ...annotations import (
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
 from ..step_results import RESULTS
-from ..terms import signed, unwrapped
+from ..terms import apply_direction, unwrap
 from .base import AbstractStructureSolver
 from .equations import AbstractMotionStep
 from .interpolation import StepInterpolation
@@ -115,18 +115,20 @@ class AbstractOneStepSolver(AbstractStructureSolver):
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args) -> StepMemory:
         """Return the initial state; raise for a model that the scheme is not defined on."""
-        term, direction = unwrapped(terms)
+        term, direction = unwrap(terms)
         model: AbstractFormulation = term.model
         self.check_model(model)
         memory = StepMemory(jnp.array(0), self.check_traced_model(model, jnp.array(True)))
-        return self.initial_memory(model, signed(direction, jnp.asarray(t0)), y0, memory)
+        return self.initial_memory(model, apply_direction(direction, jnp.asarray(t0)), y0, memory)
 
     def step(
         self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args, solver_state: StepMemory,
         made_jump: Jump,
     ) -> StepResult[StepMemory]:  # fmt: skip
-        term, direction = unwrapped(terms)
-        t0, t1 = (jnp.asarray(signed(direction, jnp.asarray(t)), y0.dtype) for t in (t0, t1))
+        term, direction = unwrap(terms)
+        t0, t1 = (
+            jnp.asarray(apply_direction(direction, jnp.asarray(t)), y0.dtype) for t in (t0, t1)
+        )
         y1, slopes, memory, root = self.advance(term.model, t0, t1, y0, solver_state)
         if slopes is None:
             times, ys = jnp.stack([t0, t1]), jnp.stack([y0, y1])

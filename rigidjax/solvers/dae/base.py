@@ -7,9 +7,9 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from ...annotations import Count, Norm, Number, Terms, Y
-from ..terms import AbstractDAETerm, check_unknowns, flattened, unwrapped
+from ..terms import AbstractDAETerm, check_unknowns, flatten, unwrap
 from ..wrappers.replayable import AbstractReplayable
-from .equations import equations, index_of
+from .equations import build_equations, differentiation_index
 from .newton import SimplifiedNewton
 from .proposed import ProposedStepController
 
@@ -38,8 +38,8 @@ class AbstractDAESolver(
 
     def func(self, terms, t0, y0, args) -> Y:
         r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
-        y, unravel = flattened(y0)
-        return unravel(equations(terms, t0, y0, args).start_rate(t0, y))
+        y, unravel = flatten(y0)
+        return unravel(build_equations(terms, t0, y0, args).start_rate(t0, y))
 
 
 class AbstractProposingSolver(AbstractDAESolver):
@@ -62,16 +62,16 @@ def check_problem(solver: AbstractDAESolver, terms: Terms, y0: Y) -> None:
     """
     name = type(solver).__name__
     check_unknowns(y0, name)
-    term, _ = unwrapped(terms)
+    term, _ = unwrap(terms)
     if solver.max_index == 0 and isinstance(term, AbstractDAETerm):
         raise TypeError(
             f"`{name}` integrates ordinary differential equations, a `diffrax.ODETerm`; got a "
             f"`{type(term).__name__}`. Use `Radau5` or `BDF`."
         )
-    index = index_of(terms)
+    index = differentiation_index(terms)
     if index is None:
         return
-    size = flattened(y0)[0].size
+    size = flatten(y0)[0].size
     if len(index) != size:
         raise ValueError(
             f"`{type(term).__name__}(index=...)` has {len(index)} entries for {size} unknowns."

@@ -21,9 +21,9 @@ from ..terms import (
     ImplicitTerm,
     Index,
     MassMatrixTerm,
-    flattened,
-    signed,
-    unwrapped,
+    apply_direction,
+    flatten,
+    unwrap,
 )
 
 # How often a first guess of a rate is improved.
@@ -56,7 +56,7 @@ class AbstractEquations(eqx.Module):
         """The point $(t, y)$."""
 
     @abc.abstractmethod
-    def at(self, point: Point, t: Time, y: Vector, rate: Vector) -> Vector:
+    def residual_at(self, point: Point, t: Time, y: Vector, rate: Vector) -> Vector:
         """The residual at a point."""
 
     @abc.abstractmethod
@@ -68,7 +68,7 @@ class AbstractEquations(eqx.Module):
         r"""$\dot y$ at the start, shape (n,), of least norm where the equations leave it open."""
 
 
-class Explicit(AbstractEquations):
+class ExplicitEquations(AbstractEquations):
     r"""$\dot y - f(t, y) = 0$."""
 
     f: Callable
@@ -81,7 +81,7 @@ class Explicit(AbstractEquations):
     def evaluate(self, t, y):
         return self.f(t, y)
 
-    def at(self, point, t, y, rate):
+    def residual_at(self, point, t, y, rate):
         return rate - point
 
     def linearize(self, t, y, rate):
@@ -92,7 +92,7 @@ class Explicit(AbstractEquations):
         return self.f(t, y)
 
 
-class ConstantMass(AbstractEquations):
+class ConstantMassEquations(AbstractEquations):
     r"""$M \dot y - f(t, y) = 0$ with a constant matrix."""
 
     f: Callable
@@ -107,7 +107,7 @@ class ConstantMass(AbstractEquations):
     def evaluate(self, t, y):
         return self.f(t, y)
 
-    def at(self, point, t, y, rate):
+    def residual_at(self, point, t, y, rate):
         return self.M @ rate - point
 
     def linearize(self, t, y, rate):
@@ -118,7 +118,7 @@ class ConstantMass(AbstractEquations):
         return _least_norm_rate(self.M, self.f(t, y))
 
 
-class VariableMass(AbstractEquations):
+class VariableMassEquations(AbstractEquations):
     r"""$M(t, y)\,\dot y - f(t, y) = 0$; `times(t, y, rate)`, the product with $M$."""
 
     f: Callable
@@ -134,7 +134,7 @@ class VariableMass(AbstractEquations):
     def evaluate(self, t, y):
         return self.f(t, y)
 
-    def at(self, point, t, y, rate):
+    def residual_at(self, point, t, y, rate):
         return self.times(t, y, rate) - point
 
     def linearize(self, t, y, rate):
@@ -143,7 +143,7 @@ class VariableMass(AbstractEquations):
             return self.times(t, y, rate) - f, f
 
         _, through, f = jax.linearize(residual, y, has_aux=True)
-        K = columns(through, y)
+        K = matrix_of(through, y)
         if self.jacobian is not None:
             f, K = self.f(t, y), K - self.jacobian(t, y)
         return f, self.mass(t, y), K
@@ -152,7 +152,7 @@ class VariableMass(AbstractEquations):
         return _least_norm_rate(self.mass(t, y), self.f(t, y))
 
 
-class Implicit(AbstractEquations):
+class ImplicitEquations(AbstractEquations):
     r"""$F(t, y, \dot y) = 0$."""
 
     F: Callable
@@ -165,20 +165,20 @@ class Implicit(AbstractEquations):
     def evaluate(self, t, y):
         return None
 
-    def at(self, point, t, y, rate):
+    def residual_at(self, point, t, y, rate):
         return self.F(t, y, rate)
 
     def linearize(self, t, y, rate):
         _, through = jax.linearize(lambda y, rate: self.F(t, y, rate), y, rate)
         zero = jnp.zeros_like(y)
-        M = columns(lambda v: through(zero, v), y)
-        return None, M, columns(lambda v: through(v, zero), y)
+        M = matrix_of(lambda v: through(zero, v), y)
+        return None, M, matrix_of(lambda v: through(v, zero), y)
 
     def start_rate(self, t, y):
         return self.rate(t, y)
 
 
-def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
+def build_equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
     """The equations of a term, on flattened unknowns.
 
     What the functions of a term close over becomes part of the result, so that derivatives with
@@ -186,19 +186,19 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
 
     **Raises:** `TypeError` for another kind of term, `ValueError` for matrices of a wrong shape.
     """
-    term, direction = unwrapped(terms)
+    term, direction = unwrap(terms)
     if isinstance(term, AbstractEquationsTerm):
         return cast("AbstractEquations", term.equations(t, y, args, direction))
-    vector, unravel = flattened(y)
+    vector, unravel = flatten(y)
     n, dtype = vector.size, vector.dtype
 
     def own(x):
         """A time or rate in the term's own direction of time."""
-        return signed(direction, x)
+        return apply_direction(direction, x)
 
     def flat(function):
         def call(t, y):
-            return flattened(function(own(t), unravel(y), args))[0].astype(dtype)
+            return flatten(function(own(t), unravel(y), args))[0].astype(dtype)
 
         return eqx.filter_closure_convert(call, t, vector)
 
@@ -210,7 +210,7 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
                     f"`MassMatrixTerm({name}=...)` must give a matrix of shape ({n}, {n}), the "
                     f"number of unknowns; got shape {value.shape}."
                 )
-            return signed(factor, value)
+            return apply_direction(factor, value)
 
         return eqx.filter_closure_convert(call, t, vector)
 
@@ -219,7 +219,7 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
             if term.product is None:
                 return mass(t, y) @ rate
             product = term.product(own(t), unravel(y), unravel(rate), args)
-            return flattened(product)[0].astype(dtype)
+            return flatten(product)[0].astype(dtype)
 
         return eqx.filter_closure_convert(call, t, vector, vector)
 
@@ -227,24 +227,24 @@ def equations(terms: Terms, t: Time, y: Y, args: Args) -> AbstractEquations:
 
         def call(t, y, rate):
             rate = unravel(own(rate))
-            return flattened(term.residual(own(t), unravel(y), rate, args))[0]
+            return flatten(term.residual(own(t), unravel(y), rate, args))[0]
 
         F = eqx.filter_closure_convert(call, t, vector, vector)
-        return Implicit(F, _turned(flat(term.vf), direction))
+        return ImplicitEquations(F, _with_direction(flat(term.vf), direction))
     if isinstance(term, AdjointTerm):
         # `diffrax.BacksolveAdjoint`: a rate takes one evaluation, `vf` a whole Jacobian.
         rate = functools.partial(_adjoint_rate, term)
-        return Explicit(_turned(flat(rate), direction), None)
-    f = _turned(flat(term.vf), direction)
+        return ExplicitEquations(_with_direction(flat(rate), direction), None)
+    f = _with_direction(flat(term.vf), direction)
     if isinstance(term, MassMatrixTerm):
         _check_rates(term.rates, n)
         J = None if term.jacobian is None else matrix(term.jacobian, "jacobian", direction)
         mass = matrix(term.mass_matrix, "mass")
         if callable(term.mass):
-            return VariableMass(f, J, mass, times(term, mass), term.rates)
-        return ConstantMass(f, J, mass(t, vector), term.rates)
+            return VariableMassEquations(f, J, mass, times(term, mass), term.rates)
+        return ConstantMassEquations(f, J, mass(t, vector), term.rates)
     if isinstance(term, diffrax.ODETerm):
-        return Explicit(f, None)
+        return ExplicitEquations(f, None)
     raise TypeError(
         "This solver takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm`; got "
         f"{type(term).__name__}."
@@ -263,28 +263,28 @@ def _check_rates(rates, n):
         )
 
 
-class _Turned(eqx.Module):
+class _DirectedRate(eqx.Module):
     """A rate of change with respect to time that runs forwards or backwards."""
 
     function: Callable
     direction: Array
 
     def __call__(self, t, y):
-        return signed(self.direction, self.function(t, y))
+        return apply_direction(self.direction, self.function(t, y))
 
 
-def _turned(function, direction):
-    return function if isinstance(direction, int) else _Turned(function, direction)
+def _with_direction(function, direction):
+    return function if isinstance(direction, int) else _DirectedRate(function, direction)
 
 
 def _value_and_jacobian(f, jacobian, t, y):
     if jacobian is not None:
         return f(t, y), jacobian(t, y)
     value, through = jax.linearize(lambda y: f(t, y), y)
-    return value, columns(through, y)
+    return value, matrix_of(through, y)
 
 
-def columns(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m n"]:
+def matrix_of(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m n"]:
     """The matrix, (m, n), of a linear map of vectors like `y`, (n,)."""
     unit = jnp.eye(y.size, dtype=y.dtype)
     # In kernels one after another: side by side they would be n times the code.
@@ -302,7 +302,7 @@ def _least_norm_rate(M, f):
     $\delta/(\sigma^2 + \delta)$. Here $\sigma$ is the smallest singular value of $M$ but for zeros,
     its rows divided by their largest entries, which the solution does not depend on.
     """
-    size = jnp.max(jnp.abs(frozen(M)), axis=1)
+    size = jnp.max(jnp.abs(stop_gradients(M)), axis=1)
     size = jnp.where(size > 0, size, 1.0)
     M, f = M / size[:, None], f / size
     n = len(M)
@@ -311,12 +311,12 @@ def _least_norm_rate(M, f):
     return jax.lax.fori_loop(0, _ITERATIONS, lambda _, rate: rate + by @ (f - M @ rate), 0.0 * f)
 
 
-def frozen(tree: T) -> T:
+def stop_gradients(tree: T) -> T:
     """A tree of which no derivative is taken."""
     return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x, tree)
 
 
-def length(t0: Time, t1: Time, dtype: jnp.dtype) -> Scalar:
+def step_length(t0: Time, t1: Time, dtype: jnp.dtype) -> Scalar:
     """Length of a step; 1 if it has none, as for a trajectory that waits for others of a batch.
 
     What is computed then is thrown away, but has to be finite for the sake of derivatives.
@@ -325,7 +325,7 @@ def length(t0: Time, t1: Time, dtype: jnp.dtype) -> Scalar:
     return jnp.where(h > 0, h, 1.0).astype(dtype)
 
 
-def scaling(exponents: Index, h: Scalar) -> Vector | float:
+def index_scaling(exponents: Index, h: Scalar) -> Vector | float:
     r"""Factors $h^{i-1}$ of the errors of unknowns of index $i > 1$, shape (n,); 1 for none.
 
     **Source:** Hairer-Wanner II, VII.4, p. 484 ff.; the code RADAU5.
@@ -336,6 +336,6 @@ def scaling(exponents: Index, h: Scalar) -> Vector | float:
     return powers[jnp.asarray(exponents)]
 
 
-def index_of(terms: Terms) -> Index:
+def differentiation_index(terms: Terms) -> Index:
     """Index of each unknown, `None` if none is above 1."""
-    return getattr(unwrapped(terms)[0], "index", None)
+    return getattr(unwrap(terms)[0], "index", None)

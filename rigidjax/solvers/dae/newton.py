@@ -11,8 +11,8 @@ import optimistix as optx
 from jaxtyping import Array
 
 from ...annotations import Count, Flag, Norm, Number, Scalar, Vector, Y
-from ..terms import Index, flattened
-from .equations import scaling
+from ..terms import Index, flatten
+from .equations import index_scaling
 
 # Increments of round-off: the iteration was this fast, and then is no longer faster than that; they
 # may have this part of the error of a step. Where the tolerance is close to what the conditioning
@@ -46,7 +46,7 @@ class SimplifiedNewton(eqx.Module):
     def scale(self, y: Y, exponents: Index, h: Scalar) -> Vector:
         """Error of each unknown that counts as 1, flattened."""
         tree = jax.tree.map(lambda y: self.atol + self.rtol * jnp.abs(y), y)
-        return flattened(tree)[0] / scaling(exponents, h)
+        return flatten(tree)[0] / index_scaling(exponents, h)
 
     def tolerance(self, y: Y, scale: Vector) -> Scalar:
         """End of the iteration, never below round-off."""
@@ -54,7 +54,7 @@ class SimplifiedNewton(eqx.Module):
         if kappa is None:
             rtol = jnp.max(jnp.asarray(self.rtol))
             kappa = jnp.where(rtol > 0, jnp.minimum(0.03, jnp.sqrt(rtol)), 0.03)
-        y, unravel = flattened(y)
+        y, unravel = flatten(y)
         floor = 10 * jnp.finfo(y.dtype).eps * self.norm(unravel(jnp.abs(y) / scale))
         return jnp.maximum(kappa, floor).astype(y.dtype)
 

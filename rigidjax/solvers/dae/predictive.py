@@ -48,7 +48,7 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
     def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, PredictiveState]:
         """First step, from the size of the rates if it is not given."""
         if dt0 is None:
-            dt0 = first_step(self, terms, t0, t1, y0, args, func, error_order)  # pyright: ignore[reportArgumentType]
+            dt0 = estimate_first_step(self, terms, t0, t1, y0, args, func, error_order)  # pyright: ignore[reportArgumentType]
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         one, yes = jnp.ones((), dtype), jnp.array(True)
         return t0 + dt0, PredictiveState(one, one, yes, ~yes)
@@ -104,7 +104,7 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
         return keep, start, start + h * factor, False, state, diffrax.RESULTS.successful
 
 
-def first_step(
+def estimate_first_step(
     controller: diffrax.AbstractAdaptiveStepSizeController, terms: Terms, t0: Time, t1: Time, y0: Y,
     args: Args, func: Callable[..., Y], error_order: Number,
 ) -> Scalar:  # fmt: skip

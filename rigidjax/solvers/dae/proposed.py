@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import optimistix as optx
 
 from ...annotations import Flag, Norm, Number, Scalar, StepSizeResult, Time, Vector, Y
-from .equations import frozen
+from .equations import stop_gradients
 from .newton import SimplifiedNewton
-from .predictive import first_step
+from .predictive import estimate_first_step
 
 _SAFETY = 0.9
 # Relative change of a step that is none: what a projection of the step's end changes in the scale
@@ -18,7 +18,7 @@ _UNCHANGED = 1e-3
 _LARGEST = 45.0
 
 
-def proposal(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
+def encode_step_factor(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
     r"""An error estimate that tells the controller the step that the method wants.
 
     Methods of variable order know it best, but diffrax leaves it to the controller, and hands it
@@ -43,7 +43,7 @@ def controller_scale(finder: SimplifiedNewton, y0: Y, y1: Y) -> Vector:
     **Arguments:** `finder`, with the tolerances and the norm; `y0`, `y1`, of the same structure.
     """
     largest = jax.tree.map(lambda a, b: jnp.maximum(jnp.abs(a), jnp.abs(b)), y0, y1)
-    scale = finder.scale(frozen(largest), None, jnp.ones(()))
+    scale = finder.scale(stop_gradients(largest), None, jnp.ones(()))
     return scale / finder.norm(jax.tree.map(jnp.ones_like, y0))
 
 
@@ -64,7 +64,7 @@ class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
     def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, Flag]:
         """First step, for a method of order 1, from the size of the rates if it is not given."""
         if dt0 is None:
-            dt0 = first_step(self, terms, t0, t1, y0, args, func, 2)
+            dt0 = estimate_first_step(self, terms, t0, t1, y0, args, func, 2)
         return t0 + dt0, jnp.array(False)
 
     def adapt_step_size(

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...annotations import T, Terms, Time, Vector, Y
-from ..terms import flattened, unwrapped
+from ..terms import flatten, unwrap
 from .base import AbstractDAESolver
-from .equations import AbstractEquations, Implicit, frozen, index_of
+from .equations import AbstractEquations, ImplicitEquations, differentiation_index, stop_gradients
 
 # An unknown may be off by this part of itself (or of 1) at any tolerance, as states of joints.
 _TOLERANCE = 1e-6
@@ -24,7 +24,7 @@ _FINENESS, _LIMIT = 100, 3200
 _RATE_ITERATIONS = 3
 
 
-def checked_start(
+def check_start_consistency(
     solver: AbstractDAESolver, terms: Terms, t: Time, y0: Y, eqs: AbstractEquations, state: T
 ) -> T:
     r"""The first state of a solver; an error where the unknowns violate an algebraic equation.
@@ -35,17 +35,17 @@ def checked_start(
 
     **Raises:** an error of Equinox, with the equation and its residual.
     """
-    term, _ = unwrapped(terms)
+    term, _ = unwrap(terms)
     if not (eqs.is_singular and term.check_start):
         return state
-    y, unravel = flattened(y0)
-    eqs, t, y = frozen((eqs, t, y))
+    y, unravel = flatten(y0)
+    eqs, t, y = stop_gradients((eqs, t, y))
     finder = solver.root_finder
     allowed = _TIMES * finder.scale(unravel(y), None, jnp.ones((), y.dtype))
     allowed = jnp.maximum(allowed, _TOLERANCE * jnp.maximum(jnp.abs(y), 1.0))
-    index = index_of(terms)
+    index = differentiation_index(terms)
     levels = 2 if index is not None and max(index) == 3 else 1
-    found = _violations(eqs, t, y, levels)
+    found = _measure_violations(eqs, t, y, levels)
     names = getattr(term, "names", None)
     shown = jnp.ones(y.size, bool) if names is None else jnp.asarray([bool(x) for x in names])
     bad = jnp.stack([~jnp.all(jnp.abs(change) <= allowed) for _, change in found])
@@ -54,16 +54,18 @@ def checked_start(
     # Something that is not finite is for the first step to report.
     bad = jnp.any(bad) & jnp.all(jnp.isfinite(residual))
     row = jnp.argmax(jnp.where(shown, residual, -1.0))
-    code = _code(residual[row]).astype(row.dtype) + (2 * _LIMIT + 1) * (row + y.size * level)
+    code = _residual_code(residual[row]).astype(row.dtype) + (2 * _LIMIT + 1) * (
+        row + y.size * level
+    )
     code = jnp.where(bad, code, 0)
-    messages = _Messages(type(solver).__name__, names, y.size)
+    messages = _InconsistencyMessages(type(solver).__name__, names, y.size)
     state = eqx.branched_error_if(state, bad, code, messages)
-    state = _with_rates(state, eqs, t, y) if eqs.rates else state
+    state = _check_rate_pairs(state, eqs, t, y) if eqs.rates else state
     has_product = getattr(term, "product", None) is not None
-    return _with_product(state, eqs, t, y) if has_product else state
+    return _check_product(state, eqs, t, y) if has_product else state
 
 
-def _with_product(state, eqs, t, y):
+def _check_product(state, eqs, t, y):
     """The state; an error where `product` is not that with the mass matrix."""
     rate = jnp.cos(jnp.arange(1.0, y.size + 1.0)).astype(y.dtype)
     M = eqs.mass(t, y)
@@ -76,7 +78,7 @@ def _with_product(state, eqs, t, y):
     return eqx.error_if(state, jnp.any(off > allowed), message)
 
 
-def _with_rates(state, eqs, t, y):
+def _check_rate_pairs(state, eqs, t, y):
     """The state; an error where equations are not what `rates` says."""
     _, M, K = eqs.linearize(t, y, jnp.zeros_like(y))
     i, j = np.array(eqs.rates).T
@@ -91,17 +93,17 @@ def _with_rates(state, eqs, t, y):
     return eqx.branched_error_if(state, jnp.any(wrong), jnp.argmax(wrong), messages)
 
 
-def _code(residual):
+def _residual_code(residual):
     logarithm = jnp.log10(jnp.maximum(residual, 1e-30))
     code = jnp.round(_FINENESS * logarithm).astype(jnp.int32)
     return jnp.clip(code, -_LIMIT, _LIMIT) + _LIMIT
 
 
-def _violations(eqs: AbstractEquations, t, y, levels: int) -> list[tuple[Vector, Vector]]:
+def _measure_violations(eqs: AbstractEquations, t, y, levels: int) -> list[tuple[Vector, Vector]]:
     """Residuals of the equations and least changes of the unknowns, both (n,), level by level."""
     rate = eqs.start_rate(t, y)
-    if isinstance(eqs, Implicit):
-        rate = _solved_rate(eqs, t, y, rate)
+    if isinstance(eqs, ImplicitEquations):
+        rate = _improve_rate(eqs, t, y, rate)
     _, M, K = eqs.linearize(t, y, rate)
     left, M_inverse = _left_null_space(M)
     rows = left.T @ K
@@ -115,7 +117,7 @@ def _violations(eqs: AbstractEquations, t, y, levels: int) -> list[tuple[Vector,
     return found
 
 
-def _solved_rate(eqs, t, y, rate):
+def _improve_rate(eqs, t, y, rate):
     """Gauss-Newton iterations for the rate."""
 
     def improved(_, rate):
@@ -134,7 +136,7 @@ def _left_null_space(M):
     return jnp.where(keep[None], 0.0, U), inverse
 
 
-class _Messages(Sequence[str]):
+class _InconsistencyMessages(Sequence[str]):
     """A message for every equation, level and size of the residual, written when it is wanted."""
 
     def __init__(self, solver: str, names: tuple[str, ...] | None, size: int):

@@ -13,7 +13,7 @@ from jaxtyping import Array, PyTree
 from ...annotations import Args, InterpolationClass, Number, StepResult, Terms, Time, Y
 from ...native import trace_without_mesh
 from ...signals.signal import with_signals
-from ..terms import signed, unwrapped
+from ..terms import apply_direction, unwrap
 from ..wrappers.after_step import AbstractDelegating
 
 
@@ -92,7 +92,7 @@ class Unrolled(diffrax.AbstractWrappedSolver):
             t = t1 if c == 1 else t0 + float(c) * dt
             if i == last and tableau.ssal and not tableau.fsal:
                 break
-            fs.append(rate(terms, t, y, args))
+            fs.append(directed_rate(terms, t, y, args))
         y1 = y if tableau.ssal else _combine(y0, dt, tableau.b_sol, fs)
         error = _combine(None, dt, tableau.b_error, fs)
         k = jax.tree.map(lambda *leaves: dt * jnp.stack(leaves), *fs)
@@ -102,10 +102,10 @@ class Unrolled(diffrax.AbstractWrappedSolver):
     def _first_rate(self, terms, t0, y0, args, solver_state, made_jump):
         """The field at the start of a step."""
         if solver_state is None or made_jump is True:
-            return rate(terms, t0, y0, args)
+            return directed_rate(terms, t0, y0, args)
         first, f = solver_state
         fresh = first | made_jump
-        return jax.lax.cond(fresh, lambda: rate(terms, t0, y0, args), lambda: f)
+        return jax.lax.cond(fresh, lambda: directed_rate(terms, t0, y0, args), lambda: f)
 
 
 class StageLoop(Unrolled):
@@ -133,7 +133,7 @@ class StageLoop(Unrolled):
             # No error of round-off at the end of the step.
             t = jnp.where(c == 1, t1, t0 + c * (t1 - t0))
             y = tree(start + dt * (weights[i] @ rates))
-            new = ravel_pytree(rate(terms, t, y, args))[0]
+            new = ravel_pytree(directed_rate(terms, t, y, args))[0]
             return jax.lax.dynamic_update_index_in_dim(rates, new, i, 0)
 
         rates = jnp.zeros((count, start.size), start.dtype).at[0].set(ravel_pytree(first)[0])
@@ -147,44 +147,44 @@ class StageLoop(Unrolled):
         return y1, error, dense, state, diffrax.RESULTS.successful
 
 
-def rate(terms: Terms, t: Time, y: Y, args: Args) -> Y:
+def directed_rate(terms: Terms, t: Time, y: Y, args: Args) -> Y:
     """The vector field of a term as a rate in the direction of integration."""
-    _, direction = unwrapped(terms)
+    _, direction = unwrap(terms)
     field = terms.vf(t, y, args)
-    return jax.tree.map(lambda f: signed(direction, f), field)
+    return jax.tree.map(lambda f: apply_direction(direction, f), field)
 
 
 # XLA takes longer to compile the written-out stages of more stages or of a field of more numbers
 # than they save. Fields of one rigid body compute about 400 numbers, those of two without joints
 # 500, those of a double pendulum 1,700.
-MAX_STAGES, MAX_NUMBERS = 7, 600
+MAX_STAGES, MAX_ELEMENTS = 7, 600
 # Numbers of all stages together up to which kernels write them out.
-_MOST_OF_KERNEL = 8_000
+_MAX_UNROLLED_ELEMENTS = 8_000
 
 
-def is_small(terms: Terms, t: Time, y: Y, args: Args) -> bool:
+def is_small_field(terms: Terms, t: Time, y: Y, args: Args) -> bool:
     """Whether the vector field computes so few numbers that XLA gains by written-out stages."""
-    return field_numbers(terms, t, y, args) <= MAX_NUMBERS
+    return count_field_elements(terms, t, y, args) <= MAX_ELEMENTS
 
 
-def field_numbers(terms: Terms, t: Time, y: Y, args: Args) -> int:
+def count_field_elements(terms: Terms, t: Time, y: Y, args: Args) -> int:
     """Numbers that the vector field computes."""
     # A step finds the pieces of signals once.
     terms = with_signals(terms, lambda signal: signal.piece(t))
-    return _numbers(trace_without_mesh(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
+    return _count_elements(trace_without_mesh(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
 
 
-def _numbers(jaxpr):
+def _count_elements(jaxpr):
     total = 0
     for equation in jaxpr.eqns:
         inner = [getattr(p, "jaxpr", p) for p in equation.params.values()]
         inner = [p for p in inner if hasattr(p, "eqns")]
         sizes = (math.prod(var.aval.shape) for var in equation.outvars)
-        total += sum(map(_numbers, inner)) if inner else sum(sizes)
+        total += sum(map(_count_elements, inner)) if inner else sum(sizes)
     return total
 
 
-def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
+def unroll_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     """`solver` with its stages written out, also inside the wrappers of this package.
 
     Any other solver, and one with many stages, comes back as it is.
@@ -193,27 +193,27 @@ def unrolled(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     def form(inner, stages):
         return Unrolled(inner) if stages <= MAX_STAGES else inner
 
-    return _with_stages(solver, form)
+    return _map_runge_kutta(solver, form)
 
 
-def for_kernel(solver: diffrax.AbstractSolver, numbers: int) -> diffrax.AbstractSolver:
+def native_form(solver: diffrax.AbstractSolver, numbers: int) -> diffrax.AbstractSolver:
     """`solver` in the form that kernels are fastest with, for a field of that many numbers."""
 
     def form(inner, stages):
-        return (Unrolled if is_written_out(stages, numbers) else StageLoop)(inner)
+        return (Unrolled if is_unrolled(stages, numbers) else StageLoop)(inner)
 
-    return _with_stages(solver, form)
+    return _map_runge_kutta(solver, form)
 
 
-def is_written_out(stages: int, numbers: int) -> bool:
+def is_unrolled(stages: int, numbers: int) -> bool:
     """Whether kernels write out the stages of a field of that many numbers."""
-    return stages * numbers <= _MOST_OF_KERNEL
+    return stages * numbers <= _MAX_UNROLLED_ELEMENTS
 
 
-def _with_stages(solver, form):
+def _map_runge_kutta(solver, form):
     """`solver`, the Runge-Kutta method inside of its wrappers as `form(method, stages)` has it."""
     if isinstance(solver, AbstractDelegating):
-        inner = _with_stages(solver.solver, form)
+        inner = _map_runge_kutta(solver.solver, form)
         return eqx.tree_at(lambda s: s.solver, solver, inner)
     tableau = getattr(solver, "tableau", None)
     is_method = isinstance(solver, diffrax.AbstractERK) and not isinstance(solver, Unrolled)
@@ -222,7 +222,7 @@ def _with_stages(solver, form):
     return solver
 
 
-def forward_stages(
+def set_stage_loop(
     solver: diffrax.AbstractSolver, scan_kind: str = "lax"
 ) -> diffrax.AbstractSolver:
     """`solver` whose loop over stages serves forward mode, or with `"bounded"` both modes.
@@ -231,7 +231,7 @@ def forward_stages(
     """
     # diffrax takes a `HalfSolver` for an instance of the class of the solver inside.
     if isinstance(solver, diffrax.AbstractWrappedSolver):
-        return eqx.tree_at(lambda s: s.solver, solver, forward_stages(solver.solver, scan_kind))
+        return eqx.tree_at(lambda s: s.solver, solver, set_stage_loop(solver.solver, scan_kind))
     if isinstance(solver, diffrax.AbstractRungeKutta) and solver.scan_kind is None:
         return eqx.tree_at(lambda s: s.scan_kind, solver, scan_kind, is_leaf=lambda x: x is None)
     return solver

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ...annotations import Count, Flag, Scalar, Vector
 from ...native.ops import inverse
-from ..dae.equations import frozen
+from ..dae.equations import stop_gradients
 from ..implicit import AbstractImplicitStep
 from .chart import Chart, ChartIncrement
 from .dynamics import Dynamics, Pose
@@ -102,7 +102,7 @@ def newton(step: AlphaStep, start: Vector) -> tuple[Vector, Flag, Count]:
 
     **Returns:** the solution, whether it is one, and the number of iterations.
     """
-    step, start = frozen((step, start))
+    step, start = stop_gradients((step, start))
     n, dtype = step.shift.size, start.dtype
     eps = jnp.finfo(dtype).eps
     x, _ = step.chart.layout.poses(step.chart.origin)

@@ -7,7 +7,7 @@ from ...annotations import Flag, Vector, Y
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...rotations.quaternion import Quaternion
 from ..conserving.base import AbstractStructureSolver
-from ..terms import unwrapped
+from ..terms import unwrap
 from .chart import Chart
 
 # A chart ends at rotation vectors of this length, squared.
@@ -45,7 +45,7 @@ class AbstractGroupSolver(AbstractStructureSolver):
 
     def init(self, terms, t0, t1, y0, args) -> Vector:
         """Nothing was rounded yet."""
-        self.check_model(unwrapped(terms)[0].model)
+        self.check_model(unwrap(terms)[0].model)
         return jnp.zeros_like(y0)
 
     def func(self, terms, t0, y0, args) -> Y:

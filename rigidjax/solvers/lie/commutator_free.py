@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from ...annotations import Count, InterpolationClass, StepResult, Vector
 from ...formulations import NullSpace
-from ..explicit.unrolled import rate
+from ..explicit.unrolled import directed_rate
 from ..step_results import RESULTS
-from ..terms import unwrapped
+from ..terms import unwrap
 from .base import AbstractGroupSolver, chart_of, is_inside
 from .chart import Chart, velocity
 from .interpolation import InChart
@@ -47,11 +47,11 @@ class CommutatorFree4(AbstractGroupSolver):
         return jnp.asarray(4)
 
     def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> StepResult[Vector]:
-        model: NullSpace = unwrapped(terms)[0].model
+        model: NullSpace = unwrap(terms)[0].model
         chart, h = chart_of(model, y0), t1 - t0
 
         def field(t, y):
-            return velocity(model, y, rate(terms, t, y, args), chart.rates)
+            return velocity(model, y, directed_rate(terms, t, y, args), chart.rates)
 
         def at(y):
             return Chart(y, chart.layout, chart.rates)

@@ -15,9 +15,9 @@ from ...native.ops import cross, vmap_rows
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import dot
 from ..conserving.base import AbstractStructureSolver
-from ..implicit import solved
+from ..implicit import attach_derivatives
 from ..step_results import RESULTS
-from ..terms import signed, unwrapped
+from ..terms import apply_direction, unwrap
 from .alpha_step import AlphaCoefficients, AlphaStep, coefficients, newton
 from .base import is_inside
 from .chart import Chart
@@ -131,7 +131,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
 
     def init(self, terms, t0, t1, y0, args) -> AlphaState:
         """Consistent accelerations, and the starting values of second order."""
-        term, direction = unwrapped(terms)
+        term, direction = unwrap(terms)
         self.check_model(term.model)
         unknowns, dynamics = GroupUnknowns(term.model), Dynamics(term.model.mechanics)
         c, (t0, t1) = coefficients(self.spectral_radius), _times(direction, t0, t1)
@@ -154,7 +154,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
     def step(
         self, terms, t0, t1, y0, args, solver_state: AlphaState, made_jump
     ) -> StepResult[AlphaState]:
-        term, direction = unwrapped(terms)
+        term, direction = unwrap(terms)
         unknowns, (t0, t1) = GroupUnknowns(term.model), _times(direction, t0, t1)
         dynamics, c = Dynamics(unknowns.model.mechanics), coefficients(self.spectral_radius)
         h, pose, w = t1 - t0, unknowns.pose(y0), unknowns.twists(y0)
@@ -163,7 +163,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         step = _equations(unknowns, dynamics, t0, t1, y0, pose, w, state, c)
         start = [c.beta * h**2 * state.pseudo.ravel(), step.scale * unknowns.multipliers(y0)]
         z, okay, count = newton(step, jnp.concatenate(start))
-        z = solved(step, z, okay)
+        z = attach_derivatives(step, z, okay)
         y1, state = _concluded(unknowns, step, z, state, count)
         inside = okay & is_inside(step.increment(z).turn)
         result = RESULTS.where(inside, RESULTS.successful, RESULTS.nonlinear_divergence)
@@ -175,7 +175,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
 
 def _times(direction, *ts):
     """Times of the model, which run backwards if a run does."""
-    return tuple(jnp.asarray(signed(direction, t)) for t in ts)
+    return tuple(jnp.asarray(apply_direction(direction, t)) for t in ts)
 
 
 def _acceleration_and_jerk(dynamics, t, pose: Pose, w):

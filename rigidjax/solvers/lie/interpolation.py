@@ -33,7 +33,7 @@ class ChartInterpolation(AbstractDenseOutput):
     chart: Chart
     inner: diffrax.AbstractLocalInterpolation
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """GroupUnknowns at `t`."""
         return self.chart.point(self.inner.evaluate(t))
 
@@ -55,7 +55,7 @@ class PoseInterpolation(AbstractDenseOutput):
     end: Float[Array, "L k"]
     unknowns: GroupUnknowns
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """GroupUnknowns at `t`."""
         unknowns, layout = self.unknowns, self.unknowns.model.layout
         chart, h = Chart(self.y0, layout, "body"), self.h

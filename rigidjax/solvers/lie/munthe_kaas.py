@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from ...annotations import Count, InterpolationClass, StepResult, Vector
 from ...formulations import NullSpace
 from ..continuous import continuous
-from ..explicit.unrolled import MAX_STAGES, is_small, rate
-from ..step_results import RESULTS, ended
-from ..terms import unwrapped
+from ..explicit.unrolled import MAX_STAGES, directed_rate, is_small_field
+from ..step_results import RESULTS, stop_at_roundoff
+from ..terms import unwrap
 from .base import AbstractGroupSolver, chart_of, is_inside
 from .chart import velocity
 from .interpolation import InChart
@@ -80,16 +80,16 @@ class MuntheKaas(AbstractGroupSolver):
         return jnp.asarray(len(tableau_of(self.solver).c))
 
     def step(self, terms, t0, t1, y0, args, solver_state: Vector, made_jump) -> StepResult[Vector]:
-        model: NullSpace = unwrapped(terms)[0].model
+        model: NullSpace = unwrap(terms)[0].model
         tableau, chart = tableau_of(self.solver), chart_of(model, y0)
         zero, h = chart.zero, t1 - t0
 
         def field(t, u):
             y = y0 if u is zero else chart.point(u)
-            omega = velocity(model, y, rate(terms, t, y, args), chart.rates)
+            omega = velocity(model, y, directed_rate(terms, t, y, args), chart.rates)
             return (omega if u is zero else chart.rate(u, omega, self.truncated)), u.turn
 
-        in_line = len(tableau.c) <= MAX_STAGES and is_small(terms, t0, y0, args)
+        in_line = len(tableau.c) <= MAX_STAGES and is_small_field(terms, t0, y0, args)
         rates, turns = stages(field, tableau, t0, t1, zero, in_line)
         u1 = weighted(h, tableau.b, rates)
         y1, low = chart.end(u1, solver_state)
@@ -100,7 +100,7 @@ class MuntheKaas(AbstractGroupSolver):
             error = chart.tangent(y1, weighted(h, tableau.error, rates))
             error = jnp.where(inside, error, jnp.inf)
             size = jnp.where(inside, 0.0, jnp.inf)
-            error, result = ended(t0, t1, size, error, result)
+            error, result = stop_at_roundoff(t0, t1, size, error, result)
         inner = dict(y0=zero, y1=u1)
         if type(self.solver) is not diffrax.Euler:
             inner["k"] = jax.tree.map(lambda k: jnp.asarray(h, k.dtype) * k, stacked(rates))

@@ -225,9 +225,9 @@ class BlendedInterpolation(AbstractDenseOutput):
     inner: diffrax.AbstractLocalInterpolation
     change: Y
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """Unknowns at `t`."""
-        s = self.part(t)
+        s = self.fraction(t)
         weight = s * s * (3.0 - 2.0 * s)
         return jax.tree.map(
             lambda y, d: y + weight.astype(d.dtype) * d, self.inner.evaluate(t), self.change

@@ -13,9 +13,14 @@ from jaxtyping import Array, PyTree
 from ...annotations import Scalar, T, Y
 from ...formulations import Charted
 from ...signals.signal import Piece, Signal
-from ..dae.equations import AbstractEquations, equations, frozen, index_of
+from ..dae.equations import (
+    AbstractEquations,
+    build_equations,
+    differentiation_index,
+    stop_gradients,
+)
 from ..rate_elimination import Pairs
-from ..terms import AbstractEquationsTerm, Index, flattened
+from ..terms import AbstractEquationsTerm, Index, flatten
 from .probe_state import Probe
 
 
@@ -32,18 +37,18 @@ class Perturbed(eqx.Module):
         leaves, treedef = jax.tree.flatten(self.tree, is_leaf=_is_law)
         moved = [x for x, mark in zip(leaves, self.marks, strict=True) if mark]
         arrays, rest = eqx.partition(moved, eqx.is_inexact_array)
-        arrays = frozen(arrays)
+        arrays = stop_gradients(arrays)
         rates = [_perturbation(x, self.drive) for x in arrays]
 
         def call(arrays, unknowns):
             new = iter(eqx.combine(arrays, rest))
             pairs = zip(leaves, self.marks, strict=True)
             tree = jax.tree.unflatten(
-                treedef, [next(new) if mark else frozen(x) for x, mark in pairs]
+                treedef, [next(new) if mark else stop_gradients(x) for x, mark in pairs]
             )
             return function(tree, unknowns)
 
-        return jax.jvp(call, (arrays, frozen(unknowns)), (rates, tangents))[1]
+        return jax.jvp(call, (arrays, stop_gradients(unknowns)), (rates, tangents))[1]
 
 
 class LinearizedField(eqx.Module):
@@ -55,10 +60,10 @@ class LinearizedField(eqx.Module):
 
     def __call__(self, t, both, args):
         rate = self.perturbed.tangent(
-            lambda tree, y: tree[0].vf(frozen(t), y, tree[1]), both.y, both.v
+            lambda tree, y: tree[0].vf(stop_gradients(t), y, tree[1]), both.y, both.v
         )
         # Implicit methods take the derivative by the probe for their iteration.
-        rate = frozen(rate) if self.apart else rate
+        rate = stop_gradients(rate) if self.apart else rate
         return Probe(self.term.vf(t, both.y, args), rate)
 
 
@@ -71,7 +76,7 @@ class LinearizedTerm(AbstractEquationsTerm):
     @property
     def index(self) -> Index:
         """That of the term, twice."""
-        index = index_of(self.term)
+        index = differentiation_index(self.term)
         return None if index is None else 2 * index
 
     def vf(self, t, y, args) -> Probe:
@@ -79,11 +84,11 @@ class LinearizedTerm(AbstractEquationsTerm):
         return Probe(self.term.vf(t, y.y, args), jax.tree.map(jnp.zeros_like, y.v))
 
     def equations(self, t, y, args, direction) -> "LinearizedEquations":
-        plain = equations(_in_direction(self.term, direction), t, y.y, args)
+        plain = build_equations(_in_direction(self.term, direction), t, y.y, args)
         return LinearizedEquations(
             plain=plain,
             perturbed=self.perturbed,
-            unravel=flattened(y.y)[1],
+            unravel=flatten(y.y)[1],
             direction=direction,
             is_singular=plain.is_singular,
         )
@@ -104,19 +109,19 @@ class LinearizedEquations(AbstractEquations):
 
     def residual(self, t, y, rate):
         point = self.plain.evaluate(t, jnp.split(y, 2)[0])
-        return self.at(point, t, y, rate)
+        return self.residual_at(point, t, y, rate)
 
     def evaluate(self, t, y):
         return self.plain.evaluate(t, jnp.split(y, 2)[0])
 
-    def at(self, point, t, y, rate):
+    def residual_at(self, point, t, y, rate):
         (y, v), (rate, v_rate) = jnp.split(y, 2), jnp.split(rate, 2)
 
         def residual(tree, x):
             return self._equations(tree, t, x[0]).residual(t, *x)
 
         of_probe = self.perturbed.tangent(residual, (y, rate), (v, v_rate))
-        return jnp.concatenate([self.plain.at(point, t, y, rate), of_probe])
+        return jnp.concatenate([self.plain.residual_at(point, t, y, rate), of_probe])
 
     def linearize(self, t, y, rate):
         point, M, K = self.plain.linearize(t, jnp.split(y, 2)[0], jnp.split(rate, 2)[0])
@@ -134,7 +139,7 @@ class LinearizedEquations(AbstractEquations):
 
     def _equations(self, tree, t, y):
         term, args = tree
-        return equations(_in_direction(term, self.direction), t, self.unravel(y), args)
+        return build_equations(_in_direction(term, self.direction), t, self.unravel(y), args)
 
 
 def _in_direction(term, direction):

@@ -42,11 +42,11 @@ from ...annotations import (
 from ...signals.signal import with_signals
 from ..dae.base import AbstractDAESolver, AbstractProposingSolver
 from ..dae.bdf.bdf import BDF, BDFState
-from ..dae.equations import frozen, index_of
+from ..dae.equations import differentiation_index, stop_gradients
 from ..dae.extrapolation import Odex
 from ..dae.radau.radau import AbstractRadau
-from ..linear import Twice
-from ..terms import AbstractDAETerm, MassMatrixTerm, flattened, signed, unwrapped
+from ..linear import RepeatedBlock
+from ..terms import AbstractDAETerm, MassMatrixTerm, apply_direction, flatten, unwrap
 from .after_step import AbstractDelegating
 from .perturbed import LinearizedField, LinearizedTerm, Perturbed, random_direction
 from .probe_state import Probe, ProbeState
@@ -111,13 +111,13 @@ class Probed(AbstractDelegating):
         """The probe in its random direction."""
         size = self._size
         part = 1.0 if self.moves_start else _TRACE
-        size = frozen(size)
+        size = stop_gradients(size)
         v = jax.tree.map(lambda y, r: r * (part * size).astype(y.dtype), y0, random_direction(y0))
         dtype = jnp.result_type(*jax.tree.leaves(y0))
         size = jnp.asarray(size, dtype)
-        term, direction = unwrapped(terms)
-        if index_of(term) is not None:
-            t = signed(direction, jnp.asarray(t0))
+        term, direction = unwrap(terms)
+        if differentiation_index(term) is not None:
+            t = apply_direction(direction, jnp.asarray(t0))
             v = self._perturbed(term, args, size).tangent(
                 lambda tree, y: tree[0].consistent(t, y, tree[1]), y0, v
             )
@@ -129,21 +129,21 @@ class Probed(AbstractDelegating):
         self, terms, t0, t1, y0, args, solver_state: ProbeState, made_jump
     ) -> StepResult[ProbeState]:
         """A step with the probe."""
-        state, v0 = solver_state, frozen(solver_state.v)
+        state, v0 = solver_state, stop_gradients(solver_state.v)
         # Derivatives pass through the step as it is repeated, of the unknowns alone; those of a
         # method with a history through its state.
         exact = isinstance(self.solver, AbstractDAESolver) and not isinstance(self.solver, BDF)
         given = terms, t0, t1, y0, args, state.inner
-        given = frozen(given) if exact else given
+        given = stop_gradients(given) if exact else given
         both, error, dense, inner, result = self._step_of_both(given, state, made_jump)
-        y1, v = both.y, frozen(both.v)
+        y1, v = both.y, stop_gradients(both.v)
         if exact:
             step_record = _first_half(self.inner.step_record(state.inner, inner), v)
             none = None, None
             y1, dense, _ = self.inner.replay(terms, t0, t1, y0, args, none, step_record, made_jump)
         differential = _differential(terms, y0)
         now = jnp.maximum(self.norm(differential(v0)), self.norm(differential(v)))
-        size = frozen(jnp.maximum(now, _MEMORY * state.size)).astype(state.size.dtype)
+        size = stop_gradients(jnp.maximum(now, _MEMORY * state.size)).astype(state.size.dtype)
         if error is not None:
             error = Probe(error.y, differential(error.v))
             error, relative = self._error(y0, both.y, v0, v, size, error)
@@ -153,7 +153,7 @@ class Probed(AbstractDelegating):
 
     def _step_of_both(self, given, state, made_jump):
         terms, t0, t1, y0, args, before = given
-        both = Probe(y0, frozen(state.v))
+        both = Probe(y0, stop_gradients(state.v))
         terms = self._linearized(terms, args, state.drive)
         return self.pair.step(terms, t0, t1, both, args, before, made_jump)
 
@@ -199,11 +199,11 @@ class Probed(AbstractDelegating):
         error = jax.tree.map(
             lambda e, s: jnp.where(larger, s * as_much.astype(e.dtype), e), error.y, scales
         )
-        return frozen(error), frozen(of_probe).astype(size.dtype)
+        return stop_gradients(error), stop_gradients(of_probe).astype(size.dtype)
 
     def _rescaled(self, state):
         """The state with the probe rescaled if it has become too large or too small."""
-        target, size = frozen(self._size).astype(state.size.dtype), state.size
+        target, size = stop_gradients(self._size).astype(state.size.dtype), state.size
         usable = jnp.isfinite(size) & (size > 0)
         away = usable & ((size > _RANGE * target) | (size * _RANGE < target))
         factor = jnp.where(away, target / jnp.where(usable, size, 1.0), 1.0)
@@ -229,13 +229,13 @@ class Probed(AbstractDelegating):
                 solver = eqx.tree_at(lambda s: s.root_finder, solver, patient)
         if not isinstance(solver, AbstractDAESolver) or isinstance(solver, Odex):
             return solver
-        return eqx.tree_at(lambda s: s.linear_solver, solver, Twice(solver.linear_solver))  # pyright: ignore
+        return eqx.tree_at(lambda s: s.linear_solver, solver, RepeatedBlock(solver.linear_solver))  # pyright: ignore
 
     def _perturbed(self, term, args, drive) -> Perturbed:
-        return Perturbed((term, args), self.marks, frozen(drive))
+        return Perturbed((term, args), self.marks, stop_gradients(drive))
 
     def _linearized(self, terms, args, drive) -> Terms:
-        term, _ = unwrapped(terms)
+        term, _ = unwrap(terms)
         perturbed = self._perturbed(term, args, drive)
         new: Any
         if isinstance(self.solver, AbstractRadau | BDF):
@@ -252,11 +252,11 @@ class Probed(AbstractDelegating):
 
 def _differential(terms: Terms, y: Y) -> Callable[[Y], Y]:
     """Return a function that sets unknowns of the largest index, the multipliers, to zero."""
-    index, (_, unravel) = index_of(terms), flattened(y)
+    index, (_, unravel) = differentiation_index(terms), flatten(y)
     if index is None:
         return lambda v: v
     kept = np.asarray(index) < max(index)
-    return lambda v: unravel(jnp.where(kept, flattened(v)[0], 0.0))
+    return lambda v: unravel(jnp.where(kept, flatten(v)[0], 0.0))
 
 
 def _of_unknowns(dense):
@@ -267,7 +267,7 @@ def _of_unknowns(dense):
 
 def _first_half(tree, v):
     """Arrays of the unknowns from those of unknowns and probe, flattened and side by side."""
-    n = flattened(v)[0].size
+    n = flatten(v)[0].size
 
     def leaf(x):
         return x[..., :n] if x.ndim > 0 and x.shape[-1] == 2 * n else x
@@ -286,18 +286,18 @@ def probed(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, Py
     """
     controller, state = kwargs["stepsize_controller"], kwargs["init_state"]
     tolerances = _tolerances(controller)
-    term, _ = unwrapped(kwargs["terms"])
+    term, _ = unwrap(kwargs["terms"])
     known = isinstance(term, diffrax.ODETerm | AbstractDAETerm)
     if tolerances is None or not known:
         return kwargs
-    if index_of(term) is not None and getattr(term, "consistent", None) is None:
+    if differentiation_index(term) is not None and getattr(term, "consistent", None) is None:
         # The constraints do not allow a random direction.
         warnings.warn(_NO_PROBE.format(type(term).__name__), stacklevel=2)
         return kwargs
     marks = with_signals(
         (wanted["terms"], wanted["args"]), lambda signal: any(jax.tree.leaves(signal))
     )
-    marks = (unwrapped(marks[0])[0], marks[1])
+    marks = (unwrap(marks[0])[0], marks[1])
     marks = tuple(mark is True for mark in jax.tree.leaves(marks))
     of_start = any(x is True for x in jax.tree.leaves(wanted["init_state"].y))
     moves_start = of_start or not any(marks)
@@ -329,10 +329,10 @@ def _inside(solver, replace):
 def _scaled_probe(inner, factor):
     """The state of a solver with its parts of the probe scaled."""
     if isinstance(inner, BDFState):
-        phi = inner.past.phi
+        phi = inner.history.phi
         of_probe = jnp.arange(phi.shape[1]) >= phi.shape[1] // 2
         phi = phi * jnp.where(of_probe, factor, 1.0).astype(phi.dtype)[None]
-        return eqx.tree_at(lambda s: s.past.phi, inner, phi)
+        return eqx.tree_at(lambda s: s.history.phi, inner, phi)
 
     def is_probe(x):
         return isinstance(x, Probe)

@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Array, PyTree
 
 from ...annotations import Scalar, T, Y
-from ..dae.equations import frozen
+from ..dae.equations import stop_gradients
 
 
 class Probe(eqx.Module):
@@ -38,7 +38,7 @@ def map_probe(solver_state: T, parts: PyTree, function: Callable[[PyTree, Y], Y]
 
     The result is not differentiated, neither by `y` nor by `parts`.
     """
-    parts, y = frozen((parts, y))
+    parts, y = stop_gradients((parts, y))
 
     def is_state(x):
         return isinstance(x, ProbeState)
@@ -46,7 +46,7 @@ def map_probe(solver_state: T, parts: PyTree, function: Callable[[PyTree, Y], Y]
     def moved(state):
         if not is_state(state):
             return state
-        v = jax.jvp(lambda y: function(parts, y), (y,), (frozen(state.v),))[1]
-        return state._replace(v=frozen(v))
+        v = jax.jvp(lambda y: function(parts, y), (y,), (stop_gradients(state.v),))[1]
+        return state._replace(v=stop_gradients(v))
 
     return jax.tree.map(moved, solver_state, is_leaf=is_state)

@@ -29,10 +29,10 @@ from ...signals.signal import with_signals
 from ...signals.switches import Switches, evaluate_switches, find_switches
 from ..conserving.base import ModelTerm
 from ..dae.bdf.bdf import BDF
-from ..dae.bdf.history import DifferenceState
-from ..dae.equations import equations, frozen, index_of
-from ..explicit.unrolled import rate
-from ..terms import flattened, unwrapped
+from ..dae.bdf.history import DifferenceHistory
+from ..dae.equations import build_equations, differentiation_index, stop_gradients
+from ..explicit.unrolled import directed_rate
+from ..terms import flatten, unwrap
 from .after_step import AbstractDelegating, Blended, with_change
 from .knots import SignalFrozenStep
 
@@ -68,7 +68,7 @@ class Switched(AbstractDelegating):
         )
         new_y1, change, _ = _with_switching_times(terms, args, t0, y0, t1, y1)
         if _is_multistep(self.solver):
-            shifted = _shift_history(DifferenceState(*history), change)
+            shifted = _shift_history(DifferenceHistory(*history), change)
             history = shifted.phi, shifted.psi
         return new_y1, with_change(dense_info, y1, new_y1), history
 
@@ -95,13 +95,13 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
     args, state = kwargs["args"], kwargs["init_state"]
     # The comparisons by which a signal finds its piece do not count: steps end at its samples.
     terms = with_signals(kwargs["terms"], lambda signal: signal.piece(state.tprev))
-    term, _ = unwrapped(terms)
-    index = index_of(term)
+    term, _ = unwrap(terms)
+    index = differentiation_index(term)
 
     def field(t, y):
         if index is None:
-            return rate(terms, t, y, args)
-        return equations(term, t, y, args).residual(t, *[flattened(y)[0]] * 2)
+            return directed_rate(terms, t, y, args)
+        return build_equations(term, t, y, args).residual(t, *[flatten(y)[0]] * 2)
 
     has_switches, hidden = find_switches(field, state.tprev, state.y)
     for name in hidden:
@@ -154,23 +154,26 @@ def _with_switching_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Vector, Bool[
     **Returns:** the end; the added term, (n,), of value zero; whether a law switched.
     """
     first, unravel = ravel_pytree(y0)
-    still = frozen((terms, args))
+    still = stop_gradients((terms, args))
 
     def field(t, y, given=still, sides=None):
         terms, args = given
         return evaluate_switches(
-            lambda t, y: ravel_pytree(rate(terms, t, unravel(y), args))[0], t, y, sides=sides
+            lambda t, y: ravel_pytree(directed_rate(terms, t, unravel(y), args))[0],
+            t,
+            y,
+            sides=sides,
         )
 
     before = field(t0, first, (terms, args))
     if before.sides.size == 0:  # the vector field has comparisons at the first step only
         return y1, jnp.zeros_like(first), jnp.array(False)
     after = field(t1, ravel_pytree(y1)[0], (terms, args))
-    parts, influence = _influence(field, *frozen((t0, t1, first, before, after)))
+    parts, influence = _influence(field, *stop_gradients((t0, t1, first, before, after)))
     crossed = parts < jnp.inf
     parts = jnp.where(crossed, parts, 0.0)
     functions = before.functions + parts * (after.functions - before.functions)
-    tangents_only = functions - frozen(functions)
+    tangents_only = functions - stop_gradients(functions)
     change = influence @ tangents_only.astype(influence.dtype)
     return jax.tree.map(jnp.add, y1, unravel(change)), change, jnp.any(crossed)
 
@@ -182,12 +185,12 @@ def _shift_history(solver_state: T, change: Vector) -> T:
     """
 
     def is_history(x):
-        return isinstance(x, DifferenceState)
+        return isinstance(x, DifferenceHistory)
 
     def shift(x):
         if not is_history(x):
             return x
-        return DifferenceState(x.phi.at[0, : change.size].add(change), x.psi)
+        return DifferenceHistory(x.phi.at[0, : change.size].add(change), x.psi)
 
     return jax.tree.map(shift, solver_state, is_leaf=is_history)
 
@@ -224,8 +227,8 @@ def _influence(
         _, rates = jax.jvp(lambda t, y: field(t, y).functions, (t, y), (jnp.ones_like(t), f_minus))
         # A rate of the wrong sign means that the motion only touches the surface.
         mean = change[k] / h
-        rate = jnp.where(rates[k] * mean > 0, rates[k], mean)
-        column = (f_plus - f_minus) / rate
+        directed_rate = jnp.where(rates[k] * mean > 0, rates[k], mean)
+        column = (f_plus - f_minus) / directed_rate
         # Propagate to the end of the step to first order.
         _, column_rate = jax.jvp(lambda y: field(t, y, sides=new_sides).value, (y,), (column,))
         column = column + (h - part).astype(y.dtype) * column_rate
@@ -234,4 +237,4 @@ def _influence(
 
     start = parts, before.sides, jnp.zeros((y0.size, parts.size), y0.dtype)
     end = jax.lax.while_loop(lambda val: jnp.any(val[0] < jnp.inf), body, start)
-    return frozen(parts), frozen(end[2])
+    return stop_gradients(parts), stop_gradients(end[2])

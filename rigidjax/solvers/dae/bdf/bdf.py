@@ -9,27 +9,27 @@ import jax.numpy as jnp
 import lineax as lx
 
 from ....annotations import Count, Flag, History, ReplayResult, Scalar, StepResult, Vector
-from ...implicit import solved
+from ...implicit import attach_derivatives
 from ...linear import (
-    Factored,
+    Factorisation,
     Inverse,
     check_linear_solver,
-    factored,
+    factorise,
     inverse_size,
-    solution,
-    unfactored,
+    solve,
+    zero_factorisation,
 )
-from ...step_results import ended, newton_result
-from ...terms import flattened
+from ...step_results import newton_result, stop_at_roundoff
+from ...terms import flatten
 from ..base import AbstractProposingSolver, check_problem
-from ..equations import equations, frozen, index_of, length
+from ..equations import build_equations, differentiation_index, step_length, stop_gradients
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
-from ..proposed import controller_scale, proposal
-from ..start import checked_start
+from ..proposed import controller_scale, encode_step_factor
+from ..start import check_start_consistency
 from .formulas import MAX_ORDER
-from .history import DifferenceState, correction, restarted, updated
+from .history import DifferenceHistory, correction_equations, restart_history, update_differences
 from .interpolation import DifferenceInterpolation
-from .order import choose, errors, retry_factor
+from .order import choose_order_and_step, estimate_errors, retry_factor
 
 # Of the tolerance, what a step may take: the errors of some hundred steps add up, and with 1 those
 # at the end of undamped motions are 10 to 100 times the tolerance.
@@ -52,21 +52,21 @@ class BDFState(NamedTuple):
     `evaluations`, of the last attempt.
     """
 
-    past: DifferenceState
+    history: DifferenceHistory
     order: Count
     rising: Flag
     last_order: Count
     h: Scalar
     cj: Scalar
     equal: Count
-    factors: Factored
+    factors: Factorisation
     cj_factors: Scalar
     largest: Scalar
     eta: Scalar
     evaluations: Count
 
 
-def _newton() -> SimplifiedNewton:
+def _default_root_finder() -> SimplifiedNewton:
     # Tighter tolerances take more iterations than they save steps, by 1.2 to 1.5 times at 0.01;
     # at 0.3 steps are lost.
     return default_newton(kappa=0.1)
@@ -98,7 +98,7 @@ class BDF(AbstractProposingSolver):
     ODE suite, 2.
     """
 
-    root_finder: SimplifiedNewton = eqx.field(default_factory=_newton)
+    root_finder: SimplifiedNewton = eqx.field(default_factory=_default_root_finder)
     root_find_max_steps: int = eqx.field(static=True, default=5)
 
     linear_solver: lx.AbstractLinearSolver = eqx.field(default_factory=Inverse)
@@ -121,90 +121,101 @@ class BDF(AbstractProposingSolver):
     def init(self, terms, t0, t1, y0, args) -> BDFState:
         """The start with order 1."""
         check_problem(self, terms, y0)
-        y, _ = flattened(y0)
-        h = length(t0, t1, y.dtype)
-        eqs = equations(terms, t0, y0, args)
-        state = _fresh(restarted(eqs, t0, h, y, index_of(terms)), y, self.linear_solver, eqs.rates)
-        return checked_start(self, terms, t0, y0, eqs, state)
+        y, _ = flatten(y0)
+        h = step_length(t0, t1, y.dtype)
+        eqs = build_equations(terms, t0, y0, args)
+        state = _reset_state(
+            restart_history(eqs, t0, h, y, differentiation_index(terms)),
+            y,
+            self.linear_solver,
+            eqs.rates,
+        )
+        return check_start_consistency(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: BDFState, made_jump
     ) -> StepResult[BDFState]:
-        y, unravel = flattened(y0)
-        eqs = equations(terms, t0, y0, args)
-        state, h = solver_state, length(t0, t1, y.dtype)
-        past = _begun(eqs, t0, h, y, state.past, made_jump, index_of(terms))
+        y, unravel = flatten(y0)
+        eqs = build_equations(terms, t0, y0, args)
+        state, h = solver_state, step_length(t0, t1, y.dtype)
+        past = _history_at_start(
+            eqs, t0, h, y, state.history, made_jump, differentiation_index(terms)
+        )
         if isinstance(made_jump, bool):
-            state = state._replace(past=past)
+            state = state._replace(history=past)
         else:
-            fresh = _fresh(past, y, self.linear_solver, eqs.rates)
-            kept = state._replace(past=past)
+            fresh = _reset_state(past, y, self.linear_solver, eqs.rates)
+            kept = state._replace(history=past)
             state = jax.tree.map(lambda a, b: jnp.where(made_jump, a, b), fresh, kept)
         # So short a step comes of several failures: then the past is of no use.
         again = h < _RESTART * state.h
         k = jnp.where(again, 1, state.order)
         rising = again | state.rising
-        problem, phi, c = correction(eqs, t1, h, state.past, k)
+        problem, phi, c = correction_equations(eqs, t1, h, state.history, k)
 
-        fixed, fixed_state, fixed_phi, fixed_c = frozen((problem, state, phi, c))
-        finder, index = self.root_finder, index_of(terms)
+        fixed, fixed_state, fixed_phi, fixed_c = stop_gradients((problem, state, phi, c))
+        finder, index = self.root_finder, differentiation_index(terms)
         # At the end of the step, as the next one sees it: if an unknown without a rate shrinks
         # in a step, what is left of the iteration may be too much for the next step, however short.
-        share = _share(index, eqs.rates, finder, y.dtype)
-        scale = share * finder.scale(unravel(fixed.y), index, frozen(h))
+        share = _tolerance_fraction(index, eqs.rates, finder, y.dtype)
+        scale = share * finder.scale(unravel(fixed.y), index, stop_gradients(h))
 
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
 
         tolerance = finder.tolerance(unravel(fixed.y), scale)
         limit = self.root_find_max_steps
-        linear = frozen(self.linear_solver)
-        fixed_state, outcome = _solve(fixed, fixed_state, tolerance, norm, limit, linear)
+        linear = stop_gradients(self.linear_solver)
+        fixed_state, outcome = _solve_correction(fixed, fixed_state, tolerance, norm, limit, linear)
         okay = outcome.converged
         E = jnp.where(okay, outcome.Z, 0.0)
         same = (jnp.abs(h - state.h) <= 1e-9 * h) & (k == state.last_order)
         equal = jnp.minimum(jnp.where(same, state.equal, 0) + 1, state.last_order + 2)
         last = (k + 1 < equal) & (k - state.last_order != 1)
-        estimates = errors(fixed_phi, E, last, fixed_c, k, norm)
+        estimates = estimate_errors(fixed_phi, E, last, fixed_c, k, norm)
         size = jnp.where(okay, estimates.size, jnp.inf)
         accept = size < 1
-        choice = choose(estimates, k, rising, self.max_order)
+        choice = choose_order_and_step(estimates, k, rising, self.max_order)
         factor = jnp.where(accept, choice.factor, retry_factor(estimates, k))
         plain = controller_scale(finder, y0, unravel(fixed.y + E))
-        error = jnp.where(okay, proposal(plain, accept, factor), jnp.inf)
+        error = jnp.where(okay, encode_step_factor(plain, accept, factor), jnp.inf)
         inverse = inverse_size(linear, fixed_state.factors, y.size, y.dtype)
         result = newton_result(okay, fixed_state.largest, inverse)
-        error, result = ended(frozen(t0), frozen(t1), size, error, result)
+        error, result = stop_at_roundoff(
+            stop_gradients(t0), stop_gradients(t1), size, error, result
+        )
 
-        y1, dense, past = _concluded(problem, phi, c, E, okay, k, unravel, self.linear_solver)
+        y1, dense, past = _finish_step(problem, phi, c, E, okay, k, unravel, self.linear_solver)
         state = fixed_state._replace(
-            past=past, order=choice.order, rising=choice.rising, last_order=k, h=frozen(h),
-            cj=fixed.cj, equal=equal, eta=outcome.eta,
+            history=past, order=choice.order, rising=choice.rising, last_order=k,
+            h=stop_gradients(h), cj=fixed.cj, equal=equal, eta=outcome.eta,
         )  # fmt: skip
         return y1, unravel(error), dense, state, result
 
     def history(self, solver_state: BDFState) -> History:
-        """The differences, and sums of steps."""
-        return solver_state.past.phi, solver_state.past.psi
+        """Return the differences and the sums of step lengths."""
+        return solver_state.history.phi, solver_state.history.psi
 
     def step_record(self, before: BDFState, after: BDFState) -> tuple[Vector, Count]:
         """Correction and order."""
-        return after.past.phi[after.last_order + 1], after.last_order
+        return after.history.phi[after.last_order + 1], after.last_order
 
     def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of known order and correction."""
-        y, unravel = flattened(y0)
-        eqs = equations(terms, t0, y0, args)
-        h = length(t0, t1, y.dtype)
+        y, unravel = flatten(y0)
+        eqs = build_equations(terms, t0, y0, args)
+        h = step_length(t0, t1, y.dtype)
         E, k = step_record
-        begun = _begun(eqs, t0, h, y, DifferenceState(*history), made_jump, index_of(terms))
-        y1, dense, last = _concluded(
-            *correction(eqs, t1, h, begun, k), E, True, k, unravel, self.linear_solver
+        begun = _history_at_start(
+            eqs, t0, h, y, DifferenceHistory(*history), made_jump, differentiation_index(terms)
+        )
+        y1, dense, last = _finish_step(
+            *correction_equations(eqs, t1, h, begun, k), E, True, k, unravel, self.linear_solver
         )
         return y1, dense, (last.phi, last.psi)
 
 
-def _share(index, rates, finder, dtype):
+def _tolerance_fraction(index, rates, finder, dtype):
     """Part of the tolerance that a step may take.
 
     With constraints on positions velocities have index 2, also where multipliers are eliminated.
@@ -216,36 +227,38 @@ def _share(index, rates, finder, dtype):
     return jnp.clip(least, _SHARE_OF_INDEX_3, _SHARE)
 
 
-def _begun(eqs, t0, h, y, past, made_jump, index):
+def _history_at_start(eqs, t0, h, y, past, made_jump, index):
     """The past at the start of a step, behind a jump (`True` for a projection, a small one)."""
     if made_jump is False:
         return past
     if made_jump is True:
-        return past.shifted(y)
-    return jax.lax.cond(made_jump, lambda: restarted(eqs, t0, h, y, index), lambda: past.shifted(y))
+        return past.with_last_value(y)
+    return jax.lax.cond(
+        made_jump, lambda: restart_history(eqs, t0, h, y, index), lambda: past.with_last_value(y)
+    )
 
 
-def _concluded(problem, phi, c, E, okay, k, unravel, linear_solver):
+def _finish_step(problem, phi, c, E, okay, k, unravel, linear_solver):
     """End, dense information and past of a step."""
-    E = solved(problem, E, okay, linear_solver)
-    past = DifferenceState(updated(phi, E, k), c.psi)
+    E = attach_derivatives(problem, E, okay, linear_solver)
+    past = DifferenceHistory(update_differences(phi, E, k), c.psi)
     inside = (jnp.arange(phi.shape[0]) <= k)[:, None]
     dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, past.phi, 0.0)), psi=c.psi)
     return unravel(problem.y + E), dense, past
 
 
-def _fresh(past, y, linear_solver, rates):
+def _reset_state(past, y, linear_solver, rates):
     n, dtype = y.size, y.dtype
     zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
     count = jnp.array(1)
     return BDFState(
-        past=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
-        equal=count - 1, factors=unfactored(linear_solver, n, dtype, rates), cj_factors=zero,
-        largest=zero, eta=one, evaluations=count - 1,
+        history=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
+        equal=count - 1, factors=zero_factorisation(linear_solver, n, dtype, rates),
+        cj_factors=zero, largest=zero, eta=one, evaluations=count - 1,
     )  # fmt: skip
 
 
-def _solve(problem, state, tolerance, norm, limit, linear_solver):
+def _solve_correction(problem, state, tolerance, norm, limit, linear_solver):
     """The correction by the old Jacobian, or if that does not do by a new one."""
     eqs, cj = problem.equations, problem.cj
     start = jnp.zeros_like(problem.y)
@@ -258,7 +271,7 @@ def _solve(problem, state, tolerance, norm, limit, linear_solver):
 
         def renewed():
             _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
-            return factored(linear_solver, cj * M + K, eqs.rates), jnp.max(jnp.abs(K)), cj
+            return factorise(linear_solver, cj * M + K, eqs.rates), jnp.max(jnp.abs(K)), cj
 
         system, largest, cj_factors = jax.lax.cond(
             fresh, renewed, lambda: (state.factors, state.largest, state.cj_factors)
@@ -268,7 +281,7 @@ def _solve(problem, state, tolerance, norm, limit, linear_solver):
         eta = jnp.where(fresh | (jnp.abs(cj - state.cj) > 1e-9 * cj), 1.0, state.eta)
         outcome = iterate(
             problem.residual,
-            lambda r: damping * solution(linear_solver, system, r),
+            lambda r: damping * solve(linear_solver, system, r),
             start, eta, tolerance, norm, limit,
         )  # fmt: skip
         count = jnp.where(tries == 0, 0, state.evaluations) + outcome.count

@@ -20,7 +20,7 @@ Differences = Float[Array, "7 n"]
 Sums = Float[Array, "6"]
 
 
-class Coefficients(NamedTuple):
+class DifferenceCoefficients(NamedTuple):
     r"""What the lengths of the last steps make of the formulas, for a step of length h.
 
     **Attributes:** with index i from 0: `psi`, $\psi_i = t_{n+1} - t_{n-i}$, (6,); `alpha` =
@@ -35,7 +35,7 @@ class Coefficients(NamedTuple):
     sigma: Float[Array, "7"]
 
 
-def coefficients(psi: Sums, h: Scalar) -> Coefficients:
+def difference_coefficients(psi: Sums, h: Scalar) -> DifferenceCoefficients:
     """Coefficients of a step of length `h` after steps with the sums `psi`, (6,).
 
     **Source:** Brenan-Campbell-Petzold 5.2.1 (5.2.5), (5.2.9).
@@ -49,10 +49,14 @@ def coefficients(psi: Sums, h: Scalar) -> Coefficients:
         beta.append(beta[-1] * new[i - 1] / old[i - 1])
         gamma.append(gamma[-1] + alpha[i - 1] / h)
         sigma.append(i * sigma[-1] * alpha[i])
-    return Coefficients(new[: ROWS - 1], alpha, jnp.stack(beta), jnp.stack(gamma), jnp.stack(sigma))
+    return DifferenceCoefficients(
+        new[: ROWS - 1], alpha, jnp.stack(beta), jnp.stack(gamma), jnp.stack(sigma)
+    )
 
 
-def predicted(phi: Differences, c: Coefficients, order: Count) -> tuple[Array, Array, Array]:
+def predict(
+    phi: Differences, c: DifferenceCoefficients, order: Count
+) -> tuple[Array, Array, Array]:
     """Differences for the new step, (7, n), and prediction of unknowns and rates, (n,).
 
     **Source:** Brenan-Campbell-Petzold (5.2.8).
@@ -63,7 +67,7 @@ def predicted(phi: Differences, c: Coefficients, order: Count) -> tuple[Array, A
     return phi, jnp.sum(kept, axis=0), c.gamma @ kept
 
 
-def updated(phi: Differences, E: Vector, order: Count) -> Differences:
+def update_differences(phi: Differences, E: Vector, order: Count) -> Differences:
     """Differences at the end of a step, from those for it and its correction `E`, (n,).
 
     **Source:** Brenan-Campbell-Petzold 5.2.3.
@@ -99,17 +103,19 @@ class Correction(AbstractImplicitStep):
         return self.cj * M + K
 
 
-def correction(
-    equations: AbstractEquations, t1: Time, h: Scalar, past: "DifferenceState", order: Count
-) -> tuple[Correction, Differences, Coefficients]:
+def correction_equations(
+    equations: AbstractEquations, t1: Time, h: Scalar, past: "DifferenceHistory", order: Count
+) -> tuple[Correction, Differences, DifferenceCoefficients]:
     """The equations of a step of length `h` to `t1`, and differences and coefficients for it."""
-    c = coefficients(past.psi, h)
+    c = difference_coefficients(past.psi, h)
     cj = jnp.asarray(LEADING, h.dtype)[order] / h
-    phi, y, rate = predicted(past.phi, c, order)
+    phi, y, rate = predict(past.phi, c, order)
     return Correction(equations, t1, y, rate, cj), phi, c
 
 
-def start(equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: Index) -> Vector:
+def estimate_start_rate(
+    equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: Index
+) -> Vector:
     r"""Rate $\dot y$ at the start, (n,), by a short linearly implicit step of Euler's method.
 
     For an ordinary differential equation it is $f$. For others also the unknowns without a rate of
@@ -128,24 +134,24 @@ def start(equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: I
     return jnp.where(jnp.all(jnp.isfinite(found)), found, rate)
 
 
-class DifferenceState(eqx.Module):
+class DifferenceHistory(eqx.Module):
     """Differences `phi`, (7, n), and sums of steps `psi`, (6,), at the end of a step."""
 
     phi: Differences
     psi: Sums
 
-    def shifted(self, y: Vector) -> "DifferenceState":
+    def with_last_value(self, y: Vector) -> "DifferenceHistory":
         """The same with the last unknowns replaced by `y`, say projected ones.
 
         The last value has weight 1 in each of the modified differences.
         """
-        return DifferenceState(self.phi + (y - self.phi[0])[None], self.psi)
+        return DifferenceHistory(self.phi + (y - self.phi[0])[None], self.psi)
 
 
-def restarted(
+def restart_history(
     equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: Index
-) -> DifferenceState:
+) -> DifferenceHistory:
     """Differences of order 1 for a step of length `h`; `index` of the unknowns, see `index_of`."""
     phi = jnp.zeros((ROWS, y.size), y.dtype)
-    phi = phi.at[0].set(y).at[1].set(h * start(equations, t0, h, y, index))
-    return DifferenceState(phi, h * jnp.arange(1, ROWS, dtype=h.dtype))
+    phi = phi.at[0].set(y).at[1].set(h * estimate_start_rate(equations, t0, h, y, index))
+    return DifferenceHistory(phi, h * jnp.arange(1, ROWS, dtype=h.dtype))

@@ -21,7 +21,7 @@ class DifferenceInterpolation(AbstractDenseOutput):
     phi: PyTree[Float[Array, "7 ..."]]
     psi: Float[Array, "6"]
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """Unknowns at `t`."""
         back = jnp.asarray(t - self.t1, self.psi.dtype)
         weights = [jnp.ones_like(back)]

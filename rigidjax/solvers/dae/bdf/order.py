@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from ....annotations import Count, Flag, Norm, Scalar, Vector
 from .formulas import ERROR, LEADING, MAX_ORDER
-from .history import ROWS, Coefficients, Differences
+from .history import ROWS, DifferenceCoefficients, Differences
 
 # Of a step's error that the next one aims at; with 2, as in DASSL, a tenth of the steps fail on
 # van der Pol's equation.
@@ -16,7 +16,7 @@ _SAFETY = 4.0
 _GROWTH = 1.5
 
 
-class Errors(NamedTuple):
+class ErrorEstimates(NamedTuple):
     """Estimates of a step of order k: `size`, of its own error; and for a choice of the order
     `terms`, Taylor's, of order k - 1, k, k + 1 (infinite where there is none) and `estimates`, of
     the errors of steps of these orders."""
@@ -26,9 +26,9 @@ class Errors(NamedTuple):
     estimates: tuple[Scalar, Scalar, Scalar]
 
 
-def errors(
-    phi: Differences, E: Vector, last: Flag, c: Coefficients, order: Count, norm: Norm
-) -> Errors:
+def estimate_errors(
+    phi: Differences, E: Vector, last: Flag, c: DifferenceCoefficients, order: Count, norm: Norm
+) -> ErrorEstimates:
     """Error estimates at the orders next to that of the step.
 
     **Arguments:** `phi`, differences for the step, (7, n); `E`, correction, (n,); `last`, whether
@@ -47,14 +47,14 @@ def errors(
     term = jnp.where(k > 1, term, jnp.inf)
     higher = norm(E - phi[jnp.minimum(k + 1, ROWS - 1)])
     higher = jnp.where(last & (k < MAX_ORDER), higher, jnp.inf)
-    return Errors(
+    return ErrorEstimates(
         jnp.abs(c.alpha[k] - leading[k] + alpha0) * size,
         (term, own, higher),
         (constant[k - 1] * lower, constant[k] * own, constant[k + 1] * higher),
     )
 
 
-class Choice(NamedTuple):
+class StepChoice(NamedTuple):
     """The next order, the factor of the step, and whether the start phase goes on."""
 
     order: Count
@@ -62,7 +62,9 @@ class Choice(NamedTuple):
     rising: Flag
 
 
-def choose(e: Errors, order: Count, rising: Flag, max_order: int) -> Choice:
+def choose_order_and_step(
+    e: ErrorEstimates, order: Count, rising: Flag, max_order: int
+) -> StepChoice:
     """Order and step after an accepted step.
 
     While the order has never fallen, both rise with every step.
@@ -78,19 +80,19 @@ def choose(e: Errors, order: Count, rising: Flag, max_order: int) -> Choice:
     order = jnp.clip(order, 1, max_order)
     estimate = jnp.where(order > k, e.estimates[2], e.estimates[1])
     estimate = jnp.where(order < k, e.estimates[0], estimate)
-    factor = _wanted(estimate, order)
+    factor = _target_factor(estimate, order)
     shorter = jnp.where(factor < 1.0, jnp.clip(factor, 0.5, 0.9), 1.0)
     factor = jnp.where(factor >= _GROWTH, jnp.minimum(factor, 2.0), shorter)
-    return Choice(order, jnp.where(rising, 2.0, factor), rising)
+    return StepChoice(order, jnp.where(rising, 2.0, factor), rising)
 
 
-def retry_factor(e: Errors, order: Count) -> Scalar:
+def retry_factor(e: ErrorEstimates, order: Count) -> Scalar:
     """Factor of the step after one with too large an error."""
     falls = e.terms[0] <= e.terms[1]
     estimate = jnp.where(falls, e.estimates[0], e.estimates[1])
     order = jnp.where(falls, order - 1, order)
-    return jnp.clip(0.9 * _wanted(estimate, order), 0.25, 0.9)
+    return jnp.clip(0.9 * _target_factor(estimate, order), 0.25, 0.9)
 
 
-def _wanted(estimate, order):
+def _target_factor(estimate, order):
     return (_SAFETY * estimate + 1e-4) ** (-1.0 / (order + 1).astype(estimate.dtype))

@@ -7,13 +7,13 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ....annotations import Count, Time, Vector, Y
-from ...step_results import RESULTS, ended
+from ...step_results import RESULTS, stop_at_roundoff
 from ..base import AbstractProposingSolver
-from ..equations import frozen
+from ..equations import stop_gradients
 from ..newton import SimplifiedNewton, default_newton
-from ..proposed import controller_scale, proposal
+from ..proposed import controller_scale, encode_step_factor
 from .interpolation import ChordInterpolation
-from .table import Extrapolation, Sequence, choose
+from .table import Extrapolation, StepSequence, choose_columns
 
 
 class ExtrapolationState(NamedTuple):
@@ -43,7 +43,7 @@ class AbstractExtrapolation(AbstractProposingSolver):
         return after.columns
 
 
-def first_state(finder: SimplifiedNewton, columns: int) -> ExtrapolationState:
+def initial_state(finder: SimplifiedNewton, columns: int) -> ExtrapolationState:
     """With the number of columns to start with, as in the codes ODEX and SEULEX."""
     rtol = jnp.max(jnp.asarray(finder.rtol, float)) + 1e-40
     guess = jnp.round(-0.6 * jnp.log10(rtol) + 1.5).astype(jnp.result_type(1))
@@ -51,16 +51,18 @@ def first_state(finder: SimplifiedNewton, columns: int) -> ExtrapolationState:
     return ExtrapolationState(jnp.clip(guess, 2, columns - 2), zero + 1, zero)
 
 
-def conclude(
-    sequence: Sequence, e: Extrapolation, target: Count, t0: Time, t1: Time, y0: Y, y1: Y,
+def conclude_step(
+    sequence: StepSequence, e: Extrapolation, target: Count, t0: Time, t1: Time, y0: Y, y1: Y,
     finder: SimplifiedNewton,
 ) -> tuple[Count, Vector, diffrax.RESULTS]:  # fmt: skip
     """Return the next target, the error estimate for the controller and the result of a step."""
-    best, factor = choose(sequence, e, target)
+    best, factor = choose_columns(sequence, e, target)
     size = jnp.where(e.accepted, 0.5, jnp.inf)
     finite = jnp.isfinite(e.error)
-    error = proposal(controller_scale(finder, y0, y1), e.accepted, jnp.maximum(factor, 0.02))
+    error = encode_step_factor(
+        controller_scale(finder, y0, y1), e.accepted, jnp.maximum(factor, 0.02)
+    )
     error = jnp.where(finite, error, jnp.inf)
     result = RESULTS.where(finite, RESULTS.successful, RESULTS.nonfinite)
-    error, result = ended(frozen(t0), frozen(t1), size, error, result)
+    error, result = stop_at_roundoff(stop_gradients(t0), stop_gradients(t1), size, error, result)
     return best, error, result

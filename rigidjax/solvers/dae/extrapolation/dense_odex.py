@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .table import Sequence, first_points, lagrange_at_zero
+from .table import StepSequence, lagrange_at_zero, substep_offsets
 
 # All of these have their middle at an odd substep, where errors go with the square of the step.
 _NUMBERS = (2, 6, 10, 14, 18, 22, 26, 30)
-SEQUENCE = Sequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
+SEQUENCE = StepSequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
 
 
-class Weights(NamedTuple):
+class OdexDenseWeights(NamedTuple):
     r"""Weights of what the polynomial adds to the chord, $q_k$, by the number of columns.
 
     **Attributes:** `inside`, of $h f$ at all substeps, (K, q, N); `ends`, of $y_1 - y_0$, $h f_0$
@@ -25,7 +25,7 @@ class Weights(NamedTuple):
 
 
 @functools.lru_cache
-def weights() -> Weights:
+def dense_weights() -> OdexDenseWeights:
     r"""The polynomial with $y$ and $\dot y$ at both ends, and derivatives in the middle.
 
     With c columns those up to 2 c - 2, from central differences of f, extrapolated. It is of degree
@@ -37,14 +37,14 @@ def weights() -> Weights:
     K, N = len(_NUMBERS), sum(_NUMBERS)
     table = np.zeros((K, 2 * K + 1, 3 + N))
     for c in range(1, K + 1):
-        q = _chord_form(_middle(c))
+        q = _chord_form(_midpoint_weights(c))
         table[c - 1, : len(q)] = q
-    return Weights(table[:, :, 3:], table[:, :, :3])
+    return OdexDenseWeights(table[:, :, 3:], table[:, :, :3])
 
 
-def _middle(columns):
+def _midpoint_weights(columns):
     r"""Weights of $h^k y^{(k)}$ in the middle, less $y_0$ for k = 0, (2 c - 1, 3 + N)."""
-    points = first_points(SEQUENCE)
+    points = substep_offsets(SEQUENCE)
     found = np.zeros((2 * columns - 1, 3 + points[-1]))
     for k in range(len(found)):
         used = [j for j in range(columns) if _NUMBERS[j] // 2 + 1 >= k]

@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .table import Sequence, first_points, lagrange_at_zero
+from .table import StepSequence, lagrange_at_zero, substep_offsets
 
 # At the end of each of the parts of a step all columns have a value.
 _PARTS = 4
 _NUMBERS = tuple(_PARTS * j for j in range(1, 9))
-SEQUENCE = Sequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
+SEQUENCE = StepSequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
 
 
-class Weights(NamedTuple):
+class SeulexDenseWeights(NamedTuple):
     """Weights of what the polynomial adds to the chord, $q_k$.
 
     **Attributes:** `inside`, of $y - y_0$ at all substeps, by the number of columns, (K, q, N);
@@ -25,7 +25,7 @@ class Weights(NamedTuple):
 
 
 @functools.lru_cache
-def weights() -> Weights:
+def dense_weights() -> SeulexDenseWeights:
     r"""The polynomial of degree 7 with the values at both ends, and values and rates in between.
 
     At 1/4, 1/2 and 3/4 of the step values and central differences are extrapolated like the value
@@ -41,7 +41,7 @@ def weights() -> Weights:
     powers = x**k
     rates = slope * powers + 2.0 * bubble * np.where(k > 0, k * x ** np.maximum(k - 1, 0), 0.0)
     polynomial = np.linalg.inv(np.concatenate([bubble * powers, rates]))
-    points = first_points(SEQUENCE)
+    points = substep_offsets(SEQUENCE)
     table = np.zeros((len(_NUMBERS), len(k), points[-1]))
     for c in range(1, len(_NUMBERS) + 1):
         conditions = np.zeros(table.shape[1:])
@@ -56,4 +56,4 @@ def weights() -> Weights:
                 if at > points[j]:
                     slope[at - 1] = -0.5 * _NUMBERS[j] * factor
         table[c - 1] = polynomial @ conditions
-    return Weights(table, -polynomial @ np.concatenate([theta, np.ones_like(theta)]))
+    return SeulexDenseWeights(table, -polynomial @ np.concatenate([theta, np.ones_like(theta)]))

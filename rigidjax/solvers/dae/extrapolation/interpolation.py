@@ -24,9 +24,9 @@ class ChordInterpolation(AbstractDenseOutput):
     change: Y
     q: PyTree[Float[Array, "q ..."]]
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """Unknowns at `t`."""
-        s = self.part(t)
+        s = self.fraction(t)
 
         def value(y0, change, q):
             theta = s.astype(q.dtype)

@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ....annotations import ReplayResult, StepResult
-from ...terms import flattened
+from ...terms import flatten
 from ..base import check_problem
-from ..equations import Explicit, equations, frozen, length
-from .base import AbstractExtrapolation, ExtrapolationState, conclude, first_state
-from .dense_odex import SEQUENCE, weights
-from .table import Sequence, combined, end_weights, extrapolate, part_time
+from ..equations import ExplicitEquations, build_equations, step_length, stop_gradients
+from .base import AbstractExtrapolation, ExtrapolationState, conclude_step, initial_state
+from .dense_odex import SEQUENCE, dense_weights
+from .table import StepSequence, end_weights, extrapolate, substep_time, sum_substeps
 
 _NUMBERS = (2, 4, 6, 8, 10, 12, 14, 16)
-_SEQUENCE = Sequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
+_SEQUENCE = StepSequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
 
 
 class Odex(AbstractExtrapolation):
@@ -41,38 +41,38 @@ class Odex(AbstractExtrapolation):
     def init(self, terms, t0, t1, y0, args) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
-        return first_state(self.root_finder, len(_NUMBERS))
+        return initial_state(self.root_finder, len(_NUMBERS))
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
     ) -> StepResult[ExtrapolationState]:
-        y, unravel = flattened(y0)
-        eqs = equations(terms, t0, y0, args)
-        assert isinstance(eqs, Explicit)
-        h = length(t0, t1, y.dtype)
+        y, unravel = flatten(y0)
+        eqs = build_equations(terms, t0, y0, args)
+        assert isinstance(eqs, ExplicitEquations)
+        h = step_length(t0, t1, y.dtype)
         finder = self.root_finder
-        scale = finder.scale(unravel(frozen(y)), None, h)
-        substep = _substep(eqs, t0, t1, y, h)
+        scale = finder.scale(unravel(stop_gradients(y)), None, h)
+        substep = _midpoint_substep(eqs, t0, t1, y, h)
         e = extrapolate(
             _SEQUENCE, solver_state.target, (y, y), substep, lambda carry: carry[1][None],
             lambda v: finder.norm(unravel(v / scale)).astype(y.dtype),
         )  # fmt: skip
         change = jnp.where(jnp.isfinite(e.error), e.value[0] - y, 0.0)
         y1 = y + change
-        target, error, result = conclude(
+        target, error, result = conclude_step(
             _SEQUENCE, e, solver_state.target, t0, t1, y0, unravel(y1), finder
         )
-        dense = _dense(eqs, t0, t1, y, change, h, e.columns, unravel)
+        dense = _dense_info(eqs, t0, t1, y, change, h, e.columns, unravel)
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
     def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of a known number of columns."""
-        y, unravel = flattened(y0)
-        eqs = equations(terms, t0, y0, args)
-        h = length(t0, t1, y.dtype)
-        substep, start = _substep(eqs, t0, t1, y, h), (y, y)
-        change = combined(
+        y, unravel = flatten(y0)
+        eqs = build_equations(terms, t0, y0, args)
+        h = step_length(t0, t1, y.dtype)
+        substep, start = _midpoint_substep(eqs, t0, t1, y, h), (y, y)
+        change = sum_substeps(
             _SEQUENCE,
             end_weights(_SEQUENCE),
             step_record,
@@ -80,11 +80,11 @@ class Odex(AbstractExtrapolation):
             substep,
             lambda carry: carry[1] - y,
         )[0]
-        dense = _dense(eqs, t0, t1, y, change, h, step_record, unravel)
+        dense = _dense_info(eqs, t0, t1, y, change, h, step_record, unravel)
         return unravel(y + change), dense, (None, None)
 
 
-def _substep(eqs, t0, t1, y, h):
+def _midpoint_substep(eqs, t0, t1, y, h):
     """The substeps of the explicit midpoint rule, smoothed.
 
     A carry has the last two values, and may have a third place, for the rate evaluated last.
@@ -96,7 +96,7 @@ def _substep(eqs, t0, t1, y, h):
         old, now, *rate = carry
         short = h / n.astype(h.dtype)
         old, now = jnp.where(first, y, old), jnp.where(first, y + short * f0, now)
-        t = part_time(t0, t1, i, n)
+        t = substep_time(t0, t1, i, n)
         f = eqs.f(t, now)
         last = i == n - 1
         smooth = 0.5 * (old + now + short * f)
@@ -106,13 +106,15 @@ def _substep(eqs, t0, t1, y, h):
     return substep
 
 
-def _dense(eqs, t0, t1, y, change, h, columns, unravel):
+def _dense_info(eqs, t0, t1, y, change, h, columns, unravel):
     """Dense information, by an extrapolation of its own: XLA leaves out what nobody asks for."""
     f0, f1 = eqs.f(t0, y), eqs.f(t1, y + change)
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))
-    table, start = weights(), (y, y, jnp.zeros_like(y))
-    substep = _substep(eqs, t0, t1, y, h)
-    inside = combined(SEQUENCE, table.inside, columns, start, substep, lambda carry: h * carry[2])
+    table, start = dense_weights(), (y, y, jnp.zeros_like(y))
+    substep = _midpoint_substep(eqs, t0, t1, y, h)
+    inside = sum_substeps(
+        SEQUENCE, table.inside, columns, start, substep, lambda carry: h * carry[2]
+    )
     ends = jnp.asarray(table.ends, y.dtype)[columns - 1]
     q = inside + ends @ jnp.stack([change, h * f0, h * f1])
     return dict(y0=unravel(y), change=unravel(change), q=jax.vmap(unravel)(q))

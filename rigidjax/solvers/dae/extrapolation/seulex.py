@@ -9,18 +9,25 @@ import lineax as lx
 import numpy as np
 
 from ....annotations import Norm, ReplayResult, StepResult, Time, Vector
-from ...linear import Inverse, check_linear_solver, factored, solution, unfactored
-from ...terms import flattened
+from ...linear import Inverse, check_linear_solver, factorise, solve, zero_factorisation
+from ...terms import flatten
 from ..base import check_problem
-from ..equations import AbstractEquations, ConstantMass, Explicit, equations, frozen, length
-from ..start import checked_start
-from .base import AbstractExtrapolation, ExtrapolationState, conclude, first_state
-from .dense_seulex import SEQUENCE, weights
-from .table import Extrapolation, Sequence, combined, end_weights, extrapolate, part_time
+from ..equations import (
+    AbstractEquations,
+    ConstantMassEquations,
+    ExplicitEquations,
+    build_equations,
+    step_length,
+    stop_gradients,
+)
+from ..start import check_start_consistency
+from .base import AbstractExtrapolation, ExtrapolationState, conclude_step, initial_state
+from .dense_seulex import SEQUENCE, dense_weights
+from .table import Extrapolation, StepSequence, end_weights, extrapolate, substep_time, sum_substeps
 
 _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
 # A Jacobian counts as one evaluation and a factorisation, as in the code SEULEX, as another.
-_SEQUENCE = Sequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
+_SEQUENCE = StepSequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
 # Bounds on the defects in the last and the first substep, in tolerances, and the step factor after
 # a violation. Smooth problems stay below 5; initial layers of stiff problems exceed the bound for
 # the first substep now and then, which costs a step.
@@ -58,24 +65,24 @@ class Seulex(AbstractExtrapolation):
     def init(self, terms, t0, t1, y0, args) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
-        eqs = equations(terms, t0, y0, args)
-        if not isinstance(eqs, Explicit | ConstantMass):
+        eqs = build_equations(terms, t0, y0, args)
+        if not isinstance(eqs, ExplicitEquations | ConstantMassEquations):
             raise TypeError(
                 "`Seulex` takes a `diffrax.ODETerm` or a `MassMatrixTerm` with a constant matrix; "
                 "use `Radau5` or `BDF` for other equations."
             )
-        state = first_state(self.root_finder, len(_NUMBERS))
-        return checked_start(self, terms, t0, y0, eqs, state)
+        state = initial_state(self.root_finder, len(_NUMBERS))
+        return check_start_consistency(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
     ) -> StepResult[ExtrapolationState]:
-        y, unravel = flattened(y0)
-        eqs = equations(terms, t0, y0, args)
-        h = length(t0, t1, y.dtype)
+        y, unravel = flatten(y0)
+        eqs = build_equations(terms, t0, y0, args)
+        h = step_length(t0, t1, y.dtype)
         finder = self.root_finder
-        scale = finder.scale(unravel(frozen(y)), None, h)
-        start, substep = self._substeps(eqs, t0, t1, y, h)
+        scale = finder.scale(unravel(stop_gradients(y)), None, h)
+        start, substep = self._start_and_substep(eqs, t0, t1, y, h)
 
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
@@ -85,27 +92,27 @@ class Seulex(AbstractExtrapolation):
         )
         change, end_rate, start_bend = jnp.where(jnp.isfinite(e.error), e.value, 0.0)
         y1 = y + change
-        ends = frozen((t0, t1, y, y1, end_rate, start_bend))
+        ends = stop_gradients((t0, t1, y, y1, end_rate, start_bend))
         e = _reject_jumps_near_ends(eqs, self.linear_solver, e, norm, *ends)
-        target, error, result = conclude(
+        target, error, result = conclude_step(
             _SEQUENCE, e, solver_state.target, t0, t1, y0, unravel(y1), finder
         )
         state = ExtrapolationState(target, e.columns, e.count + 2)
-        dense = _dense(start, substep, y, change, e.columns, unravel)
+        dense = _dense_info(start, substep, y, change, e.columns, unravel)
         return unravel(y1), unravel(error), dense, state, result
 
     def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of a known number of columns."""
-        y, unravel = flattened(y0)
-        eqs = equations(terms, t0, y0, args)
-        start, substep = self._substeps(eqs, t0, t1, y, length(t0, t1, y.dtype))
-        change = combined(
+        y, unravel = flatten(y0)
+        eqs = build_equations(terms, t0, y0, args)
+        start, substep = self._start_and_substep(eqs, t0, t1, y, step_length(t0, t1, y.dtype))
+        change = sum_substeps(
             _SEQUENCE, end_weights(_SEQUENCE), step_record, start, substep, lambda carry: carry[1]
         )[0]
-        dense = _dense(start, substep, y, change, step_record, unravel)
+        dense = _dense_info(start, substep, y, change, step_record, unravel)
         return unravel(y + change), dense, (None, None)
 
-    def _substeps(self, eqs, t0, t1, y, h):
+    def _start_and_substep(self, eqs, t0, t1, y, h):
         """What a column starts with, and its substeps.
 
         A carry has the factors of the column's matrix; the change of the unknowns since the start
@@ -120,17 +127,17 @@ class Seulex(AbstractExtrapolation):
             system, change, increment, bend = carry
             short = h / n.astype(h.dtype)
             system = jax.lax.cond(
-                first, lambda: factored(linear, M / short + K, eqs.rates), lambda: system
+                first, lambda: factorise(linear, M / short + K, eqs.rates), lambda: system
             )
             change = jnp.where(first, zero, change)
-            t = part_time(t0, t1, i, n)
+            t = substep_time(t0, t1, i, n)
             residual = eqs.residual(t, y + change, zero)
-            step = -solution(linear, system, residual)
+            step = -solve(linear, system, residual)
             scaled = step * n.astype(h.dtype)
             bend = jnp.where(i == 1, scaled - increment, bend)
             return system, change + step, scaled, bend
 
-        return (unfactored(linear, y.size, y.dtype, eqs.rates), zero, zero, zero), substep
+        return (zero_factorisation(linear, y.size, y.dtype, eqs.rates), zero, zero, zero), substep
 
 
 def _reject_jumps_near_ends(
@@ -144,12 +151,12 @@ def _reject_jumps_near_ends(
     extrapolated rate at the end, `end_rate`, violates the equations there. After a jump in the
     first, the extrapolated difference of the first two increments, `start_bend`, is not zero.
     """
-    h = length(t0, t1, y0.dtype)
+    h = step_length(t0, t1, y0.dtype)
     short = h / jnp.asarray(_NUMBERS, h.dtype)[e.columns - 1]
     _, M, K = eqs.linearize(t0, y0, jnp.zeros_like(y0))
-    system = factored(linear_solver, M / short + K, eqs.rates)
+    system = factorise(linear_solver, M / short + K, eqs.rates)
     defects = eqs.residual(t1, y1, end_rate / h), M @ start_bend / h
-    at_end, at_start = (norm(solution(linear_solver, system, x)) for x in defects)
+    at_end, at_start = (norm(solve(linear_solver, system, x)) for x in defects)
     has_jump = (at_end > _MAX_END_DEFECT) | (at_start > _MAX_START_DEFECT)
     return e._replace(
         accepted=e.accepted & ~has_jump,
@@ -157,11 +164,11 @@ def _reject_jumps_near_ends(
     )
 
 
-def _dense(start, substep, y, change, columns, unravel):
+def _dense_info(start, substep, y, change, columns, unravel):
     """Dense information, by an extrapolation of its own: XLA leaves out what nobody asks for."""
-    inside, chord = weights()
+    inside, chord = dense_weights()
     # With one column more it is as accurate as the end where the Jacobian changes fast (Robertson).
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))
-    q = combined(SEQUENCE, inside, columns, start, substep, lambda carry: carry[1])
+    q = sum_substeps(SEQUENCE, inside, columns, start, substep, lambda carry: carry[1])
     q = q + jnp.asarray(chord, y.dtype)[:, None] * change[None]
     return dict(y0=unravel(y), change=unravel(change), q=jax.vmap(unravel)(q))

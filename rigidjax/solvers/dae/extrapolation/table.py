@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PyTree
 from ....annotations import Count, Flag, Norm, Scalar, Time, Vector
 
 
-class Sequence(NamedTuple):
+class StepSequence(NamedTuple):
     r"""Numbers of substeps and what they cost.
 
     **Attributes:** `numbers`, $n_j$; `power`, of the step in the expansion of the error (1 or 2);
@@ -46,7 +46,7 @@ class Extrapolation(NamedTuple):
 
 
 def extrapolate(
-    sequence: Sequence, target: Count, start: PyTree[Array], substep: Substep,
+    sequence: StepSequence, target: Count, start: PyTree[Array], substep: Substep,
     quantities: Callable[[PyTree[Array]], Float[Array, "q n"]], norm: Norm,
 ) -> Extrapolation:  # fmt: skip
     r"""Columns of the extrapolation table, until one is accurate enough or there is no hope.
@@ -59,7 +59,7 @@ def extrapolate(
     `quantities(carry)`, what is extrapolated, (q, n), the unknowns first; `norm`, of an error (n,).
     **Source:** Hairer-Norsett-Wanner I, II.9 (9.10), (9.22) ff.; the codes ODEX and SEULEX.
     """
-    numbers, plan = np.asarray(sequence.numbers), _plan(sequence)
+    numbers, plan = np.asarray(sequence.numbers), _substep_schedule(sequence)
     K = len(numbers)
     shape = jax.eval_shape(quantities, start)
     dtype = shape.dtype
@@ -113,14 +113,14 @@ def extrapolate(
     return Extrapolation(rows[used], used + 1, error, factors, error <= 1, count)
 
 
-def part_time(t0: Time, t1: Time, i: Count, n: Count) -> Scalar:
+def substep_time(t0: Time, t1: Time, i: Count, n: Count) -> Scalar:
     """Return the time at the end of the i-th of n equal parts of a step, with i from 0."""
     span = jnp.asarray(t1 - t0)
     i, n = i.astype(span.dtype), n.astype(span.dtype)
     return jnp.add(t0, ((i + 1) * span) / n)
 
 
-def _plan(sequence):
+def _substep_schedule(sequence):
     """All substeps of all columns: column, number in it, of how many, and whether the last."""
     numbers = np.asarray(sequence.numbers)
     column = np.repeat(np.arange(len(numbers)), numbers)
@@ -141,15 +141,15 @@ def lagrange_at_zero(numbers: tuple[int, ...] | np.ndarray, power: int) -> np.nd
     return weights
 
 
-def first_points(sequence: Sequence) -> np.ndarray:
+def substep_offsets(sequence: StepSequence) -> np.ndarray:
     """Where in a row of all substeps those of each column begin, and their number, (K + 1,)."""
     return np.concatenate([[0], np.cumsum(sequence.numbers)])
 
 
 @functools.lru_cache
-def end_weights(sequence: Sequence) -> np.ndarray:
+def end_weights(sequence: StepSequence) -> np.ndarray:
     """Weights of all substeps in the value at the end, by the number of columns, (K, 1, N)."""
-    points = first_points(sequence)
+    points = substep_offsets(sequence)
     weights = np.zeros((len(sequence.numbers), 1, points[-1]))
     for c in range(1, len(weights) + 1):
         found = lagrange_at_zero(sequence.numbers[:c], sequence.power)
@@ -157,9 +157,9 @@ def end_weights(sequence: Sequence) -> np.ndarray:
     return weights
 
 
-def combined(
-    sequence: Sequence, weights: np.ndarray, columns: Count, start: PyTree[Array], substep: Substep,
-    quantity: Callable[[PyTree[Array]], Vector],
+def sum_substeps(
+    sequence: StepSequence, weights: np.ndarray, columns: Count, start: PyTree[Array],
+    substep: Substep, quantity: Callable[[PyTree[Array]], Vector],
 ) -> Float[Array, "q n"]:  # fmt: skip
     """Sums over all substeps of a known number of columns, (q, n).
 
@@ -171,7 +171,7 @@ def combined(
     """
     shape = jax.eval_shape(quantity, start)
     rows = jnp.asarray(np.swapaxes(weights, 1, 2), shape.dtype)[columns - 1]
-    plan = {**_plan(sequence), "weights": rows}
+    plan = {**_substep_schedule(sequence), "weights": rows}
 
     # Evaluated again backwards: to keep all that happens in a substep takes longer (Odex, Example
     # A: a gradient of 14 runs).
@@ -188,7 +188,7 @@ def combined(
     return jax.lax.scan(body, (start, total), plan)[0][1]
 
 
-def choose(sequence: Sequence, e: Extrapolation, target: Count) -> tuple[Count, Scalar]:
+def choose_columns(sequence: StepSequence, e: Extrapolation, target: Count) -> tuple[Count, Scalar]:
     """The next target column, and the factor of the step.
 
     **Source:** Hairer-Norsett-Wanner I, II.9 (9.26) to (9.29); the code ODEX.

@@ -22,9 +22,9 @@ class CollocationInterpolation(AbstractDenseOutput):
     y0: Y
     z: PyTree[Float[Array, "s ..."]]
 
-    def at(self, t: Time) -> Y:
+    def evaluate_at(self, t: Time) -> Y:
         """Unknowns at `t`."""
-        theta = self.part(t)
+        theta = self.fraction(t)
         stages = len(jax.tree.leaves(self.z)[0])
         basis = jnp.stack(lagrange_basis(radau_tableau(stages).c, theta))
         return jax.tree.map(

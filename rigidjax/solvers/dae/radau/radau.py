@@ -11,19 +11,34 @@ import lineax as lx
 
 from ....annotations import Count, Flag, Matrix, ReplayResult, Scalar, StepResult, Vector
 from ...continuous import continuous
-from ...implicit import solved
-from ...linear import Inverse, check_linear_solver, inverse_size, solution
-from ...step_results import ended, newton_result
-from ...terms import flattened
+from ...implicit import attach_derivatives
+from ...linear import Inverse, check_linear_solver, inverse_size, solve
+from ...step_results import newton_result, stop_at_roundoff
+from ...terms import flatten
 from ..base import AbstractDAESolver, check_problem
-from ..equations import equations, frozen, index_of, length, scaling
+from ..equations import (
+    build_equations,
+    differentiation_index,
+    index_scaling,
+    step_length,
+    stop_gradients,
+)
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
 from ..predictive import PredictiveController
-from ..start import checked_start
-from .between import Between, joined, nothing_between, refined
+from ..start import check_start_consistency
 from .interpolation import CollocationInterpolation
-from .stages import Factors, Staged, Stages, combined, extrapolated, factors, increments, no_factors
-from .tableau import Tableau, radau_tableau
+from .refined_stages import RefinedStages, dense_increments, refine_stages, zero_refined_stages
+from .stages import (
+    StageEquations,
+    StageFactors,
+    StageValues,
+    combine_stages,
+    extrapolate_stages,
+    factorise_newton_matrix,
+    solve_newton_equations,
+    zero_stage_factors,
+)
+from .tableau import RadauTableau, radau_tableau
 
 
 class RadauState(NamedTuple):
@@ -37,11 +52,11 @@ class RadauState(NamedTuple):
 
     M: Matrix
     K: Matrix
-    factors: tuple[Factors, ...]
+    factors: tuple[StageFactors, ...]
     h_factors: Scalar
     stale: Flag
-    Z: Staged
-    between: Between | None
+    Z: StageValues
+    refined_stages: RefinedStages | None
     h: Scalar
     rate: Vector
     eta: Scalar
@@ -86,7 +101,7 @@ class AbstractRadau(AbstractDAESolver):
         check_linear_solver(type(self).__name__, self.linear_solver)
 
     @property
-    def tableaus(self) -> tuple[Tableau, ...]:
+    def tableaus(self) -> tuple[RadauTableau, ...]:
         """Of the method, and of the one for dense output."""
         counts = (self.stages, 2 * self.stages - 1) if self.refined else (self.stages,)
         return tuple(map(radau_tableau, counts))
@@ -106,29 +121,29 @@ class AbstractRadau(AbstractDAESolver):
     def init(self, terms, t0, t1, y0, args) -> RadauState:
         """Nothing is known yet."""
         check_problem(self, terms, y0)
-        y, _ = flattened(y0)
+        y, _ = flatten(y0)
         n, s, dtype = y.size, self.stages, y.dtype
         square, zero = jnp.zeros((n, n), dtype), jnp.zeros((), dtype)
-        eqs = equations(terms, t0, y0, args)
-        rate = frozen(eqs).start_rate(*frozen((t0, y)))
+        eqs = build_equations(terms, t0, y0, args)
+        rate = stop_gradients(eqs).start_rate(*stop_gradients((t0, y)))
         state = RadauState(
             M=square, K=square, h_factors=zero,
             factors=tuple(
-                no_factors(self.linear_solver, n, dtype, tableau, eqs.rates)
+                zero_stage_factors(self.linear_solver, n, dtype, tableau, eqs.rates)
                 for tableau in self.tableaus
             ),
             stale=jnp.array(True), Z=jnp.zeros((s, n), dtype),
-            between=nothing_between(s, n, dtype) if self.refined else None, h=zero + 1,
+            refined_stages=zero_refined_stages(s, n, dtype) if self.refined else None, h=zero + 1,
             rate=rate, eta=zero + 1, evaluations=jnp.array(0),
         )  # fmt: skip
-        return checked_start(self, terms, t0, y0, eqs, state)
+        return check_start_consistency(self, terms, t0, y0, eqs, state)
 
     def step(
         self, terms, t0, t1, y0, args, solver_state: RadauState, made_jump
     ) -> StepResult[RadauState]:
-        y, unravel = flattened(y0)
-        step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
-        fixed, state = frozen((step, solver_state))
+        y, unravel = flatten(y0)
+        step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
+        fixed, state = stop_gradients((step, solver_state))
         # A plain `True` is a projection, that is, a small jump: the Jacobian is still good.
         if made_jump is not True:
             state = state._replace(
@@ -136,8 +151,8 @@ class AbstractRadau(AbstractDAESolver):
             )
         before = state
         finder, tableau = self.root_finder, self.tableaus[0]
-        h = length(fixed.t0, fixed.t1, y.dtype)
-        index = index_of(terms)
+        h = step_length(fixed.t0, fixed.t1, y.dtype)
+        index = differentiation_index(terms)
         scale = finder.scale(unravel(fixed.y0), index, h)
 
         def norm(v):
@@ -148,74 +163,76 @@ class AbstractRadau(AbstractDAESolver):
             return jnp.sqrt(jnp.mean(jax.vmap(norm)(change) ** 2))
 
         tolerance = finder.tolerance(unravel(fixed.y0), scale)
-        linear = frozen(self.linear_solver)
-        point, state, outcome = _solve(
+        linear = stop_gradients(self.linear_solver)
+        point, state, outcome = _solve_stages(
             fixed, state, h, tolerance, stage_norm, finder, self.tableaus, linear
         )
         okay = outcome.converged
         Z = jnp.where(okay, outcome.Z, 0.0)
         real = state.factors[0].real
         if self.refined:
-            between, count = refined(
+            between, count = refine_stages(
                 fixed, Z, state.factors[1], outcome.eta, tolerance, stage_norm, finder.max_steps,
                 linear,
             )  # fmt: skip
-            state = state._replace(between=between, evaluations=state.evaluations + count)
+            state = state._replace(refined_stages=between, evaluations=state.evaluations + count)
 
         def filter_error(r):
-            return -solution(linear, real, r)
+            return -solve(linear, real, r)
 
         again = jnp.all(before.Z == 0) | (h < before.h)
-        error, more = _error(fixed, point, filter_error, Z, h, norm, tableau, again)
+        error, more = _estimate_error(fixed, point, filter_error, Z, h, norm, tableau, again)
         size = jnp.where(okay, norm(error), jnp.inf)
         result = newton_result(okay, state.K, inverse_size(linear, real, y.size, y.dtype))
-        error = jnp.where(okay, scaling(index, h) * error, jnp.inf)
-        error, result = ended(fixed.t0, fixed.t1, size, error, result)
+        error = jnp.where(okay, index_scaling(index, h) * error, jnp.inf)
+        error, result = stop_at_roundoff(fixed.t0, fixed.t1, size, error, result)
 
         state = state._replace(
             stale=(outcome.theta > finder.reuse) | ~okay,
             Z=Z,
             h=h,
-            rate=combined(tableau.A_inverse[-1], Z) / h,
+            rate=combine_stages(tableau.A_inverse[-1], Z) / h,
             eta=outcome.eta,
             evaluations=state.evaluations + more,
         )
-        y1, dense = _concluded(step, Z, okay, state.between, unravel, self.linear_solver)
+        y1, dense = _finish_step(step, Z, okay, state.refined_stages, unravel, self.linear_solver)
         return y1, unravel(error), dense, state, result
 
     def history(self, solver_state: RadauState) -> tuple[None, None]:
         """None: a one-step method."""
         return None, None
 
-    def step_record(self, before: RadauState, after: RadauState) -> tuple[Staged, Between | None]:
+    def step_record(
+        self, before: RadauState, after: RadauState
+    ) -> tuple[StageValues, RefinedStages | None]:
         """The stages, and those of dense output."""
-        return after.Z, after.between
+        return after.Z, after.refined_stages
 
     def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
         """A step of known stages."""
-        y, unravel = flattened(y0)
-        step = Stages(equations(terms, t0, y0, args), t0, t1, y, self.stages)
+        y, unravel = flatten(y0)
+        step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
         Z, between = step_record
-        return *_concluded(step, Z, True, between, unravel, self.linear_solver), (None, None)
+        return *_finish_step(step, Z, True, between, unravel, self.linear_solver), (None, None)
 
 
 @continuous.register
-def _continuous(solver: AbstractRadau) -> AbstractRadau:
+def _refine_dense_output(solver: AbstractRadau) -> AbstractRadau:
     # With a single stage both are of order 1.
     return dataclasses.replace(solver, refined=True) if solver.stages > 1 else solver
 
 
-def _concluded(step, Z, okay, between, unravel, linear_solver):
+def _finish_step(step, Z, okay, between, unravel, linear_solver):
     """End and dense information of a step."""
-    Z = solved(step, Z, okay, linear_solver)
-    inner = Z if between is None else joined(step, Z, between, linear_solver)
+    Z = attach_derivatives(step, Z, okay, linear_solver)
+    inner = Z if between is None else dense_increments(step, Z, between, linear_solver)
     return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(inner))
 
 
-def _solve(step, state, h, tolerance, stage_norm, finder, tableaus, linear_solver):
+def _solve_stages(step, state, h, tolerance, stage_norm, finder, tableaus, linear_solver):
     """Stages by the old Jacobian, or if that does not do by a new one."""
     tableau = tableaus[0]
-    start = extrapolated(state.Z, h / state.h, tableau)
+    start = extrapolate_stages(state.Z, h / state.h, tableau)
     n = step.y0.size
 
     def attempt(carry):
@@ -231,13 +248,14 @@ def _solve(step, state, h, tolerance, stage_norm, finder, tableaus, linear_solve
         systems = jax.lax.cond(
             fresh | ~same,
             lambda: tuple(
-                factors(linear_solver, M, K, h, one, step.equations.rates) for one in tableaus
+                factorise_newton_matrix(linear_solver, M, K, h, one, step.equations.rates)
+                for one in tableaus
             ),
             lambda: state.factors,
         )
         outcome = iterate(
             step.residual,
-            lambda r: increments(linear_solver, systems[0], r, tableau),
+            lambda r: solve_newton_equations(linear_solver, systems[0], r, tableau),
             start, state.eta, tolerance, stage_norm, finder.max_steps, finder.patience,
         )  # fmt: skip
         state = state._replace(M=M, K=K, factors=systems, h_factors=h)
@@ -257,14 +275,14 @@ def _solve(step, state, h, tolerance, stage_norm, finder, tableaus, linear_solve
     return point, state, outcome
 
 
-def _error(step, point, filtered_by, Z, h, norm, tableau, again):
+def _estimate_error(step, point, filtered_by, Z, h, norm, tableau, again):
     r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
 
     **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
     residual at the rate $-\sum_i d_i z_i/h$ in the place of $f_0 + M \sum_i d_i z_i / h$.
     """
-    rate = -combined(tableau.error, Z) / h
-    error = filtered_by(step.equations.at(point, step.t0, step.y0, rate))
+    rate = -combine_stages(tableau.error, Z) / h
+    error = filtered_by(step.equations.residual_at(point, step.t0, step.y0, rate))
 
     def filtered():
         return filtered_by(step.equations.residual(step.t0, step.y0 + error, rate))

@@ -14,20 +14,20 @@ from ....annotations import Matrix, Scalar, Time, Vector
 from ....native import variants
 from ....native.ops import short_sum
 from ...implicit import AbstractImplicitStep
-from ...linear import Factored, Inverse, factored, solution
+from ...linear import Factorisation, Inverse, factorise, solve
 from ...rate_elimination import Pairs, real_form
-from ..equations import AbstractEquations, length
-from .tableau import Tableau, lagrange_basis, radau_tableau
+from ..equations import AbstractEquations, step_length
+from .tableau import RadauTableau, lagrange_basis, radau_tableau
 
 # Unknowns up to which the inverse is put together in the original basis. Radau5 at 1e-6, one core,
 # together and apart: HIRES (8) 1.77 and 2.17 ms, Example C (23) 104.1 and 99.4, Andrews (27) 33.5
 # and 33.1.
 _LARGEST_FULL = 16
 # Values at the stages, a row for each.
-Staged = Float[Array, "s n"]
+StageValues = Float[Array, "s n"]
 
 
-class Stages(AbstractImplicitStep):
+class StageEquations(AbstractImplicitStep):
     r"""The stage equations $F(t_i, y_0 + z_i, \sum_j (A^{-1})_{ij} z_j / h) = 0$, `Z` (s, n).
 
     **Attributes:** `equations`; `t0`, `t1`, ends of the step; `y0`, (n,), unknowns at its start;
@@ -41,30 +41,30 @@ class Stages(AbstractImplicitStep):
     stages: int = eqx.field(static=True)
 
     @property
-    def tableau(self) -> Tableau:
+    def tableau(self) -> RadauTableau:
         """Coefficients of the method."""
         return radau_tableau(self.stages)
 
-    def points(self, Z: Staged) -> tuple[Array, Array, Array]:
+    def points(self, Z: StageValues) -> tuple[Array, Array, Array]:
         """Times, unknowns and rates of the stages."""
-        h = length(self.t0, self.t1, Z.dtype)
+        h = step_length(self.t0, self.t1, Z.dtype)
         c = jnp.asarray(self.tableau.c, jnp.result_type(self.t0))
         ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
-        return ts, self.y0[None] + Z, combined(self.tableau.A_inverse, Z) / h
+        return ts, self.y0[None] + Z, combine_stages(self.tableau.A_inverse, Z) / h
 
     @property
     def rates(self) -> Pairs:
         return self.equations.rates
 
-    def residual(self, Z: Staged) -> Staged:
+    def residual(self, Z: StageValues) -> StageValues:
         points = self.points(Z)
         return variants(
             kernel=lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
             xla=lambda: jax.vmap(self.equations.residual)(*points),
         )
 
-    def jacobian(self, Z: Staged) -> Matrix:
-        h = length(self.t0, self.t1, Z.dtype)
+    def jacobian(self, Z: StageValues) -> Matrix:
+        h = step_length(self.t0, self.t1, Z.dtype)
         _, M, K = jax.vmap(self.equations.linearize)(*self.points(Z))
         s, n = Z.shape
         A_inverse = jnp.asarray(self.tableau.A_inverse, Z.dtype)
@@ -73,7 +73,7 @@ class Stages(AbstractImplicitStep):
         return full.reshape(s * n, s * n)
 
 
-class Factors(NamedTuple):
+class StageFactors(NamedTuple):
     r"""The Newton matrix, ready for right-hand sides.
 
     **Attributes:** `real`, of $\gamma/h\,M + K$; `pairs`, of the same with the complex eigenvalues,
@@ -81,66 +81,70 @@ class Factors(NamedTuple):
     the place of `pairs` if the linear solver is `Inverse` and n small.
     """
 
-    real: Factored
-    pairs: list[Factored] | list[Matrix] | None
+    real: Factorisation
+    pairs: list[Factorisation] | list[Matrix] | None
     full: Matrix | None
 
 
-def factors(
-    solver: lx.AbstractLinearSolver, M: Matrix, K: Matrix, h: Scalar, tableau: Tableau,
+def factorise_newton_matrix(
+    solver: lx.AbstractLinearSolver, M: Matrix, K: Matrix, h: Scalar, tableau: RadauTableau,
     rates: Pairs = (),
-) -> Factors:  # fmt: skip
+) -> StageFactors:  # fmt: skip
     r"""The Newton matrix as one real and (s - 1)/2 complex systems of n unknowns.
 
     **Arguments:** `rates`, pairs (i, j): rows i of M and K have no entries but (i, i) and (i, j).
 
     **Source:** Hairer-Wanner II, IV.8 (8.13).
     """
-    real = factored(solver, tableau.gamma / h * M + K, rates)
+    real = factorise(solver, tableau.gamma / h * M + K, rates)
     complex_h, complex_M, complex_K = (as_complex(x) for x in (h, M, K))
     pairs = [
-        factored(solver, complex(value) / complex_h * complex_M + complex_K, rates)
+        factorise(solver, complex(value) / complex_h * complex_M + complex_K, rates)
         for value in tableau.pairs
     ]
     if isinstance(solver, Inverse) and not rates:
         inverses = [pair.state for pair in pairs]
         if len(M) <= _LARGEST_FULL:
-            return Factors(real, None, _full_inverse(real.state, inverses, tableau))
+            return StageFactors(real, None, _full_inverse(real.state, inverses, tableau))
         pairs = [real_form(jnp.conj(X)) for X in inverses]
-    return Factors(real, pairs, None)
+    return StageFactors(real, pairs, None)
 
 
-def no_factors(
-    solver: lx.AbstractLinearSolver, n: int, dtype: jnp.dtype, tableau: Tableau, rates: Pairs = ()
-) -> Factors:
+def zero_stage_factors(
+    solver: lx.AbstractLinearSolver,
+    n: int,
+    dtype: jnp.dtype,
+    tableau: RadauTableau,
+    rates: Pairs = (),
+) -> StageFactors:
     """Zeros of the structure of `factors`."""
     square, h = jax.ShapeDtypeStruct((n, n), dtype), jax.ShapeDtypeStruct((), dtype)
     shapes = jax.eval_shape(
-        lambda M, K, h: factors(solver, M, K, h, tableau, rates), square, square, h
+        lambda M, K, h: factorise_newton_matrix(solver, M, K, h, tableau, rates), square, square, h
     )
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
 
-def increments(
-    solver: lx.AbstractLinearSolver, systems: Factors, R: Staged, tableau: Tableau
-) -> Staged:
+def solve_newton_equations(
+    solver: lx.AbstractLinearSolver, systems: StageFactors, R: StageValues, tableau: RadauTableau
+) -> StageValues:
     """Solution of the Newton equations, (s, n), for right-hand sides (s, n)."""
     if systems.full is not None:
         return (systems.full @ R.ravel()).reshape(R.shape)
-    W = combined(tableau.T_inverse, R)
-    rows = [solution(solver, systems.real, W[0])]
+    W = combine_stages(tableau.T_inverse, R)
+    rows = [solve(solver, systems.real, W[0])]
     for k, system in enumerate(systems.pairs or []):
         # With the columns Re v, Im v of T, the coefficient of v is (w_i - i w_j) / 2.
         a, b = W[1 + 2 * k], W[2 + 2 * k]
-        if not isinstance(system, Factored):
+        if not isinstance(system, Factorisation):
             rows += list((system @ jnp.concatenate([a, b])).reshape(2, -1))
         else:
-            pair = solution(solver, system, jax.lax.complex(a, -b))
+            pair = solve(solver, system, jax.lax.complex(a, -b))
             rows += [pair.real, -pair.imag]
-    return combined(tableau.T, jnp.stack(rows))
+    return combine_stages(tableau.T, jnp.stack(rows))
 
 
-def combined(weights: ArrayLike, Z: Staged) -> Array:
+def combine_stages(weights: ArrayLike, Z: StageValues) -> Array:
     """Combinations of stages, (m, n) for (s, n): by `weights`, (m, s), or one, (n,), by (s,)."""
     weights = jnp.asarray(weights, Z.dtype)
     return short_sum(weights[..., None], Z, axis=weights.ndim - 1)
@@ -174,11 +178,11 @@ def _full_inverse(real, pairs, tableau):
     return jnp.reshape(full, (s * n, s * n))
 
 
-def extrapolated(Z: Staged, ratio: Scalar, tableau: Tableau) -> Staged:
+def extrapolate_stages(Z: StageValues, ratio: Scalar, tableau: RadauTableau) -> StageValues:
     r"""Increments that the last step's collocation polynomial predicts for the next one.
 
     **Arguments:** `Z`, of the last step, (s, n); `ratio` of the lengths of next and last step.
     **Source:** Hairer-Wanner II, IV.8 (8.5).
     """
     basis = lagrange_basis(tableau.c, 1.0 + jnp.asarray(tableau.c, Z.dtype) * ratio)
-    return combined(jnp.stack(basis, axis=1), Z) - Z[-1:]
+    return combine_stages(jnp.stack(basis, axis=1), Z) - Z[-1:]

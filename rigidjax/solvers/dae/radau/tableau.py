@@ -7,7 +7,7 @@ import numpy as np
 from numpy.polynomial import Legendre
 
 
-class Tableau(NamedTuple):
+class RadauTableau(NamedTuple):
     r"""A Radau IIA method of s stages and its transformation.
 
     **Attributes:** `c`, (s,), nodes; `A_inverse`, (s, s); `gamma`, the real eigenvalue of $A^{-1}$;
@@ -26,7 +26,7 @@ class Tableau(NamedTuple):
 
 
 @functools.cache
-def radau_tableau(stages: int) -> Tableau:
+def radau_tableau(stages: int) -> RadauTableau:
     r"""The method of an odd number of stages, order 2 s - 1.
 
     **Source:** Hairer-Wanner II, IV.5 (5.7) and IV.8 (8.19); nodes are the zeros of
@@ -39,7 +39,7 @@ def radau_tableau(stages: int) -> Tableau:
     powers = np.arange(1, s + 1)
     vandermonde = c[:, None] ** (powers - 1)
     A = (c[:, None] ** powers / powers) @ np.linalg.inv(vandermonde)
-    A_inverse = _differentiation(c)
+    A_inverse = _differentiation_matrix(c)
     values, vectors = map(np.asarray, np.linalg.eig(A_inverse.astype(complex)))
     real = int(np.argmin(np.abs(np.imag(values))))
     upper = [i for i in np.argsort(np.imag(values)) if np.imag(values[i]) > 1e-8]
@@ -53,10 +53,10 @@ def radau_tableau(stages: int) -> Tableau:
     right[0] -= 1.0 / gamma
     weights = np.linalg.solve(vandermonde.T, right)
     error = gamma * (weights - A[-1]) @ A_inverse
-    return Tableau(c, A_inverse, gamma, values[upper], T, np.linalg.inv(T), error)
+    return RadauTableau(c, A_inverse, gamma, values[upper], T, np.linalg.inv(T), error)
 
 
-def _differentiation(c: np.ndarray) -> np.ndarray:
+def _differentiation_matrix(c: np.ndarray) -> np.ndarray:
     """$A^{-1}$, (s, s): derivatives at the nodes of the polynomials of `lagrange_basis`.
 
     The inverse of A itself loses five digits at seven stages.
