@@ -1,4 +1,4 @@
-"""Projection onto the constraints: against drift, and for consistent initial values."""
+"""Projections onto the constraints, against drift and for consistent initial values."""
 
 from .base import AbstractProjection as AbstractProjection
 from .explicit import Explicit as Explicit

@@ -1,4 +1,4 @@
-"""What a projection provides."""
+"""Interface of projections."""
 
 import abc
 
@@ -15,21 +15,25 @@ from ..results import JOINTS_OPEN
 
 
 class AbstractProjection(eqx.Module):
-    """Moves drifted unknowns back onto the constraints."""
+    """A map of unknowns onto the constraints."""
 
     @abc.abstractmethod
     def __call__(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
-        """Projected unknowns, and whether the projection succeeded."""
+        """Project unknowns onto the constraints of `model` at time `t`.
+
+        **Returns:** the projected unknowns; the result, `diffrax.RESULTS.successful` or a failure.
+        """
 
 
-def closed_or_not(
+def check_closed(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
 ) -> tuple[Unknowns, diffrax.RESULTS]:
-    """Projected unknowns, and `JOINTS_OPEN` where they leave a joint open.
+    """Return projected unknowns with the result `JOINTS_OPEN` if they leave a joint open.
 
-    Unknowns that are not finite have an outcome of their own.
+    Unknowns that are not finite do not change the result here; they are reported at the end of the
+    run.
     """
     successful = diffrax.RESULTS.successful
     if not has_joints(model.system):

@@ -1,4 +1,4 @@
-"""Projection with respect to the mass metric, by iteration."""
+"""Iterative projection in the mass metric."""
 
 import diffrax
 import equinox as eqx
@@ -12,21 +12,21 @@ from ..formulations import AbstractAbsolute, AbstractFormulation, Hamiltonian
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..mechanics import has_joints
 from ..rotations.base import AbstractRotation
-from .base import AbstractProjection, closed_or_not
+from .base import AbstractProjection, check_closed
 
 
 class MassMetric(AbstractProjection):
-    r"""Projection with respect to the (semi-)metric of the mass matrix, body by body.
+    r"""Projection in the (semi-)metric of the mass matrix, separately for each body.
 
-    Position: $M(q)(q - q^*) + G^T \chi = 0$, $g(q) = 0$ by Newton's method (optimistix, so that its
-    derivatives are those of the solution and not of the iteration); velocity:
-    $M(v - v^*) + G^T \eta = 0$, $G v = 0$, one linear solve (absolute coordinates only: in
-    null-space coordinates the velocity is consistent by construction). It serves against drift
-    (`simulate(..., projection=rj.projection.MassMetric())`) and makes consistent initial values
-    from inconsistent ones (`rj.projection.MassMetric()(model, t, y)`).
+    Positions satisfy $M(q)(q - q^*) + G^T \chi = 0$, $g(q) = 0$, which is solved by Newton's method
+    (optimistix, with the derivatives of the solution instead of the iteration). Velocities satisfy
+    $M(v - v^*) + G^T \eta = 0$, $G v = 0$, a linear system; in null-space coordinates they are
+    consistent by construction and do not change. The projection removes drift
+    (`simulate(..., projection=rj.projection.MassMetric())`) and makes initial values consistent
+    (`rj.projection.MassMetric()(model, t, y)`).
 
-    **Arguments:** `tolerance`, of the Newton iteration, absolute and relative; `None` for 100
-    units of round-off. `max_steps`, of the iteration.
+    **Arguments:** `tolerance`, absolute and relative tolerance of the Newton iteration, `None` for
+    100 units of round-off; `max_steps`, the largest number of iterations.
     **Source:** Lang (62).
     """
 
@@ -43,21 +43,21 @@ class MassMetric(AbstractProjection):
         if rotation.num_constraints == 0:
             return y, result
         if isinstance(model, Hamiltonian):
-            # For a quaternion the closed form is the nearest in every metric (Lang, Lemma 6.1).
+            # The closed form of a quaternion is optimal in every metric (Lang, Lemma 6.1).
             return model.project(t, y), result
         values, _ = split_chart(y)
         layout, inertias = model.layout, model.mechanics.inertias
         x, a = layout.poses(values)
-        a, outcomes = jax.vmap(lambda I, a: self.position(rotation, I, a))(inertias, a)
-        result, velocities = _first_failure(outcomes), layout.velocities(values)
+        a, results = jax.vmap(lambda I, a: self.position(rotation, I, a))(inertias, a)
+        result, velocities = _first_failure(results), layout.velocities(values)
         if isinstance(model, AbstractAbsolute):
             v, a_dot = layout.twists(values)
-            a_dot, outcomes = jax.vmap(lambda *row: self.velocity(rotation, *row))(
+            a_dot, results = jax.vmap(lambda *row: self.velocity(rotation, *row))(
                 inertias, a, a_dot
             )
             velocities = layout.join(v, a_dot)
             result = diffrax.RESULTS.where(
-                diffrax.is_successful(result), _first_failure(outcomes), result
+                diffrax.is_successful(result), _first_failure(results), result
             )
         joined = layout.join_all(x, a, velocities, layout.angles(values))
         return join_chart(jnp.concatenate([joined, values[layout.size :]]), y), result
@@ -65,10 +65,10 @@ class MassMetric(AbstractProjection):
     def of_system(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Unknowns, diffrax.RESULTS]:
-        """The same for a system with joints, whose own projection takes Newton steps of (62)."""
+        """Project the unknowns of a system with joints by Newton steps of (62)."""
         for _ in range(2):
             y = model.project(t, y)
-        return closed_or_not(model, t, y)
+        return check_closed(model, t, y)
 
     def position(
         self,
@@ -76,7 +76,10 @@ class MassMetric(AbstractProjection):
         inertia: Float[Array, "3"] | Float[Array, "3 3"],
         a_star: Float[Array, " n"],
     ) -> tuple[Float[Array, " n"], diffrax.RESULTS]:
-        """Coordinates nearest to `a_star` that satisfy the internal constraints (62, P)."""
+        """Return the coordinates nearest to `a_star` that satisfy the internal constraints (62, P).
+
+        The result is that of the Newton iteration.
+        """
         n, scale = rotation.num_coordinates, jnp.max(jnp.abs(inertia))
         tolerance = self.tolerance
         if tolerance is None:
@@ -107,18 +110,18 @@ class MassMetric(AbstractProjection):
         a: Float[Array, " n"],
         a_dot_star: Float[Array, " n"],
     ) -> tuple[Float[Array, " n"], diffrax.RESULTS]:
-        """Rates nearest to `a_dot_star` that are tangent to the internal constraints (62, V)."""
+        """Return the rates nearest to `a_dot_star` that are tangent to the constraints (62, V)."""
         n, m = rotation.num_coordinates, rotation.num_constraints
         M = rotation.mass_matrix(a, inertia / jnp.max(jnp.abs(inertia)))
         G = rotation.constraint_jacobian(a)
         saddle = jnp.block([[M, G.T], [G, jnp.zeros((m, m), a.dtype)]])
         right = jnp.concatenate([M @ a_dot_star, jnp.zeros(m, a.dtype)])
-        # A failed iteration for `a` must not raise here: it is the result that says so.
+        # If the iteration for `a` failed, the linear solve must not raise: the result is reported.
         solution = lx.linear_solve(lx.MatrixLinearOperator(saddle), right, lx.LU(), throw=False)
         return solution.value[:n], diffrax.RESULTS.promote(solution.result)
 
 
-def _first_failure(outcomes: diffrax.RESULTS) -> diffrax.RESULTS:
-    """The first that is no success, if there is one."""
-    first = jnp.argmax(~diffrax.is_successful(outcomes))
-    return jax.tree.map(lambda value: value[first], outcomes)
+def _first_failure(results: diffrax.RESULTS) -> diffrax.RESULTS:
+    """Return the first failure among the results, or success."""
+    first = jnp.argmax(~diffrax.is_successful(results))
+    return jax.tree.map(lambda value: value[first], results)

@@ -1,4 +1,4 @@
-r"""Bodies on the group: $M \dot w = f - G^T \lambda$, $g(q, t) = 0$, in poses and twists alone."""
+r"""Equations of motion on the group, $M \dot w = f - G^T \lambda$, $g(q, t) = 0$."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
+from ...mechanics.attachment import Placements, Poses
 from ...mechanics.constraints import flat, smallest_change
 from ...mechanics.dynamics import constrained_accelerations
 from ...mechanics.mechanics import SystemMechanics
@@ -20,8 +22,8 @@ from ..conserving.scales import increment_scales
 class Pose(NamedTuple):
     """Configuration of all bodies.
 
-    **Attributes:** `x`, positions, (L, 3) m; `p`, unit quaternions, (L, 4); `angles`,
-    of the joints whose turns matter, rad: their whole turns are those of the coordinates.
+    **Attributes:** `x`, positions, (L, 3) m; `p`, unit quaternions, (L, 4); `angles`, unwrapped
+    angles of the joints whose revolutions are counted, rad.
     """
 
     x: Float[Array, "L 3"]
@@ -30,98 +32,123 @@ class Pose(NamedTuple):
 
 
 class Dynamics(eqx.Module):
-    r"""Forces, masses and constraints of all bodies, in twists $w$, (L, k): velocity of the centre
-    of mass, space components, before $\Omega$, body components; $\Omega$ alone for one body with a
-    fixed point."""
+    r"""Forces, masses and constraints of all bodies as functions of poses and twists.
+
+    The twists $w$, (L, k), are the velocities of the centres of mass, space components, followed by
+    $\Omega$, body components; for one body with a fixed point they are $\Omega$ alone.
+
+    **Arguments:** `mechanics`.
+    """
 
     mechanics: SystemMechanics
 
     def twists(self, w: Float[Array, "L k"]) -> Twists:
-        """Velocities, zero of a fixed point, and angular velocities."""
+        """Split twists into velocities, zero for a fixed point, and angular velocities."""
         linear = w[:, :-3] if self.mechanics.system.translates else jnp.zeros_like(w)
         return Twists(linear, w[:, -3:])
 
-    def _own(self, values: Float[Array, "L 6"]) -> Float[Array, "L k"]:
+    def _select_rates(self, values: Float[Array, "L 6"]) -> Float[Array, "L k"]:
         return values[:, -self.mechanics.system.rates_of_free :]
 
-    def _placed(self, pose: Pose):
+    def _poses_and_frames(self, pose: Pose) -> tuple[Poses, Placements]:
         poses = self.mechanics.poses(pose.x, jax.vmap(euler_map)(pose.p), pose.angles)
         return poses, self.mechanics.place(poses)
 
-    def least_norm(self, t, pose: Pose, lam: Float[Array, " m"]) -> Float[Array, " m"]:
-        r"""The multipliers of least norm with the same $G^T \lambda$."""
+    def least_norm_multipliers(
+        self, t: Scalar, pose: Pose, lam: Float[Array, " m"]
+    ) -> Float[Array, " m"]:
+        r"""Return the multipliers of least norm with the same $G^T \lambda$."""
         if not self.mechanics.system.closes:
             return lam
-        poses, places = self._placed(pose)
-        return lam - idle_multipliers(self.mechanics, t, poses, places, self.mechanics.units) @ lam
+        poses, joint_frames = self._poses_and_frames(pose)
+        return (
+            lam
+            - idle_multipliers(self.mechanics, t, poses, joint_frames, self.mechanics.units) @ lam
+        )
 
-    def redundancy(self, t, pose: Pose) -> Float[Array, "m m"] | None:
-        r"""The projection onto those multipliers that do nothing, or `None`."""
+    def redundant_projection(self, t: Scalar, pose: Pose) -> Float[Array, "m m"] | None:
+        r"""Return the projection onto the multipliers with $G^T \lambda = 0$, `None` for trees."""
         if not self.mechanics.system.closes:
             return None
         weights = jnp.ones(self.mechanics.num_joint_constraints, pose.x.dtype)
-        return idle_multipliers(self.mechanics, t, *self._placed(pose), weights)
+        return idle_multipliers(self.mechanics, t, *self._poses_and_frames(pose), weights)
 
-    def sizes(self, x: Float[Array, "L 3"]) -> Float[Array, "L k"]:
-        """What increments of bodies at positions `x` are measured by: the size of the system and
-        the distance from the origin, m, and a radian."""
-        return self._own(increment_scales(self.mechanics, x))
+    def increment_scales(self, x: Float[Array, "L 3"]) -> Float[Array, "L k"]:
+        """Return the scales of pose increments of bodies at positions `x`, m and rad."""
+        return self._select_rates(increment_scales(self.mechanics, x))
 
     @property
-    def units(self) -> Float[Array, " m"]:
-        """What constraints are measured by: the size of the system, m, or a radian."""
+    def constraint_scales(self) -> Float[Array, " m"]:
+        """Scales of the constraints: the size of the system, m, or one radian."""
         return self.mechanics.units
 
     def momenta(self, w: Float[Array, "L k"]) -> Float[Array, "L k"]:
-        r"""$M w$."""
+        r"""Return $M w$."""
         twists = self.twists(w)
-        return self._own(self.mechanics.momenta(twists.linear, twists.angular))
+        return self._select_rates(self.mechanics.momenta(twists.linear, twists.angular))
 
-    def evaluate(self, t, pose: Pose, w) -> tuple[Array, Array, Array]:
-        r"""Applied and gyroscopic forces $f$, (L, k), constraints $g(q, t)$, (m,), and $G$,
-        (m, L k)."""
-        mechanics, (poses, places) = self.mechanics, self._placed(pose)
-        forces = mechanics.free_forces(t, mechanics.kinematics(poses, places, self.twists(w)))
-        return self._own(forces), mechanics.constraint(t, places), self._gradient(t, places)
+    def evaluate(
+        self, t: Scalar, pose: Pose, w: Float[Array, "L k"]
+    ) -> tuple[Float[Array, "L k"], Float[Array, " m"], Float[Array, "m Lk"]]:
+        r"""Evaluate forces and constraints.
 
-    def _gradient(self, t, places):
-        rows = self.mechanics.constraint_jacobian(t, places)
+        **Returns:** applied and gyroscopic forces $f$; constraints $g(q, t)$; their Jacobian $G$.
+        """
+        mechanics, (poses, joint_frames) = self.mechanics, self._poses_and_frames(pose)
+        forces = mechanics.free_forces(t, mechanics.kinematics(poses, joint_frames, self.twists(w)))
+        return (
+            self._select_rates(forces),
+            mechanics.constraint(t, joint_frames),
+            self._gradient(t, joint_frames),
+        )
+
+    def _gradient(self, t: Scalar, joint_frames: Placements) -> Float[Array, "m Lk"]:
+        rows = self.mechanics.constraint_jacobian(t, joint_frames)
         return flat(rows[:, :, -self.mechanics.system.rates_of_free :])
 
-    def accelerations(self, t, pose: Pose, w) -> Float[Array, "L k"]:
-        r"""$\dot w$ of a consistent state."""
-        at = self._placed(pose)
-        return self._own(constrained_accelerations(self.mechanics, t, *at, self.twists(w)))
+    def accelerations(self, t: Scalar, pose: Pose, w: Float[Array, "L k"]) -> Float[Array, "L k"]:
+        r"""Return $\dot w$ of a consistent state."""
+        poses_and_frames = self._poses_and_frames(pose)
+        return self._select_rates(
+            constrained_accelerations(self.mechanics, t, *poses_and_frames, self.twists(w))
+        )
 
-    def constraint_rate(self, t, pose: Pose, w) -> Float[Array, " m"]:
-        r"""$G w + \partial g/\partial t$."""
-        return self.mechanics.constraint_rate(t, self._placed(pose)[1], self.twists(w))
+    def constraint_rate(self, t: Scalar, pose: Pose, w: Float[Array, "L k"]) -> Float[Array, " m"]:
+        r"""Return $G w + \partial g/\partial t$."""
+        return self.mechanics.constraint_rate(t, self._poses_and_frames(pose)[1], self.twists(w))
 
-    def constraint_jacobian(self, t, pose: Pose) -> Float[Array, "m Lk"]:
-        r"""$G$, on the twists of all bodies."""
-        return self._gradient(t, self._placed(pose)[1])
+    def constraint_jacobian(self, t: Scalar, pose: Pose) -> Float[Array, "m Lk"]:
+        r"""Return $G$, by the twists of all bodies."""
+        return self._gradient(t, self._poses_and_frames(pose)[1])
 
-    def normal(self, t, pose: Pose, rate: Float[Array, " m"]) -> Float[Array, "L k"]:
-        r"""The smallest $w$ in kinetic energy with $G w =$ `rate`."""
+    def normal_twists(self, t: Scalar, pose: Pose, rate: Float[Array, " m"]) -> Float[Array, "L k"]:
+        r"""Return the $w$ of least kinetic energy with $G w =$ `rate`."""
         mechanics = self.mechanics
         inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-        return self._own(smallest_change(mechanics, t, *self._placed(pose), -rate, inertias))
+        return self._select_rates(
+            smallest_change(mechanics, t, *self._poses_and_frames(pose), -rate, inertias)
+        )
 
-    def angle_rates(self, t, pose: Pose, w) -> Float[Array, " A"]:
-        """Rates of the angles of `Pose`."""
-        _, places = self._placed(pose)
-        return self.mechanics.angle_rates(places, self.twists(w), self.mechanics.tracked)
+    def angle_rates(self, t: Scalar, pose: Pose, w: Float[Array, "L k"]) -> Float[Array, " A"]:
+        """Return the rates of the unwrapped joint angles."""
+        _, joint_frames = self._poses_and_frames(pose)
+        return self.mechanics.angle_rates(joint_frames, self.twists(w), self.mechanics.tracked)
 
     def angles(self, pose: Pose) -> Float[Array, " A"]:
-        """Angles of the joints in a pose, with the turns of `Pose.angles`."""
-        return self.mechanics.angles(self._placed(pose)[0], self.mechanics.tracked)
+        """Return the joint angles of a pose with the revolutions of `pose.angles`."""
+        return self.mechanics.angles(self._poses_and_frames(pose)[0], self.mechanics.tracked)
 
-    def virials(self, t, pose: Pose, w, lam) -> Float[Array, " L"]:
-        r"""$p \cdot$ force on the quaternion of each body but for its inertia, J: what stretches
-        it."""
+    def quaternion_virials(
+        self, t: Scalar, pose: Pose, w: Float[Array, "L k"], lam: Float[Array, " m"]
+    ) -> Float[Array, " L"]:
+        r"""Return $p \cdot f_p$ of each body, J, with the force $f_p$ on its quaternion.
+
+        Inertial forces are left out. The multiplier of the length of the quaternion balances this
+        stretching force.
+        """
         mechanics = self.mechanics
-        poses, places = self._placed(pose)
-        applied = mechanics.virials(t, mechanics.kinematics(poses, places, self.twists(w)))
+        poses, joint_frames = self._poses_and_frames(pose)
+        applied = mechanics.virials(t, mechanics.kinematics(poses, joint_frames, self.twists(w)))
 
         def work(R):
             moved = eqx.tree_at(lambda poses: poses.rotations, poses, R)

@@ -7,7 +7,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...annotations import Count, InterpolationClass, Scalar, StepResult, Vector, Y
+from ...annotations import (
+    Args,
+    Count,
+    InterpolationClass,
+    Jump,
+    Scalar,
+    StepResult,
+    Terms,
+    Time,
+    Vector,
+    Y,
+)
 from ...bodies.euler_equations import angular_momentum
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics import has_joints
@@ -18,8 +29,8 @@ from ..conserving.base import AbstractStructureSolver
 from ..implicit import attach_derivatives
 from ..step_results import RESULTS
 from ..terms import apply_direction, unwrap
-from .alpha_step import AlphaCoefficients, AlphaStep, coefficients, newton
-from .base import is_inside
+from .alpha_step import AlphaCoefficients, AlphaStep, coefficients, solve_by_newton
+from .base import is_inside_chart
 from .chart import Chart
 from .dynamics import Dynamics, Pose
 from .interpolation import PoseInterpolation
@@ -27,11 +38,11 @@ from .unknowns import GroupUnknowns
 
 
 class AlphaState(NamedTuple):
-    r"""What a step leaves to the next one.
+    r"""State of the solver between two steps.
 
-    **Attributes:** `pseudo`, pseudo-accelerations $a_n$, `rate`, $\dot w_n$, and `extra`, what is
-    added to the twists of the unknowns, (L, k); `h`, length of the step that they belong to; `low`,
-    what rounding took from positions and quaternions, (N,); `evaluations`.
+    **Attributes:** `pseudo`, pseudo-accelerations $a_n$; `rate`, $\dot w_n$; `extra`, a correction
+    of the twists in the next step; `h`, length of the step for which these are valid, s; `low`, the
+    rounding error of the unknowns; `evaluations`, Newton iterations of the last step.
     """
 
     pseudo: Float[Array, "L k"]
@@ -45,28 +56,28 @@ class AlphaState(NamedTuple):
 class GeneralizedAlpha(AbstractStructureSolver):
     r"""The Lie-group generalised-alpha method for equations of index 3.
 
-    Newmark's formulas for the twists $w$ of all bodies, poses moved by their exponential map:
+    Newmark's formulas for the twists $w$ of all bodies, with poses updated by the exponential map:
 
     $$q_{n+1} = q_n \circ \exp(h w_n + (\tfrac12 - \beta) h^2 a_n + \beta h^2 a_{n+1}), \quad
     w_{n+1} = w_n + (1 - \gamma) h a_n + \gamma h a_{n+1},$$
     $$(1 - \alpha_m) a_{n+1} + \alpha_m a_n = (1 - \alpha_f) \dot w_{n+1} + \alpha_f \dot w_n,
     \quad M \dot w + G^T \lambda = f, \quad g(q) = 0 \text{ at } t_{n+1}.$$
 
-    Joints are satisfied on positions, to round-off; quaternions keep their length by themselves,
-    and their multipliers follow from the others. Second order in positions, velocities and
-    multipliers, from the first step on: in the directions that the joints forbid the start has
-    $a_0 = \dot w(t_0 + (\alpha_m - \alpha_f)h)$ and the velocity that the errors of a step ask for.
-    Velocities violate the joints by the error of the method.
+    Positions satisfy the joints to round-off, and velocities within the error of the method.
+    Quaternions keep their length, and their multipliers follow from those of the joints. Positions,
+    velocities and multipliers are of second order from the first step on: in the directions that
+    the joints forbid, the initial values are $a_0 = \dot w(t_0 + (\alpha_m - \alpha_f)h)$ and a
+    velocity that cancels the first-order error of the multipliers.
 
-    Takes `Absolute(system, Quaternion(), index=3)`, with joints, closed loops, redundant
-    constraints (joint multipliers of least norm) and prescribed motions, or without joints, also
-    `NullSpace(system, Quaternion())`. Fixed steps. Newton iterations to round-off; one that fails
-    ends the run with `nonlinear_divergence`. Derivatives are those of the solution of the
-    equations of the steps.
+    The solver takes `Absolute(system, Quaternion(), index=3)`, also with closed loops, redundant
+    constraints (joint multipliers of least norm) and prescribed motions, and
+    `NullSpace(system, Quaternion())` of a system without joints. Steps are fixed. The equations of
+    a step are solved by Newton's method to round-off; a failure ends the run with
+    `nonlinear_divergence`. Derivatives are those of the solution.
 
-    **Arguments:** `spectral_radius`, of the method at infinite frequency, 0 to 1: 1 damps nothing,
-    0 takes a high frequency away in one step.
-    **Raises:** `ValueError` for a radius outside of [0, 1].
+    **Arguments:** `spectral_radius`, of the method at infinite frequency, from 0 (high frequencies
+    are removed in one step) to 1 (no damping).
+    **Raises:** `ValueError` for a radius outside [0, 1].
     **Source:** Bruels, Cardona (2010); Bruels, Cardona, Arnold (2012); starting values: Arnold,
     Bruels, Cardona (2015).
     """
@@ -86,14 +97,15 @@ class GeneralizedAlpha(AbstractStructureSolver):
             )
 
     def check_model(self, model: AbstractFormulation) -> None:
-        """Raise unless it is `Absolute(index=3)` in quaternions, or `NullSpace` without joints.
+        """Raise `ValueError` for a model that the scheme is not defined on.
 
-        **Raises:** `ValueError` that says what to use instead.
+        The scheme needs `Absolute(index=3)` in quaternions, or `NullSpace` without joints. The
+        message says what to use instead.
         """
         needs = "`GeneralizedAlpha` needs `rj.Absolute(system, rj.Quaternion(), index=3)`"
         if not isinstance(model.rotation, Quaternion):
             raise ValueError(
-                f"{needs}: it moves unit quaternions; got `{type(model.rotation).__name__}`. For "
+                f"{needs}: it updates unit quaternions; got `{type(model.rotation).__name__}`. For "
                 "other parametrizations use `rj.solvers.Radau5()`."
             )
         if model.multibody.velocity_constraints:
@@ -109,63 +121,64 @@ class GeneralizedAlpha(AbstractStructureSolver):
         kind = type(model).__name__
         if isinstance(model, Absolute):
             raise ValueError(
-                f"{needs}: the joints on positions; got index={model.index}. For another index use "
-                "`rj.solvers.Radau5()`."
+                f"{needs}: it imposes the joints on positions; got index={model.index}. For this "
+                "index use `rj.solvers.Radau5()`."
             )
         raise ValueError(
             f"{needs}, or without joints `rj.NullSpace(system, rj.Quaternion())` in body rates; "
-            f"got `{kind}` of another kind. For null-space coordinates with joints use "
-            "`rj.solvers.MuntheKaas()`."
+            f"got `{kind}` with joints or with other rates. For null-space coordinates with joints "
+            "use `rj.solvers.MuntheKaas()`."
         )
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         return 2
 
-    def func(self, terms, t0, y0, args) -> Y:
-        """Vector field at a point, where the model has one."""
+    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
         return terms.vf(t0, y0, args)
 
     def evaluations(self, solver_state: AlphaState) -> Count:
-        """Iterations of the last step."""
+        """Return the Newton iterations of the last step."""
         return solver_state.evaluations
 
-    def init(self, terms, t0, t1, y0, args) -> AlphaState:
-        """Consistent accelerations, and the starting values of second order."""
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args) -> AlphaState:
+        """Return consistent accelerations and initial values of second order."""
         term, direction = unwrap(terms)
         self.check_model(term.model)
         unknowns, dynamics = GroupUnknowns(term.model), Dynamics(term.model.mechanics)
-        c, (t0, t1) = coefficients(self.spectral_radius), _times(direction, t0, t1)
+        c, (t0, t1) = coefficients(self.spectral_radius), _model_times(direction, t0, t1)
         h = t1 - t0
         pose, w = unknowns.pose(y0), unknowns.twists(y0)
         if unknowns.num_multipliers == 0:
             rate = dynamics.accelerations(t0, pose, w)
             return AlphaState(rate, rate, jnp.zeros_like(w), h, jnp.zeros_like(y0), jnp.array(0))
         rate, jerk = _acceleration_and_jerk(dynamics, t0, pose, w)
-        # Of the error of the positions of a step, divided by its length, what the joints see.
+        # The position error of a step divided by its length. The correction of the twists contains
+        # its part in the directions that the joints forbid.
         error = (1 / 6 - c.beta - 0.5 * c.lead) * jerk
         error = error.at[:, -3:].add(vmap_rows(cross, w[:, -3:], rate[:, -3:]) / 12)
         G = dynamics.constraint_jacobian(t0, pose)
-        extra = dynamics.normal(t0, pose, h**2 * (G @ error.ravel()))
-        # Where forces alone decide, the pseudo-acceleration may start with an error of order h. An
-        # extrapolation there would throw stiff springs far off.
-        lead = dynamics.normal(t0, pose, c.lead * h * (G @ jerk.ravel()))
+        extra = dynamics.normal_twists(t0, pose, h**2 * (G @ error.ravel()))
+        # In the directions that the joints allow, the pseudo-acceleration may start with an error
+        # of order h. Extrapolating it there would excite stiff springs.
+        lead = dynamics.normal_twists(t0, pose, c.lead * h * (G @ jerk.ravel()))
         return AlphaState(rate + lead, rate, extra, h, jnp.zeros_like(y0), jnp.array(0))
 
     def step(
-        self, terms, t0, t1, y0, args, solver_state: AlphaState, made_jump
-    ) -> StepResult[AlphaState]:
+        self, terms: Terms, t0: Time, t1: Time, y0: Vector, args: Args, solver_state: AlphaState,
+        made_jump: Jump,
+    ) -> StepResult[AlphaState]:  # fmt: skip
         term, direction = unwrap(terms)
-        unknowns, (t0, t1) = GroupUnknowns(term.model), _times(direction, t0, t1)
+        unknowns, (t0, t1) = GroupUnknowns(term.model), _model_times(direction, t0, t1)
         dynamics, c = Dynamics(unknowns.model.mechanics), coefficients(self.spectral_radius)
         h, pose, w = t1 - t0, unknowns.pose(y0), unknowns.twists(y0)
-        state = _for_length(dynamics, t0, pose, w, solver_state, h)
+        state = _adapt_to_length(dynamics, t0, pose, w, solver_state, h)
         w = w + state.extra
-        step = _equations(unknowns, dynamics, t0, t1, y0, pose, w, state, c)
+        step = _step_equations(unknowns, dynamics, t0, t1, y0, pose, w, state, c)
         start = [c.beta * h**2 * state.pseudo.ravel(), step.scale * unknowns.multipliers(y0)]
-        z, okay, count = newton(step, jnp.concatenate(start))
+        z, okay, count = solve_by_newton(step, jnp.concatenate(start))
         z = attach_derivatives(step, z, okay)
-        y1, state = _concluded(unknowns, step, z, state, count)
-        inside = okay & is_inside(step.increment(z).turn)
+        y1, state = _conclude_step(unknowns, step, z, state, count)
+        inside = okay & is_inside_chart(step.increment(z).rotation)
         result = RESULTS.where(inside, RESULTS.successful, RESULTS.nonlinear_divergence)
         dense = dict(
             y0=y0, y1=y1, h=h, w=w, w_rate=solver_state.rate, end=state.rate, unknowns=unknowns
@@ -173,44 +186,58 @@ class GeneralizedAlpha(AbstractStructureSolver):
         return y1, None, dense, state, result
 
 
-def _times(direction, *ts):
-    """Times of the model, which run backwards if a run does."""
-    return tuple(jnp.asarray(apply_direction(direction, t)) for t in ts)
+def _model_times(direction: int | Array, *ts: Time) -> tuple[Array, ...]:
+    """Return the times of the model, which decrease in a run backwards."""
+    return tuple(jnp.asarray(apply_direction(direction, jnp.asarray(t))) for t in ts)
 
 
-def _acceleration_and_jerk(dynamics, t, pose: Pose, w):
-    """Derivatives of the twists and, along the motion, of those."""
+def _acceleration_and_jerk(
+    dynamics: Dynamics, t: Scalar, pose: Pose, w: Float[Array, "L k"]
+) -> tuple[Float[Array, "L k"], Float[Array, "L k"]]:
+    """Return the first and second derivatives of the twists along the motion."""
 
-    def along(t, x, p, w):
+    def acceleration(t, x, p, w):
         return dynamics.accelerations(t, Pose(x, p, pose.angles), w)
 
     p_dot = vmap_rows(Quaternion().rate, pose.p, w[:, -3:])
-    rate = along(t, pose.x, pose.p, w)
-    moved = (jnp.ones_like(t), dynamics.twists(w).linear, p_dot, rate)
-    return jax.jvp(along, (t, pose.x, pose.p, w), moved)
+    rate = acceleration(t, pose.x, pose.p, w)
+    rates = (jnp.ones_like(t), dynamics.twists(w).linear, p_dot, rate)
+    return jax.jvp(acceleration, (t, pose.x, pose.p, w), rates)
 
 
-def _for_length(dynamics, t, pose, w, state: AlphaState, h):
-    """The state for a step of another length.
+def _adapt_to_length(
+    dynamics: Dynamics, t: Scalar, pose: Pose, w: Float[Array, "L k"], state: AlphaState, h: Scalar
+) -> AlphaState:
+    """Adapt the state of the solver to a step of another length `h`.
 
-    Pseudo-accelerations belong to a time that is a part of a step later, and the velocities in
-    forbidden directions to errors that go with its square.
+    Pseudo-accelerations are ahead in time by a fraction of the step, and the velocities in
+    forbidden directions correct an error proportional to its square.
     """
     ratio = h / state.h
     pseudo = state.rate + ratio * (state.pseudo - state.rate)
 
-    def adapted():
+    def adapt_extra():
         gap = dynamics.constraint_rate(t, pose, w + state.extra)
-        return state.extra + dynamics.normal(t, pose, (ratio**2 - 1) * gap)
+        return state.extra + dynamics.normal_twists(t, pose, (ratio**2 - 1) * gap)
 
     other = jnp.abs(ratio - 1) > 1e-6
-    extra = jax.lax.cond(other, adapted, lambda: state.extra)
+    extra = jax.lax.cond(other, adapt_extra, lambda: state.extra)
     return state._replace(pseudo=jnp.where(other, pseudo, state.pseudo), extra=extra, h=h)
 
 
-def _equations(unknowns, dynamics, t0, t1, y0, pose, w, state: AlphaState, c: AlphaCoefficients):
+def _step_equations(
+    unknowns: GroupUnknowns,
+    dynamics: Dynamics,
+    t0: Scalar,
+    t1: Scalar,
+    y0: Vector,
+    pose: Pose,
+    w: Float[Array, "L k"],
+    state: AlphaState,
+    c: AlphaCoefficients,
+) -> AlphaStep:
     h = t1 - t0
-    idle = dynamics.redundancy(t0, pose)
+    redundant = dynamics.redundant_projection(t0, pose)
     return AlphaStep(
         dynamics=dynamics,
         chart=Chart(y0, unknowns.model.layout, "body"),
@@ -220,27 +247,29 @@ def _equations(unknowns, dynamics, t0, t1, y0, pose, w, state: AlphaState, c: Al
         shift=h * w + (0.5 - c.beta) * h**2 * state.pseudo,
         twist=w + (1 - c.gamma) * h * state.pseudo,
         rate=(c.mass * state.pseudo - c.force * state.rate) / (1 - c.force),
-        idle=None if idle is None else jax.lax.stop_gradient(idle),
+        redundant=None if redundant is None else jax.lax.stop_gradient(redundant),
         c=c,
     )
 
 
-def _concluded(unknowns, step: AlphaStep, z, state: AlphaState, count):
-    """GroupUnknowns at the end of a step and the state behind it."""
+def _conclude_step(
+    unknowns: GroupUnknowns, step: AlphaStep, z: Vector, state: AlphaState, count: Count
+) -> tuple[Vector, AlphaState]:
+    """Return the unknowns and the state of the solver at the end of a step."""
     dynamics, layout = step.dynamics, unknowns.model.layout
     pose, w, rate, pseudo = step.end(z)
-    lam = dynamics.least_norm(step.t1, pose, step.split(z)[1] / step.scale)
-    y, low = step.chart.end(step.increment(z), state.low)
+    lam = dynamics.least_norm_multipliers(step.t1, pose, step.split_unknowns(z)[1] / step.scale)
+    y, low = step.chart.compensated_point(step.increment(z), state.low)
     x, p = layout.poses(y)
     pose = Pose(x, p, dynamics.angles(Pose(x, p, step.angles)))
     internal = jnp.zeros(0)
     if unknowns.is_absolute:
-        internal = dynamics.virials(step.t1, pose, w, lam) + _twice_energy(unknowns, w)
+        internal = dynamics.quaternion_virials(step.t1, pose, w, lam) + _twice_energy(unknowns, w)
     y1 = unknowns.join(pose, w, internal, lam)
     return y1, AlphaState(pseudo, rate, jnp.zeros_like(w), state.h, low, count)
 
 
-def _twice_energy(unknowns, w):
-    r"""$2\,\Omega \cdot I\,\Omega$ of each body: the inertial part of the multiplier, Lang (40)."""
+def _twice_energy(unknowns: GroupUnknowns, w: Float[Array, "L k"]) -> Float[Array, " L"]:
+    r"""Return $2\,\Omega \cdot I\,\Omega$, the inertial part of the multipliers, Lang (40)."""
     inertias = unknowns.model.mechanics.inertias
     return jax.vmap(lambda I, w: 2.0 * dot(w, angular_momentum(I, w)))(inertias, w[:, -3:])

@@ -1,4 +1,4 @@
-"""Dense output on the group: that of a Runge-Kutta method, in the chart of its step."""
+"""Dense output of Lie-group methods, in the chart of the step."""
 
 import dataclasses
 
@@ -8,14 +8,14 @@ from jaxtyping import Array, Float
 
 from ...annotations import DenseInfo, InterpolationClass, Scalar, Time, Vector, Y
 from ..dense import AbstractDenseOutput
-from .chart import Chart
+from .chart import Chart, ChartIncrement
 from .dynamics import Pose
 from .unknowns import GroupUnknowns
 
 
 @dataclasses.dataclass(frozen=True)
 class InChart:
-    """Makes a `ChartInterpolation` of an interpolation class; compares by that class."""
+    """Factory of `ChartInterpolation` for an interpolation class, hashable by this class."""
 
     inner: InterpolationClass
 
@@ -26,7 +26,7 @@ class InChart:
 
 
 class ChartInterpolation(AbstractDenseOutput):
-    """Dense output of the coordinates in a chart, as unknowns: quaternions stay of unit length."""
+    """Dense output of the coordinates in a chart, by which quaternions keep unit length."""
 
     t0: Time
     t1: Time
@@ -41,8 +41,11 @@ class ChartInterpolation(AbstractDenseOutput):
 class PoseInterpolation(AbstractDenseOutput):
     """Cubic Hermite polynomials of poses, in the chart of the step, and of twists.
 
-    Joint angles and multipliers are linear in time. `h` is the length of the step, negative in a
-    run backwards.
+    Joint angles and multipliers are linear in time.
+
+    **Attributes:** `t0`, `t1`, start and end of the step, s; `y0`, `y1`, unknowns there; `h`,
+    length of the step, s, negative in a run backwards; `w` and `w_rate`, twists and accelerations
+    at its start; `end`, accelerations at its end; `unknowns`.
     """
 
     t0: Time
@@ -60,21 +63,21 @@ class PoseInterpolation(AbstractDenseOutput):
         unknowns, layout = self.unknowns, self.unknowns.model.layout
         chart, h = Chart(self.y0, layout, "body"), self.h
         w1 = unknowns.twists(self.y1)
-        # Without columns where bodies do not translate, as in the twists.
+        # As in the twists, bodies that do not translate have no position columns.
         x0, x1 = (layout.poses(y)[0][:, : layout.shift] for y in (self.y0, self.y1))
-        turn = chart.turn_between(self.y1)
-        last = chart.rate(chart.zero._replace(turn=turn), _velocity(chart, w1))
-        zero = jnp.zeros_like(turn)
+        rotation = chart.rotation_between(self.y1)
+        last = chart.coordinate_rate(chart.zero._replace(rotation=rotation), _velocity(chart, w1))
+        zero = jnp.zeros_like(rotation)
         polynomial = diffrax.ThirdOrderHermitePolynomialInterpolation(
             t0=self.t0,
             t1=self.t1,
             y0=(x0, zero, self.w),
-            y1=(x1, turn, w1),
+            y1=(x1, rotation, w1),
             k0=(h * self.w[:, :-3], h * self.w[:, -3:], h * self.w_rate),
-            k1=(h * w1[:, :-3], h * last.turn, h * self.end),
+            k1=(h * w1[:, :-3], h * last.rotation, h * self.end),
         )
         x, psi, w = polynomial.evaluate(t)
-        _, p = layout.poses(chart.point(chart.zero._replace(turn=psi)))
+        _, p = layout.poses(chart.point(chart.zero._replace(rotation=psi)))
         s = (t - self.t0) / jnp.where(h == 0, 1.0, jnp.abs(h))
         rest = self.y0 + s * (self.y1 - self.y0)
         algebraic = rest[layout.size :]
@@ -83,5 +86,5 @@ class PoseInterpolation(AbstractDenseOutput):
         return unknowns.join(pose, w, algebraic[:count], algebraic[count:])
 
 
-def _velocity(chart, w):
-    return chart.zero._replace(shift=w[:, :-3], turn=w[:, -3:])
+def _velocity(chart: Chart, w: Float[Array, "L k"]) -> ChartIncrement:
+    return chart.zero._replace(shift=w[:, :-3], rotation=w[:, -3:])

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ...annotations import Time, Y
+from ...annotations import Terms, Time, Y
 
 _RK4 = diffrax.ButcherTableau(
     c=np.array([0.5, 0.5, 1.0, 1.0]),
@@ -27,8 +27,8 @@ _RK4 = diffrax.ButcherTableau(
 class RK4(diffrax.AbstractERK):
     """The classical Runge-Kutta method of order 4, with an error estimate of order 3.
 
-    The estimate takes the vector field at the end of the step, which is the first stage of the
-    next one: a tenth of its difference from the last stage.
+    The estimate is a tenth of the difference between the last stage and the vector field at the
+    end of the step, which is the first stage of the next one.
 
     **Source:** Hairer-Norsett-Wanner I, II.1, Table 1.2; weights of the estimate from the order
     conditions up to order 3.
@@ -39,7 +39,7 @@ class RK4(diffrax.AbstractERK):
         diffrax.ThirdOrderHermitePolynomialInterpolation.from_k
     )
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         return 4
 
 
@@ -57,7 +57,7 @@ class ExplicitTableau(NamedTuple):
 
 
 def tableau_of(solver: diffrax.AbstractSolver) -> ExplicitTableau:
-    """The tableau of an explicit Runge-Kutta solver of diffrax, `Euler` included.
+    """Return the tableau of an explicit Runge-Kutta solver of diffrax, including `Euler`.
 
     **Raises:** `TypeError` for any other solver.
     """
@@ -79,44 +79,49 @@ def tableau_of(solver: diffrax.AbstractSolver) -> ExplicitTableau:
     return ExplicitTableau(A, np.asarray(tableau.b_sol), c, np.asarray(tableau.b_error))
 
 
-def stages(
+def evaluate_stages(
     field: Callable[[Time, Y], tuple[Y, PyTree[Array]]], tableau: ExplicitTableau, t0: Time,
-    t1: Time, zero: Y, in_line: bool,
+    t1: Time, zero: Y, unrolled: bool,
 ) -> tuple[Y | list[Y], PyTree[Array]]:  # fmt: skip
-    """All stages of a step from `zero`.
+    """Evaluate all stages of a step from `zero`.
 
-    **Arguments:** `field(t, u)`, a pytree like `zero`, and anything else that is to be collected;
-    `in_line`, written out instead of in a loop.
-    **Returns:** the rates, stacked or, in line, a list, and what was collected, stacked.
+    **Arguments:** `field`, a function of time and coordinates that returns rates, a pytree like
+    `zero`, and auxiliary output; `tableau`; `t0`, `t1`, start and end of the step, s; `zero`,
+    coordinates at its start; `unrolled`, whether to unroll the loop over the stages.
+    **Returns:** the rates of all stages, stacked or, if `unrolled`, a list; the auxiliary output,
+    stacked.
     """
     A, c = tableau.A, tableau.c
     h = t1 - t0
-    if in_line:
-        rates, more = [], []
+    if unrolled:
+        rates, auxiliary = [], []
         for i, row in enumerate(A):
             t = t1 if c[i] == 1 else t0 + float(c[i]) * h
-            rate, one = field(t, weighted(h, row[:i], rates, zero))
+            rate, output = field(t, weighted_sum(h, row[:i], rates, zero))
             rates.append(rate)
-            more.append(one)
-        return rates, stacked(more)
+            auxiliary.append(output)
+        return rates, stack_rates(auxiliary)
 
-    def turn(rates, inputs):
+    def evaluate_stage(rates, inputs):
         i, row, node = inputs
         t = jnp.where(node == 1, t1, t0 + node * h)
-        rate, more = field(t, weighted(h, row, rates))
-        return jax.tree.map(lambda all, one: all.at[i].set(one), rates, rate), more
+        rate, output = field(t, weighted_sum(h, row, rates))
+        return jax.tree.map(lambda all, new: all.at[i].set(new), rates, rate), output
 
     s = len(c)
     rates = jax.tree.map(lambda x: jnp.zeros((s, *x.shape), x.dtype), zero)
     dtype = jnp.result_type(h)
     inputs = jnp.arange(s), jnp.asarray(A, dtype), jnp.asarray(c, dtype)
-    return jax.lax.scan(turn, rates, inputs)
+    return jax.lax.scan(evaluate_stage, rates, inputs)
 
 
-def weighted(
+def weighted_sum(
     h: Time, weights: Sequence[float] | np.ndarray, rates: Y | list[Y], zero: Y = None
 ) -> Y:
-    """`h` times the weighted sum of rates, stacked or a list (without the zeros among weights)."""
+    """Return `h` times the weighted sum of rates, which are stacked or a list.
+
+    In a list, rates with zero weights are left out, and the result is `zero` if all are.
+    """
     if not isinstance(rates, list):
         w = jnp.asarray(h * jnp.asarray(weights, jnp.result_type(h)))
         return jax.tree.map(lambda k: jnp.tensordot(w.astype(k.dtype), k, axes=1), rates)
@@ -130,8 +135,8 @@ def weighted(
     return jax.tree.map(leaf, *(rate for _, rate in used))
 
 
-def stacked(rates: Y | list[Y]) -> Y:
-    """Rates in a list, stacked."""
+def stack_rates(rates: Y | list[Y]) -> Y:
+    """Stack rates that are given as a list."""
     if not isinstance(rates, list):
         return rates
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rates)

@@ -1,4 +1,4 @@
-"""Poses, twists and multipliers among the unknowns of a formulation."""
+"""Poses, twists and multipliers as parts of the unknowns of a formulation."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ _ROTATION = Quaternion()
 
 
 class GroupUnknowns(eqx.Module):
-    """Translates between the unknowns `y` of a formulation in quaternions and what they mean.
+    """Conversion between the unknowns in quaternions and poses, twists and multipliers.
 
     **Arguments:** `model`, `Absolute(index=3)`, or `NullSpace` of bodies without joints.
     """
@@ -22,37 +22,47 @@ class GroupUnknowns(eqx.Module):
 
     @property
     def is_absolute(self) -> bool:
-        """Whether velocities are rates of quaternions."""
+        """Whether the unknowns contain rates of quaternions instead of angular velocities."""
         return isinstance(self.model, Absolute)
 
     @property
     def num_multipliers(self) -> int:
-        """Multipliers of the joints."""
+        """Number of multipliers of the joints."""
         return self.model.num_algebraic - self.model.layout.num_bodies if self.is_absolute else 0
 
     def pose(self, y: Float[Array, " N"]) -> Pose:
-        """Configuration."""
+        """Return the configuration."""
         layout = self.model.layout
         x, p = layout.poses(y)
         return Pose(x, p, layout.angles(y))
 
     def twists(self, y: Float[Array, " N"]) -> Float[Array, "L k"]:
-        """Velocities, space components, and angular velocities, body components."""
+        """Return velocities, space components, and angular velocities, body components."""
         layout = self.model.layout
-        v, turn = layout.twists(y)
+        v, rotation = layout.twists(y)
         if self.is_absolute:
-            turn = vmap_rows(_ROTATION.angular_velocity, layout.poses(y)[1], turn)
-        return jnp.concatenate([v[:, : layout.shift], turn], axis=1)
+            rotation = vmap_rows(_ROTATION.angular_velocity, layout.poses(y)[1], rotation)
+        return jnp.concatenate([v[:, : layout.shift], rotation], axis=1)
 
     def multipliers(self, y: Float[Array, " N"]) -> Float[Array, " m"]:
-        """Those of the joints."""
+        """Return the multipliers of the joints."""
         return y[y.size - self.num_multipliers :]
 
-    def join(self, pose: Pose, w, internal, lam) -> Float[Array, " N"]:
-        """The unknowns; `internal`, multipliers of the lengths of the quaternions, (L,)."""
+    def join(
+        self,
+        pose: Pose,
+        w: Float[Array, "L k"],
+        internal: Float[Array, " L"],
+        lam: Float[Array, " m"],
+    ) -> Float[Array, " N"]:
+        """Return the unknowns.
+
+        **Arguments:** `pose`; `w`, twists; `internal`, multipliers of the lengths of the
+        quaternions; `lam`, multipliers of the joints.
+        """
         layout = self.model.layout
-        v, turn = w[:, :-3], w[:, -3:]
+        v, rotation = w[:, :-3], w[:, -3:]
         if self.is_absolute:
-            turn = vmap_rows(_ROTATION.rate, pose.p, turn)
-        y = layout.join_all(pose.x, pose.p, layout.join(v, turn), pose.angles)
+            rotation = vmap_rows(_ROTATION.rate, pose.p, rotation)
+        y = layout.join_all(pose.x, pose.p, layout.join(v, rotation), pose.angles)
         return jnp.concatenate([y, internal, lam]) if self.is_absolute else y
