@@ -18,9 +18,10 @@ ANGLES = np.array(
 ACCELERATIONS = np.array([14222.443919954114, -10666.832939965585, 0.0, 0.0, 0.0, 0.0, 0.0])
 MULTIPLIERS = np.array([98.56687039624109, -6.122688344255662, 0.0, 0.0, 0.0, 0.0])
 
-# At t = 0.03: Radau5 of this package at index 2 and tolerance 1e-12 (from those at 2e-13 angles
-# differ by 1e-13, rates by 4e-11), accelerations and multipliers from these by linear equations.
-# The angles of the test set (PSIDE, tolerance 1e-14) differ by 9e-11, its accelerations by 1e-6.
+# Reference at t = 0.03: Radau5 of this package at index 2 and tolerance 1e-12, with accelerations
+# and multipliers from linear equations. At tolerance 2e-13, angles differ by 1e-13 and rates by
+# 4e-11. The angles of the test set (PSIDE, tolerance 1e-14) differ by 9e-11, its accelerations by
+# 1e-6.
 END = np.array(
     [
         15.810771195153144, -15.756371058411132, 0.04082224011964822, -0.5347301163420785,
@@ -35,7 +36,7 @@ END = np.array(
 
 
 def momenta(q, v):
-    """The mass matrix times `v`, shape (7,)."""
+    """Return the mass matrix times `v`, shape (7,)."""
     m, inertia = MASSES, INERTIAS
     _, theta, _, phi, _, omega, _ = q
     e, f = E - EA, ZF - FA
@@ -66,7 +67,9 @@ def momenta(q, v):
 
 
 def forces(q, v):
-    """Shape (7,), N m: motor, spring, and what is quadratic in the rates."""
+    """Return the motor moment, the spring force and the terms quadratic in the rates, shape (7,), N
+    m.
+    """
     m = MASSES
     _, theta, gamma, phi, _, omega, _ = q
     beta_, theta_, _, phi_, delta_, omega_, epsilon_ = v
@@ -89,7 +92,7 @@ def forces(q, v):
 
 
 def closure(q):
-    """Shape (6,), m: three ways to the point E, which meet."""
+    """Return the constraint violations of the three paths to the point E, shape (6,), m."""
     beta, theta, gamma, phi, delta, omega, epsilon = q
     sin, cos = jnp.sin, jnp.cos
     x = RR * cos(beta) - D * cos(beta + theta)
@@ -107,7 +110,7 @@ def closure(q):
 
 
 def level(index, q, v, w):
-    """The constraint (6,) or its derivative by time of order 3 - `index`."""
+    """Return the constraint (6,) or its time derivative of order 3 - `index`."""
     if index == 3:
         return closure(q)
 
@@ -120,7 +123,9 @@ def level(index, q, v, w):
 
 
 def andrews(index: int) -> Problem:
-    """27 unknowns: angles, rates, accelerations, multipliers; index 1, 2 or 3."""
+    """Return the problem with 27 unknowns (angles, rates, accelerations, multipliers) at index 1, 2
+    or 3.
+    """
 
     def field(t, y):
         q, v, w, lam = y[:7], y[7:14], y[14:21], y[21:]

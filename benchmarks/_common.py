@@ -1,4 +1,4 @@
-"""What every benchmark shares: arguments, timing, errors, rows, figures."""
+"""Functions shared by the benchmarks: arguments, timing, errors, rows, figures."""
 
 import argparse
 import datetime
@@ -24,20 +24,20 @@ HERE = pathlib.Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 FIGURES = HERE / "figures"
 
-# Lang's names of the five ways to write the equations of one body, in the order of his Table 1.
+# Lang's names of the five formulations of one body, in the order of his Table 1.
 FORMULATIONS: dict[str, Callable[[Any], Any]] = {
     "null space, quaternion": lambda body: rj.NullSpace(body, rj.Quaternion()),
     "null space, directors": lambda body: rj.NullSpace(body, rj.Directors()),
     "absolute, quaternion": lambda body: rj.Absolute(body, rj.Quaternion()),
     "absolute, directors": lambda body: rj.Absolute(body, rj.Directors()),
-    # Both examples stay away from the singularity, as in the paper: no change of chart.
+    # As in the paper, both examples avoid the singularity, so that no re-charting is needed.
     "Euler angles": lambda body: rj.NullSpace(body, rj.EulerAngles("ZXZ"), recharting=False),
 }
 COLORS = dict(zip(FORMULATIONS, ("C0", "C1", "C2", "C3", "C4"), strict=True))
 
 
 def arguments(description: str, add: Callable[[argparse.ArgumentParser], Any] | None = None):
-    """Parse the command line; `--smoke` is there for every benchmark."""
+    """Parse the command line; every benchmark accepts `--smoke`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
         "--smoke", action="store_true", help="smallest case; rows to standard output, no file"
@@ -48,13 +48,13 @@ def arguments(description: str, add: Callable[[argparse.ArgumentParser], Any] | 
 
 
 def double_precision() -> None:
-    """Run in float64, and never read compiled code from disk: compile times are measured."""
+    """Enable float64, and do not read compiled code from disk, since compile times are measured."""
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_enable_compilation_cache", False)
 
 
 def environment() -> dict[str, Any]:
-    """Where and with what a row was measured."""
+    """Return the machine, versions and commit of a measurement."""
     device = jax.devices()[0]
     return {
         "device": f"{device.platform}: {device.device_kind}",
@@ -81,7 +81,9 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """Short hash of the commit, with a mark if the package differs from it; empty outside git."""
+    """Return the short hash of the commit, marked if the package differs from it; empty outside
+    git.
+    """
     try:
         run = lambda *args: subprocess.run(  # noqa: E731
             ["git", *args], cwd=HERE, capture_output=True, text=True, check=True
@@ -94,7 +96,7 @@ def _commit() -> str:
 
 
 def write(name: str, rows: Sequence[dict[str, Any]], smoke: bool) -> None:
-    """Rows to `results/NAME.json`, or to standard output for a smoke run."""
+    """Write rows to `results/NAME.json`, or to standard output for a smoke run."""
     shared = environment()
     rows = [{"benchmark": name, **row, **shared} for row in rows]
     if smoke:
@@ -109,12 +111,12 @@ def write(name: str, rows: Sequence[dict[str, Any]], smoke: bool) -> None:
 
 
 def read(name: str) -> list[dict[str, Any]]:
-    """Rows of `results/NAME.json`."""
+    """Return the rows of `results/NAME.json`."""
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def space_ticks(axis: Any) -> None:
-    """Numbers at powers of ten; over less than two decades between them too."""
+    """Label an axis at powers of ten; below two decades also between them."""
     from matplotlib.ticker import (
         EngFormatter,
         LogFormatterSciNotation,
@@ -136,7 +138,7 @@ def space_ticks(axis: Any) -> None:
 
 
 def save(figure: Any, name: str) -> None:
-    """A figure to `figures/NAME.png`."""
+    """Write a figure to `figures/NAME.png`."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":
@@ -147,19 +149,19 @@ def save(figure: Any, name: str) -> None:
 
 
 def seconds(run: Callable[[], Any]) -> float:
-    """Wall time of one call, until its result is there."""
+    """Return the wall time of one call, until its result is available."""
     start = time.perf_counter()
     jax.block_until_ready(run())
     return time.perf_counter() - start
 
 
-def interleaved(
+def time_in_turn(
     runs: dict[str, Callable[[], Any]], repeats: int
 ) -> dict[str, list[tuple[float, float]]]:
-    """Wall and processor times of all runs taken in turn.
+    """Return wall and processor times of several runs that take turns.
 
-    So whatever else the machine does falls on all alike; on a busy one the processor time of this
-    process is the steadier of the two.
+    Other load on the machine then affects all of them alike. On a busy machine the processor time
+    of this process is the steadier of the two.
     """
     for run in runs.values():
         seconds(run)
@@ -173,7 +175,9 @@ def interleaved(
 
 
 def summary(times: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """Median and minimum of wall time, median of processor time, and how many there were."""
+    """Return median and minimum of the wall time, the median of the processor time, and the number
+    of runs.
+    """
     wall, used = zip(*times, strict=True)
     return {
         "run_seconds": statistics.median(wall),
@@ -184,7 +188,9 @@ def summary(times: Sequence[tuple[float, float]]) -> dict[str, float]:
 
 
 def ratios(found: dict[str, float], base: dict[str, float]) -> dict[str, float]:
-    """Of the shortest wall times, which is the one to quote, and of the medians of both clocks."""
+    """Return ratios of the shortest wall times, which should be quoted, and of the medians of both
+    clocks.
+    """
     return {
         "ratio": found["run_seconds_min"] / base["run_seconds_min"],
         "ratio_of_medians": found["run_seconds"] / base["run_seconds"],
@@ -193,9 +199,10 @@ def ratios(found: dict[str, float], base: dict[str, float]) -> dict[str, float]:
 
 
 def compile_times(function: Callable[..., Any], *args: Any, repeats: int = 3) -> dict[str, float]:
-    """First call, tracing and compilation included, less a second call; the least of several.
+    """Return the time of a first call less a second call, the least of several.
 
-    In wall time and in processor time of all threads: on an idle machine the first is the smaller.
+    Tracing and compilation are included. The processor time covers all threads; on an idle machine
+    the wall time is smaller.
     """
     wall, used = [], []
     for _ in range(repeats):
@@ -211,7 +218,7 @@ def compile_times(function: Callable[..., Any], *args: Any, repeats: int = 3) ->
 
 
 def errors(state: rj.State, reference: rj.State) -> tuple[float, float]:
-    """Largest absolute error of the rotation matrix and of the body rates (rad/s)."""
+    """Return the largest absolute errors of the rotation matrix and of the body rates (rad/s)."""
     matrix = rj.Quaternion().to_matrix
     p, p_ref = (np.atleast_2d(np.asarray(s.orientation).reshape(-1, 4)) for s in (state, reference))
     R, R_ref = jax.vmap(matrix)(jnp.asarray(p)), jax.vmap(matrix)(jnp.asarray(p_ref))

@@ -12,7 +12,7 @@ def _rows(figure: str) -> list[dict[str, Any]]:
 
 
 def conservation_figure(figure: str) -> Figure:
-    """Betsch-Siebert, Figures 1 and 3: invariants of QUAT.EM, and errors against the step."""
+    """Draw Betsch-Siebert, Figures 1 and 3: invariants of QUAT.EM, and errors against the step."""
     rows = _rows(figure)
     kept = next(row for row in rows if "momentum" in row)
     drawn, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
@@ -32,7 +32,7 @@ def conservation_figure(figure: str) -> Figure:
 
 
 def center_figure(figure: str) -> Figure:
-    """Betsch-Siebert, Figures 4 and 5: the centre of mass of the steady top."""
+    """Draw Betsch-Siebert, Figures 4 and 5: the centre of mass of the steady top."""
     rows = _rows(figure)
     drawn, grid = plt.subplots(1, 2, figsize=(9, 3.6))
     for axes, key in zip(grid, ("x", "z"), strict=True):
@@ -46,7 +46,7 @@ def center_figure(figure: str) -> Figure:
 
 
 def top_figure(case: int) -> Figure:
-    """Geradin-Rixen, Figures 6 and 7, their eight panels."""
+    """Draw the eight panels of Geradin-Rixen, Figures 6 and 7."""
     drawn = plt.figure(figsize=(12, 6))
     names = ["height / m", "path of the centre of mass", "theta / rad", "phi / rad"]
     names += ["constraint / m", "theta' against theta", "E/E0 - 1", "Omega_1 / (rad/s)"]

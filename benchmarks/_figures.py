@@ -18,7 +18,7 @@ from work_precision import SIX
 
 
 def work() -> list[dict[str, Any]]:
-    """Rows of explicit and implicit solvers."""
+    """Return the rows of explicit and implicit solvers."""
     names = ("work_precision", "work_precision_implicit")
     measured = [name for name in names if (common.RESULTS / f"{name}.json").exists()]
     return [row for name in measured for row in common.read(name)]
@@ -29,7 +29,7 @@ def throughputs() -> list[str]:
 
 
 def step_figure(case: str) -> Figure:
-    """Step sizes over time."""
+    """Draw step sizes over time."""
     figure, axes = plt.subplots(figsize=(7, 3.5))
     for row in common.read("step_sizes"):
         if row["case"] == case:
@@ -41,13 +41,13 @@ def step_figure(case: str) -> Figure:
 
 
 def energy_figure() -> Figure:
-    """Relative change of the energy over time, with and without projection."""
+    """Draw the relative change of the energy over time, with and without projection."""
     rows = common.read("energy")
     tolerances = sorted({r["tolerance"] for r in rows}, reverse=True)
     figure, grid = plt.subplots(2, len(tolerances), figsize=(9, 5.5), sharex=True, squeeze=False)
     for row in rows:
         name = row["formulation"]
-        # Euler angles have nothing to project: the same curve in both rows.
+        # Euler angles satisfy no constraint, so that both rows show one curve.
         for line in (0, 1) if name == "Euler angles" else (int(not row["projection"]),):
             axes = grid[line, tolerances.index(row["tolerance"])]
             change = [abs(e) for e in row["energy_change"]]
@@ -63,7 +63,7 @@ def energy_figure() -> Figure:
 
 
 def work_figure(panels: list[tuple[str, str]], rows: list[dict[str, Any]]) -> Figure:
-    """Error against evaluations, one panel for each (case, solver)."""
+    """Draw error against evaluations, one panel per case and solver."""
     figure, grid = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.6), squeeze=False)
     for axes, (case, solver) in zip(grid[0], panels, strict=True):
         for name in common.FORMULATIONS:
@@ -98,7 +98,7 @@ def _implicit_panels() -> list[tuple[str, str]]:
 
 
 def throughput_figure() -> Figure:
-    """Steps per second by batch size."""
+    """Draw steps per second against batch size."""
     figure, axes = plt.subplots(figsize=(6, 3.6))
     rows = [r for name in throughputs() for r in common.read(name)]
     for device, dtype in dict.fromkeys((r["device"], r["dtype"]) for r in rows):
@@ -116,7 +116,7 @@ def throughput_figure() -> Figure:
 
 
 def drift_figure() -> Figure:
-    """Drift of position and velocity over time."""
+    """Draw the drift of position and velocity over time."""
     figure, grid = plt.subplots(1, 2, figsize=(9, 3.8))
     for axes, name, unit in zip(grid, ("position", "velocity"), ("g", "dg/dt"), strict=True):
         for row in common.read("drift"):
@@ -129,12 +129,12 @@ def drift_figure() -> Figure:
 
 
 def six_figure(case: str) -> Figure:
-    """Error against evaluations of one example, one panel for each solver."""
+    """Draw error against evaluations of one example, one panel per solver."""
     return work_figure([(case, solver) for solver in SIX], common.read("six_solvers"))
 
 
 def lie_group_figure() -> Figure:
-    """Error of the attitude against the step, and against the time of the run's steps."""
+    """Draw the error of the attitude against the step, and against the run time."""
     rows = common.read("lie_group")
     cases = list(dict.fromkeys(r["case"] for r in rows))
     styles = dict(zip(dict.fromkeys(r["method"] for r in rows), (":", "-", "--"), strict=False))
@@ -162,7 +162,7 @@ def lie_group_figure() -> Figure:
 
 
 def peers_figure() -> Figure:
-    """Error against time of every program, one panel for each case."""
+    """Draw error against time of every program, one panel per case."""
     rows = [with_seconds(r) for r in common.read("peers") if r["successful"]]
     cases = list(dict.fromkeys(r["case"] for r in rows))
     figure, grid = plt.subplots(2, -(-len(cases) // 2), figsize=(15, 6.5), squeeze=False)

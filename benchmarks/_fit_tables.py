@@ -1,13 +1,13 @@
-"""Tables about fits: honesty of their intervals, and their time."""
+"""Tables about fits: coverage of their intervals, and their time."""
 
 from collections.abc import Callable
 
 import _common as common
-from _tables import measured, table
+from _tables import provenance, table
 
 
 def statistics_table() -> str:
-    """Coverage and errors of many fits."""
+    """Return the table of coverage and errors of many fits."""
     rows = [r for r in common.read("fits") if "coverage" in r]
     body = []
     for r in rows:
@@ -25,11 +25,11 @@ def statistics_table() -> str:
             ]
         )
     header = ["data", "fits", "converged", "coverage, %", "error / bound", "iterations", "s"]
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def fit_speed_table() -> str:
-    """Seconds of single fits, and of SciPy's."""
+    """Return the table of times of single fits by rigidjax and SciPy."""
     rows = [r for r in common.read("fits") if "run_seconds" in r]
     body = []
     for r in rows:
@@ -49,7 +49,7 @@ def fit_speed_table() -> str:
         "data", "iterations", "first fit, s", "later, s", "SciPy, s", "SciPy / later",
         "iteration / forward run",
     ]  # fmt: skip
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 FIT_TABLES: dict[str, tuple[str, Callable[[], str]]] = {

@@ -1,15 +1,15 @@
-"""Tables and the figure of forms of the same equations: Sherif's, and those of QUAT.EM."""
+"""Tables and figure of Sherif's forms of the equations, and of the forms of QUAT.EM."""
 
 import _common as common
 import matplotlib.pyplot as plt
-from _tables import measured, table
+from _tables import provenance, table
 from matplotlib.figure import Figure
 
 LEVELS = {1: "accelerations", 2: "velocities", 3: "positions"}
 
 
 def sherif_table() -> str:
-    """Evaluations and drift of every form, by the level of the constraint."""
+    """Return the table of evaluations and drift of every form, by the level of the constraint."""
     rows = common.read("sherif")
     body = []
     for key in dict.fromkeys((r["case"], r["solver"], r["form"]) for r in rows):
@@ -21,11 +21,11 @@ def sherif_table() -> str:
         )
     head = ["case; solver; form"]
     head += [f"{what}: {name}" for what in ("evaluations", "drift") for name in LEVELS.values()]
-    return table(head, body) + "\n\n" + measured(rows)
+    return table(head, body) + "\n\n" + provenance(rows)
 
 
 def sherif_figure() -> Figure:
-    """Multipliers over time; work, and drift of positions, of every form and level."""
+    """Draw multipliers over time, and work and drift of positions of every form and level."""
     rows = [r for r in common.read("sherif") if r["case"] == "driven and damped"]
     drawn, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.8))
     forms = list(dict.fromkeys(r["form"] for r in rows))
@@ -51,7 +51,7 @@ def sherif_figure() -> Figure:
 
 
 def quat_em_table() -> str:
-    """Cost of QUAT.EM by the number of its unknowns."""
+    """Return the table of the cost of QUAT.EM by the number of unknowns."""
     rows = common.read("quat_em")
     unknowns = {"reduced": "3", "null-space": "7, (52)-(54)", "saddle-point": "9, (51)"}
     body = [
@@ -66,4 +66,4 @@ def quat_em_table() -> str:
         for r in rows
     ]
     head = ["case, step, form", "unknowns", "us a step", "evaluations a step", "off in attitude"]
-    return table([*head, "in rates, relative"], body) + "\n\n" + measured(rows)
+    return table([*head, "in rates, relative"], body) + "\n\n" + provenance(rows)

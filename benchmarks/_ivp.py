@@ -1,7 +1,7 @@
-"""Stiff and differential-algebraic initial value problems with known ends.
+"""Stiff and differential-algebraic initial value problems with known end values.
 
-`M y' = f(t, y)`: the right-hand sides are written with an array module `xp` that is `jax.numpy`
-unless something else is given, so that every program gets the same formulas.
+`M y' = f(t, y)`: the right-hand sides accept an array module `xp`, by default `jax.numpy`, so that
+every program evaluates the same formulas.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,11 @@ import numpy as np
 class Problem(NamedTuple):
     r"""$M \dot y = f(t, y)$ from `y0` at `t0` to `t1`.
 
-    **Attributes:** `mass`, the diagonal of $M$, `None` for ones; `index`, of each unknown, 0 for
-    ordinary differential equations; `rates`, pairs (i, j) with $\dot y_i = y_j$; `floor`, (n,) or a
-    number: absolute tolerance over the relative one; `observe`, a function of the unknowns, `None`
-    for themselves: what has an error; `end`, that at `t1`; `source`, of `end`.
+    **Attributes:** `mass`, the diagonal of $M$, or `None` for ones; `index` of each unknown, 0 for
+    ordinary differential equations; `rates`, pairs (i, j) with $\dot y_i = y_j$; `floor`, shape
+    (n,) or a scalar, the absolute over the relative tolerance; `observe`, a function of the
+    unknowns whose result is compared, `None` for the unknowns; `end`, the reference at `t1`;
+    `source` of `end`.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Problem(NamedTuple):
 
 
 def scaled_errors(problem: Problem, y: Any) -> np.ndarray:
-    """Errors at the end over `floor` + |y|, that is, in units of the relative tolerance, (n,)."""
+    """Return the errors at the end over `floor` + |y|, in units of the relative tolerance, (n,)."""
     seen = np.asarray(y if problem.observe is None else problem.observe(jnp.asarray(y)))
     return np.abs(seen - problem.end) / (problem.floor + np.abs(problem.end))
 
@@ -44,7 +45,9 @@ def scaled_errors(problem: Problem, y: Any) -> np.ndarray:
 
 
 def van_der_pol(mu: float) -> Problem:
-    r"""In the time t / mu: $\ddot y = \mu^2 ((1 - y^2) \dot y - y)$, stiffness about $\mu^2$."""
+    r"""Return the oscillator in the time t / mu: $\ddot y = \mu^2 ((1 - y^2) \dot y - y)$, with
+    stiffness $\mu^2$.
+    """
     ends = {
         # Test Set for IVP Solvers.
         1e3: (1.706167732170483, -0.8928097010247975),
@@ -73,7 +76,7 @@ ROBERTSON_END = np.array([0.10730042853796966, 4.800166972579936e-07, 0.89269909
 
 
 def robertson() -> Problem:
-    """Robertson's reactions."""
+    """Return Robertson's reactions."""
     return Problem(
         "Robertson",
         lambda t, y: jnp.stack(robertson_rates(y)),
@@ -86,7 +89,7 @@ def robertson() -> Problem:
 
 
 def robertson_dae() -> Problem:
-    """The same with the third reaction replaced by conservation of mass: index 1."""
+    """Return Robertson's reactions with the third one replaced by conservation of mass: index 1."""
 
     def field(t, y):
         a, b, _ = robertson_rates(y)
@@ -98,7 +101,7 @@ def robertson_dae() -> Problem:
 
 
 def hires() -> Problem:
-    """High irradiance response of plants, eight reactions."""
+    """Return the high irradiance response of plants, eight reactions."""
 
     def field(t, y):
         y1, y2, y3, y4, y5, y6, y7, y8 = y
@@ -126,7 +129,9 @@ def hires() -> Problem:
 
 
 def akzo() -> Problem:
-    """Chemical Akzo Nobel problem: six concentrations, the last one algebraic, index 1."""
+    """Return the Chemical Akzo Nobel problem: six concentrations, the last one algebraic, index
+    1.
+    """
     k1, k2, k3, k4, big_k, diffusion, ks, pressure, henry = (
         18.7, 0.58, 0.09, 0.42, 34.4, 3.3, 115.83, 0.9, 737.0
     )  # fmt: skip
@@ -173,9 +178,9 @@ PENDULUM_END = np.array(
 
 
 def pendulum(index: int) -> Problem:
-    """A point mass on a massless link of 1 m from the horizontal; y = (x, z, x', z', multiplier).
+    """Return a point mass on a massless link of 1 m, released from the horizontal.
 
-    At index 0 the multiplier is eliminated.
+    The unknowns are y = (x, z, x', z', multiplier); at index 0 the multiplier is eliminated.
     """
 
     def multiplier(y):
@@ -207,7 +212,8 @@ def pendulum(index: int) -> Problem:
 
 
 def arevalo() -> Problem:
-    r"""A particle on a circle under a tangential force, index 3; $x = \sin t^2, y = \cos t^2$.
+    r"""Return a particle on a circle under a tangential force, index 3; $x = \sin t^2, y = \cos
+    t^2$.
 
     **Source:** Arevalo, Lotstedt, BIT 35 (1995).
     """
@@ -234,9 +240,10 @@ def arevalo() -> Problem:
 
 
 def knife_edge() -> Problem:
-    """A blade that slides down a slope and turns, a nonholonomic constraint: index 2.
+    """Return a blade that slides down a slope and turns: a nonholonomic constraint, index 2.
 
-    y = (x, y, angle, their rates, multiplier).
+    The unknowns are y = (x, y, angle, their rates, multiplier).
+
     **Source:** Bloch, Nonholonomic Mechanics and Control, 1.6.
     """
     m, theta, turn, pull = 1.25, 0.13, np.pi / 3, GRAVITY * np.sin(np.pi / 4)
@@ -267,7 +274,9 @@ def knife_edge() -> Problem:
 
 
 def car_axis() -> Problem:
-    """Two wheels on an axis over a bumpy road, index 3; positions, rates, two multipliers."""
+    """Return two wheels on an axis over a bumpy road, index 3: positions, rates, two
+    multipliers.
+    """
     length, rest, mass, eps, gravity = 1.0, 0.5, 10.0, 1e-2, 1.0
     half = mass * eps**2 / 2
 

@@ -1,13 +1,13 @@
-"""Figures and the table of the solutions of Examples A and B."""
+"""Figures and table of the solutions of Examples A and B."""
 
 import _common as common
 import matplotlib.pyplot as plt
-from _tables import measured, table
+from _tables import provenance, table
 from matplotlib.figure import Figure
 
 
 def solution_figure(name: str) -> Figure:
-    """Lang, Figures 11 and 12: components of the directors, and body rates, over time."""
+    """Draw Lang, Figures 11 and 12: components of the directors, and body rates, over time."""
     row = next(row for row in common.read("solutions") if row["figure"] == name)
     drawn, (top, bottom) = plt.subplots(2, 1, figsize=(8, 5.5), sharex=True)
     for i, values in enumerate(row["directors"]):
@@ -25,7 +25,7 @@ def solution_figure(name: str) -> Figure:
 
 
 def solutions_table() -> str:
-    """What can be counted in the figures, beside what the paper says."""
+    """Return the table of features of the figures, next to the statements of the paper."""
     rows = common.read("solutions")
     top = next(row for row in rows if row["case"] == "A")
     racket = next(row for row in rows if row["case"] != "A")
@@ -43,7 +43,7 @@ def solutions_table() -> str:
         ["B", "d1", "to its antipode",
          f"cosine of the angle between rests {max(racket['cosines']):.4f} or less"],
     ]  # fmt: skip
-    return table(["example", "", "the paper", "here"], body) + "\n\n" + measured(rows)
+    return table(["example", "", "the paper", "here"], body) + "\n\n" + provenance(rows)
 
 
 SOLUTIONS = {

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import _common as common
-from _tables import measured, table
+from _tables import provenance, table
 from peers import ratios
 
 
 def peers_table() -> str:
-    """Implicit solvers: work at equal error over that of the peers, and how much faster."""
+    """Return the table of work at equal error over that of the peers, and of the speed-up."""
     rows = common.read("peers")
     found = ratios(rows)
     errors = sorted({f["error"] for f in found}, reverse=True)
@@ -22,11 +22,11 @@ def peers_table() -> str:
         ]
         body.append([f"{case}; {against}", *cells])
     header = ["case; against", *(f"{e:.0e}" for e in errors)]
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def linear_table() -> str:
-    """Times of the same runs by linear solver."""
+    """Return the table of run times by linear solver."""
     rows = common.read("linear_solvers")
     body = []
     for case, method in dict.fromkeys((r["case"], r["method"]) for r in rows):
@@ -44,11 +44,11 @@ def linear_table() -> str:
     names = list(dict.fromkeys(r["linear_solver"] for r in rows))
     head = ["case", "unknowns", "steps", *(f"ms: {name}" for name in names)]
     head += [f"inverse / {name}" for name in names if name != "inverse"]
-    return table(head, body) + "\n\n" + measured(rows)
+    return table(head, body) + "\n\n" + provenance(rows)
 
 
 def gradient_cost_table() -> str:
-    """Derivatives in units of a run."""
+    """Return the table of the cost of derivatives in units of a run."""
     rows = [r for r in common.read("gradient_cost") if "tangent" in r]
     body = [
         [
@@ -61,11 +61,11 @@ def gradient_cost_table() -> str:
         for row in rows
     ]
     head = ["case", "run ms", "tangent / run", "gradient / run", "modes differ by"]
-    return table(head, body) + "\n\n" + measured(rows)
+    return table(head, body) + "\n\n" + provenance(rows)
 
 
 def gradient_memory_table() -> str:
-    """Buffers of compiled runs and gradients."""
+    """Return the table of buffers of compiled runs and gradients."""
     rows = [r for r in common.read("gradient_cost") if "gradient_bytes" in r]
     body = [
         [
@@ -80,13 +80,15 @@ def gradient_memory_table() -> str:
 
 
 def solver_gradient_table() -> str:
-    """Errors of gradients through the solvers of this package."""
+    """Return the table of errors of gradients through the solvers of this package."""
     rows = common.read("solver_gradients")
     return gradient_errors(rows, lambda r: f"{r['case']}; {r['solver']} at {r['tolerance']:.0e}")
 
 
 def gradient_errors(rows: list[dict[str, Any]], named: Callable[[dict[str, Any]], str]) -> str:
-    """Errors of both modes, relative to the largest entry and of the worst to itself; times."""
+    """Return the table of errors of both modes, relative to the largest entry and entry by entry,
+    and of times.
+    """
     modes = ("reverse", "forward")
     timed = all("run_seconds_min" in row for row in rows)
     body = []
@@ -101,7 +103,7 @@ def gradient_errors(rows: list[dict[str, Any]], named: Callable[[dict[str, Any]]
         body.append([name, *cells])
     titles = ["error", "worst entry", *(["run ms"] if timed else [])]
     head = ["case", *(f"{title}, {mode}" for title in titles for mode in modes)]
-    return table(head, body) + "\n\n" + measured(rows)
+    return table(head, body) + "\n\n" + provenance(rows)
 
 
 SOLVER_TABLES: dict[str, tuple[str, Callable[[], str]]] = {

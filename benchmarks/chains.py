@@ -1,9 +1,9 @@
 """Accelerations of pendulum chains against Pinocchio's articulated-body algorithm.
 
-One acceleration in a loop, each fed by the one before, for chains of N ball joints, and a batch of
-chains: the loop a native kernel, and a program of XLA. Pinocchio is a peer: install it
-(`pip install pin`) to get its rows in the same run. Processor time, since the machine may be
-shared, and one core for all: idle threads that wait for work on another one count.
+Accelerations are computed in a loop, each from the previous one, for chains of N ball joints and
+for a batch of chains, by a native kernel and by XLA. Install Pinocchio (`pip install pin`) to get
+its rows in the same run. Processor time on one core is measured, since the machine may be shared
+and idle threads that wait for work on another core count.
 """
 
 import os
@@ -29,7 +29,7 @@ INERTIA = (0.01, 0.09, 0.08)
 
 
 def chain(count: int) -> rj.System:
-    """Rods of 1 m and 1 kg on ball joints, in line."""
+    """Return a straight chain of rods of 1 m and 1 kg on ball joints."""
     bodies = [rj.Body(f"{i}", 1.0, INERTIA, position=(i + 0.5, 0, 0)) for i in range(count)]
     names = ["ground", *(body.name for body in bodies)]
     joints = [rj.Spherical(names[i], names[i + 1], (i, 0, 0)) for i in range(count)]
@@ -37,7 +37,7 @@ def chain(count: int) -> rj.System:
 
 
 def start(count: int):
-    """Formulation and unknowns with random joint rates."""
+    """Return the formulation and unknowns with random joint rates."""
     model = rj.NullSpace(chain(count))
     y = np.array(model.encode(model.system.reference_state()))
     y[7 * count :] = np.random.default_rng(count).normal(size=3 * count)
@@ -45,7 +45,7 @@ def start(count: int):
 
 
 def best(run, repeats: int) -> float:
-    """Smallest CPU time of a run, s."""
+    """Return the smallest processor time of a run, s."""
     times = []
     for _ in range(repeats):
         begin = time.process_time()
@@ -57,7 +57,7 @@ def best(run, repeats: int) -> float:
 def ours(
     count: int, turns: int, repeats: int, batch: int | None = None, backend: str = "native"
 ) -> dict[str, Any]:
-    """Microseconds of one acceleration of a chain; `batch` chains at once."""
+    """Return the time of one acceleration of a chain, us; `batch` chains at once."""
     model, y = start(count)
     model, t = model.prepared(), jnp.zeros(())
 
@@ -87,7 +87,7 @@ def ours(
 
 
 def pinocchio(count: int, turns: int, repeats: int) -> dict[str, Any] | None:
-    """The same by Pinocchio's ABA, if it is installed."""
+    """Return the time of one acceleration by Pinocchio's ABA, or nothing if it is not installed."""
     try:
         import pinocchio as pin  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -118,12 +118,12 @@ def pinocchio(count: int, turns: int, repeats: int) -> dict[str, Any] | None:
 
 
 def measure(counts: tuple[int, ...], repeats: int, turns: int | None = None, batch: int = 1_024):
-    """Rows of Pinocchio, if it is installed, and ours, alone and in a batch."""
+    """Return rows of Pinocchio, if it is installed, and of rigidjax, alone and in a batch."""
     rows = []
     for count in counts:
-        # Some 20 ms in all: the clock of processor time ticks coarsely.
+        # The loop takes some 20 ms, since the clock of processor time is coarse.
         number = turns or max(300, 16_000 // count)
-        # Pinocchio's data of 256 ball joints take all the memory.
+        # Pinocchio's data for 256 ball joints exhaust the memory.
         found = [pinocchio(count, number, repeats) if count <= 128 else None]
         for backend in ("native", "xla"):
             found.append(ours(count, number, repeats, None, backend))

@@ -1,9 +1,9 @@
-"""What it takes to compile ten models: tracing, kernels, XLA, and the size of the programs.
+"""Compile times of ten models: tracing, kernels, XLA, and code sizes.
 
 For each model the vector field, a run (adaptive, projected) and the gradient of that run by all
-numbers of the model, in null-space coordinates. Equations are those of the jaxpr, those of inner
-programs at every call; bytes are those of the StableHLO that XLA gets. Nothing is run, and nothing
-is read from or written to a cache.
+parameters of the model, in null-space coordinates. Equations are those of the jaxpr, with
+sub-jaxprs counted at every call; bytes are those of the StableHLO that XLA receives. Nothing is
+executed, and no cache is read or written.
 """
 
 import collections
@@ -30,7 +30,7 @@ MODELS = {
     "bricard": rj.problems.bricard,
     "andrews": rj.problems.andrews,
 }
-# Operations that move numbers and compute none.
+# Operations that move data and compute nothing.
 MOVES = frozenset(
     "broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice "
     "gather pad reshape rev scatter select_and_gather_add slice split squeeze stack transpose "
@@ -39,7 +39,7 @@ MOVES = frozenset(
 
 
 def equations(jaxpr: Jaxpr | ClosedJaxpr) -> collections.Counter:
-    """Equations of a traced program by primitive, those of inner programs at every call."""
+    """Count the equations of a jaxpr by primitive, with sub-jaxprs counted at every call."""
     total: collections.Counter = collections.Counter()
 
     def walk(jaxpr: Any) -> None:
@@ -60,7 +60,7 @@ def equations(jaxpr: Jaxpr | ClosedJaxpr) -> collections.Counter:
 
 
 def programs(problem: rj.problems.Problem) -> dict[str, tuple[Any, ...]]:
-    """Functions and their arguments: the vector field, a run, and the gradient of the run."""
+    """Return functions and arguments of the vector field, a run, and the gradient of the run."""
     model, state = rj.NullSpace(problem.system), problem.state0
     y, zero = model.encode(state), jnp.zeros(())
 
@@ -78,9 +78,10 @@ def programs(problem: rj.problems.Problem) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def measured(function: Any, *args: Any) -> dict[str, Any]:
-    """Wall and processor seconds of tracing, of lowering (where native kernels are compiled) and of
-    XLA, and the sizes of what they handle."""
+def measure(function: Any, *args: Any) -> dict[str, Any]:
+    """Return wall and processor seconds of tracing, lowering (which compiles native kernels) and
+    XLA, and code sizes.
+    """
     jax.clear_caches()
     begin, used = time.perf_counter(), time.process_time()
     traced = jax.jit(function).trace(*args)
@@ -108,7 +109,7 @@ def rows(smoke: bool, only: list[str], parts: list[str]) -> list[dict[str, Any]]
     for name in chosen:
         for part, (function, *args) in programs(MODELS[name]()).items():
             if not parts or part in parts:
-                out.append({"case": name, "program": part, **measured(function, *args)})
+                out.append({"case": name, "program": part, **measure(function, *args)})
     return out
 
 
@@ -122,7 +123,7 @@ def main() -> None:
     common.double_precision()
     found = rows(args.smoke, args.only, args.parts)
     if not args.smoke and (args.only or args.parts):
-        # The other rows stay as they were measured, with their own date and commit.
+        # Other rows are kept with their date and commit.
         new = {(row["case"], row["program"]) for row in found}
         path = common.RESULTS / "compile.json"
         old = common.read("compile") if path.exists() else []

@@ -1,7 +1,8 @@
 """Conserving schemes: Betsch-Siebert, Figures 1, 3, 4, 5, and Geradin-Rixen, Figures 6 and 7.
 
-One row for each curve. Errors are against closed forms. Geradin and Rixen give no step and no end
-time: 1 ms and 2 s here, their own scheme and the one whose energy is conserved.
+There is one row per curve. Errors are against closed forms. Geradin and Rixen state neither step
+nor end time; 1 ms and 2 s are used here, with their own scheme and with the energy-conserving
+variant.
 """
 
 from typing import Any
@@ -23,26 +24,26 @@ SCHEMES = {
     "QUAT.VI": (rj.NullSpace, rj.Quaternion(), Variational()),
     "ALGO.C1": (rj.NullSpace, rj.Quaternion(), SimoWong()),
 }
-# In s: the steps of the figures, and those of the convergence plots (1 s / n).
+# Steps of the figures in s, and step counts n of the convergence plots (1 s / n).
 COUNTS = (20, 40, 80, 160, 320, 640, 1280, 2560)
 TOP_COUNTS = (100, 143, 200, 400, 800, 1600, 3200)
 
 
 def run(model, state0, dt: float, count: int, saved: int, solver):
-    """States at every `count / saved`-th step."""
+    """Return the states at every `count / saved`-th step."""
     ts = dt * (count // saved) * np.arange(saved + 1)
     return rj.simulate(
         model, state0, count * dt, ts=ts, solver=solver, dt=dt, max_steps=10_000, throw=False
     )
 
 
-def rounded(values) -> list[float]:
-    """For a figure."""
+def round_list(values) -> list[float]:
+    """Return values with the digits that a figure shows."""
     return [float(f"{x:.6g}") for x in np.asarray(values)]
 
 
 def invariants(figure: str, problem, dt: float, count: int, component: int | None):
-    """Energy and angular momentum of QUAT.EM over time."""
+    """Return rows of energy and angular momentum of QUAT.EM over time."""
     sol = run(rj.NullSpace(problem.system), problem.state0, dt, count, count, EnergyMomentum())
     momentum = np.asarray(sol.angular_momentum)
     if component is not None:
@@ -51,14 +52,16 @@ def invariants(figure: str, problem, dt: float, count: int, component: int | Non
     energy = np.asarray(sol.energy)
     return {
         "figure": figure, "case": problem.name, "scheme": "QUAT.EM", "dt": dt,
-        "ts": rounded(sol.ts), "energy": rounded(energy), "momentum": momentum.T.tolist(),
+        "ts": round_list(sol.ts), "energy": round_list(energy), "momentum": momentum.T.tolist(),
         "energy_change": float(np.max(np.abs(energy / energy[0] - 1))),
         "momentum_change": float(np.max(change)),
     }  # fmt: skip
 
 
 def convergence(figure: str, problem, scheme: str, counts):
-    """Error at 1 s against the step: of the attitude, or of the axis of the top."""
+    """Return rows of the error at 1 s against the step: of the attitude, or of the axis of the
+    top.
+    """
     make, rotation, solver = SCHEMES[scheme]
     model = make(problem.system, rotation)
     true = np.asarray(matrices(problem.reference([1.0]).orientation[:, 0]))[0]
@@ -81,7 +84,7 @@ def convergence(figure: str, problem, scheme: str, counts):
 
 
 def center(figure: str, scheme: str, dt: float):
-    """Centre of mass of the steady top over 1 s, and the exact one."""
+    """Return rows of the centre of mass of the steady top over 1 s, and of the exact one."""
     problem = problems.steady_top()
     make, rotation, solver = SCHEMES[scheme]
     count = round(1.0 / dt)
@@ -91,14 +94,14 @@ def center(figure: str, scheme: str, dt: float):
     exact = 0.075 * np.asarray(matrices(true))[:, :, 2]
     return {
         "figure": figure, "case": problem.name, "scheme": scheme, "dt": dt,
-        "ts": rounded(sol.ts), "x": rounded(axis[:, 0]), "z": rounded(axis[:, 2]),
-        "exact_x": rounded(exact[:, 0]), "exact_z": rounded(exact[:, 2]),
+        "ts": round_list(sol.ts), "x": round_list(axis[:, 0]), "z": round_list(axis[:, 2]),
+        "exact_x": round_list(exact[:, 0]), "exact_z": round_list(exact[:, 2]),
         "error": float(np.max(np.linalg.norm(axis - exact, axis=1)) / 0.075),
     }  # fmt: skip
 
 
 def paper_top(case: int):
-    """Geradin and Rixen's top on a ball joint, with the inertia that no body has."""
+    """Return Geradin and Rixen's top on a ball joint, whose inertia is not physical."""
     theta, precession = np.pi / 9, {1: 0.0, 2: -10.0}[case]
     p = np.array([np.cos(theta / 2), np.sin(theta / 2), 0.0, 0.0])
     R = np.asarray(rj.Quaternion().to_matrix(jnp.asarray(p)))
@@ -112,7 +115,7 @@ def paper_top(case: int):
 
 
 def panels(case: int, mean: str, dt: float, t1: float, points: int) -> dict[str, Any]:
-    """What the eight panels of Figure 6 (case 1) and 7 (case 2) show."""
+    """Return the data of the eight panels of Figure 6 (case 1) or 7 (case 2)."""
     system = paper_top(case)
     model, count = rj.Absolute(system), round(t1 / dt)
     saved = min(points, count)
@@ -121,7 +124,7 @@ def panels(case: int, mean: str, dt: float, t1: float, points: int) -> dict[str,
     R = np.asarray(matrices(sol.states.orientation[:, 0]))
     omega = np.asarray(sol.states.angular_velocity[:, 0])
     theta, spin = np.arccos(R[:, 2, 2]), np.unwrap(np.arctan2(R[:, 2, 0], R[:, 2, 1]))
-    # Of the nodal line, (345).
+    # Angle of the nodal line, (345).
     theta_dot = np.cos(spin) * omega[:, 0] - np.sin(spin) * omega[:, 1]
     x = np.asarray(sol.states.position[:, 0])
     drift = x - 1.3 * R[:, :, 2]
@@ -129,10 +132,11 @@ def panels(case: int, mean: str, dt: float, t1: float, points: int) -> dict[str,
     return {
         "figure": f"GR {5 + case}", "case": f"symmetric_top, case {case}",
         "scheme": f"mid-point, mean of the {mean.replace('-', ' ')}", "dt": dt,
-        "ts": rounded(sol.ts), "x": [rounded(row) for row in x.T], "theta": rounded(theta),
-        "phi": rounded(spin), "drift": rounded(np.max(np.abs(drift), axis=1)),
-        "theta_dot": rounded(theta_dot), "energy_change": rounded(energy / energy[0] - 1),
-        "omega_1": rounded(omega[:, 0]),
+        "ts": round_list(sol.ts), "x": [round_list(row) for row in x.T],
+        "theta": round_list(theta),
+        "phi": round_list(spin), "drift": round_list(np.max(np.abs(drift), axis=1)),
+        "theta_dot": round_list(theta_dot), "energy_change": round_list(energy / energy[0] - 1),
+        "omega_1": round_list(omega[:, 0]),
         "largest_energy_change": float(np.max(np.abs(energy / energy[0] - 1))),
         "largest_drift": float(np.max(np.abs(drift))),
         "nutation": [float(theta.min()), float(theta.max())],
@@ -140,7 +144,7 @@ def panels(case: int, mean: str, dt: float, t1: float, points: int) -> dict[str,
 
 
 def rows(smoke: bool) -> list[dict[str, Any]]:
-    """All curves."""
+    """Return the rows of all curves."""
     free, steady = problems.free_body(), problems.steady_top()
     schemes = ["QUAT.EM"] if smoke else list(SCHEMES)
     out = [invariants("BS 1", free, 0.05, 5 if smoke else 400, None)]

@@ -1,6 +1,6 @@
-"""Drift off the constraints: Lang's Figure 6, and the ways to reduce the index side by side.
+"""Drift off the constraints: Lang's Figure 6, and a comparison of index reductions.
 
-Example A with Radau5 at 1e-9 (Lang's setting) and without projection, in quaternions if not said
+Example A with Radau5 at 1e-9 (Lang's setting) without projection, in quaternions unless stated
 otherwise: the largest violation of the constraint and of its derivative so far, at the steps.
 """
 
@@ -30,20 +30,22 @@ FORMS = {
 
 
 def growth(ts, values) -> float:
-    """Exponent of the growth of a drift in time, over the last nine tenths of a run."""
+    """Return the exponent of the growth of a drift in time, over the last nine tenths of a run."""
     late = ts >= 0.1 * ts[-1]
     floor = np.maximum(values[late], np.finfo(float).tiny)
     return float(np.polyfit(np.log(ts[late]), np.log(floor), 1)[0])
 
 
 def parabola_rest(ts, signed) -> float:
-    """Largest distance of a drift with its sign from the best parabola, relative to the drift."""
+    """Return the largest distance of a signed drift from the best parabola, relative to the
+    drift.
+    """
     fit = np.polynomial.Polynomial.fit(ts, signed, 2)
     return float(np.max(np.abs(signed - fit(ts))) / np.max(np.abs(signed)))
 
 
 def measure(name: str, t1: float, points: int) -> dict[str, Any]:
-    """One row: drifts over time."""
+    """Return one row: drifts over time."""
     problem = problems.heavy_top()
     model = FORMS[name](problem.system)
     run = jax.jit(
@@ -59,7 +61,7 @@ def measure(name: str, t1: float, points: int) -> dict[str, Any]:
         np.asarray(values)[taken]
         for values in (solution.ts, solution.position_drift, solution.velocity_drift)
     )
-    # With its sign: the constraint that is violated most at the end.
+    # Signed value of the constraint that is violated most at the end.
     unknowns = np.asarray(solution.ys)[taken][:, : model.rotation.num_coordinates]
     constraints = np.asarray(jax.vmap(model.rotation.constraint)(unknowns))
     signed = constraints[:, np.argmax(np.abs(constraints[-1]))]

@@ -1,12 +1,12 @@
-"""What ensembles cost beside the kernels that they call: heavy tops for 2 s, Dopri5 at 1e-9.
+"""Cost of ensembles beside their kernels: heavy tops for 2 s, Dopri5 at 1e-9.
 
-- `kernel`: chunks of 16,384 tops, one core, nothing around it;
+- `kernel`: chunks of 16,384 tops, one core, without `rj.ensemble`;
 - `ensemble`: `rj.ensemble` with one thread and with all cores, outputs in memory;
-- `statistics`: the same without outputs; `store`: the same into a Zarr store;
+- `statistics`: without outputs; `store`: into a Zarr store;
 - `mixed lengths`: 64 members that take 100 times longer than 20,000 others, in any order and sorted
-  by `lengths`, and what they add to the time of the others over what they take alone.
+  by `lengths`: the time that they add, over the time that they take alone.
 
-Memory is the largest resident size of the process that ran the row, a process of its own.
+Memory is the largest resident size of the process of the row; every row has its own process.
 """
 
 import json
@@ -32,7 +32,7 @@ ROWS = ("kernel", "ensemble", "all cores", "statistics", "store", "mixed lengths
 
 
 def top(p: dict[str, Any]) -> dict[str, Any]:
-    """A heavy top whose rate of spin is multiplied; `time` is its end, s."""
+    """Simulate a heavy top whose spin is multiplied; `time` is the end time, s."""
     problem = rj.problems.heavy_top()
     rates = problem.state0.angular_velocity * p["spin"]
     state = eqx.tree_at(lambda s: s.angular_velocity, problem.state0, rates)
@@ -48,7 +48,7 @@ def members(count: int, time: float = 2.0) -> dict[str, np.ndarray]:
 
 
 def kernel(count: int) -> float:
-    """Seconds of all chunks, without what `rj.ensemble` does."""
+    """Return the seconds of all chunks without `rj.ensemble`."""
     function = jax.jit(jax.vmap(top))
     chunks = [jax.tree.map(jnp.asarray, members(CHUNK)) for _ in range(max(count // CHUNK, 1))]
     jax.block_until_ready(function(chunks[0]))
@@ -59,7 +59,9 @@ def kernel(count: int) -> float:
 
 
 def ensemble(count: int, **options: Any) -> float:
-    """Seconds of an ensemble, less those of one of a single chunk, after one that compiles."""
+    """Return the seconds of an ensemble less those of a single chunk, after a call that
+    compiles.
+    """
     given = {"progress": False, "batch": CHUNK, "threads": 1, **options}
     times = []
     for n in (CHUNK, CHUNK, count + CHUNK):
@@ -72,10 +74,11 @@ def ensemble(count: int, **options: Any) -> float:
     return times[2] - times[1]
 
 
-def mixed(count: int, long: int = 64) -> dict[str, float]:
-    """Seconds of all members together, and what the long ones add over what they take alone.
+def measure_mixed_lengths(count: int, long: int = 64) -> dict[str, float]:
+    """Return the seconds of all members together, and the time that long ones add over the time
+    that they take alone.
 
-    All calls trace and compile: what that takes is subtracted.
+    Tracing and compilation of all calls are subtracted.
     """
     short, slow, base = members(count), members(long, 200.0), members(long, 1e-3)
     both = {name: np.concatenate([short[name], slow[name]]) for name in short}
@@ -103,7 +106,7 @@ def mixed(count: int, long: int = 64) -> dict[str, float]:
 def row(name: str, count: int) -> dict[str, Any]:
     found: dict[str, Any] = {"case": name, "members": count}
     if name == "mixed lengths":
-        found |= mixed(count)
+        found |= measure_mixed_lengths(count)
     elif name == "kernel":
         found["seconds"] = kernel(count)
     else:

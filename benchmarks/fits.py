@@ -1,7 +1,7 @@
-"""Honesty and speed of fits: coverage of intervals over 1,000 fits, and time against SciPy.
+"""Accuracy and speed of fits: coverage of intervals over 1,000 fits, and time against SciPy.
 
-Statistics: data are simulated with known noise, each set is fitted from starts within 30 % of the
-truth. 95 % intervals should cover the truth in 95 % of the fits, and errors be as large as the
+Statistics: data are simulated with known noise, and each set is fitted from starts within 30 % of
+the truth. 95 % intervals should cover the truth in 95 % of the fits, and errors should equal the
 Cramer-Rao bound. Speed: six parameters from 60 s of 100 Hz gyroscope data, against SciPy's
 `least_squares` over `solve_ivp` with finite differences, in the same run.
 """
@@ -40,7 +40,7 @@ SPREAD = 0.3
 
 
 class Study(NamedTuple):
-    """A system, what is measured, and what is fitted; the model holds the truth."""
+    """A model with the true parameters, its sensors, and the fitted parameters."""
 
     model: Any
     state0: rj.State
@@ -49,7 +49,7 @@ class Study(NamedTuple):
     parameters: tuple[Parameter, ...]
 
 
-# Named functions: fits share their compiled code if these are the same objects.
+# Named functions: fits share compiled code only if these are identical objects.
 
 
 def _inertia(e: Any) -> Any:
@@ -81,12 +81,14 @@ def _damping(e: Any) -> Any:
 
 
 def torque(t: Any, R: Any, omega: Any) -> Any:
-    """A known moment about all axes, body components."""
+    """Return a known moment about all axes, body components."""
     return jnp.stack([jnp.sin(t), 0.7 * jnp.cos(1.7 * t), 0.5 * jnp.sin(0.6 * t + 1.0)])
 
 
 def free_body(duration: float = 4.0, rate: float = 25.0) -> Study:
-    """A body under a known torque: three moments and three start rates from a gyroscope."""
+    """Return a body under a known torque: three moments and three initial rates from a
+    gyroscope.
+    """
     model = rj.NullSpace(rj.FixedPointBody((0.9, 1.2, 1.6), moment=torque))
     return Study(
         model,
@@ -101,7 +103,7 @@ def free_body(duration: float = 4.0, rate: float = 25.0) -> Study:
 
 
 def gentle_body(name: str, duration: float, rate: float) -> tuple[Study, float]:
-    """The same body under a part of the torque, and this part."""
+    """Return the free body under a scaled torque, and this torque."""
     factor, start, noise = GENTLE[name]
     model = rj.NullSpace(
         rj.FixedPointBody((0.9, 1.2, 1.6), moment=lambda t, R, w: factor * torque(t, R, w))
@@ -111,7 +113,7 @@ def gentle_body(name: str, duration: float, rate: float) -> tuple[Study, float]:
     return fast._replace(model=model, state0=state0, noise={rj.Gyroscope(): noise}), factor
 
 
-# Part of the torque, start rates (rad/s) and noise (rad/s) of the comparison with SciPy.
+# Scale of the torque, initial rates (rad/s) and noise (rad/s) of the comparison with SciPy.
 GENTLE = {
     "tumbling satellite": (0.3, (0.4, -0.6, 0.5), 0.01),
     "slow satellite": (0.05, (0.04, -0.06, 0.05), 0.001),
@@ -119,7 +121,9 @@ GENTLE = {
 
 
 def double_pendulum() -> Study:
-    """Mass of the second arm, moments of both about the joint axis, a damper; one mass known."""
+    """Return the fit of the mass of the second arm, both moments about the joint axis and a damper;
+    one mass is known.
+    """
     bodies = [
         rj.Body("upper", 1.0, (0.03, 0.03, 0.04), (0.3, 0.0, 0.0)),
         rj.Body("lower", 0.7, (0.02, 0.02, 0.03), (0.8, 0.0, 0.0)),
@@ -148,7 +152,9 @@ def double_pendulum() -> Study:
 
 
 def four_bar() -> Study:
-    """Masses of coupler and rocker from the angle of the crank; the mass of the crank is known."""
+    """Return the fit of the masses of coupler and rocker from the crank angle; the mass of the
+    crank is known.
+    """
     problem = problems.four_bar(3.0)
     crank = problem.system.joints[0].name
     return Study(
@@ -164,7 +170,7 @@ def four_bar() -> Study:
 
 
 def exact(study: Study) -> dict[Any, np.ndarray]:
-    """Readings without noise."""
+    """Return readings without noise."""
     model = study.model
     runs = stack_runs(Measurements(study.ts, _zeros(study), study.noise))
     model, (runs,), _ = prepare(model, [runs])
@@ -182,13 +188,13 @@ def _zeros(study):
 
 
 def noisy(study: Study, clean: dict[Any, np.ndarray], rng: np.random.Generator) -> Measurements:
-    """One set of data."""
+    """Return one data set."""
     values = {s: v + study.noise[s] * rng.standard_normal(v.shape) for s, v in clean.items()}
     return Measurements(study.ts, values, study.noise)
 
 
 def statistics_row(name: str, study: Study, count: int, batch: int) -> dict[str, Any]:
-    """Coverage, errors against the Cramer-Rao bound, and failures of many fits."""
+    """Return coverage, errors against the Cramer-Rao bound, and failures of many fits."""
     rng = np.random.default_rng(0)
     clean = exact(study)
     data = [noisy(study, clean, rng) for _ in range(count)]
@@ -231,7 +237,7 @@ def _experiment(study):
 
 
 def _physical(start, leaf, fixed):
-    """Starts of moments within the spread that some body has, those that are fixed as they are."""
+    """Return starts of the moments that are physical; fixed moments keep their value."""
     start = np.array(start)
     for k in range(3):
         if f"I{k + 1}" in fixed:
@@ -242,23 +248,23 @@ def _physical(start, leaf, fixed):
 
 
 def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
-    """Six parameters of a satellite from a long run, against SciPy.
+    """Return the times for six parameters of a satellite from a long run, against SciPy.
 
-    Both start from moments up to 3 % off and the rates that were measured first, and minimise
-    over the whole run in one go.
+    Both start from moments up to 3 % off and the first measured rates, and minimise over the whole
+    run at once.
     """
     study, factor = gentle_body(name, duration, 100.0)
     data = noisy(study, exact(study), np.random.default_rng(1))
-    off = _changed(study.model, jnp.array([1.03, 0.97, 1.015]))
+    off = _scale_moments(study.model, jnp.array([1.03, 0.97, 1.015]))
     rates = jnp.reshape(jnp.asarray(data.values[0][0]), study.state0.angular_velocity.shape)
     state0 = eqx.tree_at(lambda s: s.angular_velocity, study.state0, rates)
 
-    def fitted():
+    def fit_once():
         return identify(off, data, study.parameters, state0=state0, horizons=(1.0,))
 
-    first = common.seconds(lambda: fitted().values)
-    times = [common.seconds(lambda: fitted().values) for _ in range(repeats)]
-    fit = fitted()
+    first = common.seconds(lambda: fit_once().values)
+    times = [common.seconds(lambda: fit_once().values) for _ in range(repeats)]
+    fit = fit_once()
     start = np.concatenate([np.ravel(off.system.inertia), np.ravel(rates)])
     theirs, other = _scipy_fit(data, start, factor, GENTLE[name][2])
     runs = stack_runs(data)
@@ -267,9 +273,9 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
     simulation = trials(Simulation(), runs.ts.dtype)
     problem, *_ = make_problem(model, runs, states, study.parameters, simulation)
     search = search_of(runs.ts.dtype, (1.0,))
-    forward = eqx.filter_jit(lambda p: p.residuals(p.leaves(*_own(p)), _run(p)))
+    forward = eqx.filter_jit(lambda p: p.residuals(p.leaves(*_shared_and_per_run(p)), _run(p)))
     linearise = eqx.filter_jit(lambda p: evaluate(p, *p.start()))
-    taken = common.interleaved(
+    taken = common.time_in_turn(
         {
             "forward": lambda: forward(problem),
             "evaluation": lambda: linearise(problem),
@@ -295,13 +301,14 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
 
 
 def hard_row(duration: float, repeats: int) -> dict[str, Any]:
-    """Six parameters of a fast body, whose start is seen 1e5 times larger at the end of the run.
+    """Return the times for six parameters of a fast body, whose initial errors grow by 1e5.
 
-    With growing horizons from moments 10 % off; in one go any method ends in a local minimum.
+    Horizons grow, from moments 10 % off; over the whole run at once every method ends in a local
+    minimum.
     """
     study = free_body(duration, 100.0)
     data = noisy(study, exact(study), np.random.default_rng(1))
-    off = _changed(study.model, jnp.array([1.1, 0.95, 1.05]))
+    off = _scale_moments(study.model, jnp.array([1.1, 0.95, 1.05]))
     first = common.seconds(lambda: identify(off, data, study.parameters).values)
     times = [
         common.seconds(lambda: identify(off, data, study.parameters).values) for _ in range(repeats)
@@ -321,11 +328,11 @@ def hard_row(duration: float, repeats: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _changed(model, factors):
+def _scale_moments(model, factors):
     return eqx.tree_at(lambda m: m.system.inertia, model, model.system.inertia * factors)
 
 
-def _own(problem):
+def _shared_and_per_run(problem):
     shared, own = problem.start()
     return shared, own[0], _run(problem)
 
@@ -335,7 +342,9 @@ def _run(problem):
 
 
 def _scipy_fit(data: Measurements, start: np.ndarray, factor: float, noise: float):
-    """The same fit by `least_squares` over `solve_ivp`, finite differences; seconds and values."""
+    """Fit by `least_squares` over `solve_ivp` with finite differences; return seconds and
+    values.
+    """
     ts, values = np.asarray(data.ts), np.asarray(data.values[0])
 
     def slope(t, w, I):
@@ -357,7 +366,7 @@ def _scipy_fit(data: Measurements, start: np.ndarray, factor: float, noise: floa
     return time.perf_counter() - begin, found
 
 
-# System, fits, and how many of them at once.
+# System, number of fits, and batch size.
 STUDIES: dict[str, tuple[Callable[[], Study], int, int]] = {
     "free body with torque": (free_body, 1000, 125),
     "double pendulum": (double_pendulum, 1000, 125),
@@ -366,7 +375,7 @@ STUDIES: dict[str, tuple[Callable[[], Study], int, int]] = {
 
 
 def speed_rows(duration: float, repeats: int) -> list[dict[str, Any]]:
-    """Rows of single fits."""
+    """Return rows of single fits."""
     rows = [speed_row(name, duration, repeats) for name in GENTLE]
     rows.append(hard_row(duration, repeats))
     return rows

@@ -1,8 +1,8 @@
-"""Kernels on a GPU: registers and memory of each, and, where there is a GPU, members in a second.
+"""Kernels on a GPU: registers and memory of each, and the throughput where there is a GPU.
 
 Every kernel is written as PTX for two generations of GPUs and assembled by `ptxas` of the CUDA
-toolkit, which tells its registers, its memory and what it spills. On a machine with a GPU runs
-are compared with those of the processor, and one with XLA's on the GPU.
+toolkit, which reports its registers, memory and spills. On a machine with a GPU runs are compared
+with the processor, and one of them with XLA on the GPU.
 """
 
 import pathlib
@@ -27,20 +27,21 @@ from rigidjax.native.runtime.kernel import Signature
 
 ARCHITECTURES = "sm_80", "sm_90"
 BATCHES = 1_024, 32_768, 1_000_000
-# Members up to which others than kernels run too; seconds of a run up to which it is measured.
+# Largest number of members for runs other than kernels; longest measured run in seconds.
 FEW, LONGEST = 32_768, 10.0
 
 
 class Case(NamedTuple):
-    """What is measured: the function for a backend, arguments of that many members, and whether by
-    XLA too, which compiles the others for minutes."""
+    """A function for a backend, a function that returns arguments of a number of members, and
+    whether XLA runs it too; XLA compiles the other cases for minutes.
+    """
 
     form: Callable[[str], Callable[..., Any]]
     arguments: Callable[[int], tuple[Any, ...]]
     xla: bool = False
 
 
-def _by(**options: Any) -> Callable[[str], Callable[..., Any]]:
+def _run_with(**options: Any) -> Callable[[str], Callable[..., Any]]:
     def form(backend: str) -> Callable[..., Any]:
         run = end(backend, **options)
         return lambda moments, rates: run(moments, rates)[0]
@@ -48,7 +49,7 @@ def _by(**options: Any) -> Callable[[str], Callable[..., Any]]:
     return form
 
 
-_top = _by(**TIGHT)
+_top = _run_with(**TIGHT)
 
 
 def _tangent(backend: str) -> Callable[..., Any]:
@@ -76,7 +77,7 @@ def _four_bar(backend: str) -> Callable[..., Any]:
 
 
 def _speeds(count: int) -> tuple[Any, ...]:
-    """Factors of the velocities at the start."""
+    """Return factors of the initial velocities."""
     return (jnp.linspace(1.0, 1.2, count),)
 
 
@@ -84,15 +85,17 @@ CASES = {
     "top, Dopri5": Case(_top, members, xla=True),
     "top, Dopri5: one tangent": Case(_tangent, members),
     "top, Dopri5: gradient": Case(_gradient, members),
-    "top, EnergyMomentum, 10 ms": Case(_by(solver=rj.solvers.EnergyMomentum(), dt=0.01), members),
-    "top, BDF": Case(_by(solver=rj.solvers.BDF(), rtol=1e-6, atol=1e-6), members),
+    "top, EnergyMomentum, 10 ms": Case(
+        _run_with(solver=rj.solvers.EnergyMomentum(), dt=0.01), members
+    ),
+    "top, BDF": Case(_run_with(solver=rj.solvers.BDF(), rtol=1e-6, atol=1e-6), members),
     "four-bar, Dopri8": Case(_four_bar, _speeds),
-    "top, Radau5": Case(_by(solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6), members),
+    "top, Radau5": Case(_run_with(solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6), members),
 }
 
 
-def assembled(case: Case, architecture: str) -> dict[str, Any]:
-    """What `ptxas` tells of a kernel; its text alone where there is none."""
+def assemble(case: Case, architecture: str) -> dict[str, Any]:
+    """Return the report of `ptxas` on a kernel, or only its size where `ptxas` is missing."""
     closed = jax.make_jaxpr(case.form("native"))(*(x[0] for x in case.arguments(1)))
     begin = time.perf_counter()
     text = gpu.ptx(closed, Signature((True,) * len(closed.in_avals), True), architecture)
@@ -120,8 +123,10 @@ def assembled(case: Case, architecture: str) -> dict[str, Any]:
     return found
 
 
-def measured(case: Case, count: int) -> dict[str, Any]:
-    """Times of a batch on the GPU and on all cores of the processor, and how far apart they are."""
+def measure_speed(case: Case, count: int) -> dict[str, Any]:
+    """Return times of a batch on the GPU and on all cores of the processor, and the difference of
+    their results.
+    """
     args = case.arguments(count)
     found: dict[str, Any] = {"batch": count}
     for name in ("native", "xla")[: 1 + (case.xla and count <= FEW)]:
@@ -150,7 +155,7 @@ def rows_of_runs(smoke: bool) -> list[dict[str, Any]]:
     out = []
     for name, case in CASES.items():
         for count in BATCHES[: 1 if smoke else None]:
-            out.append({"case": name, **measured(case, count)})
+            out.append({"case": name, **measure_speed(case, count)})
             print(out[-1], flush=True)
             if out[-1]["native_run_seconds"] * 30 > LONGEST:
                 break
@@ -161,9 +166,7 @@ def rows(smoke: bool) -> list[dict[str, Any]]:
     out = []
     for name, case in list(CASES.items())[: 1 if smoke else None]:
         for architecture in ARCHITECTURES:
-            out.append(
-                {"case": name, "architecture": architecture, **assembled(case, architecture)}
-            )
+            out.append({"case": name, "architecture": architecture, **assemble(case, architecture)})
             print(out[-1], flush=True)
     return out
 

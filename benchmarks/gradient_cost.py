@@ -1,9 +1,9 @@
 """Cost of derivatives through implicit and extrapolation solvers: time and memory.
 
-A gradient and a tangent in units of the run itself, all compiled, taken in turn on one core:
-Lang's Example A for all of them, a pendulum and a four-bar linkage as differential-algebraic
-equations. And the memory of reverse mode with the number of steps: buffers of the compiled
-gradient next to those of the run.
+Times of a gradient and a tangent are in units of the run, all compiled and taken in turn on one
+core: Lang's Example A for all solvers, a pendulum and a four-bar linkage as differential-algebraic
+equations. Memory of reverse mode against the number of steps: buffers of the compiled gradient next
+to those of the run.
 
     taskset -c 1 python benchmarks/gradient_cost.py
 """
@@ -35,7 +35,9 @@ Value = Callable[[Any], Any]
 
 
 def top_value(solver: str, t1: float = 2.0, **options) -> tuple[Value, Any]:
-    """Scalar of the final state of Example A; of moments of inertia and initial rates, (6,)."""
+    """Return a scalar of the final state of Example A, for moments of inertia and initial rates,
+    (6,).
+    """
     problem = heavy_top()
     body: Any = problem.system
     parameters = jnp.concatenate([body.inertia, problem.state0.angular_velocity[0]])
@@ -49,14 +51,14 @@ def top_value(solver: str, t1: float = 2.0, **options) -> tuple[Value, Any]:
 
 
 def end(model, start, t1, solver, options):
-    """A scalar of the last state."""
+    """Return a scalar of the last state."""
     settings = dict(rtol=TOLERANCE, atol=TOLERANCE, max_steps=4096)
     y = rj.simulate(model, start, t1, solver=SOLVERS[solver], **{**settings, **options}).ys[-1]
     return jnp.sum(y * jnp.arange(1.0, y.size + 1.0))
 
 
 def pendulum() -> tuple[rj.System, rj.State]:
-    """A body on a hinge, starting level."""
+    """Return a body on a hinge, released from the horizontal."""
     bob = rj.Body("bob", 1.0, (0.02, 0.03, 0.04), (1.0, 0.0, 0.0))
     hinge = Revolute("ground", "bob", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     system = rj.System(bob, [hinge], rj.Gravity((0.0, -9.81, 0.0)))
@@ -64,9 +66,9 @@ def pendulum() -> tuple[rj.System, rj.State]:
 
 
 def linkage() -> tuple[rj.System, rj.State]:
-    """The four-bar linkage of `rigidjax.problems` with links of some thickness.
+    """Return the four-bar linkage of `rigidjax.problems` with thick links.
 
-    A spherical and a universal joint leave no constraint redundant.
+    A spherical and a universal joint avoid redundant constraints.
     """
     problem = four_bar()
     bodies = [
@@ -88,7 +90,7 @@ def linkage() -> tuple[rj.System, rj.State]:
 
 
 def dae_value(make, index: int, solver: str, t1: float, **options) -> tuple[Value, Any]:
-    """Scalar of the final state of a system at an index; of the masses and the gravity."""
+    """Return a scalar of the final state of a system at an index, for masses and gravity."""
     system, start = make()
     masses = jnp.stack([jnp.asarray(body.mass) for body in system.bodies])
 
@@ -119,12 +121,12 @@ CASES: dict[str, Callable[[], tuple[Value, Any]]] = {
 
 
 def cost(case: str, repeats: int) -> dict[str, Any]:
-    """One row: seconds of run, tangent and gradient, and their ratios."""
+    """Return one row: seconds of run, tangent and gradient, and their ratios."""
     value, parameters = CASES[case]()
     direction = jnp.linspace(0.5, 1.0, parameters.size)
     run, gradient = jax.jit(value), jax.jit(jax.grad(value))
     tangent = jax.jit(lambda x: jax.jvp(value, (x,), (direction,))[1])
-    times = common.interleaved(
+    times = common.time_in_turn(
         {
             "run": lambda: run(parameters),
             "tangent": lambda: tangent(parameters),
@@ -147,7 +149,7 @@ def cost(case: str, repeats: int) -> dict[str, Any]:
 
 
 def memory(solver: str, steps: int) -> dict[str, Any]:
-    """One row: buffers of the compiled run and of its gradient, bytes, and their times."""
+    """Return one row: buffers of the compiled run and of its gradient, bytes, and their times."""
     value, parameters = top_value(solver, t1=1e-3 * steps, dt=1e-3, max_steps=steps + 8)
     compiled = {
         name: jax.jit(function).lower(parameters).compile()
@@ -181,7 +183,7 @@ if __name__ == "__main__":
             for solver in ("Radau5", "BDF", "Odex", "Seulex")
             for steps in (100, 10_000)
         ]
-        # The four-bar linkage, 62 unknowns, takes minutes to compile: last.
+        # The four-bar linkage, 62 unknowns, comes last: it takes minutes to compile.
         rows = []
         for measure in [*measures, *(functools.partial(cost, case, 20) for case in CASES)]:
             rows.append(measure())

@@ -20,7 +20,7 @@ import rigidjax as rj
 from rigidjax.bodies import AxialGravityPotential
 from rigidjax.problems.exact.references import Top, integrate
 
-# All start from a rotation about the first axis, which the exact integration takes as given.
+# All start with a rotation about the first axis, which the exact integration assumes.
 CASES = {
     "heavy top, 2 s": Top((50.0, 42.0, 10.0), (0.0, 0.0, 20.0), 2.0, (11.09, 9.81), Fraction(1, 3)),
     "heavy top, 10 s": Top(
@@ -34,12 +34,12 @@ WEIGHT_OMEGA = np.array([0.1, -0.2, 0.3])
 
 
 def scalar(matrix, omega):
-    """The scalar of a final state whose gradient is taken."""
+    """Return the scalar of a final state that is differentiated."""
     return jnp.sum(WEIGHT_MATRIX * matrix) + jnp.sum(WEIGHT_OMEGA * omega)
 
 
 def exact_scalar(top: Top):
-    """The same in extended precision."""
+    """Return the scalar in extended precision."""
     import mpmath
 
     end = integrate(top, digits=60, output_digits=58)
@@ -56,7 +56,7 @@ def exact_scalar(top: Top):
 
 
 def reference_gradient(top: Top) -> np.ndarray:
-    """Gradient with respect to inertia (3,) and initial rates (3,), rounded to float64."""
+    """Return the gradient by inertia (3,) and initial rates (3,), rounded to float64."""
     import mpmath
 
     step = Fraction(1, 10**15)
@@ -75,7 +75,7 @@ def reference_gradient(top: Top) -> np.ndarray:
 
 
 def run(top: Top, formulation: str, projection: bool = True, solver=None, tolerance=TOLERANCE):
-    """The scalar as a function of inertia and initial rates, through `rj.simulate`."""
+    """Return the scalar as a function of inertia and initial rates, through `rj.simulate`."""
     half = np.pi * float(top.turn) / 2
     orientation = jnp.array([np.cos(half), np.sin(half), 0.0, 0.0])
     weight = np.prod(top.weight_moment) if top.weight_moment else None
@@ -101,18 +101,18 @@ def run(top: Top, formulation: str, projection: bool = True, solver=None, tolera
 
 @functools.cache
 def cached_reference(name: str) -> np.ndarray:
-    """`reference_gradient` of a case."""
+    """Return the `reference_gradient` of a case."""
     return reference_gradient(CASES[name])
 
 
 def measure(case: str, formulation: str, mode: str, repeats: int, **settings) -> dict[str, Any]:
-    """One row: largest error of the gradient relative to its largest entry."""
+    """Return one row: largest error of the gradient relative to its largest entry."""
     top = CASES[case]
     value = run(top, formulation, **settings)
     parameters = jnp.array([*top.inertia, *top.omega])
     gradient = jax.jit(jax.grad(value) if mode == "reverse" else jax.jacfwd(value))
     compile_times = common.compile_times(gradient, parameters, repeats=1)
-    times = common.interleaved({"run": lambda: gradient(parameters)}, repeats)["run"]
+    times = common.time_in_turn({"run": lambda: gradient(parameters)}, repeats)["run"]
     found, reference = np.asarray(gradient(parameters)), cached_reference(case)
     return {
         "case": case,
@@ -129,7 +129,7 @@ def measure(case: str, formulation: str, mode: str, repeats: int, **settings) ->
 
 
 def accuracy(found: np.ndarray, reference: np.ndarray) -> dict[str, Any]:
-    """Errors of a gradient, relative to its largest entry and entry by entry."""
+    """Return the errors of a gradient, relative to its largest entry and entry by entry."""
     error = np.abs(found - reference)
     return {
         "relative_error": float(np.max(error) / np.max(np.abs(reference))),
@@ -148,7 +148,7 @@ if __name__ == "__main__":
     else:
         for case in CASES:
             for formulation in common.FORMULATIONS:
-                # Proper Euler angles of the racket come close to their singularity.
+                # Proper Euler angles of the racket approach their singularity.
                 if formulation == "Euler angles" and case.startswith("racket"):
                     continue
                 for mode in ("reverse", "forward"):

@@ -1,12 +1,11 @@
 """Terze's comparison: attitude errors of quaternions integrated on the group and off it.
 
-The same explicit tableaux at the same fixed steps, on a free body, Lang's heavy top and a top that
-spins fast: on the group (`MuntheKaas`), as an ordinary differential equation of a quaternion that
-is projected after every step (Terze's Formulation II), with the accelerations of (C.1) as they
-stand, also in stages off the unit sphere (Formulation I), and with accelerations that take |p| = 1
-in the stages (`Absolute`). Errors are the largest entries of the difference of rotation matrices at
-the end; cost is the time of a step; drift is |p|^2 - 1, over 2, after the first step, before it is
-projected.
+Explicit tableaux at equal fixed steps, on a free body, Lang's heavy top and a fast top: on the
+group (`MuntheKaas`); as an ordinary differential equation of a quaternion that is projected after
+every step (Terze's Formulation II); with the accelerations of (C.1) as printed, also in stages off
+the unit sphere (Formulation I); and with accelerations that assume |p| = 1 in the stages
+(`Absolute`). Errors are the largest entries of the difference of rotation matrices at the end; cost
+is the time of a step; drift is (|p|^2 - 1)/2 after the first step, before projection.
 """
 
 from typing import Any
@@ -40,13 +39,13 @@ FORMS = {
 STEPS = (20, 40, 80, 160, 320, 640)
 
 
-def formulated(form: str, system: Any, method: Any) -> tuple[Any, Any]:
-    """A formulation and a solver."""
+def model_and_solver(form: str, system: Any, method: Any) -> tuple[Any, Any]:
+    """Return a formulation and a solver."""
     return FORMS[form](system), rj.solvers.MuntheKaas(method) if form == "group" else method
 
 
 def rows_of(case: str, counts: tuple[int, ...], methods: dict[str, Any]) -> list[dict[str, Any]]:
-    """Errors and times of one case."""
+    """Return errors and times of one case."""
     build, end = CASES[case]
     problem = build()
     to_matrix = rj.Quaternion().to_matrix
@@ -56,7 +55,7 @@ def rows_of(case: str, counts: tuple[int, ...], methods: dict[str, Any]) -> list
     out = []
     for name, method in methods.items():
         for form in FORMS:
-            model, solver = formulated(form, problem.system, method)
+            model, solver = model_and_solver(form, problem.system, method)
 
             @jax.jit
             def run(dt, model=model, solver=solver):

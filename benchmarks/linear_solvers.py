@@ -1,8 +1,7 @@
-"""Radau5 and BDF with the inverse matrix and with LU and QR of lineax: time of the same runs.
+"""Radau5 and BDF with the inverse matrix and with LU and QR of lineax: run times.
 
-Native kernels, but for QR, which XLA runs.
-
-One core; all linear solvers in turn, so that whatever else the machine does falls on all alike.
+All runs are native kernels except QR, which XLA executes. They take turns on one core, so that
+other load on the machine affects all of them alike.
 """
 
 import os
@@ -38,7 +37,7 @@ def case_rows(case: str, repeats: int) -> list[dict[str, Any]]:
             for linear, chosen in LINEAR.items()
         }
         ends = {linear: run(y0, rtol) for linear, run in runs.items()}
-        times = common.interleaved(
+        times = common.time_in_turn(
             {linear: lambda run=run: run(y0, rtol)[0] for linear, run in runs.items()}, repeats
         )
         for linear, (_, ok, stats, evaluations) in ends.items():

@@ -1,8 +1,9 @@
-"""10,000 fits into a store, killed once in the middle and resumed, against the same undisturbed.
+"""10,000 fits into a store, killed and resumed, against an undisturbed run.
 
-The moments of inertia of a heavy top, 30 gyroscope samples of each of N tops with moments and noise
-of their own, starts 3 % off. A process of its own fits them with `identify_batch(out=...)`; it is
-killed (SIGKILL) when half of the shards are done, and another one ends its work.
+The fits estimate the moments of inertia of N heavy tops from 30 gyroscope samples each, with
+different moments and noise, from starts 3 % off. One process fits them with
+`identify_batch(out=...)`. A second run is killed (SIGKILL) when half of the shards are done, and
+another process resumes it.
 """
 
 import json
@@ -32,7 +33,7 @@ def inertia_of(experiment: Any) -> Any:
 
 
 def fits(count: int, out: pathlib.Path | None) -> tuple[rj.identification.BatchFit, np.ndarray]:
-    """The fits and the moments that the data were simulated with."""
+    """Return the fits and the true moments."""
     problem = rj.problems.heavy_top()
     nominal = np.asarray(problem.system.inertia)
     rng = np.random.default_rng(0)
@@ -59,8 +60,8 @@ def worker(count: int, out: pathlib.Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
 
-def killed(count: int, out: pathlib.Path) -> dict[str, Any]:
-    """Kill the first process when half of the shards are done; the second one ends the work."""
+def kill_and_resume(count: int, out: pathlib.Path) -> dict[str, Any]:
+    """Kill the first process when half of the shards are done, and resume in a second one."""
     first = worker(count, out)
     while not out.exists() or 2 * len(Store(out).done()) < Store(out).num_shards:
         if first.poll() is not None:
@@ -96,7 +97,7 @@ def main() -> None:
         }
         if not args.smoke:
             out = pathlib.Path(folder) / "killed.zarr"
-            row |= killed(count, out)
+            row |= kill_and_resume(count, out)
             pairs = zip(Store(folder + "/whole.zarr").read()[0], Store(out).read()[0], strict=True)
             row["equal_bit_for_bit"] = all(np.array_equal(a, b) for a, b in pairs)
     common.write("many_fits", [json.loads(json.dumps(row, default=float))], args.smoke)

@@ -2,7 +2,7 @@
 
 Null-space coordinates (quaternions) with projection after every step. Errors are the largest over
 the run at the times of the reference: positions, m. The change of the energy is the largest at the
-steps, relative to the range of the potential energy. Histories: `tests/problems/data`.
+steps, relative to the range of the potential energy. Reference histories: `tests/problems/data`.
 """
 
 import pathlib
@@ -25,7 +25,7 @@ def history(name: str) -> np.ndarray:
 
 
 def run(problem, t1, ts, tolerance, solver, steps: bool, repeats: int):
-    """Compiled run; states at `ts`, and energies at the steps."""
+    """Return a compiled run, with states at `ts` and energies at the steps."""
     model = rj.NullSpace(problem.system)
 
     @jax.jit
@@ -47,7 +47,7 @@ def run(problem, t1, ts, tolerance, solver, steps: bool, repeats: int):
 
     sol = at_times(problem.state0)
     seconds = min(common.seconds(lambda: at_times(problem.state0)) for _ in range(repeats))
-    # More steps than can be kept: at the times of the reference.
+    # The steps are too many to be stored, so energies are saved at the times of the reference.
     energy = np.asarray(sol.energy)
     change = float(at_steps(problem.state0) if steps else np.max(np.abs(energy - energy[0])))
     return sol, seconds, change

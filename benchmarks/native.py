@@ -1,8 +1,7 @@
-"""Native kernels against XLA's, the same run by both backends, in turn in one process.
+"""Native kernels against XLA: each run by both backends, in turn in one process.
 
 Runs of a heavy top (2 s, Dopri5 at 1e-9, projected), alone and 1,024 at once: values, one tangent,
-six tangents, a gradient; then the same top by other solvers. One core: run it with
-`taskset -c 0`.
+six tangents, a gradient; then the top with other solvers. Run it on one core with `taskset -c 0`.
 """
 
 from typing import Any
@@ -34,7 +33,7 @@ def potential(R):
 
 
 def members(size: int):
-    """Principal moments and body rates of each member."""
+    """Return principal moments and body rates of each member."""
     rng = np.random.default_rng(20260101)
     moments = np.array([0.5, 0.5, 0.25]) * (1.0 + 0.1 * rng.random((size, 3)))
     rates = np.array([0.0, 0.0, 20.0]) * (1.0 + 0.2 * rng.random((size, 1)))
@@ -42,7 +41,7 @@ def members(size: int):
 
 
 def end(backend: str, **options: Any):
-    """Final unknowns and number of steps, of principal moments and body rates."""
+    """Return final unknowns and number of steps, for principal moments and body rates."""
     model = rj.NullSpace(rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=potential))
     orientation = jnp.array([[np.cos(np.pi / 6), np.sin(np.pi / 6), 0.0, 0.0]])
 
@@ -56,7 +55,7 @@ def end(backend: str, **options: Any):
 
 
 def programs(backend: str):
-    """What is measured of a run, by name."""
+    """Return the measured functions of a run, by name."""
     run = end(backend, **TIGHT)
     last = lambda moments, rates: run(moments, rates)[0]  # noqa: E731
     return {
@@ -68,14 +67,14 @@ def programs(backend: str):
 
 
 def row(case: str, batch: int, forms: dict[str, Any], repeats: int) -> dict[str, Any]:
-    """Both backends in turn."""
+    """Measure both backends in turn."""
     args = members(batch) if batch > 1 else tuple(x[0] for x in members(1))
     compiled = {
         name: jax.jit(jax.vmap(form) if batch > 1 else form) for name, form in forms.items()
     }
     first = {name: common.seconds(lambda f=f: f(*args)) for name, f in compiled.items()}
     calls = {name: (lambda f=f: f(*args)) for name, f in compiled.items()}
-    found = {k: common.summary(v) for k, v in common.interleaved(calls, repeats).items()}
+    found = {k: common.summary(v) for k, v in common.time_in_turn(calls, repeats).items()}
     values = {name: jax.tree.leaves(call())[0] for name, call in calls.items()}
     return {
         "case": case,

@@ -1,8 +1,8 @@
-"""Lang's Table 1 for our right-hand sides: scalar operations, counted in the jaxpr.
+"""Lang's Table 1 for the right-hand sides of this package: scalar operations, counted in the jaxpr.
 
-What is counted is the traced program of `model.vector_field` after dead-code elimination, one
-operation for each element of each result. The inertia is an input, so that what depends on it alone
-is counted in every evaluation, as in Lang's table. Slicing and joining arrays is free.
+The jaxpr of `model.vector_field` is counted after dead-code elimination, one operation per element
+of each result. The inertia is an input, so that operations on it alone count in every evaluation,
+as in Lang's table. Slicing and joining arrays is free.
 """
 
 import math
@@ -59,7 +59,7 @@ FREE = {
     "unstack",
 }
 
-# Lang, Table 1. His "-" are subtractions, or changes of sign: only totals compare with ours.
+# Lang, Table 1. His "-" are subtractions or changes of sign, so that only totals are comparable.
 LANG = {
     "null space, quaternion": {"+": 5, "-": 7, "*": 18, "/": 6},
     "null space, directors": {"-": 12, "*": 24, "/": 3},
@@ -70,14 +70,16 @@ LANG = {
 
 
 def lu_operations(n: int) -> int:
-    """Gaussian elimination of n dense equations without pivoting, and their solution."""
+    """Return the operations of Gaussian elimination of n dense equations without pivoting, and of
+    their solution.
+    """
     elimination = sum(k + 2 * k * k for k in range(1, n))
     substitution = 2 * n * (n - 1) + n
     return elimination + substitution
 
 
 def count(function: Any, *args: Any) -> Counter:
-    """Scalar operations of a traced function, by kind."""
+    """Return the scalar operations of a traced function, by kind."""
     traced = jax.make_jaxpr(function)(*args).jaxpr
     live, _ = partial_eval.dce_jaxpr(traced, [True] * len(traced.outvars))
     total: Counter = Counter()
@@ -111,17 +113,19 @@ def _count(jaxpr: Jaxpr, total: Counter) -> None:
             raise ValueError(f"The operation {name!r} is neither known as free nor as counted.")
 
 
-def of_model(model: Any) -> Counter:
-    """Operations of one evaluation of a formulation's right-hand side."""
+def count_model(model: Any) -> Counter:
+    """Return the operations of one evaluation of a right-hand side."""
     y = jnp.zeros(model.num_unknowns)
     return count(lambda model, t, y: model.vector_field(t, y), model, 0.0, y)
 
 
 def lang_tangential(p, v, psi, inertia):
-    r"""Lang (40) as printed, $M^\sharp(p)\psi - |v|^2 p$ with $\psi$ given, in components."""
+    r"""Evaluate Lang (40) as printed, $M^\sharp(p)\psi - |v|^2 p$ with $\psi$ given, in
+    components.
+    """
     p0, p1, p2, p3 = p
     s0, s1, s2, s3 = psi
-    # -Im(conj(p) psi); the factor 1/4 of M# goes into the inertia, which is given as 4 I.
+    # -Im(conj(p) psi); the inertia is passed as 4 I, which includes the factor 1/4 of M#.
     c1 = (p1 * s0 - p0 * s1 + p2 * s3 - p3 * s2) / inertia[0]
     c2 = (p2 * s0 - p0 * s2 + p3 * s1 - p1 * s3) / inertia[1]
     c3 = (p3 * s0 - p0 * s3 + p1 * s2 - p2 * s1) / inertia[2]
@@ -135,9 +139,9 @@ def lang_tangential(p, v, psi, inertia):
 
 
 def psi_quaternion(p, v, inertia):
-    r"""$\psi = 8\,Q(v) I Q(v)^T p$, Lang (33) without applied moment, in components.
+    r"""Evaluate $\psi = 8\,Q(v) I Q(v)^T p$, Lang (33) without applied moment, in components.
 
-    The factor 8 goes into the inertia, which is given as 8 I.
+    The inertia is passed as 8 I, which includes the factor 8.
     """
     p0, p1, p2, p3 = p
     v0, v1, v2, v3 = v
@@ -153,10 +157,10 @@ def psi_quaternion(p, v, inertia):
 
 
 def on_the_manifold(p, v, inertia):
-    r"""The shortest form of it that we know, for $|p| = 1$ and $\langle p, v\rangle = 0$ only.
+    r"""Evaluate the shortest known form, for $|p| = 1$ and $\langle p, v\rangle = 0$ only.
 
-    $\ddot p = p\,(-|h|^2, \dot\Omega/2)$ with $h = \Im(\bar p v) = \Omega/2$; signs are chosen so
-    that nothing has to be negated.
+    $\ddot p = p\,(-|h|^2, \dot\Omega/2)$ with $h = \Im(\bar p v) = \Omega/2$; signs are chosen to
+    avoid negations.
     """
     p0, p1, p2, p3 = p
     v0, v1, v2, v3 = v
@@ -177,7 +181,9 @@ def on_the_manifold(p, v, inertia):
 
 
 def rows(smoke: bool) -> list[dict[str, Any]]:
-    """One row for each formulation (free and heavy body) and each variant of the quaternion's."""
+    """Return one row per formulation (free and heavy body) and per variant of the quaternion
+    form.
+    """
     inertia = jnp.array([50.0, 42.0, 10.0])
     free = rj.FixedPointBody(inertia)
     heavy = rj.FixedPointBody(inertia, AxialGravityPotential(11.09 * 9.81))
@@ -188,14 +194,14 @@ def rows(smoke: bool) -> list[dict[str, Any]]:
         out.append({"case": case, "total": sum(counts.values()), "counts": counts, **fields})
 
     for name, make in common.FORMULATIONS.items():
-        counts = of_model(make(free))
+        counts = count_model(make(free))
         lang = sum(LANG[name].values())
         lu = lu_operations(15) if name == "absolute, directors" else 0
         add(name, counts, body="free", lang=lang, lang_counts=LANG[name], lang_lu=lu)
     if smoke:
         return out
     for name, make in common.FORMULATIONS.items():
-        add(name, of_model(make(heavy)), body="heavy top")
+        add(name, count_model(make(heavy)), body="heavy top")
 
     p, v = tuple(jnp.ones(4)), tuple(jnp.ones(4))
     I = tuple(inertia)
@@ -215,7 +221,7 @@ def rows(smoke: bool) -> list[dict[str, Any]]:
             else (type(rotation).__name__)
         )
         model = rj.NullSpace(free, rotation, recharting=False)
-        add(f"null space, {name}", of_model(model), body="free")
+        add(f"null space, {name}", count_model(model), body="free")
     return out
 
 

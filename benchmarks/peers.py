@@ -1,10 +1,10 @@
 """Implicit solvers against SciPy, scipy_dae and SUNDIALS IDA: work, error and time.
 
-All get the same right-hand side and Jacobian, compiled by JAX (ours is a native kernel of the whole
-run), and run on one core; the machine may be shared: processor times, of short runs of ours the
-least of 20 wall times. Peers are optional:
-`pip install scipy scipy_dae scikit-sundae`. Errors are the largest ones at the end, over 1 + |y|
-(smaller absolute parts where the problem says so). SciPy counts accepted steps.
+All programs use the same right-hand side and Jacobian, compiled by JAX, and one core; rigidjax runs
+as a native kernel. The machine may be shared, so that processor times are compared; for short runs
+of rigidjax the least of 20 wall times. Peers are optional: `pip install scipy scipy_dae
+scikit-sundae`. Errors are the largest ones at the end, over 1 + |y| (over smaller absolute parts
+where the problem requires it). SciPy counts accepted steps.
 """
 
 import os
@@ -38,17 +38,19 @@ from rigidjax.solvers.wrappers.counting import CountingController, CountingSolve
 
 TOLERANCES = tuple(10.0**-k for k in range(4, 11))
 MAX_STEPS = 500_000
-# Processor times, in seconds, below which its clock is too coarse.
+# Shortest processor time, in seconds, for which its clock is fine enough.
 _COARSE = 0.1
 OURS = {"Radau5": rj.solvers.Radau5(), "BDF": rj.solvers.BDF()}
 
 
 def rigid(name: str, make: Callable[[], Any]) -> ivp.Problem:
-    """One of Lang's examples, null space and quaternions, as a plain differential equation."""
+    """Return one of Lang's examples, in null space and quaternions, as a plain differential
+    equation.
+    """
     problem = make()
     model = rj.NullSpace(problem.system, rj.Quaternion())
 
-    def seen(states):
+    def observe(states):
         R = jax.vmap(euler_map)(states.orientation.reshape(-1, 4))
         motion = [states.position, states.velocity, states.angular_velocity]
         return jnp.concatenate([R.ravel(), *(jnp.ravel(part) for part in motion)])
@@ -59,14 +61,14 @@ def rigid(name: str, make: Callable[[], Any]) -> ivp.Problem:
         lambda t, y: model.vector_field(t, y),
         np.asarray(model.encode(problem.state0)),
         problem.t1,
-        np.asarray(seen(jax.tree.map(lambda x: x[-1], reference))),
+        np.asarray(observe(jax.tree.map(lambda x: x[-1], reference))),
         problem.known,
-        observe=lambda y: seen(model.decode(problem.t1, y)),
+        observe=lambda y: observe(model.decode(problem.t1, y)),
     )
 
 
 def angles(index: int) -> ivp.Problem:
-    """Andrews' mechanism, errors of the seven angles."""
+    """Return Andrews' mechanism with errors of the seven angles."""
     problem = andrews(index)
     return problem._replace(observe=lambda y: y[:7], end=problem.end[:7])
 
@@ -88,14 +90,14 @@ CASES: dict[str, Callable[[], ivp.Problem]] = {
 def our_run(
     problem: ivp.Problem, solver: Any, backend: str = "native"
 ) -> Callable[[Any, Any], Any]:
-    """A run as a compiled function of start and tolerance, with its counters."""
+    """Return a run as a compiled function of initial values and tolerance, with its counters."""
     field = lambda t, y, args: problem.field(t, y)  # noqa: E731
     if problem.mass is None:
         term = diffrax.ODETerm(field)
     else:
         term = rj.solvers.MassMatrixTerm(
             field, np.diag(problem.mass), problem.index, rates=problem.rates,
-            # Starts are consistent; a kernel of a user's own function cannot call back.
+            # The initial values are consistent, and a kernel of a user's function cannot call back.
             check_start=False,
         )  # fmt: skip
 
@@ -118,8 +120,10 @@ def our_run(
     return jax.jit(rj.native.jit(run) if backend == "native" else run)
 
 
-def timed(run, y0, rtol, repeats: int) -> dict[str, float]:
-    """Wall times of single runs, and processor time of all together, whose clock is coarse."""
+def time_run(run, y0, rtol, repeats: int) -> dict[str, float]:
+    """Return wall times of single runs, and the processor time of all together, whose clock is
+    coarse.
+    """
     used = time.process_time()
     wall = [common.seconds(lambda: run(y0, rtol)[0]) for _ in range(repeats)]
     used = (time.process_time() - used) / repeats
@@ -142,7 +146,7 @@ def ours(problem: ivp.Problem, tolerances, repeats: int) -> list[dict[str, Any]]
         for tolerance in tolerances:
             rtol = jnp.asarray(tolerance)
             y, ok, stats, evaluations = run(y0, rtol)
-            times = timed(run, y0, rtol, repeats)
+            times = time_run(run, y0, rtol, repeats)
             rows.append(
                 {
                     "program": "rigidjax",
@@ -245,10 +249,11 @@ MODULES = {"SciPy": "scipy", "scipy_dae": "scipy_dae", "SUNDIALS": "sksundae"}
 
 
 def takes(program: str, problem: ivp.Problem) -> bool:
-    """Whether a program takes the problem, and is here: SciPy ODEs, scipy_dae DAEs, IDA both.
+    """Return whether a program is installed and supports the problem: SciPy ODEs, scipy_dae DAEs,
+    IDA both.
 
-    scipy_dae has not implemented unknowns of index above 1, and IDA's Python interface does not
-    leave them out of the error test.
+    scipy_dae does not implement unknowns of index above 1, and the Python interface of IDA does not
+    exclude them from the error test.
     """
     import importlib.util
 
@@ -292,10 +297,10 @@ def peer_rows(problem: ivp.Problem, tolerances) -> list[dict[str, Any]]:
 
 
 def with_seconds(row: dict[str, Any]) -> dict[str, Any]:
-    """The row and its time: processor time, or the least wall time of many runs where that is less.
+    """Return the row with its time: processor time, or the least wall time of many runs for short
+    ones.
 
-    Processor time is that of the runs alone whatever else the core does, but its clock too coarse
-    for milliseconds.
+    Processor time does not depend on other load, but its clock is too coarse for milliseconds.
     """
     used = row["cpu_seconds"]
     if row["repeats"] == 1:
@@ -305,7 +310,7 @@ def with_seconds(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def front(rows: list[dict[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Errors, growing, and the least work that reaches each, of several runs."""
+    """Return increasing errors and the least work that reaches each, for several runs."""
     good = sorted(
         (r["error"], r[key]) for r in rows if r["successful"] and 0 < r["error"] < 1 and r[key]
     )
@@ -318,10 +323,12 @@ def front(rows: list[dict[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]
 
 
 def work_at(rows: list[dict[str, Any]], key: str, error: float) -> float:
-    """The least work for an error, between runs on logarithmic scales; nan outside of them."""
+    """Return the least work for an error, interpolated on logarithmic scales; NaN outside the
+    runs.
+    """
     errors, work = front(rows, key)
     largest = max((r["error"] for r in rows if r["successful"]), default=0.0)
-    # Beyond the end of the front are runs with larger errors and more work.
+    # Runs beyond the end of the front have larger errors and more work.
     if not len(errors) or not errors[0] <= error <= largest:
         return float("nan")
     return float(np.exp(np.interp(np.log(error), np.log(errors), np.log(work))))
@@ -335,7 +342,9 @@ GROUPS = {
 
 
 def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Work of the better of ours over that of the better of the others, at errors in decades."""
+    """Return the work of the better run of rigidjax over that of the better peer, at errors in
+    decades.
+    """
     out = []
     rows = [with_seconds(row) for row in rows]
     for case in dict.fromkeys(r["case"] for r in rows):

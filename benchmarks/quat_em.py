@@ -1,7 +1,7 @@
 """QUAT.EM in three, seven and nine unknowns: Betsch-Siebert (51), (52)-(54) and the reduced form.
 
-The free body and the steady top over 1,000 steps: the time of a step, evaluations in a step, and
-how far the trajectories are from the reduced form's, at every hundredth step.
+The free body and the steady top over 1,000 steps: the time of a step, evaluations per step, and the
+largest distance from the trajectory of the reduced form, at every hundredth step.
 """
 
 from typing import Any
@@ -20,26 +20,26 @@ CASES = {"free body": (problems.free_body, 2e-3), "steady top": (problems.steady
 
 
 def rows_of(case: str, count: int) -> list[dict[str, Any]]:
-    """Rows of all forms; runs are timed in turn."""
+    """Return rows of all forms; runs are timed in turn."""
     build, dt = CASES[case]
     problem = build()
     model, ts = rj.NullSpace(problem.system), dt * (count // 10) * np.arange(11)
 
-    def simulated(form, state0):
+    def simulate_form(form, state0):
         return rj.simulate(
             model, state0, count * dt, ts=ts, solver=EnergyMomentum(form=form), dt=dt,
             max_steps=count + 10,
         )  # fmt: skip
 
-    runs = {form: jax.jit(lambda s, form=form: simulated(form, s).ys) for form in FORMS}
-    times = common.interleaved(
+    runs = {form: jax.jit(lambda s, form=form: simulate_form(form, s).ys) for form in FORMS}
+    times = common.time_in_turn(
         {form: lambda run=run: run(problem.state0) for form, run in runs.items()}, 7
     )
     found = {form: run(problem.state0) for form, run in runs.items()}
     rows = []
     for form in FORMS:
         apart = jnp.abs(found[form] - found["reduced"])
-        stats = simulated(form, problem.state0).stats
+        stats = simulate_form(form, problem.state0).stats
         least = common.summary(times[form])["run_seconds_min"]
         rows.append(
             {

@@ -1,9 +1,9 @@
 """The racket fit: inertia and drag from measured rates, from pendulum values and random starts.
 
-A start is successful if the root mean square of the residuals comes to 0.4585 rad/s (the optimum
-has 0.45839). Random starts have both moments, the drag, and every start rate of every toss
-multiplied by independent factors within +-30 %. The same is tried without the growing horizon, to
-show what it is for.
+A start is successful if the root mean square of the residuals reaches 0.4585 rad/s (the optimum has
+0.45839). Random starts have both moments, the drag, and every initial rate of every toss multiplied
+by independent factors within +-30 %. The fit is repeated without growing horizons, to show their
+effect.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ SPREAD = 0.3
 
 
 def random_start(rng: np.random.Generator) -> Case:
-    """The case with every start value changed by up to 30 %."""
+    """Return the case with every start value changed by up to 30 %."""
     case = racket_case()
     inertia = np.array(case.model.system.inertia)
     inertia[:2] *= rng.uniform(1 - SPREAD, 1 + SPREAD, size=2)
@@ -36,8 +36,8 @@ def random_start(rng: np.random.Generator) -> Case:
     )
 
 
-def timed(case: Case, **options: Any) -> tuple[Fit, float, float]:
-    """A fit with its wall and processor time."""
+def timed_fit(case: Case, **options: Any) -> tuple[Fit, float, float]:
+    """Return a fit with its wall and processor time."""
     wall, used = time.perf_counter(), time.process_time()
     arguments = case.model, case.measurements, case.parameters
     fit = identify(*arguments, throw=False, **options)
@@ -45,7 +45,7 @@ def timed(case: Case, **options: Any) -> tuple[Fit, float, float]:
 
 
 def estimates(fit: Fit) -> dict[str, Any]:
-    """What was found, in g m^2."""
+    """Return the estimates, in g m^2."""
     return {
         "rms": fit.rms["gyroscope"],
         **{label: 1e3 * fit.estimates[label] for label in ("I1", "I2", "c")},
@@ -55,9 +55,9 @@ def estimates(fit: Fit) -> dict[str, Any]:
 
 
 def from_pendulum_values(repeats: int) -> dict[str, Any]:
-    """One fit with its compilation, and the same again."""
-    first, wall, used = timed(racket_case())
-    again = [timed(racket_case())[1:] for _ in range(repeats)]
+    """Return rows of one fit with its compilation, and of repetitions."""
+    first, wall, used = timed_fit(racket_case())
+    again = [timed_fit(racket_case())[1:] for _ in range(repeats)]
     return {
         "case": "pendulum values",
         "first_seconds": wall,
@@ -71,10 +71,10 @@ def from_pendulum_values(repeats: int) -> dict[str, Any]:
 
 
 def from_random_starts(case: str, starts: int, **options: Any) -> dict[str, Any]:
-    """How many of the starts come to the optimum, and how long they take."""
+    """Return how many starts reach the optimum, and their times."""
     rng = np.random.default_rng(0)
-    timed(racket_case(), **options)  # compiled before the clock starts
-    found = [timed(random_start(rng), **options) for _ in range(starts)]
+    timed_fit(racket_case(), **options)  # compiled before the clock starts
+    found = [timed_fit(random_start(rng), **options) for _ in range(starts)]
     fits = [fit for fit, *_ in found]
     iterations = [sum(fit.iterations) for fit in fits]
     return {
@@ -92,7 +92,7 @@ def from_random_starts(case: str, starts: int, **options: Any) -> dict[str, Any]
 
 
 def rows(smoke: bool) -> list[dict[str, Any]]:
-    """All rows."""
+    """Return all rows."""
     starts = 3 if smoke else 100
     out = [
         from_pendulum_values(repeats=2 if smoke else 20),

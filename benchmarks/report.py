@@ -15,7 +15,7 @@ from _fit_tables import FIT_TABLES
 from _form_figures import quat_em_table, sherif_table
 from _solution_figures import solutions_table
 from _solver_tables import SOLVER_TABLES, gradient_errors
-from _tables import measured, span, table
+from _tables import provenance, span, table
 from operation_counts import lu_operations
 from work_precision import claims
 
@@ -23,7 +23,7 @@ PAGES = common.HERE.parent / "docs" / "benchmarks"
 
 
 def operation_table() -> str:
-    """Lang's Table 1 and ours."""
+    """Return the table of operation counts by Lang and by this package."""
     rows = common.read("operation_counts")
     kinds = ["+", "-", "*", "/", "square", "sin", "cos"]
     body = []
@@ -56,14 +56,14 @@ def operation_table() -> str:
 
 
 def claims_table() -> str:
-    """Ratios of evaluations at equal error, by tolerance."""
+    """Return the table of ratios of evaluations at equal error, by tolerance."""
     return _claims_table(work())
 
 
 def two_bodies_table() -> str:
-    """The same for Example C."""
+    """Return the table of ratios of evaluations for Example C."""
     rows = common.read("two_bodies")
-    return _claims_table(rows) + "\n\n" + measured(rows)
+    return _claims_table(rows) + "\n\n" + provenance(rows)
 
 
 def _claims_table(rows: list[dict[str, Any]]) -> str:
@@ -82,7 +82,9 @@ def _claims_table(rows: list[dict[str, Any]]) -> str:
 
 
 def failure_table() -> str:
-    """Errors at the end of Example B with a small disturbance, least and largest by tolerance."""
+    """Return the table of least and largest errors at the end of Example B with a small
+    disturbance, by tolerance.
+    """
     rows = [r for r in work() if r["case"] == "B, 1e-5"]
     solvers = list(dict.fromkeys(r["solver"] for r in rows))
     body = []
@@ -104,7 +106,7 @@ def failure_table() -> str:
 
 
 def speed_table() -> str:
-    """Times and ratios of `speed.py`."""
+    """Return the table of times and ratios of `speed.py`."""
     rows = common.read("speed")
     body = []
     for row in rows:
@@ -119,11 +121,11 @@ def speed_table() -> str:
         ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
         body.append([name, compile_time or "", f"{1e3 * row['run_seconds_min']:.3g}", ratio])
     header = ["case", "compile s, wall / CPU", "run ms, least", "ratio"]
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def throughput_table() -> str:
-    """Simulations and steps per second by batch size."""
+    """Return the table of simulations and steps per second by batch size."""
     rows = [r for name in throughputs() for r in common.read(name)]
     body = [
         [
@@ -139,17 +141,19 @@ def throughput_table() -> str:
         if r["batch"] in (1, 1_000, 1_000_000)
     ]
     header = ["tops", "dtype", "compile s", "run s, least", "tops/s", "steps/s", "error"]
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def gradient_table() -> str:
-    """Errors of gradients."""
+    """Return the table of errors of gradients."""
     rows = common.read("gradients")
     return gradient_errors(rows, lambda r: f"{r['case']}; {r['formulation']}")
 
 
 def multibody_table() -> str:
-    """Errors of multibody problems against exact solutions and the given histories."""
+    """Return the table of errors of multibody problems against exact solutions and reference
+    histories.
+    """
     rows = common.read("multibody")
     body = [
         [
@@ -165,11 +169,11 @@ def multibody_table() -> str:
         for r in rows
     ]
     header = ["problem", "unknowns", "error / m", "energy", "drift / m", "m/s", "steps", "run s"]
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def chain_table() -> str:
-    """Times of one acceleration of a chain, ours and Pinocchio's."""
+    """Return the table of times of one acceleration of a chain, by rigidjax and Pinocchio."""
     rows = common.read("chains")
     by = {(r["bodies"], r["backend"], r["batch"] > 1): r for r in rows}
     body = []
@@ -191,14 +195,14 @@ def chain_table() -> str:
         "bodies", "kernel us", "each of 1,024", "XLA us", "each of 1,024", f"{peer_name} us",
         "kernel / Pinocchio", "compile s (CPU)", "XLA s",
     ]  # fmt: skip
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 _CHAIN_COLUMNS = (("native", False), ("native", True), ("xla", False), ("xla", True))
 
 
 def native_table() -> str:
-    """Runs of a top as kernels and by XLA."""
+    """Return the table of runs of a top as kernels and by XLA."""
     rows = common.read("native")
     body = [
         [
@@ -213,11 +217,11 @@ def native_table() -> str:
         "what", "members", "XLA ms", "kernel ms", "times faster", "ns a step", "first call s, XLA",
         "kernel",
     ]  # fmt: skip
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def gpu_table() -> str:
-    """Kernels for GPUs: what they take of its registers and memory."""
+    """Return the table of registers and memory of GPU kernels."""
     assembled = common.read("gpu")
     body = [
         [
@@ -231,11 +235,11 @@ def gpu_table() -> str:
         "kernel", "GPU", "registers", "spilled bytes", "stack", "scratch", "lines of PTX",
         "seconds to write", "to assemble",
     ]  # fmt: skip
-    return table(header, body) + "\n\n" + measured(assembled)
+    return table(header, body) + "\n\n" + provenance(assembled)
 
 
 def gpu_runs_table() -> str:
-    """Runs by kernels on a GPU, against the processor beside it and XLA on the GPU."""
+    """Return the table of runs by kernels on a GPU, against the processor and XLA on the GPU."""
     rows = common.read("gpu_runs")
 
     def milliseconds(row, key):
@@ -255,20 +259,20 @@ def gpu_runs_table() -> str:
         "runs", "members", "GPU ms", "members a second", "processor ms", "XLA on the GPU ms",
         "GPU from processor", "first call s",
     ]  # fmt: skip
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def thread_table() -> str:
-    """Batches by one thread and by all."""
+    """Return the table of batches by one thread and by all."""
     rows = common.read("threads")
     keys = ("million_steps_per_second_one_thread", "million_steps_per_second", "times_faster")
     body = [[f"{r['batch']:,}", *(f"{r[key]:.3g}" for key in keys)] for r in rows]
     header = ["tops", "one thread, M steps/s", "all threads", "times faster"]
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def compile_table() -> str:
-    """What it takes to compile ten models."""
+    """Return the table of compile times of ten models."""
     rows = common.read("compile")
     programs = list(dict.fromkeys(r["program"] for r in rows))
     parts = ("trace", "lower", "compile")
@@ -292,11 +296,11 @@ def compile_table() -> str:
     header = ["model", *(f"equations: {name}" for name in programs)]
     header += ["of the last only move numbers", "its HLO, kB", *(f"s: {name}" for name in programs)]
     header += ["of the last: tracing + lowering and kernels + XLA"]
-    return table(header, body) + "\n\n" + measured(rows)
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def drift_table() -> str:
-    """Drifts at the end, and exponents of their growth in time."""
+    """Return the table of drifts at the end, and exponents of their growth in time."""
     rows = common.read("drift")
     body = [
         [
@@ -312,17 +316,19 @@ def drift_table() -> str:
     ]
     head = ["form", "position", "grows as t to the", "rest of a parabola", "velocity"]
     head += ["as t to the", "evaluations"]
-    return table(head, body) + "\n\n" + measured(rows)
+    return table(head, body) + "\n\n" + provenance(rows)
 
 
 def six_table() -> str:
-    """Ratios of evaluations for the six solvers."""
+    """Return the table of ratios of evaluations for the six solvers."""
     rows = common.read("six_solvers")
-    return _claims_table(rows) + "\n\n" + measured(rows)
+    return _claims_table(rows) + "\n\n" + provenance(rows)
 
 
 def lie_group_table() -> str:
-    """Errors at long steps, the time of a step, and the drift of the first."""
+    """Return the table of errors at long steps, the time of a step, and the drift of the first
+    step.
+    """
     rows = common.read("lie_group")
     forms = list(dict.fromkeys(r["form"] for r in rows))
     drifting = [form for form in forms if form != "group"]
@@ -340,7 +346,7 @@ def lie_group_table() -> str:
             + [f"{at[form]['drift']:.0e}" for form in drifting]
         )
     head = ["case, method, step", *forms, *(f"drift: {form}" for form in drifting)]
-    return table(head, body) + "\n\n" + measured(rows)
+    return table(head, body) + "\n\n" + provenance(rows)
 
 
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
@@ -370,15 +376,15 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def fill(text: str, name: str, content: str) -> str:
-    """`text` with the part between the marks of `name` replaced."""
+    """Return `text` with the part between the marks of `name` replaced."""
     pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
     return pattern.sub(lambda m: f"{m.group(1)}{content}\n{m.group(2)}", text)
 
 
 def pages() -> dict[pathlib.Path, str]:
-    """The text of each page with the tables as they are now.
+    """Return the text of each page with the current tables.
 
-    **Errors:** `ValueError` for a table that no page or more than one has marks of.
+    **Errors:** `ValueError` if no page, or more than one, has the marks of a table.
     """
     texts = {path: path.read_text("utf-8") for path in sorted(PAGES.glob("*.md"))}
     for name, (source, make) in TABLES.items():

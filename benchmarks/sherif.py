@@ -3,8 +3,8 @@
 Example A over 0.1 s and a driven, damped body over 1 s, at 1e-11 and without projection: every form
 with the constraint on accelerations, velocities and positions (index 1, 2, 3; one less without a
 multiplier) by Radau5 and BDF. Errors at the end are against `Dopri8` at 1e-13 in null-space
-coordinates; those of multipliers against Sherif's closed forms at the same unknowns, relative to
-the largest multiplier of all forms.
+coordinates. Errors of multipliers are against Sherif's closed forms at the same unknowns, relative
+to the largest multiplier of all forms.
 """
 
 import functools
@@ -26,7 +26,7 @@ SOLVERS = {"Radau5": rj.solvers.Radau5, "BDF": rj.solvers.BDF}
 
 
 def driven_body() -> tuple[rj.System, rj.State]:
-    """A body under a periodic force beside its centre of mass, with linear drag."""
+    """Return a body under a periodic force beside its centre of mass, with linear drag."""
     force = rj.FourierSeries(2.0, jnp.array([[4.0, -2.0, 3.0]]), jnp.array([[1.0, 3.0, -2.0]]))
     body = rj.Body("body", 2.0, ((3.0, 0.3, -0.2), (0.3, 2.5, 0.4), (-0.2, 0.4, 2.2)))
     forces = (
@@ -38,7 +38,7 @@ def driven_body() -> tuple[rj.System, rj.State]:
 
 
 def cases() -> dict[str, tuple[Any, rj.State, float]]:
-    """System, start and end time, s."""
+    """Return system, initial state and end time (s) of each case."""
     top = problems.heavy_top()
     return {
         "driven and damped": (*driven_body(), 1.0),
@@ -47,7 +47,7 @@ def cases() -> dict[str, tuple[Any, rj.State, float]]:
 
 
 def largest_multiplier(system, states: rj.State, ts) -> float:
-    """Of all forms along a motion."""
+    """Return the largest multiplier of all forms along a motion."""
     values = []
     for form in FORMS:
         model = rj.EulerParameters(system, form)
@@ -58,7 +58,9 @@ def largest_multiplier(system, states: rj.State, ts) -> float:
 
 @functools.cache
 def reference(case: str) -> tuple[rj.State, float]:
-    """State at the end of a case, and the largest multiplier of all forms on the way."""
+    """Return the state at the end of a case, and the largest multiplier of all forms along the
+    motion.
+    """
     system, state0, t1 = cases()[case]
     run = rj.simulate(
         rj.NullSpace(system), state0, t1, ts=np.linspace(0.0, t1, 21), rtol=1e-13, atol=1e-13
@@ -68,7 +70,7 @@ def reference(case: str) -> tuple[rj.State, float]:
 
 
 def measure(case: str, form: Form, index: int, solver: str, tolerance: float) -> dict[str, Any]:
-    """One row."""
+    """Return one row."""
     (system, state0, t1), (truth, scale) = cases()[case], reference(case)
     model, closed = rj.EulerParameters(system, form, index), rj.EulerParameters(system, form)
     solution = rj.simulate(
@@ -106,7 +108,7 @@ def measure(case: str, form: Form, index: int, solver: str, tolerance: float) ->
 
 
 def rows_of(case: str, tolerance: float, forms=FORMS, solvers=tuple(SOLVERS), indices=(1, 2, 3)):
-    """Rows of one case, one after the other."""
+    """Yield the rows of one case."""
     for solver in solvers:
         for form in forms:
             for index in indices:

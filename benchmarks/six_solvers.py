@@ -1,8 +1,8 @@
 """Work against error of all formulations with the six solvers of Lang's Table 3.
 
 Examples A, B and the slow variant of C, with projection after each step. Work is the number of
-evaluations of the right-hand side, those of stages, extrapolation and Newton iterations together;
-columns of Jacobians are counted apart.
+evaluations of the right-hand side in stages, extrapolation and Newton iterations together; columns
+of Jacobians are counted separately.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ SLOW = "C slow, 4 s"
 
 
 def case_rows(label: str, solver: str, name: str, tolerances) -> list[dict[str, Any]]:
-    """Rows of one formulation, solver and example, by tolerance."""
+    """Return rows of one formulation, solver and example, by tolerance."""
     if label == SLOW:
         case = two_bodies.CASES[SLOW]
         reference = two_bodies.end(SLOW, case)

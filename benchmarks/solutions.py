@@ -1,8 +1,8 @@
 """Solutions of Examples A and B over time: Lang's Figures 11 and 12.
 
-The paper says of A that nutation and precession become visible, and of B, with a disturbance of
-1e-3 rad/s, that the body turns over at about 0.4 s and 1.2 s and so on, almost periodically, d1 to
-its antipode. Example A is a run of `Dopri8` at 1e-12, B the closed form.
+The paper states that nutation and precession are visible in A, and that the body of B, with a
+disturbance of 1e-3 rad/s, flips at about 0.4 s, 1.2 s and so on, almost periodically, with d1
+moving to its antipode. Example A is a run of `Dopri8` at 1e-12, B the closed form.
 """
 
 import itertools
@@ -19,18 +19,18 @@ from rigidjax import problems
 
 
 def crossings(ts, values) -> np.ndarray:
-    """Times at which a sampled function changes its sign, by linear interpolation."""
+    """Return the times at which a sampled function changes its sign, by linear interpolation."""
     i = np.flatnonzero(np.diff(np.sign(values)) != 0)
     return ts[i] - values[i] * (ts[i + 1] - ts[i]) / (values[i + 1] - values[i])
 
 
 def minima(ts, values) -> np.ndarray:
-    """Times of the smallest values between larger neighbours."""
+    """Return the times of local minima."""
     return ts[1:-1][(values[1:-1] <= values[:-2]) & (values[1:-1] < values[2:])]
 
 
 def history(problem: problems.Problem, ts) -> tuple[np.ndarray, np.ndarray]:
-    """Directors (T, 9), column by column, and body rates (T, 3)."""
+    """Return directors (T, 9), column by column, and body rates (T, 3)."""
     if problem.has_reference:
         states = problem.reference(ts)
     else:
@@ -43,7 +43,7 @@ def history(problem: problems.Problem, ts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def heavy_top(points: int) -> dict[str, Any]:
-    """Figure 11, with the numbers of nutations and turns of the precession."""
+    """Return Figure 11, with the numbers of nutations and of revolutions of the precession."""
     problem = problems.heavy_top()
     ts = np.linspace(0.0, problem.t1, points)
     d, omega = history(problem, jnp.asarray(ts))
@@ -62,12 +62,12 @@ def heavy_top(points: int) -> dict[str, Any]:
 
 
 def racket(points: int) -> dict[str, Any]:
-    """Figure 12, with the times at which the racket turns over."""
+    """Return Figure 12, with the times at which the racket flips."""
     problem = problems.tennis_racket(1e-3)
     ts = np.linspace(0.0, problem.t1, points)
     d, omega = history(problem, jnp.asarray(ts))
     flips = crossings(ts, omega[:, 0])
-    # Between the flips d1 rests: its mean over the middle half of each plateau.
+    # Between the flips d1 is constant: take the mean over the middle half of each plateau.
     ends = np.concatenate([[0.0], flips])
     rests = []
     for start, end in itertools.pairwise(ends):
@@ -84,16 +84,16 @@ def racket(points: int) -> dict[str, Any]:
 
 
 def _samples(ts, d, omega) -> dict[str, Any]:
-    """Times and histories, rounded to what a figure shows."""
+    """Return times and histories, rounded for a figure."""
 
-    def rounded(values):
+    def round_list(values):
         return [[round(float(x), 5) for x in column] for column in np.asarray(values).T]
 
     return {
         "dtype": str(d.dtype),
         "ts": [round(float(t), 5) for t in ts],
-        "directors": rounded(d),
-        "rates": rounded(omega),
+        "directors": round_list(d),
+        "rates": round_list(omega),
     }
 
 

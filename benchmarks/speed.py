@@ -1,11 +1,11 @@
 """Speed of `simulate` against bare diffrax on Lang's Example A (Dopri5 at 1e-9, 10 s).
 
-Every ratio is of runs of one process that are taken in turn. Opponents, all jitted, all with the
-same solver, tolerances, step limit and initial states:
+Ratios are of runs that take turns in one process. All opponents are jitted and have the same
+solver, tolerances, step limit and initial states:
 
 - `bare, components`: `diffrax.diffeqsolve` over a hand-written right-hand side, scalar by scalar;
-- `bare, matrices`: the same with the right-hand side as one would write it at first, with R(p) and
-  Q(p) as matrices, `jnp.cross` and products with the inverse inertia.
+- `bare, matrices`: the straightforward right-hand side, with R(p) and Q(p) as matrices, `jnp.cross`
+  and products with the inverse inertia.
 """
 
 import subprocess
@@ -28,7 +28,9 @@ BATCH = 1024
 
 
 def components(t, y, args):
-    """The heavy top by hand: quaternion and body rates, one scalar at a time."""
+    """Evaluate the right-hand side of the heavy top: quaternion and body rates, scalar by
+    scalar.
+    """
     (i1, i2, i3), weight = args
     p0, p1, p2, p3, w1, w2, w3 = y[0], y[1], y[2], y[3], y[4], y[5], y[6]
     m1 = 2.0 * weight * (p2 * p3 + p0 * p1)
@@ -47,7 +49,7 @@ def components(t, y, args):
 
 
 def matrices(t, y, args):
-    """The same in vectors and matrices."""
+    """Evaluate the right-hand side in vectors and matrices."""
     inertia, weight = args
     p, omega = y[:4], y[4:]
     p0, pv = p[0], p[1:]
@@ -63,7 +65,9 @@ def matrices(t, y, args):
 
 
 def bare(field, adjoint=None):
-    """Final unknowns by `diffrax.diffeqsolve`, from inertia and initial body rates."""
+    """Return final unknowns by `diffrax.diffeqsolve`, as a function of inertia and initial body
+    rates.
+    """
     state0 = problems.heavy_top().state0
     weight = problems.heavy_top().system.potential.weight_moment
 
@@ -86,8 +90,8 @@ def bare(field, adjoint=None):
     return run
 
 
-def simulated(projection):
-    """Final unknowns by `rj.simulate`, from inertia and initial body rates."""
+def simulate_run(projection):
+    """Return final unknowns by `rj.simulate`, as a function of inertia and initial body rates."""
 
     def run(inertia, omega0):
         problem = problems.heavy_top()
@@ -107,15 +111,15 @@ def simulated(projection):
 
 
 RUNS = {
-    "simulate": simulated(False),
-    "simulate, projected": simulated(True),
+    "simulate": simulate_run(False),
+    "simulate, projected": simulate_run(True),
     "bare, components": bare(components),
     "bare, matrices": bare(matrices),
 }
 
 
 def initial(batch: int) -> tuple[jax.Array, jax.Array]:
-    """Inertia and initial rates: one top, or many whose rates differ a little."""
+    """Return inertia and initial rates of one top, or of many whose rates differ a little."""
     inertia, omega = jnp.array([50.0, 42.0, 10.0]), jnp.array([0.0, 0.0, 20.0])
     if batch == 1:
         return inertia, omega
@@ -123,26 +127,26 @@ def initial(batch: int) -> tuple[jax.Array, jax.Array]:
     return inertia, omega + jnp.asarray(spread)
 
 
-def batched(run, batch: int):
-    """`run` over a batch of initial rates, not yet jitted."""
+def batch_run(run, batch: int):
+    """Return `run` over a batch of initial rates, not yet jitted."""
     return run if batch == 1 else jax.vmap(run, in_axes=(None, 0))
 
 
 def scalar(run):
-    """A scalar of the final state, summed over a batch: what gradients are taken of."""
+    """Return a scalar of the final state, summed over a batch, for gradients."""
     weights = jnp.array([1.0, -2.0, 0.5, 3.0, 0.1, -0.2, 0.3])
     return lambda *args: jnp.sum(run(*args) @ weights)
 
 
 def forward_rows(batch: int, repeats: int, names=tuple(RUNS)) -> list[dict[str, Any]]:
-    """Runs of all opponents in turn; ratios to the hand-written components."""
+    """Return runs of all opponents in turn, with ratios to the hand-written components."""
     args = initial(batch)
-    jitted = {name: jax.jit(batched(RUNS[name], batch)) for name in names}
+    jitted = {name: jax.jit(batch_run(RUNS[name], batch)) for name in names}
     compiles = 1 if repeats < 20 else 5
     compile_times = {
         name: common.compile_times(f, *args, repeats=compiles) for name, f in jitted.items()
     }
-    times = common.interleaved({name: lambda f=f: f(*args) for name, f in jitted.items()}, repeats)
+    times = common.time_in_turn({name: lambda f=f: f(*args) for name, f in jitted.items()}, repeats)
     reference = np.asarray(jitted["bare, components"](*args))
     base = common.summary(times["bare, components"])
     steps = _steps(batch)
@@ -167,7 +171,7 @@ def forward_rows(batch: int, repeats: int, names=tuple(RUNS)) -> list[dict[str, 
 
 
 def _steps(batch):
-    """Steps of all tops, without projection."""
+    """Return the steps of all tops, without projection."""
     problem = problems.heavy_top()
     inertia, omega0 = initial(batch)
 
@@ -186,15 +190,15 @@ def _steps(batch):
 
 
 def derivative_rows(batch: int, repeats: int) -> list[dict[str, Any]]:
-    """Reverse and forward mode over the run itself, inertia and initial rates as parameters."""
+    """Return reverse and forward mode over the run itself, by inertia and initial rates."""
     args = initial(batch)
     out = []
     names = ["simulate", "simulate, projected"]
     if batch == 1:
-        # In a batch its reverse mode takes a minute for each run.
+        # Reverse mode of bare diffrax in a batch takes a minute per run.
         names.append("bare, components")
     for name in names:
-        run = batched(RUNS[name], batch)
+        run = batch_run(RUNS[name], batch)
         value = scalar(run)
         tangents = tuple(jnp.ones_like(x) for x in args)
         modes = {
@@ -207,14 +211,14 @@ def derivative_rows(batch: int, repeats: int) -> list[dict[str, Any]]:
                 lambda *args, f=value, dx=tangents: jax.jvp(f, args, dx)[1]
             )
         else:
-            mode_value = scalar(batched(bare(components, diffrax.ForwardMode()), batch))
+            mode_value = scalar(batch_run(bare(components, diffrax.ForwardMode()), batch))
             modes["forward, one direction"] = jax.jit(
                 lambda *args, f=mode_value, dx=tangents: jax.jvp(f, args, dx)[1]
             )
         compile_times = {
             mode: common.compile_times(f, *args, repeats=1) for mode, f in modes.items()
         }
-        times = common.interleaved(
+        times = common.time_in_turn(
             {mode: lambda f=f: f(*args) for mode, f in modes.items()}, repeats
         )
         base = common.summary(times["value"])
@@ -237,7 +241,7 @@ def derivative_rows(batch: int, repeats: int) -> list[dict[str, Any]]:
 
 
 def call_rows(repeats: int) -> list[dict[str, Any]]:
-    """`simulate` called as a user calls it, outside of `jax.jit`: what its Python part costs."""
+    """Return the time of `simulate` called outside `jax.jit`, which includes its Python part."""
     problem = problems.heavy_top()
     model = rj.NullSpace(problem.system)
 
@@ -248,7 +252,7 @@ def call_rows(repeats: int) -> list[dict[str, Any]]:
 
     compile_time = common.compile_times(call)
     f, args = jax.jit(RUNS["simulate, projected"]), initial(1)
-    times = common.interleaved({"call": call, "jitted": lambda: f(*args)}, repeats)
+    times = common.time_in_turn({"call": call, "jitted": lambda: f(*args)}, repeats)
     found, base = common.summary(times["call"]), common.summary(times["jitted"])
     return [
         {
@@ -265,7 +269,7 @@ def call_rows(repeats: int) -> list[dict[str, Any]]:
 
 
 def import_rows(repeats: int) -> list[dict[str, Any]]:
-    """`import rigidjax` and `import diffrax`, each in processes of its own, in turn."""
+    """Return the times of `import rigidjax` and `import diffrax`, in separate processes in turn."""
     times: dict[str, list[tuple[float, ...]]] = {"rigidjax": [], "diffrax": []}
     for _ in range(repeats + 1):
         for name, found in times.items():
@@ -281,7 +285,7 @@ def import_rows(repeats: int) -> list[dict[str, Any]]:
                 cwd=common.HERE.parent,
             )
             found.append(tuple(float(x) for x in done.stdout.split()))
-    # The first of each only fills the disk's cache.
+    # The first import only fills the cache of the disk.
     found = {name: common.summary(values[1:]) for name, values in times.items()}
     return [
         {
@@ -295,7 +299,7 @@ def import_rows(repeats: int) -> list[dict[str, Any]]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """A line for each row."""
+    """Print a line per row."""
     for row in rows:
         name = ", ".join(str(row[key]) for key in ("case", "batch", "run", "mode") if key in row)
         numbers = ", ".join(

@@ -1,6 +1,6 @@
-"""Batches of runs of a heavy top as native kernels, by one thread and by all that there are.
+"""Batches of runs of a heavy top as native kernels, by one thread and by all available ones.
 
-Each in a program of its own, since a kernel is made for a number of threads.
+Each has its own process, since a kernel is compiled for a number of threads.
 """
 
 import json
@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 import native
 
-# Members of a batch, and runs of which the fastest counts.
+# Members of a batch, and number of runs of which the fastest counts.
 BATCHES = {1_024: 20, 16_384: 10, 1_000_000: 2}
 
 
-def measured(batches: dict[int, int]) -> list[tuple[float, float]]:
-    """Seconds of a batch, and steps of all its members."""
+def measure(batches: dict[int, int]) -> list[tuple[float, float]]:
+    """Return the seconds of a batch, and the steps of all its members."""
     run, out = jax.jit(jax.vmap(native.end("native", **native.TIGHT))), []
     for batch, repeats in batches.items():
         args = native.members(batch)
@@ -31,10 +31,10 @@ def measured(batches: dict[int, int]) -> list[tuple[float, float]]:
 
 
 def with_threads(threads: int, batches: dict[int, int]) -> list[tuple[float, float]]:
-    """The same by a number of threads, 0 for all."""
+    """Return the measurement with a number of threads, 0 for all."""
     program = (
         "import json, _common, threads; _common.double_precision(); "
-        f"print(json.dumps(threads.measured({batches!r})))"
+        f"print(json.dumps(threads.measure({batches!r})))"
     )
     added = {"RIGIDJAX_KERNEL_THREADS": str(threads), "PYTHONPATH": str(common.HERE)}
     path = os.pathsep.join([added["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])

@@ -1,9 +1,9 @@
 """Throughput of batches: Lang's heavy top for 1 s, from 1 to 1,000,000 tops at once.
 
 Dopri5 at 1e-5 with projection, initial rates spread by 0.5 rad/s, in float64 and float32, on JAX's
-default device: the same command measures a GPU where there is one. Each precision has a process of
-its own, as one process of JAX has one default. Large batches are cut in chunks that fit the caches
-of a processor or the memory of a GPU; within a chunk all tops wait for the one with most steps.
+default device, which may be a GPU. Each precision has its own process, as a process of JAX has one
+default. Large batches are split into chunks that fit the caches of a processor or the memory of a
+GPU; within a chunk all tops wait for the slowest one.
 """
 
 import argparse
@@ -36,9 +36,9 @@ OMEGA = (0.43057379048769770, 0.89758702461599255, 19.994562859929486)
 
 @jax.jit
 def run(model, orientation, omega):
-    """Final states and numbers of steps of a chunk."""
+    """Return final states and numbers of steps of a chunk."""
 
-    def one(omega):
+    def single_top(omega):
         solution = rj.simulate(
             model,
             rj.State(orientation=orientation, angular_velocity=omega),
@@ -54,7 +54,9 @@ def run(model, orientation, omega):
 
 
 def measure(size: int, dtype: str, chunk: int, budget: float) -> dict[str, Any]:
-    """One row; repeated 20 times, or fewer (at least 3) if that takes more than `budget` s."""
+    """Return one row from 20 repetitions, or fewer (at least 3) if they take more than `budget`
+    s.
+    """
     problem = problems.heavy_top()
     cast = lambda x: x.astype(dtype) if isinstance(x, jax.Array) else x  # noqa: E731
     model = jax.tree.map(cast, rj.NullSpace(problem.system))
@@ -70,7 +72,7 @@ def measure(size: int, dtype: str, chunk: int, budget: float) -> dict[str, Any]:
     compile_times = common.compile_times(run, model, orientation, parts[0], repeats=1)
     once = common.seconds(all_parts)
     repeats = max(3, min(20, math.floor(budget / once)))
-    found = common.summary(common.interleaved({"run": all_parts}, repeats)["run"])
+    found = common.summary(common.time_in_turn({"run": all_parts}, repeats)["run"])
     out = all_parts()
     steps = np.concatenate([np.asarray(n) for _, n in out])
     first = jax.tree.map(lambda x: x[0, -1], out[0][0])
@@ -86,7 +88,7 @@ def measure(size: int, dtype: str, chunk: int, budget: float) -> dict[str, Any]:
         "num_steps": int(steps.sum()),
         "most_steps": int(steps.max()),
         "steps_per_second": float(steps.sum() / found["run_seconds_min"]),
-        # Of a GPU's run the host's processor time says nothing.
+        # The processor time of the host is meaningless for a run on a GPU.
         **(
             {"steps_per_cpu_second": float(steps.sum() / found["cpu_seconds"])}
             if jax.default_backend() == "cpu"
@@ -98,7 +100,7 @@ def measure(size: int, dtype: str, chunk: int, budget: float) -> dict[str, Any]:
 
 
 def child(options: argparse.Namespace) -> None:
-    """Rows of one precision as JSON lines on standard output."""
+    """Print rows of one precision as JSON lines on standard output."""
     jax.config.update("jax_enable_x64", options.dtype == "float64")
     jax.config.update("jax_enable_compilation_cache", False)
     chunk = options.chunk or CHUNK["cpu" if jax.default_backend() == "cpu" else "gpu"]

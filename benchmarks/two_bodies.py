@@ -1,8 +1,8 @@
 """Work against error for two bodies on a ball joint: Lang's Figure 16.
 
-His printed data are chaotic: an error grows by 1e4 in 0.5 s, by 1e9 in 1 s and by 1e23 until his
-end at 4 s, so that no run in double precision says anything about a formulation there. The figure
-is redone at 1 s, and at 4 s with a tenth of the rates (growth 1e4). References: 45 digits.
+The printed data are chaotic: an error grows by 1e4 in 0.5 s, by 1e9 in 1 s and by 1e23 until the
+end at 4 s, where double precision is meaningless. The figure is redone at 1 s, and at 4 s with a
+tenth of the rates (growth 1e4). References have 45 digits.
 """
 
 from typing import Any
@@ -27,13 +27,13 @@ SOLVERS = ("Dopri5", "Dopri8")
 
 
 def end(label: str, case):
-    """The state at the end: stored digits, or integrated now."""
+    """Return the state at the end: stored digits, or integrated now."""
     stored = {"C, 0.5 s": "two_bodies", "C slow, 4 s": "two_bodies_slow"}.get(label)
     return exact.ENDS[stored] if stored else exact.integrate(*case[2])
 
 
 def measure(label, case, reference, name, solver, projection, tolerance) -> dict[str, Any]:
-    """One row."""
+    """Return one row."""
     problem, t1 = case[0](), case[1]
     model = common.FORMULATIONS[name](problem.system)
     states, stats, ok, energy, drift = compiled_run(

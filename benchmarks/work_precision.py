@@ -1,9 +1,9 @@
 """Work against error for all formulations: Lang's Figures 8, 9, 10, 13, 14 and 15.
 
-Work is the number of evaluations of the right-hand side (with its Newton iterations for implicit
-solvers; columns of Jacobians apart). Error is the largest absolute error of the rotation matrix and
-of the body rates at the end time, against an exact or 40-digit solution: the same quantities
-whatever the unknowns. Explicit runs are made with and without projection after each step.
+Work is the number of evaluations of the right-hand side, including Newton iterations of implicit
+solvers but not columns of Jacobians. Error is the largest absolute error of the rotation matrix and
+of the body rates at the end time, against an exact or 40-digit solution, independent of the
+unknowns. Explicit runs are made with and without projection after each step.
 """
 
 import functools
@@ -27,8 +27,8 @@ EXPLICIT = {
     "Dopri8": diffrax.Dopri8(),
     "Tsit5": diffrax.Tsit5(),
 }
-# With rigidjax's own, the six of Lang's Table 3 (his DoP853, Dassl under their names here); these
-# count their evaluations in the compiled run.
+# The six solvers of Lang's Table 3 (his DoP853 and Dassl under their names here). The solvers of
+# rigidjax count their evaluations in the compiled run.
 SIX = {
     "Dopri5": diffrax.Dopri5(),
     "Dopri8": diffrax.Dopri8(),
@@ -42,7 +42,7 @@ IMPLICIT = {
     "Kvaerno4": diffrax.Kvaerno4(),
     "Kvaerno3": diffrax.Kvaerno3(),
 }
-# Fewer, as implicit runs are counted by a call-back of each evaluation, and low orders take many.
+# Fewer tolerances, as implicit runs count by a callback, and low orders need many evaluations.
 IMPLICIT_TOLERANCES = {
     "Kvaerno5": (1e-4, 1e-6, 1e-8),
     "Kvaerno4": (1e-4, 1e-6, 1e-8),
@@ -62,12 +62,14 @@ PAIRS = {
 
 @functools.partial(jax.jit, static_argnames=("t1", "solver", "projection"))
 def compiled_run(model, state0, tolerance, *, t1, solver, projection):
-    """One adaptive run; the tolerance is traced, so that all tolerances share one compilation."""
+    """Return one adaptive run; the tolerance is traced, so that all tolerances share one
+    compilation.
+    """
     return simulate(model, state0, t1, tolerance, {**EXPLICIT, **SIX}[solver], projection)
 
 
 def simulate(model, state0, t1, tolerance, solver, projection):
-    """The run that every row is about."""
+    """Simulate one row."""
     solution = rj.simulate(
         model,
         state0,
@@ -87,7 +89,7 @@ def simulate(model, state0, t1, tolerance, solver, projection):
 
 
 def measure(label, problem, reference, name, solver, tolerance, projection) -> dict[str, Any]:
-    """One row."""
+    """Return one row."""
     model = common.FORMULATIONS[name](problem.system)
     tolerance_array = jnp.asarray(tolerance)
     if solver not in IMPLICIT:
@@ -125,7 +127,7 @@ def measure(label, problem, reference, name, solver, tolerance, projection) -> d
 
 
 def explicit_rows(smoke: bool) -> list[dict[str, Any]]:
-    """Figures 13, 15: explicit solvers, all examples, with and without projection."""
+    """Return Figures 13, 15: explicit solvers, all examples, with and without projection."""
     out = []
     for label, make in PROBLEMS.items():
         if smoke and label != "A":
@@ -146,7 +148,9 @@ def explicit_rows(smoke: bool) -> list[dict[str, Any]]:
 
 
 def implicit_rows() -> list[dict[str, Any]]:
-    """Figure 14: implicit solvers on Example A, with projection; written solver by solver."""
+    """Return Figure 14: implicit solvers on Example A, with projection; written solver by
+    solver.
+    """
     out = []
     problem = PROBLEMS["A"]()
     reference = problem.reference([problem.t1])
@@ -160,7 +164,7 @@ def implicit_rows() -> list[dict[str, Any]]:
 
 
 def step_rows(points: int = 400) -> list[dict[str, Any]]:
-    """Figures 8, 9: accepted step sizes over time, Dopri5 at 1e-6."""
+    """Return Figures 8, 9: accepted step sizes over time, Dopri5 at 1e-6."""
     out = []
     for label in ("A", "B, 0.1"):
         problem = PROBLEMS[label]()
@@ -177,7 +181,7 @@ def step_rows(points: int = 400) -> list[dict[str, Any]]:
             )
             ts = np.asarray(solution.ts)
             ts = ts[np.isfinite(ts)]
-            # The last step is cut off by the end time.
+            # The end time shortens the last step.
             middle, steps = 0.5 * (ts[1:] + ts[:-1])[:-1], np.diff(ts)[:-1]
             every = max(1, math.ceil(len(steps) / points))
             out.append(
@@ -197,7 +201,9 @@ def step_rows(points: int = 400) -> list[dict[str, Any]]:
 
 
 def energy_rows(points: int = 201) -> list[dict[str, Any]]:
-    """Figure 10: total energy over time, Example A with 500 rad/s, Dopri5, coarse tolerances."""
+    """Return Figure 10: total energy over time, Example A with 500 rad/s, Dopri5, coarse
+    tolerances.
+    """
     problem = problems.heavy_top_fast()
     ts = np.linspace(0.0, problem.t1, points)
     out = []
@@ -235,11 +241,12 @@ def energy_rows(points: int = 201) -> list[dict[str, Any]]:
 
 
 def at_error(rows: list[dict[str, Any]], error: float) -> tuple[float, str]:
-    """Evaluations that a solver needs for an error, interpolated on logarithmic scales.
+    """Return the evaluations that a solver needs for an error, interpolated on logarithmic scales.
 
-    Runs that are no better than one with less work are left out first.
-    **Returns:** the evaluations, and `"<="` where the error asked for is larger than any measured
-    (the coarsest run then is more than good enough), `">"` where none reaches it, else `""`.
+    Runs that are no better than one with less work are excluded first.
+
+    **Returns:** the evaluations, and `"<="` if the error is larger than any measured one, `">"` if
+    no run reaches it, else `""`.
     """
     curve: list[tuple[int, float]] = []
     for row in sorted(rows, key=lambda row: row["num_rhs"]):
@@ -250,13 +257,13 @@ def at_error(rows: list[dict[str, Any]], error: float) -> tuple[float, str]:
     if error < curve[-1][1]:
         return curve[-1][0], ">"
     work, errors = zip(*curve, strict=True)
-    # `np.interp` wants increasing abscissas.
+    # `np.interp` requires increasing abscissas.
     exponent = np.interp(-math.log(error), -np.log(errors), np.log(work))
     return math.exp(exponent), ""
 
 
 def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Work of the absolute formulation over that of the null space at the same error."""
+    """Return the work of the absolute formulation over that of the null space at equal error."""
     out = []
     keys = sorted({(r["case"], r["solver"], r["projection"]) for r in rows}, key=str)
     for case, solver, projection in keys:
@@ -292,7 +299,7 @@ def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def print_claims(rows: list[dict[str, Any]]) -> None:
-    """The table of what was found: a line for each case, solver, projection and rotation."""
+    """Print the table of results: a line per case, solver, projection and rotation."""
     found = claims(rows)
     print("\nEvaluations, absolute over null space, at the error of the absolute run, by tolerance")
     print("(> 1: null space needs fewer; >=: its coarsest run is already better)")

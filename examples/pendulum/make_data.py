@@ -1,7 +1,7 @@
 """Write the simulated data of this example: `python examples/pendulum/make_data.py`.
 
-An arm on a hinge with a damper, released at rest: its angle, read 50 times a second, and its rates,
-read 20 times a second by a clock that starts later, with normal noise.
+An arm on a hinge with a damper is released at rest. Its angle is sampled at 50 Hz, its angular
+velocity at 20 Hz by a clock that starts later, both with normal noise.
 """
 
 import csv
@@ -17,7 +17,7 @@ NOISE_ANGLE, NOISE_RATE = 0.2, 1.0  # deg, deg/s
 
 
 def main() -> None:
-    """Simulate, add noise, write both files beside this one."""
+    """Simulate, add noise, and write both files beside this one."""
     jax.config.update("jax_enable_x64", True)
     arm = rj.Body("arm", 1.3, (0.02, 0.06, INERTIA3), position=(0.4, 0.0, 0.0))
     hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 0, 1), name="hinge")

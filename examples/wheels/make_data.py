@@ -1,7 +1,7 @@
 """Write the simulated data of this example: `python examples/wheels/make_data.py`.
 
-A spacecraft at rest whose wheels get commands twice a second, each kept until the next one, and
-act on them later; a gyroscope with normal noise, read at the same times.
+The wheels of a spacecraft at rest get commands twice a second, each held until the next one, which
+take effect after a delay. A gyroscope with normal noise is read at the same times.
 """
 
 import csv
@@ -18,7 +18,7 @@ NOISE = 0.01  # deg/s
 
 
 def main() -> None:
-    """Simulate, add noise, write the file beside this one."""
+    """Simulate, add noise, and write the file beside this one."""
     jax.config.update("jax_enable_x64", True)
     rng = np.random.default_rng(11)
     path = pathlib.Path(__file__).parent / "wheels.csv"
