@@ -14,7 +14,7 @@ from ..checks import common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
 from ..results import RESULTS, SimulationError
 from ..sensors import AbstractSensor, tracking
-from ..simulate.arguments import save_at, times
+from ..simulate.arguments import check_start_and_end, make_saveat
 from ..state import State
 from .checked_arguments import check_model, check_precision, check_sensors, checked_parameters
 from .linearised_runs import Motion, Varied, observed
@@ -107,8 +107,8 @@ def sensitivity(
     how = simulation_of("sensitivity", simulation, settings)
     model = tracking(model, sensors)
     dtype = common_dtype(model, state0)
-    start, end = times(t0, t1, dtype)
-    subs: Any = save_at(None, [end] if ts is None else ts, start, end, dtype).subs
+    start, end = check_start_and_end(t0, t1, dtype)
+    subs: Any = make_saveat(None, [end] if ts is None else ts, start, end, dtype).subs
     readers: Any = sensors or (Motion(),)
     experiment = Experiment(model, model.check_state(state0, start), readers)
     experiment = started(parameters, experiment)

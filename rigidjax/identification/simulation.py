@@ -15,10 +15,10 @@ from ..mechanics import has_joints
 from ..projection import AbstractProjection
 from ..simulate.arguments import (
     DEFAULT_TOLERANCE,
-    checked_solver,
-    step_control,
+    check_solver,
+    check_tolerances,
+    make_controller,
     takes_tolerances,
-    tolerances,
 )
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
@@ -74,8 +74,8 @@ class Simulation(eqx.Module):
 
         Tolerances and steps become arrays: one program serves all of them.
         """
-        solver = checked_solver(solver if self.solver is None else self.solver)
-        step_control(solver, None, self.rtol, self.atol, self.dt, dtype)
+        solver = check_solver(solver if self.solver is None else self.solver)
+        make_controller(solver, None, self.rtol, self.atol, self.dt, dtype)
         # The other backends have an adjoint of their own.
         adjoint = adjoint if self.adjoint is None and self.backend == "auto" else self.adjoint
         numbers = {
@@ -110,7 +110,7 @@ class Simulation(eqx.Module):
     def arguments(self) -> dict[str, Any]:
         """Arguments of `rj.simulate`."""
         given = {name: getattr(self, name) for name in Settings.__annotations__}
-        if not takes_tolerances(checked_solver(self.solver), None, self.dt):
+        if not takes_tolerances(check_solver(self.solver), None, self.dt):
             given |= {"rtol": DEFAULT_TOLERANCE, "atol": DEFAULT_TOLERANCE}  # of no effect
         return given
 
@@ -146,6 +146,6 @@ def _with_effect(simulation: Simulation) -> Simulation:
     """Return the settings; an error for tolerances that would be of no effect."""
     if isinstance(simulation.rtol, jax.Array):  # `prepared` before
         return simulation
-    solver = checked_solver(simulation.solver)
-    tolerances(solver, None, simulation.rtol, simulation.atol, simulation.dt)
+    solver = check_solver(simulation.solver)
+    check_tolerances(solver, None, simulation.rtol, simulation.atol, simulation.dt)
     return simulation

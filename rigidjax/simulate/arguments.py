@@ -1,22 +1,26 @@
-"""Arguments of `simulate`: checked, and made into what diffrax takes."""
+"""Checks of the arguments of `simulate`, and their conversion to arguments of diffrax."""
 
 import functools
+from typing import Any
 
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
+from jaxtyping import Array, ArrayLike, PyTree
 
+from ..annotations import Scalar, Time
 from ..checks import (
     BUILD_AFTER_X64,
+    ArrayInput,
     check,
     check_finite,
     explain_lost_precision,
     float_array,
     is_traced,
 )
-from ..formulations import AbstractAbsolute, Charted
+from ..formulations import AbstractAbsolute, AbstractFormulation, Charted
 from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
 from ..signals.signal import signals_of
@@ -26,23 +30,24 @@ from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.evaluations import is_after_step
 from .sample_times import check_save_times
 
-# Made once: building modules costs more than a short run.
+# Module constants, because building modules costs more than a short run.
 _DOPRI8 = diffrax.Dopri8()
 _EXPLICIT = Explicit()
-# Part of a run to which its times have to be held.
-_SHARE = 2.5e-4
+# Fraction of the duration of a run to which the precision must resolve times.
+_RESOLUTION = 2.5e-4
 _SAVE_END = diffrax.SaveAt(t1=True)
-# `rtol` and `atol` if they are left out: an object of its own, so that 1e-8 counts as given.
+# Default of `rtol` and `atol`. It is a separate object, so that an explicit 1e-8 is recognised.
 DEFAULT_TOLERANCE = float("1e-8")
 
 
-def times(t0, t1, dtype):
-    """Start and end in the precision of the run.
+def check_start_and_end(t0: Any, t1: Any, dtype: jnp.dtype) -> tuple[Any, Any]:
+    """Return start and end in the precision of the run.
 
-    **Errors:** `ValueError` for times that do not increase, or that the precision cannot hold.
+    **Errors:** `ValueError` unless `t1 > t0` and the precision resolves both.
     """
-    text = _times_text(t0, t1, dtype)
-    t0, t1 = (_as_time(t, f"simulate({name}=...)", dtype) for name, t in (("t0", t0), ("t1", t1)))
+    text = _explain_lost_ends(t0, t1, dtype)
+    pairs = (("t0", t0), ("t1", t1))
+    t0, t1 = (_convert_time(t, f"simulate({name}=...)", dtype) for name, t in pairs)
     if is_traced((t0, t1)):
         t1 = check(jnp.asarray(t1), lambda t1: t1 > t0, "`simulate` needs t1 > t0.")
     elif not t1 > t0:
@@ -55,30 +60,31 @@ def times(t0, t1, dtype):
     return t0, t1
 
 
-def _times_text(t0, t1, dtype):
-    """Say that the precision of a run does not hold its start and end, or `""`."""
+def _explain_lost_ends(t0: ArrayLike, t1: ArrayLike, dtype: jnp.dtype) -> str:
+    """Return an error message if the precision does not resolve start and end, else `""`."""
     if is_traced((t0, t1)):
         return ""
     for name, t in (("t0", t0), ("t1", t1)):
         float_array(t, f"simulate({name}=...)", ())
-    # Numbers of Python are double, whatever the precision of the run.
+    # Python floats have double precision, whatever the precision of the run.
     ends = [np.asarray(t, float) for t in (t0, t1)]
     span = float(ends[1] - ends[0])
     if not (np.isfinite(span) and span > 0):
         return ""
-    return explain_lost_precision(
-        np.stack(ends), _SHARE * span, f"the run takes {span:.3g} s", dtype
-    )
+    reason = f"the run takes {span:.3g} s"
+    return explain_lost_precision(np.stack(ends), _RESOLUTION * span, reason, dtype)
 
 
-def _as_time(t, argument, dtype):
-    """A checked time in the precision of the run."""
+def _convert_time(t: Any, argument: str, dtype: jnp.dtype) -> Any:
+    """Return a finite time in the precision of the run."""
     t = check_finite(float_array(t, argument, ()), argument)
     return jnp.asarray(t, dtype) if is_traced(t) else t.astype(dtype)
 
 
-def save_at(saveat, ts, t0, t1, dtype):
-    """What to save, from `ts` or `saveat`."""
+def make_saveat(
+    saveat: diffrax.SaveAt | None, ts: ArrayInput | None, t0: Time, t1: Time, dtype: jnp.dtype
+) -> diffrax.SaveAt:
+    """Return the `SaveAt` that `saveat`, `ts` or their defaults describe, its times checked."""
     if saveat is not None:
         if ts is not None:
             raise ValueError("Give `simulate` either `ts=` or `saveat=`, not both.")
@@ -100,45 +106,64 @@ def save_at(saveat, ts, t0, t1, dtype):
     return diffrax.SaveAt(ts=check_save_times(ts, t0, t1, dtype, "simulate(ts=...)"))
 
 
-def tolerances(solver, controller, rtol, atol, dt):
+def check_tolerances(
+    solver: diffrax.AbstractSolver,
+    controller: diffrax.AbstractStepSizeController | None,
+    rtol: ArrayLike,
+    atol: ArrayLike,
+    dt: ArrayLike | None,
+) -> tuple[ArrayLike, ArrayLike]:
     """Return both tolerances.
 
-    **Errors:** `ValueError` for a tolerance that is given and would be of no effect.
+    **Errors:** `ValueError` for a tolerance that is passed but would have no effect.
     """
-    both = (("rtol", rtol), ("atol", atol))
-    given = [name for name, value in both if value is not DEFAULT_TOLERANCE]
-    if given and not takes_tolerances(solver, controller, dt):
+    tolerances = (("rtol", rtol), ("atol", atol))
+    passed = [name for name, value in tolerances if value is not DEFAULT_TOLERANCE]
+    if passed and not takes_tolerances(solver, controller, dt):
         other, remedy = (
-            ("dt", "Leave out the tolerance, or `dt` for steps that the error chooses.")
+            ("dt", "Omit the tolerance, or omit `dt` for adaptive steps.")
             if controller is None
-            else ("stepsize_controller", "Give tolerances to the controller.")
+            else ("stepsize_controller", "Set the tolerances of the controller instead.")
         )
         raise ValueError(
-            f"`simulate({given[0]}=...)` has no effect with `{other}=`: `{type(solver).__name__}` "
-            f"solves no equations that a tolerance of its own would end. {remedy}"
+            f"`simulate({passed[0]}=...)` has no effect with `{other}=`: "
+            f"`{type(solver).__name__}` has no iteration that would use it. {remedy}"
         )
     return rtol, atol
 
 
-def takes_tolerances(solver, controller, dt):
-    """Whether tolerances of `simulate` have an effect: on steps, or on Newton's iteration of an
-    implicit solver with steps of a given length."""
+def takes_tolerances(
+    solver: diffrax.AbstractSolver,
+    controller: diffrax.AbstractStepSizeController | None,
+    dt: ArrayLike | None,
+) -> bool:
+    """Whether the tolerances of `simulate` have an effect.
+
+    They control adaptive steps, or Newton's iteration of an implicit solver with fixed steps.
+    """
     if controller is None and dt is None:
         return True
     adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
-    return not adaptive and bool({"rtol", "atol"} & set(_missing(solver)))
+    return not adaptive and bool({"rtol", "atol"} & set(_unset_fields(solver)))
 
 
-def step_control(solver, controller, rtol, atol, dt, dtype):
-    """The controller, and the step that was given, if any."""
+def make_controller(
+    solver: diffrax.AbstractSolver,
+    controller: diffrax.AbstractStepSizeController | None,
+    rtol: Any,
+    atol: Any,
+    dt: ArrayLike | None,
+    dtype: jnp.dtype,
+) -> tuple[diffrax.AbstractStepSizeController, Any]:
+    """Return the controller, and the first or fixed step in s, `None` without `dt`."""
     if controller is not None:
         if not isinstance(controller, diffrax.AbstractStepSizeController):
             raise TypeError(
                 "`simulate(stepsize_controller=...)` takes a diffrax controller such as "
                 f"`diffrax.PIDController(rtol=..., atol=...)`; got {controller!r}."
             )
-        return controller, None if dt is None else _step(dt, dtype)
-    floor = float(f"{10 * jnp.finfo(dtype).eps:.1g}")  # as the error says
+        return controller, None if dt is None else _check_step(dt, dtype)
+    floor = float(f"{10 * jnp.finfo(dtype).eps:.1g}")  # rounded as in the message
     for name, value in (("rtol", rtol), ("atol", atol)):
         known = float_array(value, f"simulate({name}=...)", ())
         if not is_traced(value) and not known >= 0:
@@ -147,74 +172,81 @@ def step_control(solver, controller, rtol, atol, dt, dtype):
     if has_effect and not is_traced((rtol, atol)) and rtol < floor and atol < floor:
         raise ValueError(
             f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
-            f"reaches. Give `simulate` at least {floor:g}"
+            f"reaches. Use tolerances of at least {floor:g}"
             + (f", or use double precision. {BUILD_AFTER_X64}" if dtype == jnp.float32 else ".")
         )
     if dt is not None:
-        return diffrax.ConstantStepSize(), _step(dt, dtype)
+        return diffrax.ConstantStepSize(), _check_step(dt, dtype)
     if isinstance(solver, AbstractDAESolver):
         rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
         return solver.controller(rtol, atol, _norm), None
     if is_traced((rtol, atol)):
         rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
         return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
-    return _pid(float(rtol), float(atol), dtype), None
+    return _make_pid(float(rtol), float(atol), dtype), None
 
 
-def check_event(event):
-    """Raise for what is no event."""
+def check_event(event: Any) -> None:
+    """Raise `TypeError` unless `event` is a diffrax event or `None`."""
     if not isinstance(event, diffrax.Event | None):
         raise TypeError(
             f"`simulate(event=...)` takes a `diffrax.Event(cond_fn, root_finder)`; got {event!r}."
         )
 
 
-def check_signals(model, solver, controller, t0, t1, event):
-    """Raise for signals that do not go with the run, its solver or its steps."""
+def check_signals(
+    model: AbstractFormulation,
+    solver: diffrax.AbstractSolver,
+    controller: diffrax.AbstractStepSizeController,
+    t0: Any,
+    t1: Any,
+    event: diffrax.Event | None,
+) -> None:
+    """Raise `ValueError` for signals that the solver, its steps or the duration do not permit."""
     fixed = not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
     smooth = isinstance(solver, AbstractStructureSolver) and not solver.forces_may_jump
     for signal in signals_of(model):
         if smooth and signal.jumps:
             raise ValueError(
-                f"`{type(solver).__name__}` carries accelerations from step to step, which "
-                f"{signal.label} lets jump: errors would be of the first order. Take "
+                f"`{type(solver).__name__}` carries accelerations from step to step, but "
+                f"{signal.label} makes them jump, which would reduce the order to one. Use "
                 "`rj.solvers.EnergyMomentum()` or a Runge-Kutta method."
             )
         if fixed and signal.jumps and signal.delay is not None:
             raise ValueError(
                 f"`simulate`: {signal.label} jumps and has a delay; steps of a fixed length cannot "
-                "end where it moves its samples. Take an adaptive step size, or `delay=None`."
+                "end at its delayed samples. Use an adaptive step size, or `delay=None`."
             )
-        # An event may end the run before the table.
+        # An event may end the run before the end of the table.
         if event is None and not is_traced((signal.ts, signal.delay, t0, t1)):
             signal.check_reach("`simulate`", float(t0), float(t1))
 
 
-def _step(dt, dtype):
+def _check_step(dt: ArrayLike, dtype: jnp.dtype) -> Any:
     name = "simulate(dt=...)"
-    return check(_as_time(dt, name, dtype), lambda h: h > 0, f"`{name}` must be positive.")
+    return check(_convert_time(dt, name, dtype), lambda h: h > 0, f"`{name}` must be positive.")
 
 
 @functools.lru_cache(maxsize=64)
-def _pid(rtol, atol, dtype):
-    # Arrays: numbers would be constants of the compiled program.
+def _make_pid(rtol: Any, atol: Any, dtype: jnp.dtype) -> diffrax.PIDController:
+    # As arrays, because Python floats would be constants of the compiled function.
     rtol, atol = np.asarray(rtol, dtype), np.asarray(atol, dtype)
     return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm)
 
 
-def _norm(y):
-    """Root mean square over the unknowns proper; the references of charts have no error."""
+def _norm(y: PyTree[Array]) -> Scalar:
+    """Return the root mean square of the unknowns; the references of charts have no error."""
     if isinstance(y, Charted):
         y = y.values
     return optx.rms_norm(y)
 
 
-def check_index(model, solver):
-    """Raise for equations of an index that the solver does not integrate."""
+def check_index(model: AbstractFormulation, solver: diffrax.AbstractSolver) -> None:
+    """Raise `ValueError` for equations of an index that the solver does not integrate."""
     if not isinstance(model, AbstractAbsolute) or model.index == 0:
         return
     if isinstance(solver, AbstractStructureSolver):
-        return  # It says by itself which ones it takes.
+        return  # its `check_model` checks the index
     name = f"`{type(model).__name__}(index={model.index})`"
     if not isinstance(solver, AbstractDAESolver) or solver.max_index == 0:
         raise ValueError(
@@ -230,8 +262,14 @@ def check_index(model, solver):
         )
 
 
-def check_structure(model, solver, projection, controller, dt):
-    """Raise for what a structure-preserving solver does not take."""
+def check_structure(
+    model: AbstractFormulation,
+    solver: diffrax.AbstractSolver,
+    projection: Any,
+    controller: diffrax.AbstractStepSizeController | None,
+    dt: ArrayLike | None,
+) -> None:
+    """Raise `ValueError` for arguments that a structure-preserving solver does not support."""
     if not isinstance(solver, AbstractStructureSolver):
         return
     name = f"`{type(solver).__name__}`"
@@ -239,18 +277,18 @@ def check_structure(model, solver, projection, controller, dt):
     solver.check_model(model)
     if isinstance(projection, AbstractProjection):
         raise ValueError(
-            f"{name} keeps by itself what it keeps; a projection after its steps would change the "
-            "energy and the momentum. Leave `simulate(projection=...)` out."
+            f"{name} conserves energy and momentum itself; a projection after its steps would "
+            "change them. Omit `simulate(projection=...)`."
         )
     adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController) or (
         controller is None and dt is None
     )
     if adaptive and not solver.is_adaptive:
-        raise ValueError(f"{name} has steps of a fixed length: give `simulate(dt=...)`, in s.")
+        raise ValueError(f"{name} has steps of a fixed length: pass `simulate(dt=...)`, in s.")
 
 
-def checked_solver(solver):
-    """The solver, `Dopri8` for `None`."""
+def check_solver(solver: Any) -> diffrax.AbstractSolver:
+    """Return the solver, `Dopri8` for `None`; raise `TypeError` for other objects."""
     if solver is None:
         return _DOPRI8
     if not isinstance(solver, diffrax.AbstractSolver):
@@ -260,14 +298,14 @@ def checked_solver(solver):
         )
     if is_after_step(solver):
         raise TypeError(
-            "`simulate` wraps the solver itself: give it the solver inside "
+            "`simulate` wraps the solver itself: pass the solver inside "
             f"{type(solver).__name__} and `projection=`."
         )
     return solver
 
 
-def after_step(projection, solver):
-    """The projection, or `None`."""
+def choose_projection(projection: Any, solver: diffrax.AbstractSolver) -> AbstractProjection | None:
+    """Return the projection after each step, or `None`; raise `TypeError` for other objects."""
     if projection is True:
         return None if isinstance(solver, AbstractStructureSolver) else _EXPLICIT
     if projection is False or isinstance(projection, AbstractProjection):
@@ -278,12 +316,17 @@ def after_step(projection, solver):
     )
 
 
-def with_tolerances(solver, controller, rtol, atol):
-    """An implicit solver whose root finder knows its tolerances, also at a fixed step.
+def set_root_finder_tolerances(
+    solver: diffrax.AbstractSolver,
+    controller: diffrax.AbstractStepSizeController,
+    rtol: ArrayLike,
+    atol: ArrayLike,
+) -> diffrax.AbstractSolver:
+    """Return an implicit solver with the tolerances of its root finder set, also for fixed steps.
 
-    In the place of diffrax's default, `VeryChord`, comes optimistix's `Chord`. The former reports
-    divergence whenever two iterations do not suffice, which makes fixed steps fail and adaptive
-    steps ten times shorter than the error allows (heavy top, Kvaerno5 at 1e-8: 1733 steps for 187).
+    Other solvers are returned unchanged. Diffrax's default root finder `VeryChord` is replaced by
+    optimistix's `Chord`: it reports divergence whenever two iterations do not suffice, which makes
+    fixed steps fail and adaptive steps ten times shorter than the error requires.
     """
     if not isinstance(solver, diffrax.AbstractImplicitSolver):
         return solver
@@ -292,20 +335,20 @@ def with_tolerances(solver, controller, rtol, atol):
     finder = solver.root_finder
     norm = _norm if isinstance(solver, AbstractDAESolver) else optx.rms_norm
     values = {"rtol": rtol, "atol": atol, "norm": norm}
-    missing = _missing(solver)
-    if not missing:
+    unset = _unset_fields(solver)
+    if not unset:
         return solver
-    if type(finder) is diffrax.VeryChord and len(missing) == len(values):
+    if type(finder) is diffrax.VeryChord and len(unset) == len(values):
         return eqx.tree_at(lambda s: s.root_finder, solver, optx.Chord(**values))
     return eqx.tree_at(
-        lambda s: tuple(getattr(s.root_finder, name) for name in missing),
+        lambda s: tuple(getattr(s.root_finder, name) for name in unset),
         solver,
-        tuple(values[name] for name in missing),
+        tuple(values[name] for name in unset),
     )
 
 
-def _missing(solver):
-    """What the root finder of a solver is to get from `simulate`: names of its fields."""
+def _unset_fields(solver: diffrax.AbstractSolver) -> list[str]:
+    """Return the names of root finder fields that a solver leaves to `simulate`."""
     if not isinstance(solver, diffrax.AbstractImplicitSolver):
         return []
     placeholder = diffrax.with_stepsize_controller_tols(optx.Newton)().rtol
@@ -313,8 +356,10 @@ def _missing(solver):
     return [name for name in names if getattr(solver.root_finder, name, None) is placeholder]
 
 
-def accurate_between(solver, saveat, event):
-    """The solver, as accurate between its steps as at their ends where such values are shown."""
-    at_times = getattr(saveat.subs, "ts", None) is not None
+def choose_dense_output(
+    solver: diffrax.AbstractSolver, saveat: diffrax.SaveAt, event: diffrax.Event | None
+) -> diffrax.AbstractSolver:
+    """Return the solver with accurate dense output if values between steps are used."""
+    has_times = getattr(saveat.subs, "ts", None) is not None
     finds_events = event is not None and event.root_finder is not None
-    return continuous(solver) if at_times or finds_events or saveat.dense else solver
+    return continuous(solver) if has_times or finds_events or saveat.dense else solver

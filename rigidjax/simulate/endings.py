@@ -1,17 +1,19 @@
-"""What a run saved, and how it ended: results by name, singularities, failures."""
+"""Post-processing of a run: projection of saved values, named results, failures."""
 
 from collections.abc import Callable
+from typing import Any
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, Float, PyTree
 
-from ..annotations import Flag
+from ..annotations import Args, Flag, Scalar, Time
 from ..checks import checked_with_derivatives
-from ..formulations.charts import split_chart
+from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns, split_chart
 from ..native import opaque_call, variants
 from ..results import RESULTS, SimulationError
 from ..signals.signal import signals_of
@@ -20,50 +22,52 @@ from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.wrappers.knots import SIGNAL_NOT_FROZEN
 from .solution import Solution
 
-# A run without re-charting ends this close to a singularity, in rad.
+# Distance to a singularity at which a run without re-charting ends, rad.
 _SINGULAR_ANGLE = 1e-3
 
 
-def is_okay(result):
+def is_okay(result: diffrax.RESULTS) -> Flag:
     """Whether a run reached its end or an event."""
     return (result == RESULTS.successful) | (result == RESULTS.event_occurred)
 
 
-def project_saved(solver, ts, ys, t0, y0):
-    """What was saved between steps is interpolated: project it like the steps themselves.
+def project_saved(
+    solver: Projected, ts: Float[Array, " T"], ys: PyTree[Array], t0: Scalar, y0: Unknowns
+) -> PyTree[Array]:
+    """Project the unknowns that were interpolated between steps, as the steps themselves are.
 
-    Kernels take one time after the other: all at once would be written out for each.
+    Kernels project one time after the other, because `vmap` would unroll the projections.
     """
 
     def project(t, y):
         reached = jnp.isfinite(t)
 
-        def chosen(new, old):
+        def where_reached(new, old):
             return jax.tree.map(lambda new, old: jnp.where(reached, new, old), new, old)
 
-        # What was not reached is infinite, and so would be derivatives of its projection.
-        projected, _, _ = solver.after(chosen(t, t0), chosen(y, y0))
-        return chosen(projected, y)
+        # Times that were not reached are infinite, which would spoil derivatives of the projection.
+        projected, _, _ = solver.after(where_reached(t, t0), where_reached(y, y0))
+        return where_reached(projected, y)
 
-    def one_by_one():
-        return jax.lax.map(lambda one: project(*one), (ts, ys))
+    def map_over_times():
+        return jax.lax.map(lambda sample: project(*sample), (ts, ys))
 
-    return variants(kernel=one_by_one, xla=lambda: jax.vmap(project)(ts, ys))
+    return variants(kernel=map_over_times, xla=lambda: jax.vmap(project)(ts, ys))
 
 
-class OfProjected(eqx.Module):
-    """A function of what is saved that gets projected unknowns, as those of steps are."""
+class ProjectedFunction(eqx.Module):
+    """The user's function of saved unknowns, evaluated at the projected unknowns."""
 
     function: Callable[..., PyTree]
     solver: Projected
 
-    def __call__(self, t, y, args):
+    def __call__(self, t: Scalar, y: Unknowns, args: Args) -> PyTree:
         projected, _, _ = self.solver.after(t, y)
         return self.function(t, projected, args)
 
 
-def with_singularity(model, event):
-    """`event` together with the events that a minimal parametrization becomes singular."""
+def add_singularity_event(model: AbstractFormulation, event: diffrax.Event | None) -> diffrax.Event:
+    """Combine `event` with the events at singularities of a minimal parametrization."""
 
     def near(t, y, args, **kwargs):
         return ~(model.singularity(t, y) > _SINGULAR_ANGLE)
@@ -85,50 +89,59 @@ def with_singularity(model, event):
     return diffrax.Event(conditions, event.root_finder, directions)
 
 
-def cut_at_crossing(model, y0, ts, ys):
-    """What was saved, without what lies behind a singularity that the last step went across."""
+def cut_at_crossing(
+    model: AbstractFormulation, y0: Unknowns, ts: Float[Array, " T"], ys: PyTree[Array]
+) -> tuple[Float[Array, " T"], PyTree[Array]]:
+    """Mark samples as not reached that lie beyond a singularity which the last step crossed."""
 
-    def sides(y):
+    def signs(y):
         return jnp.sign(jax.vmap(model.rotation.singularity_function)(model.layout.rotations(y)))
 
-    start = sides(y0)
-    crossed = jnp.cumsum(jax.vmap(lambda y: jnp.any(sides(y) != start))(ys)) > 0
+    start = signs(y0)
+    crossed = jnp.cumsum(jax.vmap(lambda y: jnp.any(signs(y) != start))(ys)) > 0
     return jnp.where(crossed, jnp.inf, ts), jnp.where(crossed[:, None], jnp.inf, ys)
 
 
-def named_result(result, solver, model, t0, t1):
-    """How a run ended, by the package's names."""
+def name_result(
+    result: Any, solver: diffrax.AbstractSolver, model: AbstractFormulation, t0: Time, t1: Time
+) -> Any:
+    """Translate a result of diffrax to the `RESULTS` of this package."""
     result = RESULTS.promote(result)
     if isinstance(solver, AbstractStructureSolver):
         failure = getattr(RESULTS, solver.failure)
         result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
-    left = [jnp.asarray(signal.run_exceeds_table(t0, t1)) for signal in signals_of(model)]
-    if left:
-        ended = jnp.any(jnp.stack(left))
+    exceeds = [jnp.asarray(signal.run_exceeds_table(t0, t1)) for signal in signals_of(model)]
+    if exceeds:
+        ended = jnp.any(jnp.stack(exceeds))
         name = RESULTS.where(ended, RESULTS.signal_ended, RESULTS.jump_within_step)
         result = RESULTS.where(result == RESULTS.promote(SIGNAL_NOT_FROZEN), name, result)
-    # In a run, as `JOINTS_OPEN`.
+    # Inside a run `JOINTS_OPEN` represents it.
     return RESULTS.where(result == RESULTS.stagnation, RESULTS.joints_open, result)
 
 
-def singular_result(result, mask):
-    """The result of a run that watches singularities, and the mask of the user's events."""
+def mark_singularity(result: Any, mask: Any) -> tuple[Any, PyTree]:
+    """Return the result with `singular_parametrization`, and the mask of the user's events.
+
+    **Arguments:** `mask`, of the events of `add_singularity_event`.
+    """
     singular = jnp.any(jnp.stack(jax.tree.leaves(mask["singular"])))
     result = RESULTS.where(singular, RESULTS.singular_parametrization, result)
     return result, mask.get("user")
 
 
-def nonfinite_result(result, ts, ys):
-    """The result of a run that says it is fine, if all that it saved is finite."""
-    values, _ = split_chart(ys)  # What was not reached is padded.
+def mark_nonfinite(result: Any, ts: Float[Array, " T"], ys: PyTree[Array]) -> Any:
+    """Downgrade a successful result to `nonfinite_state` if any saved value is not finite."""
+    values, _ = split_chart(ys)  # padded where a time was not reached
     finite = jnp.all(jnp.isfinite(values) | ~jnp.isfinite(ts)[:, None])
     return RESULTS.where(finite | ~is_okay(result), result, RESULTS.nonfinite_state)
 
 
-def at_event_or_nan(result, mask, ts, ys):
-    """Time and unknowns of the event that ended a run; NaN where the run did not end so.
+def nan_unless_event(
+    result: Any, mask: PyTree, ts: Float[Array, "1"], ys: PyTree[Array]
+) -> tuple[Scalar, Unknowns]:
+    """Return time and unknowns of the event that ended a run, NaN if no event did.
 
-    **Arguments:** `result`; `mask` of the user's events; `ts` (1,) and `ys`, what was saved last.
+    **Arguments:** `result`; `mask` of the user's events; `ts` (1,) and `ys`, the last sample.
     """
     occurred = jnp.any(jnp.stack(jax.tree.leaves(mask))) & (result == RESULTS.event_occurred)
     return jax.tree.map(
@@ -136,8 +149,10 @@ def at_event_or_nan(result, mask, ts, ys):
     )
 
 
-def of_invalid(invalid, result, ts, ys):
-    """Result, times and what was saved; of a run that got what is not admissible, no numbers."""
+def mark_invalid(
+    invalid: Flag, result: Any, ts: PyTree[Array], ys: PyTree[Array]
+) -> tuple[Any, PyTree[Array], PyTree[Array]]:
+    """Return result, times and samples; `invalid_input` and infinite samples if `invalid`."""
     ts, ys = jax.tree.map(
         lambda x: jnp.where(invalid, jnp.asarray(jnp.inf, x.dtype), x)
         if eqx.is_inexact_array(x) else x,
@@ -147,7 +162,7 @@ def of_invalid(invalid, result, ts, ys):
 
 
 def nan_if_failed(solution: Solution, okay: Flag) -> Solution:
-    """NaN in the place of what a failed run saved, and of its derivatives; its times stay."""
+    """Replace the samples of a failed run, but not its times, and their derivatives by NaN."""
     factor = jnp.where(okay, 1.0, jnp.nan)
     parts = lambda s: (s.ys, s.interpolation, s.event_y)  # noqa: E731
     return eqx.tree_at(
@@ -160,18 +175,16 @@ def nan_if_failed(solution: Solution, okay: Flag) -> Solution:
     )
 
 
-def thrown(solution: Solution, okay: Flag, traced: bool) -> Solution:
-    """The solution; `SimulationError` for one that failed, when it is computed if it is traced."""
+def raise_on_failure(solution: Solution, okay: Flag, traced: bool) -> Solution:
+    """Return the solution, or raise `SimulationError` if it failed; at run time if `traced`."""
     result = solution.result
     if traced:
 
         def parts(s):
             return s.ts, s.ys, s.interpolation, s.event_time, s.event_y
 
-        def check(one):
-            return opaque_call(
-                lambda one, result, bad: result.error_if(one, bad), one, result, ~okay
-            )
+        def check(x):
+            return opaque_call(lambda x, result, bad: result.error_if(x, bad), x, result, ~okay)
 
         checked = checked_with_derivatives(parts(solution), check)
         return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)

@@ -1,7 +1,8 @@
-"""A run whose arguments have been checked: its steps, what it saved, and how it ended."""
+"""Integration of a run whose arguments have been checked."""
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 import diffrax
 import equinox as eqx
@@ -25,16 +26,16 @@ from ..solvers.wrappers.counting import CountingController, CountingSolver
 from ..solvers.wrappers.knots import KnotController, Knots, SignalFrozenStep, knots_of, separated
 from ..state import State
 from .endings import (
-    OfProjected,
-    at_event_or_nan,
+    ProjectedFunction,
+    add_singularity_event,
     cut_at_crossing,
     is_okay,
-    named_result,
-    nonfinite_result,
-    of_invalid,
+    mark_invalid,
+    mark_nonfinite,
+    mark_singularity,
+    name_result,
+    nan_unless_event,
     project_saved,
-    singular_result,
-    with_singularity,
 )
 from .sample_times import without_diffrax_checks
 from .solution import Solution
@@ -42,11 +43,11 @@ from .solution import Solution
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
-class Run(NamedTuple):
-    """What is integrated, from where to where and how: arguments of `simulate`, checked.
+class RunArguments(NamedTuple):
+    """Checked arguments of `simulate`.
 
-    Either `state0` or `y0` is given. `number` counts evaluations of the vector field on the host;
-    `invalid` tells that a traced argument is not admissible.
+    Either `state0` or `y0` is set. `number` counts evaluations of the vector field on the host;
+    `invalid` is a flag that a traced argument is not admissible.
     """
 
     model: AbstractFormulation
@@ -68,86 +69,91 @@ class Run(NamedTuple):
     invalid: Array | None
 
     @property
-    def watched(self) -> bool:
-        """Whether the run ends where its parametrization becomes singular."""
+    def watches_singularity(self) -> bool:
+        """Whether the run ends at a singularity of its parametrization."""
         model = self.model
         minimal = model.rotation.num_constraints == 0
         return minimal and not model.recharting and model.layout.num_rotations > 0
 
     @property
-    def saved_between(self) -> bool:
-        """Whether anything is saved at given times, between steps."""
+    def saves_between_steps(self) -> bool:
+        """Whether samples at given times are saved, which lie between steps."""
         # `subs` is `None` for dense output alone.
         return getattr(self.saveat.subs, "ts", None) is not None
 
     @property
     def interpolates_event(self) -> bool:
-        """Whether the run ends within a step, where a root finder located an event."""
+        """Whether a root finder locates an event within a step."""
         return self.event is not None and self.event.root_finder is not None
 
     @property
     def saves_unknowns(self) -> bool:
-        """Whether the unknowns themselves are saved, no function of them."""
+        """Whether the unknowns themselves are saved, as opposed to a function of them."""
         return getattr(self.saveat.subs, "fn", None) is _SAVE_Y
 
 
-def counts_itself(solver: diffrax.AbstractSolver) -> bool:
-    """Whether a solver counts its evaluations in its state."""
+def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
+    """Whether the state of a solver counts evaluations of the vector field."""
     return isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
 
 
 @eqx.filter_jit
-def integrated(run: Run) -> tuple[Solution, Array]:
-    """The solution, its model left out, and whether the run ended as it should."""
+def integrate(run: RunArguments) -> tuple[Solution, Array]:
+    """Return the solution without its model, and whether the run succeeded."""
     run = run._replace(model=separated(run.model, run.t0, run.t1))
     kernels = isinstance(run.adjoint, AnyMode) and run.adjoint.backend != "xla"
-    called = call_by_kernel if kernels else _called
-    model, y0, term = called(_begun, run.model, run.state0, run.y0, run.t0)
+    call = call_by_kernel if kernels else _call
+    model, y0, term = call(_prepare, run.model, run.state0, run.y0, run.t0)
     run = run._replace(model=model)
-    ended = functools.partial(call_as_single_kernel, _is_native) if kernels else _called
-    return ended(_ended, run, y0, term)
+    solve = functools.partial(call_as_single_kernel, _ran_native) if kernels else _call
+    return solve(_solve, run, y0, term)
 
 
-def _called(function, *args):
+def _call(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def _is_native(results):
+def _ran_native(results: tuple[Solution, Array]) -> bool:
     return results[0].stats["backend"] == "native"
 
 
-def _begun(model, state0, y0, t0):
-    """The model with what it prepares, its unknowns at a checked state, its term if it has one."""
-    # Steps see the pieces of signals, what would be prepared the whole of them, and masses as they
-    # are at their times.
+def _prepare(
+    model: AbstractFormulation, state0: State | None, y0: Unknowns | None, t0: Array
+) -> tuple[AbstractFormulation, Unknowns, diffrax.AbstractTerm | None]:
+    """Return the prepared model, its initial unknowns, and its term if it is a DAE."""
+    # Prepared values would be those of the whole run, but each step uses its own piece of a signal
+    # and the masses at its own time.
     changes = signals_of(model) or model.multibody.has_changing_mass
     model = model if changes else model.prepared()
-    implicit = isinstance(model, AbstractAbsolute) and model.index > 0
+    dae: Any = model if isinstance(model, AbstractAbsolute) and model.index > 0 else None
     if y0 is None:
+        assert state0 is not None
         state0 = state0.normalized()
         y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
-    elif implicit:
+    elif dae is not None:
         state0 = model.decode(t0, y0).normalized()
-    # Consistent by what is checked before.
-    return model, y0, dae_term(model, state0, t0, check_start=False) if implicit else None
+    # The start was checked for consistency before.
+    return model, y0, None if dae is None else dae_term(dae, state0, t0, check_start=False)
 
 
-def _ended(run, y0, term):
-    """What a run saved, how it ended, and whether that is as it should be."""
+def _solve(
+    run: RunArguments, y0: Unknowns, term: diffrax.AbstractTerm | None
+) -> tuple[Solution, Array]:
+    """Integrate a prepared run; return the solution without its model, and whether it succeeded."""
     model = run.model
-    terms = _terms(run, term)
-    solver, controller = _steps(run, terms, y0)
+    terms = _make_terms(run, term)
+    solver, controller = _make_solver_and_controller(run, terms, y0)
     # Interpolated unknowns are projected like those at the ends of steps.
     stepper: Any = solver.solver if isinstance(solver, Recharted) else solver
-    interpolated = run.saved_between or run.interpolates_event
+    interpolated = run.saves_between_steps or run.interpolates_event
     between = isinstance(stepper, Projected) and interpolated
     saveat = run.saveat
-    if counts_itself(run.solver):
+    if counts_evaluations(run.solver):
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
     if between and not run.saves_unknowns:
-        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, replace_fn=_of_projected(stepper))
+        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, replace_fn=_after_projection(stepper))
     if run.event is not None:
-        # The end too, whatever else is saved: where the event was.
+        # The end is always saved in addition, because it is where an event occurred.
         ends = [diffrax.SubSaveAt(t1=True)]
         subs = ends if saveat.subs is None else [saveat.subs, *ends]
         saveat = eqx.tree_at(lambda s: s.subs, saveat, subs, is_leaf=lambda x: x is None)
@@ -162,7 +168,7 @@ def _ended(run, y0, term):
         saveat=saveat,
         stepsize_controller=controller,
         adjoint=run.adjoint,
-        event=with_singularity(model, run.event) if run.watched else run.event,
+        event=add_singularity_event(model, run.event) if run.watches_singularity else run.event,
         max_steps=run.max_steps,
         throw=False,
         progress_meter=run.meter,
@@ -174,35 +180,36 @@ def _ended(run, y0, term):
         at_event = ts[-1], ys[-1]
         ts, ys = (ts[0], ys[0]) if len(ts) > 1 else (None, None)
     saved_ts = ts
-    result = named_result(solution.result, run.solver, model, run.t0, run.t1)
+    result = name_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if between and run.saves_unknowns:
-        called = call_by_kernel if _backend_of(solution) == "native" else _called
-        ys = called(project_saved, stepper, ts, ys, run.t0, y0)
+        call = call_by_kernel if _get_backend(solution) == "native" else _call
+        ys = call(project_saved, stepper, ts, ys, run.t0, y0)
     if at_event is not None and isinstance(stepper, Projected) and run.interpolates_event:
-        called = call_by_kernel if _backend_of(solution) == "native" else _called
-        at_event = at_event[0], called(project_saved, stepper, *at_event, run.t0, y0)
-    if run.watched:
-        result, mask = singular_result(result, mask)
+        call = call_by_kernel if _get_backend(solution) == "native" else _call
+        at_event = at_event[0], call(project_saved, stepper, *at_event, run.t0, y0)
+    if run.watches_singularity:
+        result, mask = mark_singularity(result, mask)
         if saved:
             ts, ys = cut_at_crossing(model, y0, ts, ys)
     if saved:
-        result = nonfinite_result(result, saved_ts, ys)
+        result = mark_nonfinite(result, saved_ts, ys)
     if run.invalid is not None:
-        result, ts, ys = of_invalid(run.invalid, result, ts, ys)
+        result, ts, ys = mark_invalid(run.invalid, result, ts, ys)
     if at_event is not None:
-        at_event = at_event_or_nan(result, mask, *at_event)
-    stats, controller_state = _counts(run, solution, solver)
-    later: Any = None  # The model: what is handed through a compiled function costs time.
+        at_event = nan_unless_event(result, mask, *at_event)
+    stats, controller_state = _collect_stats(run, solution, solver)
+    # The model is set later, because passing it through a compiled function costs time.
+    no_model: Any = None
     solution = Solution(
-        later, ts, ys, stats, result, mask, solution.interpolation,
+        no_model, ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, controller_state, *(at_event or (None, None)),
     )  # fmt: skip
     return solution, is_okay(result)
 
 
-def _terms(run, term):
-    """The equations as diffrax takes them, their evaluations counted if that is asked for."""
+def _make_terms(run: RunArguments, term: diffrax.AbstractTerm | None) -> diffrax.AbstractTerm:
+    """Return the equations as a diffrax term that counts evaluations if the run has a counter."""
     number = run.number
     count = (lambda field: field) if number is None else lambda field: CountedField(field, number)
     if isinstance(run.solver, AbstractStructureSolver):
@@ -212,14 +219,16 @@ def _terms(run, term):
     return diffrax.ODETerm(count(run.model.vector_field))
 
 
-def _steps(run, terms, y0):
-    """The solver, with what follows each of its steps, and the controller of their sizes."""
-    model, solver = run.model, run.solver
-    controller = _ending_at_knots(run.controller, model)
-    if counts_itself(run.solver):
+def _make_solver_and_controller(
+    run: RunArguments, terms: diffrax.AbstractTerm, y0: Unknowns
+) -> tuple[diffrax.AbstractSolver, diffrax.AbstractStepSizeController]:
+    """Return the wrapped solver and the wrapped controller."""
+    model, solver = run.model, cast(Any, run.solver)
+    controller = _end_steps_at_knots(run.controller, model)
+    if counts_evaluations(run.solver):
         solver, controller = CountingSolver(solver), CountingController(controller)
-    solver = _wrapped(_pinned(solver, model, controller), model, run.projection)
-    if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_itself(
+    solver = _wrap_solver(_freeze_signals(solver, model, controller), model, run.projection)
+    if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_evaluations(
         run.solver
     ):
         # As `AnyMode` does where it differentiates.
@@ -228,41 +237,49 @@ def _steps(run, terms, y0):
     return solver, controller
 
 
-def _of_projected(stepper):
-    return lambda function: OfProjected(function, stepper)
+def _after_projection(stepper: Projected) -> Callable[[Callable[..., Any]], ProjectedFunction]:
+    return lambda function: ProjectedFunction(function, stepper)
 
 
-def _backend_of(solution):
+def _get_backend(solution: diffrax.Solution) -> Backend:
     return solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
 
 
-def _counts(run, solution, solver):
-    """Work counters and backend of a run, and the state of the controller where it is asked for."""
+def _collect_stats(
+    run: RunArguments, solution: diffrax.Solution, solver: diffrax.AbstractSolver
+) -> tuple[dict[str, Any], Any]:
+    """Return work counters and backend of a run, and the controller state if it is saved."""
     names = ("num_steps", "num_accepted_steps", "num_rejected_steps")
     stats = {name: solution.stats[name] for name in names}
     controller_state: Any = solution.controller_state
-    if counts_itself(run.solver):
+    if counts_evaluations(run.solver):
         controller_state, stats["num_rhs"] = controller_state
         controller_state = controller_state if run.saveat.controller_state else None
     per_step = explicit_evaluations(solver)
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
-    stats["backend"] = _backend_of(solution)
+    stats["backend"] = _get_backend(solution)
     if "derivative_error" in solution.stats:
         stats["derivative_error"] = solution.stats["derivative_error"]
     return stats, controller_state
 
 
-def _wrapped(solver, model, projection):
-    """The solver with what follows each of its steps."""
+def _wrap_solver(
+    solver: diffrax.AbstractSolver,
+    model: AbstractFormulation,
+    projection: AbstractProjection | None,
+) -> diffrax.AbstractSolver:
+    """Return the solver with projection and re-charting after each step."""
     constrained = model.rotation.num_constraints > 0 or has_joints(model.system)
     if projection is not None and constrained:
         solver = Projected(solver, model, projection)
     return Recharted(solver, model) if model.recharting else solver
 
 
-def _ending_at_knots(controller, model):
-    """The controller, one that chooses its steps ending them at the samples of signals."""
+def _end_steps_at_knots(
+    controller: diffrax.AbstractStepSizeController, model: AbstractFormulation
+) -> diffrax.AbstractStepSizeController:
+    """Return the controller; an adaptive one ends its steps at the samples of signals."""
     signals = signals_of(model)
     if not signals or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         return controller
@@ -270,8 +287,12 @@ def _ending_at_knots(controller, model):
     return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
 
 
-def _pinned(solver, model, controller):
-    """The solver, each of its steps with the polynomials that signals are within it."""
+def _freeze_signals(
+    solver: diffrax.AbstractSolver,
+    model: AbstractFormulation,
+    controller: diffrax.AbstractStepSizeController,
+) -> diffrax.AbstractSolver:
+    """Return the solver, in each step of which a signal is one polynomial."""
     signals = signals_of(model)
     if not signals:
         return solver

@@ -1,4 +1,4 @@
-"""Times at which a run is saved: checked here, and so not once more by diffrax."""
+"""Checks of the times at which a run is saved, in place of those of diffrax."""
 
 import contextlib
 import importlib
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..annotations import Jump, T, Time
+from ..annotations import Jump, T
 from ..checks import (
     ArrayInput,
     check_finite,
@@ -22,17 +22,18 @@ from ..checks import (
 )
 
 
-def check_save_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argument: str) -> Array:
-    """Checked times of samples (T,), s, in the precision of the run.
+def check_save_times(ts: ArrayInput, t0: Any, t1: Any, dtype: jnp.dtype, argument: str) -> Array:
+    """Return the checked times (T,), s, in the precision of the run.
 
-    **Errors:** `ValueError` for another shape, times that do not increase, or beyond `t0` to `t1`.
+    **Errors:** `ValueError` for a wrong shape, times that do not increase, or times outside
+    `[t0, t1]`.
     """
     times = float_array(ts, argument)
     if times.ndim != 1 or times.size == 0:
         raise ValueError(f"`{argument}` must have shape (T,); got shape {times.shape}.")
     known = not is_traced(times)
     text = explain_lost_steps(np.asarray(times), dtype) if known else ""
-    # Rounded like t0 and t1 before anything is compared.
+    # Rounded like t0 and t1 before any comparison.
     times = check_finite(times, argument).astype(dtype) if known else jnp.asarray(times, dtype)
     if known and not np.all(np.diff(times) > 0):
         raise ValueError(f"`{argument}` must be strictly increasing in {dtype}. {text}".rstrip())
@@ -45,7 +46,7 @@ def check_save_times(ts: ArrayInput, t0: Time, t1: Time, dtype: jnp.dtype, argum
                 f"from {times[0]} to {times[-1]}."
             )
         return jnp.asarray(times)
-    # A run that was padded to the length of others ends with its last time several times.
+    # A run that was padded to the length of others repeats its last time.
     wrong = [jnp.any(~(times[1:] >= times[:-1])), ~((times[0] >= t0) & (times[-1] <= t1))]
     messages = [f"`{argument}` must be increasing.", f"`{argument}` must lie between t0 and t1."]
     return raise_or_collect(jnp.asarray(times), jnp.stack(wrong), messages)
@@ -55,8 +56,8 @@ _INTEGRATE: Any = importlib.import_module("diffrax._integrate")
 _LOCK = threading.RLock()
 
 
-class _Unchecked:
-    """`equinox.internal` as diffrax sees it, but with an `error_if` that checks nothing."""
+class _ModuleWithoutChecks:
+    """Substitute for `equinox.internal` inside diffrax, with an `error_if` that checks nothing."""
 
     def __init__(self, module: ModuleType):
         self._module = module
@@ -70,14 +71,15 @@ class _Unchecked:
 
 @contextlib.contextmanager
 def without_diffrax_checks() -> Iterator[None]:
-    """A context in which `diffrax.diffeqsolve` does not check times and step that were checked.
+    """Skip the checks of traced times and steps in `diffrax.diffeqsolve`.
 
-    What it checks of traced ones calls the host from within the program, and JAX does not keep such
-    a program in its persistent cache: every process would compile it again.
+    They were checked before. Diffrax's checks would call the host from compiled code, and JAX does
+    not keep a function with host calls in its persistent cache, so that every process would compile
+    it again.
     """
     with _LOCK:
         before = _INTEGRATE.eqxi
-        _INTEGRATE.eqxi = _Unchecked(before)
+        _INTEGRATE.eqxi = _ModuleWithoutChecks(before)
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""The entry point: a formulation, a state and an end time in, a `Solution` out."""
+"""Simulation of a formulation: the entry point `rj.simulate`."""
 
 import contextlib
 import dataclasses
@@ -9,9 +9,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike
+from jaxtyping import Array, ArrayLike
 
 from ..adjoints.any_mode import AnyMode
+from ..annotations import Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -24,21 +25,21 @@ from ..solvers.evaluations import explicit_evaluations, finish_count, start_coun
 from ..state import State
 from .arguments import (
     DEFAULT_TOLERANCE,
-    accurate_between,
-    after_step,
     check_event,
     check_index,
     check_signals,
+    check_solver,
+    check_start_and_end,
     check_structure,
-    checked_solver,
-    save_at,
-    step_control,
-    times,
-    tolerances,
-    with_tolerances,
+    check_tolerances,
+    choose_dense_output,
+    choose_projection,
+    make_controller,
+    make_saveat,
+    set_root_finder_tolerances,
 )
-from .endings import nan_if_failed, thrown
-from .integration import Run, counts_itself, integrated
+from .endings import nan_if_failed, raise_on_failure
+from .integration import RunArguments, counts_evaluations, integrate
 from .solution import Solution
 from .step_limit import describe_progress
 
@@ -68,123 +69,124 @@ def simulate(
 ) -> Solution:
     r"""Integrate a formulation in time.
 
-    Assembles the arguments of `diffrax.diffeqsolve`; all of it can be done with diffrax directly,
-    with `diffrax.ODETerm(model.vector_field)`, `model.encode(state0)` and the solvers in
-    `rj.solvers`. Works under `jax.jit`, `jax.vmap`, `jax.jvp`, `jax.grad` and their compositions.
+    This function assembles the arguments of `diffrax.diffeqsolve`. Everything it does is also
+    possible with diffrax directly, with `diffrax.ODETerm(model.vector_field)`,
+    `model.encode(state0)` and the solvers in `rj.solvers`. It works under `jax.jit`, `jax.vmap`,
+    `jax.jvp`, `jax.grad` and their compositions.
 
     **Arguments:**
 
     - `model`: a formulation such as `rj.NullSpace(system)`.
     - `state0`: the state at `t0`.
-    - `y0`: instead of `state0`, the unknowns at `t0`, such as `sol.ys[-1]`: the run goes on exactly
-      where another one of the same model ended, whole revolutions of joints and multipliers
-      included. With steps of a fixed length it equals the uninterrupted run to round-off, of an
-      implicit solver to the tolerance of its Newton iteration. What a solver or a step-size
-      controller remembers of earlier steps is not among the unknowns and begins anew: the history
-      of `rj.solvers.BDF()`, the accelerations of `GeneralizedAlpha()`, and the velocities of
-      `EnergyMomentum()` and its kin that joints of `NullSpace` do not allow.
+    - `y0`: instead of `state0`, the unknowns at `t0`, such as `sol.ys[-1]`. The run continues
+      exactly where another run of the same model ended, including revolutions of joints and
+      multipliers. With steps of a fixed length it equals the uninterrupted run to round-off, with
+      an implicit solver to the tolerance of its Newton iteration. The memory of a solver or a
+      step-size controller is not part of the unknowns and starts anew: the history of
+      `rj.solvers.BDF()`, the accelerations of `GeneralizedAlpha()`, and the velocities of
+      `EnergyMomentum()` and similar solvers that violate joints of `NullSpace`.
     - `t1`, `t0`: end and start, s; `t1 > t0`.
-    - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves the end alone.
+    - `ts`: times to save at, increasing, within `[t0, t1]`; `None` saves only the end.
     - `solver`: any diffrax solver of ordinary differential equations; `None` for
       `diffrax.Dopri8()`. Equations of index 1, 2, 3 take `rj.solvers.Radau5()` or `BDF()`.
-    - `rtol`, `atol`: tolerances of the adaptive step size, per unknown, 1e-8 if left out. With
-      `dt` they are the tolerances of an implicit solver's Newton iteration, and an error for other
-      solvers.
+    - `rtol`, `atol`: tolerances of the adaptive step size, per unknown, by default 1e-8. With `dt`
+      they are the tolerances of an implicit solver's Newton iteration; other solvers then reject
+      them.
     - `dt`: a fixed step, s. Adaptive steps end at the samples of an `rj.Signal`, fixed ones must
       end where it jumps.
     - `projection`: after every step, `True` for the closed form of the parametrization, `False` for
-      none, or a projection such as `rj.projection.MassMetric()`. It also acts on what is saved
-      between steps. A joint that it cannot close ends the run with `RESULTS.joints_open`; without
-      a projection look at `Solution.warnings`. Structure-preserving solvers run without any.
+      none, or a projection such as `rj.projection.MassMetric()`. It also acts on samples between
+      steps. A joint that it cannot close ends the run with `RESULTS.joints_open`; without a
+      projection see `Solution.warnings`. Structure-preserving solvers use no projection.
     - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any
       order.
-    - `event`: a `diffrax.Event`; its functions get the unknowns `y`, see `model.decode`.
+    - `event`: a `diffrax.Event`; its functions receive the unknowns `y`, see `model.decode`.
     - `progress`: `True` for a progress line, or a diffrax progress meter.
-    - `max_steps`: steps, accepted and rejected, after which the run ends with a named result; those
-      that end at samples of an `rj.Signal` come on top.
-    - `throw`: raise `SimulationError` for a run that fails; if `False`, look at `Solution.result`.
-      Then also a traced state, time or step that is not admissible is the result of its own run,
-      `RESULTS.invalid_input`, as is a model that was built with such numbers in a lane of
-      `jax.vmap`; the other lanes run on.
+    - `max_steps`: the number of steps, accepted and rejected, after which the run ends with a
+      named result; every sample of an `rj.Signal` raises the limit by one.
+    - `throw`: raise `SimulationError` for a run that fails; if `False`, see `Solution.result`.
+      With `False`, a traced state, time or step that is not admissible, and a model that was built
+      from such values in a lane of `jax.vmap`, give their own run the result
+      `RESULTS.invalid_input`; the other lanes are not affected.
     - `saveat`: a `diffrax.SaveAt` instead of `ts`, for dense output, steps, solver state.
     - `stepsize_controller`: a diffrax controller instead of `rtol`, `atol`, `dt`.
-    - `args`: handed to the vector field and to events.
+    - `args`: passed to the vector field and to events.
     - `backend`: `"native"` for one machine-code kernel for the whole run, `"xla"` for XLA's
-      kernels, `"auto"` for the first where that is possible. `sol.stats["backend"]` says which it
-      was, its `why_not` what kept it from being native; see `docs/native.md`.
+      kernels, `"auto"` for the native kernel where possible. `sol.stats["backend"]` is the backend
+      that was used, its `why_not` the reasons against the native one; see `docs/native.md`.
 
     **Returns:** a `Solution`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
     """
-    spoiled, throw = throw and failures_as_nan.value, throw and not failures_as_nan.value
+    to_nan, throw = throw and failures_as_nan.value, throw and not failures_as_nan.value
     if not isinstance(model, AbstractFormulation):
         raise TypeError(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
-    method = checked_solver(solver)
+    method = check_solver(solver)
     check_event(event)
     check_index(model, method)
     check_structure(model, method, projection, stepsize_controller, dt)
     _check_start(state0, y0, t1)
-    # Time has the precision of everything else, since diffrax promotes the unknowns to it.
+    # Time has the precision of the model, because diffrax promotes the unknowns to that of time.
     dtype = common_dtype(model, state0, y0)
-    with contextlib.nullcontext([]) if throw else collect_faults() as of_times:
-        start, end = times(t0, t1, dtype)
-        saved = save_at(saveat, ts, start, end, dtype)
-        rtol, atol = tolerances(method, stepsize_controller, rtol, atol, dt)
-        controller, dt0 = step_control(method, stepsize_controller, rtol, atol, dt, dtype)
-    with contextlib.nullcontext([]) if throw else collect_faults() as of_state:
+    with contextlib.nullcontext([]) if throw else collect_faults() as time_faults:
+        start, end = check_start_and_end(t0, t1, dtype)
+        saved = make_saveat(saveat, ts, start, end, dtype)
+        rtol, atol = check_tolerances(method, stepsize_controller, rtol, atol, dt)
+        controller, dt0 = make_controller(method, stepsize_controller, rtol, atol, dt, dtype)
+    with contextlib.nullcontext([]) if throw else collect_faults() as state_faults:
         if state0 is not None:
             state0 = model.check_state(state0, start)
         if y0 is not None:
             y0 = model.check_unknowns(y0, start)
     check_signals(model, method, controller, start, end, event)
-    method = with_tolerances(method, controller, rtol, atol)
-    method = accurate_between(method, saved, event)
-    projected = after_step(projection, method)
+    method = set_root_finder_tolerances(method, controller, rtol, atol)
+    method = choose_dense_output(method, saved, event)
+    projected = choose_projection(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
-    adjoint = _with_backend(adjoint, check_backend(backend))
+    adjoint = _choose_adjoint(adjoint, check_backend(backend))
     max_steps += sum(len(signal.ts) for signal in signals_of(model))
     known = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     traced = is_traced(known) or is_tracing()
-    invalid = _any([*of_times, *of_state, *_nan_leaves(model)])
-    # Adaptive steps of what is not finite are rejected for ever. Fixed ones end; there all lanes of
-    # a batch keep one and the same time, which is faster.
+    invalid = _any([*time_faults, *state_faults, *_nan_leaves(model)])
+    # Adaptive steps with values that are not finite would be rejected forever, so that the run is
+    # shortened. Fixed steps end, and there a common time of all lanes is faster.
     adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
-    stopped = invalid if adaptive else _any(of_times)
+    stopped = invalid if adaptive else _any(time_faults)
     if stopped is not None:
-        start, end, dt0, saved = _no_time(stopped, start, end, dt0, saved)
-    # A host counter needs a run of its own: under a transformation nobody reads it.
-    count = explicit_evaluations(method) is None and not counts_itself(method) and not traced
-    run = Run(
+        start, end, dt0, saved = _shorten_to_zero(stopped, start, end, dt0, saved)
+    # A host counter belongs to a single run: under a transformation it would not be read.
+    count = explicit_evaluations(method) is None and not counts_evaluations(method) and not traced
+    run = RunArguments(
         model.gathered(), state0, y0, start, end, dt0, saved, controller, method, projected,
         adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
     )  # fmt: skip
-    solution, okay = opaque_call(integrated, run)
+    solution, okay = opaque_call(integrate, run)
     solution = replace_fields(solution, model=model)
     if run.number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
     if solution.ts is not None:
         record_run(solution)
-    if spoiled:
+    if to_nan:
         return nan_if_failed(solution, okay)
     if not throw:
         return solution
     if not traced and not np.asarray(okay).all() and np.all(solution.result == RESULTS.joints_open):
-        # What was saved may end long before the end.
-        opened, _ = opaque_call(integrated, run._replace(saveat=_SAVE_END, number=None))
-        opening = replace_fields(opened, model=model).warnings
-        raise SimulationError(" ".join([RESULTS[solution.result], *opening]))
+        # The last sample may lie long before the failure, so that the run is repeated.
+        opened, _ = opaque_call(integrate, run._replace(saveat=_SAVE_END, number=None))
+        warnings = replace_fields(opened, model=model).warnings
+        raise SimulationError(" ".join([RESULTS[solution.result], *warnings]))
     if not traced and np.all(solution.result == RESULTS.max_steps_reached):
         raise SimulationError(f"{RESULTS[solution.result]} {describe_progress(run)}")
-    return thrown(solution, okay, traced)
+    return raise_on_failure(solution, okay, traced)
 
 
 def _check_start(state0: State | None, y0: Unknowns | None, t1: ArrayLike | None) -> None:
-    """Raise unless there are one start and an end."""
+    """Raise unless there is exactly one start, and an end."""
     if (state0 is None) == (y0 is None):
         got = "neither" if y0 is None else "both"
         raise ValueError(
@@ -195,14 +197,16 @@ def _check_start(state0: State | None, y0: Unknowns | None, t1: ArrayLike | None
         raise TypeError("`simulate(t1=...)` is needed: the end of the run, s.")
 
 
-# Made once: building modules costs more than a short run.
+# Module constants, because building modules costs more than a short run.
 _ANY_MODE = {name: AnyMode(backend=name) for name in BACKENDS}
 _NO_METER = diffrax.NoProgressMeter()
 _SAVE_END = diffrax.SaveAt(t1=True)
 
 
-def _with_backend(adjoint, backend):
-    """The adjoint that takes this backend."""
+def _choose_adjoint(
+    adjoint: diffrax.AbstractAdjoint | None, backend: str
+) -> diffrax.AbstractAdjoint:
+    """Return the adjoint for this backend."""
     if adjoint is None:
         return _ANY_MODE[backend]
     if backend == "auto":
@@ -212,23 +216,25 @@ def _with_backend(adjoint, backend):
     if backend == "native":
         raise ValueError(
             '`backend="native"` runs with `rj.AnyMode()`; got '
-            f"`adjoint={type(adjoint).__name__}()`. Leave out one of the two."
+            f"`adjoint={type(adjoint).__name__}()`. Omit one of the two."
         )
     return adjoint
 
 
-def _nan_leaves(model):
-    """Flags of the traced numbers of a model; NaN is what a check made of a bad one in a lane."""
+def _nan_leaves(model: AbstractFormulation) -> list[Flag]:
+    """Return a flag per traced leaf of a model; checks inside `vmap` replace bad values by NaN."""
     leaves = filter(eqx.is_inexact_array, jax.tree.leaves(model))
     return [jnp.any(jnp.isnan(leaf)) for leaf in leaves if is_traced(leaf)]
 
 
-def _any(flags):
+def _any(flags: list[Flag]) -> Flag | None:
     return jnp.any(jnp.stack(flags)) if flags else None
 
 
-def _no_time(invalid, t0, t1, dt0, saveat):
-    """A run that ends where it begins if it is invalid."""
+def _shorten_to_zero(
+    invalid: Flag, t0: Time, t1: Time, dt0: Time | None, saveat: diffrax.SaveAt
+) -> tuple[Array, Array, Array | None, diffrax.SaveAt]:
+    """Return times, step and samples; those of a run of zero duration if `invalid`."""
     start = jnp.where(invalid, 0.0, t0)
     t1 = jnp.where(invalid, start, t1)
     dt0 = None if dt0 is None else jnp.where(invalid, 1.0, dt0)

@@ -1,6 +1,7 @@
-"""What a simulation returns."""
+"""Result of a simulation."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import diffrax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ..annotations import Scalar
 from ..checks import is_traced
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
@@ -21,25 +23,26 @@ from .summary import summary_lines
 
 
 class Solution(eqx.Module):
-    """A trajectory, its quantities and its work counters; a pytree.
+    """A trajectory, its derived quantities and its work counters; a pytree.
 
-    Energies, drifts and states are computed when asked for. Under `jax.vmap` every array has the
-    batch in front.
+    Energies, drifts and states are computed on access. Under `jax.vmap` every array has leading
+    batch axes.
 
     **Attributes:**
 
     - `model`: the formulation that was integrated.
-    - `ts`: times, shape (T,), s; what an event or a failure cut off is `inf`.
+    - `ts`: times, shape (T,), s; `inf` for times that a run ended by an event or a failure did
+      not reach.
     - `ys`: unknowns, shape (T, num_unknowns), or `Charted` where charts may move.
-    - `stats`: `num_steps`, `num_accepted_steps`, `num_rejected_steps`, and `num_rhs`, the
-      evaluations of the vector field, Jacobian columns apart, as is the one that a
-      first-same-as-last method makes after a change of chart. For implicit solvers `num_rhs` is
-      counted on the host and missing under a JAX transformation. `derivative_error`, an estimate
-      of the relative error of first derivatives, NaN without any; see `rj.AnyMode`.
-    - `result`: an `rj.RESULTS`; see `warnings` too.
-    - `event_mask`: which event ended the run, as in diffrax.
-    - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run, whatever else
-      was saved; NaN if none did, `None` of a run without `event=`. See `event_state`.
+    - `stats`: `num_steps`, `num_accepted_steps`, `num_rejected_steps`, and `num_rhs`, the number
+      of evaluations of the vector field. Not counted are Jacobian columns, and the evaluation of
+      a first-same-as-last method after a change of chart. For implicit solvers `num_rhs` is
+      counted on the host and missing under a JAX transformation. `derivative_error` is an
+      estimate of the relative error of first derivatives, NaN if unknown; see `rj.AnyMode`.
+    - `result`: an `rj.RESULTS`; see also `warnings`.
+    - `event_mask`: the mask of the event that ended the run, as in diffrax.
+    - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run; NaN if no
+      event did, `None` without `event=`. See `event_state`.
     """
 
     model: AbstractFormulation
@@ -55,12 +58,12 @@ class Solution(eqx.Module):
     event_y: Unknowns | None = None
 
     def __repr__(self) -> str:
-        """A summary of at most eight lines."""
+        """Return a summary of at most eight lines."""
         return "\n".join(summary_lines(self))
 
     @property
     def event_state(self) -> State | None:
-        """State at the event that ended the run; NaN if none did, `None` without `event=`."""
+        """State at the event that ended the run; NaN if no event did, `None` without `event=`."""
         if self.event_time is None:
             return None
         ts = self.event_time[..., None]
@@ -114,8 +117,8 @@ class Solution(eqx.Module):
     def coordinates(self) -> dict[str, Float[Array, "T k"]]:
         r"""Coordinates of every joint by its name, shape (T, k), lengths (m) before angles (rad).
 
-        Angles have all their turns in `Relative`, where the motion is prescribed, and where the
-        model follows them (for a force, a coupling, `System.tracking`); others are in
+        Angles include full revolutions in `Relative`, for a prescribed motion, and where the model
+        unwraps them (for a force, a coupling or `System.tracking`); other angles are in
         $(-\pi, \pi]$. See the joints for their signs.
         **Raises:** `ValueError` for a model without joints.
         """
@@ -123,21 +126,24 @@ class Solution(eqx.Module):
 
     @property
     def rates(self) -> dict[str, Float[Array, "T f"]]:
-        """Rates of every joint by its name, shape (T, f), m/s and rad/s; as `coordinates`."""
+        """Rates of every joint by its name, shape (T, f), m/s and rad/s; see `coordinates`."""
         return self._along(_coordinates)[1]
 
     @property
     def frames(self) -> dict[str, tuple[Float[Array, "T 3"], Float[Array, "T 3 3"]]]:
-        """Position of the origin, (T, 3) m, space components, and rotation matrix, (T, 3, 3), frame
-        to space, of every `Frame` of the system by its name."""
+        """Poses of every `Frame` of the system by its name.
+
+        A pose is the position of the origin, (T, 3) m, space components, and the rotation matrix
+        from frame to space components, (T, 3, 3).
+        """
         return self._along(_frames)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a successful run may not be trusted for; empty if there is nothing.
+        """Reasons not to trust a successful run; empty if there are none.
 
-        The joint that is farthest open at a saved time, if that is more than a state may have
-        that another run starts from: after `projection=False`, or with steps too long.
+        Names the joint with the largest constraint violation at a saved time, if `simulate` would
+        reject it in an initial state: after `projection=False`, or if steps are too long.
         """
         gaps = np.asarray(self._along(_gaps))
         times = np.broadcast_to(np.asarray(self.ts)[..., None], gaps.shape)
@@ -164,65 +170,69 @@ class Solution(eqx.Module):
         return _decode(self.model, t, self.interpolation.evaluate(t))
 
     def to_xarray(self) -> Any:
-        """The trajectory as an `xarray.Dataset` with units and coordinates; see `rj.io`."""
+        """Return the trajectory as an `xarray.Dataset` with units and coordinates; see `rj.io`."""
         from ..io.dataset import to_dataset
 
         return to_dataset(self)
 
-    def _along(self, function):
-        """`function(model, t, y)` at every time, of every trajectory of a batch."""
+    def _along(self, function: Callable[..., PyTree]) -> Any:
+        """Evaluate `function(model, t, y)` at every time of every trajectory of a batch."""
         if self.ts is None or self.ys is None:
-            raise ValueError(
-                "No times were saved: pass `ts=` or a `diffrax.SaveAt` with times as well."
-            )
+            raise ValueError("No samples were saved: pass `ts=`, or a `diffrax.SaveAt` with times.")
         values, _ = split_chart(self.ys)
         if values.shape[-1:] != (self.model.num_unknowns,):
             raise ValueError(
-                "`SaveAt(fn=...)` saved something else than the unknowns; use `Solution.ys`."
+                "`SaveAt(fn=...)` did not save the unknowns; use `Solution.ys` for its values."
             )
         traced = is_traced((self.model, self.ts, self.ys))
         return _evaluate(function, self.model, self.ts, self.ys, as_kernel=not traced)
 
 
 @eqx.filter_jit
-def _evaluate(function, model, ts, ys, as_kernel):
-    one = functools.partial(call_by_kernel, function) if as_kernel else function
+def _evaluate(
+    function: Callable[..., PyTree],
+    model: AbstractFormulation,
+    ts: Float[Array, "*batch T"],
+    ys: PyTree[Array],
+    as_kernel: bool,
+) -> Any:
+    evaluate = functools.partial(call_by_kernel, function) if as_kernel else function
 
     def along(model, ts, ys):
-        return jax.vmap(one, in_axes=(None, 0, 0))(model, ts, ys)
+        return jax.vmap(evaluate, in_axes=(None, 0, 0))(model, ts, ys)
 
     for _ in range(ts.ndim - 1):
         along = eqx.filter_vmap(along)
     return along(model, ts, ys)
 
 
-def _decode(model, t, y):
+def _decode(model: AbstractFormulation, t: Scalar, y: Unknowns) -> State:
     return model.decode(t, y)
 
 
-def _frames(model, t, y):
+def _frames(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
     return model.frame_poses(t, y)
 
 
-def _energy(model, t, y):
+def _energy(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
     return model.energy(t, y)
 
 
-def _momentum(model, t, y):
+def _momentum(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
     return model.momentum(t, y)
 
 
-def _drift(model, t, y):
+def _drift(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
     return model.drift(t, y)
 
 
-def _coordinates(model, t, y):
+def _coordinates(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
     return model.joint_coordinates(t, y)
 
 
-def _gaps(model, t, y):
+def _gaps(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
     return model.gaps(t, y)
 
 
-def _multipliers(model, t, y):
+def _multipliers(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
     return model.multipliers(t, y)

@@ -1,4 +1,4 @@
-"""How far a run came that was ended by its limit of steps."""
+"""Report on a run that reached its limit of steps."""
 
 import diffrax
 import jax.numpy as jnp
@@ -7,27 +7,27 @@ from jaxtyping import Array
 
 from ..annotations import Args, Time
 from ..formulations.charts import Unknowns
-from .integration import Run, integrated
+from .integration import RunArguments, integrate
 
 
-def describe_progress(run: Run) -> str:
+def describe_progress(run: RunArguments) -> str:
     """Return a sentence with the time that the run reached and its last step.
 
-    The run is repeated: what it saved may have ended long before.
+    The run is repeated, because its last sample may lie long before its end.
     """
-    saveat = diffrax.SaveAt(steps=True, fn=_nothing)
-    repeated, _ = integrated(run._replace(saveat=saveat, number=None))
+    saveat = diffrax.SaveAt(steps=True, fn=_save_nothing)
+    repeated, _ = integrate(run._replace(saveat=saveat, number=None))
     times = np.asarray(repeated.ts)
     times = np.concatenate([[float(run.t0)], times[np.isfinite(times)]])
     accepted, rejected = (
         int(repeated.stats[f"num_{kind}_steps"]) for kind in ("accepted", "rejected")
     )
-    last = f"; the last one took {times[-1] - times[-2]:.3g} s" if len(times) > 1 else ""
+    last = f"; the last step took {times[-1] - times[-2]:.3g} s" if len(times) > 1 else ""
     return (
         f"The run reached t = {times[-1]:.6g} s of {float(run.t1):.6g} s in {accepted} accepted "
         f"and {rejected} rejected steps{last}."
     )
 
 
-def _nothing(t: Time, y: Unknowns, args: Args) -> Array:
+def _save_nothing(t: Time, y: Unknowns, args: Args) -> Array:
     return jnp.zeros(0)

@@ -1,4 +1,4 @@
-"""A run in a few lines of text."""
+"""Summary of a run in a few lines of text."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def summary_lines(solution: "Solution") -> list[str]:
     """Return the formulation, the outcome, the saved times and the work of a run, line by line.
 
-    Of a traced solution, or another pytree of the same form, the formulation and shapes alone.
+    For a traced solution, or a pytree of the same structure, return the formulation and shapes.
     """
     lines = [f"Solution of {solution.model!r}"]
     parts = solution.ts, solution.ys, solution.stats, solution.result, solution.event_time
@@ -24,22 +24,22 @@ def summary_lines(solution: "Solution") -> list[str]:
     if is_traced(leaves) or not all(isinstance(x, jax.Array | np.ndarray) for x in leaves):
         shapes = [getattr(x, "shape", x) for x in jax.tree.leaves((solution.ts, solution.ys))]
         return [*lines, f"  times and unknowns: {shapes}, without values"]
-    lines.append(f"  result: {_outcomes(solution.result)}")
-    lines.append(f"  times: {_times(solution.ts)}")
+    lines.append(f"  result: {_format_outcomes(solution.result)}")
+    lines.append(f"  times: {_format_times(solution.ts)}")
     if solution.ys is not None:
         values, _ = split_chart(solution.ys)
         lines.append(f"  saved: {[x.shape for x in jax.tree.leaves(values)]}")
     stats = solution.stats
     for name in ("num_steps", "num_rejected_steps", "num_rhs"):
         if stats.get(name) is not None:
-            lines.append(f"  {name}: {_range(stats[name])}")
+            lines.append(f"  {name}: {_format_range(stats[name])}")
     if solution.event_time is not None:
-        lines.append(f"  event_time: {_range(solution.event_time)} s")
+        lines.append(f"  event_time: {_format_range(solution.event_time)} s")
     return lines
 
 
-def _outcomes(result: Any) -> str:
-    """Names of the outcomes and how often each occurred."""
+def _format_outcomes(result: Any) -> str:
+    """Return the names of the outcomes, for a batch with their counts."""
     (values,) = jax.tree.leaves(result)
     numbers, counts = np.unique(np.asarray(values), return_counts=True)
     names = {int(item._value): name for name, item in RESULTS._name_to_item.items()}  # pyright: ignore[reportAttributeAccessIssue]
@@ -49,7 +49,7 @@ def _outcomes(result: Any) -> str:
     return ", ".join(f"{count} {names[int(number)]}" for number, count in pairs)
 
 
-def _times(ts: Any) -> str:
+def _format_times(ts: Any) -> str:
     if ts is None:
         return "none saved"
     ts = np.asarray(ts)
@@ -62,8 +62,8 @@ def _times(ts: Any) -> str:
     return f"{batch}{ts.shape[-1]} from {reached.min():.6g} to {reached.max():.6g} s{rest}"
 
 
-def _range(values: Any) -> str:
-    """A value, or the range of several."""
+def _format_range(values: Any) -> str:
+    """Return a value, or the range of several values, as text."""
     values = np.asarray(values)
     if values.ndim == 0:
         return f"{values:.6g}"

@@ -137,7 +137,7 @@ def test_runs_do_not_grow():
         system = row_of_bodies(count, times)
         model, state = rj.NullSpace(system), system.reference_state()
         run = jax.make_jaxpr(lambda state: rj.simulate(model, state, 0.1, backend="xla").ys)(state)
-        (solve,) = [e for e in run.eqns if e.params.get("name") == "integrated"]
+        (solve,) = [e for e in run.eqns if e.params.get("name") == "integrate"]
         return len(solve.invars), operations(run.jaxpr)
 
     arguments, traced = size(30, 1)

@@ -26,5 +26,5 @@ def test_dense_output_alone():
     exact = problem.reference(ts)
     # Dopri5 interpolates with order 4: a few digits less than the steps.
     np.testing.assert_allclose(states.angular_velocity, exact.angular_velocity, atol=1e-5)
-    with pytest.raises(ValueError, match="No times were saved"):
+    with pytest.raises(ValueError, match="No samples were saved"):
         _ = solution.states

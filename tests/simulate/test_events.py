@@ -118,7 +118,7 @@ def test_the_limit_of_steps_tells_how_far_the_run_came():
     options = {"dt": 0.01, "solver": diffrax.Dopri5(), "max_steps": 20}
     message = (
         r"maximum number of solver steps was reached.*stiff.*Radau5.*sign\(rate\).*tanh.*rotor.*"
-        r"Relative.*t = 0.2 s of 1 s in 20 accepted and 0 rejected steps; the last one took 0.01 s"
+        r"Relative.*t = 0.2 s of 1 s in 20 accepted and 0 rejected steps; the last step took 0.01 s"
     )
     with pytest.raises(rj.SimulationError, match=message):
         rj.simulate(model, rj.State(), 1.0, ts=[0.5, 1.0], **options)

@@ -144,10 +144,10 @@ def test_messages_about_what_was_not_saved(saved):
     with pytest.raises(ValueError, match=r"needs dense output: pass `saveat=diffrax.SaveAt\(den"):
         saved.evaluate(jnp.array(0.5))
     nothing = eqx.tree_at(lambda s: (s.ts, s.ys), saved, (None, None))
-    with pytest.raises(ValueError, match="No times were saved: pass `ts=`"):
+    with pytest.raises(ValueError, match="No samples were saved: pass `ts=`"):
         nothing.energy  # noqa: B018
     other = eqx.tree_at(lambda s: s.ys, saved, saved.ys[:, :3])
-    with pytest.raises(ValueError, match=r"`SaveAt\(fn=...\)` saved something else than the"):
+    with pytest.raises(ValueError, match=r"`SaveAt\(fn=...\)` did not save the unknowns"):
         other.states  # noqa: B018
 
 

@@ -211,7 +211,7 @@ def test_needs_a_step_and_takes_no_projection():
     model, state0 = MODELS["four-bar"]()
     with pytest.raises(ValueError, match="simulate\\(dt=...\\)"):
         rj.simulate(model, state0, 0.1, solver=EnergyMomentum())
-    with pytest.raises(ValueError, match="keeps by itself"):
+    with pytest.raises(ValueError, match="conserves energy and momentum itself"):
         rj.simulate(
             model, state0, 0.1, solver=EnergyMomentum(), dt=0.01,
             projection=rj.projection.MassMetric(),

@@ -107,6 +107,6 @@ def test_steps_are_fixed():
         rj.NullSpace(BODY), STATE0, EnergyMomentum(), r"give `simulate\(dt=...\)`", dt=None
     )
     assert_refused(
-        rj.NullSpace(BODY), STATE0, EnergyMomentum(), "keeps by itself",
+        rj.NullSpace(BODY), STATE0, EnergyMomentum(), "conserves energy and momentum itself",
         projection=rj.projection.MassMetric(),
     )  # fmt: skip
