@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..annotations import Scalar, Vector
-from ..solvers.wrappers.knots import delays_of
+from ..solvers.wrappers.knots import signal_delays
 
 # The arguments of `AbstractAdjoint.loop` by name, or something for each of their leaves.
 Tree = dict[str, PyTree]
@@ -20,7 +20,7 @@ def do_move(wanted: Tree) -> bool:
     Those of the start, the first step, the end, of what is saved, or of delays of signals.
     """
     state = wanted["init_state"]
-    times = [state.tprev, state.tnext, wanted["t1"], *delays_of(wanted["stepsize_controller"])]
+    times = [state.tprev, state.tnext, wanted["t1"], *signal_delays(wanted["stepsize_controller"])]
     return any(times) or wanted["saveat"].subs.ts is True
 
 
@@ -43,7 +43,7 @@ class Boundaries(NamedTuple):
         """The cotangents `out` of the arguments with those of their times."""
         start, planned, end, *delays = self.sources
         if delays:
-            controller = eqx.tree_at(delays_of, out["stepsize_controller"], delays)
+            controller = eqx.tree_at(signal_delays, out["stepsize_controller"], delays)
             out = {**out, "stepsize_controller": controller}
         state = eqx.tree_at(
             lambda s: (s.tprev, s.tnext), out["init_state"], (start + self.later, planned)
@@ -53,4 +53,4 @@ class Boundaries(NamedTuple):
 
 def behind(end: Scalar, controller: diffrax.AbstractStepSizeController) -> Boundaries:
     """Behind the last step, with the cotangent of its end."""
-    return Boundaries(jnp.zeros(3 + len(delays_of(controller)), end.dtype), end)
+    return Boundaries(jnp.zeros(3 + len(signal_delays(controller)), end.dtype), end)

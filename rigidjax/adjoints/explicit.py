@@ -154,7 +154,7 @@ class _Run:
         """The field at `t` of the step with these boundaries."""
         terms, args = eqx.combine(theta, self.theta_static)
         if self.pinned is not None:
-            terms = self.pinned.terms_of(terms, *jax.lax.stop_gradient(times))
+            terms = self.pinned.frozen_terms(terms, *jax.lax.stop_gradient(times))
         return ravel_pytree(directed_rate(terms, t, self.unravel(y), args))[0]
 
     def loop(self, body, val):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..solvers.explicit.unrolled import set_stage_loop
-from ..solvers.wrappers.probe import probe_state, probed
+from ..solvers.wrappers.probe import find_probe_state, with_probe
 from ..solvers.wrappers.switched import with_switching_times
 from .boundaries import Tree
 
@@ -31,12 +31,12 @@ def probed_loop(
     if wanted is not None and not kwargs["saveat"].solver_state:
         is_second = isinstance(adjoint, diffrax.DirectAdjoint)
         kwargs = with_switching_times(kwargs, is_second)
-        kwargs = probed(kwargs, wanted) if probes else kwargs
+        kwargs = with_probe(kwargs, wanted) if probes else kwargs
     is_plain = kwargs["solver"] is plain["solver"]
     if prepare is not None:
         kwargs = {**kwargs, "solver": prepare(kwargs)}
     state, stats = adjoint.loop(**kwargs)
-    probe = probe_state(state.solver_state)
+    probe = find_probe_state(state.solver_state)
     dtype = jnp.result_type(*jax.tree.leaves(state.y))
     error = jnp.full((), jnp.nan, dtype) if probe is None else probe.error
     stats = {**stats, "derivative_error": error}

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PyTree
 from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
 from ..native import lockstep_max
 from ..solvers.wrappers.counting import CountingController
-from ..solvers.wrappers.knots import delays_of, knots_of
+from ..solvers.wrappers.knots import find_knot_controller, signal_delays
 from .boundaries import Tree
 
 
@@ -70,13 +70,13 @@ class _Attempts:
             kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
         )
         self.init, self.max_steps = kwargs["init_state"], kwargs["max_steps"]
-        self.row_of, self.knots = row_of, knots_of(self.controller)
+        self.row_of, self.knots = row_of, find_knot_controller(self.controller)
         # Where diffrax rounds the end of a step to `t1`.
         self.clip_floor = self.t1
         for _ in range(100):
             self.clip_floor = eqxi.prevbefore(self.clip_floor)
         # How boundaries move with the start, the first step and the end of the run.
-        size = 3 + len(delays_of(self.controller))
+        size = 3 + len(signal_delays(self.controller))
         self.by_start, self.by_step, self.by_end = jnp.eye(3, size, dtype=self.init.tprev.dtype)
 
     def first(self) -> Tree:
@@ -130,7 +130,7 @@ class _Attempts:
             inner = controller_state
             if type(self.controller) is CountingController:
                 inner, _ = controller_state
-            return motion, self.knots.motion(inner, motion)
+            return motion, self.knots.boundary_motion(inner, motion)
         # The controller's factor of the step is a constant.
         factor = following / jnp.where(length > 0, length, 1.0)
         return motion, motion + factor * (run["motion_next"] - run["motion"])

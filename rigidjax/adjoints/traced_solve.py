@@ -32,7 +32,7 @@ from ..solvers.explicit.unrolled import (
     unroll_stages,
 )
 from ..solvers.terms import AbstractDAETerm, unwrap
-from ..solvers.wrappers.probe import probed
+from ..solvers.wrappers.probe import with_probe
 from ..solvers.wrappers.switched import with_switching_times
 from .probed_loop import probed_loop
 from .record import SAVE_Y
@@ -371,7 +371,7 @@ class TracedSolve:
         kwargs["solver"] = self.staged(kwargs)
         if kwargs is not plain:
             marks["solver"] = jax.tree.map(lambda _: False, kwargs["solver"])
-        recorded = probed(kwargs, marks) if self.probes else kwargs
+        recorded = with_probe(kwargs, marks) if self.probes else kwargs
         out = reverse_cotangents(kwargs, recorded, saved.ts, saved.ys, marks, is_batched(inputs))
         return jax.tree.leaves(out)
 

@@ -23,7 +23,13 @@ from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.evaluations import CountedField, explicit_evaluations
 from ..solvers.explicit.unrolled import is_small_field, set_stage_loop, unroll_stages
 from ..solvers.wrappers.counting import CountingController, CountingSolver
-from ..solvers.wrappers.knots import KnotController, Knots, SignalFrozenStep, knots_of, separated
+from ..solvers.wrappers.knots import (
+    KnotController,
+    Knots,
+    SignalFrozenStep,
+    find_knot_controller,
+    separate_delays,
+)
 from ..state import State
 from .endings import (
     ProjectedFunction,
@@ -100,7 +106,7 @@ def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
 @eqx.filter_jit
 def integrate(run: RunArguments) -> tuple[Solution, Array]:
     """Return the solution without its model, and whether the run succeeded."""
-    run = run._replace(model=separated(run.model, run.t0, run.t1))
+    run = run._replace(model=separate_delays(run.model, run.t0, run.t1))
     kernels = isinstance(run.adjoint, AnyMode) and run.adjoint.backend != "xla"
     call = call_by_kernel if kernels else _call
     model, y0, term = call(_prepare, run.model, run.state0, run.y0, run.t0)
@@ -297,4 +303,4 @@ def _freeze_signals(
     if not signals:
         return solver
     jumps = any(signal.jumps for signal in signals)
-    return SignalFrozenStep(solver, jumps, fixed=knots_of(controller) is None)
+    return SignalFrozenStep(solver, jumps, fixed=find_knot_controller(controller) is None)

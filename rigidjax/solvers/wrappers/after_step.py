@@ -1,4 +1,4 @@
-"""Solvers that do something to the unknowns after every step."""
+"""Wrappers that change the unknowns at the end of every step."""
 
 import abc
 import dataclasses
@@ -12,6 +12,7 @@ import optimistix as optx
 from jaxtyping import Array, PyTree
 
 from ...annotations import (
+    Args,
     DenseInfo,
     History,
     InterpolationClass,
@@ -19,6 +20,7 @@ from ...annotations import (
     Number,
     ReplayResult,
     StepResult,
+    Terms,
     Time,
     Y,
 )
@@ -30,13 +32,13 @@ from .replayable import AbstractReplayable, as_replayable
 
 
 class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
-    """Wraps a solver and changes its steps, but not what it is."""
+    """A wrapper that changes the steps of a solver and has its other properties."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
 
     @property
     def inner(self) -> AbstractReplayable:
-        """The wrapped solver as one that can repeat its steps."""
+        """The wrapped solver as one that can replay its steps."""
         return as_replayable(self.solver)
 
     @property
@@ -49,7 +51,7 @@ class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
 
     @property
     def scan_kind(self) -> str | None:
-        """As the wrapped solver (diffrax sets it to choose a mode of differentiation)."""
+        """Kind of loop of the wrapped solver, which diffrax sets for a mode of differentiation."""
         return self.solver.scan_kind  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
@@ -60,51 +62,68 @@ class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
     def root_find_max_steps(self) -> int:
         return self.solver.root_find_max_steps  # pyright: ignore[reportAttributeAccessIssue]
 
-    def order(self, terms) -> int | None:
+    def order(self, terms: Terms) -> int | None:
         return self.solver.order(terms)
 
-    def strong_order(self, terms) -> Number | None:
+    def strong_order(self, terms: Terms) -> Number | None:
         return self.solver.strong_order(terms)
 
-    def error_order(self, terms) -> Number | None:
+    def error_order(self, terms: Terms) -> Number | None:
         return self.solver.error_order(terms)
 
-    def func(self, terms, t0, y0, args) -> Y:
+    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
         return self.solver.func(terms, t0, y0, args)
 
 
 class AbstractAfterStep(AbstractDelegating):
-    """Wraps a solver and replaces the end of each of its steps.
+    """A wrapper that replaces the end of each step of a solver.
 
-    The error estimate stays that of the step itself. First-same-as-last methods evaluate the
-    vector field again at the replaced end: what they carry belongs to the old one.
+    The error estimate is that of the original step. First-same-as-last methods evaluate the vector
+    field again at the replaced end, because the value that they carry belongs to the original one.
+
+    **Attributes:** `solver`, the wrapped solver; `model`, the formulation; `always`, whether the
+    end of every step is replaced.
     """
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
     model: eqx.AbstractVar[AbstractFormulation]
-    always: eqx.AbstractClassVar[bool]  # whether every step's end is replaced
+    always: eqx.AbstractClassVar[bool]
 
     @abc.abstractmethod
     def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:
-        """The replaced end of a step that ended at `t` with `y`, and its dense information."""
+        """Return the replaced unknowns `y` at the end `t` of a step, and its dense information."""
 
     @abc.abstractmethod
     def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
-        """The replaced unknowns, whether they are new (`True` or an array), and the outcome."""
+        """Replace the unknowns `y` at the end `t` of a step.
 
-    def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
-        """State of the wrapped solver, and whether the unknowns were replaced."""
+        **Returns:** the new unknowns; whether they differ from `y` (`True` or an array); the result
+        of the replacement.
+        """
+
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
+        """Return the state of the wrapped solver, and that no unknowns were replaced."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
-    def history(self, solver_state) -> History:
+    def history(self, solver_state: PyTree[Array]) -> History:
         return self.inner.history(solver_state[0])
 
-    def step_record(self, before, after) -> PyTree[Array]:
-        """As the wrapped solver; and whether the unknowns were replaced before the step."""
+    def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
+        """Return the wrapped solver's record, and whether the start of the step was replaced."""
         return self.inner.step_record(before[0], after[0]), before[1]
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
-        """Step of the wrapped solver of which everything is known, its end replaced."""
+    def replay(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        history: History,
+        step_record: PyTree[Array],
+        made_jump: Jump,
+    ) -> ReplayResult:
+        """Replay a step of the wrapped solver and replace its end."""
         inner_record, replaced = step_record
         jump = True if self.always else made_jump | replaced
         y1, dense_info, history = self.inner.replay(
@@ -112,10 +131,23 @@ class AbstractAfterStep(AbstractDelegating):
         )
         return *self.finish(t1, y1, dense_info), history
 
-    def replaced_step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        """Step of the wrapped solver, its end replaced; and the change of the end."""
+    def replaced_step(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: PyTree[Array],
+        made_jump: Jump,
+    ):
+        """Make a step of the wrapped solver and replace its end.
+
+        **Returns:** the original and the replaced unknowns; the error estimate; dense information
+        of the original step; the state of the solver; the result.
+        """
         inner_state, replaced = solver_state
-        # A plain `True` lets the wrapped solver know at compile time that nothing is kept.
+        # With a Python `True` the wrapped solver knows at compile time that it starts anew.
         jump = True if self.always else made_jump | replaced
         y1, error, dense_info, inner_state, result = self.solver.step(
             terms, t0, t1, y0, args, inner_state, jump
@@ -130,9 +162,9 @@ class AbstractAfterStep(AbstractDelegating):
 
 
 class Projected(AbstractAfterStep):
-    r"""Projects the end of every step onto the constraints.
+    r"""A wrapper that projects the end of every step onto the constraints.
 
-    Dense output joins the projected ends: the small change of the end is blended in over the step.
+    Dense output is continuous: the change by the projection is blended in over the step.
 
     **Arguments:** `solver`, any diffrax solver; `model`, the formulation; `projection`.
     """
@@ -147,29 +179,38 @@ class Projected(AbstractAfterStep):
         """Dense output of the wrapped solver with the change of the end blended in."""
         return Blended(self.solver.interpolation_cls)
 
-    def after(self, t, y) -> tuple[Y, Jump, diffrax.RESULTS]:
-        """The projected unknowns."""
+    def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
+        """Return the projected unknowns."""
         y, result = self.projection(self.model, jnp.asarray(t), y)
         return y, True, result
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
-        """One step and its projection."""
+    def step(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: PyTree[Array],
+        made_jump: Jump,
+    ) -> StepResult[PyTree]:
+        """Make a step and project its end."""
         y1, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, solver_state, made_jump
         )
         return new_y1, error, with_change(dense_info, y1, new_y1), state, result
 
-    def finish(self, t, y, dense_info) -> tuple[Y, DenseInfo]:
-        """The projected end, and the change that dense output blends in."""
+    def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:
+        """Return the projected end, and dense information with its change."""
         new_y, _, _ = self.after(t, y)
         return new_y, with_change(dense_info, y, new_y)
 
 
 class Recharted(AbstractAfterStep):
-    r"""Moves the references of minimal parametrizations on before they become singular.
+    r"""A wrapper that changes the reference rotations before a minimal parametrization is singular.
 
-    The unknowns are `Charted`, as `model.chart(state)` makes them; dense output within a step stays
-    in the chart in which the step was made.
+    The unknowns are `Charted`, as returned by `model.chart(state)`. Dense output of a step is in
+    the chart of this step.
 
     **Arguments:** `solver`, any diffrax solver; `model`, a formulation with `recharting=True`.
     """
@@ -182,20 +223,29 @@ class Recharted(AbstractAfterStep):
     def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.solver.interpolation_cls
 
-    def after(self, t, y) -> tuple[Y, Jump, diffrax.RESULTS]:
-        """The unknowns in new charts, if any came close to a singularity."""
+    def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
+        """Return the unknowns in new charts, if any is close to a singularity."""
         y, moved = self.model.rechart(jnp.asarray(t), y)
         return y, moved, diffrax.RESULTS.successful
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
-        """One step, and a change of chart if it is due."""
+    def step(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: PyTree[Array],
+        made_jump: Jump,
+    ) -> StepResult[PyTree]:
+        """Make a step and change charts that are close to a singularity."""
         _, new_y1, error, dense_info, state, result = self.replaced_step(
             terms, t0, t1, y0, args, solver_state, made_jump
         )
         return new_y1, error, dense_info, state, result
 
-    def finish(self, t, y, dense_info) -> tuple[Y, DenseInfo]:
-        """The end in its new charts; dense output stays in the old ones."""
+    def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:
+        """Return the end in its new charts, and dense information in the old ones."""
         return self.after(t, y)[0], dense_info
 
 
@@ -207,7 +257,7 @@ def with_change(dense_info: DenseInfo, y: Y, new_y: Y) -> DenseInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Blended:
-    """Makes `BlendedInterpolation` of an interpolation class; compares by that class."""
+    """Factory of `BlendedInterpolation` for an interpolation class, hashable by this class."""
 
     inner: InterpolationClass
 
@@ -218,7 +268,7 @@ class Blended:
 
 
 class BlendedInterpolation(AbstractDenseOutput):
-    r"""Dense output plus $s^2 (3 - 2 s)$ times the change of the step's end, $s$ from 0 to 1."""
+    r"""Dense output plus $s^2 (3 - 2 s)$ times the change of the end, for $s$ from 0 to 1."""
 
     t0: Time
     t1: Time
@@ -226,7 +276,7 @@ class BlendedInterpolation(AbstractDenseOutput):
     change: Y
 
     def evaluate_at(self, t: Time) -> Y:
-        """Unknowns at `t`."""
+        """Return the unknowns at time `t`."""
         s = self.fraction(t)
         weight = s * s * (3.0 - 2.0 * s)
         return jax.tree.map(

@@ -1,4 +1,4 @@
-"""The equations of a run together with those of a perturbation of it, linearised."""
+"""Equations of a run together with the linearised equations of a perturbation."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ import numpy as np
 from diffrax._term import WrapTerm
 from jaxtyping import Array, PyTree
 
-from ...annotations import Scalar, T, Y
+from ...annotations import Args, Scalar, T, Time, Vector, Y
 from ...formulations import Charted
 from ...signals.signal import Piece, Signal
 from ..dae.equations import (
@@ -25,18 +25,26 @@ from .probe_state import Probe
 
 
 class Perturbed(eqx.Module):
-    """Terms and arguments with a perturbation of their marked leaves."""
+    """Terms and arguments with a perturbation of their marked leaves.
+
+    **Attributes:** `tree`, the terms and arguments; `marks`, which leaves are perturbed, with
+    signals as leaves; `drive`, the size of the perturbation.
+    """
 
     tree: PyTree
     marks: tuple[bool, ...] = eqx.field(static=True)
     drive: Scalar
 
-    def tangent(self, function, unknowns: T, tangents: T) -> PyTree[Array]:
-        """Derivative of `function(tree, unknowns)`, none of it differentiated once more but by
-        `tangents`."""
-        leaves, treedef = jax.tree.flatten(self.tree, is_leaf=_is_law)
-        moved = [x for x, mark in zip(leaves, self.marks, strict=True) if mark]
-        arrays, rest = eqx.partition(moved, eqx.is_inexact_array)
+    def tangent(
+        self, function: Callable[..., PyTree[Array]], unknowns: T, tangents: T
+    ) -> PyTree[Array]:
+        """Differentiate `function(tree, unknowns)` in the direction of perturbation and `tangents`.
+
+        The result has derivatives by `tangents` only.
+        """
+        leaves, treedef = jax.tree.flatten(self.tree, is_leaf=_is_signal)
+        marked = [x for x, mark in zip(leaves, self.marks, strict=True) if mark]
+        arrays, rest = eqx.partition(marked, eqx.is_inexact_array)
         arrays = stop_gradients(arrays)
         rates = [_perturbation(x, self.drive) for x in arrays]
 
@@ -52,38 +60,40 @@ class Perturbed(eqx.Module):
 
 
 class LinearizedField(eqx.Module):
-    """The vector field of unknowns and probe."""
+    """Vector field of the unknowns and the probe."""
 
     term: diffrax.AbstractTerm
     perturbed: Perturbed
-    apart: bool = eqx.field(static=True)
+    is_explicit: bool = eqx.field(static=True)
 
-    def __call__(self, t, both, args):
+    def __call__(self, t: Time, both: Probe, args: Args):
         rate = self.perturbed.tangent(
             lambda tree, y: tree[0].vf(stop_gradients(t), y, tree[1]), both.y, both.v
         )
-        # Implicit methods take the derivative by the probe for their iteration.
-        rate = stop_gradients(rate) if self.apart else rate
+        # The iteration of implicit methods needs the derivative by the probe.
+        rate = stop_gradients(rate) if self.is_explicit else rate
         return Probe(self.term.vf(t, both.y, args), rate)
 
 
 class LinearizedTerm(AbstractEquationsTerm):
-    """The equations of a term and the linearised ones of a perturbation."""
+    """Equations of a term and linearised equations of a perturbation."""
 
     term: diffrax.AbstractTerm
     perturbed: Perturbed
 
     @property
     def index(self) -> Index:
-        """That of the term, twice."""
+        """Index of the unknowns of the term, followed by that of the probe."""
         index = differentiation_index(self.term)
         return None if index is None else 2 * index
 
-    def vf(self, t, y, args) -> Probe:
-        """The field of the unknowns; the equations are not made of it."""
+    def vf(self, t: Time, y: Probe, args: Args) -> Probe:
+        """Return the vector field of the unknowns, which the equations do not use."""
         return Probe(self.term.vf(t, y.y, args), jax.tree.map(jnp.zeros_like, y.v))
 
-    def equations(self, t, y, args, direction) -> "LinearizedEquations":
+    def equations(
+        self, t: Time, y: Probe, args: Args, direction: int | Array
+    ) -> "LinearizedEquations":
         plain = build_equations(_in_direction(self.term, direction), t, y.y, args)
         return LinearizedEquations(
             plain=plain,
@@ -101,20 +111,21 @@ class LinearizedEquations(AbstractEquations):
     perturbed: Perturbed
     unravel: Callable[[Array], Y] = eqx.field(static=True)
     direction: int | Array
-    is_singular: bool = eqx.field(static=True)  # as those of the unknowns, so that both start alike
+    # As for the unknowns, so that unknowns and probe start in the same way.
+    is_singular: bool = eqx.field(static=True)
 
     @property
     def rates(self) -> Pairs:
         return self.plain.rates
 
-    def residual(self, t, y, rate):
+    def residual(self, t: Time, y: Vector, rate: Vector):
         point = self.plain.evaluate(t, jnp.split(y, 2)[0])
         return self.residual_at(point, t, y, rate)
 
-    def evaluate(self, t, y):
+    def evaluate(self, t: Time, y: Vector):
         return self.plain.evaluate(t, jnp.split(y, 2)[0])
 
-    def residual_at(self, point, t, y, rate):
+    def residual_at(self, point: PyTree, t: Time, y: Vector, rate: Vector):
         (y, v), (rate, v_rate) = jnp.split(y, 2), jnp.split(rate, 2)
 
         def residual(tree, x):
@@ -123,12 +134,12 @@ class LinearizedEquations(AbstractEquations):
         of_probe = self.perturbed.tangent(residual, (y, rate), (v, v_rate))
         return jnp.concatenate([self.plain.residual_at(point, t, y, rate), of_probe])
 
-    def linearize(self, t, y, rate):
+    def linearize(self, t: Time, y: Vector, rate: Vector):
         point, M, K = self.plain.linearize(t, jnp.split(y, 2)[0], jnp.split(rate, 2)[0])
         double = jax.scipy.linalg.block_diag
         return point, double(M, M), double(K, K)
 
-    def start_rate(self, t, y):
+    def start_rate(self, t: Time, y: Vector):
         y, v = jnp.split(y, 2)
 
         def start_rate(tree, y):
@@ -137,21 +148,21 @@ class LinearizedEquations(AbstractEquations):
         of_probe = self.perturbed.tangent(start_rate, y, v)
         return jnp.concatenate([self.plain.start_rate(t, y), of_probe])
 
-    def _equations(self, tree, t, y):
+    def _equations(self, tree: PyTree, t: Time, y: Vector):
         term, args = tree
         return build_equations(_in_direction(term, self.direction), t, self.unravel(y), args)
 
 
-def _in_direction(term, direction):
+def _in_direction(term: diffrax.AbstractTerm, direction: int | Array):
     return term if isinstance(direction, int) else WrapTerm(term, direction)
 
 
-def _is_law(x):
+def _is_signal(x: object):
     return isinstance(x, Signal | Piece)
 
 
 def random_direction(y: Y) -> Y:
-    """A random direction for each unknown; the references of charts do not move."""
+    """Return a random direction of the unknowns; references of charts do not change."""
     if isinstance(y, Charted):
         still = jax.tree.map(jnp.zeros_like, y)
         return eqx.tree_at(lambda c: c.values, still, random_direction(y.values))
@@ -160,14 +171,14 @@ def random_direction(y: Y) -> Y:
     return jax.tree.unflatten(treedef, [_signs(rng, x) for x in leaves])
 
 
-def _signs(rng, x):
-    """Factors of random sign, of size 0.5 to 1.5."""
+def _signs(rng: np.random.Generator, x: Array):
+    """Return factors of random sign with absolute values from 0.5 to 1.5."""
     values = rng.uniform(0.5, 1.5, x.shape) * rng.choice([-1.0, 1.0], x.shape)
     return jnp.asarray(values, x.dtype)
 
 
 def _perturbation(tree: PyTree[Array], drive: Scalar) -> PyTree[Array]:
-    """A perturbation of the size of the arrays themselves, of 1 where these are zero."""
+    """Return a perturbation of the size of the arrays times `drive`, with size 1 for zeros."""
     rng = np.random.default_rng(1)
 
     def leaf(x):

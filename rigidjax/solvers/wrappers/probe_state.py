@@ -1,4 +1,4 @@
-"""A tangent that is integrated with the unknowns, for the choice of steps (see `probe`)."""
+"""State of a tangent that is integrated with the unknowns to choose steps (see `probe`)."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from ..dae.equations import stop_gradients
 
 
 class Probe(eqx.Module):
-    """Unknowns and a tangent of theirs, integrated together."""
+    """Unknowns `y` and a tangent `v`, which are integrated together."""
 
     y: Y
     v: Y
@@ -21,9 +21,9 @@ class Probe(eqx.Module):
 class ProbeState(NamedTuple):
     """State of a `Probed` solver.
 
-    **Attributes:** `inner`, that of the solver for unknowns and probe; `v`, the probe; `drive`, the
+    **Attributes:** `inner`, state of the solver for unknowns and probe; `v`, the probe; `drive`,
     size of the perturbation of parameters; `size`, of the probe in the last steps; `error`, sum of
-    the probe's relative errors.
+    the relative errors of the probe.
     """
 
     inner: PyTree[Array]
@@ -34,19 +34,19 @@ class ProbeState(NamedTuple):
 
 
 def map_probe(solver_state: T, parts: PyTree, function: Callable[[PyTree, Y], Y], y: Y) -> T:
-    """Map the probe in a solver's state, if any, by the derivative of `function(parts, y)`.
+    """Map the probe in the state of a solver, if any, by the derivative of `function(parts, y)`.
 
-    The result is not differentiated, neither by `y` nor by `parts`.
+    The result has no derivatives.
     """
     parts, y = stop_gradients((parts, y))
 
     def is_state(x):
         return isinstance(x, ProbeState)
 
-    def moved(state):
+    def map_state(state):
         if not is_state(state):
             return state
         v = jax.jvp(lambda y: function(parts, y), (y,), (stop_gradients(state.v),))[1]
         return state._replace(v=stop_gradients(v))
 
-    return jax.tree.map(moved, solver_state, is_leaf=is_state)
+    return jax.tree.map(map_state, solver_state, is_leaf=is_state)

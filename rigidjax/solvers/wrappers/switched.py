@@ -24,7 +24,20 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
-from ...annotations import InterpolationClass, Matrix, ReplayResult, StepResult, T, Time, Vector, Y
+from ...annotations import (
+    Args,
+    History,
+    InterpolationClass,
+    Jump,
+    Matrix,
+    ReplayResult,
+    StepResult,
+    T,
+    Terms,
+    Time,
+    Vector,
+    Y,
+)
 from ...signals.signal import with_signals
 from ...signals.switches import Switches, evaluate_switches, find_switches
 from ..conserving.base import ModelTerm
@@ -50,18 +63,28 @@ class Switched(AbstractDelegating):
         """Dense output of the wrapped solver with the change of the end blended in."""
         return Blended(self.solver.interpolation_cls)
 
-    def init(self, terms, t0, t1, y0, args):
-        """State of the wrapped solver, and whether a law switched in the last step."""
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args):
+        """Return the state of the wrapped solver, and that no law has switched."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
-    def history(self, solver_state):
+    def history(self, solver_state: PyTree[Array]):
         return self.inner.history(solver_state[0])
 
-    def step_record(self, before, after):
-        """As the wrapped solver; and whether a law switched in the step before."""
+    def step_record(self, before: PyTree[Array], after: PyTree[Array]):
+        """Return the wrapped solver's record, and whether a law switched in the step before."""
         return self.inner.step_record(before[0], after[0]), before[1]
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
+    def replay(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        history: History,
+        step_record: PyTree[Array],
+        made_jump: Jump,
+    ) -> ReplayResult:
         inner_record, switched = step_record
         y1, dense_info, history = self.inner.replay(
             terms, t0, t1, y0, args, history, inner_record, made_jump | switched
@@ -72,7 +95,16 @@ class Switched(AbstractDelegating):
             history = shifted.phi, shifted.psi
         return new_y1, with_change(dense_info, y1, new_y1), history
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[Any]:
+    def step(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: PyTree[Array],
+        made_jump: Jump,
+    ) -> StepResult[Any]:
         """Make a step and add the derivatives of switching times to its end."""
         inner_state, switched = solver_state
         y1, error, dense_info, inner_state, result = self.solver.step(
@@ -130,25 +162,27 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
     return {**kwargs, "solver": _wrap(kwargs["solver"]), "init_state": state}
 
 
-def _warn(reason):
+def _warn(reason: str):
     start = "Derivatives of this run may lack the derivatives of switching times: "
     warnings.warn(start + reason, stacklevel=2)
 
 
-def _wrap(solver):
+def _wrap(solver: diffrax.AbstractSolver):
     """Wrap in `Switched`, inside `SignalFrozenStep`, which replaces signals by their pieces."""
     if isinstance(solver, SignalFrozenStep):
         return eqx.tree_at(lambda s: s.solver, solver, _wrap(solver.solver))
     return Switched(solver)
 
 
-def _is_multistep(solver):
+def _is_multistep(solver: diffrax.AbstractSolver):
     while isinstance(solver, AbstractDelegating):
         solver = solver.solver
     return isinstance(solver, BDF)
 
 
-def _with_switching_times(terms, args, t0, y0, t1, y1) -> tuple[Y, Vector, Bool[Array, ""]]:
+def _with_switching_times(
+    terms: Terms, args: Args, t0: Time, y0: Y, t1: Time, y1: Y
+) -> tuple[Y, Vector, Bool[Array, ""]]:
     """Add the derivatives of switching times to the end of a step.
 
     **Returns:** the end; the added term, (n,), of value zero; whether a law switched.
