@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import diffrax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PyTree
 
 from ...annotations import (
@@ -87,7 +88,7 @@ class CountingController(diffrax.AbstractStepSizeController):
 
     controller: diffrax.AbstractStepSizeController
 
-    def wrap(self, direction: Number) -> "CountingController":
+    def wrap(self, direction: int | Array | np.ndarray) -> "CountingController":
         return CountingController(self.controller.wrap(direction))
 
     def init(

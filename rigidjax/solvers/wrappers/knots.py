@@ -17,6 +17,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ...annotations import (
@@ -123,7 +124,7 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         """Number of signals with a delay."""
         return sum(k.delay is not None for k in self.knots)
 
-    def wrap(self, direction: Number) -> "KnotController":
+    def wrap(self, direction: int | Array | np.ndarray) -> "KnotController":
         """Wrap the other controller; knots are for runs forward in time, as in `simulate`."""
         return eqx.tree_at(lambda c: c.controller, self, self.controller.wrap(direction))
 
